@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces the clock of the loop: each read advances it by a millisecond. Timeouts then end after the same
+/* Replaces the clock of the loop: each read advances it by a millisecond, so that timeouts end after the same
  * number of iterations on every machine, however busy it is. */
 #ifndef MK_UNIT_WRAP_CLOCK_H
 #define MK_UNIT_WRAP_CLOCK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simulates a cold page cache: whether the kernel still holds a page depends on the machine, its file system
- * and its read-ahead. It replaces two functions of os/file. */
+ * and its read-ahead. Replaces two functions of os/file. */
 #ifndef MK_UNIT_WRAP_PAGE_CACHE_H
 #define MK_UNIT_WRAP_PAGE_CACHE_H
 

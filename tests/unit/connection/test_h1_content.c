@@ -136,9 +136,8 @@ static void h1_body_is_echoed_as_it_arrives(void **state)
     open_post("/echo", "Transfer-Encoding: chunked\r\n");
     conn_send(&t, "3\r\none\r\n");
     conn_run(&t);
-    assert_non_null(
-        /* the response begins before the whole body has arrived */
-        memmem(conn_received(&t).p, conn_received(&t).len, "one", 3));
+    /* the response begins before the whole body has arrived */
+    assert_non_null(memmem(conn_received(&t).p, conn_received(&t).len, "one", 3));
     conn_send(&t, "3\r\ntwo\r\n0\r\n\r\n" GET_EARLY);
     conn_run(&t);
     conn_expect(&t, 200, "onetwo");

@@ -73,7 +73,7 @@ static void redis_command_without_key(void **state)
         assert_int_equal(slot_of(any[i]), REDIS_NO_KEY);
 }
 
-/* Commands with several keys, or with keys at unusual positions. */
+/* Covers commands with several keys, and with keys at unusual positions. */
 static void redis_command_keys_of_different_slots_are_rejected(void **state)
 {
     static const char *const clashes[] = {

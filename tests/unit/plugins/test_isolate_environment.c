@@ -117,7 +117,7 @@ static void environment_keys_are_derived_for_each_group(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_memory_not_equal(of_shop + i * 65, of_vault + i * 65, 64);
     assert_memory_equal(of_shop, value_of(one, "DUDA_KEYS"),
-                        64); /* the derived key does not depend on its neighbours: keys can be rotated */
+                        64); /* each key is derived separately, so keys can be rotated */
     assert_memory_equal(of_shop, of_shop + 130, 64);
     assert_memory_not_equal(of_shop, of_shop + 65, 64);
     /* HMAC-SHA-256 of "isolate shop: DUDA_KEYS". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fakes upstream connections, a timer and the end of the loop iteration for tests of the upstream request:
- * each connection reads the arrived part of its script and records what is written. Included once. */
+ * each connection reads the arrived part of its script and records the bytes written. Include it once. */
 #ifndef MK_UNIT_UPSTREAM_FAKE_CONN_H
 #define MK_UNIT_UPSTREAM_FAKE_CONN_H
 
@@ -37,12 +37,12 @@ struct mk_upstream_conn {
     int server;
     mk_str in;
     int in_end;        /* result of a read after `in`: -EAGAIN, 0, or an error */
-    bool is_gradual;   /* none of the script has arrived at first: see fake_arrive() */
-    bool is_announced; /* an event has reported that the whole script has arrived */
-    size_t record;     /* bytes a read gets while TLS holds the rest; 0: all */
+    bool is_gradual;   /* the script arrives later, by fake_arrive() */
+    bool is_announced; /* an event has announced the arrival of the whole script */
+    size_t record;     /* bytes that a read gets while TLS holds more; 0: all */
     size_t takes;      /* bytes that writes accept before they would block */
     size_t takes_at_once;
-    int takes_no_more; /* result of a write after that: -EAGAIN, or an error */
+    int takes_no_more; /* result of later writes: -EAGAIN, or an error */
 
     /* Outcome. */
     bool is_taken, is_given;
@@ -50,7 +50,7 @@ struct mk_upstream_conn {
     bool has_ended;             /* mk_upstream_conn_shutdown_write() was called */
     bool is_abandoned, streams; /* arguments of mk_upstream_conn_mark_cancelled() */
     uint32_t abandon_ms;
-    bool is_put_off; /* notified at the end of the iteration */
+    bool is_put_off; /* notify the request at the end of the iteration */
     struct mk_stream stream;
     unsigned n_answered, n_reads, n_writes;
     size_t arrived, at, taken;
@@ -58,7 +58,7 @@ struct mk_upstream_conn {
     struct mk_upstream_conn_options options;
     void (*on_ready)(void *ctx, unsigned which);
     void (*on_down)(void *ctx);
-    const char *why; /* error text of a release as failed */
+    const char *why; /* error text if it was released as failed */
     void *ctx;
 };
 
@@ -75,10 +75,10 @@ static struct {
 static struct {
     char text[1 << 20];
     size_t len, at;
-    size_t room;    /* spool capacity; writes beyond it return `refusal` */
-    size_t piece;   /* largest buffer that it offers at a time */
+    size_t room;    /* spool capacity; a write beyond it returns `refusal` */
+    size_t piece;   /* largest buffer that the spool offers at a time */
     int refusal;    /* -EDQUOT, or -EAGAIN while a thread writes */
-    int read_error; /* result of a read instead of spooled data */
+    int read_error; /* result of reads, instead of spooled data */
     bool is_used;
     unsigned n_made;
     void (*on_room)(void *ctx);
@@ -125,8 +125,8 @@ static inline void fake_happen(struct mk_upstream_conn *l, unsigned which)
 {
     if (!l->is_taken || l->is_given)
         return;
-    bool is_of_socket =
-        l->state == 0; /* events of a failed attempt do not count: the next attempt has its own socket */
+    /* events of a failed attempt do not count, since the next attempt has its own socket */
+    bool is_of_socket = l->state == 0;
     if (is_of_socket && which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
         mk_stream_on_input(&l->stream, which & (MK_ENDED | MK_HUNG_UP));
     l->on_ready(l->ctx, which);
@@ -138,7 +138,8 @@ static inline void fake_connect(struct mk_upstream_conn *l, int state)
     fake_happen(l, MK_WRITABLE);
 }
 
-/* Delivers up to n more bytes of the script, then its end. Returns false if everything had arrived. */
+/* Delivers up to n more bytes of the script, then its end. Returns false if everything had already
+ * arrived. */
 static inline bool fake_arrive(struct mk_upstream_conn *l, size_t n)
 {
     if (l->arrived < l->in.len) {
@@ -160,7 +161,7 @@ static inline void fake_take_more(struct mk_upstream_conn *l, size_t n)
     fake_happen(l, MK_WRITABLE);
 }
 
-/* Data that was present from the start also raises an event. */
+/* Raises the event for data that was present from the start. */
 static inline void fake_announce(struct mk_upstream_conn *l)
 {
     if (l->is_gradual || l->is_announced || l->state || !l->is_taken)
@@ -377,7 +378,7 @@ void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l)
     (void)l;
 }
 
-/* The fake knows what has arrived without it. */
+/* The fake knows without this call what has arrived. */
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
 {
     (void)which;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fake worker for src/upstream: its loop is real, its clock can be moved, messages to other workers are
- * counted, and offloaded work runs when the test calls for it. */
+/* A fake worker for src/upstream: its loop is real, the test can move its clock, it counts messages to other
+ * workers, and runs offloaded work when the test asks for it. */
 #ifndef MK_UNIT_UPSTREAM_FAKE_WORKER_H
 #define MK_UNIT_UPSTREAM_FAKE_WORKER_H
 
@@ -23,7 +23,7 @@ struct mk_worker {
     int last_to;
     uint32_t last_message;
     unsigned n_logged;
-    enum mk_log_level level; /* of the last log line */
+    enum mk_log_level level; /* level of the last log line */
     char logged[500];
     bool has_threads;
     bool lacks_memory;                           /* offloading fails */
@@ -148,7 +148,7 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return new_shared(size);
 }
 
-/* One configuration at a time. */
+/* Only one configuration at a time is supported. */
 static struct mk_stat_registry *registry;
 
 struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
@@ -164,7 +164,7 @@ uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
     return mk_stat_cells(registry, series, w->index + 1);
 }
 
-/* Published statistics of a backend, summed across all workers. */
+/* The published statistics of a backend, summed across all workers. */
 struct backend_stats {
     uint64_t open, idle, waiting, requests, failures, checks, checks_failed, state, latency_us;
 };
@@ -198,7 +198,7 @@ int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_
     return 0;
 }
 
-/* Whether the row has been woken since the last call. */
+/* Returns whether the row has been woken since the last call. */
 static inline bool was_woken(const struct mk_conn_limit *l, unsigned row)
 {
     uint64_t woken[MK_CONN_LIMIT_WORDS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An upstream with servers on 127.0.0.1, for which the test listens, and a worker's pool for it. */
+/* An upstream with servers on 127.0.0.1, whose ports the test listens on, and a worker's pool for it. */
 #ifndef MK_UNIT_UPSTREAM_FIXTURE_H
 #define MK_UNIT_UPSTREAM_FIXTURE_H
 
@@ -42,7 +42,7 @@ static inline void stop_server(unsigned i)
     mk_fd_close(&listening[i]);
 }
 
-/* Creates the pool; call it after changing the settings and the upstream. */
+/* Creates the pool. Call it after changing the settings and the upstream. */
 static inline void upstream_init(unsigned n)
 {
     worker = (struct mk_worker){0};
@@ -118,7 +118,7 @@ static inline void upstream_fini(void)
         mk_fd_close(&listening[i]);
 }
 
-/* Notifications that a request has received. */
+/* The notifications that a request has received. */
 struct notification {
     unsigned n, which;
 };

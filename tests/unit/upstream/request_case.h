@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A caller of the upstream request: it calls it again after on_ready() and records the results. Included
- * once. */
+/* A caller of the upstream request: after each on_ready(), it continues the request and records the results.
+ * Include it once. */
 #ifndef MK_UNIT_UPSTREAM_REQUEST_CASE_H
 #define MK_UNIT_UPSTREAM_REQUEST_CASE_H
 
@@ -16,9 +16,9 @@ struct call {
     struct mk_upstream_request *client;
     size_t room;    /* buffer size of each read */
     bool is_paused; /* reads no body */
-    bool is_lazy;   /* takes the body at once if it arrived with the head */
+    bool is_lazy;   /* reads a body at once only if it arrived with the head */
     bool was_whole;
-    bool spools; /* a body that it does not read is spooled */
+    bool spools; /* spools a body that it does not read */
     bool is_ready;
     unsigned n_ready;
     int head;            /* last result of mk_upstream_request_head() */
@@ -28,9 +28,9 @@ struct call {
 
     /* The source of the request body. */
     mk_str content;
-    size_t pulled, pull_max; /* largest piece */
-    size_t available;        /* after these bytes the source returns -EAGAIN */
-    int pull_error;          /* error returned instead of -EAGAIN */
+    size_t pulled, pull_max; /* largest piece of the body source */
+    size_t available;        /* bytes after which the source returns -EAGAIN */
+    int pull_error;          /* error that the source returns instead of -EAGAIN */
     unsigned n_pulls, n_rewinds;
     bool cannot_rewind;
 };

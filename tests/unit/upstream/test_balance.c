@@ -14,7 +14,7 @@ static void setup(void)
     options = (struct mk_upstream_conn_options){.server = -1};
 }
 
-/* Returns the index of the chosen server; -1: none. */
+/* Returns the index of the chosen server, or -1 if there is none. */
 static int choose_but(uint64_t avoid)
 {
     struct mk_backend *o = mk_balance_choose(&pool->sets[0], &options, avoid);
@@ -195,7 +195,7 @@ static void balance_all_servers_failed_tries_all(void **state)
     for (unsigned i = 0; i < 3; i++)
         take_out(i);
     expect(30, 10, 10, 10);
-    refuse(2); /* a server that fails its health check is never tried */
+    refuse(2); /* no request tries a server that fails its health check */
     expect(20, 10, 10, 0);
     refuse(0);
     refuse(1);
@@ -254,7 +254,7 @@ static void balance_sticky_server_is_used_while_up(void **state)
     expect(5, 0, 5, 0);
     take_out(1);
     expect(10, 5, 0, 5);
-    options.server = 3; /* does not exist */
+    options.server = 3; /* server 3 does not exist */
     assert_int_equal(choose_but(3), 2);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of cancelled requests: which limits they count toward, and when they are closed. */
+/* Connections of cancelled requests: the limits to which they count, and when they are closed. */
 #include "upstream/cancelled_conn.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static struct mk_addr peers[2];
 static struct notification told[4];
-static int fd; /* server side of the connection */
+static int fd; /* descriptor of the server */
 
 static void setup(void)
 {
@@ -174,7 +174,7 @@ static void cancelled_conn_streaming_response_is_closed_at_next_bytes(void **sta
     (void)state;
     start_pool();
     struct mk_upstream_conn *l = send_request();
-    send_bytes(MK_CANCELLED_CONN_BYTES); /* sent before the cancellation */
+    send_bytes(MK_CANCELLED_CONN_BYTES); /* the server had sent these bytes before the cancellation */
     cancel(l, 60000, true);
     turns();
     assert_int_equal(stats_of(0).open, 1);

@@ -70,7 +70,7 @@ static void client_share_key_is_ipv4_address_or_ipv6_network(void **state)
     assert_int_equal(client_of(NULL), 0);
 }
 
-/* Keys of some clients are cached. */
+/* The worker caches the keys of some clients. */
 static void client_share_key_is_stable_when_cache_overflows(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void client_share_exceeded_returns_slot(void **state)
 static void client_share_overcounted_bucket_limits_no_client(void **state)
 {
     (void)state;
-    /* hashes into the same bucket */
+    /* this client hashes into the same bucket */
     uint64_t client = client_of(&peers[0]), other = client + MK_CONN_LIMIT_BUCKETS;
     struct mk_backend *o = &pool->backends[0];
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->served[client % MK_CONN_LIMIT_BUCKETS] =
@@ -166,7 +166,7 @@ static void client_share_bucket_counts_served_connections(void **state)
     serve(1, other);
     assert_int_equal(at_most(client), 2);
     assert_int_equal(at_most(client + 1), 0);
-    serve(1, client + 1); /* hashes into another bucket */
+    serve(1, client + 1); /* this client hashes into another bucket */
     assert_int_equal(at_most(client), 1);
     assert_int_equal(at_most(client + 1), 1);
     mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, 0);
@@ -191,8 +191,8 @@ static void client_share_used_up_request_waits_others_proceed(void **state)
     }
     struct mk_upstream_conn *last = take_for(5, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
-    mk_upstream_conn_release(
-        b[0], MK_UPSTREAM_CONN_KEEP); /* the first waiting client has used up its share; the second has not */
+    /* the first waiting client has used up its share, the second one has not */
+    mk_upstream_conn_release(b[0], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(last), 0);
     mk_upstream_conn_release(a[0], MK_UPSTREAM_CONN_KEEP);
@@ -237,14 +237,15 @@ static void client_share_limits_one_client_to_half_of_queue(void **state)
     l[n++] = take_for(0, &peers[0]);
     for (; n < 4; n++)
         l[n] = take_for(n, &peers[0]);
-    assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN); /* three of five waiting slots are used */
+    /* requests use three of five places in the queue */
+    assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN);
     l[n++] = take_for(4, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l[4]), -EBUSY);
     l[n++] = take_for(5, &peers[1]);
     l[n++] = take_for(6, NULL);
     assert_int_equal(mk_upstream_conn_state(l[6]), -EAGAIN);
     l[n++] = take_for(7, &peers[2]);
-    assert_int_equal(mk_upstream_conn_state(l[7]), -EBUSY); /* the queue is full */
+    assert_int_equal(mk_upstream_conn_state(l[7]), -EBUSY); /* the wait queue is full */
     while (n)
         mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
     settings.max_client = 0;
@@ -276,7 +277,7 @@ static void client_share_blocked_request_of_other_worker_is_skipped(void **state
     struct mk_upstream_conn *l = take_for(0, &peers[1]);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    serve(3, 0); /* the other client has share left again, and has waited longest */
+    serve(3, 0); /* the other client has unused share, and has waited longest */
     l = take_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);

@@ -53,7 +53,7 @@ static void add_events(void *ctx, unsigned which)
     *(unsigned *)ctx |= which;
 }
 
-/* The loop calls such an owner directly. */
+/* The loop calls the owner directly. */
 static void conn_owner_that_notes_events_receives_them_first(void **state)
 {
     static const struct mk_upstream_conn_options options = {.server = -1};
@@ -75,7 +75,7 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Saves a system call that would find nothing. */
+/* This saves a system call that would find nothing. */
 static void conn_new_is_readable_after_server_sends(void **state)
 {
     struct notification told;
@@ -132,7 +132,7 @@ static void conn_broken_does_not_time_out(void **state)
         close(queued[i]);
 }
 
-/* Data after the first piece must not wait for its acknowledgement (Nagle's algorithm). */
+/* Bytes after the first piece must not wait for its acknowledgement (Nagle's algorithm). */
 static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
 {
     struct notification told;
@@ -148,7 +148,7 @@ static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* The handler of another event of this iteration may have read the bytes already. */
+/* The handler of another event of this iteration may have already read the bytes. */
 static void conn_stale_event_keeps_idle_connection(void **state)
 {
     struct notification told;
@@ -164,7 +164,7 @@ static void conn_stale_event_keeps_idle_connection(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     l->on_event(l->event_ctx, MK_READABLE);
     assert_int_equal(stats_of((unsigned)at).idle, 1);
-    assert_int_equal(write(fd, "!", 1), 1); /* unsolicited data */
+    assert_int_equal(write(fd, "!", 1), 1); /* unsolicited data arrives */
     while (stats_of((unsigned)at).open)
         run_once(&worker);
     close(fd);

@@ -38,7 +38,7 @@ static void keep_connections(unsigned n)
     for (unsigned i = 0; i < n; i++) {
         links[i] = acquire(&told);
         wait_until_open(links[i]);
-        assert_false(mk_wait_queue_notify_if_reused(links[i])); /* the connection is new */
+        assert_false(mk_wait_queue_notify_if_reused(links[i])); /* this is a new connection */
     }
     for (unsigned i = 0; i < n; i++)
         mk_upstream_conn_release(links[i], MK_UPSTREAM_CONN_KEEP);
@@ -95,14 +95,14 @@ static void put_off_again(void *ctx, unsigned which)
     assert_true(mk_wait_queue_notify_if_reused(again));
 }
 
-/* A callback that always has more to send does not starve other callbacks. */
+/* A callback that always has more to send does not starve the others. */
 static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **state)
 {
     struct mk_upstream_conn_options options = {.server = -1};
     struct notification told = {0};
     (void)state;
     start_pool();
-    keep_connections(2); /* one connection to each server */
+    keep_connections(2); /* opens one connection to each server */
     again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &told);
     assert_true(mk_wait_queue_notify_if_reused(again));
     for (unsigned i = 1; i < 4; i++) {
@@ -157,7 +157,8 @@ static void acquire_tls_buffered_data_is_read_without_event(void **state)
     assert_int_equal(told.n, 0);
     n_held = 3;
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
-    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE); /* released before its callback runs */
+    /* releases the connection before its callback runs */
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     run_once(&worker);
     close(fd);
 }
@@ -338,7 +339,7 @@ static void acquire_all_servers_refuse_reports_error(void **state)
     start_pool();
     stop_server(0);
     stop_server(1);
-    for (int i = 0; i < 8; i++) { /* servers that are down are tried anyway */
+    for (int i = 0; i < 8; i++) { /* all servers are down, so they are tried anyway */
         struct mk_upstream_conn *l = acquire(&told);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
             assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
@@ -373,7 +374,7 @@ static void acquire_may_name_another_server(void **state)
     int accepted = accept(fd, NULL, NULL);
     assert_true(accepted >= 0);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
-    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP); /* the pool does not keep it */
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP); /* the pool does not keep this connection */
     char room[8];
     assert_int_equal(read(accepted, room, sizeof room), 5);
     assert_int_equal(read(accepted, room, sizeof room), 0);
@@ -421,7 +422,7 @@ static void acquire_over_limit_queues_in_order(void **state)
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(stats_of(0).waiting, 2);
     mk_upstream_conn_release(l[1], MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(told[2].n, 0); /* callbacks never run inside the call */
+    assert_int_equal(told[2].n, 0); /* acquiring never runs callbacks */
     run_once(&worker);
     assert_int_equal(told[2].n, 1);
     assert_int_equal(mk_upstream_conn_state(l[2]), 0);
@@ -471,7 +472,7 @@ static void acquire_waiting_request_can_be_cancelled(void **state)
     assert_int_equal(told[1].n, 0);
 }
 
-/* Another worker publishes a request that has waited since this time. */
+/* Publishes a request of another worker that has waited since this time. */
 static void add_other_waiter(uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = 10;
@@ -491,7 +492,7 @@ static void acquire_older_request_of_other_worker_goes_first(void **state)
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_true(was_woken(&upstreams.limit, 9));
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
-    assert_int_equal(stats_of(0).open, 0); /* its slot is free for the other worker */
+    assert_int_equal(stats_of(0).open, 0); /* the slot is free for the other worker */
     add_other_waiter(0);
     wake();
     wait_until_open(b);
@@ -509,7 +510,7 @@ static void acquire_idle_connection_is_closed_for_other_worker(void **state)
     wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(stats_of(0).idle, 1);
-    wake(); /* no request waits */
+    wake(); /* no request waits any longer */
     assert_int_equal(stats_of(0).idle, 1);
     add_other_waiter(mk_clock_ms() - 1000);
     wake();

@@ -93,7 +93,7 @@ static void conn_limit_dead_worker_slots_are_freed(void **state)
     pid_t pid = start_worker();
     assert_true(mk_conn_limit_acquire_row(&limit, &mine));
     assert_int_equal(mine, 1);
-    mk_conn_limit_free_dead_rows(&limit, mine); /* the worker is alive */
+    mk_conn_limit_free_dead_rows(&limit, mine); /* frees nothing, because the worker is alive */
     assert_false(mk_conn_limit_acquire_slot(&limit, 0, 1, mine, &slot));
     mk_conn_limit_publish_waiters(&limit, 0, mine, (struct mk_conn_limit_waiter[]){{9, 0}, {0, 0}}, false);
     end_worker(pid);
@@ -105,7 +105,7 @@ static void conn_limit_dead_worker_slots_are_freed(void **state)
     assert_int_equal(mk_conn_limit_backend(&limit, 0)->waiters[0][0].since_ms, 0);
     assert_true(was_woken(&limit, mine));
     assert_true(mk_conn_limit_acquire_slot(&limit, 0, 1, mine, &slot));
-    mk_conn_limit_free_dead_rows(&limit, mine); /* this process is alive */
+    mk_conn_limit_free_dead_rows(&limit, mine); /* frees nothing, because this process is alive */
     assert_int_equal(mk_conn_limit_backend(&limit, 0)->slots[slot], mine + 1);
 }
 
@@ -149,7 +149,7 @@ static void conn_limit_reused_process_id_does_not_hide_dead_worker(void **state)
     pid_t other = start_with_id(pid);
     if (other < 0)
         skip();
-    mine = 5; /* an unused row: the dead worker's row must be reaped, not joined */
+    mine = 5; /* an unused row: mk_conn_limit_free_dead_rows() must free the row of the dead worker */
     mk_conn_limit_free_dead_rows(&limit, mine);
     assert_true(mk_conn_limit_acquire_slot(&limit, 0, 1, mine, &slot));
     end_worker(other);
@@ -167,7 +167,7 @@ static void conn_limit_released_row_is_reused(void **state)
     assert_int_equal(row, other);
 }
 
-/* The server has up to 1024 workers, exiting ones included: 512, doubled during a reload. */
+/* The server has up to 1024 workers, exiting ones included: 512, twice during a reload. */
 static void conn_limit_has_row_for_every_worker(void **state)
 {
     unsigned row;
@@ -187,7 +187,7 @@ static void conn_limit_wake_up_names_backend(void **state)
     assert_false(mk_conn_limit_take_woken(&limit, 3, woken));
     mk_conn_limit_wake_row(&limit, 70, 3);
     assert_int_equal(read(mk_conn_limit_wake_fd(&limit, 3), &n, sizeof n), sizeof n);
-    assert_false(was_woken(&limit, 3 + MK_CONN_LIMIT_EVENTS)); /* shares the same eventfd */
+    assert_false(was_woken(&limit, 3 + MK_CONN_LIMIT_EVENTS)); /* this row shares the same eventfd */
     assert_true(mk_conn_limit_take_woken(&limit, 3, woken));
     assert_int_equal(woken[1], 1 << 6);
     assert_false(mk_conn_limit_take_woken(&limit, 3, woken));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes claim, release, wait for and hand over slots at random, as pools do; the test kills them at
- * random instructions, replaces them, and starts others with a different limit. No process has a timer, so a
- * lost wake-up is never made up for: at rest, no request may wait while a slot is free that it may use. */
+ * random instructions, replaces them, and starts others with a different limit. No process has a timer, so no
+ * process makes up for a lost wake-up: at rest, no request may wait while a slot is free that it may use. */
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -19,20 +19,20 @@ struct request {
 
 /* State that a process publishes for the checks. */
 struct life {
-    uint32_t is_doomed;  /* may be dead already */
-    uint32_t is_asleep;  /* waits for an event */
-    uint32_t leaves;     /* must exit */
-    uint32_t seen_exits; /* exits of other processes seen */
+    uint32_t is_doomed;  /* the process may be dead already */
+    uint32_t is_asleep;  /* the process waits for an event */
+    uint32_t leaves;     /* the process must exit */
+    uint32_t seen_exits; /* number of exits of other processes that it has seen */
     uint32_t n_waiting, n_held;
     struct request waiting[WAITING_MAX];
     unsigned held[HELD_MAX];
 };
 
 struct model {
-    uint32_t rests; /* at rest: no process starts new work */
+    uint32_t rests; /* at rest, no process starts new work */
     uint32_t max, share;
     uint32_t n_exits;
-    uint32_t holders[MK_CONN_LIMIT_MAX]; /* holder of each slot: process number from 1 */
+    uint32_t holders[MK_CONN_LIMIT_MAX]; /* the process that holds each slot, numbered from 1 */
     uint32_t n_lives;
     uint32_t n_claims;
     uint32_t error; /* line number in this file */
@@ -122,7 +122,7 @@ static void pass_on(const struct actor *a, bool has_changed)
         wake_older(a, has_changed);
 }
 
-/* Asserts that no living process holds this slot already. */
+/* Asserts that no living process holds this slot. */
 static void own(const struct actor *a, unsigned slot, unsigned max)
 {
     uint32_t old = __atomic_exchange_n(&model->holders[slot], a->id + 1, __ATOMIC_SEQ_CST);
@@ -140,7 +140,7 @@ static void release(const struct actor *a, unsigned slot)
     wake_older(a, true);
 }
 
-/* Returns 0 with a slot, -1 if it must wait for a slot, -2 if it must wait for its share. */
+/* Returns 0 with a slot, -1 if the request must wait for a slot, -2 if it must wait for its share. */
 static int acquire(const struct actor *a, const struct request *w)
 {
     const struct mk_conn_limit_rule r = rule();
@@ -189,7 +189,7 @@ static void serve(const struct actor *a)
 static void request(struct actor *a)
 {
     struct life *me = a->me;
-    struct request w = {.client = pick(&a->random, CLIENTS)}; /* 0: no share applies */
+    struct request w = {.client = pick(&a->random, CLIENTS)}; /* 0: no share limits the request */
     if (me->n_held == HELD_MAX || me->n_waiting == WAITING_MAX || acquire(a, &w) == 0)
         return;
     w.since_ms = mk_clock_ms();
@@ -341,7 +341,7 @@ static void kill_actor(unsigned i)
     remove_dead(i);
 }
 
-/* Reload: changes the limit and replaces a process that exits cleanly. */
+/* Reloads: changes the limit and replaces a process, which exits cleanly. */
 static void reload(unsigned i)
 {
     STORE(&model->max, 1 + pick(&random_state, MAX_MAX));
@@ -390,7 +390,7 @@ static void check_at_rest(void)
     const struct mk_conn_limit_rule r = rule();
     unsigned n_held = 0, n_taken = 0;
     if (!running[0].pid)
-        start_actor(0); /* without a process, no slot is released */
+        start_actor(0); /* without a process, nothing releases the slots */
     rest();
     for (unsigned i = 0; i < ACTORS; i++) {
         const struct life *l = &model->lives[running[i].id];
@@ -401,7 +401,7 @@ static void check_at_rest(void)
     }
     for (unsigned i = 0; i < MK_CONN_LIMIT_MAX; i++)
         n_taken += mk_conn_limit_backend(&limit, 0)->slots[i] != 0;
-    assert_int_equal(n_taken, n_held); /* slots of dead processes are free */
+    assert_int_equal(n_taken, n_held); /* the slots of dead processes are free */
     assert_int_equal(model->error, 0);
     STORE(&model->rests, 0);
     wake_all();
@@ -458,7 +458,7 @@ static void run_round(uint64_t seed)
         kill_actor(i);
 }
 
-/* A joining worker frees the slots of dead ones. */
+/* A joining worker frees the slots of dead workers. */
 static void expect_all_free(void)
 {
     const struct mk_conn_limit_backend *b = mk_conn_limit_backend(&limit, 0);
@@ -503,7 +503,7 @@ static void conn_limit_random_clients_stay_within_share(void **state)
 
 /* ---- Order ---- */
 
-static uint32_t *order; /* shared: the number of turns so far and the process of each */
+static uint32_t *order; /* shared memory: the number of turns so far, then the process of each turn */
 
 static _Noreturn void wait_for_turn(uint32_t me)
 {
@@ -529,7 +529,7 @@ static _Noreturn void wait_for_turn(uint32_t me)
         pause();
 }
 
-/* Each process releases its slot at once, which wakes the next one. */
+/* Each process releases its slot at once, which wakes the next process. */
 static void conn_limit_workers_are_served_in_waiting_order(void **state)
 {
     unsigned row, slot;
@@ -544,7 +544,7 @@ static void conn_limit_workers_are_served_in_waiting_order(void **state)
             wait_for_turn((i * 3 + 1) % ACTORS);
         for (unsigned k = 0; LOAD(&model->n_lives) <= i && k < 10000; k++)
             usleep(500);
-        usleep(20000); /* exceeds the clock resolution and timer slack */
+        usleep(20000); /* longer than the clock resolution and timer slack */
     }
     mk_conn_limit_release_slot(&limit, 0, slot);
     const struct mk_conn_limit_rule r = rule();

@@ -25,7 +25,7 @@ struct mk_response {
 };
 
 struct mk_upstream_request {
-    int polls[4]; /* successive results of mk_upstream_request_poll() */
+    int polls[4]; /* results of successive calls of mk_upstream_request_poll() */
     unsigned n_polls, status;
     int64_t length;
     bool is_upgraded, is_buffered, is_freed, is_logged, is_spooled;
@@ -316,7 +316,7 @@ static void handler_waits_for_body_and_response_head(void **state)
     assert_ptr_equal(mk_upstream_handler_of(&request), &handler);
     request.receives = 0;
     upstream.polls[0] = -EAGAIN;
-    upstream.polls[1] = 1; /* interim response */
+    upstream.polls[1] = 1; /* an interim response arrives */
     assert_int_equal(mk_upstream_handler_run(&handler), MK_WAIT);
     assert_int_equal(handler.step.state, MK_HANDLER_WAIT_HEAD);
     assert_ptr_equal(upstream.resumes, &request);

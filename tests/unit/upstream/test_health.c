@@ -40,7 +40,7 @@ static void health_max_fails_in_a_row_takes_server_down(void **state)
     assert_true(is_up());
     assert_true(mk_health_record_failure(s));
     assert_false(is_up());
-    assert_false(mk_health_record_failure(s)); /* the server is down already */
+    assert_false(mk_health_record_failure(s)); /* the server is already down */
     assert_int_equal(stats_of(0).failures, 4);
 }
 
@@ -180,7 +180,7 @@ static void health_slow_start_raises_weight(void **state)
     assert_int_equal(mk_health_weight(s, now), 1);
     health()->up_since_ms = now - 1000;
     assert_int_equal(mk_health_weight(s, now), 3000);
-    health()->up_since_ms = now + 50; /* set by a worker whose clock is slightly ahead */
+    health()->up_since_ms = now + 50; /* a worker whose clock is slightly ahead has set it */
     assert_int_equal(mk_health_weight(s, now), 1);
     settings.slow_ms = 0;
     assert_int_equal(mk_health_weight(s, now), 3000);

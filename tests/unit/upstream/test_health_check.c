@@ -24,7 +24,7 @@ static void until_checked(uint64_t n)
     assert_true(info().checks >= n);
 }
 
-/* Responds to one health check and stores the request text in `asked`. */
+/* Responds to one health check and stores the text of its request in `asked`. */
 static char asked[2048];
 
 static void respond(const char *text)
@@ -74,7 +74,7 @@ static void health_check_host_header_brackets_ipv6_address(void **state)
 static void health_check_reads_whole_response(void **state)
 {
     (void)state;
-    settings.check_ms = 60 * 1000; /* keeps the next check from ending this one */
+    settings.check_ms = 60 * 1000; /* the next check is too far away to end this one */
     start_pool();
     struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
     while (poll(&waiting, 1, 0) == 0)
@@ -90,7 +90,7 @@ static void health_check_reads_whole_response(void **state)
     ssize_t n;
     while ((n = recv(fd, asked, sizeof asked, MSG_DONTWAIT)) > 0 || (n < 0 && errno == EAGAIN))
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    assert_int_equal(n, 0); /* not reset */
+    assert_int_equal(n, 0); /* the connection was closed, not reset */
     close(fd);
 }
 
@@ -121,7 +121,7 @@ static void health_check_refused_connection_fails(void **state)
     assert_int_equal(info().state, MK_UPSTREAM_DOWN);
     struct notification told;
     struct mk_upstream_conn *l = acquire(&told);
-    assert_int_equal(mk_upstream_conn_state(l), -EHOSTUNREACH); /* not even tried */
+    assert_int_equal(mk_upstream_conn_state(l), -EHOSTUNREACH); /* the pool has not even tried the server */
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -152,7 +152,7 @@ static void health_check_runs_only_in_first_worker(void **state)
     assert_int_equal(info().checks, 0);
 }
 
-/* A server that starts late must serve before HealthInterval is over. */
+/* A server that starts late must serve before HealthInterval has passed. */
 static void health_check_failure_is_retried_soon(void **state)
 {
     (void)state;

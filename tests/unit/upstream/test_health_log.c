@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error log lines about servers: one for each change of state. */
+/* The error log has one line for each change of a server's state. */
 #include "upstream/health.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static void failure_message_uses_singular(void **state)
     (void)state;
     settings.max_fails = 1;
     assert_true(mk_health_report_failure(&worker, s, -EPIPE, NULL));
-    assert_int_equal(worker.n_logged, 2); /* the reason of the failure comes first */
+    assert_int_equal(worker.n_logged, 2); /* the first line is the reason of the failure */
     assert_contains(mk_str_from_c(worker.logged), "gets no requests for 10000 ms, after 1 failure in a row");
 }
 
@@ -167,7 +167,7 @@ static void failover_notifies_requests_on_server_down(void **state)
     assert_int_equal(mk_upstream_conn_server(waits), mk_upstream_conn_server(answered));
     mk_upstream_conn_mark_first_byte(answered);
     mk_failover_broadcast(&pool->backends[mk_upstream_conn_server(waits)]);
-    assert_int_equal(n_out, 0); /* callbacks never run inside the call */
+    assert_int_equal(n_out, 0); /* reporting a failure never runs callbacks */
     receive_message();
     assert_int_equal(n_out, 1);
     for (unsigned i = 0; i < 3; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which connection the pool gives to a request: addresses of one server, explicit addresses, idle
+/* The connection that the pool gives to a request: addresses of one server, explicit addresses, idle
  * connections, and the wait queue. */
 #include "upstream/pool.h"
 
@@ -42,10 +42,10 @@ static void pool_address_refused_tries_next_address(void **state)
 static void pool_refused_addresses_are_tried_once_each(void **state)
 {
     (void)state;
-    settings.fail_ms = 0; /* no failed address is avoided */
+    settings.fail_ms = 0; /* the pool avoids no failed address */
     start_pool();
     struct mk_resolver *n = &pool->backends[0].names;
-    n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST); /* connect() fails at once */
+    n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST); /* connect() fails immediately */
     n->addresses[1] = n->addresses[0];
     n->addresses[1].v4.sin_port = htons(1);
     n->n = 2;
@@ -58,7 +58,7 @@ static void pool_refused_addresses_are_tried_once_each(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* The waiting request is also notified if connect() fails at once. */
+/* The waiting request is also notified if connect() fails immediately. */
 static void pool_waiting_request_is_notified_of_server_failure(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void pool_refused_connection_names_server(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* For a broadcast address, connect() fails at once. */
+/* For a broadcast address, connect() fails immediately. */
 static void pool_connect_error_tries_next_address(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void pool_connect_error_tries_next_address(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Addresses of servers that a response names (redirects). */
+/* Explicit addresses are those of servers that a response names (redirects). */
 static void pool_explicit_address_accepts_brackets(void **state)
 {
     (void)state;
@@ -245,10 +245,10 @@ static void pool_free_slot_skips_requests_over_client_share(void **state)
     start_pool();
     struct mk_upstream_conn *a[4], *b[3];
     for (unsigned i = 0; i < 4; i++)
-        a[i] = take_for(i, &peers[0]); /* a[2] and a[3] wait */
+        a[i] = take_for(i, &peers[0]); /* a[2] and a[3] have to wait */
     b[0] = acquire(&told[4]);
     b[1] = acquire(&told[5]);
-    b[2] = take_for(6, &peers[1]); /* waits behind a[2] and a[3] */
+    b[2] = take_for(6, &peers[1]); /* b[2] waits after a[2] and a[3] */
     wait_until_open(b[0]);
     wait_until_open(b[1]);
     assert_int_equal(mk_upstream_conn_state(b[2]), -EAGAIN);
@@ -311,7 +311,7 @@ static void pool_full_wakes_workers_with_idle_connections(void **state)
     assert_true(was_woken(&upstreams.limit, 9));
     mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, slot);
     wake();
-    assert_true(mk_upstream_conn_has_socket(a)); /* at once */
+    assert_true(mk_upstream_conn_has_socket(a)); /* the request connects without another wait */
     wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -327,13 +327,13 @@ static void pool_idle_connection_is_closed_for_older_request_of_other_worker(voi
     upstreams.limit.memory->n_rows = 10;
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
         mk_clock_ms() - 1000;
-    a = acquire(&told[0]); /* it must wait, so the pool closes the idle connection */
+    a = acquire(&told[0]); /* this request must wait, so the pool closes the idle connection */
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(stats_of(0).open, 0);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* The leak checker verifies that nothing remains. */
+/* The leak checker verifies that no memory remains. */
 static void pool_frees_released_blocks(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client that reads more slowly than the server sends: the response is spooled, which frees the
- * connection. */
+/* A client reads more slowly than the server sends: the response is spooled, which frees the connection. */
 #include <stdio.h>
 
 #include "unit/upstream/request_case.h"
@@ -69,7 +68,7 @@ static void read_ahead_slow_reader_frees_connection(void **state)
     struct call call;
     char room[700];
     struct mk_upstream_conn *l = begin(&call, "");
-    for (unsigned i = 0; i < 10; i++) { /* reads continuously, but never catches up */
+    for (unsigned i = 0; i < 10; i++) { /* the client reads continuously, but never catches up */
         fake_pass(LOOK / 10);
         assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
         mk_buf_add(&call.body, mk_str_of(room, sizeof room));
@@ -98,7 +97,7 @@ static void read_ahead_reader_keeping_up_uses_no_spool(void **state)
     call_fini(&call);
 }
 
-/* At 10 MB/s, spooling the unread rest costs more than waiting for the client. */
+/* At 10 MB/s, spooling the unread data costs more than waiting for the client. */
 static void read_ahead_fast_reader_uses_no_spool(void **state)
 {
     (void)state;
@@ -157,7 +156,7 @@ static void read_ahead_full_spool_continues_as_reader_reads(void **state)
     mk_buf_add(&call.body, mk_str_of(room, sizeof room));
     assert_true(fake_end_turn());
     assert_int_equal(spool.len, 50 * 1024 + sizeof room);
-    assert_int_equal(call.n_ready, 1); /* the client still has data to read, so it is not notified */
+    assert_int_equal(call.n_ready, 1); /* the client is not notified, because it still has data to read */
     read_all(&call);
     assert_true(l->is_given);
     call_fini(&call);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP responses arrive at once, split in two at every offset, and byte by byte, and are read with buffers
- * of several sizes. The result must be the same. */
+/* HTTP responses arrive at once, split in two at every offset, and byte by byte; the caller reads them with
+ * buffers of several sizes. The result must be the same. */
 #include "unit/upstream/request_case.h"
 
 struct answer {
     const char *in;
     int in_end; /* result of reads after `in` */
     const char *heads, *body, *trailers;
-    int end;                                 /* result at the end of the body, or the error before a head */
-    enum mk_upstream_conn_disposition gives; /* disposition of the connection */
+    int end;                                 /* result at the end of the body, or the error before the head */
+    enum mk_upstream_conn_disposition gives; /* how the connection is released */
 };
 
 static struct {
@@ -200,7 +200,7 @@ static void response_followed_by_bytes_closes_connection(void **state)
     for (size_t i = 0; i < MK_LEN(rooms); i++) {
         for (size_t first = 1; first < sizeof clean; first++)
             check_behind(clean, first, rooms[i], MK_UPSTREAM_CONN_KEEP);
-        /* If these bytes arrive after the response has ended, the pool detects them. */
+        /* The pool detects these bytes if they arrive after the end of the response. */
         check_behind(more, sizeof more, rooms[i], MK_UPSTREAM_CONN_CLOSE);
         check_behind(more, sizeof clean - 6, rooms[i], MK_UPSTREAM_CONN_CLOSE);
         check_behind(more, sizeof clean - 3, rooms[i], MK_UPSTREAM_CONN_CLOSE);
@@ -220,7 +220,7 @@ static void response_followed_by_eof_closes_connection(void **state)
     l->is_gradual = true;
     call_start(&call);
     l->arrived = l->in.len + 1;
-    fake_happen(l, MK_READABLE | MK_ENDED); /* the server closes its side with the response */
+    fake_happen(l, MK_READABLE | MK_ENDED); /* the server closes its side together with the response */
     call_settle(&call);
     assert_str(mk_buf_str(&call.body), "hi");
     assert_int_equal(call.end, 0);
@@ -301,7 +301,7 @@ static void response_header_is_found_by_name(void **state)
     assert_false(mk_upstream_request_is_upgraded(call.client));
     assert_false(mk_upstream_request_is_local_redirect(call.client));
     call_fini(&call);
-    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE); /* the body was not read */
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE); /* the caller has not read the body */
 }
 
 static void expect_whole(const char *in, const char *content)
@@ -330,7 +330,7 @@ static void response_small_body_is_available_with_head(void **state)
     expect_whole("HTTP/1.1 200 OK\r\n\r\nhello", NULL);
 }
 
-/* Regardless of the spelling of the header fields. */
+/* The normal form does not depend on the spelling of the header fields. */
 static void response_header_lines_are_normalized(void **state)
 {
     struct call call;
@@ -425,7 +425,7 @@ static void response_head_has_size_limits(void **state)
     mk_buf_free(&lines);
 }
 
-/* Saves a system call that would find nothing. */
+/* This saves a system call that would find nothing. */
 static void response_short_read_of_drained_stream_is_not_repeated(void **state)
 {
     (void)state;
@@ -450,7 +450,7 @@ static void response_short_read_of_drained_stream_is_not_repeated(void **state)
     call_fini(&call);
 }
 
-/* The remaining body fits the buffer exactly, with and without a byte after it. */
+/* The rest of the body fits the buffer exactly, with and without a byte after it. */
 static void response_small_rest_is_read_once(void **state)
 {
     (void)state;
@@ -499,7 +499,7 @@ static void response_short_read_is_repeated_while_stream_has_data(void **state)
     call_fini(&call);
 }
 
-/* The end may be reported together with the last bytes. */
+/* One event may announce the last bytes and the end. */
 static void response_eof_is_read_after_short_read(void **state)
 {
     struct call call;
@@ -537,7 +537,7 @@ static void response_large_body_needs_few_reads(void **state)
     call_settle(&call);
     assert_true(mk_str_eq(mk_buf_str(&call.body), mk_str_of(piece, sizeof piece)));
     assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(l->n_reads, 5); /* 8 KB with the head, then 56, 64 and 64 KB, and the short rest */
+    assert_int_equal(l->n_reads, 5); /* reads of 8 KB with the head, then 56, 64 and 64 KB, and the rest */
     assert_int_equal(l->n_writes, 1);
     call_fini(&call);
     mk_buf_free(&text);
@@ -584,7 +584,7 @@ static void request_with_request_to_resume_needs_no_callback(void **state)
     struct mk_upstream_conn *l = fake_add(text, -EAGAIN);
     l->is_gradual = true;
     call.ask.method = MK_STR("GET");
-    call.ask.resumes = (struct mk_request *)&call; /* only handed on */
+    call.ask.resumes = (struct mk_request *)&call; /* the pointer is passed on, but not used */
     struct mk_upstream_request *c = mk_upstream_request_start(NULL, &call.ask, NULL, &call);
     assert_int_equal(mk_upstream_request_head(c), -EAGAIN);
     assert_int_equal(fake.n_resumed, 0);

@@ -21,7 +21,7 @@ static struct mk_upstream_conn *add_kept(int in_end)
     return l;
 }
 
-/* Runs the request; data that arrives raises an event. */
+/* Runs the request; the arrival of data raises an event. */
 static void run(struct call *call)
 {
     for (unsigned i = 0; i < fake.n_links; i++)
@@ -58,7 +58,7 @@ static void attempt_waits_for_connection(void **state)
     assert_int_equal(call.head, -EAGAIN);
     assert_int_equal(mk_upstream_request_read(call.client, (char[1]){0}, 1), -EAGAIN);
     mk_upstream_request_resume(call.client);
-    /* event of a failed connection attempt, which is not the last */
+    /* event of a failed connection attempt; others follow */
     fake_happen(l, MK_WRITABLE | MK_HUNG_UP);
     assert_int_equal(call.n_ready, 0);
     assert_int_equal(l->n_writes, 0);
@@ -80,7 +80,7 @@ static void attempt_connect_error_is_reported(void **state)
     for (size_t i = 0; i < MK_LEN(errors); i++) {
         struct call call;
         begin(&call);
-        call.ask.limits.max_tries = 3; /* the connection has tried all servers already */
+        call.ask.limits.max_tries = 3; /* the connection has already tried all servers */
         struct mk_upstream_conn *l = fake_add(MK_STR(""), -EAGAIN);
         l->state = errors[i];
         call_start(&call);
@@ -149,7 +149,7 @@ static void attempt_timeout_starts_when_request_is_sent(void **state)
     call.ask.limits.response_timeout_ms = 100;
     add_kept(-EAGAIN);
     call_start(&call);
-    fake_pass(150); /* other requests of the iteration took this long */
+    fake_pass(150); /* the other requests of the iteration took this long */
     assert_true(fake_end_turn());
     fake_pass(50);
     assert_int_equal(call.n_ready, 0);
@@ -199,7 +199,7 @@ static void check_stale(int in_end)
     assert_false(l->options.fresh);
     assert_true(fresh->options.fresh);
     assert_int_equal(fresh->options.tried, 0);
-    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* does not count as a failure */
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* the server does not count as failed */
     assert_int_equal(fresh->how, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(fake.retries, 100);
     assert_int_equal(fake.n_requests, 1);
@@ -272,7 +272,7 @@ static void attempt_408_on_reused_connection_is_retried(void **state)
         run(&call);
         assert_true(mk_str_eq(mk_buf_str(&l->out), mk_buf_str(&fresh->out)));
         assert_true(fresh->options.fresh);
-        assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* does not count as a failure */
+        assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE); /* the server does not count as failed */
         assert_str(mk_buf_str(&call.heads), "200|");
         expect_reply(&call);
     }
@@ -301,12 +301,12 @@ static void attempt_408_without_retry_is_forwarded(void **state)
     add_kept(0)->in = MK_STR(TOO_LATE);
     expect_408(&call);
     begin(&call);
-    call_send(&call, mk_str_of(large, sizeof large), true); /* part of the body is no longer buffered */
+    call_send(&call, mk_str_of(large, sizeof large), true); /* a part of the body is no longer buffered */
     add_kept(0)->in = MK_STR(TOO_LATE);
     expect_408(&call);
 }
 
-/* Before a request that must not be repeated, checks that the connection is still open. */
+/* Before a request that must not be repeated, the client checks that the connection is still open. */
 static void check_unsafe(int in_end, unsigned n_taken)
 {
     struct call call;
@@ -316,10 +316,10 @@ static void check_unsafe(int in_end, unsigned n_taken)
     call.ask.body = MK_STR("pay");
     struct mk_upstream_conn *l = add_kept(in_end);
     if (in_end != -EAGAIN)
-        l->arrived = 1; /* closed before */
+        l->arrived = 1; /* the connection was closed before */
     fake_add(MK_STR(REPLY), -EAGAIN);
     call_start(&call);
-    assert_int_equal(fake.n_taken, 1); /* other requests are sent with it, at the end of the iteration */
+    assert_int_equal(fake.n_taken, 1); /* at the end of the iteration, other requests are sent as well */
     assert_true(fake_end_turn());
     assert_int_equal(fake.n_taken, n_taken);
     assert_int_equal(l->out.len == 0, n_taken == 2);
@@ -364,7 +364,7 @@ static void attempt_unsafe_request_is_retried_if_nothing_was_sent(void **state)
     }
 }
 
-/* A response before the request is not a response to it. */
+/* A response that arrives before the request does not belong to it. */
 static void attempt_reused_connection_with_unsolicited_data_is_dropped(void **state)
 {
     struct call call;
@@ -457,7 +457,8 @@ static void attempt_retry_rewinds_large_body(void **state)
     send_large(&call, 1);
 }
 
-/* Checks the connection first if the body cannot be rewound, as for requests that must not be repeated. */
+/* If the body cannot be rewound, the client checks the connection first, as for requests that must not be
+ * repeated. */
 static void attempt_body_without_rewind_needs_open_connection(void **state)
 {
     struct call call;
@@ -465,7 +466,7 @@ static void attempt_body_without_rewind_needs_open_connection(void **state)
     begin(&call);
     call_send(&call, mk_str_of(large, sizeof large), true);
     struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
-    l->is_gradual = false; /* closed, but not yet reported by an event */
+    l->is_gradual = false; /* closed, although no event has reported it */
     fresh->is_gradual = true;
     call_run(&call, SIZE_MAX, SIZE_MAX);
     assert_int_equal(l->out.len, 0);
@@ -548,7 +549,7 @@ static void attempt_tries_no_server_twice(void **state)
     begin_with(&call, 9);
     run(&call);
     assert_int_equal(fake.n_taken, 3);
-    assert_int_equal(fake.retries, 98); /* after the last server there was no other to try */
+    assert_int_equal(fake.retries, 98); /* after the last server, no other was left to try */
     expect_error(&call, -ECONNRESET);
 }
 

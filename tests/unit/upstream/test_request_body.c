@@ -11,7 +11,7 @@ struct mk_spool {
     mk_str text;
 };
 
-/* A request of whose body `text` the first `arrived` bytes can be read; the body ends after `text`. */
+/* A request with the body `text`, of which the first `arrived` bytes can be read. */
 struct mk_request {
     int64_t length;
     mk_str text;
@@ -186,8 +186,7 @@ static void request_body_init_without_memory_fails(void **state)
     assert_false(mk_request_body_init(&b));
 }
 
-/* In other modes the upstream connection calls: the request becomes readable once the server has called its
- * handler. */
+/* A streamed body becomes readable once the server has called the handler, which the first pull requests. */
 static void request_body_streamed_is_read_after_handler_call(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests cancelled before the response is complete: whether the server may still be processing the
- * request. */
+/* Requests cancelled before the response is complete: whether the server may still be processing them. */
 #include <stdio.h>
 
 #include "unit/upstream/request_case.h"

@@ -157,7 +157,7 @@ static void cgi_request_invalid_variables_are_rejected(void **state)
     }
 }
 
-/* Starts a request with a single variable A, of this length. */
+/* Starts a request with a single variable A of this length. */
 static void begin_long(struct call *call, enum mk_upstream_protocol protocol, struct mk_header *field,
                        size_t len)
 {

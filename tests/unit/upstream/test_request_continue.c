@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request bodies that are held back until the server sends 100 Continue (Expect: 100-continue). */
+/* The client holds a request body back until the server sends 100 Continue (Expect: 100-continue). */
 #include "unit/upstream/request_case.h"
 
 #define ASKS  "HTTP/1.1 100 Continue\r\n\r\n"
@@ -115,7 +115,7 @@ static void continue_silent_server_times_out(void **state)
     call_fini(&call);
 }
 
-/* The reused connection was closed: the head is resent, and the body waits again. */
+/* The server has closed the reused connection: the client resends the head, and holds the body back again. */
 static void continue_retry_holds_body_again(void **state)
 {
     struct call call;

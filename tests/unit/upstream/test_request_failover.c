@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server that has a request goes down before it responds: the request moves to another server if it may
- * be repeated. */
+/* A server goes down before it responds: its request moves to another server if it may be repeated. */
 #include "unit/upstream/request_case.h"
 
 #define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -65,9 +64,9 @@ static void failover_keeps_request_that_may_not_be_repeated(void **state)
         else if (i == 1)
             call.ask.limits.max_tries = 1;
         else if (i == 2)
-            call_send(&call, MK_STR("some content"), true); /* it cannot be rewound */
+            call_send(&call, MK_STR("some content"), true); /* this body cannot be rewound */
         else
-            l->in = MK_STR("HTTP/1.1 200 OK\r\n"); /* the response has begun */
+            l->in = MK_STR("HTTP/1.1 200 OK\r\n"); /* the response has already begun */
         call_start(&call);
         call_announce(&call);
         l->on_down(l->ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When an allocation fails, the request fails with an error and frees everything. */
+/* If an allocation fails, the request fails with an error and frees everything. */
 #include "unit/oom.h"
 #include "unit/upstream/request_case.h"
 
@@ -7,7 +7,7 @@ static enum mk_upstream_protocol protocol;
 static mk_str response;
 static bool is_stale; /* the server closes the first connection */
 
-/* Buffers of the test itself use no allocated memory. */
+/* Replaces a buffer of the test by one that uses no allocated memory. */
 static void take_fixed(struct mk_buf *b, char *room, size_t cap)
 {
     *b = mk_buf_fixed(room, cap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests over HTTP: the encoded head, and how the body is sent. */
+/* HTTP requests: the encoded head, and how the body is sent. */
 #include <stdio.h>
 
 #include "unit/upstream/request_case.h"
@@ -124,7 +124,7 @@ static void send_upgrade_headers_are_added(void **state)
         .upgrade = "a/1", .fields = {FIELD("Host", "x"), FIELD("TE", "trailers")}, .n_fields = 2);
 }
 
-/* Nothing is sent, no connection is acquired, and the caller is notified. */
+/* Expects that nothing is sent, no connection is acquired, and the caller is notified. */
 static void expect_refusal(const struct request *r, int error)
 {
     struct call call;
@@ -199,7 +199,7 @@ static void begin(struct call *call)
     l->is_gradual = true;
 }
 
-/* The server has received the whole request and responds. */
+/* Lets the server respond after it has received the whole request. */
 static void finish(struct call *call, enum mk_upstream_conn_disposition how)
 {
     struct mk_upstream_conn *l = call_link();
@@ -229,7 +229,7 @@ static void send_small_body_in_one_write_with_head(void **state)
     call_start(&call);
     assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 5\r\n") "hello");
     assert_int_equal(fake.links[0].n_writes, 1);
-    assert_int_equal(call.n_pulls, 3); /* the length marks the end */
+    assert_int_equal(call.n_pulls, 3); /* the length marks the end of the body */
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 
     begin(&call);
@@ -288,7 +288,7 @@ static void send_trailers_follow_chunks(void **state)
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 }
 
-/* Decodes chunks; absent if they are malformed. */
+/* Decodes chunks; returns an absent string if they are malformed. */
 static mk_str dechunk(mk_str text, struct mk_buf *out)
 {
     struct mk_chunked chunked;
@@ -378,7 +378,8 @@ static void send_buffer_is_bounded(void **state)
     fake_happen(l, MK_WRITABLE);
     call_settle(&call);
     assert_int_equal(call.pulled, 1 << 20);
-    assert_in_range(call.client->out.cap, 1, 1024); /* the request waits for its source, possibly for long */
+    /* the request waits for its source, possibly for a long time */
+    assert_in_range(call.client->out.cap, 1, 1024);
     call.available = SIZE_MAX;
     mk_upstream_request_resume(call.client);
     call_settle(&call);
@@ -401,7 +402,7 @@ static void send_waits_for_source(void **state)
         assert_int_equal(fake.links[0].out.len, sizeof HEAD_OF("Content-Length: 5\r\n") - 1 + n);
     }
     assert_false(mk_upstream_request_is_sending(call.client));
-    mk_upstream_request_resume(call.client); /* harmless */
+    mk_upstream_request_resume(call.client); /* resuming without need is harmless */
     finish(&call, MK_UPSTREAM_CONN_KEEP);
 }
 
@@ -557,11 +558,11 @@ static void abort_transfer(struct call *call, bool has_answered)
     call->available = 10;
     call_start(call);
     call->available = SIZE_MAX;
-    l->arrived = has_answered ? l->in.len : 0; /* not yet reported by an event */
+    l->arrived = has_answered ? l->in.len : 0; /* no event has reported the response yet */
     l->takes = l->taken;
     l->takes_no_more = -EPIPE;
     mk_upstream_request_resume(call->client);
-    assert_int_equal(call->n_ready, 0); /* callbacks never run inside the call */
+    assert_int_equal(call->n_ready, 0); /* resuming never runs callbacks */
     call_settle(call);
 }
 

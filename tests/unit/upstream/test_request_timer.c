@@ -39,7 +39,7 @@ static void expect_reply(struct call *call)
 {
     assert_int_equal(call->end, 0);
     assert_str(mk_buf_str(&call->body), "hello");
-    pass(call, 100000); /* no timer may be left to fire */
+    pass(call, 100000); /* no timer may be left that fires later */
     assert_int_equal(call->end, 0);
     call_fini(call);
 }
@@ -121,7 +121,7 @@ static void timer_received_data_waits_for_reader(void **state)
     call_start(&call);
     arrive(&call, sizeof REPLY - 4);
     assert_int_equal(call.end, -EAGAIN);
-    call.is_paused = true; /* the client read everything, but has no buffer when the next data arrives */
+    call.is_paused = true; /* the client has read everything, but has no buffer when the next data arrives */
     arrive(&call, 1);
     pass(&call, 100 * SILENCE_MS);
     call.is_paused = false;
@@ -161,7 +161,7 @@ static void timer_slow_source_does_not_time_out_server(void **state)
     assert_int_equal(call.head, -EAGAIN);
     call.available = 5;
     mk_upstream_request_resume(call.client);
-    pass(&call, RESPONSE_MS - 1); /* measured from the last byte */
+    pass(&call, RESPONSE_MS - 1); /* the timeout begins with the last byte */
     assert_int_equal(call.head, -EAGAIN);
     pass(&call, 1);
     expect_timeout(&call, "the server does not answer");

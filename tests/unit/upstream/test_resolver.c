@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server name with several addresses that appear, disappear and fail. The test fakes the DNS resolver. */
+/* A server name has several addresses, which appear, disappear and fail. The test fakes the DNS resolver. */
 #include <netdb.h>
 
 #include "unit/upstream/fixture.h"
@@ -64,7 +64,7 @@ static struct backend_stats info(void)
     return sum_stats(&upstreams.stats, servers[0].stats_slot);
 }
 
-/* Whether a connection has arrived. */
+/* Returns whether a connection has arrived. */
 static bool accepts(unsigned i)
 {
     int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -84,7 +84,7 @@ static void look_up_again(void)
     end_work(&worker);
 }
 
-/* With an unresponsive name server, each lookup takes many seconds. */
+/* If the name server does not respond, each lookup takes many seconds. */
 static void resolver_stopping_worker_starts_no_lookup(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void resolver_stopping_worker_starts_no_lookup(void **state)
     assert_int_equal(n_asked, 1);
 }
 
-/* At once, not at the next sweep. */
+/* The request continues immediately, not at the next sweep. */
 static void resolver_waiting_request_continues_when_name_resolves(void **state)
 {
     struct notification told;
@@ -151,12 +151,12 @@ static void resolver_remaining_address_keeps_connections(void **state)
     assert_int_equal(info().idle, 1);
     resolve_to("127.0.0.2", "127.0.0.1");
     look_up_again();
-    resolve_to(NULL, NULL); /* the name server is gone: the known addresses stay in use */
+    resolve_to(NULL, NULL); /* the name server fails, so the known addresses stay in use */
     look_up_again();
     assert_int_equal(info().idle, 1);
 }
 
-/* Fills the listen queue: connecting takes until the timeout. */
+/* Fills the listen queue, so that connecting takes until the timeout. */
 static void fill_queue(unsigned i, int fds[4])
 {
     struct sockaddr_in at;

@@ -3,7 +3,8 @@
 
 #include "unit/test.h"
 
-static const uint64_t NOW = UINT64_C(1000000000000000); /* stepping there by seconds would be too slow */
+/* an increment of one second at a time would be too slow */
+static const uint64_t NOW = UINT64_C(1000000000000000);
 
 static unsigned take_all(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
 {
@@ -37,7 +38,7 @@ static void retry_budget_is_percentage_of_requests(void **state)
     assert_int_equal(take_all(&r, NOW, 20), 200);
     assert_int_equal(take_all(&r, NOW + 1000, 20), 3);
     count(&r, NOW + 1000, 100);
-    assert_int_equal(take_all(&r, NOW + 1000, 20), 17); /* of 1100 */
+    assert_int_equal(take_all(&r, NOW + 1000, 20), 17); /* 220 in all for 1100 requests */
     assert_int_equal(take_all(&r, NOW + 1000, 100), 1100 - 220);
 }
 
@@ -50,7 +51,7 @@ static void retry_budget_forgets_old_requests(void **state)
     struct mk_retry_budget later = {0};
     count(&later, NOW, 1000);
     assert_int_equal(take_all(&later, NOW + 10000, 20), 3);
-    /* Old retries are also forgotten. */
+    /* The budget also forgets old retries. */
     count(&r, NOW + 19000, 1000);
     assert_int_equal(take_all(&r, NOW + 19000, 20), 200);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A resource shortage of this process does not count as a server failure, and no other worker is notified. */
+/* If this process lacks resources, the server does not count as failed, and no other worker is notified. */
 #include <sys/resource.h>
 
 #include "unit/upstream/fixture.h"
@@ -76,7 +76,7 @@ static void shortage_of_memory_stops_pool_start(void **state)
     servers[0].host = MK_STR("back.example");
     worker.lacks_memory = true;
     assert_int_equal(mk_pool_start(&pool, &worker, &upstreams), -ENOMEM);
-    assert_int_equal(upstreams.limit.memory->rows[0].is_taken, 0); /* its row is free again */
+    assert_int_equal(upstreams.limit.memory->rows[0].is_taken, 0); /* the worker's row is free again */
     worker.lacks_memory = false;
     start_pool();
 }

@@ -28,7 +28,7 @@ static unsigned slot_of(const char *upstream, const char *server)
     return slot;
 }
 
-/* Whether the backend of the slot is shown, with this name. */
+/* Returns whether the backend of the slot is shown, with this name. */
 static bool is_shown(unsigned slot, const char *server)
 {
     for (uint32_t at = 0; (at = mk_stat_next(stats.registry, stats.table, at));)
@@ -45,7 +45,7 @@ static void stats_server_keeps_its_slot(void **state)
     mk_upstream_stats_add_shared(mk_upstream_stats_shared(&stats, a), MK_UPSTREAM_STATS_FAILURES);
     assert_int_equal(slot_of("api", "127.0.0.1:1"), a);
     assert_int_equal(sum_stats(&stats, a).failures, 1);
-    /* Upstream and server names are separate parts of the key. */
+    /* The names of upstream and server are separate parts of the key. */
     assert_int_not_equal(slot_of("ap", "i127.0.0.1:1"), a);
 }
 
@@ -108,7 +108,7 @@ static void stats_restore_undoes_configuration_that_never_served(void **state)
     mk_upstream_stats_save(&stats, &second);
     unsigned new = slot_of("u", "new:1");
     mk_upstream_stats_hide_slot(&stats, old);
-    /* another configuration was published since: this one was active, and is now replaced */
+    /* Another configuration was published in the meantime: it replaces this one, which was active. */
     mk_upstream_stats_restore(&stats, &first);
     assert_false(is_shown(old, "old:1"));
     mk_upstream_stats_set_server(&stats, old, true, 9, 4);

@@ -71,7 +71,7 @@ static void wait_queue_eligible_request_keeps_its_place(void **state)
     give_all(picky, next, busy[0]);
 }
 
-/* Regardless of how many requests queue up after it. */
+/* The timeout holds however many requests queue up later. */
 static void wait_queue_times_out_despite_new_waiters(void **state)
 {
     enum { MOST = 99 };
@@ -92,8 +92,8 @@ static void wait_queue_times_out_despite_new_waiters(void **state)
     give_all(first, busy[0], busy[1]);
 }
 
-/* A reload raises the connection limit: waiting requests of an exiting worker would otherwise block those of
- * the new workers. */
+/* A reload raises the connection limit: waiting requests of an exiting worker would otherwise block requests
+ * of the new workers. */
 static void wait_queue_uses_published_connection_limit(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void wait_queue_cancelled_waiter_wakes_other_worker(void **state)
     give_all(busy[0], busy[1], NULL);
 }
 
-/* The other worker looked while this worker held the slot. */
+/* The other worker checked the queue while this worker held the slot. */
 static void wait_queue_failed_connection_wakes_other_worker(void **state)
 {
     (void)state;
@@ -251,12 +251,12 @@ static void wait_queue_failed_connection_wakes_other_worker(void **state)
     show_other(1, mk_clock_ms() + 100);
     struct mk_upstream_conn *next =
         acquire_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .tried = 1});
-    assert_int_equal(mk_upstream_conn_state(next), -ENOENT); /* it does not wait */
+    assert_int_equal(mk_upstream_conn_state(next), -ENOENT); /* the request fails instead of waiting */
     assert_true(was_woken(&upstreams.limit, OTHER));
     give_all(next, busy[0], NULL);
 }
 
-/* The other worker does not run: this worker proceeds once that is certain, without a notification. */
+/* The other worker is blocked: this worker proceeds as soon as it knows, without a notification. */
 static void wait_queue_waiter_of_blocked_worker_is_passed_in_time(void **state)
 {
     (void)state;

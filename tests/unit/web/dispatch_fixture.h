@@ -12,13 +12,13 @@
 
 enum { SAID_MAX = 256, HOOKS_MAX = 4, ROUTES_MAX = 6 };
 
-/* Behaviour of a hook or handler: one letter of `answers` for each call; the last one repeats. */
+/* A hook or handler, whose behavior is one letter of `answers` for each call; the last one repeats. */
 struct actor {
     const char *name;
     const char *answers; /* n(ext) d(one) w(ait) r(efuse) */
-    unsigned status;     /* set before returning */
-    const char *text;    /* body, set before returning */
-    const char *field;   /* header added with the value "x" */
+    unsigned status;     /* the status that it sets before it returns */
+    const char *text;    /* the body that it sets before it returns */
+    const char *field;   /* a header that it adds with the value "x" */
     unsigned n_calls;
 };
 

@@ -14,7 +14,7 @@ static struct mk_addr others[4];
 static struct mk_loop loop;
 static struct mk_offload helper;
 
-/* Asserts that nothing is left at the end of the test case. */
+/* Asserts that the spools are empty at the end of the test case. */
 static inline void spooled_end(void *p)
 {
     const struct mk_spool_quota *spools = p;

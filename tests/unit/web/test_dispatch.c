@@ -14,7 +14,7 @@ static void dispatch_runs_request_hooks_handler_response_hooks(void **state)
     assert_string_equal(said, "?a ?b h !b !a");
     assert_int_equal(x->response.status, 200);
     assert_str(site_content(x), "hello");
-    assert_true(mk_dispatch_run(x)); /* stays finished */
+    assert_true(mk_dispatch_run(x)); /* the request stays finished */
     assert_string_equal(said, "?a ?b h !b !a");
     x->response.sealed = true;
     assert_false(mk_response_was_sent(&x->response));
@@ -47,7 +47,7 @@ static void dispatch_hooks_are_optional(void **state)
     assert_true(mk_dispatch_run(x));
     mk_dispatch_end(x, MK_OUTCOME_CLIENT_ABORTED, 0, site.now_ms);
     assert_string_equal(said, "?a h !a xa .a .a");
-    assert_int_equal(last_record.status, 0); /* nothing was begun */
+    assert_int_equal(last_record.status, 0); /* no response was begun */
     assert_false(mk_response_was_sent(&x->response));
     mk_exchange_free(x);
 }
@@ -113,7 +113,7 @@ static void dispatch_refusing_handler_gets_error_page(void **state)
     assert_non_null(strstr(site_content(x).p, "403 Forbidden"));
     mk_exchange_free(x);
     expect("GET", "/none", 500, "n");
-    expect("GET", "/fine", 500, "f"); /* an error verdict cannot have a success status */
+    expect("GET", "/fine", 500, "f"); /* an error verdict must not send a success status */
     struct actor hook = {.name = "h", .answers = "r", .status = 429};
     add_hook(&hook);
     expect("GET", "/none", 429, "?h !h");
@@ -183,7 +183,7 @@ static void dispatch_all_handlers_pass_gets_404(void **state)
     expect("GET", "/", 404, "a");
     expect("POST", "/", 404, "a");
     add_route("/b", &any, &b);
-    expect("GET", "/b", 403, "a b"); /* unless a handler set a more specific status */
+    expect("GET", "/b", 403, "a b"); /* a handler may set a more specific status */
     site.host.n_routes = 0;
     expect("GET", "/", 404, "");
 }
@@ -268,7 +268,7 @@ static void dispatch_malformed_target_gets_400(void **state)
     add_hook(&hook);
     static const char *const bad[] = {"/../x", "/%zz", "/%00", "/%", "ftp://a/", "a"};
     for (size_t i = 0; i < MK_LEN(bad); i++)
-        expect("GET", bad[i], 400, ""); /* without a path, no hook can inspect it */
+        expect("GET", bad[i], 400, ""); /* no hook can inspect a request without a path */
 }
 
 static void dispatch_rejected_request_gets_error_page_of_vhost(void **state)

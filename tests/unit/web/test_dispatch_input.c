@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request bodies in the dispatcher, from a protocol that delivers them in pieces: handlers and sources get
- * what has arrived, wait for the rest, and nothing is read without demand. */
+/* A protocol delivers request bodies to the dispatcher in pieces: handlers and sources get the arrived bytes
+ * and wait for the others; the dispatcher reads nothing that they do not request. */
 #include "unit/handlers.h"
 #include "unit/site.h"
 #include "unit/test.h"
 
 enum { MAX_CAP = 16 * 1024 };
 
-/* A protocol that delivers the body in pieces separated by "|": the reader waits before each one. */
+/* A protocol that delivers the body in pieces separated by "|"; the reader waits before each piece. */
 struct wire {
     const char *pieces;
     mk_err ending; /* result after the last piece; 0: end of the body */
@@ -70,7 +70,7 @@ static struct mk_exchange *post(const char *target, const char *pieces, mk_err e
     return x;
 }
 
-/* The response of `sink` to this text. */
+/* Returns the response of `sink` to this text. */
 static const char *sum_of(const char *text, char room[64])
 {
     struct handlers_sum s = {0};
@@ -97,7 +97,7 @@ static void dispatch_input_missing_body_is_waited_for(void **state)
     struct mk_exchange *x = post("/sink", "|he|l|lo|", 0, MK_REQUEST_LENGTH_UNKNOWN);
     for (int i = 0; i < 4; i++) {
         assert_false(mk_dispatch_run(x));
-        assert_false(mk_dispatch_run(x)); /* called too early */
+        assert_false(mk_dispatch_run(x)); /* the dispatcher runs too early */
         arrive();
     }
     assert_true(mk_dispatch_run(x));

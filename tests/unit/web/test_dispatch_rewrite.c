@@ -140,7 +140,7 @@ static void rewrite_by_handler_runs_other_route(void **state)
     assert_null(mk_request_data(&x->request));
     assert_false(mk_response_header(&x->response, MK_STR("X-Sent")).p);
     assert_int_equal(mk_response_length(&x->response), 0);
-    assert_str(mk_request_method_text(&x->request), "POST"); /* as sent by the client */
+    assert_str(mk_request_method_text(&x->request), "POST"); /* the method that the client sent */
     assert_str(mk_request_method_name(&x->request), "GET");
     assert_str(mk_request_target(&x->request), "/from?c=d");
     mk_exchange_free(x);
@@ -183,7 +183,7 @@ static void rewrite_runs_after_auth_hooks_of_original_path(void **state)
     build_hooks();
     add_route("/new", &any, &h);
     expect("GET", "/old", 200, "?rewrite ?guard ?rewrite ?guard ?late h !late !guard");
-    guard.answers = "wn"; /* the guard waits, and the rewrite waits with it */
+    guard.answers = "wn"; /* the guard waits, so the rewrite has to wait as well */
     guard.n_calls = 0;
     memset(said, 0, sizeof said);
     struct mk_exchange *x = request_path("GET", "/old");

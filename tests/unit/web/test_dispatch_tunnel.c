@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of handlers that open a tunnel, or do not. */
+/* Handlers open a tunnel or not, with these results. */
 #include "unit/site.h"
 #include "unit/test.h"
 #include "web/dispatch.h"
@@ -98,7 +98,7 @@ static void dispatch_tunnel_opened_by_passing_handler_is_closed(void **state)
     mk_exchange_free(x);
 }
 
-/* Over HTTP/1.1 a success is an ordinary response; over HTTP/2 every success would open the tunnel. */
+/* Over HTTP/1.1, a success is an ordinary response; over HTTP/2, any success would open the tunnel. */
 static void dispatch_tunnel_not_accepted_gets_501_over_http2(void **state)
 {
     (void)state;

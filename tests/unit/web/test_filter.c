@@ -21,7 +21,7 @@ struct filter {
     char name;
     char letter;    /* letter inserted after each byte */
     ssize_t answer; /* if not 0: result of every pull */
-    size_t step;    /* bytes requested at once */
+    size_t step;    /* number of bytes requested at once */
     ssize_t last;   /* last result of a pull */
     unsigned n_pulls;
 };
@@ -116,7 +116,7 @@ static void filter_chain_runs_in_order(void **state)
     assert_str(site_content(x), "a212b212");
     assert_true(mk_filter_unfiltered_body(&x->response.content)->source == &source_ops);
     mk_exchange_free(x);
-    assert_string_equal(said, "gfs"); /* from the outside in, each once */
+    assert_string_equal(said, "gfs"); /* from the outermost to the innermost, each once */
 }
 
 static void filter_reads_across_body_parts(void **state)
@@ -214,13 +214,13 @@ static void filter_inner_body_length_is_enforced(void **state)
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 6);
     assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room),
-                     -EIO); /* one byte is missing */
+                     -EIO); /* the source lacks one byte */
     mk_exchange_free(x);
     s = (struct source){.text = "abc"};
     x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 2), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_str(site_content(x), "a.b."); /* no more is requested */
+    assert_str(site_content(x), "a.b."); /* the filter requests no more */
     assert_int_equal(s.n_pulls, 1);
     mk_exchange_free(x);
 }
@@ -335,7 +335,7 @@ static void filter_hook_transforms_files(void **state)
     assert_non_null(site_field(x, "ETag").p);
     mk_exchange_free(x);
     site.host.hooks.response.n = 0;
-    x = site_answer(&site, "/f.txt", ""); /* the file's cached headers are unchanged */
+    x = site_answer(&site, "/f.txt", ""); /* the cached headers of the file are unchanged */
     assert_str(site_field(x, "Accept-Ranges"), "bytes");
     assert_null(site_field(x, "Content-Encoding").p);
     assert_str(site_content(x), "abc");

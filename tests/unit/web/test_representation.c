@@ -48,7 +48,7 @@ static mk_str field(const struct mk_representation *r, const char *name)
     return MK_STR_NULL;
 }
 
-/* The text of a block and its parsed fields must agree. */
+/* Checks that the text of a block and its parsed fields agree. */
 static void check_block(const struct mk_header_block *b)
 {
     char room[2048];
@@ -76,7 +76,7 @@ static void check_blocks(const struct mk_representation *r)
     assert_true(mk_str_eq(r->type, field(r, "Content-Type")));
 }
 
-/* Acquires the file, chooses, compares, and releases it. */
+/* Acquires the file, chooses a representation, compares its coding, and releases the file. */
 static void expect_coding(const char *accepted, const char *coding)
 {
     struct mk_open_file *f = take("page.html");
@@ -196,7 +196,7 @@ static void representation_follows_accept_encoding(void **state)
     expect_coding("identity, gzip;q=0.9", "");
     expect_coding("identity, gzip", "gzip");
     expect_coding("gzip;q=0", "");
-    expect_coding("*;q=0", ""); /* there is nothing better */
+    expect_coding("*;q=0", ""); /* no other representation is better */
 }
 
 static void representation_only_existing_codings_are_chosen(void **state)
@@ -268,7 +268,7 @@ static void representation_outdated_precompressed_file_is_ignored(void **state)
     folder_set_time(&site.folder, "page.html.gz", TIME + 1);
     expect_coding("br, gzip", "gzip");
     expect_coding("br", "");
-    expect_coding("zstd", "zstd"); /* from the same second */
+    expect_coding("zstd", "zstd"); /* modified in the same second */
 }
 
 static void representation_precompressed_must_be_regular_file(void **state)
@@ -284,7 +284,7 @@ static void representation_precompressed_files_may_appear_and_disappear(void **s
     (void)state;
     expect_coding("gzip", "");
     site_add(&site, "page.html.gz", MK_STR("gzip"));
-    expect_coding("gzip", ""); /* the absence is cached for a second */
+    expect_coding("gzip", ""); /* the cache remembers for a second that the file is absent */
     site.now_ms += 1000;
     expect_coding("gzip", "gzip");
     struct mk_open_file *f = take("page.html");
@@ -371,10 +371,10 @@ static void representation_only_cached_files_have_prepared_heads(void **state)
     check_blocks(r);
     assert_null(r->whole.ready.p);
     assert_null(r->whole.cached_head_h2.p);
-    assert_ptr_equal(choose(f, NULL), r); /* valid as long as the request */
+    assert_ptr_equal(choose(f, NULL), r); /* the representation is valid as long as the request */
     mk_open_file_release(f);
     assert_null(f->note);
-    assert_true(site.web.files.memory < 100); /* cached data about the folder only */
+    assert_true(site.web.files.memory < 100); /* the cache has only data about the folder */
 }
 
 static void representation_absence_is_cached_without_memory(void **state)

@@ -99,7 +99,7 @@ static void request_raw_target_keeps_encoding(void **state)
         {"/?", "/?"},
         {"/a%20b/c//d?x=%20&y?z", "/a%20b/c//d?x=%20&y?z"},
         {"/a%2eb/%61/.c/..d", "/a%2eb/%61/.c/..d"},
-        /* except for paths that programs interpret in different ways */
+        /* Paths that programs interpret in different ways keep their escapes. */
         {"/a%20b/../c%3B;//d?x=%20&y?z", "/c%3B;/d?x=%20&y?z"},
         {"/%2e/a%2Fb", "/a%2Fb"},
         {"/a/.", "/a/"},
@@ -136,7 +136,8 @@ static void request_rewrite_changes_raw_target(void **state)
     assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/")), 0);
     assert_str(mk_request_raw_target(r), "/folder/");
     assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/?c")), 0);
-    assert_true(mk_request_target_set_path(r, MK_STR("/folder/in dex?.html"))); /* as for an index file */
+    /* sets the path of an index file, for example */
+    assert_true(mk_request_target_set_path(r, MK_STR("/folder/in dex?.html")));
     assert_str(mk_request_raw_target(r), "/folder/in%20dex%3F.html?c");
     assert_str(mk_request_target(r), "/old?a=1");
     mk_exchange_free(x);
@@ -193,7 +194,8 @@ static void request_body_is_read_from_protocol(void **state)
     mk_request_resume(r);
     r->ops = &protocol_ops;
     r->ops_ctx = &p;
-    assert_int_equal(mk_request_read(r, room, sizeof room), 0); /* the length is 0: the source is not read */
+    /* the length is 0, so the source is not read */
+    assert_int_equal(mk_request_read(r, room, sizeof room), 0);
     assert_int_equal(p.n_reads, 0);
     r->length = 5;
     assert_int_equal(mk_request_length(r), 5);

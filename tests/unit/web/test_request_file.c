@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolution of paths to files, as used by plugin handlers. */
+/* Plugin handlers resolve paths to files. */
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -109,7 +109,7 @@ static void request_file_stat_is_cached_for_a_second(void **state)
     assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
     assert_int_equal(look("/none", &id), MK_FILE_REGULAR); /* the absence of a file is not cached */
     assert_int_equal(id.size, 16);
-    site.now_ms += 1; /* loop time, however old the request is */
+    site.now_ms += 1; /* advances the loop time, however old the request is */
     assert_int_equal(look("/file.txt", &id), -ENOENT);
 }
 
@@ -119,7 +119,7 @@ static int look_without_system_calls(void)
     struct mk_file_id id;
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
         return 77;
-    /* from here on, every system call except read(), write() and exit() kills the process */
+    /* From here on, every system call except read(), write() and exit() kills the process. */
     for (int i = 0; i < 100; i++) {
         wrong += look("/file.txt", &id) != MK_FILE_REGULAR || id.size != 4;
         wrong += look("/dir/", NULL) != MK_FILE_FOLDER;
@@ -134,7 +134,7 @@ static void request_file_cached_stat_makes_no_system_call(void **state)
     (void)state;
     static const char large[5000];
     site_add(&site, "large",
-             mk_str_of(large, sizeof large)); /* too large for memory: its descriptor stays open */
+             mk_str_of(large, sizeof large)); /* too large for memory, so the descriptor stays open */
     assert_int_equal(look("/file.txt", NULL), MK_FILE_REGULAR);
     assert_int_equal(look("/dir", NULL), MK_FILE_FOLDER);
     assert_int_equal(look("/large", NULL), MK_FILE_REGULAR);
@@ -254,12 +254,12 @@ static void request_file_out_of_descriptors_evicts_idle_files(void **state)
     (void)state;
     char large[3000] = {0};
     struct mk_open_file *f;
-    site_add(&site, "large", mk_str_of(large, sizeof large)); /* held as a descriptor */
+    site_add(&site, "large", mk_str_of(large, sizeof large)); /* cached as a descriptor */
     assert_int_equal(mk_file_cache_acquire(&site.web.files, &site.host.root, MK_STR("large"), 0, &f), 0);
     mk_open_file_release(f);
     uint64_t before, now;
     assert_int_equal(mk_fd_set_limit(0, &before), 0);
-    int next = dup(STDERR_FILENO); /* the number of the next descriptor */
+    int next = dup(STDERR_FILENO); /* the next descriptor will have this number */
     close(next);
     assert_int_equal(mk_fd_set_limit((uint64_t)next, &now), 0);
     expect_open("/file.txt", false);

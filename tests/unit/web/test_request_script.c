@@ -5,7 +5,7 @@
 
 #include "unit/test.h"
 
-/* A site; folders end with a slash. */
+/* The files of a site; folders end with a slash. */
 static const char *const files[] = {"/a.php", "/uploads/",   "/uploads/a.jpg", "/lib.php/", "/lib.php/b.php",
                                     "/.git/", "/.git/c.php", "/pipe.php",      NULL};
 
@@ -16,7 +16,7 @@ struct mk_request {
     unsigned n_looks;
 };
 
-static unsigned n_lines; /* log lines */
+static unsigned n_lines; /* number of log lines */
 
 void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
 {
@@ -96,7 +96,7 @@ static void script_is_first_file_with_extension(void **state)
     expect("/lib.php/b.php/z", 0, "/lib.php/b.php", "/z");
 }
 
-/* Finds a script without an extension, in this many lookups. */
+/* Finds a script without an extension, with this many lookups. */
 static void expect_without(const char *path, unsigned status, const char *want_name, const char *want_info,
                            unsigned n_looks)
 {
@@ -133,7 +133,7 @@ static void script_other_extension_is_never_run(void **state)
     expect("/lib.php", 404, "/lib.php", "");
     expect("/gone.php/more", 404, "/gone.php", "/more");
     assert_int_equal(find("/uploads/a.jpg", &name, &info), 404);
-    assert_null(name.p); /* no part of the path could be a script: the file is left to the next route */
+    assert_null(name.p); /* no part of the path could be a script, so the next route gets the request */
     assert_int_equal(find("/", &name, &info), 404);
     assert_null(name.p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffered request bodies: which parts stay in memory, which go to a file, and how much of both one client
- * gets. */
+/* Buffered request bodies: the parts that stay in memory, the parts that go to a file, and the share of both
+ * that one client gets. */
 #include <unistd.h>
 
 #include "os/spool.h"
@@ -73,7 +73,7 @@ static void request_spool_any_length_is_complete(void **state)
         struct mk_exchange *x = post(&w, i % 2 ? n : MK_REQUEST_LENGTH_UNKNOWN);
         assert_int_equal(mk_spool_request(&x->request, 0, &s), 0);
         assert_true((site.web.spools.stored > 0) ==
-                    (n + (i % 2 == 0) > 64 * K)); /* detecting the end needs one byte of buffer */
+                    (n + (i % 2 == 0) > 64 * K)); /* a byte of buffer is needed to detect the end */
         assert_content(s, n);
         mk_exchange_free(x);
     }
@@ -172,7 +172,7 @@ static void request_spool_client_gets_half_of_disk_quota(void **state)
         mk_exchange_free(x[i]);
 }
 
-/* For 100 concurrent requests, the limit of an HTTP/2 connection. */
+/* An HTTP/2 connection has up to 100 concurrent requests. */
 static void request_spool_memory_of_client_is_limited(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void request_spool_request_may_end_while_thread_writes(void **state)
     struct mk_spool *s;
     struct mk_exchange *x = post(&w, w.left);
     assert_int_equal(mk_spool_request(&x->request, 0, &s), -EAGAIN);
-    mk_exchange_free(x); /* stop_thread() waits for the thread, and finds nothing left */
+    mk_exchange_free(x); /* stop_thread() waits for the thread, which has nothing left to do */
     assert_int_equal(w.n_resumed, 0);
 }
 

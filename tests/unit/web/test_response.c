@@ -90,7 +90,7 @@ static void response_date_and_server_of_origin_are_kept(void **state)
     assert_int_equal(r.n_fields, 3);
     assert_str(mk_response_header(&r, MK_STR("Server")), "other");
     assert_int_equal(mk_response_remove_header(&r, MK_STR("Date")), 0);
-    assert_int_equal(r.own, MK_RESPONSE_OWN_SERVER); /* the server adds its Date again */
+    assert_int_equal(r.own, MK_RESPONSE_OWN_SERVER); /* the server adds its own Date again */
     assert_int_equal(mk_response_set_header(&r, MK_STR("Date"), MK_STR("now")), 0);
     assert_int_equal(r.own, MK_RESPONSE_OWN_DATE | MK_RESPONSE_OWN_SERVER);
     mk_response_reset(&r);
@@ -119,7 +119,8 @@ static void response_header_lines_become_a_block(void **state)
     assert_str(mk_response_header(&r, MK_STR("a")), "b");
     assert_true(mk_response_header_at(&r, 1, &name, &value));
     assert_str(value, "origin");
-    assert_int_equal(mk_response_add_headers(&r, MK_STR("A: b\r\n"), lines, 1), 0); /* added one by one */
+    /* the headers are added one by one */
+    assert_int_equal(mk_response_add_headers(&r, MK_STR("A: b\r\n"), lines, 1), 0);
     assert_int_equal(r.n_blocks, 1);
     assert_int_equal(r.n_fields, 2);
     assert_int_equal(mk_response_remove_header(&r, MK_STR("A")), 0);

@@ -63,7 +63,7 @@ static void response_body_parts_are_read_in_order(void **state)
         assert_int_equal(content.length, 11);
         check_pulled(cap, "onetwothree");
         assert_null(mk_response_body_current_part(&content));
-        assert_int_equal(content.length, 11); /* the total length, unchanged */
+        assert_int_equal(content.length, 11); /* the total length has not changed */
     }
 }
 

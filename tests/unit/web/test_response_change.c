@@ -115,7 +115,7 @@ static void response_change_shared_block_is_never_modified(void **state)
     for (int i = 0; i < MK_RESPONSE_FIRST_FIELDS + 2; i++)
         assert_int_equal(add("X", "1"), 0);
     assert_int_equal(mk_response_remove_header(&r, MK_STR("X")), 0);
-    assert_int_equal(r.n_blocks, 2); /* none of their headers was changed: the blocks stay */
+    assert_int_equal(r.n_blocks, 2); /* the blocks stay, because none of their headers was changed */
     assert_int_equal(add("Y", "2"), 0);
     assert_int_equal(mk_response_remove_header(&r, MK_STR("vary")), 0);
     expect_fields("ETag=\"x\" Age=1 Y=2");
@@ -171,7 +171,7 @@ static void response_change_new_body_drops_prepared_head(void **state)
     (void)state;
     mk_response_add_header_block(&r, &block);
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
-    assert_true(r.n_blocks != 1); /* h1_output uses a prepared block only if it is the only one */
+    assert_true(r.n_blocks != 1); /* h1_output uses a prepared block only if it is the only block */
     expect_fields("ETag=\"x\" Vary=A Vary=B");
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
     assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);
@@ -304,7 +304,7 @@ static void response_change_recognizes_file_bodies(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(mk_response_set_body_file(&r, open_file("0123456789"), 0, 10), 0);
         assert_true(mk_response_is_file(&r));
-        /* for a bare descriptor, nothing is known about the file */
+        /* nothing is known about the file of a bare descriptor */
         assert_false(mk_response_file_id(&r, &id));
         if (i == 0)
             assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);

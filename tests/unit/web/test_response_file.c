@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The identity (ETag basis) of the file that a response sends. */
+/* The identity of the file that a response sends, from which its ETag is derived. */
 #include <sys/stat.h>
 
 #include "unit/files/fixture.h"

@@ -33,7 +33,7 @@ static void set(size_t i, const char *pattern)
     assert_true(mk_pattern_set(&routes[i].pattern, mk_str_from_c(texts[i])));
 }
 
-/* Reference implementation: linear search. */
+/* Finds the route by a linear search, as reference. */
 static size_t look_at_all(size_t from, mk_str path, enum mk_regex_result *result)
 {
     for (; from < N; from++)

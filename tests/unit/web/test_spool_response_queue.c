@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses produced faster than their clients read: order, memory, files, and the quotas for both. */
+/* Responses that handlers produce faster than their clients read: order, memory, files, and the quotas for
+ * both. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ static char byte_at(uint64_t at)
     return (char)('a' + at % 23);
 }
 
-/* Adds bytes up to this offset or until the queue is full. Returns the result. */
+/* Adds bytes up to this offset or until the queue is full. Returns the result of the last call. */
 static int fill(struct mk_spool_queue *q, uint64_t *at, uint64_t end)
 {
     while (*at < end) {
@@ -95,7 +96,7 @@ static void spool_queue_keeps_order(void **state)
         assert_true((site.web.spools.stored > 0) == (n > 64 * K));
         take(q, &out, n, pieces[i % MK_LEN(pieces)]);
         assert_int_equal(mk_spool_queue_read(q, &none, 1), 0);
-        assert_int_equal(site.web.spools.stored, 0); /* consumed data needs no space */
+        assert_int_equal(site.web.spools.stored, 0); /* consumed data uses no space */
         mk_spool_queue_free(q);
         mk_exchange_free(x);
     }
@@ -126,7 +127,8 @@ static void spool_queue_memory_of_client_is_limited(void **state)
         q[i] = new_queue(x[i]);
         in = 0;
         assert_int_equal(fill(q[i], &in, 60 * K), 0);
-        assert_int_equal(site.web.spools.stored > 0, i >= 4); /* four clients have 64 KB, the others 16 KB */
+        /* four clients have 64 KB each, the others 16 KB */
+        assert_int_equal(site.web.spools.stored > 0, i >= 4);
     }
     for (unsigned i = 0; i < 8; i++) {
         mk_spool_queue_free(q[i]);
@@ -148,11 +150,11 @@ static void spool_queue_disk_quotas_are_enforced(void **state)
     }
     assert_int_equal(fill(q[0], &in[0], 8 * M), -EDQUOT);
     assert_int_equal(in[0], M + 64 * K);
-    assert_int_equal(fill(q[1], &in[1], 8 * M), -EDQUOT); /* the same client */
+    assert_int_equal(fill(q[1], &in[1], 8 * M), -EDQUOT); /* this queue belongs to the same client */
     assert_int_equal(in[1], 64 * K);
     assert_int_equal(fill(q[2], &in[2], 8 * M), -EDQUOT);
     assert_int_equal(in[2], M + 64 * K);
-    /* half of the total: the rest is reserved for requests */
+    /* A client gets half of the total: the other half is reserved for requests. */
     assert_int_equal(fill(q[3], &in[3], 8 * M), -EDQUOT);
     assert_int_equal(site.web.spools.stored, 2 * M);
     take(q[0], &out, M + 64 * K, 16 * K);
@@ -231,7 +233,7 @@ static void spool_queue_reader_waits_for_thread(void **state)
     while (!n_woken)
         assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     assert_int_equal(fill(q, &in, M), -EAGAIN);
-    take(q, &out, 64 * K, 1000); /* the first part is in the file already */
+    take(q, &out, 64 * K, 1000); /* the first part is already in the file */
     assert_int_equal(mk_spool_queue_read(q, room, sizeof room), -EAGAIN);
     while (n_woken < 2)
         assert_int_equal(mk_loop_run_once(&loop, 1000), 0);

@@ -63,7 +63,7 @@ static void static_folder_serves_index_file(void **state)
     site_add(&site, "dir/index.html", MK_STR("the first one counts"));
     expect_file("/dir/", "the first one counts");
     expect_status("/bare/", 403);
-    folder_add_folder(&site.folder, "bare/index.html"); /* not a file */
+    folder_add_folder(&site.folder, "bare/index.html"); /* this index is not a file */
     site_add(&site, "bare/index.htm", MK_STR("second choice"));
     expect_file("/bare/", "second choice");
 }
@@ -76,7 +76,7 @@ static void static_folder_without_slash_redirects(void **state)
     expect_redirect("/bare", "/bare/");
     folder_add_folder(&site.folder, "a b");
     expect_redirect("/a%20b", "/a%20b/");
-    expect_redirect("//dir", "/dir/"); /* never to another host */
+    expect_redirect("//dir", "/dir/"); /* the redirect never leads to another host */
 }
 
 static void static_file_with_slash_gets_404(void **state)
@@ -97,7 +97,7 @@ static void static_missing_file_gets_404(void **state)
     expect_status("/FILE.TXT", 404);
     memset(target + 1, 'x', 1000); /* longer than any file name */
     expect_status(target, 404);
-    for (size_t i = 2; i < 1000; i += 2) /* many folders */
+    for (size_t i = 2; i < 1000; i += 2) /* a path through many folders */
         target[i] = '/';
     expect_status(target, 404);
 }
@@ -164,7 +164,7 @@ static void static_special_file_gets_403(void **state)
     expect_status("/fifo/", 403);
     assert_int_equal(mkfifoat(site.folder.fd, "bare/index.html", 0644), 0);
     site_add(&site, "bare/index.htm", MK_STR("second choice"));
-    expect_status("/bare/", 403); /* the first existing index name applies, even if it cannot be served */
+    expect_status("/bare/", 403); /* the first existing index counts, even if it cannot be served */
 }
 
 static void static_without_descriptors_gets_503(void **state)
@@ -217,7 +217,7 @@ static void static_matching_etag_gets_304(void **state)
     mk_exchange_free(x);
 }
 
-/* As if by a hook. */
+/* Sets the type as a hook would do. */
 static void expect_type_is_kept(const char *fields, unsigned status)
 {
     struct mk_exchange *x = site_get(&site, "/file.txt", fields);
@@ -394,7 +394,7 @@ static void static_index_script_without_handler_is_not_shown(void **state)
     site.host.n_routes = 2;
     site.host.index = index;
     site_add(&site, "index.php", MK_STR("the file itself"));
-    /* the script handler passed, so the file is served as under its own name */
+    /* the script handler has declined, so the file is served as under its own name */
     expect_file("/", "the file itself");
     expect_file("/index.php", "the file itself");
 }

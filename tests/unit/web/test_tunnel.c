@@ -79,7 +79,7 @@ static void tunnel_open_seals_response(void **state)
     assert_int_equal(mk_request_length(&x.request), -1);
     assert_false(mk_response_will_send_body(&x.request, &x.response));
     assert_int_equal(open_tunnel(), -EALREADY);
-    assert_int_equal(n_closed, 1); /* the replaced body source */
+    assert_int_equal(n_closed, 1); /* the tunnel has closed the body source that it replaces */
     static const struct mk_filter_ops filter = {0};
     assert_int_equal(mk_response_set_status(&x.response, 200), -EALREADY);
     assert_int_equal(mk_response_set_body(&x.response, MK_STR("x")), -EALREADY);

@@ -94,7 +94,7 @@ static void vhost_exact_name_precedes_wildcards(void **state)
     expect("deep.example.org", &wide);
     expect("a.b.c.example.org", &wide);
     expect("A.Example.Org.", &wide);
-    expect("example.org", &first); /* the wildcard matches at least one label */
+    expect("example.org", &first); /* the wildcard must match at least one label */
     expect("badexample.org", &first);
     expect("org", &first);
 }
@@ -234,7 +234,7 @@ static void vhost_location_regex_limit_counts_as_match(void **state)
     struct mk_vhost host = {.locations = locations, .n_locations = 1};
     bool gave_up;
     assert_ptr_equal(mk_vhost_location(&host, MK_STR("/a"), &gave_up), &locations[0]);
-    assert_false(gave_up); /* another of its paths matches */
+    assert_false(gave_up); /* another path of the location matches */
     host.locations++;
     assert_ptr_equal(mk_vhost_location(&host, MK_STR("/a"), &gave_up), &locations[1]);
     assert_true(gave_up);

@@ -8,7 +8,7 @@ enum { LARGE = 3000 };
 
 static struct site site;
 static const char *target, *fields;
-static unsigned expected; /* status of the response without a failed allocation */
+static unsigned expected; /* status of the response if no allocation fails */
 static const char *expected_content;
 
 static const struct mk_error_page pages[] = {{.status = 404, .path = MK_STR_INIT("404.html")}};
@@ -39,7 +39,7 @@ static void check(struct mk_exchange *x)
     unsigned status = x->response.status;
     if (status != expected && status != 503)
         fail_msg("%s: %u, not %u", target, status, expected);
-    /* Exactly one Content-Type header. */
+    /* The response must have exactly one Content-Type header. */
     unsigned types = 0;
     for (unsigned i = 0; i < x->response.n_fields; i++)
         types += mk_header_find_id(x->response.fields[i].name) == MK_HEADER_CONTENT_TYPE;
@@ -236,7 +236,7 @@ static bool answer_with_a_file(void)
     }
     struct mk_exchange *x = site_get(&site, "/", "");
     bool ok = x && mk_response_set_body_file(&x->response, fd, 0, LARGE) == 0;
-    ok &= oom.n_failed == 0; /* an earlier failure has produced another response already */
+    ok &= oom.n_failed == 0; /* an earlier failure has already produced another response */
     if (x)
         mk_exchange_free(x);
     else
@@ -268,7 +268,7 @@ static bool answer_with_an_owned_body(void)
         return false;
     struct mk_exchange *x = site_get(&site, "/", "");
     bool ok = x && mk_response_set_body_owned(&x->response, MK_STR("owned"), count_freed, NULL) == 0;
-    ok &= oom.n_failed == 0; /* an earlier failure has produced another response already */
+    ok &= oom.n_failed == 0; /* an earlier failure has already produced another response */
     bool was_owned = x;
     if (x)
         mk_exchange_free(x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A WebSocket owner that echoes messages and records them. Included once, after fixture.h. */
+/* A WebSocket owner that echoes messages and records them. Include it once, after fixture.h. */
 #ifndef MK_UNIT_WEBSOCKET_ECHO_OWNER_H
 #define MK_UNIT_WEBSOCKET_ECHO_OWNER_H
 

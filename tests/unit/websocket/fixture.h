@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fake worker, request and tunnel for src/websocket: the test delivers the client's input and records the
- * socket's output. Included once. */
+ * socket's output. Include it once. */
 #ifndef MK_UNIT_WEBSOCKET_FIXTURE_H
 #define MK_UNIT_WEBSOCKET_FIXTURE_H
 
@@ -24,13 +24,13 @@ struct mk_request {
     struct mk_header fields[FIXTURE_FIELDS];
     size_t n_fields;
     const char *tunnel;
-    /* Client input: `arrived` bytes have arrived, `at` were read; `in_end` is the result of a read after the
-     * input. */
+    /* The input of the client: `arrived` bytes have arrived, the socket has read `at`, and `in_end` is the
+     * result of a read after the input. */
     mk_str in;
     size_t arrived, at;
     unsigned n_reads;
     int in_end;
-    bool is_within; /* inside a tunnel call: input can be read only then */
+    bool is_within; /* in a tunnel call: the socket may read input only then */
     bool is_resumed, is_aborted;
     void *parts[FIXTURE_PARTS];
     size_t n_parts;

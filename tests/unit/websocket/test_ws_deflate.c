@@ -22,7 +22,7 @@ static void teardown(void)
     mk_ws_deflate_free(theirs);
 }
 
-/* Returns the compressed length of a message; asserts that it decompresses to the same text. */
+/* Compresses a message and returns the compressed length; asserts that it decompresses to the same text. */
 static size_t transmit(mk_str text, bool keeps)
 {
     struct mk_buf code = mk_buf_growing(MAX), back = mk_buf_growing(MAX);
@@ -60,7 +60,8 @@ static void ws_deflate_context_shrinks_second_message(void **state)
     mk_ws_deflate_release_memory(ours, true);
     mk_ws_deflate_release_memory(theirs, true);
     assert_int_equal(transmit(text, true), first);
-    mk_ws_deflate_release_memory(theirs, true); /* still has the window that the peer may refer to */
+    /* the decompressor keeps the window that the peer may refer to */
+    mk_ws_deflate_release_memory(theirs, true);
     assert_in_range(transmit(text, true), 1, second);
     mk_ws_deflate_release_memory(theirs, true);
     mk_ws_deflate_release_memory(theirs, true);
@@ -105,9 +106,10 @@ static void ws_deflate_all_block_types_are_inflated(void **state)
     size_t len;
     (void)state;
     assert_int_equal(inflate(mk_str_of("\xf3\x48\xcd\xc9\xc9\x07\x00\x00", 8), 100, &len),
-                     0); /* a final block */
+                     0); /* the block is marked as final */
     assert_int_equal(len, 5);
-    assert_int_equal(inflate(mk_str_of("\x00\x05\x00\xfa\xffHello\x00", 11), 100, &len), 0); /* stored */
+    /* the block is stored, not compressed */
+    assert_int_equal(inflate(mk_str_of("\x00\x05\x00\xfa\xffHello\x00", 11), 100, &len), 0);
     assert_int_equal(len, 5);
     assert_int_equal(
         inflate(mk_str_of("\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00", 13), 100, &len), 0);
@@ -121,7 +123,7 @@ static void ws_deflate_rejects_malformed(void **state)
     assert_int_equal(inflate(MK_STR("\xff\xff\xff"), 100, &len), -EBADMSG);
     assert_int_equal(inflate(MK_STR("\x06"), 100, &len), -EBADMSG);
     assert_int_equal(inflate(mk_str_of("\xf2\x48\xcd\xc9\xc9\x07\x00", 7), 100, &len),
-                     0); /* and the message continues */
+                     0); /* the message continues after the final block */
 }
 
 /* Packs a text of bits, lowest first, as deflate does. */
@@ -148,10 +150,10 @@ static void ws_deflate_second_final_block_is_rejected(void **state)
     assert_int_equal(inflate(once, MAX, &len), 0);
     assert_true(last_cost > 32 * 1024);
     assert_int_equal(inflate(twice, MAX, &len), -EBADMSG);
-    assert_int_equal(inflate(once, MAX, &len), 0); /* once in each message */
+    assert_int_equal(inflate(once, MAX, &len), 0); /* one such block in each message is allowed */
 }
 
-/* Building the tables takes a hundred times as long as their size warrants. */
+/* Building the tables costs a hundred times as much as their size suggests. */
 static void ws_deflate_flood_of_tables_is_rejected(void **state)
 {
     (void)state;
@@ -163,9 +165,10 @@ static void ws_deflate_flood_of_tables_is_rejected(void **state)
                                  "00000"
                                  "00000"
                                  "0111"));
-        for (unsigned k = 0; k < 18; k++) /* lengths of the codes for 18 and 1 */
+        for (unsigned k = 0; k < 18; k++) /* the lengths of the codes for 18 and 1 */
             mk_buf_add(&text, k == 2 || k == 17 ? MK_STR("100") : MK_STR("000"));
-        /* 138 and 118 zeros, a code for the end of the block, a code for distances; the end */
+        /* Lengths of zero for 138 and 118 codes, a code for the end of the block, a code for distances; then
+         * the end. */
         mk_buf_add(&text, MK_STR("11111111"
                                  "11101011"
                                  "000"));
@@ -178,14 +181,15 @@ static void ws_deflate_flood_of_tables_is_rejected(void **state)
     mk_buf_free(&code);
 }
 
-/* As written by peers that flush after each byte. */
+/* Peers that flush after each byte send such blocks. */
 static void ws_deflate_many_small_blocks_are_inflated(void **state)
 {
     (void)state;
     struct mk_buf code = mk_buf_growing(MAX);
     size_t len;
+    /* a stored block of one byte, then an empty one */
     for (unsigned i = 0; i < 50000; i++)
-        mk_buf_add(&code, mk_str_of("\0\1\0\376\377x\0\0\0\377\377", 11)); /* stored: one byte, then none */
+        mk_buf_add(&code, mk_str_of("\0\1\0\376\377x\0\0\0\377\377", 11));
     mk_buf_add_char(&code, 0);
     assert_int_equal(inflate(mk_buf_str(&code), MAX, &len), 0);
     assert_int_equal(len, 50000);

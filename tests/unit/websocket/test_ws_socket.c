@@ -39,7 +39,7 @@ static void frame(unsigned first, mk_str payload)
     add_frame(&in, first, payload);
 }
 
-/* Delivers all frames so far, in pieces of this size. */
+/* Delivers all collected frames, in pieces of this size. */
 static void arrive(size_t size)
 {
     fixture.request.in = mk_buf_str(&in);
@@ -114,13 +114,13 @@ static void ws_compressed_messages_are_echoed(void **state)
     frame(MK_WS_FIN | MK_WS_COMPRESSED | MK_WS_TEXT, mk_str_of("\xf2\x48\xcd\xc9\xc9\x07\x00", 7));
     arrive(3);
     assert_str(mk_buf_str(&owner.received), "tHello\n");
-    OUT("\x81\5Hello"); /* compressed, it would be longer */
+    OUT("\x81\5Hello"); /* compression would make it longer */
     assert_true(mk_timer_is_set(&fixture.ws.rest));
     ws_fixture_advance(1000);
     assert_false(mk_timer_is_set(&fixture.ws.rest)); /* the compressors have freed their memory */
 }
 
-/* Each message inflates to a megabyte: other connections run in between. */
+/* Each message inflates to a megabyte, so other connections run in between. */
 static void ws_inflation_per_iteration_is_limited(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void ws_drain_closes_open_sockets(void **state)
     (void)state;
     open_it(&plain);
     mk_ws_socket_worker_drain(&fixture.ws);
-    mk_ws_socket_worker_drain(&fixture.ws); /* no second close frame */
+    mk_ws_socket_worker_drain(&fixture.ws); /* the socket sends no second close frame */
     ws_fixture_run();
     OUT("\x88\2\x03\xe9");
     frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR("\x03\xe9"));
@@ -191,8 +191,8 @@ static void ws_shared_message_is_sent_to_many(void **state)
     mk_websocket_message_free(NULL);
 }
 
-/* The queue allocates no memory for a single shared message. When another message follows, it must allocate,
- * even if part of the first has been sent. */
+/* The queue allocates no memory for a single shared message. When another message follows, it must allocate
+ * memory, even if a part of the first message has been sent. */
 static void ws_shared_messages_keep_order(void **state)
 {
     (void)state;
@@ -209,7 +209,8 @@ static void ws_shared_messages_keep_order(void **state)
         OUT("\x82\4news\x81\3own\x82\4news");
         assert_int_equal(owner.socket->queue.weight, 0);
     }
-    assert_int_equal(mk_websocket_send_message(owner.socket, m), 0); /* still queued when the socket ends */
+    /* the message is still queued when the socket ends */
+    assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
     mk_websocket_message_free(m);
 }
 
@@ -307,7 +308,8 @@ static void ws_pause_stops_messages(void **state)
     ws_fixture_run();
     assert_int_equal(owner.n_messages, 1);
     mk_websocket_pause(owner.socket);
-    assert_int_equal(mk_websocket_close(owner.socket, 1000, MK_STR("")), 0); /* the close is still received */
+    /* the close frame still arrives */
+    assert_int_equal(mk_websocket_close(owner.socket, 1000, MK_STR("")), 0);
     frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR(""));
     arrive(100);
     assert_true(fixture.is_over);

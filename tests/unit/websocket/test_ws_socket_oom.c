@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When an allocation fails, a socket is rejected or closed, exactly once, and everything is freed. */
+/* If an allocation fails, the socket is rejected or closed, exactly once, and everything is freed. */
 #include "unit/oom.h"
 #include "unit/websocket/echo_owner.h"
 
@@ -21,7 +21,7 @@ static void exchange_messages(void)
     fixture.request.in = mk_buf_str(&in);
     if (m) {
         (void)mk_websocket_send_message(owner.socket, m);
-        (void)mk_websocket_send_message(owner.socket, m); /* with one message queued already */
+        (void)mk_websocket_send_message(owner.socket, m); /* one message is already queued */
     }
     mk_websocket_message_free(m);
     while (fixture.request.arrived < in.len && !fixture.is_over)
@@ -62,7 +62,7 @@ static void ws_oom_socket_fails_cleanly(void **state)
     oom_at_each_allocation(play);
 }
 
-/* A broadcast to thousands allocates nothing for each recipient. */
+/* A broadcast to thousands of sockets allocates nothing for each recipient. */
 static void ws_oom_broadcast_allocates_nothing(void **state)
 {
     static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops};

@@ -68,7 +68,7 @@ static void control_message_carries_descriptor(void **state)
     assert_int_equal(write(m.fd, "hello", 5), 5);
     assert_int_equal(read(ends[0], byte, sizeof byte), 5);
     close(m.fd);
-    assert_int_equal(read(ends[0], byte, sizeof byte), 0); /* no other process has it */
+    assert_int_equal(read(ends[0], byte, sizeof byte), 0); /* no other process has the descriptor */
     close(ends[0]);
 }
 
@@ -125,7 +125,7 @@ static void control_closed_peer_is_noticed(void **state)
     (void)state;
     assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
     mk_fd_close(&worker);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0); /* earlier messages are still received */
+    assert_int_equal(mk_control_receive(master, &room, &m), 0); /* the receiver still gets earlier messages */
     assert_int_equal(mk_control_receive(master, &room, &m), -EPIPE);
     assert_int_equal(send_log(master, MK_STR("x"), -1), -EPIPE);
 }

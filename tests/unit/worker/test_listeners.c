@@ -68,7 +68,7 @@ static mk_err open_wanted(unsigned workers)
     return e;
 }
 
-/* Returns the address chosen by the kernel. */
+/* Opens a socket and returns the address chosen by the kernel. */
 static struct mk_sockaddr open_any_port(unsigned workers)
 {
     want(addr("0"));
@@ -128,7 +128,7 @@ static void listeners_address_has_socket_per_worker(void **state)
     assert_int_equal(l.n, 1);
     assert_int_equal(l.at[0].n_fds, 5);
     assert_int_equal(open_wanted(2), 0);
-    /* fewer workers do not close sockets: their queues may hold connections */
+    /* fewer workers close no sockets, because their queues may hold connections */
     assert_int_equal(l.at[0].n_fds, 5);
 }
 
@@ -157,7 +157,7 @@ static void listeners_unwanted_are_closed(void **state)
     want(unix_addr("b"));
     want(unix_addr("c"));
     assert_int_equal(open_wanted(1), 0);
-    assert_int_equal(l.n, 3); /* kept until the reload is certain */
+    assert_int_equal(l.n, 3); /* the old sockets stay until the reload is certain */
     mk_listeners_close_unwanted(&l, true);
     assert_int_equal(l.n, 2);
     assert_true(!is_there("a") && is_there("b") && is_there("c"));
@@ -257,7 +257,7 @@ static void listeners_successor_inherits_sockets(void **state)
     text[out.len] = '\0';
     for (unsigned i = 0; i < l.n; i++)
         for (unsigned j = 0; j < l.at[i].n_fds; j++)
-            assert_int_equal(fcntl(l.at[i].fds[j], F_GETFD), 0); /* they survive exec */
+            assert_int_equal(fcntl(l.at[i].fds[j], F_GETFD), 0); /* the sockets survive exec */
     assert_true(mk_str_starts(mk_buf_str(&out), MK_STR("MONKEY_SOCKETS=")));
     assert_int_equal(setenv("MONKEY_SOCKETS", strchr(text, '=') + 1, 1), 0);
     mk_listeners_inherit(&heir, &log_of_test);
@@ -278,9 +278,9 @@ static void listeners_successor_inherits_sockets(void **state)
     assert_true(fcntl(l.at[0].fds[0], F_GETFD) & FD_CLOEXEC);
     for (unsigned i = 0; i < heir.n; i++)
         for (unsigned j = 0; j < heir.at[i].n_fds; j++)
-            heir.at[i].fds[j] = -1; /* here both are the same process */
+            heir.at[i].fds[j] = -1; /* in this test, both are the same process */
     mk_listeners_close_all(&heir, true);
-    assert_true(is_there("s")); /* the successor does not own it yet */
+    assert_true(is_there("s")); /* the successor does not own the socket yet */
 }
 
 static void listeners_inherit_skips_other_descriptors(void **state)
@@ -292,7 +292,7 @@ static void listeners_inherit_skips_other_descriptors(void **state)
     assert_int_equal(setenv("MONKEY_SOCKETS", list, 1), 0);
     mk_listeners_inherit(&l, &log_of_test);
     assert_int_equal(l.n, 0);
-    assert_int_equal(n_logged, 2); /* candidates only: the file, and 999 */
+    assert_int_equal(n_logged, 2); /* the two candidates are the file and 999 */
     close(file);
 }
 

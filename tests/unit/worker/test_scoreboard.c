@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics outlive the processes; the results of reloads are recorded. */
+/* Statistics outlive their processes; the scoreboard records the results of reloads. */
 #include "worker/scoreboard.h"
 
 #include "connection/conn.h"
@@ -46,7 +46,7 @@ static void scoreboard_new_worker_starts_at_zero_and_history_is_kept(void **stat
     const struct mk_counters *past = &scoreboard.history->past;
     assert_int_equal(past->accepted, 2);
     assert_int_equal(past->dropped, 4);
-    assert_int_equal(past->open, 0); /* no connection is left */
+    assert_int_equal(past->open, 0); /* no connection is left open */
     assert_int_equal(past->requests, 8);
     assert_int_equal(past->by_class[2], 10);
     assert_int_equal(past->by_ending[MK_OUTCOME_CLIENT_ABORTED], 12);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker, its spawner, and the programs they start. */
+/* A worker, its spawner, and the programs that they start. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -209,7 +209,7 @@ static void subprocess_all_die_with_worker(void **state)
 {
     (void)state;
     assert_non_null(run("trap '' TERM HUP; sleep 1000 & sleep 1000"));
-    mk_subprocess_signal(run("exit 0"), SIGCONT); /* both have started when the next line runs */
+    mk_subprocess_signal(run("exit 0"), SIGCONT); /* both programs have started once the next line runs */
     wait_for(&ended, 1);
     mk_fd_close(&ends[1]);
     mk_subprocesses_fini(&w.children);
@@ -249,7 +249,7 @@ static void subprocess_spawner_ignores_session_signals(void **state)
 {
     (void)state;
     static const int meant_for_others[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-    /* by now the spawner has started; a real worker blocks the signals before that */
+    /* The spawner has started once this has run; a real worker blocks the signals before that. */
     assert_non_null(run("exit 0"));
     wait_for(&ended, 1);
     for (size_t i = 0; i < MK_LEN(meant_for_others); i++)

@@ -137,11 +137,11 @@ static void worker_draining_finishes_and_exits(void **state)
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     run_loop(3);
-    assert_false(w.loop.stopped); /* the client may have sent a request already */
+    assert_false(w.loop.stopped); /* the worker stays, because the client may have sent a request already */
     request_target("/");
     assert_contains(receive(), "Connection: close\r\n");
     mk_fd_close(&client);
-    assert_int_equal(mk_worker_run(&w), 0); /* exits by itself */
+    assert_int_equal(mk_worker_run(&w), 0); /* the worker exits by itself */
     mk_worker_fini(&w);
 }
 

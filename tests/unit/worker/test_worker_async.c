@@ -86,7 +86,7 @@ static void worker_async_timers_and_watchers_run_in_loop(void **state)
     mk_timer_set(&timer, &w, 1);
     mk_timer_stop(&timer);
     mk_timer_stop(&timer);
-    mk_watcher_free(r); /* its memory is freed when the worker exits */
+    mk_watcher_free(r); /* exiting, the worker frees its memory */
     mk_worker_fini(&w);
     assert_int_equal(n_calls, 2);
     close(ends[0]);
@@ -119,7 +119,7 @@ static void worker_async_offloaded_work_completes_in_loop(void **state)
     turn_until(&n_dones, 50);
     assert_int_equal(n_works, 50);
     assert_int_equal(w.thread_pool.n_jobs, 0);
-    assert_int_equal(w.service.helper.n_threads, 0); /* file reads use other threads */
+    assert_int_equal(w.service.helper.n_threads, 0); /* other threads read files */
     mk_worker_fini(&w);
     assert_int_equal(n_dones, 50);
 }
@@ -146,7 +146,7 @@ static void worker_async_offload_queue_is_limited(void **state)
     assert_int_equal(n_works, AT_ONCE + 1);
 }
 
-/* As libraries do. */
+/* Some libraries need as much stack. */
 static void use_much_stack(void *ctx)
 {
     char room[512 * 1024];
@@ -166,7 +166,7 @@ static void worker_async_threads_have_large_stacks(void **state)
 static void try_more(void *ctx)
 {
     assert_int_equal(mk_worker_offload(&w, work, done, &n_dones), -EAGAIN);
-    assert_int_equal(mk_worker_post(&w, call, &n_calls), 0); /* still called */
+    assert_int_equal(mk_worker_post(&w, call, &n_calls), 0); /* the worker still makes the call */
     done(ctx);
 }
 

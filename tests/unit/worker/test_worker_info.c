@@ -98,8 +98,8 @@ static void worker_info_counts_all_processes(void **state)
 {
     (void)state;
     struct mk_worker_stats s;
-    scoreboard[0] =
-        (struct mk_scoreboard_slot){.started = 1500, .counters = {.requests = 9}}; /* started earlier */
+    /* this worker started earlier */
+    scoreboard[0] = (struct mk_scoreboard_slot){.started = 1500, .counters = {.requests = 9}};
     scoreboard[1] = (struct mk_scoreboard_slot){.pid = 21, .started = 2000};
     scoreboard[2] =
         (struct mk_scoreboard_slot){.pid = 22, .started = 3000, .leaving = true, .counters = {.dropped = 5}};
@@ -224,7 +224,7 @@ static void worker_info_lists_connections(void **state)
     assert_int_equal(look(9).n, 1);
 }
 
-/* Inspects the connections during its own request. */
+/* What the worker reports about connections during its own request. */
 static struct seen during;
 
 static void on_record(const struct mk_access_record *record, void *data)
@@ -261,7 +261,7 @@ static void worker_info_cache_can_be_inspected_and_cleared(void **state)
     assert_int_equal(info.files_max, 77);
     assert_int_equal(info.memory_max, 1 << 20);
     assert_true(info.files >= 1);
-    assert_true(info.memory > 5); /* "index", and its prepared heads */
+    assert_true(info.memory > 5); /* the cache holds "index" and its prepared heads */
     mk_worker_cache_clear(&w);
     mk_worker_cache(&w, &info);
     assert_int_equal(info.files, 0);

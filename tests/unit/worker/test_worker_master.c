@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of a worker to its master, in the master's message format; without a master the worker does what
- * it can itself. */
+/* A worker's requests to its master, in the master's message format; without a master, the worker does as
+ * much as it can itself. */
 #include "worker/worker.h"
 #include "worker/worker_master.h"
 
@@ -37,7 +37,8 @@ static void worker_sends_requests_to_master(void **state)
     start_with(worker);
     assert_int_equal(mk_worker_request_reload(&w), 0);
     assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_ERROR), 0);
-    assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO); /* until the master sends it */
+    /* unchanged until the master sends the new level */
+    assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO);
     assert_int_equal(mk_control_receive(master, &room, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_RELOAD);
     assert_int_equal(mk_control_receive(master, &room, &m), 0);

@@ -18,7 +18,7 @@ static struct ears {
     struct mk_worker worker;
     char heard[256];
     size_t n, bytes;
-    int last; /* the number that a long message begins with */
+    int last; /* number at the beginning of the last long message */
 } ears[WORKERS];
 static struct mk_log log_of_test;
 static unsigned complaints;
@@ -35,7 +35,7 @@ static void on_log(struct mk_log *log, enum mk_log_level level, mk_str text)
     complaints++;
 }
 
-/* Long messages begin with a number, which must be larger than that of the previous one. */
+/* Long messages begin with a number, which must be larger than the number of the previous one. */
 static void on_message(struct mk_worker *worker, mk_str message, void *data)
 {
     struct ears *e = MK_CONTAINER(worker, struct ears, worker);
@@ -152,7 +152,7 @@ static int send_much(unsigned from, int to, size_t len)
     return mk_worker_send(worker(from), &plugin, to, mk_str_of(much, len));
 }
 
-/* Discards the packets queued for worker `i`; returns their number. */
+/* Discards the packets queued for worker `i`. Returns their number. */
 static unsigned count_packets(unsigned i)
 {
     unsigned n = 0;
@@ -168,7 +168,7 @@ static void worker_messages_reach_their_receivers(void **state)
     assert_int_equal(send_to(0, 0, "me"), 0);
     assert_int_equal(send_to(0, MK_TO_ALL, "all"), 0);
     assert_int_equal(send_to(0, 2, ""), 0);
-    assert_string_equal(ears[0].heard, ""); /* callbacks never run inside the call */
+    assert_string_equal(ears[0].heard, ""); /* sending never runs callbacks */
     check(0, "me all ");
     check(1, "one all ");
     check(2, "all  ");
@@ -254,7 +254,7 @@ static void worker_messages_sent_before_first_iteration_leave_in_it(void **state
     check(1, "early ");
 }
 
-/* Regardless of the sizes, each message is complete and in order. */
+/* Each message arrives complete and in order, regardless of its size. */
 static void worker_messages_of_any_size_arrive_complete(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void worker_messages_slow_receiver_gets_them_in_order(void **state)
     fill(0, 1);
     struct mk_worker_message_queue *q = &worker(0)->mail.queues[1];
     assert_true(q->waits && q->records.len > WAITING_MAX - 2 * MESSAGE_MAX);
-    assert_int_equal(send_to(0, 1, "last"), 0);  /* still fits into the queue */
+    assert_int_equal(send_to(0, 1, "last"), 0);  /* the message still fits into the queue */
     assert_int_equal(send_to(2, 1, "other"), 0); /* each sender has its own queue */
     run_once(2);
     assert_int_equal(send_to(0, 2, "third"), 0);
@@ -328,7 +328,7 @@ static void worker_messages_slow_receiver_gets_them_in_order(void **state)
     assert_contains(mk_str_from_c(ears[1].heard), "other ");
     assert_false(q->waits);
     assert_int_equal(q->records.len, 0);
-    assert_null(q->records.p); /* a large buffer is freed */
+    assert_null(q->records.p); /* the queue has freed the large buffer */
     assert_int_equal(complaints, 0);
 }
 
@@ -343,7 +343,7 @@ static void worker_messages_broadcast_skips_slow_receivers(void **state)
     run_once(2);
     assert_int_equal(ears[0].n, 3);
     assert_int_equal(ears[2].n, 3);
-    assert_int_equal(complaints, 1); /* the warning is rate-limited */
+    assert_int_equal(complaints, 1); /* the rate of warnings is limited */
     worker(0)->loop.now_ms += 60000;
     assert_int_equal(send_much(0, MK_TO_ALL, MESSAGE_MAX), 0);
     assert_int_equal(complaints, 2);
@@ -357,7 +357,7 @@ static void worker_messages_flood_in_one_iteration_is_rejected(void **state)
         n++;
     assert_int_equal(n, WAITING_MAX / (MESSAGE_MAX + 8));
     run_once(0);
-    assert_int_equal(ears[0].n, n); /* the rejected message reached no worker */
+    assert_int_equal(ears[0].n, n); /* the rejected message has reached no worker */
     for (int i = 0; i < 10; i++) {
         run_once(1);
         run_once(2);
@@ -431,7 +431,7 @@ static void worker_messages_without_master_reach_only_self(void **state)
     check(1, "all me ");
     check(0, "");
     mk_worker_messages_stop_receiving(worker(1));
-    worker(1)->master_fd = 0; /* belongs to a master whose plugins want no messages */
+    worker(1)->master_fd = 0; /* the master's plugins want no messages */
     assert_int_equal(send_to(1, 0, "other"), 0);
 }
 

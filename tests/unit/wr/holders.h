@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that listen on the same port, for tests of finding them. */
+/* Processes that listen on the same port, for tests that find them. */
 #ifndef MK_UNIT_WR_HOLDERS_H
 #define MK_UNIT_WR_HOLDERS_H
 
@@ -11,7 +11,7 @@
 #include "os/sockaddr.h"
 #include "unit/test.h"
 
-/* Bound to keep the port reserved; it does not listen. */
+/* A port that is bound to keep it reserved; nothing listens. */
 struct reserved {
     int fd;
     unsigned port;
@@ -49,7 +49,7 @@ static inline struct reserved holders_reserve(void)
 }
 
 /* Starts a process `name` that listens at `host` until holders_end(). With `child`, a child process listens
- * there as well, and dies with it. */
+ * there as well, and dies with its parent. */
 static inline pid_t holders_start(const char *name, const char *host, const char *child, unsigned port)
 {
     int ready[2];
@@ -72,7 +72,7 @@ static inline pid_t holders_start(const char *name, const char *host, const char
                 if (fd < 0 || listen(fd, 1) < 0)
                     _exit(1);
             } else {
-                close(ready[1]); /* the child reports when both listen */
+                close(ready[1]); /* the child reports when both processes listen */
             }
         }
         if (write(ready[1], "", 1) < 0 && !child)

@@ -13,7 +13,7 @@
 
 typedef bool reader(mk_str output, struct wr_result *out, const char **why);
 
-/* The file `name` in outputs/; valid until the next call. */
+/* Returns the file `name` of outputs/; valid until the next call. */
 static inline mk_str output_of(const char *name)
 {
     static char text[1 << 16];
@@ -74,7 +74,7 @@ static inline void expect_output_rejected(reader *read, const char *name, const 
             fail_msg(#actual " is %.17g, not %.17g", mk_a, mk_e);                                            \
     } while (0)
 
-/* All classes except `other`, in the order in which wrk prints them. */
+/* Compares all classes except `other`, in the order in which wrk prints them. */
 #define assert_errors(r, connect_, read_, write_, timeout_, status_, other_)                                 \
     do {                                                                                                     \
         assert_int_equal((r).errors.connect, connect_);                                                      \

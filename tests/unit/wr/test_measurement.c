@@ -148,7 +148,7 @@ static void measurement_served_requests_are_counted(void **state)
     s.reported.served = 150;
     wr_measurement_find_bottleneck(&s);
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
-    s.reported.requests = 0; /* all were wrong, but cost the same */
+    s.reported.requests = 0; /* all responses were wrong, but cost the same */
     wr_measurement_find_bottleneck(&s);
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
 }

@@ -7,11 +7,11 @@ enum { WORDS = 24, LINE = 512 };
 
 static struct wr_options o;
 
-/* "wr" and the words of the line. */
+/* Parses "wr" and the words of the line. */
 static bool parse(const char *line)
 {
     static char text[LINE];
-    static char *words[WORDS]; /* referenced by the options */
+    static char *words[WORDS]; /* words to which the options refer */
     int n = 0;
     struct mk_buf in = mk_buf_fixed(text, sizeof text);
     for (mk_str rest = mk_str_from_c(line); rest.p; n++) {
@@ -19,7 +19,7 @@ static bool parse(const char *line)
         mk_buf_add(&in, mk_str_cut(&rest, ' '));
         mk_buf_add_char(&in, '\0');
     }
-    words[n] = NULL; /* getopt may reorder the words */
+    words[n] = NULL; /* getopt may have reordered the words */
     return wr_options_parse(n, words, &o);
 }
 

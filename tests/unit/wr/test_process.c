@@ -54,7 +54,8 @@ static void await(struct worker *w)
 
 static void end_worker(struct worker *w)
 {
-    assert_int_equal(write(w->go, "", 1), 1); /* later children hold its other end too */
+    /* an EOF would not do, since later children hold the other end, too */
+    assert_int_equal(write(w->go, "", 1), 1);
     close(w->go);
     assert_int_equal(waitpid(w->pid, NULL, 0), w->pid);
     close(w->ready);
@@ -71,7 +72,7 @@ static void process_time_is_exact(void **state)
     assert_int_equal(p.parent, getpid());
     assert_true(p.self.total >= (uint64_t)35 * MS);
     assert_true(p.self.total < (uint64_t)5000 * MS);
-    assert_true(p.self.total % (10 * MS) != 0); /* not in ticks of 10 ms */
+    assert_true(p.self.total % (10 * MS) != 0); /* the resolution is finer than ticks of 10 ms */
     wr_process_fini(&p);
     end_worker(&w);
     assert_false(wr_process_init(&p, w.pid));
@@ -98,7 +99,7 @@ static void process_threads_and_memory_are_read(void **state)
     wr_process_fini(&p);
 }
 
-/* The root of the tree is this test, the parent. */
+/* The root of the tree is the parent, which is this test. */
 static void process_tree_includes_and_sums_children(void **state)
 {
     (void)state;
@@ -124,7 +125,7 @@ static void process_tree_includes_and_sums_children(void **state)
     end_worker(&all[1]);
     wr_process_tree_read_process_cpu(&f, &before);
     assert_ptr_equal(wr_process_tree_find_dead_root(&f), wr_process_tree_find(&f, all[1].pid));
-    assert_true(before.total >= with.total); /* the time it used stays counted */
+    assert_true(before.total >= with.total); /* the CPU time of an exited child still counts */
     end_worker(&all[0]);
     end_worker(&all[2]);
     wr_process_tree_fini(&f);
@@ -174,7 +175,7 @@ static void an_ended_child_is_counted_once(bool ignores)
     assert_int_equal(read(ready[0], &c, 1), 1);
     wr_process_tree_read_process_cpu(&f, &after);
     assert_int_equal(f.n, 1);
-    /* No time is counted twice or lost, except that waited children are counted in ticks. */
+    /* No time is counted twice or lost, except that the kernel counts waited children in ticks. */
     assert_true(after.total + (uint64_t)25 * MS >= before.total);
     assert_true(after.total < before.total + (uint64_t)45 * MS);
     close(go[1]);
@@ -204,7 +205,7 @@ static void process_tree_pss_needs_all_processes(void **state)
                                {.pid = 3}};
     struct wr_process_tree f = {.all = all, .n = MK_LEN(all)};
     uint64_t kb;
-    assert_false(wr_process_tree_pss_kb(&f, &kb)); /* the third is alive, but unreadable */
+    assert_false(wr_process_tree_pss_kb(&f, &kb)); /* the third process is alive, but unreadable */
     all[2].is_dead = true;
     assert_true(wr_process_tree_pss_kb(&f, &kb));
     assert_int_equal(kb, 120);

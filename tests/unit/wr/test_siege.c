@@ -23,7 +23,7 @@ static void siege_text_equals_json(void **state)
     assert_int_equal(r.connections, 5);
     assert_int_equal(r.requests, 50);
     assert_close(r.seconds, 0.01);
-    assert_int_equal(r.bytes, NO); /* less than 0.01 MB */
+    assert_int_equal(r.bytes, NO); /* fewer than 0.01 MB */
     assert_errors(r, NO, NO, NO, NO, 0, 0);
     assert_latency(r, 5.0 * 0.01 / 50 * 1e6, NO, NO, NO, NO, NO, NO, 10000);
 }
