@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile HTTP/2 clients, and the response that a server owes them."""
+"""Hostile HTTP/2 clients, and checks of the server's reaction."""
 import contextlib
 import itertools
 
@@ -11,7 +11,7 @@ METRICS = {"plugins": ["metrics"], "top": "[METRICS]\n    Metrics /metrics\n"}
 
 
 def bunches(pieces, size=16):
-    """Joins pieces: sending each by itself takes the client longer than it takes the server to process it."""
+    """Joins the pieces of each write: with one write for each piece, the client would be slower than the server."""
     pieces = iter(pieces)
     while bunch := b"".join(itertools.islice(pieces, size)):
         yield bunch
@@ -25,7 +25,7 @@ class Attacker(Http2Client):
             self.on_goaway(flags, number, payload)
 
     def attack(self, pieces):
-        """Sends all pieces, or as many as the server accepts."""
+        """Sends all pieces, or as many as the server accepts before it closes the connection."""
         with contextlib.suppress(OSError):
             for bunch in bunches(pieces):
                 self.send(bunch)
@@ -39,7 +39,7 @@ class Attacker(Http2Client):
 
 
 def attack(server, pieces, **how):
-    """Attacks on a new connection and returns the server's verdict."""
+    """Runs the attack on a new connection and returns the error code of the server's GOAWAY."""
     with assail(server, **how) as c:
         return c.attack(pieces).verdict()
 

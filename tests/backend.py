@@ -16,7 +16,7 @@ class Asked:
     fields: list
     body: bytes = b""
     trailers: list = field(default_factory=list)
-    connection: int = 0  # ordinal number of the backend's
+    connection: int = 0  # index of the connection
 
     def all(self, name):
         return [value for key, value in self.fields if key.lower() == name.lower()]
@@ -34,7 +34,7 @@ def response(body=b"hello", status="200 OK", fields=()):
 
 
 def echo(asked):
-    """The request, as JSON."""
+    """Returns the request as JSON."""
     return response(json.dumps({"method": asked.method, "target": asked.target, "fields": asked.fields,
                                 "body": asked.body.decode("latin-1"), "connection": asked.connection}),
                     fields=[("Content-Type", "application/json")])

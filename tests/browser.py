@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives a real headless browser through its DevTools protocol over a pipe, without a port or a library.
+"""Drives a real headless browser through the DevTools protocol over a pipe, without a port or a library.
 
     with Browser(tmp_path) as browser:
         browser.goto(server.url + "/")
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 FOUND = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
-# Isolated, without requests to the Internet.
+# Isolated from the Internet.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
          "--remote-debugging-pipe"]
@@ -28,8 +28,8 @@ class Browser:
     def __init__(self, folder, *flags):
         commands, self._out = os.pipe()
         self._in, answers = os.pipe()
-        # The browser reads from 3 and writes to 4. Moving the pipes to high numbers first keeps dup2 from overwriting one of
-        # them.
+        # The browser reads from descriptor 3 and writes to 4. The pipes are first moved to high numbers so that dup2 overwrites
+        # neither of them.
         high = [os.dup(fd) for fd in (commands, answers)]
         script = f'exec 3<&{high[0]} 4>&{high[1]}; exec "$@"'
         self._process = subprocess.Popen(
@@ -38,7 +38,7 @@ class Browser:
         for fd in (commands, answers, *high):
             os.close(fd)
         self._got, self._number, self._session = b"", 0, None
-        self.console = []  # errors of scripts and of the browser
+        self.console = []  # errors that scripts or the browser reported
         target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):

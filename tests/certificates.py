@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test certificates, issued on demand and never kept.
+"""Test certificates, issued on demand and never stored in the tree.
 
     authority = make_authority(tmp_path)
     pair = authority.issue(["localhost", "127.0.0.1"])     # files: pair.certificate, pair.key
@@ -24,7 +24,7 @@ DAY = datetime.timedelta(days=1)
 
 @dataclass
 class Pair:
-    """A certificate with its chain, and its key, as files."""
+    """The files of a certificate with its chain, and of its key."""
     certificate: Path
     key: Path
     x509: x509.Certificate
@@ -35,7 +35,7 @@ class Pair:
 
     @property
     def key_hash(self):
-        """The hash of the public key, in the form that browsers take."""
+        """The hash of the public key, in the format of the browsers' command-line option."""
         key = self.x509.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
         return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
@@ -88,8 +88,8 @@ class Authority:
         self.file.write_bytes(self.x509.public_bytes(serialization.Encoding.PEM))
 
     def issue(self, names=("localhost", "127.0.0.1"), kind="ec", days=90, file=None, client=False, since=1):
-        """Issues the files FILE.pem and FILE.key; FILE defaults to the first name. A negative `days` makes an expired
-        certificate."""
+        """Issues the files FILE.pem and FILE.key; FILE defaults to the first name. With a negative `days`, the certificate has
+        expired."""
         key = make_key(kind)
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
         begins = min(now() - since * DAY, now() + (days - 1) * DAY)
@@ -105,7 +105,7 @@ class Authority:
                        .sign(self.key, hashes.SHA256()))
         base = self.folder / (file or f"{names[0]}-{kind}".replace("*", "_"))
         pair = Pair(base.with_name(base.name + ".pem"), base.with_name(base.name + ".key"), certificate)
-        # Renames are atomic, so that readers always find whole files.
+        # Renames are atomic, so readers always find complete files.
         write_key(pair.key.with_name(pair.key.name + ".new"), key).rename(pair.key)
         fresh = pair.certificate.with_name(pair.certificate.name + ".new")
         fresh.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) +

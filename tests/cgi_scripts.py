@@ -12,7 +12,7 @@ PYTHON = f"#!{sys.executable} -I\n"
 
 
 def serve_scripts(monkey, site, scripts=None, keys="", routes=ROUTES, **how):
-    """Starts a server with these scripts, named as in cgi-bin, with these keys of [CGI], and a static page beside them."""
+    """Starts a server with these scripts in cgi-bin, these keys in [CGI], and a static page in the document root."""
     for name, text in (scripts or {}).items():
         site.add(f"cgi-bin/{name}", text, mode=0o755)
     site.add("page.txt", "the page")
@@ -21,12 +21,12 @@ def serve_scripts(monkey, site, scripts=None, keys="", routes=ROUTES, **how):
 
 
 def environment(reply):
-    """The environment that the script ENV printed."""
+    """The environment variables that the script ENV printed."""
     assert reply.status == 200, reply
     return dict(line.split("=", 1) for line in reply.text.splitlines())
 
 
 def pipes_of(worker):
-    """The number of pipes to scripts, without the server's own standard streams."""
+    """The number of pipes to scripts, excluding the server's standard streams."""
     links = descriptors(worker)
     return len({link for link in links.values() if link.startswith("pipe:")} - {links[1], links[2]})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A low-level HTTP/1 client: it sends exactly the bytes that it is given and parses responses strictly.
+"""A low-level HTTP/1 client that sends exactly the given bytes and parses responses strictly.
 
-Every response is checked against the general rules of RFC 9110 and 9112; a violation raises BadReply. A late response raises
-TimeoutError, so that no test waits forever. http2.py has a client with the same methods for HTTP/2.
+Every response is checked against the general rules of RFC 9110 and 9112; a violation raises BadReply. A missing response raises
+TimeoutError, so that no test hangs. http2.py has a client with the same methods for HTTP/2.
 """
 import re
 import socket
@@ -17,17 +17,17 @@ FIELD_LINE = re.compile(rb"(" + TOKEN + rb"):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\
 CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[^\r\n]*)?")
 DATE = re.compile(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} "
                   r"\d\d:\d\d:\d\d GMT")
-SECONDS = 30  # for each step
-SERVERS = ("Monkey", "Origin", "gunicorn", "uvicorn", "Python")  # ours, and servers whose responses gateways pass on
+SECONDS = 30  # timeout of each step
+SERVERS = ("Monkey", "Origin", "gunicorn", "uvicorn", "Python")  # our server, and backends whose responses a gateway forwards
 
 
 class BadReply(AssertionError):
-    """The server broke the protocol."""
+    """The server violated the protocol."""
 
 
 class Closed(BadReply):
-    """The connection or stream ended before the response was complete. `code` is the HTTP/2 error code; `again` says that the
-    server has not processed the request, so a retry is safe."""
+    """The connection or stream ended before the response was complete. `code` is the HTTP/2 error code; `again` means that the
+    server has not processed the request, so that a retry is safe."""
 
     def __init__(self, text, code=None, again=False):
         super().__init__(text)

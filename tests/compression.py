@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that compress, and incremental decoders from the libraries that browsers use: the received bytes must be decodable at
-once.
+"""Servers that compress, and the incremental decoders of the libraries that browsers use: each received byte must be decodable
+immediately.
 """
 import ctypes
 import re
@@ -13,7 +13,7 @@ from monkey import PROGRAM, ROOT
 
 
 class Gzip:
-    """`feed(bytes)` returns the newly decoded bytes; `ended` is true once the stream is complete."""
+    """`feed(bytes)` returns the newly decoded bytes; `ended` becomes true at the end of the stream."""
 
     def __init__(self):
         self._z = zlib.decompressobj(wbits=31)
@@ -121,7 +121,7 @@ TEXT = b"".join(b"line %d, and the same as ever\n" % i for i in range(2000))
 
 
 def built():
-    """The codings that this build supports, in order of preference."""
+    """The codings that this build supports, most preferred first."""
     text = subprocess.run([PROGRAM, "-T", "-c", "/dev/stdin"], input="[SERVER]\n    Listen 1\n[PLUGINS]\n    Load compress\n[HOST]\n"
                           "    DocumentRoot /\n[COMPRESS]\n", capture_output=True, text=True).stdout
     return re.search(r"^    Codings +(.*)$", text, re.MULTILINE)[1].split() if "Codings" in text else []
@@ -134,7 +134,7 @@ all_codings = pytest.mark.skipif(BUILD != ["zstd", "br", "gzip"], reason="a buil
 
 @pytest.fixture
 def start(monkey, site):
-    """Starts a server with the section [COMPRESS] below its host."""
+    """Starts a server with the section [COMPRESS] after its host."""
     site.add("a.html", TEXT, mtime=1_600_000_000)
 
     def run(keys="", routes="", **how):
@@ -161,5 +161,5 @@ def ask(server, accept="gzip", target="/a.html", method="GET", **fields):
 
 
 def lines(size):
-    """The body that /made?size= generates."""
+    """The body that the server generates for /made?size=."""
     return b"".join(b"%09d\n" % i for i in range(size // 10 + 1))[:size]

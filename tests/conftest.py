@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of all black-box tests."""
 import gc
-import http.client  # noqa: F401: imported first, so that the folder tests/http never shadows it, in any order of collection
+import http.client  # noqa: F401: imported first, so that the folder tests/http never shadows it
 import http.server  # noqa: F401
 import os
 import signal
@@ -27,14 +27,14 @@ def pytest_configure(config):
     protocols.register(config)
     quick.register(config)
     config.addinivalue_line("markers", "processes(why): for tests that a server inside a program (MONKEY_EMBEDDED=1) cannot pass")
-    # Shells ignore SIGINT and SIGQUIT in background jobs, and each program that a test interrupts would inherit that.
+    # Shells ignore SIGINT and SIGQUIT in background jobs, and every program that a test interrupts would inherit that.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
 
 
 def pytest_ignore_collect(collection_path, config):
-    """The tests of the benchmark tools have their own requirements: they run only when named on the command line."""
+    """The tests of the benchmark tools have their own requirements, so they run only if named on the command line."""
     if collection_path == BENCHMARK and not any(BENCHMARK in (path, *path.parents) for path in named_by(config)):
         return True
     return quick.ignores(collection_path, config)
@@ -46,7 +46,7 @@ def named_by(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Collected tests live until the end of the run: freezing them keeps the garbage collector from scanning them."""
+    """Collected tests live until the end of the run: freezing them spares the garbage collector from scanning them."""
     gc.disable()
     try:
         return (yield)
@@ -83,7 +83,7 @@ def encryption(tmp_path_factory):
 
 @pytest.fixture
 def site(tmp_path):
-    """The document root of the test: `site.add("a/b.html", "text")`."""
+    """The document root of the test: `site.add("a/b.html", "text")` adds a file."""
     return Site(tmp_path / "site")
 
 
@@ -93,8 +93,8 @@ def encryption_of(protocol, request):
 
 @pytest.fixture
 def monkey(tmp_path, site, protocol, request):
-    """Starts the program any number of times; each server is stopped and checked at the end. Servers use the protocol of
-    the test, with TLS if it says so, and so do connect(), get() and the other methods of the server.
+    """Starts the program any number of times; stops and checks each server at the end. A server and its connect(), get() and
+    similar methods use the protocol of the test, and TLS if that protocol requires it.
 
         monkey()                                            serves the folder `site`
         monkey(server="MaxHeaderSize 8192", host="FollowSymlinks on", sections="[ROUTES]\\n    /x status 403\\n")
@@ -118,8 +118,8 @@ def lasting_starters():
 
 @pytest.fixture
 def lasting(lasting_starters, tmp_path_factory, protocol, request):
-    """`lasting(prepare)` is a server shared by all tests of the module that only send requests and change neither the server
-    nor its files: the one that `prepare(monkey, site)` starts, once for each protocol. It is checked after each test and at the
+    """`lasting(prepare)` returns a server that all tests of the module share: they only send requests, and change neither the
+    server nor its files. `prepare(monkey, site)` starts it, once for each protocol. It is checked after each test and at the
     end."""
     used = set()
 
@@ -139,14 +139,14 @@ def lasting(lasting_starters, tmp_path_factory, protocol, request):
 
 @pytest.fixture(scope="module")
 def prepared():
-    """Keeps the functions that `lasting` is called with, by name. They live as long as their fixtures: a module whose tests are
-    not consecutive is set up again."""
+    """Stores the servers of `lasting` by the name of the function that prepares them. They live as long as the module's fixtures:
+    if the tests of a module are not consecutive, the servers start again."""
     return {}
 
 
 @pytest.fixture
 def watch(monkey):
-    """`watch(pid)` watches a process that is not our child, such as a new master, and ends it after the test."""
+    """`watch(pid)` observes a process that is not our child, such as a new master, and ends it after the test."""
     processes = []
 
     def start(pid):
@@ -160,7 +160,7 @@ def watch(monkey):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs the program until it exits: `run("-t", site).code`, `.out`, `.err`."""
+    """Runs the program until it exits: `run("-t", site)` has the attributes code, out and err."""
     def start(*args, environment=None, folder=None, wrapper=(), **popen):
         done = subprocess.run([*wrapper, PROGRAM, *map(str, args)], cwd=folder or tmp_path, stdin=subprocess.DEVNULL,
                               env=os.environ | ENVIRONMENT | (environment or {}), timeout=SECONDS,
@@ -171,7 +171,7 @@ def run(tmp_path):
 
 
 class Done:
-    """Exit code and output of a program."""
+    """The exit code and output of a program."""
 
     def __init__(self, done):
         self.code = done.returncode

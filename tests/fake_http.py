@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP server that misbehaves on demand and counts the requests."""
+"""A small HTTP server that misbehaves on request and counts the requests."""
 import socket
 import struct
 import threading
@@ -8,18 +8,18 @@ SECONDS = 30
 
 
 def answer(body=b"hello", status="200 OK", *fields):
-    """The bytes of a response with Content-Length."""
+    """Returns a response with Content-Length as bytes."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *fields]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-RESET = object()  # in place of a response: resets the connection
-CLOSE = object()  # in place of a response: closes the connection
+RESET = object()  # instead of a response: resets the connection
+CLOSE = object()  # instead of a response: closes the connection
 
 
 class FakeServer:
     """Responds to the n-th request (counted from 1) with the result of `reply(n)`: bytes, or a list of bytes, RESET and CLOSE.
-    As a context manager, it listens and stops with the block."""
+    As a context manager, it listens until the block ends."""
 
     def __init__(self, reply=lambda n: answer(), host="127.0.0.1"):
         self._reply, self._lock = reply, threading.Condition()

@@ -21,7 +21,7 @@ LAYOUTS = {
 
 
 class Fault:
-    """Setting `fault.chance = 300` takes effect at once in the processes of a server started with `**fault.how`."""
+    """Setting `fault.chance = 300` affects all processes of a server started with `**fault.how` immediately."""
 
     def __init__(self, name, folder, environment=None):
         library = LIBRARIES / f"{name}.so"
@@ -42,8 +42,8 @@ class Fault:
 
 
 def failing_allocations(fault, server, most=2000):
-    """Each pass of a loop over this must do the same work: the first pass fails the first allocation, the second pass the
-    second one, up to the last. No worker may crash."""
+    """Each iteration must do the same work: in the first one the first allocation fails, in the second one the second
+    allocation, up to the last. No worker may crash."""
     workers = server.workers
     for n in range(1, most):
         fault.failed, fault.count, fault.after = 0, 1, n
@@ -57,8 +57,8 @@ def failing_allocations(fault, server, most=2000):
 
 
 def fail_in_a_row(fault, server, count, play):
-    """Fails `count` consecutive allocations, from several starting points. If most of them fail, any result is accepted as long
-    as no worker dies."""
+    """Makes `count` consecutive allocations fail, from several starting points. If most of them fail, any result is accepted, as
+    long as no worker dies."""
     workers = server.workers
     for n in range(1, 100, 7):
         fault.count, fault.after = count, n
@@ -69,8 +69,8 @@ def fail_in_a_row(fault, server, count, play):
 
 
 def recover(fault, server, play):
-    """Ends the failures, so that no request is refused. A process that is counting may overwrite the zeros, so
-    they are written again until no request fails."""
+    """Ends the failures, so that the server refuses no request. A process that is just counting may overwrite the zeros, so they
+    are written again until no request fails."""
     def is_well():
         fault.count = fault.after = 0
         return play(server) == 0

@@ -16,7 +16,7 @@ KINDS = {DATA: "DATA", HEADERS: "HEADERS", PRIORITY: "PRIORITY", RST_STREAM: "RS
 
 END_STREAM, ACK, END_HEADERS, PADDED, WITH_PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 FLAGS = {DATA: END_STREAM | PADDED, HEADERS: END_STREAM | END_HEADERS | PADDED | WITH_PRIORITY, SETTINGS: ACK, PING: ACK,
-         CONTINUATION: END_HEADERS, PUSH_PROMISE: END_HEADERS | PADDED}  # flags with a meaning for each frame type
+         CONTINUATION: END_HEADERS, PUSH_PROMISE: END_HEADERS | PADDED}  # for each frame type, the flags that have a meaning
 
 # SETTINGS parameters
 TABLE_SIZE, ENABLE_PUSH, STREAMS_MAX, INITIAL_WINDOW, FRAME_SIZE, HEAD_SIZE = range(1, 7)
@@ -51,7 +51,7 @@ def continuation(stream, block=b"", more=False):
 
 
 def header_block(stream, block, end=True, size=FRAME_MAX):
-    """HEADERS, and as many CONTINUATION frames as needed."""
+    """HEADERS, followed by as many CONTINUATION frames as needed."""
     parts = [block[i:i + size] for i in range(0, len(block), size)] or [b""]
     out = headers(stream, parts[0], end, more=len(parts) > 1)
     return out + b"".join(continuation(stream, p, more=i < len(parts) - 1) for i, p in enumerate(parts[1:], 1))
@@ -92,7 +92,7 @@ def pairs_of(payload):
 
 
 def literal(name, value):
-    """A header field in HPACK without indexing and Huffman coding: every byte as given."""
+    """A header field in HPACK, neither indexed nor Huffman-coded: every byte as given."""
     def text(data):
         return integer(len(data), 7) + data
 
@@ -117,5 +117,5 @@ def block_of(pairs):
 
 
 def request(target="/", method="GET", fields=(), scheme="http", authority="localhost"):
-    """The header fields of a request, pseudo-headers first."""
+    """The header fields of a request, with the pseudo-headers first."""
     return [(":method", method), (":scheme", scheme), (":authority", authority), (":path", target), *fields]

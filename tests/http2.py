@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP/2 client with the methods of the one in client.py, and equally strict: every violation of RFC 9113 raises BadReply,
-and so does behaviour that no careful server shows.
+"""An HTTP/2 client with the methods of client.py, and equally strict: every violation of RFC 9113 raises BadReply, and so does
+any behaviour that a careful server avoids.
 
     with server.connect(...) as c:
         c.ask("/a").ask("/b")                 two streams
-        assert c.read().status == 200         the response to /a, even if /b's came first
+        assert c.read().status == 200         the response to /a, even if the response to /b came first
         c.ask("/c"); c.stream.number; c.wait(lambda: c.stream.final)
 
 The client acknowledges SETTINGS and PING. It sends WINDOW_UPDATE as soon as DATA arrives; with `receive_buffer` it is a slow
@@ -63,15 +63,15 @@ class Stream:
 
     def __init__(self, number, method, window, room):
         self.number, self.method = number, method
-        self.window, self.room = window, room  # the server's window; our window
-        self.heads = []  # not yet read
+        self.window, self.room = window, room  # window of the server; our window
+        self.heads = []  # heads that the test has not read
         self.final = None  # head of the final response
         self.body, self.received, self.trailers = bytearray(), 0, []
-        self.untold, self.owed = 0, 0  # received but not yet returned to the window; read but not yet announced
-        self.ended = False  # by the server
+        self.untold, self.owed = 0, 0  # bytes not yet returned to the window; read but not yet announced
+        self.ended = False  # the server has ended the stream
         self.reset = None  # the server's error code
-        self.left, self.finished, self.at_once = None, False, False  # request body: bytes left; sent; sent with HEADERS
-        self.cancelled = False  # by us
+        self.left, self.finished, self.at_once = None, False, False  # request body: bytes left; complete; sent with HEADERS
+        self.cancelled = False  # the client has reset the stream
 
     @property
     def is_over(self):
@@ -89,14 +89,14 @@ class Http2Client:
         self.encoder, self.decoder = Encoder(), Decoder()
         self.decoder.max_header_list_size = 1 << 20
         self.got, self.ended = bytearray(), False
-        self.streams, self.live, self.queue = {}, [], []  # all; counted in the limit; with an unread response
-        self.stream = self.current = None  # opened last; being read
+        self.streams, self.live, self.queue = {}, [], []  # all; counted in the stream limit; unread responses
+        self.stream = self.current = None  # the stream opened last; the stream being read
         self.next_number = 1
         self.theirs = {}  # the server's SETTINGS
         self.heard_settings, self.unacknowledged, self.acknowledged = False, [], 0
-        self.window, self.room, self.untold, self.owed = h2.WINDOW, h2.WINDOW, 0, 0  # of the connection, as in Stream
-        self.first_window = h2.WINDOW  # initial window of new streams, for sending
-        self.block = None  # (stream, flags, bytes) until the last CONTINUATION arrives
+        self.window, self.room, self.untold, self.owed = h2.WINDOW, h2.WINDOW, 0, 0  # as in Stream, for the connection
+        self.first_window = h2.WINDOW  # the initial send window of new streams
+        self.block = None  # (stream, flags, bytes) of an unfinished header block
         self.pings, self.goaways = [], []
         self.frames = []  # (type, flags, stream, length) of every received frame
         if hello:
@@ -141,7 +141,7 @@ class Http2Client:
         return self
 
     def change(self, values):
-        """Sends our SETTINGS. They take effect when the server acknowledges them."""
+        """Sends the client's SETTINGS. They take effect when the server acknowledges them."""
         self.unacknowledged.append(dict(values))
         if h2.TABLE_SIZE in values:
             self.decoder.max_allowed_table_size = max(self.decoder.max_allowed_table_size, values[h2.TABLE_SIZE])
@@ -172,12 +172,12 @@ class Http2Client:
         return self.send(h2.rst_stream(stream.number, code))
 
     def ask(self, target="/", method="GET", fields=(), body=b"", version=None, host="localhost", streamed=False, **pseudo):
-        """Opens a stream. `fields` as in client.py; names in lower case. Unless `streamed`, the stream ends with the body or,
-        with a given Content-Length, after that many bytes of more(). `pseudo`: scheme="ftp", protocol="websocket" ..."""
+        """Opens a stream. `fields` as in client.py, in lower case. Unless `streamed`, the stream ends with the body, or after
+        Content-Length bytes of more() if that header is given. `pseudo`: scheme="ftp", protocol="websocket" ..."""
         assert version in (None, "1.1"), "HTTP/2 requests have no version"
         fields = [(n.lower(), v) for n, v in (fields.items() if isinstance(fields, dict) else fields)]
         names = {name for name, _ in fields}
-        if "host" in names:  # as in HTTP/1, a given Host replaces the default one
+        if "host" in names:  # as in HTTP/1, a given Host header replaces the default one
             host = next(value for name, value in fields if name == "host") if host is not None else None
             fields = [f for f in fields if f[0] != "host" or host is None]
         if body and not streamed and "content-length" not in names:
@@ -193,8 +193,8 @@ class Http2Client:
         return self.more(body) if body else self
 
     def open(self, pairs, end=True, block=None, anyway=False):
-        """Opens a stream with exactly these header fields (or these bytes) as soon as the server's stream limit allows (or at
-        once)."""
+        """Opens a stream with exactly these header fields or these bytes, as soon as the server's stream limit allows it, or at
+        once if `anyway`."""
         self.wait(lambda: anyway or self.active < self.theirs.get(h2.STREAMS_MAX, 100))
         if self.goaway and not anyway:
             raise Closed("the server takes no more requests", self.goaway[1], again=True)
@@ -329,9 +329,9 @@ class Http2Client:
             self.give_back(stream, len(payload))
 
     def give_back(self, stream, size):
-        """Returns `size` bytes to the windows. Small amounts are gathered. A stream window is updated before the connection
-        window: otherwise the server may use the connection window for a stream that the test does not read yet, and starve the
-        one that it reads."""
+        """Returns `size` bytes to the windows; small amounts are collected. A stream window is updated before the connection
+        window: otherwise the server could spend the connection window on a stream that the test does not read, and starve the
+        stream that it reads."""
         size = min(size, stream.untold, self.untold)
         stream.untold -= size
         self.untold -= size
@@ -469,7 +469,7 @@ class Http2Client:
     # Reading
 
     def need(self, stream, holds):
-        """Waits for an event of a stream; raises when the event is no longer possible."""
+        """Waits for an event of a stream; raises if the event can no longer occur."""
         def refused():
             return self.goaway and self.goaway[0] < stream.number
 
@@ -489,13 +489,13 @@ class Http2Client:
         return stream, stream.heads.pop(0)
 
     def begin(self):
-        """Waits for the first body bytes of the oldest unread stream."""
+        """Waits for the first body bytes of the oldest stream with an unread response."""
         stream = self.queue[0]
         self.need(stream, lambda: stream.body or stream.ended)
         return self
 
     def read_head(self):
-        """Reads the next head of the oldest unread stream; read_exactly() reads its body."""
+        """Reads the next head of the oldest stream with an unread response; read_exactly() then reads the body."""
         stream, reply = self.next_head()
         if reply.status >= 200:
             self.current = self.queue.pop(0)
@@ -507,7 +507,7 @@ class Http2Client:
         return reply
 
     def read(self, method=None, stream=None):
-        """Reads the next final response, complete, of `stream` or of the oldest unread one."""
+        """Reads the next complete final response of `stream` or of the oldest stream with an unread response."""
         if stream is None:
             assert self.queue, "no request was sent"
             stream = self.queue[0]
@@ -524,7 +524,7 @@ class Http2Client:
         return reply
 
     def drain(self, stream):
-        """Receives to the end of a stream. The body stays unread, so its window is returned on arrival."""
+        """Receives to the end of a stream. The test does not read the body, so its window is returned on arrival."""
         def ended():
             if stream.untold:
                 self.give_back(stream, stream.untold)
@@ -540,7 +540,7 @@ class Http2Client:
         return out
 
     def read_some(self, most=1 << 20):
-        """Reads from the body of the current stream; empty at its end."""
+        """Reads from the body of the current stream; returns nothing at its end."""
         stream = self.current
         self.need(stream, lambda: stream.body or stream.ended)
         return self.take(most)
@@ -564,13 +564,13 @@ class Http2Client:
         return self.ask(target, method, fields, body, **how).read(stream=self.stream)
 
     def end_of_connection(self):
-        """Waits for the end; returns the name of the server's error code, or None without a GOAWAY."""
+        """Waits for the end of the connection; returns the name of the server's error code, or None without a GOAWAY."""
         while self.step():
             pass
         return self.goaway[1] if self.goaway else None
 
     def expect_end(self, code="NO_ERROR"):
-        """The server must close cleanly with a GOAWAY of this code."""
+        """Expects the server to close cleanly with a GOAWAY of this code."""
         before = len(self.frames)
         found = self.end_of_connection()
         assert found == code, f"{self.goaways}, not {code}"

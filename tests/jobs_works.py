@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service with jobs for tests, and checks that hold for each of its stores."""
+"""A service with jobs for tests, and checks that hold for each job store."""
 import collections
 
 from proc import wait_until
@@ -151,7 +151,7 @@ DUDA_SERVICE(works,
 
 
 class Works:
-    """A server with jobs, and the events that they recorded."""
+    """A server with jobs, and the events that its jobs record."""
 
     def __init__(self, monkey, site, service, place, plugin):
         self.monkey, self.service, self.place, self.plugin = monkey, service, place, plugin
@@ -175,7 +175,7 @@ class Works:
         return self.server.get(target).text
 
     def noted(self, what):
-        """The number of events of each text."""
+        """Returns how many times each event was recorded."""
         lines = [line.split() for line in self.notes.read_text().splitlines()]
         return collections.Counter(words[1] for words in lines if words[0] == what)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers that the dirlisting tests share."""
+"""Helpers for the dirlisting tests."""
 import json
 from html.parser import HTMLParser
 
@@ -9,7 +9,7 @@ ON = "[DIRLISTING]\n    Theme guineo\n"
 
 
 class Page(HTMLParser):
-    """Parses a list as a browser does."""
+    """Parses a listing as a browser does."""
 
     def __init__(self, reply):
         super().__init__(convert_charrefs=True)
@@ -51,7 +51,7 @@ class Page(HTMLParser):
 
     @property
     def entries(self):
-        """(displayed name, link, size, time)"""
+        """Returns (displayed name, link, size, time) for each entry."""
         return [tuple(row) for row in self.rows if row[1] != "../"]
 
     @property
@@ -78,6 +78,6 @@ def lister(monkey, section=ON, **keys):
 
 
 def open_below(server, path):
-    """The descriptors below that folder that the only worker holds open."""
+    """Returns the descriptors of the only worker that are open below the given folder."""
     worker, = server.workers
     return [name for name in proc.descriptors(worker).values() if name.startswith(str(path))]

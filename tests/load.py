@@ -11,13 +11,13 @@ from proc import wait_until
 class Load:
     """`with Load(server) as load: load.more(50); ...; assert not load.failures`
 
-    Half of the clients keep their connection for as long as the server does, the others open one for each request. A connection
-    that the server closes without announcing it counts as a failure. The clients speak the server's protocol.
+    Half of the clients keep their connection open as long as the server does, the others open one for each request. A connection
+    that the server closes without announcing it counts as a failure. The clients use the server's protocol.
     """
 
     def __init__(self, server, target="/", keeping=2, single=2, content=None, which=0, tls=None):
         self.target, self.content, self.is_h2 = target, content, server.is_h2
-        # With the test's own ssl.SSLContext, or with the default context of the server's clients.
+        # Uses the test's own ssl.SSLContext, or the default context of the server's clients.
         self.connect = functools.partial(Client, tls=tls) if tls else server.way(which)
         self.connect = functools.partial(self.connect, server.addresses[which])
         self.failures, self._stopped = [], threading.Event()
@@ -41,13 +41,13 @@ class Load:
             assert not thread.is_alive(), "a client hangs"
 
     def more(self, n, seconds=SECONDS):
-        """Waits until each client has received `n` more responses (or a failure)."""
+        """Waits until each client has received `n` more responses or has failed."""
         goals = [count + n for count in self.counts]
         wait_until(lambda: all(have >= goal for have, goal in zip(self.counts, goals)), f"{n} more responses", seconds)
         return self
 
     def check(self):
-        """Stops the clients, and fails if a single request failed."""
+        """Stops the clients, and raises an exception if any request failed."""
         self.stop()
         assert not self.failures, f"{len(self.failures)} of {sum(self.counts)} requests failed: {self.failures[:5]}"
         return self
@@ -71,7 +71,7 @@ class Load:
                 try:
                     reply = c.get(self.target)
                 except Closed as error:
-                    if error.again:  # an HTTP/2 server says that it did not process the request, so a retry is safe
+                    if error.again:  # the HTTP/2 server reports that it did not process the request, so a retry is safe
                         return
                     raise
                 self._take(reply, i)

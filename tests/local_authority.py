@@ -36,13 +36,13 @@ def pem_of(certificate):
 
 
 def names_of(certificate):
-    """Host names and addresses, as text."""
+    """Returns the host names and addresses as text."""
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return [str(n) for n in names.get_values_for_type(x509.DNSName) + names.get_values_for_type(x509.IPAddress)]
 
 
 def machine_addresses():
-    """The addresses of all active interfaces, without IPv6 addresses that need a zone."""
+    """Returns the addresses of all active interfaces, except IPv6 addresses that need a zone."""
     lines = subprocess.run(["ip", "-o", "addr", "show", "up"], capture_output=True, text=True, check=True).stdout
     words = [line.split() for line in lines.splitlines()]
     addresses = {w[3].split("/")[0] for w in words if w[2] in ("inet", "inet6")}
@@ -69,13 +69,13 @@ class State:
         return x509.load_pem_x509_certificate(self.leaf_file.read_bytes())
 
     def context(self):
-        """A context for clients that trust only this authority and verify strictly."""
+        """Returns a context for clients that trust only this authority and verify strictly."""
         context = ssl.create_default_context(cafile=str(self.authority_file))
         context.verify_flags |= ssl.VERIFY_X509_STRICT
         return context
 
     def replace_leaf(self, since=0, until=None, names=None):
-        """Replaces the leaf with one issued `since` days ago."""
+        """Replaces the leaf certificate with one that was issued `since` days ago."""
         authority, old = self.authority, self.leaf
         signer = serialization.load_pem_private_key(self.key.read_bytes(), None)
         key = ec.generate_private_key(ec.SECP256R1())
@@ -96,7 +96,7 @@ class State:
         return leaf
 
     def replace_authority(self, since=0, days=3650, ca=True, key=None):
-        """Replaces the authority; `key` is a key that does not match."""
+        """Replaces the authority's certificate; `key` may be a key that does not match."""
         own = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "another")])
         usage = x509.KeyUsage(not ca, False, False, False, False, ca, ca, False, False)

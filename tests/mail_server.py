@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mail server for tests, built on aiosmtpd, that stores the received mail."""
+"""A mail server for tests, based on aiosmtpd, which stores the received mail."""
 import asyncio
 import contextlib
 import threading
@@ -8,7 +8,7 @@ from aiosmtpd.smtp import SMTP
 
 
 class Box:
-    """Accepts mail for example.org; `later` gets a temporary failure."""
+    """Accepts mail for example.org; the recipient `later` gets a temporary failure."""
 
     def __init__(self):
         self.got, self.options = [], []
@@ -33,7 +33,7 @@ class Box:
 
 @contextlib.contextmanager
 def boxes():
-    """with boxes() as box: box(...) starts a mail server with options of aiosmtpd; .got has the mail and .where the address."""
+    """`with boxes() as box`: box(...) starts a mail server with options of aiosmtpd; .got holds the mail, .where the address."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses the manual for tests: its code blocks and tables, and its configurations, completed so that they load."""
+"""Parses the manual for tests: code blocks, tables, and configurations, which are completed so that they load."""
 import os
 import pwd
 import re
@@ -17,7 +17,7 @@ PLUGINS = sorted((ROOT / "plugins").glob("*/README.md"))
 # ---- Reading the manual ----
 
 def blocks(page):
-    """(line, text) of each code block, fenced or indented, without its indent."""
+    """Yields (line, text) for each code block, fenced or indented, without its indentation."""
     lines = page.read_text().split("\n")
     i = 0
     while i < len(lines):
@@ -38,14 +38,14 @@ def blocks(page):
 
 
 def inline_code(page):
-    """(line, text) of each inline code span."""
+    """Yields (line, text) for each inline code span."""
     text = page.read_text()
     for match in re.finditer(r"(?<!`)`([^`\n]+)`(?!`)", text):
         yield text.count("\n", 0, match.start()) + 1, match[1]
 
 
 def table_rows(page, first):
-    """The cells of each row of the tables whose first heading is `first`."""
+    """Yields the cells of each row of the tables whose first heading is `first`."""
     rows, inside = [], False
     for line in page.read_text().split("\n"):
         if not line.startswith("|"):
@@ -68,17 +68,17 @@ def run(*args, folder=None, typed=""):
 
 # ---- Configurations ----
 
-# For Basic and Digest; the password comes from an example of crypt(5).
+# For Basic and Digest; the password hash comes from an example of crypt(5).
 USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" for name in ("ana", "bob"))
 USERS += "ana:Members only:" + "0" * 64 + "\n"
-# The packages for the sections that examples in Duda's headers show.
+# The packages whose sections the examples in Duda's headers show.
 PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP_CLIENT]": "duda-http",
             "[SMTP]": "duda-smtp"}
 SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 
 
 def complete(page, text):
-    """Completes the example with the parts that its page omits: a host, and the Load line of the plugin."""
+    """Adds the parts to the example that its page omits: a host, and the plugin's Load line."""
     plugin = page.parent.name if page in PLUGINS else ""
     if plugin and not re.search(rf"^\s+Load +{plugin}$", text, re.MULTILINE):
         text = f"[PLUGINS]\n    Load {plugin}\n{text}"
@@ -95,7 +95,7 @@ def complete(page, text):
 
 
 def bring_along(folder, text):
-    """Creates the folders, user files and the plugin of the guide that the example names."""
+    """Creates the folders and user files that the example names, and builds the plugin of the guide."""
     for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Include|UserFile)\s+(.+)$", text, re.MULTILINE):
         path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
         (path if key.startswith(("DocumentRoot", "Alias")) else path.parent).mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def build_chat(folder):
 
 
 def bring_certificate(folder, certificate, key):
-    """Installs a certificate and its key, as an administrator would."""
+    """Installs a certificate and its key as an administrator would."""
     pair = make_authority(folder).issue(["example.org"])
     Path(certificate).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(pair.certificate, certificate)
@@ -128,7 +128,7 @@ def bring_certificate(folder, certificate, key):
 
 
 def write_configuration(folder, text, page=None):
-    """Writes the example with system paths moved into `folder`; with a page, partial examples are completed."""
+    """Writes the example with its system paths moved into `folder`; if a page is given, partial examples are completed."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     text = complete(page, text) if page else text
     text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey|etc/letsencrypt)\b", rf"{folder}/\1", text)

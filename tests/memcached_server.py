@@ -16,7 +16,7 @@ PROGRAM = shutil.which("memcached")
 
 class Memcached:
     def __init__(self, *options):
-        # A socket path has at most 107 bytes, too few for the folder of the test.
+        # A socket path has at most 107 bytes, too few for a path in the folder of the test.
         self.folder = tempfile.mkdtemp(prefix="mk-mc-")
         self.socket = f"{self.folder}/memcached.sock"
         self.options = options
@@ -29,7 +29,7 @@ class Memcached:
         wait_until(lambda: self.ask("mn") == b"MN\r\n", "Memcached responds")
 
     def ask(self, command):
-        """The first bytes of the reply to a command; b"" when there is no server."""
+        """Returns the first bytes of the reply to a command, or b"" if no server responds."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
             s.settimeout(10)
             s.connect(self.socket)
@@ -42,7 +42,7 @@ class Memcached:
         self.process.wait()
 
     def freeze(self):
-        """Returns when all of its threads are stopped."""
+        """Returns when all threads of the process are stopped."""
         self.process.send_signal(signal.SIGSTOP)
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
         wait_until(lambda: all(task.joinpath("stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir()),

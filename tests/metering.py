@@ -15,7 +15,7 @@ KEYS = """
 
 
 def starter(monkey, site):
-    """Returns a function that starts a server with the plugin, for a fixture."""
+    """Returns a function that starts a server with the plugin, to be used as a fixture."""
     site.add("index.html", "hello")
 
     def run(keys="", **how):
@@ -31,7 +31,7 @@ def status(server, path="/status"):
 
 
 class Stream:
-    """The events of a live page. The first one is the history; next() stores it in `history` and returns the next one."""
+    """The events of a live page. The first event is the history: next() stores it in `history` and returns the next one."""
 
     def __init__(self, server, path="/live?events", **how):
         self.client = server.connect(**how)
@@ -46,7 +46,7 @@ class Stream:
         self.client.close()
 
     def next(self):
-        """The next event; None at a clean end of the body."""
+        """Returns the next event, or None at a clean end of the body."""
         while b"\n\n" not in self._text:
             size = int(self.client.read_until(b"\r\n"), 16)
             self._text += self.client.read_exactly(size)
@@ -79,7 +79,7 @@ def history(server, has=lambda found: True):
             stream.next()
             if has(stream.history):
                 return stream.history
-            stream.next()  # arrives a second later
+            stream.next()  # this event arrives a second later
         return None
 
     return wait_until(find, "the history")

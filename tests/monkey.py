@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the program for a test in its own folder, on ports that the kernel chooses, and checks it for sanitizer reports.
+"""Runs the program for a test in its own folder, on ports that the kernel chooses, and checks its output for sanitizer reports.
 
 The program is build/dev/monkey unless MONKEY_PROGRAM names another one. See the fixture `monkey` in conftest.py.
 """
@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
 # With MONKEY_EMBEDDED=1, a program that embeds the server (tests/lib/embedded.c) serves every configuration.
 EMBEDDED = PROGRAM.parent / "embedded" if os.environ.get("MONKEY_EMBEDDED") else None
-NOT_STARTED = 3 if EMBEDDED else 1  # exit code when a plugin cannot start: the library does not distinguish such errors
-# Plugins that start programs, which the library leaves to the embedding program.
+NOT_STARTED = 3 if EMBEDDED else 1  # exit code if a plugin cannot start: the library does not distinguish such errors
+# Plugins that start programs; the library leaves this to the embedding program.
 STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi)\b", re.MULTILINE)
 PIPE_SIZE = 1 << 16
-SECONDS = 30  # for the program to start, to end, or to print the expected text
+SECONDS = 30  # time limit for the program to start, to exit, or to print the expected text
 
-# No log may contain these reports of sanitizers and assertions, or of workers that they killed.
+# No log may contain these: reports of sanitizers and assertions, and workers that a signal killed.
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
                   r"monkey: bug:|worker \d+ was killed by signal|worker \d+ ended unexpectedly|did not end were killed|"
                   r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"
@@ -47,13 +47,13 @@ ENVIRONMENT = {
 
 
 def needs_processes(what):
-    """Skips the test when the server is embedded: there is no master, and workers are threads."""
+    """Skips the test if the server is embedded: then there is no master, and workers are threads."""
     if EMBEDDED:
         pytest.skip(f"the server is inside a program: {what}")
 
 
 class Output:
-    """Collects the output of a pipe, so that the pipe never fills up and tests can wait for text."""
+    """Collects the output of a pipe, so that the pipe never fills up and tests can wait for a text."""
 
     def __init__(self, pipe, name):
         self._pipe, self._name, self._text = pipe, name, ""
@@ -74,7 +74,7 @@ class Output:
         return bool(poll.poll(milliseconds))
 
     def _take(self):
-        """Reads the current contents of the pipe, at most one read(). The caller holds the lock."""
+        """Reads the current contents of the pipe with at most one read(). The caller holds the lock."""
         if not self._ended and self._has_more(0):
             data = os.read(self._pipe.fileno(), PIPE_SIZE)
             self._text += self._decoder.decode(data, final=not data)
@@ -83,7 +83,7 @@ class Output:
 
     @property
     def text(self):
-        """Everything written so far, whether or not the thread has read it yet."""
+        """Everything written so far, even if the thread has not read it yet."""
         with self._changed:
             self._take()
             return self._text
@@ -99,7 +99,7 @@ class Output:
             return find()[count - 1]
 
     def wait_for_end(self, seconds=SECONDS):
-        """Waits until no process can write to the pipe; returns False if one still can."""
+        """Waits until no process can write to the pipe; returns False if a process still can."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -118,7 +118,7 @@ class Encryption:
         self._contexts = {}
 
     def context(self, protocol):
-        """A context for a client that offers this protocol by ALPN."""
+        """Returns a context for a client that offers the given protocol by ALPN."""
         if protocol not in self._contexts:
             self._contexts[protocol] = self.authority.client_context(alpn=[protocol])
         return self._contexts[protocol]
@@ -134,7 +134,7 @@ def over_tls(text, encryption):
 
 def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1, plugins=(), top="",
                  tls=None):
-    """Writes a configuration of one host (root=None: only the hosts in `sections`). `plugins` are loaded; `top` holds the
+    """Writes a configuration with one host (root=None: with only the hosts in `sections`). `plugins` are loaded; `top` has the
     sections above the host, `sections` those below it. `tls`: an Encryption, for over_tls()."""
     def keys(text):
         return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ") + "\n" if text.strip() else ""
@@ -152,12 +152,12 @@ def write_config(path, server="", host="", sections="", root="site", listen="127
 
 
 class Server:
-    """A running monkey. The fixture creates it, stops it and checks it for errors."""
+    """A running server. The fixture `monkey` creates it, stops it and checks it for errors."""
 
     def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, wrapper=(),
                  protocol="h1", encryption=None, **popen):
         self.folder, self.config = folder, config
-        self.protocol, self.encryption = protocol, encryption  # the protocol of connect(), and the authority that it trusts
+        self.protocol, self.encryption = protocol, encryption  # of connect(): the protocol, and the trusted authority
         self.allowed = []  # patterns of log lines that would be errors in other tests
         self.exit_code = 0  # the expected exit code
         program = program or (config and EMBEDDED) or PROGRAM
@@ -174,7 +174,7 @@ class Server:
     # Addresses
 
     def wait_until_serving(self):
-        # The program prints all addresses with a single write: they are complete once the first one is there.
+        # The program prints all addresses with a single write: when the first one is there, all are.
         try:
             self.out.wait_for(r"^  (https?://|unix:)\S+\n")
         except AssertionError as error:
@@ -184,7 +184,7 @@ class Server:
         self.encrypts = [url.startswith("https:") for url in urls]
 
     def is_encrypted(self, which):
-        """Does this listener use TLS? Unknown for addresses that a test found by itself."""
+        """Does this listener use TLS? The answer is unknown for an address that the test itself has found."""
         return which < len(self.encrypts) and self.encrypts[which]
 
     @property
@@ -205,7 +205,7 @@ class Server:
         return self.protocol.startswith("h2")
 
     def way(self, which=0, protocol=None):
-        """Returns the client constructor for an address: it uses the protocol of the test, or "h1" or "h2"."""
+        """Returns a client constructor for an address; the client uses the protocol of the test, or "h1" or "h2"."""
         is_h2 = protocol == "h2" if protocol else self.is_h2
         tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.is_encrypted(which) else None
         return functools.partial(Http2Client if is_h2 else Client, tls=tls)
@@ -214,12 +214,12 @@ class Server:
         return self.way(which, protocol)(self.addresses[which], **how)
 
     def get(self, target="/", method="GET", fields=(), body=b"", which=0, **how):
-        """Sends one request on its own connection."""
+        """Sends one request on a connection of its own."""
         with self.connect(which) as c:
             return c.get(target, method, fields, body, **how)
 
     def send(self, data, method="GET", which=0):
-        """Sends raw bytes on their own connection, and reads the only response."""
+        """Sends raw bytes on a connection of their own, and reads the only response."""
         assert not self.is_h2, "raw HTTP/1 bytes sent over HTTP/2"
         with self.connect(which) as c:
             return c.send(data).read(method)
@@ -228,13 +228,13 @@ class Server:
 
     @property
     def error_logs(self):
-        """The files that the configuration names as ErrorLog."""
+        """Returns the files that the configuration names as ErrorLog."""
         names = re.findall(r"^\s+ErrorLog\s+(\S+)", self.config.read_text(), re.MULTILINE) if self.config else []
         return [self.config.parent / name for name in names if name not in ("stderr", "syslog")]
 
     @property
     def log(self):
-        """Everything that the server logged to stderr and to its error logs."""
+        """Returns everything that the server logged to stderr and to its error logs."""
         return self.err.text + "".join(path.read_text(errors="replace") for path in self.error_logs if path.exists())
 
     @property
@@ -251,13 +251,13 @@ class Server:
         self.process.send_signal(number)
 
     def stop(self, number=signal.SIGTERM):
-        """Stops the server and checks its exit."""
+        """Stops the server and checks how it exits."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.wait()
 
     def wait(self, seconds=SECONDS):
-        """Waits for the server to end and checks its exit."""
+        """Waits for the server to exit and checks how it exits."""
         try:
             code = end_of(self.process, seconds)
         except subprocess.TimeoutExpired:
@@ -281,12 +281,12 @@ class Server:
                 raise AssertionError("a bug was reported:\n" + "\n".join(lines[max(0, i - 5):i + 60]))
 
     def allow(self, *patterns):
-        """Accepts these log lines in this test: it kills workers, for example."""
+        """Accepts these log lines in this test, for example because the test kills workers."""
         self.allowed += patterns
 
 
 def end_of(process, seconds):
-    """The exit code of a Popen, without delay: Popen.wait(seconds) polls with growing pauses."""
+    """Returns the exit code of a Popen without delay: Popen.wait(seconds) polls at growing intervals."""
     if process.poll() is None:
         fd = os.pidfd_open(process.pid)
         poll = select.poll()
@@ -297,7 +297,7 @@ def end_of(process, seconds):
 
 
 def parse_url(url):
-    """The socket address of a URL: (host, port), or the path of a unix socket."""
+    """Returns the socket address of a URL: (host, port), or the path of a unix socket."""
     if url.startswith("unix:"):
         return url.removeprefix("unix:")
     match = re.fullmatch(r"(https?)://(?:\[([^]]+)]|([^:/]+))(?::(\d+))?/", url)
@@ -321,7 +321,7 @@ class Site:
     __str__ = __fspath__
 
     def add(self, name, content=b"", mtime=None, mode=None):
-        """Writes a file and creates its folders; `mtime` in seconds."""
+        """Writes a file and creates its folders; `mtime` is in seconds."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)

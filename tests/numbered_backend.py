@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backend that echoes the number of each request, and fails in the phase that a request names.
+"""A backend that echoes the number of each request, and fails in the phase that the request names.
 
-As a separate program (python -S numbered_backend.py RECORD unix:/path|ADDRESS:PORT) it can be killed and frozen; its clients are in
-numbered_clients.py. Request headers:
+As a separate program (python -S numbered_backend.py RECORD unix:/path|ADDRESS:PORT) it can be killed and frozen; see
+numbered_clients.py for its clients. Request headers:
 
     X-Number   the number, echoed in a header; all bodies are generated from it
     X-Size     size of the response body
     X-How      framing of the response body: length (default), chunked or close
     X-Fault    HOW-WHERE: kill, stop or close; content, silent, head, body or reuse
 
-It imports few modules, because tests start it often.
+The program imports few modules, because tests start it often.
 """
 import os
 import signal
@@ -21,7 +21,7 @@ FAULTS = [f"{how}-{where}" for how in ("kill", "stop", "close") for where in ("c
 
 
 def content(number, size):
-    """The body of a number; no piece of it occurs in the body of another number."""
+    """Returns the body for a number; no piece of it occurs in the body of another number."""
     part = b"<%d>" % number
     return (part * (size // len(part) + 1))[:size]
 
@@ -32,7 +32,7 @@ def chunks(data, size=7000):
 
 
 class Gone(Exception):
-    """The peer closed the connection, or we closed it on purpose."""
+    """The peer closed the connection, or the backend closed it on purpose."""
 
 
 class Connection:

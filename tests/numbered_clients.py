@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that number their requests and record each result: see numbered_backend.py for the server that echoes the numbers.
+"""Clients that number their requests and record each result; the server that echoes the numbers is in numbered_backend.py.
 
     with NumberedServer(folder) as back, Clients(server) as clients:
         clients.more(20)
@@ -61,17 +61,17 @@ class NumberedServer:
 
     def kill(self):
         if self.process:
-            self.process.kill()  # works whether it has ended or not
+            self.process.kill()  # works whether or not the process has exited
             self.reap()
 
     def has_ended(self, seconds=0):
-        """Has it ended within this time?"""
+        """Has the process exited within this time?"""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return self.process.returncode is not None
 
     def reap(self):
-        """Waits for its end: a test killed it, or it kills itself."""
+        """Waits for the process to exit: a test has killed it, or it kills itself."""
         self.process.communicate(timeout=SECONDS)
         self.process = None
 
@@ -84,7 +84,7 @@ class NumberedServer:
         wait_until(self.has_stopped, "the server is stopped")
 
     def has_stopped(self, seconds=0):
-        """Is it stopped within this time?"""
+        """Is the process stopped within this time?"""
         end = time.monotonic() + seconds
         while not os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG):
             if time.monotonic() >= end:
@@ -96,7 +96,7 @@ class NumberedServer:
         self.process.send_signal(signal.SIGCONT)
 
     def numbers(self, method):
-        """The numbers of all requests whose heads it received, over all its lives."""
+        """Returns the numbers of all requests whose heads the server received, over all its restarts."""
         lines = self._record.read_text().splitlines() if self._record.exists() else []
         return [int(line.split()[1]) for line in lines if line.startswith(f"{method} ")]
 
@@ -140,7 +140,7 @@ class Asker:
         return "ok" if right else f"wrong: {reply} {reply['X-Number']} for {number}: {reply.body[:40]}"
 
     def ask(self, number, **plan):
-        """Returns "ok", a status, "cut" (after the head), or a description of a result that must never occur."""
+        """Returns "ok", a status, "cut" (truncated after the head), or a description of a result that must never occur."""
         self.client = self.client or self.clients.connect(self.protocol)
         self.has_head = False
         try:
@@ -161,14 +161,14 @@ class Asker:
         except (Closed, OSError) as error:
             self.close()
             if getattr(error, "again", False):
-                return None  # the server did not process the request: retry on a new connection
+                return None  # the server did not process the request: it is retried on a new connection
             return "cut" if self.has_head else f"lost: {self.protocol} {plan['method']} {error!r}"
         except BadReply as error:
             self.close()
             return f"wrong: {error!r}"
 
     def read(self):
-        """Like read() of the clients, but distinguishes whether a head arrived."""
+        """Like read() of the clients, but tells whether a head arrived."""
         client = self.client
         if self.protocol == "h2":
             stream = client.queue[0]
@@ -266,7 +266,7 @@ class Clients:
             asker.close()
 
     def check(self, *allowed):
-        """Stops the clients; each result must be "ok" or one of these."""
+        """Stops the clients; each result must be "ok" or one of the given ones."""
         self.stop()
         wrong = {each: n for each, n in self.results.items() if each not in ("ok", *allowed)}
         assert not wrong, f"{wrong} of {self.results}"

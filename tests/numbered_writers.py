@@ -10,7 +10,7 @@
         writers.check(503, 504)
 
 The service implements PUT and GET of PATH/NUMBER: a 204 acknowledges a PUT. Each number is written once and has a unique value,
-so that the clients detect a response for another number.
+so that the clients detect a response that belongs to another number.
 """
 import collections
 import itertools
@@ -23,16 +23,16 @@ from client import Closed
 from monkey import SECONDS
 from proc import wait_until
 
-STRIDE, NEVER = 1_000_000, 500_000  # numbers of each client; higher ones are never written
+STRIDE, NEVER = 1_000_000, 500_000  # numbers of each client; it never writes the higher ones
 
 
 class Writer:
-    """One client: writes a number, then reads one."""
+    """A client that repeatedly writes a number, then reads one."""
 
     def __init__(self, all_of_them, i):
         self.all, self.i, self.random = all_of_them, i, random.Random(i)
         self.client = None
-        self.acknowledged, self.unsure = [], []  # numbers
+        self.acknowledged, self.unsure = [], []  # numbers whose write was acknowledged; numbers whose outcome is unknown
         self.n_refused = 0
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -42,7 +42,7 @@ class Writer:
         self.client = None
 
     def ask(self, method, number, body=b""):
-        """The response; None: the connection broke."""
+        """Returns the response, or None if the connection broke."""
         try:
             self.client = self.client or self.all.connect()
             reply = self.client.get(f"{self.all.path}/{number}", method, body=body)
@@ -141,12 +141,12 @@ class Writers:
         self._each_gets(n, "refusals", lambda client: client.n_refused)
 
     def longest(self, since):
-        """The longest time in seconds without an acknowledged write, from that time on."""
+        """Returns the longest time in seconds without an acknowledged write since the given time."""
         times = [since, *sorted(at for at in self.times if at > since)]
         return max(b - a for a, b in zip(times, times[1:]))
 
     def look(self):
-        """Reads all numbers that may have been written. The clients have stopped."""
+        """Reads all numbers that may have been written, after the clients have stopped."""
         before = self.refusals.total()
         reader = self.clients[0]
         for client in self.clients:
@@ -158,8 +158,8 @@ class Writers:
         assert self.refusals.total() == before, "some numbers cannot be read"
 
     def check(self, *allowed):
-        """Stops the clients. No response may be wrong and no write lost; refusals must have one of these statuses, or "broken"
-        for connections."""
+        """Stops the clients. No response may be wrong and no write lost; a refusal must have one of these statuses, or "broken"
+        for a broken connection."""
         self.stop()
         assert set(self.refusals) <= set(allowed), self.refusals
         self.look()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An OpenID provider for tests, with its own keys: it follows the specification unless a test overrides it.
+"""An OpenID provider for tests, with its own keys: it follows the specification unless a test overrides its behaviour.
 
     with Provider("sample", "secret", "http://site.example/callback") as provider:
         ...                                     # the browser is redirected to `location` at provider.issuer
@@ -58,7 +58,7 @@ class CurveKey:
 
 
 class HmacKey:
-    """Signs with a publicly known secret, for tokens that must be rejected."""
+    """Signs with a secret that everyone knows, for tokens that must be rejected."""
     algorithm = "HS256"
 
     def __init__(self, name, secret):
@@ -83,7 +83,7 @@ def token(key, claims):
 
 class Provider:
     """Tests may change `keys` (published), `key` (signs), `claims` (override those of the token), `answers` (by path: status
-    and JSON in place of the default), `held` (by path: an event that responses wait for). `asked` counts requests by path."""
+    and JSON instead of the default), `held` (by path: an event that responses wait for). `asked` counts requests by path."""
 
     def __init__(self, client, secret, callback, key=None):
         self.client, self.secret, self.callback = client, secret, callback
@@ -147,7 +147,7 @@ class Provider:
         request.wfile.write(data)
 
     def log_in(self, location):
-        """The user logs in at that address; returns the redirect target at the site, with the code."""
+        """Logs the user in at that address; returns the URL at the site to which the provider redirects, with the code."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
         assert location.startswith(f"{self.issuer}/authorize?tenant=1&"), location
         assert query["response_type"] == "code" and "openid" in query["scope"].split()

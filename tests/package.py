@@ -21,7 +21,7 @@ def is_built():
 
 
 def guide_test(folder):
-    """Writes the example for tests without sockets of docs/guide/embedding.md to a file in the folder."""
+    """Writes an example of docs/guide/embedding.md, the test without sockets, to a file in the folder."""
     guide = (ROOT / "docs/guide/embedding.md").read_text()
     source = folder / "test.c"
     source.write_text(re.search(r"^```c\n(#include <monkey/test_client.h>.*?)^```$", guide, re.MULTILINE | re.DOTALL)[1])
@@ -40,7 +40,7 @@ def call(*command, folder=None, environment=None, seconds=2 * SECONDS):
 
 
 class Package:
-    """The files that `make install` installs for embedding programs, below a folder that is not its prefix."""
+    """The files that `make install` installs for embedding programs, moved to a folder other than their prefix."""
 
     def __init__(self, folder):
         if not is_built():
@@ -65,7 +65,7 @@ class Package:
 
 
 class Program:
-    """A program that prints the address of its server on its first line of output and exits on SIGTERM."""
+    """A program that prints the address of its server on its first line of output, and exits on SIGTERM."""
 
     def __init__(self, command, environment, folder=None):
         self._process = subprocess.Popen([str(word) for word in command], cwd=folder, text=True, stdout=subprocess.PIPE,
@@ -77,7 +77,7 @@ class Program:
         self._address = urllib.parse.urlsplit(self.url).netloc
 
     def get(self, path=None, method="GET", body=None):
-        """(status, text) of a response."""
+        """Returns (status, text) of a response."""
         url = urllib.parse.urlsplit(self.url)
         connection = http.client.HTTPConnection(self._address, timeout=SECONDS)
         connection.request(method, path or (f"{url.path}?{url.query}" if url.query else url.path), body)
@@ -106,7 +106,7 @@ class Program:
 
 
 def exported(path, *flags):
-    """{name: version} of the functions that a library exports."""
+    """Returns {name: version} for the functions that a library exports."""
     rows = call("nm", "-P", "--defined-only", "--extern-only", *flags, path).splitlines()
     names = (row.split()[0] for row in rows if re.match(r"\S+ [A-Z] ", row) and not row.endswith(":"))
     return {name.partition("@")[0]: name.rpartition("@")[2] if "@" in name else "" for name in names}

@@ -24,14 +24,14 @@ PROGRAMS = [shutil.which(name) for name in ("pebble", "pebble-challtestsrv")]
 
 
 class Place:
-    """A unique loopback address, so that its free ports stay free."""
+    """A unique loopback address, so that a port that is free on it stays free."""
 
     def __init__(self):
         self.address = ".".join(["127", *(str(random.randint(1, 254)) for _ in range(3))])
         self._given = set()
 
     def port(self):
-        """A port that is free for TCP and UDP (the resolver uses both), handed out once."""
+        """Returns a port that is free for TCP and UDP, because the resolver uses both; never returns it again."""
         while True:
             with socket.socket() as stream, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
                 stream.bind((self.address, 0))
@@ -113,7 +113,7 @@ class Pebble:
             return answer.read().decode()
 
     def count(self, pattern):
-        """The number of lines in its log that contain this text."""
+        """Returns the number of lines in the log that contain this text."""
         return self.out.text.count(pattern)
 
     def stop(self):

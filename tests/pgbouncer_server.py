@@ -13,7 +13,7 @@ PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin
 
 
 def without_statements():
-    """The setting that disables prepared statements in a PgBouncer that supports them (since 1.21)."""
+    """Returns the setting that disables prepared statements, for a PgBouncer that supports them (since 1.21)."""
     said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
     version = tuple(map(int, re.search(r"PgBouncer (\d+)\.(\d+)", said).groups()))
     return "max_prepared_statements = 0\n" if version >= (1, 21) else ""

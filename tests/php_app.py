@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real PHP applications, installed and served by tools/dev/apps.sh with the configuration of the guide, and a user's actions in
-a browser.
+"""Real PHP applications, which tools/dev/apps.sh installs and serves with the configuration of the guide, and the actions of a
+user in a browser.
 """
 import os
 import re
@@ -20,7 +20,7 @@ PROTOCOLS = {"http": "http/1.1", "https": "h2"}  # the protocol that a browser u
 
 
 class App:
-    """`with App("dokuwiki", encryption) as app:` app.urls["http"], app.urls["https"], app.site (the document root)."""
+    """`with App("dokuwiki", encryption) as app:` has app.urls["http"], app.urls["https"] and app.site (the document root)."""
 
     def __init__(self, name, encryption):
         self._encryption, self.name = encryption, name
@@ -49,7 +49,7 @@ class App:
         assert code == 0 and not self.folder.exists(), self._err.text
 
     def get(self, scheme, path, **how):
-        """Sends one request, without a browser, over the protocol of the scheme."""
+        """Sends one request without a browser, over the protocol of the scheme."""
         host, _, port = self.urls[scheme].partition("://")[2].partition(":")
         is_h2 = scheme == "https"
         tls = self._encryption.context("h2") if is_h2 else None
@@ -64,7 +64,7 @@ class User(Browser):
         super().__init__(folder, f"--ignore-certificate-errors-spki-list={encryption.key_hash}")
 
     def try_run(self, expression):
-        """The value of the expression, or None while no page is loaded."""
+        """Returns the value of the expression, or None while no page is loaded."""
         try:
             return self.run(expression)
         except AssertionError as error:
@@ -89,7 +89,7 @@ class User(Browser):
         self.leave(lambda: self.call("Page.navigate", url=url))
 
     def leave(self, action):
-        """Runs an action that opens another page, and waits for that page."""
+        """Runs an action that leads to another page, and waits for that page."""
         self.run("window.isLeft = true")
         action()
         self.wait_for("!window.isLeft && document.readyState == 'complete' && location.href != 'about:blank'")
@@ -124,7 +124,7 @@ RUNS = b"<?php echo 'it ' . 'runs';"
 
 
 def picture(width=40, height=30):
-    """A PNG with an appended script, as an attacker would upload it."""
+    """Returns a PNG with an appended script, as an attacker would upload it."""
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 

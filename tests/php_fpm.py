@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real PHP-FPM with its own pool, on a unix socket, as the user of the test."""
+"""A real PHP-FPM with its own pool, on a unix socket, as the user who runs the test."""
 import contextlib
 import glob
 import os
@@ -15,7 +15,7 @@ PROGRAM = next((path for path in (shutil.which("php-fpm"), *sorted(glob.glob("/u
 
 
 class Fpm:
-    """`with Fpm(folder, children=4) as fpm:`; routes point to `fpm.address`. Tests may call stop() and start() repeatedly."""
+    """`with Fpm(folder, children=4) as fpm:`; routes use `fpm.address`. Tests may call stop() and start() repeatedly."""
 
     def __init__(self, folder, children=4, pool=""):
         self.socket, self.log = folder / "fpm.sock", folder / "fpm.log"
@@ -55,10 +55,10 @@ class Fpm:
         return False
 
     def stop(self):
-        """Stops everything at once, like a crash; the socket file stays."""
+        """Kills the processes immediately, as in a crash; the socket file remains."""
         if self.process is None:
             return
-        os.kill(self.process.pid, signal.SIGSTOP)  # keeps it from starting more children
+        os.kill(self.process.pid, signal.SIGSTOP)  # keeps the master from starting more children
         self.signal_all(signal.SIGKILL)
         self.process.wait()
         self.process = None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PostgreSQL server for tests, in its own folder, on a unix socket. When the tests run as root, it runs as another user, as
-PostgreSQL requires.
+"""A PostgreSQL server for tests, in its own folder, on a unix socket. When the tests run as root, the server runs as another
+user, because PostgreSQL refuses to run as root.
 """
 import atexit
 import contextlib
@@ -20,7 +20,7 @@ BIN = next((str(p.parent) for p in sorted(Path("/usr/lib/postgresql").glob("*/bi
 
 
 def user():
-    """PostgreSQL refuses to run as root."""
+    """Returns the account that runs PostgreSQL, which refuses to run as root; None: the test's own account."""
     if os.geteuid():
         return None
     for name in ("postgres", "nobody"):
@@ -32,13 +32,13 @@ def user():
 
 
 def is_usable():
-    """Is PostgreSQL installed, with an account that it can run as?"""
+    """Is PostgreSQL installed, and is there an account that can run it?"""
     return bool(BIN) and (os.geteuid() != 0 or user() is not None)
 
 
 @functools.cache
 def template():
-    """The data folder of an empty server: copying it takes a tenth of initdb's time."""
+    """Returns the data folder of an empty server: copying it takes a tenth of the time of initdb."""
     folder = tempfile.mkdtemp(prefix="mk-pg-template-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     who = user()
@@ -61,12 +61,12 @@ def run(program, *args):
 
 
 class Postgres:
-    """With `port` it also listens at `host`; `pair` is its certificate. `inside` is the command that runs it in a network
-    namespace, which needs root."""
+    """With `port`, the server also listens at `host`; `pair` is its certificate. `inside` is a command that runs the server in a
+    network namespace, which needs root."""
 
     def __init__(self, *options, port=0, pair=None, host="127.0.0.1", inside=()):
         self.folder = tempfile.mkdtemp(prefix="mk-pg-")
-        # Removing thousands of files is slow on a busy disk: do it after the test.
+        # Removing thousands of files is slow on a busy disk, so they are removed after the test.
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.options, self.n, self.port, self.host, self.inside = options, 0, port, host, inside
         self.who = user()
@@ -81,7 +81,7 @@ class Postgres:
         self.start()
 
     def show(self, pair):
-        """PostgreSQL requires ownership of its key file."""
+        """Copies the certificate and the key. PostgreSQL requires that it owns its key file."""
         for name, file in (("server.crt", pair.certificate), ("server.key", pair.key)):
             path = Path(self.folder, "data", name)
             path.write_bytes(file.read_bytes())
@@ -128,7 +128,7 @@ class Postgres:
                 os.kill(pid, number)
 
     def kill(self):
-        """A new server refuses to start while a process of the old one holds the shared memory."""
+        """Kills all processes: a new server refuses to start while a process of the old one holds the shared memory."""
         self.process.send_signal(signal.SIGSTOP)
         wait_until(lambda: status(self.process.pid)["State"].startswith("T"), "PostgreSQL starts no more processes")
         pids = self.processes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the state of processes from the kernel, and waits for changes."""
+"""Reads the state of processes from the kernel, and waits until the state changes."""
 import contextlib
 import ctypes
 import errno
@@ -15,14 +15,14 @@ import pytest
 
 from monkey import ROOT, SECONDS, needs_processes
 
-# The release program, for tests that sanitizers would distort: memory, and preloaded libraries.
+# The release program, for tests that sanitizers would distort: tests of memory, and with preloaded libraries.
 RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build" / "release" / "monkey")).resolve()
 TICKS = os.sysconf("SC_CLK_TCK")
 LIBC, SYS_PIDFD_GETFD = ctypes.CDLL(None, use_errno=True), 438
 
 
 def wait_until(holds, what, seconds=SECONDS):
-    """Waits until `holds()` is true and returns its result. Files and processes that it reads may come and go."""
+    """Waits until `holds()` is true and returns its result. The files and processes that it reads may come and go."""
     end = time.monotonic() + seconds
     while True:
         missing = None
@@ -37,38 +37,38 @@ def wait_until(holds, what, seconds=SECONDS):
 
 
 def status(pid):
-    """The lines of /proc/PID/status: {"Uid": "0 0 0 0", ...}."""
+    """Returns the lines of /proc/PID/status: {"Uid": "0 0 0 0", ...}."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: " ".join(value.split()) for name, _, value in (line.partition(":") for line in lines)}
 
 
 def sleeps(pid):
-    """The number of its voluntary context switches so far."""
+    """Returns the number of voluntary context switches of the process so far."""
     return int(status(pid)["voluntary_ctxt_switches"])
 
 
 def stop_idle(pid):
-    """Stops a process while it is idle. A busy process would resume with its current work, not with the events that arrived
-    in the meantime."""
+    """Stops a process while it is idle. A busy process would continue its current work when it resumes, instead of the events
+    that arrived in the meantime."""
     wait_until(lambda: status(pid)["State"].startswith("S"), f"process {pid} is idle")
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: status(pid)["State"].startswith("T"), f"process {pid} is stopped")
 
 
 def memory_kb(pid):
-    """The private memory of the process: without files and pages shared with its parent."""
+    """Returns the private memory of the process, without files and without pages that it shares with its parent."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(kb) for kb in re.findall(r"^(?:Private_Dirty|Swap): +(\d+) kB", text, re.MULTILINE))
 
 
 def cpu_seconds(pid):
-    """The CPU time of the process so far, user and system."""
+    """Returns the user and system CPU time of the process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def computed(pid, work):
-    """The processor time in seconds that `work()` costs the process in all its threads, whatever else runs on the machine."""
+    """Returns the CPU time in seconds that `work()` costs the process in all its threads, whatever else runs on the machine."""
     clock = ~pid << 3 | 2  # CPUCLOCK_SCHED, see clock_getcpuclockid(3)
     before = time.clock_gettime(clock)
     work()
@@ -76,7 +76,7 @@ def computed(pid, work):
 
 
 def name(pid):
-    """The name of its program; empty when the process is gone."""
+    """Returns the name of the program; empty if the process has exited."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ProcessLookupError):
@@ -84,7 +84,7 @@ def name(pid):
 
 
 def descriptors(pid):
-    """{descriptor: target of its link in /proc}."""
+    """Returns {descriptor: target of its link in /proc}."""
     found = {}
     for each in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -102,7 +102,7 @@ def children(pid):
 
 
 def sockets(pids):
-    """Duplicates the sockets of these processes into ours: pidfd_getfd(2)."""
+    """Duplicates the sockets of these processes into this process: pidfd_getfd(2)."""
     for pid in pids:
         process = os.pidfd_open(pid)
         for number in map(int, os.listdir(f"/proc/{pid}/fd")):
@@ -118,7 +118,7 @@ def sockets(pids):
 
 
 def is_gone(pid):
-    """Has it ended, or is it a zombie? We cannot reap an orphan."""
+    """Has the process exited, or is it a zombie? The tests cannot reap an orphan."""
     try:
         return status(pid)["State"][0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -126,12 +126,12 @@ def is_gone(pid):
 
 
 def pid_in(path):
-    """The number that a script wrote there, terminated by a line feed."""
+    """Reads the number that a script has written to the file, terminated by a line feed."""
     return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), f"a number in {path.name}"))
 
 
 class Process:
-    """A process that is not our child. The pidfd never refers to a later process with the same ID."""
+    """A process that is not our child. Its pidfd never refers to a later process with the same ID."""
 
     def __init__(self, pid):
         self.pid, self._fd = pid, os.pidfd_open(pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses Prometheus' text format 0.0.4 strictly: every ambiguity that could break a scraper is an error.
+"""Parses Prometheus' text format 0.0.4 strictly: every ambiguity that could confuse a scraper is an error.
 
     numbers = parse(text)
     numbers["monkey_http_requests_total", {"method": "GET", "code": "200"}]   the sum of all samples with these labels
@@ -20,7 +20,7 @@ class Numbers:
         self.samples = {}  # (name, ((label, value), ...)): number
 
     def all(self, name):
-        """[(labels, value)] of one name."""
+        """Returns [(labels, value)] for the samples of one name."""
         return [(dict(labels), value) for (n, labels), value in self.samples.items() if n == name]
 
     def __getitem__(self, key):
@@ -30,7 +30,7 @@ class Numbers:
 
     @property
     def counters(self):
-        """All values that must never decrease."""
+        """Returns all values that must never decrease."""
         return {key: value for key, value in self.samples.items() if self.families.get(key[0], ("",))[0] == "counter" or
                 re.sub(r"_(bucket|sum|count)$", "", key[0]) in
                 {name for name, (kind, _) in self.families.items() if kind == "histogram"}}

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the protocols that a test runs over. Core tests that start a server run over all four,
+"""Selects the protocols that a test runs over. Core tests that start a server run over all four protocols,
 
     h1       HTTP/1.1           h2       HTTP/2, by prior knowledge
     h1-tls   HTTP/1.1 over TLS  h2-tls   HTTP/2 over TLS, by ALPN
 
 unless marks on the test, its parameters or its module say otherwise:
 
-    @pytest.mark.http1                       it sends raw HTTP/1, or tests its framing or connections
+    @pytest.mark.http1                       the test sends raw HTTP/1, or tests its framing or its connections
     @pytest.mark.http2                       the same for HTTP/2
     @pytest.mark.over("h1", "h2-tls", why="one server is as slow to start as another")
 
 The nearest `over` applies; `http1` and `http2` restrict its protocols further.
 
-A parametrized test alternates: each parameter set runs over half of the protocols, and the next set over the other half (see
-TURNS), so that the whole test covers all protocols, and each set covers HTTP/1 and HTTP/2. MONKEY_EVERY=1 runs each set over
-all protocols.
+A parametrized test alternates: each parameter set runs over half of the protocols and the next set over the other half (see
+TURNS), so that the whole test covers all protocols, and each set covers HTTP/1 and HTTP/2. With MONKEY_EVERY=1, each set runs
+over all protocols.
 
 tests/house/check_protocols.py checks these marks. Other tests, such as those of plugins, run over HTTP/1.1, or over the
 protocol in MONKEY_PROTOCOL.
@@ -23,7 +23,7 @@ import os
 
 from monkey import PROTOCOLS
 
-# Process tests start many servers each: unless MONKEY_EVERY=1 they run over HTTP/1.1 only, except tests that name other
+# Process tests start many servers each: unless MONKEY_EVERY=1, they run over HTTP/1.1 only, except for tests that name other
 # protocols themselves.
 EVERY = os.environ.get("MONKEY_EVERY") == "1"
 
@@ -59,7 +59,7 @@ def wanted(item):
 
 
 def marked(item):
-    over = next((mark for mark in item.iter_markers("over")), None)  # the nearest mark
+    over = next((mark for mark in item.iter_markers("over")), None)  # the nearest mark applies
     found = set(over.args if over else PROTOCOLS)
     assert found and found <= set(PROTOCOLS), f"{item.nodeid}: unknown protocols in {over}"
     assert not over or over.kwargs.get("why"), f"{item.nodeid}: gives no reason for running over {over.args} only"
@@ -77,9 +77,9 @@ class Turns:
         self._sets = {}
 
     def of(self, item):
-        """The protocols for this parameter set. A test that names its protocols, or has no other parameters, runs over all of
-        them."""
-        # IDs identify a set over all protocols: pytest's indices continue with the next protocol.
+        """Returns the protocols for this parameter set. A test that names its protocols or has no other parameters runs over all
+        of them."""
+        # IDs identify a set over all protocols: pytest's own indices continue with the next protocol.
         parameters = tuple(sorted((name, id(value)) for name, value in item.callspec.params.items() if name != "protocol"))
         if EVERY or not parameters or item.get_closest_marker("over"):
             return PROTOCOLS

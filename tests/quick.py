@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selects the tests of `make test` (--quick): a subset that covers every area of the server in a minute or two.
 
-It selects one parameter set and one protocol of each test in the modules below, and skips tests marked `slow`. The protocol
+It selects one parameter set and one protocol of each test in the modules below, and omits tests marked `slow`. The protocol
 alternates from test to test. Modules that need browsers, certificate authorities, other servers or long waits run only with
 `make check`.
 """
@@ -30,7 +30,7 @@ def is_of_module(path):
 
 
 def ignores(path, config):
-    """Can collection skip the file without reading it?"""
+    """Can pytest skip the file without reading it?"""
     return True if config.getoption("--quick") and path.name.startswith("test_") and not is_of_module(path) else None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backends as users write them: for Node.js, gunicorn and uvicorn, and a server of the websockets package."""
+"""Backends as users write them, for Node.js, gunicorn and uvicorn, and a server of the websockets package."""
 import contextlib
 import shutil
 import socket
@@ -116,7 +116,7 @@ def talk(connection):
 
 
 class Parts:
-    """Starts all backends at the same time: addresses[name]."""
+    """Starts all backends at the same time; the addresses are in addresses[name]."""
 
     def __init__(self, folder):
         self.folder, self.processes, self.addresses = folder, [], {}

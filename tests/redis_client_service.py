@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Duda service that sends any command to Redis, by `ask(server, "GET", "key")`."""
+"""A Duda service that sends any command to Redis: `ask(server, "GET", "key")`."""
 
 SOURCE = r"""
 #define DUDA_USE "duda-redis",

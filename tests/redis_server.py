@@ -17,10 +17,10 @@ PROGRAM = shutil.which("redis-server")
 
 
 class Redis:
-    """`port` makes it also listen there, at the address `host`."""
+    """If `port` is given, the server also listens there, at the address `host`."""
 
     def __init__(self, *options, port=0, host="127.0.0.1"):
-        # A socket path has at most 107 bytes, too few for the folder of the test.
+        # A socket path has at most 107 bytes, too few for a path in the folder of the test.
         self.folder = tempfile.mkdtemp(prefix="mk-redis-")
         self.socket = f"{self.folder}/redis.sock"
         self.options = options
@@ -36,7 +36,7 @@ class Redis:
         wait_until(self.answers, "Redis responds")
 
     def start_again(self):
-        """Retries the start: another test may hold the port for a while."""
+        """Retries the start, because another test may hold the port for a while."""
         def starts():
             with contextlib.suppress(AssertionError):
                 self.start()
@@ -50,7 +50,7 @@ class Redis:
         return self.ask("PING").startswith((b"+PONG", b"-NOAUTH"))
 
     def ask(self, *words):
-        """The first bytes of the reply to a command; b"" when there is no server."""
+        """Returns the first bytes of the reply to a command, or b"" if no server responds."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
             s.settimeout(10)
             s.connect(self.socket)
@@ -59,7 +59,7 @@ class Redis:
         return b""
 
     def info(self, section, name):
-        """A value of INFO; "" when it is absent."""
+        """Returns a value of INFO, or "" if it is absent."""
         found = re.search(rf"^{name}:(.*?)\r$", self.ask("INFO", section).decode(), re.MULTILINE)
         return found[1] if found else ""
 
@@ -81,7 +81,7 @@ class Redis:
 
 
 def start_at_port(make):
-    """Retries with another port when another test takes the port first."""
+    """Starts the server; if another test takes the port first, tries another port."""
     for _ in range(5):
         with contextlib.suppress(AssertionError):
             return make(free_port())
@@ -124,7 +124,7 @@ class Pair:
 
 
 class Watched(Pair):
-    """A pair with three Sentinels that call the master `shop`."""
+    """A master, a replica, and three Sentinels that call the master `shop`."""
 
     def __init__(self):
         super().__init__()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One address in front of changing servers, like a load balancer: open connections stay on their server."""
+"""One address in front of changing servers, like a load balancer: a connection stays on its server."""
 import contextlib
 import socket
 import threading
 
 
 class Relay:
-    """`target` is the (host, port) or the unix socket path that new connections go to; `greet(server)`, if given, sends to the
+    """New connections go to `target`, a (host, port) or the path of a unix socket; `greet(server)`, if given, sends data to the
     server first."""
 
     def __init__(self, target, greet=None):

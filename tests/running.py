@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey run` for tests: import the fixtures that a test module uses.
+"""`monkey run` for tests. A test module imports the fixtures that it uses:
 
     from running import cache, runtime, src, start
 
@@ -27,7 +27,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def runtime():
-    """The private folders: the path is short, because socket paths are limited."""
+    """The private folders of the tests have a short path, because socket paths are limited."""
     folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
     yield folder
     shutil.rmtree(folder)

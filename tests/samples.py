@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda for tests: runs each with `monkey run` from a copy of its folder, and visits its pages."""
+"""The samples of examples/duda: runs each with `monkey run` from a copy of its folder, and visits its pages."""
 import re
 import shutil
 from urllib.parse import urlencode
@@ -19,8 +19,8 @@ def needs(*packages):
 
 
 def starter(monkey, tmp_path, tmp_path_factory):
-    """start("items") runs examples/duda/items/items.c with items.conf, if it exists, after replacing the texts in `conf`;
-    `conf_name` is another file beside it."""
+    """start("items") runs examples/duda/items/items.c with items.conf, if that exists, after replacing the texts in `conf`;
+    `conf_name` is another configuration file in the same folder."""
     cache = tmp_path_factory.getbasetemp() / "cache"
     cache.mkdir(exist_ok=True)
 
@@ -39,7 +39,7 @@ def starter(monkey, tmp_path, tmp_path_factory):
 
 
 class Visitor:
-    """A browser without scripts: it keeps cookies and returns the CSRF token of the last page."""
+    """A browser without scripts: it keeps cookies, and returns the CSRF token of the last page."""
 
     def __init__(self, server):
         self.server, self.cookies, self.token = server, {}, ""

@@ -29,7 +29,7 @@ def echo(variables, content):
 
 
 class Program:
-    """`answer(variables, content)` returns the bytes of the response."""
+    """`answer(variables, content)` returns the bytes of a response."""
 
     read = staticmethod(read_request)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with their own certificates, and clients that send a chosen SNI name."""
+"""Servers with certificates of their own, and clients that choose the SNI name."""
 from client import Client
 from monkey import ROOT
 
@@ -17,22 +17,22 @@ class Secure:
                       server_name=name, **how)
 
     def get(self, target="/", name="localhost", host=None, context=None, which=0, **how):
-        """Sends one request on its own connection, with `name` as SNI and as Host unless `host` differs."""
+        """Sends one request on a connection of its own, with `name` as SNI and as Host unless `host` is given."""
         with self.connect(name, context, which) as c:
             return c.get(target, host=host or name, **how)
 
     def shown(self, name="localhost", context=None, which=0):
-        """The serial number of the certificate that clients of that name receive."""
+        """Returns the serial number of the certificate that clients of that name receive."""
         with self.connect(name, context, which) as c:
             return c.sock.facts.getpeercert()["serialNumber"].lstrip("0")
 
     def facts(self, name="localhost", context=None, target="/facts"):
-        """The TLS facts of a request, from the plugin `encrypted`."""
+        """Returns the TLS facts of a request, from the plugin `encrypted`."""
         reply = self.get(target, name, context=context)
         assert reply.status == 200, repr(reply)
         return dict(line.partition("=")[::2] for line in reply.text.splitlines())
 
 
 def keys(*pairs, extra=""):
-    """The configuration lines for these pairs."""
+    """Returns the configuration lines for these pairs."""
     return "".join(f"Certificate {p.certificate} {p.key}{extra}\n" for p in pairs)

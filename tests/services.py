@@ -15,7 +15,7 @@ COMPILER = os.environ.get("CC", "cc")
 FLAGS = ["-std=gnu11", "-g", "-O1", "-fstack-clash-protection", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
          f"-I{ROOT / 'duda' / 'include'}"]
 
-# Additional compiler flags for the default program: tools/dev/tsan.sh also instruments services.
+# Additional compiler flags, for the default program only: tools/dev/tsan.sh also instruments services.
 MORE = os.environ.get("MONKEY_SERVICE_FLAGS", "").split()
 
 
@@ -24,8 +24,8 @@ def has(package):
 
 
 def build(folder, name, source, *flags, packages=(), objects=OBJECTS):
-    """Compiles the source (text or file) of a service; returns the object for `Load`. `packages` are the packages that it uses;
-    `objects` is the folder of Duda, for a program other than the default."""
+    """Compiles the source (text or file) of a service, and returns the object for `Load`. `packages` are packages that it uses;
+    `objects` is the folder of Duda if the program is not the default one."""
     if not hasattr(source, "read_text"):
         path = folder / f"{name}.c"
         path.write_text(source)
@@ -39,7 +39,7 @@ def build(folder, name, source, *flags, packages=(), objects=OBJECTS):
 
 
 def with_small_stacks(source):
-    """The source of a service whose handlers have Duda's smallest stack: Duda rounds 1 byte up to it."""
+    """Returns the source with handlers that have Duda's smallest stack: Duda rounds 1 byte up to it."""
     small, n = re.subn(r'(DUDA_[A-Z]+\("/[^"]*", \w+, "[^"]*")(?:, \.stack = [^,)]+)?', r"\1, .stack = 1", source)
     assert n > 0
     return small

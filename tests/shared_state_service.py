@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Duda service that keeps all shared state in one store: locks, sessions, values, rate limits and jobs. The checks compare
-its state before and after a Redis master fails.
+the state before and after a Redis master has failed.
 """
 import concurrent.futures
 import threading
@@ -118,11 +118,11 @@ DUDA_SERVICE(things, DUDA_START(start),
     DUDA_GET("/push/:key", push, ""));
 """
 
-N = 12  # enough of each for every one of three masters
+N = 12  # enough of each kind that every one of three masters has some
 
 
 class Things:
-    """A server and the state that it keeps. `section` is its [REDIS], `mark` its own key prefix."""
+    """A server, and the state that it keeps. `section` is its [REDIS], `mark` its own key prefix."""
 
     def __init__(self, monkey, site, section, mark=""):
         self.folder, self.mark = site.path.parent, mark
@@ -145,7 +145,7 @@ class Things:
         return [words[1] for words in lines if words[0] == what]
 
     def begin(self):
-        """Stores everything, and pushes jobs continuously."""
+        """Stores state of every kind, and pushes jobs continuously."""
         self.holders = [self.pool.submit(self.ask, f"/hold/lock{i}") for i in range(N)]
         self.cookies = [self.ask(f"/in/user{i}")["Set-Cookie"].split(";")[0] for i in range(N)]
         assert self.ask("/out", self.cookies[0]).text == "out"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with the cheetah plugin, and their clients: `monkey shell` with a command, on a pipe, on a terminal, and the raw
-protocol. Test modules import the fixtures that they use.
+"""Servers with the cheetah plugin, and their clients: `monkey shell` with a command, on a pipe or on a terminal, and a client of
+the raw protocol. A test module imports the fixtures that it uses.
 """
 import json
 import os
@@ -28,7 +28,7 @@ UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
 
 @pytest.fixture
 def watch():
-    """`watch(pid)` watches a process that is not our child, such as a new master, and ends it after the test."""
+    """`watch(pid)` observes a process that is not our child, such as a new master, and ends it after the test."""
     processes = []
 
     def begin(pid):
@@ -42,7 +42,7 @@ def watch():
 
 @pytest.fixture
 def place():
-    """A folder with a short name: socket paths are limited."""
+    """A folder with a short name, because socket paths are limited."""
     folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -50,7 +50,7 @@ def place():
 
 
 def with_own_run():
-    """For started programs: a private /run. See Shelled.enter()."""
+    """Returns a command prefix that gives a program a private /run. See Shelled.enter()."""
     words = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh"]
     if os.geteuid() != 0 or not shutil.which("nsenter") or subprocess.run([*words, "true"], check=False).returncode:
         pytest.skip("needs root and file systems of its own")
@@ -71,14 +71,14 @@ class Done:
 
 
 def monkey_shell(path, *words, text=None, **popen):
-    """Runs `monkey shell` until it exits: with the words of a command, or with lines on its standard input."""
+    """Runs `monkey shell` until it exits, with the words of a command or with lines on its standard input."""
     done = subprocess.run([PROGRAM, "shell", "-s", str(path), *words], input=text or "", capture_output=True, text=True,
                           env=os.environ | ENVIRONMENT, timeout=SECONDS + 60, check=False, **popen)
     return Done(done)
 
 
 class Raw:
-    """The raw protocol, without a client."""
+    """A client of the raw protocol."""
 
     def __init__(self, path, greets=True):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -97,7 +97,7 @@ class Raw:
         return self
 
     def answer(self):
-        """Reads the lines of output, and the last line."""
+        """Reads the output of a command and its last line."""
         lines = []
         while (line := self.line())[:1] in (" ", "#"):
             lines.append(line[1:])
@@ -122,7 +122,7 @@ class Raw:
 
 
 class Shelled:
-    """A server with a shell."""
+    """A server with the shell enabled."""
 
     def __init__(self, server, path):
         self.server, self.path = server, path
@@ -150,7 +150,7 @@ def start(monkey, site, place):
 
     def run(keys="", plugins=(), top="", path=None, server="", **how):
         path = path or place / "sock"
-        how["server"] = f"KeepAliveTimeout 60\n{server}"  # keeps connections open
+        how["server"] = f"KeepAliveTimeout 60\n{server}"  # connections stay open
         text = f"[CHEETAH]\n    Socket {path}\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         return Shelled(monkey(plugins=["cheetah", *plugins], top=text + top, **how), path)
 
@@ -158,7 +158,7 @@ def start(monkey, site, place):
 
 
 def spread(server, workers, each=lambda c: c.get("/")):
-    """Opens enough connections for each worker to have some."""
+    """Opens so many connections that each worker has some."""
     connections = [Client(server.addresses[0]) for _ in range(12 * workers)]
     for c in connections:
         each(c)
@@ -186,7 +186,7 @@ class Terminal:
         return bool(data)
 
     def until(self, pattern, seconds=SECONDS):
-        """Waits for the pattern and returns the text up to it; the rest stays unread."""
+        """Waits for the pattern and returns the text up to its end; later text stays unread."""
         end = time.monotonic() + seconds
         while not (found := re.search(pattern, self.text)):
             assert time.monotonic() < end and self.read(end - time.monotonic()), f"not {pattern!r} in {self.text!r}"

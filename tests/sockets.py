@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of the test clients: plain, or over TLS with the same methods, also for two threads at once."""
+"""Connections of the test clients: plain, or over TLS with the same methods, which two threads may use at once."""
 import contextlib
 import random
 import socket
@@ -12,11 +12,11 @@ RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: on, 0 seconds
 
 
 class Truncated(ConnectionError):
-    """A TLS connection ended without close_notify: the received data may be incomplete."""
+    """A TLS connection that ended without close_notify: the received data may be incomplete."""
 
 
 def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_name="localhost"):
-    """Connects; `tls` is an ssl.SSLContext or None."""
+    """Opens a connection; `tls` is an ssl.SSLContext or None."""
     family = {str: socket.AF_UNIX}.get(type(address)) or (socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
     sock = socket.socket(family, socket.SOCK_STREAM)
     if receive_buffer:
@@ -24,7 +24,7 @@ def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_na
     sock.settimeout(seconds)
     try:
         if source:
-            sock.bind((source, 0))  # Linux has all of 127.0.0.0/8
+            sock.bind((source, 0))  # on Linux, all of 127.0.0.0/8 is local
         sock.connect(address)
         if family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -35,7 +35,7 @@ def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_na
 
 
 def free_port():
-    """A port that no process listens on. It is below the ephemeral range, so that the kernel does not assign it to a client."""
+    """Returns a port on which no process listens. It is below the ephemeral range, so the kernel assigns it to no client."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     lowest, end = (10240, first) if first > 11240 else (1024, 65536)
     while True:
@@ -52,29 +52,29 @@ def reset(sock):
 
 
 class TlsSocket:
-    """An encrypting socket. One thread may send while another one receives, which Python's own class does not allow."""
+    """A TLS socket. One thread may send while another one receives, which Python's own class does not allow."""
 
     def __init__(self, raw, context, server_name):
         self.raw = raw
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
-        context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)  # some Python versions set it
+        context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)  # some versions of Python set this option
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=server_name)
         self._state, self._order = threading.Lock(), threading.Lock()  # guards OpenSSL's object; guards the order of sent data
         self._unsent = b""
         self._held, self._ended = b"", False
         self.shake_hands()
 
-    def __getattr__(self, name):  # settimeout, getsockname and the like
+    def __getattr__(self, name):  # settimeout, getsockname and similar methods
         return getattr(self.raw, name)
 
     @property
     def protocol(self):
-        """The protocol that ALPN selected, or None."""
+        """Returns the protocol that ALPN selected, or None."""
         return self._tls.selected_alpn_protocol()
 
     @property
     def facts(self):
-        """Version, cipher and certificate of this connection: an ssl.SSLObject."""
+        """Returns version, cipher and certificate of this connection as an ssl.SSLObject."""
         return self._tls
 
     def shake_hands(self):
@@ -97,7 +97,7 @@ class TlsSocket:
                 self._in.write_eof()
 
     def _flush(self):
-        """Only the holder of `_order` calls this. Bytes that cannot be sent now are kept."""
+        """Sends pending bytes; only the holder of `_order` calls this. Bytes that cannot be sent now are kept."""
         with self._state:
             self._unsent += self._out.read()
         while self._unsent:
@@ -116,7 +116,7 @@ class TlsSocket:
                     return data
                 self._end()
             except ssl.SSLWantReadError:
-                if self._out.pending and self._order.acquire(blocking=False):  # otherwise the sending thread sends it
+                if self._out.pending and self._order.acquire(blocking=False):  # otherwise the sending thread sends the data
                     try:
                         self._flush()
                     finally:
@@ -131,18 +131,18 @@ class TlsSocket:
         return b""
 
     def _end(self):
-        """close_notify has arrived; only the end of the connection may follow."""
+        """The peer has sent close_notify; only the end of the connection may follow."""
         assert not self.raw.recv(1), "data after close_notify"
         self._ended = True
 
     def send(self, data):
-        """Like socket.send(): returns the number of accepted bytes."""
+        """Like socket.send(), returns the number of accepted bytes."""
         with self._order:
             self._flush()
             part = bytes(data[:RECORD])
             with self._state:
                 self._tls.write(part)
-            with contextlib.suppress(BlockingIOError, TimeoutError):  # accepted: sent with the next call
+            with contextlib.suppress(BlockingIOError, TimeoutError):  # the bytes are accepted, and sent with the next call
                 self._flush()
             return len(part)
 
@@ -158,7 +158,7 @@ class TlsSocket:
             self._flush()
 
     def _say_end(self):
-        """Sends close_notify. Python's unwrap() would also read the peer's close_notify, and fail on data that precedes it."""
+        """Sends close_notify. Python's unwrap() would also read the peer's close_notify, and fail on data before it."""
         with contextlib.suppress(ssl.SSLError), self._state:
             while data := self._tls.read(RECORD):
                 self._held += data
@@ -167,7 +167,7 @@ class TlsSocket:
         self._flush()
 
     def send_close_notify(self, data=b""):
-        """Sends the data and close_notify in one piece, and keeps the connection open: no FIN follows."""
+        """Sends the data and close_notify together, and keeps the connection open: no FIN follows."""
         with self._order:
             if data:
                 with self._state:
@@ -175,7 +175,7 @@ class TlsSocket:
             self._say_end()
 
     def shutdown(self, how):
-        if self._order.acquire(blocking=how == socket.SHUT_WR):  # otherwise closing truncates what another thread is sending
+        if self._order.acquire(blocking=how == socket.SHUT_WR):  # else closing truncates data that another thread is sending
             try:
                 self._say_end()
             except ConnectionError:

@@ -4,7 +4,7 @@ from monkey import PROGRAM, STARTERS, Server, needs_processes, over_tls, write_c
 
 
 class Starter:
-    """Starts the program in a folder; stops and checks all started servers at the end."""
+    """Starts the program in a folder; at the end, stops and checks all servers that it started."""
 
     def __init__(self, folder, protocol, encryption=None):
         assert PROGRAM.exists(), f"{PROGRAM} is not built"
@@ -44,7 +44,7 @@ class Starter:
 
 
 def check_lasting(starters, key):
-    """Drops a broken server: the test that broke it fails, not the tests after it."""
+    """Drops a broken server, so that only the test that broke it fails, not the tests after it."""
     starter = starters[key]
     try:
         assert starter.servers, "the server did not start"

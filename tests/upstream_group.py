@@ -9,13 +9,13 @@ ROUTES = "[ROUTES]\n    /api/* proxy http://group\n    /* static\n"
 
 
 def group(*backends, keys=""):
-    """The [UPSTREAM] section; a backend is a Backend or an address."""
+    """Returns the [UPSTREAM] section; a backend is a Backend or an address."""
     lines = "".join(f"    Server {each if isinstance(each, str) else each.address}\n" for each in backends)
     return f"[UPSTREAM]\n    Name group\n{lines}" + "".join(f"    {key}\n" for key in keys.splitlines())
 
 
 class Slow(Backend):
-    """A backend that holds its responses until release()."""
+    """A backend that holds its responses back until release()."""
 
     def __init__(self, **how):
         self._gate = threading.Event()
@@ -29,7 +29,7 @@ class Slow(Backend):
         self._gate.set()
 
     def hold(self):
-        """Holds the responses to later requests again."""
+        """Holds the responses to later requests back again."""
         self._gate.clear()
 
     def stop(self):
@@ -39,7 +39,7 @@ class Slow(Backend):
 
 @contextlib.contextmanager
 def asking(server, n, target="/api/x"):
-    """Opens n clients that have sent a request but not read the response."""
+    """Opens n clients that have sent a request but have not read the response."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(n)]
         for each in clients:

@@ -10,7 +10,7 @@ from monkey import ENVIRONMENT, PROGRAM
 
 
 def passwd(file, *words, text=None):
-    """Runs `monkey passwd ... FILE ...`; the last word is the user. `text` goes to its standard input."""
+    """Runs `monkey passwd ... FILE ...`; the last word is the user. The program reads `text` from its standard input."""
     *options, user = words
     return subprocess.run([PROGRAM, "passwd", *map(str, options), file, user], input=text, capture_output=True,
                           text=True, env=os.environ | ENVIRONMENT, timeout=60)
@@ -23,7 +23,7 @@ def add(file, user, password, *options):
 
 
 def basic(user, password):
-    """The Authorization header of a browser."""
+    """Returns the Authorization header of a browser."""
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
@@ -32,7 +32,7 @@ def get(server, user=None, password="", target="/private/a", **how):
 
 
 def challenges(reply, scheme="Digest"):
-    """The parameters of each WWW-Authenticate header of that scheme."""
+    """Returns the parameters of each WWW-Authenticate header of that scheme."""
     found = []
     for value in reply.all("WWW-Authenticate"):
         if value.startswith(scheme + " "):
@@ -46,7 +46,7 @@ def sha1(password):
 
 
 class DigestClient:
-    """Responds to challenges as RFC 7616 requires, or wrongly on request."""
+    """Responds to challenges as RFC 7616 requires or, on request, incorrectly."""
 
     def __init__(self, user, password, realm="Zone", algorithm="SHA-256"):
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm

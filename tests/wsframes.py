@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A WebSocket client that writes raw frames over any HTTP client, so that it can break the rules that libraries enforce."""
+"""A WebSocket client that writes raw frames over any HTTP client, and so can violate the rules that libraries enforce."""
 import os
 import struct
 import zlib
@@ -12,7 +12,7 @@ OFFER = ("Sec-WebSocket-Extensions", "permessage-deflate")
 
 
 def frame(first, payload=b"", masked=True, form=None):
-    """`first` is the first byte; `form` is the encoding of the length: 7, 16 or 64 bits."""
+    """`first` is the first byte; `form` is the size of the length field: 7, 16 or 64 bits."""
     form = form or (7 if len(payload) < 126 else 16 if len(payload) < 1 << 16 else 64)
     length = {7: lambda n: bytes([n]), 16: lambda n: b"\x7e" + struct.pack(">H", n),
               64: lambda n: b"\x7f" + struct.pack(">Q", n)}[form](len(payload))
@@ -45,7 +45,7 @@ def inflate(data):
 
 
 class Peer:
-    """One WebSocket on its own client: `with Peer(server, "/echo") as p: p.send(...)`."""
+    """One WebSocket on a client of its own: `with Peer(server, "/echo") as p: p.send(...)`."""
 
     def __init__(self, server, target, fields=(), which=0, **how):
         self.c, self.got = server.connect(which, **how), b""
@@ -81,7 +81,7 @@ class Peer:
         return data
 
     def read_frame(self):
-        """(first byte, payload)"""
+        """Returns (first byte, payload)."""
         first, length = self.read(2)
         assert not length & 0x80, "the server masks a frame"
         if length >= 126:
@@ -94,7 +94,7 @@ class Peer:
         return self
 
     def expect_close(self, code):
-        """The server must close with this code and end the connection or stream; other frames may come first."""
+        """Expects the server to close with this code and to end the connection or stream; other frames may come first."""
         while True:
             first, payload = self.read_frame()
             if first == FIN | CLOSE:

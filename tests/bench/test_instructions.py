@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instruction count of a keep-alive request, measured with callgrind, may not grow by more than a tenth unnoticed."""
+"""The instruction count of a keep-alive request, measured with callgrind, must not grow by more than a tenth."""
 import pathlib
 import re
 import shutil
@@ -26,7 +26,7 @@ def test_instruction_count_stays_within_a_tenth_of_the_record(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     now = int((tmp_path / "now").read_text())
     assert now > 500, "too few to serve a request: the tool counts something else"
-    # The same check must fail against a record of two thirds of this count. The margin is large because two counts on a busy
+    # The same check must fail against a recorded count of two thirds of this one. The margin is large because counts on a busy
     # machine differ slightly.
     (tmp_path / "less").write_text(f"{now * 2 // 3}\n")
     assert re.search("more than a tenth", count("--check", tmp_path / "less").stderr)

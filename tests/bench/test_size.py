@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The size of the optimized program, without loadable objects, and the libraries that it needs."""
+"""The size of the optimized program without loadable objects, and the libraries that the program needs."""
 import pathlib
 import re
 import shutil
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists() or not shutil.which("size")
                                 reason="needs the release program and size")
 
 
-# Catches a library or table that was linked in by mistake; see docs/decisions/0034-size-is-measured-not-gated.md.
+# Fails if a library or table is linked in by mistake; see docs/decisions/0034-size-is-measured-not-gated.md.
 MOST = 720 * 1024
 
 

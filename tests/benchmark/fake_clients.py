@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of fake clients with the names of clients that wr supports."""
+"""Prints the output of load clients; each program has the name of a client that wr supports."""
 
 WRK_OUTPUT = """Running 1s test @ http://127.0.0.1/
   1 threads and 1 connections

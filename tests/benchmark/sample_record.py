@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record like that of a contest run, but with invented, reproducible numbers.
+"""A record like that of a real contest, but with invented, reproducible numbers.
 
-    python tests/benchmark/sample_record.py FOLDER      writes the record, to view its page
+    python tests/benchmark/sample_record.py FOLDER      writes the record; view it in a browser
 """
 import math
 import random
@@ -79,7 +79,7 @@ def cases():
 
 
 class Bench:
-    """Generates shots; servers have the same random deviations for the same seed."""
+    """Generates shots. With the same seed, all servers get the same random deviations."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -147,7 +147,7 @@ def shoot_all(record, seed):
 
 
 def make(seed=1, mode="full", only=None):
-    """`only`: names of the cases to keep."""
+    """`only`: the names of the cases to generate."""
     record = Record(mode=mode, started="2026-11-21T09:00:00+00:00", ended="2026-11-21T09:41:12+00:00", environment={
         "cpu": "Example CPU @ 2.90GHz", "cores": 2, "memory_kb": 8123456, "kernel": "6.18.5", "os": "Debian GNU/Linux 12 (bookworm)",
         "virtual": "kvm", "governor": None, "mitigations": {"spectre_v2": "Mitigation: Retpolines", "meltdown": "Not affected"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/bare.sh, without creating its chroot of several hundred megabytes: required programs, rejected arguments,
+"""tools/dev/bare.sh, without its chroot of several hundred megabytes: required programs, rejected arguments,
 and log checks."""
 import os
 import shutil

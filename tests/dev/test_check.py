@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/test.sh, which `make check` runs, in a tree where stubs replace all programs."""
+"""tools/dev/test.sh, which `make check` runs, in a tree of stub programs."""
 import os
 import subprocess
 
@@ -44,7 +44,7 @@ def test_server_build_skips_the_requirements_of_the_benchmark_tools(tree):
 
 @pytest.mark.parametrize("name", ["build", "venv", "h2spec"])
 def test_failed_step_fails_the_build(tree, name):
-    """The failing script may also be the last one to finish."""
+    """The build fails even if the failing script is the last one to finish."""
     others = [tree / f"{other}.args" for other in ("build", "venv", "h2spec") if other != name]
     waits = " ".join(f"until [ -e {other} ]; do sleep 0.01; done;" for other in others)
     put(tree / f"tools/dev/{name}.sh", f"{waits} exit 1")
@@ -67,7 +67,7 @@ def test_build_collects_tests_to_compile_their_bytecode(tree):
 
 @pytest.fixture
 def testers(tree):
-    """testers(name) makes the tests of that type fail."""
+    """testers(name) makes the tests of that kind fail."""
     def make(fails=None):
         (tree / "build/fuzz").mkdir(parents=True)
         put(tree / "build/venv/bin/python", f"[ {fails} != pytest ]")

@@ -32,14 +32,14 @@ def sh(command, folder, seconds=BUILD_SECONDS):
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Copies the files that git tracks, in their current state."""
+    """Copies all files that git tracks, with their uncommitted changes."""
     folder = tmp_path_factory.mktemp("cross")
     sh(f"git -C {ROOT} ls-files -z | (cd {ROOT} && xargs -0 tar -cf - --ignore-failed-read 2>/dev/null) | tar -xf - -C {folder}", ROOT)
     return folder
 
 
 def request_status(command, folder):
-    """Starts a server that prints its address, and returns the status of its page."""
+    """Starts a server that prints its address, and returns the status of its index page."""
     process = subprocess.Popen(command, shell=True, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         for line in process.stdout:
@@ -53,21 +53,21 @@ def request_status(command, folder):
 
 
 def stripped_kb(path, triplet):
-    """The size after stripping, in KB, as the guide states it."""
+    """The size of the stripped program in KB, as the guide states it."""
     made = path.with_suffix(".stripped")
     subprocess.run([f"{triplet}-strip", "-o", made, path], check=True)
     return made.stat().st_size / 1024
 
 
 def sizes_of_guide():
-    """Returns {"armhf": KB, "arm64": KB}, as stated in the guide."""
+    """Returns the sizes stated in the guide: {"armhf": KB, "arm64": KB}."""
     return dict(zip(("armhf", "arm64"), map(int, re.search(r"have (\d+) KB\s+and (\d+) KB", GUIDE.read_text()).groups())))
 
 
 @pytest.mark.skipif(not shutil.which("qemu-arm"), reason="needs qemu-arm")
 def test_guide_installs_into_a_folder_for_the_board(tree):
     install, *build = commands("cmake --preset armhf")
-    assert install.startswith("tools/dev/need.sh ")  # skipped: it installs packages
+    assert install.startswith("tools/dev/need.sh ")  # the test skips this command, which installs packages
     for command in build + commands("cmake --install"):
         sh(command, tree)
     installed = {str(path.relative_to(tree / "board/usr/local")) for path in (tree / "board").rglob("*") if path.is_file()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features that depend on libraries: configure finds the libraries, notices when one is installed or removed, and the
+"""Features that depend on libraries: configure finds the libraries and notices when one is installed or removed; the
 program lists its features."""
 import os
 import re
@@ -39,7 +39,7 @@ class Build:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def build_again(self):
-        """Runs the first step of every build, which reconfigures if needed."""
+        """Runs the first step of every build, which runs configure again if needed."""
         os.utime(self.packages)
         self.run("ninja", "-C", self.folder, "build.ninja")
 
@@ -49,7 +49,7 @@ class Build:
         return [parts[word].split(", ") if word in parts else [] for word in ("with", "without")]
 
     def line_of(self, target):
-        """The build rule of `target`, including its objects and libraries."""
+        """The build rule of `target`, with its objects and libraries."""
         return re.search(rf"^build {target}: [^\n]*", self.text("build.ninja"), re.MULTILINE)[0]
 
     def links(self, layer):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/fuzz.sh with stubs for the fuzz targets: each target gets its time, and a crashing target is reported."""
+"""tools/dev/fuzz.sh with stubs for the fuzz targets: each target runs for its share of the time, and a crash is reported."""
 import os
 import subprocess
 from pathlib import Path
@@ -26,7 +26,7 @@ def fuzz(build, *names):
 
 
 def test_each_target_runs_for_its_time(build):
-    """The script passes one second less, since libFuzzer stops only when more than -max_total_time seconds have passed."""
+    """The script passes one second less, because libFuzzer stops only after more than -max_total_time seconds."""
     made = build / "tests" / "fuzz" / "seeds" / "fuzz_http_b"
     made.mkdir(parents=True)
     for name in ("fuzz_http_a", "fuzz_http_b"):
@@ -60,7 +60,7 @@ def test_missing_targets_fail_the_run(build):
 
 
 def test_jobs_run_targets_in_parallel(build):
-    for name, other in (("a", "b"), ("b", "a")):  # each target waits for the other
+    for name, other in (("a", "b"), ("b", "a")):  # each target waits for the other one
         target(build, f"fuzz_http_{name}", f"touch {build}/{name}.here; until [ -e {build}/{other}.here ]; do sleep 0.05; done")
     done = subprocess.run([FUZZ, build, "1"], capture_output=True, text=True, env={**os.environ, "JOBS": "2"}, timeout=30,
                           check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/mirror.sh with a stub for apt-get whose mirrors do not exist."""
+"""tools/dev/mirror.sh with a stub for apt-get and mirrors that do not exist."""
 import os
 import subprocess
 

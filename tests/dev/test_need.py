@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/need.sh on simulated machines: a PATH with a few real tools and stubs for the rest."""
+"""tools/dev/need.sh on simulated machines: PATH contains a few real tools and stubs for all others."""
 import shutil
 import subprocess
 import tomllib
@@ -10,14 +10,14 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 NEED = PROJECT / "tools" / "dev" / "need.sh"
 CONTEST = PROJECT / "tools" / "contest"
-OURS = {"pace"}  # clients built from this tree
+OURS = {"pace"}  # clients that this tree builds
 REAL = ("bash", "sh", "env", "cat", "touch", "chmod", "rm")
 BUILD = ("cmake", "ninja", "cc")
 PROBES = ("command", "server", "file", "pkg-config")
 CLIENTS = ("cc", "python3", "openssl", "taskset", "curl", "wrk", "h2load", "ab", "siege", "busybox", "node")
 COMMAND_OF = {"ninja-build": "ninja", "gcc": "cc"}
 
-# Installs a package by creating its command, and rejects unknown packages.
+# Installs a package by creating its command; rejects unknown packages.
 APT_GET = """\
 echo "$*" >> {bin}/../apt.log
 policy={bin}/../usr/sbin/policy-rc.d
@@ -61,7 +61,7 @@ class Machine:
                               env={"PATH": str(self.bin), "NEED_ROOT": str(self.root)}, timeout=30, check=False)
 
     def with_services(self, answer):
-        """Installs the policy-rc.d of another program, which exits with `answer`."""
+        """Installs a policy-rc.d of another program that exits with `answer`."""
         self.policy.write_text(f"#!{shutil.which('bash')}\nexit {answer}\n")
         self.policy.chmod(0o755)
 
@@ -201,7 +201,7 @@ def test_need_installs_nothing_if_it_cannot_keep_services_stopped(machine):
     assert machine.installs() == []
 
 
-# Two services are enabled at boot; an installed package adds a third.
+# Two services are enabled at boot; the package enables a third one.
 SYSTEMCTL = """\
 case $1 in
     list-unit-files)

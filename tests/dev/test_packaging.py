@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that `make install` adds to the program are complete, have the correct paths, and never overwrite a file
-that the administrator has edited. Also checks which files remain after `make uninstall`."""
+"""The files that `make install` installs besides the program are complete, contain the correct paths, and never overwrite a file
+that the administrator has edited. Also checks which files `make uninstall` leaves."""
 import os
 import re
 import shutil
@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "tests" / "house"))
 
 
 class Installation:
-    """Installs a copy of the tree below `prefix`, without the program itself."""
+    """Installs the files of the tree below `prefix`, except for the program itself."""
 
     def __init__(self, top, prefix="/usr"):
         self.source, self.build, self.dest, self.prefix = top / "source", top / "build", top / "dest", prefix
@@ -44,7 +44,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def install(tmp_path_factory):
-    """A function that installs below /usr in a folder; it returns the folder and the output."""
+    """Returns a function that installs below /usr in a folder, and returns the folder and the output."""
     if not shutil.which("cmake"):
         pytest.skip("no cmake here")
     it = Installation(tmp_path_factory.mktemp("install"))
@@ -182,7 +182,7 @@ def test_uninstall_without_installation_fails(installation):
 
 def test_installed_server_drops_root_and_writes_its_log(tmp_path, monkey):
     it = Installation(tmp_path, prefix=str(tmp_path / "usr"))
-    it.dest = ""  # no DESTDIR: the paths in the configuration must exist
+    it.dest = ""  # without DESTDIR, because the paths in the configuration must exist
     it.install()
     server = monkey(args=["-c", tmp_path / "usr/etc/monkey", "-p", "127.0.0.1:0", "-w", "1"])
     if os.geteuid() == 0:

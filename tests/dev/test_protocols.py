@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which protocols each test runs over (tests/protocols.py), and which tests `make test` selects (tests/quick.py)."""
+"""The protocols that each test runs over (tests/protocols.py), and the tests that `make test` selects (tests/quick.py)."""
 import re
 import subprocess
 import sys
@@ -74,7 +74,7 @@ def test_parameter_sets_alternate_between_protocols():
 
 
 def test_parameter_sets_of_pytest_alternate_too():
-    """The order of the decorators does not matter: here, the protocol is the outer one."""
+    """The order of the decorators does not matter: here, the protocol's decorator is the outer one."""
     name = "plugins/test_proxy.py::test_proxy_forwards_bodies_in_both_directions"
     found = subprocess.run([sys.executable, "-m", "pytest", "-c", ROOT / "tests/pytest.ini", "--collect-only", "-q", ROOT / "tests" / name],
                            capture_output=True, text=True).stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/dev/tidy.sh and format.sh, in a tree where stubs replace all programs."""
+"""tools/dev/tidy.sh and format.sh, in a tree of stub programs."""
 import os
 import shutil
 import subprocess

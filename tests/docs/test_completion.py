@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 
 @pytest.fixture
 def here(tmp_path):
-    """A folder with names to complete."""
+    """A folder whose entries are completed."""
     assert SCRIPT.exists(), f"{SCRIPT} is not built"
     for name in ("public", "pictures", "explored", "build"):
         (tmp_path / name).mkdir()
@@ -92,7 +92,7 @@ class Shell:
         return found
 
     def complete(self, typed):
-        """Types `typed` and a tab, and returns the words of the completed command line, printed by the shell itself."""
+        """Types `typed` and a tab, and returns the words of the completed command line as the shell prints them."""
         self.type(typed + "\t")
         self.type("\x01printf '<%s>' DONE \n")
         words = re.findall("<(.*?)>", self.read_until(r"<DONE>(?:<[^>\n]*>)+")[0])[1:]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/containers: the manifests validate against the schemas of Kubernetes and Compose and agree with each other
-and with the configuration. They scale by metrics that a running server exports. The service runs with passwords read
+"""examples/containers: the manifests match the schemas of Kubernetes and Compose, and are consistent with each other
+and with the configuration. Autoscaling uses metrics that a running server exports. The service reads its passwords
 from files."""
 import copy
 import gzip
@@ -97,7 +97,7 @@ def test_manifest_references_resolve():
         volumes = {volume["name"] for volume in template["volumes"]}
         volumes |= {claim["metadata"]["name"] for claim in whole.get("volumeClaimTemplates", ())}
         assert {mount["name"] for mount in container(name)["volumeMounts"]} == volumes
-        assert template["automountServiceAccountToken"] is False  # its volume would be mounted over the secrets
+        assert template["automountServiceAccountToken"] is False  # the token's volume would be mounted over the secrets
     target = named("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]
     assert named(target["kind"], target["name"])["apiVersion"] == target["apiVersion"]
     assert named("PodDisruptionBudget")["spec"]["selector"] == named("Deployment")["spec"]["selector"]
@@ -110,7 +110,7 @@ def test_manifest_references_resolve():
 
 
 def variables():
-    """Returns the variables of the configuration with their defaults."""
+    """Returns the variables of the configuration and their default values."""
     return dict(re.findall(r"\$\{(\w+):-([^}]*)\}", CONFIGURATION))
 
 
@@ -138,7 +138,7 @@ def test_configuration_agrees_with_the_manifests():
         assert set(re.findall(r"/run/secrets/([\w-]+)", text)) == files
     workers = int(next(one["value"] for one in container()["env"] if one["name"] == "WORKERS"))
     nodes = named("HorizontalPodAutoscaler")["spec"]["maxReplicas"] + 1  # one more node runs during a rolling update
-    # 3 connections are reserved for superusers.
+    # PostgreSQL reserves 3 connections for superusers.
     most = int(re.search(r"max_connections=(\d+)", container("postgres")["args"][-1])[1]) - 3
     assert nodes * workers * 4 <= most, "the default of PoolSize"
     assert int(container()["resources"]["requests"]["cpu"]) == workers
@@ -153,7 +153,7 @@ def test_manifests_use_the_same_images():
 
 
 def test_image_installs_the_libraries_the_server_loads():
-    """Needs Debian 12, the base system of the image."""
+    """This test needs Debian 12, the base system of the image."""
     release = ROOT / "build/dev/monkey"
     if "bookworm" not in open("/etc/os-release").read() or not shutil.which("dpkg") or not release.exists():
         pytest.skip("this is not Debian 12")
@@ -172,7 +172,7 @@ def test_image_installs_the_libraries_the_server_loads():
 
 
 def owners(path):
-    """Returns the packages that contain this file."""
+    """Returns the packages that contain the given file."""
     done = subprocess.run(["dpkg", "-S", re.sub("^/lib/", "/usr/lib/", path), path], capture_output=True, text=True, check=False)
     return {line.split(":")[0] for line in done.stdout.splitlines()}
 
@@ -259,7 +259,7 @@ def redis_ask(redis):
 
 @needs_servers
 def test_redis_probe_succeeds_only_with_the_right_password(redis, tmp_path):
-    """The probes log in. A Redis that rejects the password or is still loading its data is not ready. Without -e,
+    """The probes log in to Redis. A Redis that rejects the password or is still loading its data is not ready. Without -e,
     redis-cli would exit with 0 in both cases."""
     probe = container("redis")["readinessProbe"]["exec"]["command"][-1]
     kind, compose = COMPOSE["services"]["redis"]["healthcheck"]["test"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves each cookbook recipe as printed, except for temporary folders and free ports, and checks that it does what it
-promises. (test_docs.py checks that each recipe loads without a warning.)"""
+"""Serves each cookbook recipe as printed, except for temporary folders and free ports, and checks that it works as
+described. (test_docs.py checks that each recipe loads without a warning.)"""
 import base64
 import contextlib
 import re
@@ -19,7 +19,7 @@ RECIPES = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
 
 
 def configurations(title, page=PAGE):
-    """Returns the configurations below a heading, or all configurations on the page."""
+    """Returns the configurations under a heading, or all configurations of the page."""
     text = page.read_text()
     if title is None:
         return [block for _, block in blocks(page) if "[HOST]" in block]
@@ -36,7 +36,7 @@ class RecipeServer:
         self.folder, self.start = folder, start
 
     def file(self, path, text="", mode=0o644):
-        """Creates the file of an absolute path below the test's folder."""
+        """Creates the file of an absolute path, but inside the test's folder."""
         place = self.folder / path.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
@@ -92,7 +92,7 @@ with_php = pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
 
 @pytest.fixture
 def fpm(tmp_path):
-    """Returns a function that points a recipe to the test's PHP-FPM."""
+    """Returns a function that makes a recipe use the test's PHP-FPM."""
     (tmp_path / "run").mkdir()
     with php_fpm.Fpm(tmp_path / "run") as each:
         yield lambda text: text.replace("unix:/run/php/php-fpm.sock", each.address)
@@ -129,13 +129,13 @@ def test_wordpress_recipe_runs_no_uploaded_script(recipes, fpm):
 
 @pytest.mark.parametrize("title", ["WordPress", "DokuWiki"])
 def test_php_guide_has_the_same_configuration(title):
-    """tests/apps run these applications with the guide's configuration."""
+    """tests/apps runs these applications with the guide's configuration."""
     assert configurations(title) == configurations(title, GUIDE)
 
 
 @pytest.fixture
 def backends():
-    """`backends(name, ...)` starts backends that answer with their names; `.stop()` ends one."""
+    """`backends(name, ...)` starts backends that respond with their names; `.stop()` ends one of them."""
     with contextlib.ExitStack() as ends:
         yield lambda *names: [ends.enter_context(Backend(lambda asked, name=name: response(name))) for name in names]
 
@@ -176,7 +176,7 @@ def test_load_balancer_recipe_is_sticky_and_fails_over(recipes, backends):
 
 
 def test_load_balancing_guide_prefers_weight_and_keeps_the_backup(recipes, backends):
-    """The server with the highest weight is chosen while no other one has fewer requests; the backup only when all
+    """The server with the highest weight is selected unless another one has fewer requests; the backup is selected only when all
     others are down."""
     servers = backends("one", "two", "three", "spare")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000", "127.0.0.1:8001"]
@@ -207,7 +207,7 @@ def test_www_recipe_redirects_to_the_bare_domain(recipes):
 
 
 def test_https_recipe_redirects_permanently(recipes):
-    # With a random port, the server cannot know the port that clients see, so the test sets 443.
+    # The port is random, so the server cannot know the port that clients see: the test sets 443.
     server = recipes.serve("Redirect HTTP to HTTPS", change=lambda text: text.replace("RedirectToHTTPS  on", "RedirectToHTTPS 443"))
     reply = ask(server, "/a?b")
     assert (reply.status, reply["Location"]) == (308, "https://example.org/a?b")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the manual against the program: configurations load, commands exist, every key is documented, and defaults
+"""Checks the manual against the program: configurations load, commands exist, every key is documented, and default values
 match. Also checks the man page and the shell completion. (tests/house checks links and the generated reference.)"""
 import functools
 import os
@@ -33,7 +33,7 @@ def test_manual_has_configurations():
 
 
 def complaints(stderr):
-    """Returns the errors and warnings, ignoring those about error pages, which the examples lack, and about users, which
+    """Returns the errors and warnings, except those about error pages, which the examples lack, and about users, which
     are all the same here."""
     expected = "there is no `|the service `.*` has the user of the public workers"
     return [line for line in stderr.splitlines() if re.search(rf": (error|warning): (?!{expected})", line)]
@@ -48,7 +48,7 @@ def test_configuration_of_the_manual_loads(tmp_path, page, text):
 
 
 def test_migration_guide_shows_the_real_output(tmp_path):
-    """The last page of the migration guide: an example and the output that it shows."""
+    """The end of the migration guide shows an example and its output."""
     page = ROOT / "docs/guide/from-monkey-1.md"
     texts = [text for _, text in blocks(page)]
     example = next(text for text in texts if text.startswith("# /etc/monkey/sites/default\n"))
@@ -94,7 +94,7 @@ COMMAND = re.compile(r"^(?:\$ )?(?:sudo )?(?:build/\w+/)?monkey(?:\s|$)")
 
 
 def commands(page):
-    """Yields (line, words) for each command line that starts the program. Text after two blanks is an explanation."""
+    """Yields (line, words) for each command line that starts the program. Text after two spaces is an explanation."""
     shown = [(number + i, line) for number, text in blocks(page) for i, line in enumerate(text.split("\n"))]
     for number, line in shown + list(inline_code(page)):
         for part in line.split(" && "):
@@ -175,7 +175,7 @@ def test_guide_mentions_every_section():
 
 
 def amount(text):
-    """Converts a time to seconds or a size to bytes; other words are converted to lower case."""
+    """Converts a duration to seconds, a size to bytes, and any other word to lower case."""
     match = re.fullmatch(r"(\d+)(ms|[smhBKMG])?", text)
     if not match:
         return text.lower()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code in the plugin guide compiles, loads and behaves as described, and the example builds with only the installed
-files."""
+"""The code in the plugin guide compiles, loads and behaves as described; the example can be built from the installed
+files only."""
 import os
 import re
 import shutil
@@ -34,7 +34,7 @@ def call(*command, folder=None, environment=None):
 # ---- The code in the guide ----
 
 def blocks(text):
-    """Returns the C code blocks in order."""
+    """Returns the C code blocks, in order."""
     return re.findall(r"^```c\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
@@ -53,7 +53,7 @@ def name_of(code):
     return re.search(r"^MK_PLUGIN\((\w+)\)", code, re.MULTILINE)[1]
 
 
-FILES = {name_of(code): code for code in files()}  # the guide has two files called hello; the second one is used
+FILES = {name_of(code): code for code in files()}  # the guide has two files called hello; the later one is used
 
 
 def chapter(title):
@@ -229,7 +229,7 @@ def test_guide_shows_the_whole_example():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder with only what is installed for plugin authors: headers and monkey.pc below usr/."""
+    """A folder with only the files installed for plugin authors: headers and monkey.pc in usr/."""
     for tool in ("cmake", "pkg-config", "make"):
         if not shutil.which(tool):
             pytest.skip(f"no {tool} here")
@@ -251,7 +251,7 @@ def environment(installed):
 
 @pytest.fixture
 def example(installed, tmp_path):
-    """Copies the example out of the tree and builds it there."""
+    """Copies the example out of the tree, and builds the copy."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder)
     call("make", "CFLAGS=-O2 -Wall -Wextra -Werror", folder=folder, environment=environment(installed))
@@ -331,7 +331,7 @@ def test_plugin_list_shows_the_example(run, example):
 
 
 def test_one_line_command_builds_a_plugin(installed, tmp_path):
-    """Runs the guide's command literally."""
+    """Runs the command of the guide literally."""
     (line,) = [line.strip() for line in GUIDE.splitlines() if line.startswith("    cc -fPIC")]
     (tmp_path / "hello.c").write_text(files()[0])
     call("sh", "-c", line.replace("pkg-config", "$PKG_CONFIG"), folder=tmp_path, environment=environment(installed))

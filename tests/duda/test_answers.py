@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Responses of services: redirects, conditional requests, files, events, early hints, and injection attempts by hostile
+"""Responses of services: redirects, conditional requests, files, events, early hints, and injection attempts of
 clients."""
 import pytest
 
@@ -219,7 +219,7 @@ def test_response_has_one_content_type(server):
 
 
 def test_content_type_set_by_server_function_is_kept(server):
-    """Headers, status and body that a handler sets with duda_response() have the same effect as those set with Duda's
+    """A header, status or body that a handler sets with duda_response() has the same effect as one set with Duda's
     functions."""
     for by, text in (("puts", "text"), ("json", "1"), ("html", "page"), ("file", "<p>a file"), ("stream", "text"), ("body", "body"), ("status", "")):
         answer = server.get(f"/typed_by_server?by={by}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The http package: a handler sends requests to another server, and gets errors when that server misbehaves."""
+"""The http package: a handler sends requests to another server, and gets an error if that server misbehaves."""
 import json
 import re
 import socket
@@ -108,7 +108,7 @@ def test_http_reaches_a_service_of_the_same_server(monkey, site, tmp_path):
     at = f"unix:{tmp_path}/own.sock"
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
     server = monkey(plugins=[service], top=f"[HTTP_CLIENT]\n    Server {at}\n", listen=["127.0.0.1:0", at])
-    assert server.get("/ask?target=/who").text == "200  worker 0 of another service"  # the worker sends the request to itself
+    assert server.get("/ask?target=/who").text == "200  worker 0 of another service"  # the worker sends this request to itself
     assert server.get("/ask?target=/ask%3Ftarget=/who").text == "200  200  worker 0 of another service"
 
 

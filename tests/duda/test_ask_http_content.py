@@ -63,7 +63,7 @@ def read_head(connection):
 
 
 def test_http_early_response_ends_the_request_body(monkey, site):
-    """The server responds early, and then reads on, stops reading, or closes the connection."""
+    """The server responds early; then it reads the rest of the body, stops reading, or closes the connection."""
     too_much = response("too much", "413 Content Too Large")
 
     def read_on(connection):
@@ -125,7 +125,7 @@ def test_http_slow_server_suspends_the_handler(monkey, site):
 
 
 def test_http_client_disconnect_aborts_the_request_body(monkey, site):
-    """The backend sees that the request body is incomplete."""
+    """The backend detects that the request body is incomplete."""
     seen = []
 
     def read_all(connection):
@@ -146,7 +146,7 @@ def test_http_client_disconnect_aborts_the_request_body(monkey, site):
 
 
 def test_http_full_duplex_exchanges_lines(monkey, site):
-    """The server answers each line as it arrives."""
+    """The server responds to each line as soon as it arrives."""
     def answer_lines(connection):
         stream = read_head(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -226,7 +226,7 @@ def test_http_skips_interim_responses_during_the_request_body(monkey, site):
 
 
 def test_http_calls_are_counted(monkey, site):
-    """An exchange is counted once, when its response begins, no matter how its body ends."""
+    """A request is counted once, when its response begins, no matter how the response body ends."""
     with Backend() as backend:
         server = start(monkey, site, backend.address, top="[METRICS]\n    Metrics /metrics\n", plugins=["metrics"])
 

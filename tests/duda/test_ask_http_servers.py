@@ -21,7 +21,7 @@ def upstream(*servers, keys=""):
 
 
 class Encrypted(Backend):
-    """`names` collects the SNI names that clients sent."""
+    """`names` collects the SNI names of the clients."""
 
     def __init__(self, pair):
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -57,8 +57,8 @@ def test_http_tls_verifies_the_server_and_sends_its_name(monkey, site, tmp_path)
 
 
 class Fickle(Backend):
-    """Responds to the first request of each connection, and closes the connection after reading the headers of the
-    second. `heads` lists the methods that it has read."""
+    """Responds to the first request of each connection, reads the headers of the second one, and closes the connection.
+    `heads` lists the methods of all requests."""
 
     def __init__(self, firsts=1):
         self.heads = []
@@ -76,8 +76,8 @@ class Fickle(Backend):
 
 
 def test_http_retries_idempotent_requests_on_a_closed_connection(monkey, site):
-    """GET and PUT are retried on another connection. POST is not retried because it may have been processed, and a body
-    that is no longer in memory is not retried either."""
+    """GET and PUT are retried on another connection. POST is not retried because the server may have processed it, and a
+    body that is no longer in memory cannot be sent again."""
     with Fickle() as backend:
         server = start(monkey, site, backend.address)
         assert server.get("/ask").text == "200 first"
@@ -91,7 +91,7 @@ def test_http_retries_idempotent_requests_on_a_closed_connection(monkey, site):
 
 
 def test_http_replaces_a_connection_closed_while_idle(monkey, site):
-    """No request is lost on a closed connection: a POST uses a new one."""
+    """A POST uses a new connection, so it is never lost on a connection that the server closes."""
     with Backend() as backend:
         server = start(monkey, site, backend.address)
         for asks in ({"target": "/ask", "method": "POST", "body": b"x"}, {"target": "/send?pieces=2&size=2"}) * 2:
@@ -101,7 +101,7 @@ def test_http_replaces_a_connection_closed_while_idle(monkey, site):
 
 
 def test_http_tries_the_next_server_after_a_refused_connection(monkey, site):
-    """Nothing is sent on a refused connection, so any request may be retried on the next server, up to `MaxTries`."""
+    """Nothing was sent on a refused connection, so any request may be retried on the next server, up to `MaxTries`."""
     with Backend() as backend, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         top = upstream(f"127.0.0.1:{closed.getsockname()[1]}", f"{backend.address} backup", keys="    MaxFails 1000\n")
@@ -160,7 +160,7 @@ def test_http_timeout_names_what_the_server_delayed(monkey, site, said, why):
 
 
 def test_http_limits_headers(monkey, site):
-    """Limits: responses may have 32 KB and 100 header lines, requests 64 headers and 128 KB."""
+    """A response may have 32 KB and 100 header lines, a request 64 headers and 128 KB."""
     def reply(asked):
         if asked.target.startswith("/lines"):
             return response("fine", fields=[("X-Line", str(i)) for i in range(int(asked.target[6:]))])

@@ -113,7 +113,7 @@ def send_content(server, speaks, path, body, known, method="POST", fields=()):
                 c.more(body[at:at + 10000])
             c.done()
         except OSError:
-            pass  # rejected before the end of the body
+            pass  # rejected before the body was complete
         return c.read()
 
 

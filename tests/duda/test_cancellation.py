@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of wait ends when the client disconnects and when the deadline expires: the handler gets an error, its
-deferred functions run, and no resource is leaked. The sanitizers check the memory."""
+"""A wait of any kind ends when the client disconnects or the deadline expires: the handler gets an error, its
+deferred functions run, and no resource leaks. The sanitizers check the memory."""
 import contextlib
 import socket
 
@@ -385,7 +385,7 @@ N = 6
 
 
 class Backends:
-    """Servers that do not respond: a Redis that can be frozen, and a server that accepts connections and stays silent."""
+    """Servers that do not respond: a Redis that the test can freeze, and a server that accepts connections and stays silent."""
 
     def __init__(self):
         self.redis = redis_server.Redis() if OPTIONAL["redis"] else None
@@ -431,7 +431,7 @@ def others(lasting_starters):
 
 
 class Counts:
-    """Handler counts since the last check."""
+    """The numbers of started and ended handlers since the last check."""
 
     def __init__(self, server):
         self.server = server
@@ -517,13 +517,13 @@ def test_deadline_ends_every_kind_of_wait(server, kind):
         client.close()
 
 
-# Excludes handlers whose first call is not a wait: they do not retry it after cancellation.
+# Excludes handlers whose first call does not wait: they do not retry it after cancellation.
 @pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events")])
 def test_handler_that_ignores_cancellation_is_terminated(server, kind):
     counts = Counts(server)
     given_up = server.err.text.count("and was terminated")
-    first = ask(server, kind)  # holds the lock
+    first = ask(server, kind)  # this handler holds the lock
     counts.expect(1, 0, 0, 0)
     stubborn = ask(server, kind, "?stubborn=1")
     counts.expect(2, 0, 0, 0)

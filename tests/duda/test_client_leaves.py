@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A handler learns that its client has disconnected, over every protocol, however the client disconnects, with and
-without a proxy in between. One service counts its handlers and why they ended."""
+"""A handler learns that its client has disconnected, with every protocol and every way to disconnect, with and
+without a proxy in between. The service counts its handlers and why they ended."""
 import socket
 
 import pytest
@@ -114,7 +114,7 @@ def path(request):
 
 
 class Counts:
-    """Handler counts since this object was created."""
+    """The numbers of handlers since this object was created."""
 
     def __init__(self, server):
         self.server = server
@@ -167,7 +167,7 @@ def test_client_disconnect_cancels_handler(server, path, what, how):
         counts.expect(cancelled=0 if path and what == "content" else 1)
 
 
-@pytest.mark.parametrize("how", [close, abort, cancel])  # a client that half-closed may still read
+@pytest.mark.parametrize("how", [close, abort, cancel])  # a client that only half-closes may still read the response
 def test_disconnect_of_a_client_that_reads_nothing_cancels_handler(server, path, how):
     counts = Counts(server)
     with server.connect(receive_buffer=4096) as client:

@@ -79,7 +79,7 @@ def test_upload_recipe_limits_the_body(server):
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-dev.so").exists(), reason="this build has no monkey run")
 def test_upload_recipe_runs_as_printed(monkey, tmp_path):
-    """`monkey run photos.c` without a configuration accepts 3 MB, and the page of a 413 names the limit."""
+    """`monkey run photos.c` without a configuration accepts 3 MB; the page of the 413 response names the limit."""
     (tmp_path / "photos.c").write_text(RECIPES["photos"])
     (tmp_path / "cache").mkdir()
     server = monkey(args=["run", "-p", "0", tmp_path / "photos.c"],

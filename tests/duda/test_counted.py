@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and durations of service routes: in Prometheus format, as JSON, in the shell and on the live page."""
+"""Request counts and durations of service routes: in Prometheus format, as JSON, in the shell, and on the live page."""
 import pytest
 
 import browser

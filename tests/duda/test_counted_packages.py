@@ -198,8 +198,8 @@ DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/re
              DUDA_GET("/rooms", use_rooms, ""));
 """
 
-# Per route: package, section, the result of each call, and the number of calls and failures. (2 and 17 are valid results,
-# such as -ENOENT, and count as successes.)
+# For each route: the package, its section, the result of each call, and the number of calls and failures. (2 and 17 are valid
+# results, such as -ENOENT, and count as successes.)
 USES = {
     "/kv": ("kv", "main", "0 0 -2 -33 0 -22", 6, 1),
     "/redis": ("redis", "far", "0 0 0 0 -121", 5, 1),
@@ -216,7 +216,7 @@ USES = {
 
 
 class World:
-    """All backends, and a server that uses them."""
+    """Starts all backends, and a server that uses them."""
 
     def __init__(self, monkey, site, ends):
         folder = site.path.parent
@@ -295,7 +295,7 @@ def test_packages_count_calls_failures_and_durations(world):
     numbers = prometheus.parse(world.server.get("/metrics").text)
     listed = {(labels["package"], labels["section"]) for labels, _ in numbers.all("monkey_package_calls_total")}
     assert listed == {(package, section) for package, section, *_ in USES.values()} | {("kv", "jobs")}
-    # A call in progress.
+    # This call is still in progress.
     asking = threading.Thread(target=world.server.get, args=["/held"])
     asking.start()
     assert world.held.wait(30)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that crash, overflow their stack, or block the loop are reported with route, request and stack, while other
-requests are served."""
+"""The log reports handlers that crash, overflow their stack or block the event loop, with route, request and stack; other
+requests are still served."""
 import re
 import signal
 import subprocess
@@ -181,8 +181,8 @@ def lined(monkey, tmp_path):
 
 @needs_addr2line
 def test_crash_report_is_followed_by_source_lines(lined):
-    """Both the crashing function and its callers have lines. A caller's frame holds a return address, which may belong
-    to the next line."""
+    """The report shows the lines of the crashing function and of its callers. A caller's frame holds a return address, which may
+    belong to the next line."""
     crash_worker(lined, "/crash/1")
     expect_lines(lined, ("first_crash_here", "/* the first frame */"), ("crash", "/* the second one */"))
     assert lined.get("/fine").text == "fine\n"
@@ -219,7 +219,7 @@ def test_stack_overflow_is_reported_as_such(server):
 
 @pytest.mark.parametrize("path", ["/leap", "/leap/96", "/leap/900", "/leap/4000"])
 def test_large_frame_hits_the_guard_page(server, path):
-    """Large arrays, of fixed and of variable length, hit the guard page instead of reaching another request's stack."""
+    """A large array, of fixed or variable length, touches the guard page instead of another request's stack."""
     waiting = [server.connect() for _ in range(8)]
     for client in waiting[:7]:
         client.ask("/keep")
@@ -259,7 +259,7 @@ def test_report_of_a_blocking_handler_is_followed_by_source_lines(lined):
 
 
 def test_worker_starts_no_symbolizer_by_default(server):
-    """A worker has a spawner process only if CrashSymbols is on."""
+    """A worker has a symbolizer process only if CrashSymbols is on."""
     crash_worker(server, "/crash/1")
     server.err.wait_for("ended its worker$")
     assert server.get("/fine").text == "fine\n"
@@ -281,7 +281,7 @@ def reload(server, n):
 
 
 def test_crash_after_a_reload_is_reported_immediately(server):
-    """The worker that replaces the crashed one reports the crash; it does not wait for the next reload."""
+    """The worker that replaces the crashed one reports the crash immediately, not at the next reload."""
     for n in (1, 2, 3):
         before = server.workers
         reload(server, n)
@@ -303,7 +303,7 @@ def test_reload_while_a_handler_runs_reports_no_crash(server):
 
 
 def test_crash_of_a_draining_worker_is_reported(server):
-    """A draining worker is not replaced, so the worker that took over its slot reports the crash."""
+    """A draining worker is not replaced: the worker that takes over its slot reports the crash."""
     with server.connect(protocol="h1") as c:
         c.send(b"POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
         assert server.get("/fine").text == "fine\n", "the only worker serves both requests"

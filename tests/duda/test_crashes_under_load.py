@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers crash under load: requests on the other worker and new requests still get correct responses. A crash loses
-only the requests on its own worker's connections."""
+"""Handlers crash under load: requests on the other worker and new requests still get correct responses. A crash fails
+only requests on connections of its own worker."""
 import re
 import threading
 
@@ -44,13 +44,13 @@ BROKEN = (Closed, ConnectionError)
 
 
 class Load(threading.Thread):
-    """Sends one request after the other and checks each response, until `stops` is set."""
+    """Sends one request after another and checks each response, until `stops` is set."""
 
     def __init__(self, server, path):
         super().__init__()
         self.server, self.path = server, path
         self.stops = threading.Event()
-        self.n, self.lost = 0, []  # for each lost request: the worker of its connection, or None if unknown
+        self.n, self.lost = 0, []  # for each lost request: the worker of its connection, or None if it is unknown
         self.wrong = None
 
     def check(self, client, n):

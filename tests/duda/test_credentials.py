@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An invalid token of the client is answered with 401 and a challenge. When a backend rejects the server's credentials,
-the response is 503, whichever package is used. The handlers return the packages' errors unchanged."""
+"""A client with an invalid token gets 401 and a challenge. When a backend rejects the server's own credentials, the
+client gets 503, whichever package is used. The handlers return the errors of the packages unchanged."""
 import base64
 import contextlib
 import hmac
@@ -171,7 +171,7 @@ def check_refused(server, says):
 
 @contextlib.contextmanager
 def forbidden_socket():
-    """A Unix socket that only root may use."""
+    """A Unix socket that only root may connect to."""
     folder = tempfile.mkdtemp(prefix="mk-no-")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/socket")

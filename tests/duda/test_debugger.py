@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A debugger attaches to a service as to any program: it stops at a breakpoint and shows the handler on its own stack."""
+"""A debugger attaches to a service like to any other program: it stops at a breakpoint and shows the handler's own stack."""
 import os
 import re
 import shutil
@@ -33,7 +33,7 @@ LINE = SOURCE[:SOURCE.index("/* here */")].count("\n") + 1
 
 
 class Debugger:
-    """gdb, attached as the guide describes. `command` sends a command, and `text` collects the output."""
+    """gdb, attached as the guide describes. `command` sends a command; `text` returns the output."""
 
     def __init__(self, pid):
         self.process = subprocess.Popen(["gdb", "-q", "-nx", "-p", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -71,7 +71,7 @@ def command_of_the_guide():
 
 
 def test_gdb_breaks_in_a_handler(monkey, tmp_path):
-    """Attaches as the guide describes, except that it selects the process of this server: others may be running."""
+    """Attaches as the guide describes, but selects the process of this server: others may be running."""
     path = tmp_path / "pages.c"
     path.write_text(SOURCE)
     server = monkey(args=["run", "-p", "0", path], environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A draining worker immediately ends event streams and WebSocket connections of services, so that an open browser tab
+"""A draining worker ends the event streams and WebSocket connections of services immediately, so that an open browser tab
 does not keep the worker alive."""
 import signal
 

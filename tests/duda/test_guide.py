@@ -23,7 +23,7 @@ OPTIONS = {"-d": "body", "-X": "method", "-H": "fields"}
 
 
 def blocks(name):
-    """Returns each C code block together with the text that follows it, up to the next block."""
+    """Yields each C code block and the text between it and the next block."""
     pieces = re.split(r"^```c\n(.*?)^```$", GUIDES[name], flags=re.MULTILINE | re.DOTALL)
     return list(zip(pieces[1::2], pieces[2::2]))
 
@@ -45,7 +45,7 @@ def calls(text):
 
 
 def answer_of(server, code, target, how, wanted):
-    """Returns the response to a request. A GET is repeated while a published message may still be in transit."""
+    """Returns the response to a request. Repeats a GET while a published message may still be in transit."""
     end = time.monotonic() + SECONDS
     while True:
         answer = server.get(target, **how)
@@ -89,13 +89,13 @@ def step(n):
 
 
 def configurations(text):
-    """Returns the configurations in a text exactly as printed."""
+    """Returns the configurations in the text exactly as printed."""
     pieces = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.MULTILINE)
     return [re.sub("^    ", "", piece, flags=re.MULTILINE) for piece in pieces if piece.startswith("    [")]
 
 
 def test_step_1_shows_output_edits_and_compile_errors(monkey, tmp_path, environment):
-    """Step 1: the terminal output, the edited word, and the compile error that is shown until the source is fixed."""
+    """Step 1: the output on the terminal, the changed word, and the compile error, shown until the source is fixed."""
     shown = blocks("duda.md")[0][0]
     path = tmp_path / "hello.c"
     path.write_text(shown)
@@ -121,8 +121,8 @@ def test_step_9_creates_a_project_whose_tests_pass(run, tmp_path, environment):
 
 @pytest.fixture
 def deployed(tmp_path, environment):
-    """deployed(configuration, word) builds the service as step 10 describes, next to that configuration, with the test's
-    own ports and folders."""
+    """deployed(configuration, word) builds the service as step 10 describes, places it next to the configuration, and uses
+    the test's own ports and folders."""
     (tmp_path / "www").mkdir()
     (tmp_path / "www/file.txt").write_text("a file")
 

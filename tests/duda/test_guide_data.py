@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every C code block in docs/guide/duda-data.md, completed with the code that the reader has to add, compiles without
-warnings and works with real servers."""
+"""Every C code block in docs/guide/duda-data.md compiles without warnings and works with real servers, once the code that the
+reader has to supply is added."""
 import contextlib
 import re
 
@@ -30,7 +30,7 @@ def code_blocks():
     return found
 
 
-# For each code block: its packages, and the code before and after it.
+# For each code block: its packages, and the code that precedes and follows it.
 JOB = """
 static const struct duda_job_type kind = {.name = "NAME", .fn = send_mail};
 static int start(struct mk_worker *worker) { return duda_jobs_register(worker, &kind); }
@@ -84,7 +84,7 @@ LIBRARIES = {"mail": "small"}
 def build(folder, name, change=lambda code: code):
     heading, which, packages, ahead, behind = SHOWN[name]
     code = change(code_blocks()[heading][which])
-    if not packages:  # the code block itself names the packages that it needs
+    if not packages:  # the code block itself names its packages
         packages = re.findall(r'"duda-(\w+)"', code)
         includes = re.findall(r"^#.*\n", code, re.MULTILINE)
         head, code = "".join(includes), re.sub(r"^#.*\n", "", code, flags=re.MULTILINE)
@@ -103,7 +103,7 @@ def test_every_code_block_is_tested():
 
 @pytest.mark.parametrize("name", ["backup", "rates"])
 def test_code_blocks_that_run_in_other_tests_compile(tmp_path, name):
-    """The tests of the http package run such handlers."""
+    """The tests of the http package run handlers like these."""
     assert build(tmp_path, name)
 
 

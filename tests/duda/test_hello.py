@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service from source to response: routes, parameters, request and response functions, and waits."""
+"""A service from source to response: routes, parameters, request and response functions, and functions that wait."""
 import pytest
 
 import services

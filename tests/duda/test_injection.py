@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends hostile values over HTTP through every parameter of the packages: each value arrives unchanged or is rejected.
-No part of a value becomes a command, a statement, a header, a recipient, a formula or markup."""
+No value can inject a command, a statement, a header, a recipient, a formula or markup."""
 import csv
 import email
 import email.policy
@@ -270,7 +270,7 @@ UTF8 = [v for v in HOSTILE if v != b"\xff\xfe"]
 
 
 class World:
-    """All servers that the packages connect to."""
+    """Starts all servers that the packages connect to."""
 
     def __init__(self):
         self.redis, self.memcached, self.postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
@@ -309,7 +309,7 @@ class World:
 """)
 
     def check(self):
-        """No injected command was executed."""
+        """The injected command was not executed."""
         assert self.redis.ask("GET", "canary") == b"$5\r\nalive\r\n"
         assert self.memcached.ask("mg canary v") == b"VA 5\r\nalive\r\n"
         assert self.postgres.sql("SELECT count(*) FROM canaries", "d1") == "1"
@@ -334,7 +334,7 @@ def server(lasting, world):
 
 
 def attempt(server, path, value, **more):
-    """Returns the error number and the returned value."""
+    """Returns the error number and the value."""
     query = "&".join(f"{name}={quote_from_bytes(text, safe='')}" for name, text in {"v": value, **more}.items())
     answer = server.get(f"{path}?{query}")
     assert answer.status == 200, (path, value, answer.status)
@@ -342,7 +342,7 @@ def attempt(server, path, value, **more):
     return int(number), back
 
 
-# Parameters that accept arbitrary bytes and return them.
+# These parameters accept arbitrary bytes, and the service returns the stored value.
 ANY = {
     "/kv/key": {}, "/kv/value": {}, "/kv/prefix": {}, "/redis/argument": {}, "/redis/script": {}, "/redis/many": {}, "/redis/transaction": {},
     "/redis/publish": {}, "/memcache/key": {}, "/memcache/value": {}, "/memcache/many": {}, "/jobs/text": {}, "/jobs/unique": {},
@@ -359,7 +359,7 @@ def test_bytes_are_returned_unchanged(server, world, parameter):
     world.check()
 
 
-# Parameters that accept text: UTF-8 without NUL.
+# These parameters accept text: UTF-8 without NUL.
 TEXTS = {"/sql/text lite": b"lite", "/sql/text pg": b"pg", "/sql/quoted pg": b"pg"}
 
 
@@ -372,7 +372,7 @@ def test_text_never_becomes_a_statement(server, world, parameter):
 
 
 def test_invalid_names_are_rejected(server, world):
-    """Redis commands, job types and job IDs: invalid ones are rejected."""
+    """Invalid Redis commands, job types and job IDs are rejected."""
     for value in HOSTILE:
         assert attempt(server, "/redis/command", value)[0] in (121, 95), value
         assert attempt(server, "/jobs/id", value) == (2, b""), value
@@ -383,7 +383,7 @@ def test_invalid_names_are_rejected(server, world):
 
 @pytest.mark.parametrize("part", ["target", "escaped", "method", "field", "name", "type", "content"])
 def test_http_request_cannot_be_injected(server, world, part):
-    """Either one request with the expected headers arrives, or none."""
+    """The backend receives either one request with the expected headers, or none."""
     names = {"host", "x-field", "content-type", "content-length"}
     for value in HOSTILE:
         del world.backend.asked[:]
@@ -412,7 +412,7 @@ FIELDS = {"from", "to", "subject", "date", "message-id", "mime-version", "conten
 
 @pytest.mark.parametrize("part", ["from", "to", "reply", "subject", "type", "text"])
 def test_mail_cannot_be_injected(server, world, part):
-    """Either one message with the expected headers arrives at its one recipient, or none."""
+    """The mail server receives either one message with the expected headers for the one recipient, or none."""
     for value in UTF8:
         del world.mail.got[:]
         number, back = attempt(server, f"/smtp/{part}", value)
@@ -436,7 +436,7 @@ def test_csv_cells_are_never_formulas(server, separator):
     for value in UTF8:
         number, back = attempt(server, "/formats/csv", value, separator=separator.encode())
         assert number == 0
-        # csv.reader ends at a NUL.
+        # csv.reader stops at a NUL.
         ((word, cell),) = csv.reader(io.StringIO(back.decode().replace("\0", "NUL"), newline=""), delimiter=separator)
         formula = value.decode().startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
         assert (word, cell) == ("word", "'" * formula + value.decode().replace("\0", "NUL")), value
@@ -448,7 +448,7 @@ def test_svg_contains_no_injected_markup(server):
         assert number == 0 and {element.tag.rpartition("}")[2] for element in xml.etree.ElementTree.fromstring(back).iter()} <= {
             "svg", "path", "rect", "title"}, value
         if re.search(rb"[\0-\x08\x0b\x0c\x0e-\x1f]", value):
-            continue  # not allowed in XML; harmless in HTML
+            continue  # not allowed in XML, but harmless in HTML
         number, back = attempt(server, "/formats/chart", value)
         root = xml.etree.ElementTree.fromstring(back)
         tags = {element.tag.rpartition("}")[2] for element in root.iter()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of Duda with only the installed files: a new service is tested, built and served."""
+"""Duda's commands work with only the installed files: they create, test, build and serve a new service."""
 import os
 import re
 import shutil
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which(
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The program, its objects and the headers, placed below a prefix as `make install` does. The program was built for
-    another prefix, and finds its objects relative to itself."""
+    """The program, its objects and the headers, in the layout of `make install`. The program was built for another prefix,
+    so it finds its objects relative to its own path."""
     usr = tmp_path_factory.mktemp("installed") / "usr"
     cache = (PROGRAM.parent / "CMakeCache.txt").read_text()
     objects = usr / re.search(r"^CMAKE_INSTALL_LIBDIR:\w+=(.*)$", cache, re.MULTILINE)[1] / "monkey"

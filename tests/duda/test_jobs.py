@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs over [KV] and [REDIS] run once each, with a delay, again after a failure, or on a schedule. No job is lost when a
-worker or the whole server is killed while running it."""
+"""Jobs in [KV] and [REDIS] run once, with a delay, again after a failure, or on a schedule. No job is lost when a
+worker or the whole server is killed while a job runs."""
 import os
 import signal
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_jobs_run_once_each(works):
     works.wait_for_ends(texts)
     works.wait_for_rest("0 0 0")
     assert set(works.noted("begin").values()) == {1}
-    # A job has no request: functions that need one return an error.
+    # A job has no request: functions that require one return an error.
     works.push("says")
     works.wait_for_ends(["says"])
     # Delayed jobs, and unique jobs.
@@ -67,7 +67,7 @@ def test_failed_jobs_are_retried(works):
 
 @pytest.mark.processes("a crash ends the embedding program")
 def test_job_runs_again_after_a_crash_of_its_worker(works):
-    """The job runs again."""
+    """The failed job runs again."""
     works.start(lease="1s")
     works.server.allow("was killed by signal", "ended its worker", "has failed", "a crash", "crash")
     works.push("kills")
@@ -76,7 +76,7 @@ def test_job_runs_again_after_a_crash_of_its_worker(works):
 
 
 def test_jobs_survive_killed_workers(works):
-    """Workers are killed while they run jobs; every acknowledged job still completes."""
+    """Workers are killed while they run jobs; every acknowledged job is still completed."""
     works.start(lease="2s")
     works.server.allow("was killed by signal", "ended its worker")
     pushed = []
@@ -112,7 +112,7 @@ def is_listening(pid):
 
 @pytest.mark.parametrize("ends", [False, True], ids=["reload", "QUIT"])
 def test_draining_worker_finishes_its_jobs_and_takes_no_new_ones(works, ends):
-    """The lease is longer than any test waits, so a job dropped by its worker would not run."""
+    """The lease is longer than the test waits, so a job that its worker dropped would not run in time."""
     works.start(workers=1)
     (old,) = works.server.workers
     works.push("held")
@@ -154,7 +154,7 @@ def slots(works):
 
 
 def test_scheduled_job_runs_once_for_machines_whose_clocks_differ(monkey, site, redis, tmp_path):
-    """The store's clock decides. Each job records the time of Redis, whose clock is correct."""
+    """The store's clock decides when a job runs. Each job records the time of Redis, whose clock is correct."""
     if not services.has("redis") or not redis_server.PROGRAM:
         pytest.skip("this build has no redis, or its server is not there")
     service = services.build(tmp_path, "works", SOURCE, packages=["jobs"], objects=RELEASE.parent / "plugins")
@@ -170,7 +170,7 @@ def test_scheduled_job_runs_once_for_machines_whose_clocks_differ(monkey, site, 
 
 
 def test_late_scheduled_job_runs_once(monkey, site, tmp_path):
-    """The machine's clock, which the [KV] store uses too, jumps over ten scheduled times."""
+    """The machine's clock, which the [KV] store also uses, jumps over ten scheduled times."""
     if not services.has("kv"):
         pytest.skip("this build has no stores in files")
     service = services.build(tmp_path, "works", SOURCE, packages=["jobs"], objects=RELEASE.parent / "plugins")
@@ -179,12 +179,12 @@ def test_late_scheduled_job_runs_once(monkey, site, tmp_path):
     wait_until(lambda: len(slots(works)) >= 2, "the scheduled job has run twice")
     clock.ahead_ms = 10000
     wait_until(lambda: len(slots(works)) >= 5, "the scheduled job runs again")
-    # The jump does not fall on a scheduled time, so one extra run in the same second is allowed.
+    # The jump does not end at a scheduled time, so one extra run in the same second is allowed.
     assert len(slots(works)) - len(set(slots(works))) <= 1
 
 
 def test_lease_of_a_long_job_is_renewed(works):
-    """A job that lasts longer than the lease runs only once, because the worker renews the lease."""
+    """A job that lasts longer than its lease runs only once, because the worker renews the lease."""
     works.start(lease="3s")
     works.push("lasts")
     works.wait_for_ends(["lasts"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kv package in services: all workers share one store, writes are durable, and limits and configuration errors are
+"""The kv package in services: workers share one store, writes are durable, and limits and configuration errors are
 reported."""
 import concurrent.futures
 import contextlib
@@ -234,7 +234,7 @@ def test_kv_calls_are_counted(monkey, site):
 
 @pytest.mark.processes("an embedded server has no worker processes")
 def test_kill_during_writes_loses_no_acknowledged_write(monkey, site):
-    """Clients write while workers, and then the whole server, are killed: every acknowledged write survives."""
+    """Clients write while first the workers and then the whole server are killed: every acknowledged write survives."""
     folder = site.path.parent
     service = services.build(folder, "store", SOURCE, packages=["kv"])
 
@@ -297,7 +297,7 @@ def test_kv_section_rejects_invalid_keys(run, tmp_path, section, says):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can change the owner of a folder")
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
-    """Otherwise the next start would assume that the folder belongs to the user of the workers."""
+    """If root owned the folder, the next start would take root for the user of the workers."""
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
                     wrapper=["setpriv", "--bounding-set", "-chown"])
     server.exit_code = NOT_STARTED

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends many requests to a service that uses every package: its worker does not grow, and frees everything when it ends.
+"""Sends many requests to a service that uses every package: the worker does not grow, and frees all memory when it exits.
 
-30,000 requests by default. The following command sends 1.5 million requests to the optimized program in about a minute and
-prints the growth:
+By default, 30,000 requests are sent. The following command sends 1.5 million requests to the optimized program in about a minute,
+and prints the growth:
 
     MONKEY_LEAKS=1000000 MONKEY_PROGRAM=build/release/monkey build/venv/bin/python -m pytest -c tests/pytest.ini -s \
         tests/duda/test_leaks.py -k grow
@@ -276,12 +276,12 @@ DUDA_SERVICE(touches, DUDA_START(start),
     DUDA_GET("/heap", heap, ""));
 """
 STEADY = ["store", "sqlite", "postgres", "redis", "said", "memcache", "http", "rooms"]
-# LMDB caches pages and lists of pages; the caches grow occasionally, when more pages are in use than ever before.
+# LMDB caches pages and lists of pages; the caches grow when more pages are in use than ever before.
 IN_LMDB = ["kv", "visit", "jobs"]
 PATHS = [*STEADY, *IN_LMDB, "copy"]
 TABLE = "CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 REQUESTS = int(os.environ.get("MONKEY_LEAKS", "20000"))
-CLIENTS, TIMES = 8, 4  # each client sends all paths TIMES times before it reads the responses
+CLIENTS, TIMES = 8, 4  # each client sends all paths TIMES times before it reads any response
 
 
 def uses_sanitizer(program):
@@ -312,7 +312,7 @@ def start(monkey, tmp_path):
 
 
 class Round:
-    """Clients that send all paths at once. Half of them have a session, the others start a new one with each request."""
+    """Each client sends all paths at once. Half of the clients have a session, the others start a new one with each request."""
 
     def __init__(self, stack, server, paths):
         self.server = server
@@ -346,7 +346,7 @@ def figures(server):
 
 
 def grown_by(server, paths, requests):
-    """Heap growth in bytes, measured over the second half of the requests."""
+    """The growth of the heap in bytes during the second half of the requests."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         asks = Round(stack, server, paths)
@@ -388,8 +388,8 @@ def test_waits_that_end_in_time_leak_nothing(start, paths):
 
 @pytest.mark.parametrize("leaks", [False, True], ids=["none", "a leak"])
 def test_embedded_server_leaks_nothing_at_exit(start, leaks):
-    """Runs the server embedded in a program, so that the leak sanitizer can check it at exit. The sandbox of a worker
-    does not allow that."""
+    """Embeds the server in a program, so that the leak sanitizer can check it at exit. The sandbox of a worker prevents
+    that check."""
     if not EMBEDDED.exists() or not uses_sanitizer(EMBEDDED):
         pytest.skip("this build has no leak sanitizer")
     server = start(EMBEDDED)
@@ -406,7 +406,7 @@ def test_embedded_server_leaks_nothing_at_exit(start, leaks):
 
 
 def test_packages_need_little_stack(start):
-    """Connecting needs more stack, so it runs on the event loop's stack."""
+    """Connecting needs a large stack, so it runs on the stack of the event loop."""
     server = start(source=services.with_small_stacks(SOURCE))
     with contextlib.ExitStack() as stack:
         Round(stack, server, PATHS).once()

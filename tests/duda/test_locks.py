@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers acquire locks in FIFO order, and release them however they end."""
+"""Handlers acquire locks in FIFO order; a lock is released however its handler ends."""
 import contextlib
 
 import pytest
@@ -82,7 +82,7 @@ def prepare(monkey, site):
 
 @contextlib.contextmanager
 def queued(server, name, who, query=""):
-    """Yields a client whose handler has started and waits in the queue of the lock."""
+    """Yields a client whose handler waits in the queue of the lock."""
     with server.connect() as client:
         client.ask(f"/hold/{name}/{who}{query}", "POST", streamed=True)
         server.err.wait_for(f"{who} asks ")
@@ -111,9 +111,9 @@ def test_lock_is_acquired_in_fifo_order(server):
 def test_client_disconnect_releases_the_lock_or_leaves_the_queue(server):
     with queued(server, "leave", "b1") as first, queued(server, "leave", "b2") as second, queued(server, "leave", "b3") as third:
         second.close()
-        server.err.wait_for("b2 gets -125 ")  # ECANCELED
+        server.err.wait_for("b2 gets -125 ")  # -125 is ECANCELED
         assert "b3 gets" not in server.err.text
-        first.close()  # releases the lock
+        first.close()  # the first handler releases the lock
         server.err.wait_for("b3 gets 0 ")
         assert end(third, b"three") == "b3 three"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memcached package with real servers: keys are distributed over the servers and commands are batched. Also checks
-the errors that handlers get when a server is killed, frozen, restarted, full, or not memcached at all."""
+"""The memcached package with real servers: keys are distributed over the servers, and commands are batched. Also checks
+the errors that handlers get when a server is killed, frozen, restarted or full, or does not speak memcached."""
 import concurrent.futures
 import contextlib
 import re
@@ -144,7 +144,7 @@ def start(monkey, site, *servers, keys="    Timeout 30s\n", workers=1):
 
 @pytest.fixture(scope="module")
 def steady():
-    """Three servers that run undisturbed through all tests."""
+    """Three servers that keep running through all tests."""
     servers = [memcached_server.Memcached() for _ in range(3)]
     yield servers
     for server in servers:
@@ -186,7 +186,7 @@ def test_memcached_values_are_set_read_and_deleted_within_limits(server):
 def test_memcached_values_expire(server):
     assert ask(server, "put", "brief", v="1", ttl=1) == "0 "
     wait_until(lambda: ask(server, "get", "brief").startswith("2 "), "the value has expired")
-    # memcached interprets more than 30 days as a date
+    # memcached takes more than 30 days for an absolute time
     assert ask(server, "put", "lasts", v="1", ttl=40 * 24 * 3600 * 1000) == "0 "
     assert ask(server, "get", "lasts") == "1"
     assert ask(server, "touch", "lasts", ttl=1) == "0 "
@@ -219,7 +219,7 @@ def test_memcached_keys_are_distributed_over_all_servers(server, steady):
 
 
 def test_memcached_keys_never_become_commands(server, steady):
-    """Special bytes in keys and values have no side effect."""
+    """Special bytes in keys and values have no effect."""
     for odd in ("a%20b", "x%20v%0d%0amd%20keep", "%00%01%ff", "x%0d%0aflush_all%0d%0a", "%0amn", "%c3%a4"):
         assert ask(server, "put", "keep", v="kept") == "0 "
         assert ask(server, "put", odd, v=odd) == "0 "
@@ -272,10 +272,10 @@ def test_memcached_killed_server_fails_fast_and_others_still_answer(monkey, site
 
 
 def test_memcached_missing_socket_is_an_error(monkey, site, tmp_path):
-    """A missing socket is not reported as a missing value."""
+    """A missing socket is an error, not a missing value."""
     server, answers = start(monkey, site, f"{tmp_path}/none", keys="    Timeout 100ms\n"), []
 
-    def have_asked():  # repeats long enough that some requests try to connect
+    def have_asked():  # long enough that some requests try to connect
         answers.append(ask(server, "get", "k"))
         return len(answers) == 200
     wait_until(have_asked, "all requests are answered")
@@ -309,7 +309,7 @@ def test_memcached_full_server_reports_enospc(monkey, site):
 
 
 class Fake:
-    """A server that sends scripted responses, and records the data received after the greeting."""
+    """A server that sends scripted responses, and records the data that it receives after the greeting."""
 
     def __init__(self, path, greeting, answer):
         self.pieces, self.connection = [], None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service uses a configuration section that does not exist: every function of every package returns an error, and the
+"""If a service names a configuration section that does not exist, every function of every package returns an error, and the
 log names the section and its Name."""
 import errno
 
@@ -158,7 +158,7 @@ def test_every_function_reports_the_missing_section(server):
 
 
 def test_handler_of_the_guide_is_503_and_names_the_section(server):
-    """The handler does not check the result of the lookup."""
+    """The handler uses the result of the lookup without checking it."""
     assert server.get("/guide").status == 503
     server.err.wait_for(rf"as_the_guide\(\) in \S+ answered -{errno.ENODEV} \(.*\): there is no \[SQLITE\] or \[POSTGRES\] of the Name `main`")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loadable objects of a service: only one copy of Duda, and OpenSSL only for services that use it."""
+"""The loadable objects of a service: the process has one copy of Duda, and loads OpenSSL only for services that use it."""
 import re
 import shutil
 import subprocess
@@ -45,7 +45,7 @@ def test_openssl_is_loaded_only_for_services_that_use_it(monkey, tmp_path, call,
 
 @pytest.mark.parametrize("line", [0, 1])
 def test_second_copy_of_duda_is_rejected(run, tmp_path, line):
-    """The service is linked to one copy and the server loads another, in either order."""
+    """The service is linked to one copy of Duda and the server loads another one, in either order."""
     copy = tmp_path / "copy"
     copy.mkdir()
     shutil.copy(services.OBJECTS / "monkey-duda.so", copy)
@@ -81,7 +81,7 @@ DUDA_SERVICE(forgets, DUDA_GET("/", look, ""));
 
 @pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql",', "store"), ('"duda-sql", "duda-store",', None)])
 def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
-    """Loading the package in the configuration does not help: with another configuration, the service would crash."""
+    """A Load line for the package does not help: with a configuration that lacks it, the service would crash."""
     flags = [f"-DDUDA_USE={named}"] if named else []
     service = services.build(tmp_path, "forgets", UNNAMED, *flags, packages=("sql", "store"))
     (tmp_path / "site").mkdir()
@@ -118,7 +118,7 @@ COMPILERS = [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name),
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("exposed", [None, "framed.c", "more.c"])
 def test_service_without_stack_clash_protection_is_rejected(run, tmp_path, compiler, level, exposed):
-    """Every source file is checked: the error names the one compiled without the flag."""
+    """Every source file is checked: the error names the file that was compiled without the flag."""
     for name, text in (("framed.c", FRAMED), ("more.c", MORE)):
         (tmp_path / name).write_text(text)
         flag = "-fno-stack-clash-protection" if name == exposed else "-fstack-clash-protection"

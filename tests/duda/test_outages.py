@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data stores of services are killed, frozen, restarted and filled up while clients write and read. The test counts
-lost acknowledged writes, wrong responses, responses to other requests, errors with an unclear status, and hanging
+lost acknowledged writes, wrong responses, responses to other requests, errors with an ambiguous status, and hanging
 clients. All counts must be zero, and the service must recover by itself."""
 import contextlib
 import os
@@ -135,8 +135,8 @@ class Storage:
 
 
 class ServerStorage(Storage):
-    """A server that the test starts. While it is down, most requests fail immediately, but a few try to connect;
-    `n_away` requests are enough to include some."""
+    """A server that the test starts. While it is down, most requests fail immediately, but a few try to connect: `n_away`
+    requests include some of these."""
 
     n_away = 150
 
@@ -147,7 +147,7 @@ class ServerStorage(Storage):
         self.server.start()
 
     def end(self):
-        """Shuts down cleanly."""
+        """Shuts the server down cleanly."""
         self.server.process.terminate()
         self.server.process.wait()
 
@@ -162,7 +162,7 @@ class ServerStorage(Storage):
 
 
 class RedisStorage(ServerStorage):
-    """Each write is on disk when it is acknowledged."""
+    """A write is on disk before it is acknowledged."""
 
     source, packages, plugins = STORE, ["store"], ["duda-redis"]
 
@@ -181,7 +181,7 @@ class RedisStorage(ServerStorage):
 
 
 class MemcachedStorage(ServerStorage):
-    """Loses all values when it ends, and rejects writes when its memory is full."""
+    """The store loses all values when its process ends, and rejects writes when its memory is full."""
 
     source, packages, plugins, lasts, size = MEMCACHE, ["memcached"], ["duda-memcached"], False, 100_000
 
@@ -201,7 +201,7 @@ class MemcachedStorage(ServerStorage):
 
 class PostgresStorage(ServerStorage):
     source, packages, plugins = SQL, ["sql"], ["duda-postgres"]
-    n_away = 4  # each request waits for its Timeout
+    n_away = 4  # each request waits until Timeout
 
     def prepare(self):
         self.server = postgres_server.Postgres()
@@ -226,10 +226,10 @@ class PostgresStorage(ServerStorage):
 
 
 class PostgresLogStorage(PostgresStorage):
-    """Only the write-ahead log is on a small disk. When that disk is full, PostgreSQL exits; it recovers after a
+    """Only the write-ahead log is on a small disk. When the disk is full, PostgreSQL exits; it recovers after a
     restart."""
 
-    disk_size = "40m"  # two and a half WAL files
+    disk_size = "40m"  # holds two and a half WAL files
 
     def prepare(self):
         disk, self.disk = self.disk, None
@@ -244,7 +244,7 @@ class PostgresLogStorage(PostgresStorage):
 
     def fill(self):
         super().fill()
-        with contextlib.suppress(AssertionError):  # this statement may be the one that fills the disk
+        with contextlib.suppress(AssertionError):  # this statement may fill the disk
             self.server.sql("SELECT pg_switch_wal()")
 
     def make_room(self):
@@ -254,7 +254,7 @@ class PostgresLogStorage(PostgresStorage):
 
 
 class OwnStorage(Storage):
-    """A file that belongs to the service."""
+    """A file of the service itself."""
 
     def data(self):
         folder = self.disk.folder if self.disk else self.folder / "data"
@@ -342,7 +342,7 @@ def service_killed(_, node):
 
 
 class Node:
-    """The service, which may be restarted."""
+    """The running service; the test may restart it."""
 
     def __init__(self, monkey, folder, place):
         self.monkey, self.place = monkey, place
@@ -390,7 +390,7 @@ def test_store_outage_loses_no_acknowledged_write(monkey, tmp_path, place, how, 
     node = Node(monkey, tmp_path, place)
     with Writers(node.connect, "/v", size=place.size if how is full else 300, lasts=place.lasts) as writers:
         writers.more(5)
-        with how(place, node):  # new workers start immediately
+        with how(place, node):  # a new worker starts immediately
             writers.refused(place.n_away if how in (killed, restarted) else 0 if how is workers_killed else 3)
         writers.more(5)
         writers.check(*statuses)

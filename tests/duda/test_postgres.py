@@ -252,7 +252,7 @@ def victim():
 
 @pytest.fixture
 def own(victim):
-    """A server that the test may kill and freeze."""
+    """A server that the test may kill or freeze."""
     if victim.process.poll() is not None:
         victim.start()
     victim.each(signal.SIGCONT)
@@ -280,7 +280,7 @@ def notify(server, channel, text):
 
 
 class Listener:
-    """A request that subscribes to a channel until the message `end`."""
+    """A request whose handler subscribes to a channel until it receives the message `end`."""
 
     def __init__(self, stack, server, channel, ms=0):
         self.c = stack.enter_context(server.connect())
@@ -301,7 +301,7 @@ def test_bytea_is_decoded_in_both_output_formats(monkey, site, cluster, form):
     assert server.get("/run?" + urllib.parse.urlencode({"sql": value})).body == bytes.fromhex("00ff5c275c5c783020ff")
 
 
-# SQLSTATE (PostgreSQL manual, appendix A) and the error of duda_sql_query().
+# SQLSTATE (PostgreSQL manual, appendix A), and the error that duda_sql_query() returns for it.
 STATES = {"23505": errno.EEXIST, "23503": errno.EEXIST, "40001": errno.ESTALE, "40P01": errno.ESTALE, "22021": errno.EBADMSG,
           "57014": errno.ETIMEDOUT, "53100": errno.ENOSPC, "57P01": errno.ECONNRESET, "40003": errno.EREMOTEIO, "22012": errno.EREMOTEIO}
 
@@ -339,17 +339,17 @@ def test_waiting_handler_does_not_wake_its_worker(monkey, site, cluster, path):
     assert run(server, "SELECT 1") == "1"
     with server.connect() as c:
         c.ask(path)
-        time.sleep(0.5)  # lets the wait start, which no statement can observe
+        time.sleep(0.5)  # lets the wait begin: no statement can observe it
         before = proc.sleeps(server.workers[0])
         time.sleep(2)
-        assert proc.sleeps(server.workers[0]) - before <= 3  # no polling every 100 or 250 ms
+        assert proc.sleeps(server.workers[0]) - before <= 3  # the worker must not poll every 100 or 250 ms
 
 
 def test_client_disconnect_cancels_its_statement(monkey, site, cluster):
     place = cluster.database()
     server, other = (start(monkey, site, place, "    Timeout 60s\n    PoolSize 1\n") for _ in range(2))
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(50)' AND state = 'active'"
-    with server.connect() as first, server.connect() as second:  # both use the same connection
+    with server.connect() as first, server.connect() as second:  # the handlers share one connection to PostgreSQL
         for c in (first, second):
             c.ask("/run?sql=SELECT+pg_sleep(50)")
             wait_until(lambda: run(other, busy) == "1", "the first statement runs")
@@ -406,7 +406,7 @@ def test_callback_may_unsubscribe_others(monkey, site, cluster):
 
 @pytest.mark.parametrize("how", ["killed", "restarted", "frozen", "ended"])
 def test_listener_resubscribes_after_an_outage(monkey, site, own, how):
-    """Listeners resubscribe by themselves. The warning about lost messages arrives after that, not before."""
+    """Listeners resubscribe automatically. The warning about lost messages comes after that, not before."""
     server = start(monkey, site, own.database(), "    Timeout 500ms\n")
     server.allow("POSTGRES")
     with contextlib.ExitStack() as stack:
@@ -465,7 +465,7 @@ def copy_out(server, sql, **more):
 
 
 def is_idle(server):
-    """All sessions of this database are idle, and their settings are reset."""
+    """Checks that all sessions of this database are idle and that their settings are reset."""
     wait_until(lambda: run(server, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
                            "state <> 'idle' AND pid <> pg_backend_pid()") == "0", "all sessions are idle")
     assert all(run(server, f"SHOW {what}") != changed for _ in range(8)
@@ -513,7 +513,7 @@ def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, says):
 
 @pytest.mark.parametrize("text", ["BEGIN", "SET search_path = x", "INSERT INTO goods VALUES (1, 'one')", "COPY goods FROM '/dev/null'"])
 def test_statement_other_than_copy_is_not_executed(goods, text):
-    """Such a statement would change the connection's state for the handlers that use it next."""
+    """Such a statement would change the state of a connection that other handlers use next."""
     for answer in (copy_in(goods, b"", text), copy_out(goods, text).text):
         assert answer.startswith("22 ") and "no COPY FROM STDIN or TO STDOUT" in answer, answer
     assert all(run(goods, "SHOW search_path") == '"$user", public' for _ in range(8))
@@ -527,7 +527,7 @@ SPEAKS = "CREATE TRIGGER speaks BEFORE INSERT ON goods FOR EACH ROW EXECUTE FUNC
 
 @pytest.mark.parametrize("speaks", [False, True])
 def test_copy_error_ends_a_long_upload(goods, speaks):
-    """The error is reported during the upload, not at its end."""
+    """The error is reported during the upload, not after it."""
     piece, size = b"1,one\n" * 10_000, 60_000_000
     if speaks:
         run(goods, SPEAK % "RAISE WARNING '%', NEW.id")
@@ -599,7 +599,7 @@ def test_text_with_nul_cannot_be_quoted(goods):
 
 
 def test_client_disconnect_cancels_its_copy(goods):
-    """The running statement is cancelled; otherwise the database server would not notice the disconnect for a long time."""
+    """The running statement is cancelled: otherwise PostgreSQL would notice the disconnect only much later."""
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active' AND datname = current_database()"
     for sql in ("COPY (SELECT generate_series(1, 1000000000)) TO STDOUT", "COPY (SELECT pg_sleep(3600)) TO STDOUT"):
         with goods.connect() as c:
@@ -616,7 +616,7 @@ def test_client_disconnect_cancels_its_copy(goods):
 
 
 def test_slow_client_applies_backpressure_to_the_server(goods):
-    """Rows that the slow reader has not read yet do not accumulate in the server's memory, in either direction."""
+    """Rows that a slow reader has not read yet do not accumulate in the server's memory, in either direction."""
     def memory():
         return sum(map(proc.memory_kb, goods.workers))
 
@@ -653,7 +653,7 @@ def test_server_outage_during_a_copy_is_an_error(monkey, site, own, way, how):
         own.start()
     else:
         own.each(signal.SIGCONT)
-    # A server that was frozen after it had received all rows may still complete the statement, as with any statement.
+    # A server frozen after it received all rows may still complete the statement, like any other statement.
     done = ("0", "1") if (way, how) == ("in", "frozen") else ("0",)
     wait_until(lambda: run(server, "SELECT count(*) FROM goods") in done, "the server answers again")
 
@@ -661,7 +661,7 @@ def test_server_outage_during_a_copy_is_an_error(monkey, site, own, way, how):
 # ---- Connection strings ----
 
 def test_hosts_are_tried_in_order(monkey, site):
-    """A host name that resolves is used alone, after one that does not resolve, and after a server that refuses the
+    """The reachable host is listed alone, after a name that does not resolve, or after a server that refuses the
     connection."""
     other = sockets.free_port()
     postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements sent to a PostgreSQL server over TCP: all statements of one loop iteration share a packet, and none is held
-back."""
+"""Statements sent to a PostgreSQL server over TCP: all statements of one loop iteration share a packet, and no packet is
+delayed."""
 import contextlib
 import os
 import socket
@@ -75,7 +75,7 @@ DUDA_SERVICE(packets,
 
 
 def sent(server, port):
-    """Returns the number of data packets sent to the port, and whether any connection is holding data back."""
+    """Returns the number of data packets sent to the port, and whether any connection holds data back."""
     packets, holds, seen = 0, False, set()
     for each in proc.sockets(server.workers):
         with contextlib.suppress(OSError), each:
@@ -118,8 +118,8 @@ def test_batch_is_sent_as_one_packet_without_delay(monkey, tmp_path):
 
 
 def test_socket_held_by_another_process_causes_no_events(monkey, tmp_path):
-    """The server closes a connection and libpq closes its socket, but another process still holds the socket open: none
-    of its events reaches the worker."""
+    """The server closes a connection and libpq closes its socket, but another process still holds that socket open: none
+    of its events may reach the worker."""
     plugins = [services.build(tmp_path, "packets", SOURCE, packages=["sql", "postgres"])]
     postgres = postgres_server.Postgres()
     with contextlib.ExitStack() as held:

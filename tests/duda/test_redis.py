@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The redis package with a real server: pipelined commands of all handlers over one connection, transactions, scripts
-and messages. Also checks the errors that handlers get when the server is killed, frozen, restarted, or rejects the
+"""The redis package with a real server: commands that all handlers pipeline over one connection, transactions, scripts
+and messages. Also checks the errors that handlers get when the server is killed, frozen or restarted, or rejects the
 login."""
 import concurrent.futures
 import contextlib
@@ -32,7 +32,7 @@ def redis():
 
 @pytest.fixture(scope="module")
 def steady():
-    """A Redis that runs undisturbed through all tests."""
+    """A Redis that keeps running through all tests."""
     server = redis_server.Redis()
     yield server
     server.stop()
@@ -57,7 +57,7 @@ def start(monkey, site, redis, keys="", workers=1):
 
 @pytest.fixture
 def server(lasting, steady):
-    # All tests must pass the same function, since `lasting` identifies a server by the function that prepares it.
+    # All tests must pass the same function, because `lasting` identifies a server by that function.
     prepare = vars(steady).setdefault("prepare", lambda monkey, site: start(monkey, site, steady))
     return lasting(prepare)
 
@@ -78,11 +78,11 @@ def test_redis_replies_of_every_type_are_parsed(server):
 def speak_resp3(server):
     server.sendall(b"HELLO 3\r\nPING\r\n")
     reply = b""
-    while not reply.endswith(b"+PONG\r\n"):  # the reply to HELLO lists the modules of the server
+    while not reply.endswith(b"+PONG\r\n"):  # the reply to HELLO contains the list of modules
         reply += server.recv(4096)
 
 
-# `DEBUG PROTOCOL KIND`, and the result that the handler gets. In RESP3, the server sends a push message before a reply.
+# The argument KIND of `DEBUG PROTOCOL`, and the result in the handler. RESP3 sends a push message before the reply.
 KINDS = {
     "string": "Hello World", "integer": "12345", "double": "3.141", "null": "nil", "array": "[0 1 2]", "set": "[0 1 2]",
     "map": "[0 0 1 1 2 0]", "true": "1", "false": "0", "verbatim": "This is a verbatim\nstring",
@@ -140,7 +140,7 @@ def test_redis_blocking_commands_use_their_own_connections(server, steady):
     assert ask(server, "XREAD", "BLOCK", "0", "STREAMS").startswith("95 !")
     assert ask(server, "XREAD", "COUNT", "1", "block", "0", "STREAMS", "x", "0").startswith("95 !")
     assert ask(server, "XREAD", "STREAMS", "block", "0") == "nil", "`block` is a stream name here"
-    # Connections are reused after a completed wait, but not after the client has disconnected.
+    # A connection is reused after its wait has completed, but not if the client disconnected.
     with server.connect() as c:
         c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")
         wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 1, "one command blocks")
@@ -183,7 +183,7 @@ def test_redis_script_is_reloaded_after_a_flush(server):
 
 
 def test_redis_replies_reach_their_handlers(server):
-    """Many handlers share a connection, and each gets its own reply."""
+    """Many handlers share a connection; each gets its own reply."""
     for i in range(50):
         ask(server, "SET", f"mix{i}", f"value{i}")
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -208,11 +208,11 @@ def test_redis_commands_of_one_loop_iteration_are_sent_together(server, steady):
             c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         os.kill(worker, signal.SIGCONT)
         assert [c.read().status for c in clients] == [200] * 50
-        assert reads(steady) - before <= 5  # includes the test's own INFO
+        assert reads(steady) - before <= 5  # includes the INFO commands of the test itself
 
 
 def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
-    """The handler ends while a long list is still arriving: later replies are still parsed correctly."""
+    """The handler ends while a long list still arrives: later replies are still parsed correctly."""
     script = "local%20t={}%20for%20i=1,20000%20do%20t[i]={i,'x'}%20end%20return%20t"
     for i in range(20):
         with server.connect() as c:
@@ -221,7 +221,7 @@ def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
 
 
 def subscribe(c):
-    """Waits until the handler reports its subscription, but leaves the report unread. Redis knows of the subscription
+    """Waits until the handler has reported its subscription, but leaves the report unread. Redis learns of the subscription
     slightly earlier."""
     c.send(b"GET /listen HTTP/1.1\r\nHost: x\r\n\r\n")
     while b"listening" not in c.got:
@@ -252,7 +252,7 @@ def test_redis_idle_channel_does_not_wake_its_worker(monkey, site, steady):
         subscribe(c)
         before = sleeps(server.workers[0])
         time.sleep(2)
-        assert sleeps(server.workers[0]) - before <= 3  # no polling every 250 ms
+        assert sleeps(server.workers[0]) - before <= 3  # the worker must not poll every 250 ms
         steady.ask("PUBLISH", "news", "end")
         assert c.read().text == "listening\nend\n"
 
@@ -276,14 +276,14 @@ def demote(redis, other):
     assert redis.ask("REPLICAOF", "127.0.0.1", str(other.port)) == b"+OK\r\n"
 
 
-# One write for each way in which a server rejects it as a replica.
+# One write for each error with which a server rejects writes because it is a replica.
 WRITES = {"command": "/ask?c=SET&a=k&b=1", "transaction": "/transaction?k=n&n=1", "many": "/many?k=m&n=3", "script": "/script",
           "blocking": "/block?c=BLPOP+none+0.01&ms=10"}
 
 
 @pytest.mark.parametrize("write", WRITES)
 def test_redis_demoted_master_is_replaced_by_the_new_one(monkey, site, write):
-    """The connections to the old master stay open while the address already leads to the new master."""
+    """The connections to the old master stay open while the address already leads to the new one."""
     with contextlib.ExitStack() as stack:
         old, new = (stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
                     for _ in range(2))
@@ -332,7 +332,7 @@ def test_redis_killed_server_fails_fast_and_recovers(monkey, site, redis):
     server = start(monkey, site, redis, "    Timeout 100ms\n")
     assert ask(server, "PING") == "PONG"
     redis.kill()
-    # The first handlers wait until Timeout; later ones fail immediately.
+    # The first requests wait until Timeout; later ones fail immediately.
     for path in ("/ask?c=PING", "/many?k=a", "/transaction?k=a") * 2:
         assert re.fullmatch(r"(110|111) !\[REDIS\] main, unix:\S+: .*", server.get(path).text), path
     server.err.wait_for(r"\[error\] .*\[REDIS\] main, unix:\S+: ")
@@ -406,7 +406,7 @@ def test_redis_tls_reads_replies_of_several_records(monkey, site, tmp_path):
                         f"    TLSAuthority {authority.file}\n    TLSCertificate {own.certificate}\n    TLSKey {own.key}\n"
                         "[REDIS]\n    Server safe\n    Timeout 30s\n")
         assert ask(server, "SET", "k", "v") == "OK"
-        # The reply spans several TLS records: data buffered by TLS arrives without another poll event.
+        # The reply spans several TLS records: data that TLS has buffered causes no further poll event.
         assert len(ask(server, "EVAL", "return%20string.rep('x',3000000)", "0")) == 3_000_000
         assert server.get("/spread").text == "100"
         assert server.get("/block?ms=10&c=BLPOP%20none%200.01").text == "nil"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The redis package with a cluster of six nodes, and with Sentinels: commands, jobs and shared state find their nodes
-and follow when a slot migrates, or when a master is killed or frozen under load. The test counts the acknowledged
-writes afterwards."""
+"""The redis package with a cluster of six nodes, and with Sentinels: commands, jobs and shared state find their nodes,
+also after a slot has migrated and when a master is killed or frozen under load. The test counts the surviving
+acknowledged writes."""
 import concurrent.futures
 import re
 import threading
@@ -39,7 +39,7 @@ def start(monkey, site, keys, servers, workers=1, timeout="4s"):
 
 
 class Load:
-    """Writes one key after the other from several clients, and records the acknowledged ones."""
+    """Each of several clients writes one key after another, and records the acknowledged keys."""
 
     def __init__(self, server, path, clients=4):
         self.server, self.path = server, path
@@ -72,8 +72,8 @@ def lost(server, keys):
 
 
 def check_refused(load):
-    """Accepted errors: 104 and 110 for requests in progress, whose effect is unknown; 11 and 111 while no server is
-    reachable; 67 while the new master has no replica to acknowledge the write."""
+    """The accepted errors: 104 and 110 for requests in progress, whose outcome is unknown; 11 and 111 while no server is
+    reachable; 67 while the new master has no replica that could acknowledge the write."""
     refused = [text for _, text in load.refused if text.split()[0] not in ("11", "67", "104", "110", "111")]
     assert not refused, refused
 
@@ -98,7 +98,7 @@ def test_cluster_commands_find_their_node(monkey, site, cluster):
 
 
 def begin_move(slot, old, new):
-    """Starts migrating a slot to another master. Call the returned function once all keys have been moved."""
+    """Starts to migrate a slot to another master. Call the returned function once all keys have moved."""
     names = [s.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode() for s in (old, new)]
     assert new.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0]) == b"+OK\r\n"
     assert old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1]) == b"+OK\r\n"
@@ -144,7 +144,7 @@ class Jobs:
         return next(s for s in self.cluster.masters() if s.ask("CLUSTER", "COUNTKEYSINSLOT", self.slot) != b":0\r\n")
 
     def hold_back(self, name, n):
-        """Pushes n jobs: two start and are held, the others wait in the queue."""
+        """Pushes n jobs: two start and block, the others wait in the queue."""
         texts = [f"held-{name}{i}" for i in range(n)]
         for text in texts:
             self.works.push(text)
@@ -166,7 +166,7 @@ def keys_in(server, slot):
 
 
 def tries_again(server):
-    """Number of TRYAGAIN errors that the server has sent."""
+    """The number of TRYAGAIN errors that the server has sent."""
     return int(server.info("errorstats", "errorstat_TRYAGAIN").removeprefix("count=") or 0)
 
 
@@ -181,8 +181,7 @@ def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster)
     dead = works.get("/dead").split("|")[0]
     assert works.get(f"/drop?id={dead}") == "0"
 
-    # The slot migrates while two jobs are running and the others wait: for a while, each of the two nodes holds a part of the
-    # queue.
+    # The slot migrates while two jobs run and the others wait: for a while, each of two nodes holds a part of the queue.
     texts = jobs.hold_back("moves", 6)
     old = jobs.owner()
     new = next(s for s in cluster.masters() if s is not old)
@@ -199,7 +198,7 @@ def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster)
         assert pushed.result(30)
     jobs.wait_until_done([*texts, "meanwhile"])
 
-    # The master hands over to its replica (CLUSTER FAILOVER).
+    # The master hands over to its replica with CLUSTER FAILOVER.
     texts = jobs.hold_back("stays", 6)
     replica = next(s for s in cluster.servers if s.info("replication", "master_port") == str(new.port))
     assert replica.ask("CLUSTER", "FAILOVER") == b"+OK\r\n"
@@ -242,12 +241,12 @@ def test_sentinel_failover_loses_no_acknowledged_write(monkey, site):
         old.freeze()
         watched.sentinels[0].kill()
         wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
-        load.over.set()  # the new master has no replica to acknowledge writes
+        load.over.set()  # the new master has no replica that could acknowledge writes
         keys = load.stop()
         wait_until(lambda: ask(server, "PING") == "PONG", "the worker uses the new master")
         assert not lost(server, keys)
         check_refused(load)
-        # The old master returns as a replica, and nothing is written to it.
+        # The old master returns as a replica, and receives no writes.
         old.thaw()
         wait_until(lambda: old.info("replication", "role") == "slave", "the old master follows the new one")
         assert all(ask(server, "SET", f"k{i}", "v") == "OK" for i in range(20))
@@ -274,8 +273,8 @@ def test_cluster_shared_state_survives_a_master_failure(monkey, site, cluster, h
 
 
 def test_unreplicated_writes_are_reported(monkey, site):
-    """A lock that no replica has is not granted, and is released. Other values are stored, and the result reports that
-    no replica has them."""
+    """A lock that no replica has acknowledged is not granted, but released. Other values are stored, and the result tells the
+    handler that no replica has them."""
     pair = redis_server.Pair()
     master, replica = pair.servers
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three machines (network namespaces), each with a node of a service and two nodes of a Redis Cluster; a fourth machine
-runs PostgreSQL, and a proxy forwards the requests. Under load, one machine is disconnected, and nodes of Redis, the
+"""Three machines (network namespaces) run a node of a service and two nodes of a Redis Cluster each; a fourth machine
+runs PostgreSQL, and a proxy forwards the requests. Under load, one machine is disconnected, and nodes of Redis, of the
 service and PostgreSQL are killed, frozen and restarted. No acknowledged write is lost, and a message published to a
 topic arrives on every node. The test prints and records the longest time without an acknowledged write (shown by -s
 and --junit-xml).
@@ -146,14 +146,14 @@ def machines():
 
 
 class Node:
-    """A node of the service, on one machine."""
+    """A node of the service on one machine."""
 
     def __init__(self, monkey, service, top, machine):
         self.monkey, self.service, self.top, self.machine, self.port = monkey, service, top, machine, 0
         self.start()
 
     def start(self):
-        """Starts the node on the same port each time; no other process of its machine uses the port."""
+        """Starts the node, always on the same port; no other process of its machine uses that port."""
         self.server = self.monkey(plugins=["duda-postgres", self.service], top=self.top, listen=f"{self.machine.host}:{self.port}",
                                   wrapper=self.machine.inside)
         self.server.allow("POSTGRES")
@@ -161,7 +161,7 @@ class Node:
 
     def signal(self, number):
         for pid in (self.server.pid, *self.server.workers):
-            with contextlib.suppress(ProcessLookupError):  # workers end with their master
+            with contextlib.suppress(ProcessLookupError):  # the workers exit when their master dies
                 os.kill(pid, number)
 
     def kill(self):
@@ -188,7 +188,7 @@ def start_proxy(monkey, nodes):
 
 
 def all_received(chat, text):
-    """Has every client received the text? Earlier messages are skipped."""
+    """Have all clients received the text? Earlier messages are skipped."""
     with contextlib.suppress(TimeoutError):
         for socket in chat:
             while socket.recv(2) != text:
@@ -198,7 +198,7 @@ def all_received(chat, text):
 
 
 def wait_for_delivery(nodes, text):
-    """Publishes on each node until all clients have received a message, because a node may still be connecting to Redis."""
+    """Publishes on every node until all clients have received a message: a node may still be connecting to Redis."""
     with contextlib.ExitStack() as stack:
         chat = [stack.enter_context(connect(f"ws://{n.machine.host}:{n.port}/socket")) for n in nodes]
         tries = itertools.count()
@@ -240,7 +240,7 @@ class World:
         wait_until(lambda: sum(s.info("replication", "role") == "master" for s in alive) == 3, "a replica is the master")
 
     def wait_for_replicas(self):
-        """Waits until each master has a replica, so that all writes can be acknowledged."""
+        """Waits until every master has a replica, so that all writes can be acknowledged."""
         wait_until(lambda: [s.info("replication", "connected_slaves") for s in self.cluster.masters()] == ["1"] * 3,
                    "each master has a replica")
 

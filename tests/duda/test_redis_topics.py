@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Redis relays topics between several servers: WebSockets and event streams of all servers receive each message
+"""One Redis relays topics between several servers: the WebSockets and event streams of all servers receive each message
 once."""
 import contextlib
 
@@ -90,13 +90,13 @@ def test_topic_relay_delivers_messages_to_all_servers(monkey, site, redis):
         stranger, = sockets(alone, stack, 1)
         for i, talker in enumerate(t for group in talkers for t in group):
             talker.send(f"message {i}")
-            for other in (t for group in talkers for t in group):  # including the publisher
+            for other in (t for group in talkers for t in group):  # the publisher receives it, too
                 assert other.recv(20) == f"message {i}"
         assert all(heard.read_messages("message 5") == [f"message {i}" for i in range(6)] for heard in listeners)
         talkers[0][0].send("binary".encode())
         assert talkers[1][0].recv(20) == b"binary"
         stranger.send("hello")
-        assert stranger.recv(20) == "hello"  # and no message before it
+        assert stranger.recv(20) == "hello"  # no message arrived before this one
 
 
 def test_topic_relay_resumes_after_a_restart_of_redis(monkey, site, redis):

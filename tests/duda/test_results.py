@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Return values of handlers and middleware determine the status that the client receives and the log message. No invalid
+"""The return value of a handler or middleware determines the response status and the log message. No invalid
 value lets a request through."""
 import errno
 import re
@@ -117,7 +117,7 @@ def server(lasting):
 
 
 def documented():
-    """Returns {errno name: status}, parsed from the table in the header file."""
+    """Parses the table in the header file; returns {errno name: status}."""
     text = (ROOT / "duda/include/duda/service.h").read_text()
     table, status, found = text[text.index("a negative errno value"):text.index("all others\n")], 0, {}
     for line in table.splitlines():
@@ -129,7 +129,7 @@ def documented():
 
 @pytest.mark.parametrize("number", MISTAKES)
 def test_invalid_result_is_500_and_logged(server, number):
-    """Covers results of handlers, of middleware, and of duda_set_result(): the log names function, source line, route
+    """The result of a handler, of middleware, or of duda_set_result() is invalid: the log names function, source line, route
     and number."""
     said = len(server.err.text)
     shown = 0x4e455854 if number == "next" else number
@@ -147,7 +147,7 @@ def test_invalid_result_is_500_and_logged(server, number):
 def test_status_as_result_is_sent(server, number):
     said = len(server.err.text)
     assert server.get(f"/number?n={number}").status == number
-    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[said:])  # every 5xx is logged with its request ID
+    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[said:])  # the log has the request ID of every 5xx
 
 
 def test_handled_result_keeps_status_and_body(server):
@@ -183,7 +183,7 @@ def test_error_that_clients_cause_is_not_logged(server, name):
 
 
 def test_predicate_as_middleware_admits_no_request(server):
-    """Whatever the predicate means by 0 and 1, the handler never runs, with or without the key."""
+    """Whether the predicate returns 0 for yes or for no, the handler never runs, with or without the key."""
     for group in ("staff", "negative"):
         for fields in ([], KEY):
             answer = server.get(f"/{group}/secret", fields=fields)

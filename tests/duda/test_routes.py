@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes of services: groups, hosts, middleware before and after handlers, mount paths, and rejected tables."""
+"""Routes of services: groups, hosts, middleware that runs before or after handlers, mount paths, and rejected tables."""
 import pytest
 
 import services
@@ -199,7 +199,7 @@ def build_two(folder):
 
 
 def test_two_services_with_the_same_route_are_rejected(monkey, run, tmp_path):
-    """Both services are named with handler and source line, at startup and by `monkey -t`."""
+    """The message names the handler and source line of both services, at startup and in `monkey -t`."""
     server = monkey(plugins=build_two(tmp_path), expect_start=False)
     server.exit_code = 3
     server.wait()

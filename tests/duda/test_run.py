@@ -46,7 +46,7 @@ def wait_until(is_so):
 
 
 def open_for_reader(fifo):
-    """Opens the write end of a FIFO; returns None while it has no reader."""
+    """Opens the write end of a FIFO, or returns None while the FIFO has no reader."""
     try:
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -123,8 +123,8 @@ def test_save_during_a_compilation_is_served_next(start, src, tmp_path):
 
 @pytest.mark.parametrize("name", ["hello.c", "word.h", "words/word.h"])
 def test_save_during_a_compilation_is_not_missed(start, src, tmp_path, name):
-    """A file changes while the compiler runs and, if it is the source itself, its old text is restored later. This
-    happens during the first compilation, whose headers are not watched yet, and during a later one. Neither the
+    """A file changes while the compiler runs. If it is the source itself, its old text is restored later. This happens
+    during the first compilation, whose headers are not watched yet, and during a later one. Neither the
     server nor the cache keeps the version that was compiled."""
     saved, before, after, compiler = src / name, src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {saved}\n{COMPILER} "$@"\ncode=$?\n'
@@ -216,7 +216,7 @@ def test_crash_names_its_source_line(start, src, program, compiler):
     ('duda_session_regenerate(d); return 0;', "unused-result"),
     ('duda_printf(d, "%d", "text"); return 0;', "format")])
 def test_compiler_reports_dangerous_code(run, tmp_path, cache, compiler, line, said):
-    """Code that lets a client supply a format string or opens a protected route is an error; other dangerous code is a
+    """Code that lets a client supply a format string or that opens a protected route is an error; other dangerous code is a
     warning."""
     (tmp_path / "bad.c").write_text("#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n"
                                     f"static int bad(struct duda_ctx *d)\n{{\n    (void)d;\n    {line}\n}}\n"
@@ -239,7 +239,7 @@ def test_undefined_function_is_reported(start, src, tmp_path, runtime):
 
 
 def test_route_conflict_is_shown_until_fixed(start, src):
-    """The page shows both source lines, and disappears when the conflict is fixed."""
+    """The page shows both source lines until the conflict is fixed."""
     path = src / "twice.c"
     text = ('#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
             '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n')
@@ -252,7 +252,7 @@ def test_route_conflict_is_shown_until_fixed(start, src):
 
 
 def test_unknown_host_is_rejected(start, src):
-    """DNS rebinding: pages of other sites must not read the service under development."""
+    """DNS rebinding: pages of other sites must not read the responses of the service under development."""
     server = start(write_hello(src), "-n", "a.test,b.test")
     with server.connect() as c:
         for host in ("evil.example", "localhost.evil.example"):
@@ -296,7 +296,7 @@ DUDA_SERVICE(hangs, DUDA_START(begin), DUDA_GET("/", hello, "Greets."));
 
 
 def test_hanging_route_page_delays_no_other_request(start, src, tmp_path):
-    """`monkey doc` loads the service, which may take forever. Only the client that requested the page waits."""
+    """`monkey doc` loads the service, which may never return. Only the client that requested the page waits."""
     (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
     server = start(src / "hangs.c")
     assert server.get("/").status == 200
@@ -311,7 +311,7 @@ def test_hanging_route_page_delays_no_other_request(start, src, tmp_path):
 
 
 def test_stop_does_not_wait_for_service_or_compiler(start, src, tmp_path, runtime):
-    """Stops without waiting for a service that is still starting or for a compiler, and leaves no files behind."""
+    """Stops without waiting for a service that is starting or a compiler that is running, and leaves no files."""
     (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
     (tmp_path / "starting").touch()
     server = start(src / "hangs.c")
@@ -360,7 +360,7 @@ def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
     assert page["good"].text == "good"
     assert page["bad"].status == 500 and "is not compiled" in page["bad"].text and "twice" not in page["bad"].text
     assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
-    # Changes saved after a failed compilation are served, and broken versions do not come back.
+    # A version saved after a failed compilation is served, and a broken version does not come back.
     (src / "good.c").write_text(one % ("better", "good", ""))
     (src / "new.c").write_text(one % ("new", "new", ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "new")] == ["better", "new"]
@@ -371,7 +371,7 @@ def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
         (src / f"{name}.c").write_text(one % (name, name, ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "bad", "twice")] == ["good", "bad", "twice"]
     assert "Says." in server.get("/twice/.duda/doc").text
-    # An error is reported once.
+    # Each error is reported once.
     assert server.err.text.count("answer the same requests") == 1
 
 
@@ -475,7 +475,7 @@ def test_configuration_may_set_a_location(start, src, tried):
 
 
 def test_changed_configuration_is_reloaded(start, src, tried):
-    """Also watches the files that it includes, and files that an editor replaces."""
+    """The files that the configuration includes are watched, too, and so are files that an editor replaces."""
     (src / "inner.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 10\n")
     (src / "more.conf").write_text("@INCLUDE inner.conf\n")
     server = start(tried, "-i", src / "more.conf")
@@ -498,7 +498,7 @@ def test_changed_configuration_is_reloaded(start, src, tried):
 
 def test_printf_is_complete(start, tried):
     """Every line appears immediately and in order, including output from before the service starts and from just before
-    it ends."""
+    it exits."""
     server = start(tried)
     server.out.wait_for("^begins\n")
     assert server.get("/say?word=this").text == "said\n"
@@ -518,7 +518,7 @@ def test_client_address_cannot_be_forged(start, tried):
 
 
 def test_repeated_crashes_do_not_disable_the_route(start, tried):
-    """CrashLimit is meant for production: the tenth crash is shown like the first."""
+    """CrashLimit is meant for production: under `monkey run`, the tenth crash is shown like the first."""
     server = start(tried)
     server.allow("Sanitizer", "worker", "SIGABRT", "signal 6")
     for _ in range(6):
@@ -535,7 +535,7 @@ def test_repeated_crashes_do_not_disable_the_route(start, tried):
     ("/none", "GET", 404, "no handler answers this path"),
 ])
 def test_error_page_contains_the_reason(start, tried, target, method, status, why):
-    """Browsers get a page, other programs text; both contain the reason."""
+    """Browsers get an error page, other programs get text; both contain the reason."""
     server = start(tried)
     page, text = server.get(target, method=method, fields=BROWSER), server.get(target, method=method)
     assert (page.status, text.status) == (status, status)
@@ -564,7 +564,7 @@ def test_path_without_route_lists_the_routes_of_a_folder(start, src, tried):
 
 def test_unknown_names_in_templates_are_reported(start, src):
     """The page itself stays unchanged. The terminal names the template line of each unknown name, except for sections,
-    which may be absent."""
+    which may be undefined."""
     (src / "templates").mkdir()
     (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch}}\n{{>missing.html}}\n")
     (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n    const struct duda_entry page[] = {{"name", duda_value_cstr("Ana")}};\n'
@@ -591,7 +591,7 @@ def test_template_with_many_wrong_names_logs_five(start, src):
 
 
 def test_next_start_removes_the_leftovers_of_a_killed_instance(start, src, tmp_path, runtime):
-    """kill -9 cannot be handled, but the next start removes the leftover files, except those of instances that are still
+    """A process cannot handle kill -9, but the next start removes its files, except those of instances that are still
     running."""
     server, other = start(write_hello(src)), start(src / "hello.c")
     assert server.get("/").status == other.get("/").status == 200 and len(leftovers(runtime)) == 2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey run` during development, in a real browser: compile errors and crashes appear with file, line and source code,
-and disappear once the source is fixed."""
+"""`monkey run` in a real browser during development: compile errors and crashes appear with file, line and source code
+until the source is fixed."""
 import shutil
 
 import pytest

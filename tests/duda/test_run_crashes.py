@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crashes under `monkey run`: the page names the cause and the source line in the service, for the current crash only."""
+"""Crashes under `monkey run`: the page names the cause and the service's source line, for the current crash only."""
 import os
 import re
 import shutil
@@ -111,7 +111,7 @@ CAUSES = {"in_libc": "SIGSEGV", "in_program": "SIGSEGV", "in_format": "SIGSEGV",
 
 @pytest.fixture
 def faulty(monkey, tmp_path):
-    """Uses the release build, because the sanitizers of the development build would end the process differently."""
+    """Uses the release build, because the sanitizers of the development build would report the crash differently."""
     if not RELEASE.exists():
         pytest.skip("the release program is not built")
     (tmp_path / "faults.c").write_text(FAULTS)
@@ -124,7 +124,7 @@ def faulty(monkey, tmp_path):
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
 @pytest.mark.parametrize("name", CAUSES)
 def test_crash_anywhere_names_cause_and_own_line(faulty, name):
-    """The crash may be in the service, in Duda, in the program or in libc; the page always shows the line in the
+    """The crash may happen in the service, in Duda, in the program or in libc; the page always shows the line in the
     service."""
     page = faulty.get(f"/{name}")
     line = FAULTS[:FAULTS.index(f"/* {name} */")].count("\n") + 1
@@ -134,7 +134,7 @@ def test_crash_anywhere_names_cause_and_own_line(faulty, name):
 
 
 def test_crash_page_shows_this_crash_only(faulty):
-    """Shows neither the stack nor the output of an earlier crash."""
+    """The page shows neither the stack nor the output of an earlier crash."""
     assert faulty.get("/fine?who=first").text == "fine"
     page = faulty.get("/in_libc").text
     assert "SIGSEGV" in page and "said by first" in page

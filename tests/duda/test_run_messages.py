@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of `monkey run` about a service: which middleware rejected a request and which line blocks the loop, but
+"""Messages of `monkey run` about a service: which middleware rejected a request and which line blocks the event loop, but
 nothing about its internal servers."""
 import re
 import shutil
@@ -88,7 +88,7 @@ def test_error_page_names_the_middleware_that_rejected_the_request(server, targe
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
 @pytest.mark.parametrize("name, mark", [("compute", "computes"), ("nap", "sleeps")])
 def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark):
-    """The report appears while the handler is still blocking, because it may never return."""
+    """The message appears while the handler blocks, because it may never return."""
     with server.connect() as client:
         client.ask(f"/{name}")
         server.err.wait_for(rf"{name}\(\) in \S*guarded.c:\d+ holds the loop for more than 500 ms: .*request GET /{name}")
@@ -101,7 +101,7 @@ def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark)
 
 
 def test_terminal_shows_no_messages_of_internal_servers(server, src):
-    """Covers startup, a save, a crash, a rejection, and the end."""
+    """The messages during startup, a save, a crash, a rejection, and the end are complete."""
     assert server.get("/nothing").status == 404
     assert server.get("/staff/").status == 403 and server.get("/checked/?result=503").status == 503
     assert server.get("/crash").status == 500

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sources `monkey run` compiles: services with several files, and messages that point to the developer's files."""
+"""The sources that `monkey run` compiles: services with several files, and messages that name the developer's files."""
 import re
 import shutil
 from pathlib import Path
@@ -38,7 +38,7 @@ def split(src):
 @compilers
 @pytest.mark.parametrize("comment", ["sources: util.c, more/deep.c", "sources: util.c\n * sources: more/deep.c", "cflags: -DX util.c more/deep.c"])
 def test_service_of_several_sources(start, src, split, compiler, comment):
-    """Each source is compiled, watched together with its included files, and checked by the cache, even after a restart."""
+    """Each source is compiled and cached, and watched together with its included files, even after a restart."""
     split.write_text(SPLIT.replace("sources: util.c, more/deep.c", comment))
     server = start(split, compiler=compiler)
     assert server.get("/").text == "103\n"
@@ -99,7 +99,7 @@ def test_errors_come_before_warnings(start, src):
     ("twice.c", '#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
      '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n', "twice.c:5: error: `GET /:y`")])
 def test_messages_point_to_the_files_of_the_developer(start, src, tmp_path, name, text, said):
-    """Messages mention neither the generated configuration nor the cache folder of `monkey run`."""
+    """No message names the generated configuration or the cache folder of `monkey run`."""
     (src / name).write_text(text)
     server = start(src / name)
     page = server.get("/")

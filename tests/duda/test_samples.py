@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the samples of examples/duda with `monkey run` from a copy of their folder, and checks that they behave as their
+"""Runs the samples of examples/duda with `monkey run` from a copy of their folder, and checks that they work as their
 comments say."""
 import http.server
 import json

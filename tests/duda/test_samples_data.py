@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda that use tables, images, mail, memcached, subprocesses and features of PostgreSQL, with
+"""The samples of examples/duda that use tables, images, mail, memcached, subprocesses or features of PostgreSQL, with
 real servers."""
 import csv
 import email
@@ -29,7 +29,7 @@ def start(monkey, tmp_path, tmp_path_factory):
 
 
 def read_qr(svg):
-    """Decodes a QR code, rendered with four pixels per module."""
+    """Decodes a QR code that is rendered with four pixels per module."""
     edge, scale = int(re.search(r'viewBox="0 0 (\d+)', svg)[1]), 4
     lines = [bytearray(b"\xff" * edge * scale) for _ in range(edge)]
     for x, y, width in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", svg):

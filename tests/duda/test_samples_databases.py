@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda that use database servers, with real ones."""
+"""The samples of examples/duda that use databases, with real database servers."""
 import json
 import shutil
 
@@ -22,7 +22,7 @@ def start(monkey, tmp_path, tmp_path_factory):
 @needs("postgres", "store")
 @pytest.mark.skipif(not postgres_server.is_usable(), reason="PostgreSQL is not installed")
 def test_techempower_sample_follows_the_rules(start):
-    """Checks the rules of TechEmpower's tests as the contest does."""
+    """Checks the rules of TechEmpower's tests in the same way as the contest."""
     postgres = postgres_server.Postgres()
     try:
         server = start("techempower", conf={"postgresql:///techempower?host=/run/postgresql": postgres.database()})
@@ -34,7 +34,7 @@ def test_techempower_sample_follows_the_rules(start):
         assert json.loads(answer.text) == {"message": "Hello, World!"} and answer["Content-Type"] == "application/json"
         answer = server.get("/plaintext")
         assert answer.text == "Hello, World!" and answer["Content-Type"].startswith("text/plain")
-        # The cache keeps the old values of changed rows, and does not need the database.
+        # The cache keeps the old values of changed rows, and does not query the database.
         seen = {row["id"]: row["randomNumber"] for _ in range(30) for row in json.loads(server.get("/cached-queries?count=500").text)}
         postgres.sql("UPDATE world SET randomnumber = 10001", "d1")
         again = [row for row in json.loads(server.get("/cached-queries?count=500").text) if row["id"] in seen]

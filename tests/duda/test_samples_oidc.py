@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oidc sample logs in through an OpenID provider. It accepts a token only if it is signed, unexpired, issued for the
-sample, and answers the sample's own request."""
+"""The oidc sample logs in through an OpenID provider. It accepts a token only if it is signed, has not expired, was issued
+for the sample, and answers the sample's own request."""
 import re
 import threading
 import time
@@ -20,7 +20,7 @@ SITE = "http://site.example"
 
 @pytest.fixture(scope="module")
 def keys():
-    """Shared by all tests, because generating RSA keys is slow."""
+    """All tests share the key, because generating RSA keys is slow."""
     return RsaKey("first"), RsaKey("second")
 
 
@@ -113,7 +113,7 @@ def test_oidc_rejects_invalid_signatures(server, provider, keys):
         provider.key = key
         assert is_refused(*log_in(server, provider)), key
     assert provider.asked["/keys"] == 1, "such tokens do not cause a fetch of the keys"
-    forged = RsaKey("first")  # another key with the same ID
+    forged = RsaKey("first")  # another key with the same key ID
     provider.key = forged
     assert is_refused(*log_in(server, provider))
 
@@ -131,7 +131,7 @@ def test_oidc_fetches_changed_keys_once(server, provider, keys):
 
 
 def test_oidc_changed_keys_serve_concurrent_logins(server, provider, keys):
-    """The second login arrives while the first one is fetching the new keys."""
+    """The second login arrives while the first one fetches the new keys."""
     assert log_in(server, provider)[0].status == 303
     provider.key, provider.keys = keys[1], [keys[1]]
     provider.held["/keys"] = threading.Event()

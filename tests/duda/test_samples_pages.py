@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of examples/duda with forms, sessions, files and WebSockets, used as a browser would."""
+"""The samples of examples/duda with forms, sessions, files and WebSockets; the test acts as a browser."""
 import hashlib
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shop sample with SQLite and with PostgreSQL, which differ by one line of the configuration."""
+"""The shop sample with SQLite and with PostgreSQL: their configurations differ by one line."""
 import concurrent.futures
 import re
 from urllib.parse import quote
@@ -105,7 +105,7 @@ def test_shop_concurrent_orders_sell_no_item_twice(shop):
     late = visitors[answers.index(409)]
     assert "Painting" in late.get("/basket").text
     late.post("/basket", id=4, n=0)
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # the same order, submitted repeatedly
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # each thread submits the same order
         again = [pool.submit(late.post, "/orders") for _ in range(4)]
     assert {answer.result().status for answer in again} == {303}
     assert stock(shop)["Lamp"] == "98" and late.get("/orders").text.count("<h2>") == 1

@@ -50,7 +50,7 @@ def test_topics_sample_reaches_streams_and_websockets(start, tmp_path):
         other.read_until(b"event: said\ndata: rain\n")
         late = stack.enter_context(server.connect())
         late.send(b"GET /topics/news/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        late.read_until(b"data: two\n")  # late subscribers get the most recent message
+        late.read_until(b"data: two\n")  # a late subscriber gets the most recent message
     if browser.FOUND:
         with browser.Browser(tmp_path) as b:
             b.goto(server.url + "/")

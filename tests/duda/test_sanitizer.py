@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service compiled with the address sanitizer runs in a server without it. The sanitizer reports access to a request's
-memory after the request has ended."""
+"""A service compiled with the address sanitizer runs in a server without it. The sanitizer detects access to a request's
+memory after the end of the request."""
 import os
 import re
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State belongs to its service; sessions and cookies also belong to the virtual host. With every store, a service or
+"""State belongs to one service; sessions and cookies also belong to one virtual host. With every store, a service or
 host cannot see what another one has set, unless `Share` of [DUDA] joins them."""
 import contextlib
 import re
@@ -14,7 +14,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 sealing = pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
 
-# In each line of the response, 0 or `-` means that the value is absent.
+# In each line of the response, 0 or `-` stands for an absent value.
 SOURCE = r"""
 #define DUDA_USE "duda-store", PACKAGES
 #include <duda.h>
@@ -251,7 +251,7 @@ DUDA_SERVICE(NAME_OF_SERVICE, KV_ROUTES JOB_ROUTES
 
 HOSTS = ("a.example", "b.example")
 
-# Responses of a service that has stored nothing.
+# The responses of a service that has stored nothing.
 NOTHING = {
     "/visitor/get": "session -\nsigned -\nsealed -\n",
     "/lock/get": "members 0\nlock 0\nwait 0\nunlock 0\nstore 0\n",
@@ -268,7 +268,7 @@ SET = {
 
 
 class Mount:
-    """One service on one host, used by a client that may send the cookies of another service."""
+    """One service on one host, and a client of it that may send the cookies of another service."""
 
     def __init__(self, server, host, prefix="", name=None):
         self.server, self.host, self.prefix, self.name = server, host, prefix, name
@@ -281,7 +281,7 @@ class Mount:
         """Returns the cookies and the CSRF token."""
         reply = self.get("/visitor/set")
         assert reply.status == 200
-        pairs = dict(c.split(";")[0].split("=", 1) for c in reply.all("Set-Cookie"))  # the last cookie with a name wins
+        pairs = dict(c.split(";")[0].split("=", 1) for c in reply.all("Set-Cookie"))  # the last cookie of a name wins
         return [f"{name}={value}" for name, value in pairs.items()], reply.text
 
     @contextlib.contextmanager
@@ -294,7 +294,7 @@ class Mount:
 
 
 def renamed(cookies, name):
-    """Renames cookies, as an attacker would who knows another service's cookie names."""
+    """Renames the cookies as an attacker would who knows the cookie names of another service."""
     return [re.sub(r"^\w+-(session|token)=", rf"{name}-\1=", c) for c in cookies]
 
 
@@ -407,7 +407,7 @@ def test_services_on_one_host_share_no_state(world):
     one, other = world([{"/alpha": "alpha", "/beta": "beta"}])
     check_session(one, other)
     check_all(world, one, other)
-    # A browser can hold the cookies of both services.
+    # A browser can hold the cookies of both services at once.
     mine, his = one.log_in()[0], other.log_in()[0]
     names = lambda cookies: {c.split("=")[0] for c in cookies if "session" in c or "token" in c}
     assert not names(mine) & names(his)
@@ -448,12 +448,12 @@ def test_sessions_in_cookies_belong_to_service_and_host(world):
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
 def test_machines_with_one_redis_share_the_state_of_a_service(world):
-    """Two servers share one Redis and run the same service, another service, and another host."""
+    """Two servers share one Redis and run the same service on the same host, another service, and another host."""
     (one,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
     check_session(one, same, crosses=True)
     check_session(one, other)
     check_store(one, same, "/store", crosses=True)
-    far = Mount(same.server, HOSTS[1], name="alpha")  # served by the default host, so it is the same host
+    far = Mount(same.server, HOSTS[1], name="alpha")  # the default host serves this name, so it is the same host
     check_session(one, far, crosses=True)
 
 
@@ -464,7 +464,7 @@ def test_machines_without_keys_share_a_session_secret_in_redis(world):
     for place in (one, same):
         assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
     assert other.get("/visitor/get", cookies=renamed(cookies, "beta")).text.startswith("session -\n")
-    # After Redis has lost the secret, the next machine creates a new one, which all machines adopt.
+    # After Redis has lost the secret, the next machine creates a new one, and all machines adopt it.
     world.redis.ask("FLUSHALL")
     (late,) = world([{"": "alpha"}])
     for writes in (late, one):
@@ -475,7 +475,7 @@ def test_machines_without_keys_share_a_session_secret_in_redis(world):
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 def test_hosts_that_match_a_pattern_are_separate(world):
-    """Each subdomain may have a different owner."""
+    """Each subdomain may belong to a different owner."""
     one, _ = world([{"": "alpha"}, {"": "alpha"}])
     server = one.server
     text = server.config.read_text().replace(HOSTS[1], f"*.{HOSTS[1]} ~^x\\d+$ plain.example")
@@ -489,7 +489,7 @@ def test_hosts_that_match_a_pattern_are_separate(world):
 
 
 def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
-    """Cookies do not distinguish ports."""
+    """Cookies are shared by all ports of a host."""
     service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
                              packages=["store"])
     host = "[HOST]\n    ServerName a.example\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
@@ -500,7 +500,7 @@ def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
     assert seen == ["session value", "session -"]
 
 
-# The second host receives every request at its address, even for names that it does not list.
+# The second host receives every request at its address, even with names that it does not list.
 @pytest.mark.parametrize("first, second", [("a.example", "*.example"), ("a.example", "*.c.example"), ("a.example", "~example$"),
                                            ("*.example", "*.example"), ("~example$", "~example$")])
 def test_pattern_at_another_address_does_not_join_hosts(monkey, tmp_path, first, second):
@@ -531,7 +531,7 @@ def test_hosts_that_match_a_pattern_of_a_share_have_common_sessions(world):
 
 @pytest.mark.processes("an embedded server starts no process group")
 def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path):
-    """The group's own configuration has only one host."""
+    """The group has its own configuration, with only one host."""
     tmp_path.chmod(0o755)
     service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
                              packages=["store"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client state: tamper-proof cookies, sessions, and CSRF tokens."""
+"""State that clients hold: signed and encrypted cookies, sessions, and CSRF tokens."""
 import base64
 
 import pytest
@@ -208,7 +208,7 @@ ASKS = {"plain": "/set?how=plain&name={name}&value=1", "signed": "/set?how=signe
 @pytest.mark.parametrize("how", ASKS)
 def test_service_cannot_set_reserved_cookies(lasting, protocol, how):
     """Otherwise a client that may choose the name of a cookie could plant its own session, even in another service of
-    the host."""
+    the same host."""
     if how in ("signed", "encrypted") and not SEALS.exists():
         pytest.skip("this build has no OpenSSL")
     server = lasting(prepare_two)
@@ -250,7 +250,7 @@ def test_signed_and_encrypted_cookies_detect_changes(server, how):
     for bad in ("", "x", "====", base64.b64encode(raw[:20]).decode(), base64.b64encode(raw + b"x").decode()):
         browser.jar["a"] = bad
         assert browser.get(f"/get?how={how}&name=a").text == "none\n"
-    browser.jar = {"b": value}  # under another name
+    browser.jar = {"b": value}  # the same value under another name
     assert browser.get(f"/get?how={how}&name=b").text == "none\n"
 
 
@@ -296,7 +296,7 @@ def test_session_in_memory_is_regenerated_and_destroyed(server):
     browser = Browser(server)
     old = sessions(browser)
     assert len(browser.jar[SESSION]) == 64
-    assert Browser(server, **old).get("/show").text == "- -\n"  # its old session ID is invalid now
+    assert Browser(server, **old).get("/show").text == "- -\n"  # the session has a new ID now
     kept = dict(browser.jar)
     assert browser.get("/end").text == "- -\n"
     assert not browser.jar
@@ -320,7 +320,7 @@ def test_session_id_has_one_spelling(server):
     assert letters, "only one ID in 10^13 has no letters"
     for i in letters:
         assert browser_with(server, number[:i] + number[i].upper() + number[i + 1:]).get("/show").text == "- -\n"
-    for i in range(64):  # characters next to digits and letters
+    for i in range(64):  # characters next to the digits and letters in ASCII
         for c in "/:@G`g":
             assert browser_with(server, number[:i] + c + number[i + 1:]).get("/show").text == "- -\n"
 
@@ -356,7 +356,7 @@ def redis():
 
 @pytest.mark.parametrize("kind", ["kv", "redis"])
 def test_sessions_in_a_store_survive_a_restart(monkey, site, request, kind):
-    """One configuration line moves sessions to the store. They are shared by all workers and survive a restart, and
+    """One configuration line moves the sessions to the store. All workers share them, they survive a restart, and
     a destroyed session stays destroyed."""
     if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
         pytest.skip(f"this build has no {kind}, or its server is not there")
@@ -421,7 +421,7 @@ def test_csrf_token_is_required_from_the_same_origin(server):
     assert browser.get("/guarded").text == "passed\n"
     assert browser.get("/guarded", method="DELETE").status == 403
     assert browser.get("/guarded", [FORM], method="POST", body=b"csrf_token=" + b"0" * 64).status == 403
-    for secret in ("x" * 32, "0" * 31 + "x", "0" * 30, "0" * 34):  # invalid secrets: the page must set a new one
+    for secret in ("x" * 32, "0" * 31 + "x", "0" * 30, "0" * 34):  # these secrets are invalid: the page must set a new one
         other = Browser(server, **{"visitors-token": secret})
         fields = [FORM, ("X-CSRF-Token", other.get("/token").text.split()[0])]
         assert other.lines and other.get("/guarded", fields, method="PUT").text == "passed\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While the session store is unreachable, no client is treated as logged out, however the handler reacts."""
+"""While the session store is unreachable, no client is treated as logged out, whatever the handler does."""
 import pytest
 
 import redis_server

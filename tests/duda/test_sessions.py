@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lifetime of sessions with each store: when they expire, which are evicted when there are too many, and that only
-the server can create them."""
+"""The lifetime of sessions with each store: when they expire, and which are evicted if there are too many. Only the
+server can create sessions."""
 import errno
 import re
 import signal
@@ -176,7 +176,7 @@ def cookie_of(reply):
 
 
 def session_keys(redis):
-    """The keys of all sessions, excluding the key of the secret."""
+    """The keys of all sessions, without the key of the secret."""
     return {key for key in redis.ask("KEYS", "!duda:s::*").decode().split() if re.fullmatch("!duda:s::[0-9a-f]{64}", key)}
 
 
@@ -187,7 +187,7 @@ def session_key(redis):
 
 
 def quoted(data):
-    """Quotes a value for an inline command."""
+    """Quotes a value for a Redis inline command."""
     return '"' + "".join(f"\\x{b:02x}" for b in data) + '"'
 
 
@@ -203,14 +203,14 @@ def show(server, cookie):
 # ---- Expiry ----
 
 class Calendar:
-    """Moves the clock of a server."""
+    """Moves the server's clock forward."""
 
     def __init__(self, folder):
         self.clock = Fault("clock", folder)
         self.how = self.clock.how
 
     def go_to(self, server, seconds):
-        """Waits until the worker has read the clock, which it does once per kernel tick."""
+        """Waits until the worker has read the new time, which it does once per kernel tick."""
         self.clock.ahead_ms = 1000 * seconds
         wait_until(lambda: int(get(server, "/now").text) >= int(time.time()) + seconds, "the clock has moved")
 
@@ -226,16 +226,16 @@ def test_session_expires_after_the_idle_timeout_and_not_before(people, tmp_path,
         return reply.text.strip(), cookie_of(reply) or cookie
 
     cookie = cookie_of(get(server, "/visit/ana"))
-    user, cookie = at(9, cookie)  # too early for the session to be written back
+    user, cookie = at(9, cookie)  # too early for the session to be written again
     assert user == "ana"
-    for seconds in (48, 87, 125):  # each within IdleTimeout of the previous request
+    for seconds in (48, 87, 125):  # each request within IdleTimeout of the previous one
         user, cookie = at(seconds, cookie)
         assert user == "ana", seconds
     assert at(125 + 40 + 10 + 2, cookie)[0] == "-"
 
 
 def test_session_in_redis_outlives_the_idle_timeout(people):
-    """Redis expires the key on its own, and the session is not written back on every request, so the key must live
+    """Redis expires the key by itself, and the server does not write the session on every request, so the key must live
     longer than IdleTimeout."""
     server = people("redis", "IdleTimeout 40s")
     get(server, "/visit/ana")
@@ -266,7 +266,7 @@ def test_old_cookie_is_invalid_after_logout_and_regeneration(people, where):
     other = cookie_of(get(server, "/in/ben"))
     assert get(server, "/out", second).text == "out\n"
     assert [show(server, c) for c in (first, second, other)] == ["-", "-", "ben"]
-    assert get(server, "/out", second).text == "out\n"  # no session left, but no error
+    assert get(server, "/out", second).text == "out\n"  # the client has no session anymore, but this is no error
 
 
 def test_logout_of_a_cookie_session_is_known_to_all_workers(people):
@@ -277,14 +277,14 @@ def test_logout_of_a_cookie_session_is_known_to_all_workers(people):
 
 
 def test_many_logouts_of_one_client_revive_no_session_of_others(people):
-    """The logouts of one client are remembered as long as other clients do not need the space."""
+    """The store remembers the logouts of one client as long as other clients do not need the space."""
     server = people("cookie")
     cookies = [cookie_of(get(server, f"/in/user{i}", source=f"127.0.1.{i + 1}")) for i in range(50)]
     for i, cookie in enumerate(cookies):
         get(server, "/out", cookie, source=f"127.0.1.{i + 1}")
     own = cookie_of(get(server, "/churn/eve", source="127.0.2.1"))
     assert show(server, own) == "eve"
-    # Clients are identified by twelve bits, so a few may collide with the attacker.
+    # Twelve bits identify a client, so a few clients may collide with the attacker.
     assert sum(show(server, cookie) == "-" for cookie in cookies) >= 48
 
 
@@ -318,13 +318,13 @@ def test_session_flood_of_one_address_evicts_neither_logins_nor_other_addresses(
     flood(server, 2000, "127.0.2.1")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
     assert [show(server, c) for c in others] == [f"guest{i}" for i in range(8)]
-    # Logged-in sessions of one address evict no others either, because each address gets only its share of a full table.
+    # Logged-in sessions of one address evict no others either: when the table is full, each address gets only its share.
     flood(server, 2000, "127.0.2.1", "/in/flood")
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
 
 
 def test_session_flood_of_many_addresses_evicts_no_login(people):
-    """This includes a session that was read and written after its login."""
+    """A session that is read and written after its login is not evicted either."""
     server = people("memory", "MaxSessions 64")
     known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
     for i, cookie in enumerate(known):
@@ -359,13 +359,13 @@ def test_session_survives_a_reload(people, where):
 # ---- Forgery ----
 
 def record(user):
-    """A session in its stored format, without a proof or with a proof of zeros."""
+    """Returns a session in the stored format, without a proof or with a proof of zeros."""
     now = (1 << 40).to_bytes(8, "big")
     return now + now + b"\1" + len(b"user").to_bytes(2, "big") + len(user).to_bytes(2, "big") + b"user" + user
 
 
 def key_in_store(server, where, folder):
-    """The key of the only session, as the store knows it."""
+    """The key of the only session, as stored."""
     if where == "redis":
         return session_key(server.redis).removeprefix("!duda:s::")
     found = set(re.findall(rb"s::([0-9a-f]{64})", (folder / "kv" / "data.mdb").read_bytes()))
@@ -405,7 +405,7 @@ def test_session_forged_in_redis_is_rejected(people):
     assert show(server, cookie) == "-"
     server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
-    # A copy of a session under another session's key, or under a session ID, is also rejected.
+    # A copy of a session under the key of another session, or under its session ID, is also rejected.
     other = cookie_of(get(server, "/in/eve", source="127.0.1.1"))
     (key_of_other,) = session_keys(server.redis) - {key}
     server.redis.ask("SET", key_of_other, quoted(mine))
@@ -468,7 +468,7 @@ def content_of_store(server, where, folder):
 
 @pytest.mark.parametrize("where", ["memory", "kv", "redis"])
 def test_copy_of_a_store_reveals_no_session_id(people, where, site):
-    """The store contains only hashes of the session IDs, so a copy of the store cannot be used to take over a session."""
+    """The store contains only hashes of session IDs, so a copy of the store does not help to take over a session."""
     server = people(where)
     cookies = [cookie_of(get(server, "/visit/ana")), cookie_of(get(server, "/visit/guest"))]
     cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))
@@ -486,7 +486,7 @@ def test_copy_of_a_store_reveals_no_session_id(people, where, site):
 
 
 def test_secret_lost_by_redis_is_restored_by_a_worker(people):
-    """Sessions created before remain valid on machines that start later."""
+    """Machines that start later still accept the sessions created before."""
     server = people("redis", workers=1)
     cookie = cookie_of(get(server, "/in/ana"))
     key = session_key(server.redis)
@@ -494,7 +494,7 @@ def test_secret_lost_by_redis_is_restored_by_a_worker(people):
     secret = server.redis.ask("GET", "!duda:s::secret")
     server.redis.ask("DEL", "!duda:s::secret")
     server.redis.ask("SET", key, "x" * 40)
-    assert show(server, cookie) == "-"  # the proof fails, so the worker looks for a newer secret
+    assert show(server, cookie) == "-"  # the proof does not verify, so the worker looks for a newer secret
     assert server.redis.ask("GET", "!duda:s::secret") == secret and len(secret) > 32
     server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
@@ -523,7 +523,7 @@ def test_sessions_in_a_kv_store_survive_a_restart_without_keys(people):
 @pytest.mark.processes("the embedding program handles crash signals")
 @pytest.mark.parametrize("where", PLACES)
 def test_no_log_contains_a_session_id(people, where, tmp_path):
-    """Not even with debug logging, after a crash of the handler, or while the store is unreachable."""
+    """The secret stays out of the logs even with debug logging, after a crash, and while the store is unreachable."""
     log = tmp_path / "access.log"
     server = people(where, server=f"LogLevel debug\nAccessLog {log}")
     server.allow("Sanitizer", "was killed by signal", "ended unexpectedly")

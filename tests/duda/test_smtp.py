@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smtp package: messages that a mail server accepts, and the errors that a handler gets otherwise."""
+"""The smtp package: messages that a mail server accepts, and the errors that a handler gets if delivery fails."""
 import email
 import email.policy
 import os
@@ -179,8 +179,8 @@ def test_smtp_works_with_a_small_stack(monkey, box, tmp_path):
 
 
 def conversation(*steps):
-    """A server that sends the first step immediately, and one more step for each line that it receives. A step of None
-    keeps it silent. After the last step it closes the connection. `.lines` holds the lines received."""
+    """A server that sends the first step immediately, and one more step for each line that it receives. At a step of None
+    it stays silent. After the last step it closes the connection. `.lines` contains the received lines."""
     lines = []
 
     def script(connection):
@@ -250,7 +250,7 @@ def test_smtp_works_with_servers_without_extensions(monkey, mails):
             pass
         connection.sendall(b"250 kept\r\n")
         script.lines.append(stream.readline())
-        done.set()  # no reply to QUIT
+        done.set()  # the server sends no reply to QUIT
 
     with Backend(script=serve) as backend:
         server = start(monkey, mails, backend.address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WebSockets of services, with blocking calls and with callbacks, and topics over all workers."""
+"""WebSockets of services, with blocking calls and with callbacks, and topics that reach all workers."""
 import contextlib
 import socket
 
@@ -221,7 +221,7 @@ def test_websocket_cross_origin_request_is_rejected(server):
         with pytest.raises(InvalidStatus) as refused:
             open_websocket(server, "/echo", origin=origin)
         assert refused.value.response.status_code == 403, origin
-    for scheme in ("http:", "https:"):  # both schemes, since a proxy may terminate TLS
+    for scheme in ("http:", "https:"):  # both schemes, because a proxy may terminate TLS
         with open_websocket(server, "/echo", origin=server.url.replace("http:", scheme)) as ws:
             ws.send("ours")
             assert ws.recv(30) == "ours"
@@ -280,7 +280,7 @@ def test_open_websockets_do_not_delay_the_stop(monkey, tmp_path):
 
 @pytest.mark.skipif(not (OPTIMISED / "monkey-duda.so").exists(), reason="the optimized Duda is not built")
 def test_idle_callback_websocket_needs_two_kilobytes(monkey, tmp_path):
-    """The handler's memory is freed when it returns, and the sockets share their common data."""
+    """The handler's memory is freed when the handler returns, and all sockets share their common data."""
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE, objects=OPTIMISED)], program=RELEASE, workers=1,
                     server="MaxConnections 2000")
     head = (b"GET /quiet?name=%s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sql package: one service and one set of tests for SQLite and PostgreSQL, followed by tests specific to one of
+"""The sql package: one service and one set of tests for SQLite and PostgreSQL, then the tests for only one of
 them."""
 import concurrent.futures
 import json
@@ -267,7 +267,7 @@ def test_sql_batch_runs_all_statements(server):
 
 
 def test_sql_text_with_nul_is_rejected(server):
-    """PostgreSQL texts cannot contain NUL: a text would silently end there."""
+    """PostgreSQL texts cannot contain NUL: without an error, the text would be truncated there."""
     run(server, "DELETE FROM goods")
     assert run(server, "INSERT INTO goods (id, name) VALUES (77, $1)", "admin\0istrator") == "74 a text has a NUL in it"
     assert run(server, "SELECT id FROM goods WHERE id = 77") == []
@@ -325,7 +325,7 @@ def test_sql_invalid_migration_files_are_rejected(run, tmp_path, backend):
 
 @pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
 def test_sqlite_waits_for_the_writer_of_a_new_file(monkey, site, request):
-    """The worker switches the file to WAL mode, which SQLite refuses immediately while another connection is writing."""
+    """The worker switches the file to WAL mode, and SQLite refuses that immediately while another connection writes."""
     folder = site.path.parent
     (folder / "data").mkdir()
     file = folder / "data" / "shop.db"
@@ -395,7 +395,7 @@ def test_postgres_batch_beyond_the_queue_limit_is_rejected(monkey, site, request
 
 @needs_postgres
 def test_postgres_waiting_statements_count_for_the_queue_limit(monkey, site, request):
-    """Together, two handlers exceed the queue limit: the second one is rejected immediately."""
+    """The statements of two handlers together exceed the queue limit: the second one is rejected immediately."""
     postgres = postgres_server.Postgres()
     try:
         place = postgres.database()
@@ -430,7 +430,7 @@ def test_sqlite_file_in_a_missing_folder_is_rejected(run, tmp_path, missing):
 
 @needs_postgres
 def test_postgres_lost_connection_keeps_transactions_atomic(monkey, site, request):
-    """All sessions are terminated under load: each transaction took effect completely or not at all."""
+    """All sessions are terminated under load: each transaction takes effect completely or not at all."""
     postgres = request.getfixturevalue("cluster")
     server = start(monkey, site, "postgres", request, workers=1)
     one, two = balance(server)
@@ -466,7 +466,7 @@ def test_postgres_section_rejects_invalid_servers(run, tmp_path, keys, says):
 @pytest.mark.skipif(not (services.has("sqlite") and services.has("postgres")), reason="one of the two databases is missing")
 @pytest.mark.parametrize("name", ["main", "other"])
 def test_database_names_must_be_unique(run, tmp_path, name):
-    """Services find databases of either type by Name."""
+    """Services find databases of both types by Name."""
     conf = tmp_path / "monkey.conf"
     conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-sqlite\n    Load duda-postgres\n"
                     f"[SQLITE]\n    File a.db\n[POSTGRES]\n    Server host=127.0.0.1\n    Name {name}\n[HOST]\n    DocumentRoot .\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, sessions and servers change while a service is running. Each statement then returns correct values or an
+"""Tables, sessions and servers change while a service runs. Each statement then returns correct values or an
 error, and the service recovers without a restart."""
 import concurrent.futures
 import contextlib
@@ -111,7 +111,7 @@ def cluster():
 
 
 class Base:
-    """A service, and access to its database by another program."""
+    """A service, and another program's access to its database."""
 
     def __init__(self, server, change):
         self.server, self.change = server, change
@@ -152,7 +152,7 @@ def start(monkey, site, backend, request, keys="", workers=1):
 
 # ---- Changed tables ----
 
-# Changes made by another program, and the rows that SELECT * FROM t (or FROM v) then returns.
+# Changes by another program, and the rows that SELECT * FROM t (or FROM v) returns afterwards.
 CHANGES = {
     "add": ("ALTER TABLE t ADD COLUMN c INTEGER DEFAULT 7", [{"secret": 1, "name": "Ana", "c": 7}]),
     "drop": ("ALTER TABLE t DROP COLUMN secret", [{"name": "Ana"}]),
@@ -172,7 +172,7 @@ def test_query_after_a_table_change_returns_the_new_columns(monkey, site, backen
     base = start(monkey, site, backend, request)
     text, rows = CHANGES[change]
     base.change("CREATE TABLE t (secret INTEGER, name TEXT); INSERT INTO t VALUES (1, 'Ana')")
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # prepares the statement on each connection
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # prepares the statement on every connection
         before = list(pool.map(lambda _: base.run("SELECT * FROM t"), range(40)))
     assert before == [[{"secret": 1, "name": "Ana"}]] * 40
     base.change(text)
@@ -219,7 +219,7 @@ def test_service_may_change_its_own_tables(monkey, site, backend, request):
 
 
 def test_statement_with_invalid_values_stays_prepared(monkey, site, request):
-    """Statements with invalid values are retried once, and leave no additional prepared statements."""
+    """A statement with invalid values is retried once, and leaves no additional prepared statement."""
     if not HAS["postgres"]:
         pytest.skip("PostgreSQL is not available")
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
@@ -258,7 +258,7 @@ def test_batch_after_a_table_change_returns_the_new_columns(monkey, site, reques
 
 # ---- Changed sessions ----
 
-# Statements that would change the state of the shared connection.
+# Statements that would change the state of a shared connection.
 SHARED = {
     "sqlite": ["BEGIN", "BEGIN IMMEDIATE", "/* x */ begin", "COMMIT", "ROLLBACK", "SAVEPOINT x", "ATTACH 'x.db' AS x",
                "PRAGMA foreign_keys=OFF", "PRAGMA busy_timeout=0", "CREATE TEMP TABLE t (a)", "CREATE TEMP VIEW v AS SELECT 1",
@@ -278,7 +278,7 @@ def test_statement_that_changes_the_shared_connection_is_rejected(monkey, site, 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda i: base.run(f"INSERT INTO t VALUES ({i})"), range(20))) == [[]] * 20
     assert base.run("SELECT count(*) AS n FROM t") == [{"n": 20}]
-    base.change("INSERT INTO t VALUES (99)")  # no lock is left
+    base.change("INSERT INTO t VALUES (99)")  # no transaction holds a lock
     assert base.run("SELECT count(*) AS n FROM t") == [{"n": 21}]
 
 
@@ -293,7 +293,7 @@ def test_transaction_ends_only_by_its_functions(monkey, site, backend, request):
     assert base.run("SELECT a FROM t") == [{"a": 2}]
 
 
-# Session state that a transaction leaves, and a query that would reveal it to the next user of the session.
+# Session state that a transaction leaves, and a query that would show it to the next user of the session.
 LEFT = {
     "sqlite": [("CREATE TEMP TABLE t (a)", "SELECT count(*) AS n FROM t", [{"n": 1}])],
     "postgres": [("CREATE TEMP TABLE t (a int)", "SELECT count(*) AS n FROM t", [{"n": 1}]),
@@ -320,7 +320,7 @@ def test_session_state_of_a_transaction_is_reset(monkey, site, backend, request)
 
 @needs_sqlite
 def test_statements_after_an_implicit_rollback_are_rejected(monkey, site, request):
-    """RAISE(ROLLBACK) is such an error; a full disk may cause one as well."""
+    """RAISE(ROLLBACK) causes such an error; a full disk may do so, too."""
     base = start(monkey, site, "sqlite", request)
     base.change("CREATE TABLE t (a INTEGER); CREATE TRIGGER no BEFORE INSERT ON t WHEN NEW.a = 13 "
                 "BEGIN SELECT RAISE(ROLLBACK, 'no 13'); END;")
@@ -360,8 +360,8 @@ def test_copy_without_its_functions_is_rejected_without_side_effects(monkey, sit
 
 @needs_postgres
 def test_deallocated_statements_are_prepared_again(monkey, site, request):
-    """A function deallocates all prepared statements, as a pooler's reset does: each connection notices it and prepares
-    them again."""
+    """A function deallocates all prepared statements, as the reset of a pooler does: each connection detects this and
+    prepares them again."""
     base = start(monkey, site, "postgres", request, "    PoolSize 2\n")
     base.change("CREATE FUNCTION forget() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DEALLOCATE ALL; RETURN 1; END $$")
     for _ in range(4):
@@ -373,7 +373,7 @@ def test_deallocated_statements_are_prepared_again(monkey, site, request):
 
 @needs_postgres
 def test_statement_that_fails_to_prepare_is_not_taken_for_a_deallocated_one(monkey, site, request):
-    """Other failures do not affect prepared statements, and a failed statement works as soon as its table exists."""
+    """Other failures do not affect prepared statements, and a failed statement succeeds as soon as its table exists."""
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     for _ in range(10):
         assert "does not exist" in base.run("SELECT a FROM t")
@@ -411,7 +411,7 @@ def test_pgbouncer_transaction_pooling_works(monkey, site, request, keys):
 
 @needs_postgres
 def test_demoted_server_is_replaced_by_the_new_one(monkey, site):
-    """One address always leads to the writable server, while connections to the demoted server stay open."""
+    """The address always leads to the writable server, while connections to the demoted server stay open."""
     with contextlib.ExitStack() as stack:
         old, new = (postgres_server.Postgres() for _ in range(2))
         for each in (old, new):
@@ -544,7 +544,7 @@ def test_changed_or_missing_migrations_are_rejected_at_startup(monkey, site, bac
     base.server.stop()
     files, says = BAD[how]
     base, _ = migrate(monkey, site, backend, request, files, top)
-    base.server.err.wait_for(r"\[error\] .*Migrations: " + says, count=2)  # logged by each worker, before any request
+    base.server.err.wait_for(r"\[error\] .*Migrations: " + says, count=2)  # each worker logs it before any request
     assert re.search("Migrations: " + says, base.run("SELECT 1 AS one"))
     base.server.stop()
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE.replace("\n", "\r\n"), "2-b.sql": TWO}, top)
@@ -576,7 +576,7 @@ def test_two_services_migrate_one_database_independently(monkey, site, backend, 
     assert base.run("SELECT a FROM three") == []
 
 
-# Session state that a migration leaves (files of pg_dump begin with SET), and a query that would reveal it to a handler.
+# Session state that a migration leaves (files of pg_dump begin with SET), and a query that would show it to a handler.
 LEAVES = {
     "sqlite": [("CREATE TEMP TABLE one (b)", "SELECT count(*) AS n FROM sqlite_temp_master", [{"n": 0}]),
                ("PRAGMA recursive_triggers=ON", "PRAGMA recursive_triggers", [{"recursive_triggers": 0}])],
@@ -599,7 +599,7 @@ ENDS = ["COMMIT", "END", "ROLLBACK", "COMMIT; BEGIN", "COMMIT AND CHAIN", "CREAT
 
 @pytest.mark.parametrize("text", ENDS)
 def test_migration_that_ends_the_transaction_is_rejected(monkey, site, backend, request, text):
-    """The rest of the migration is not executed, and it is not recorded as done."""
+    """The rest of the migration is not executed, and the migration is not recorded as applied."""
     if backend == "sqlite" and "CHAIN" in text:
         pytest.skip("SQLite has no chained transactions")
     files = {"1-a.sql": ONE, "2-b.sql": f"CREATE TABLE early (a int);\n{text};\n" + TWO, "3-c.sql": THREE}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store package: the same service in memory, and over [KV] and [REDIS]."""
+"""The store package: the same service with stores in memory, in [KV] and in [REDIS]."""
 import concurrent.futures
 import signal
 
@@ -237,8 +237,8 @@ def test_store_values_limits_and_locks_have_separate_keys(server):
 
 
 def test_store_flood_of_names_evicts_no_entry_of_others(monkey, tmp_path):
-    """Clients choose the names of limits and counters, but cannot fill the memory with them: entries and locks of others
-    survive."""
+    """Clients choose the names of limits and counters, but cannot fill the memory with them: entries and locks of other
+    clients survive."""
     service = services.build(tmp_path, "flood", FLOOD, packages=["store"])
     server = monkey(plugins=[service], top="[STORE]\n    Size 1M\n")
     assert [server.get("/limit?name=root").text for _ in range(6)] == ["0"] * 5 + ["122"]
@@ -265,7 +265,7 @@ def test_store_client_holds_at_most_half_of_all_locks(monkey, tmp_path):
     assert first > 100
     replies = [from_address(server, "127.0.1.1", f"/hold?name=x{i}") for i in range(50)]
     assert {r.status for r in replies} == {429}
-    # Other clients get all the locks that they request until they reach their own share.
+    # Other clients can still acquire locks, up to their own share.
     replies = [from_address(server, f"127.0.1.{2 + i}", f"/hold?name=y{i}") for i in range(50)]
     assert {r.text for r in replies} == {"held"}
     second = names - int(from_address(server, "127.0.2.1", f"/flood?kind=hold&n={names}&of=b").text)
@@ -283,8 +283,8 @@ def test_store_lock_excludes_other_handlers(server):
 
 @pytest.mark.processes("an embedded server does not reload")
 def test_store_memory_survives_a_reload(monkey, site):
-    """A new Size takes effect only after a restart. Handlers of the new configuration cannot acquire locks that handlers
-    of the old one still hold."""
+    """A new Size takes effect only after a restart. Handlers of the new configuration cannot acquire a lock that a handler
+    of the old one still holds."""
     service = services.build(site.path.parent, "shares", SOURCE, packages=["store"])
     server = monkey(plugins=[service], top="[STORE]\n    Size 2M\n")
     assert ask(server, "/put/a?v=1") == "0"

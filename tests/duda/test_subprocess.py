@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subprocesses of handlers: input and output, exit status, and termination with the handler."""
+"""Subprocesses of handlers: input, output, exit status, and their termination together with the handler."""
 import os
 import signal
 from pathlib import Path
@@ -159,7 +159,7 @@ def test_subprocess_that_cannot_start_returns_an_error(server):
     for file, code in (("/nowhere/to/be/found", 2), ("/", 13), ("sh", 22)):
         assert run(server, "", query=f"&file={file}") == f"error {code}"
     assert run(server, "x" * 200_000) in (414, 431, "error 7")
-    assert server.get("/follow?file=/nowhere").status == 404  # ENOENT of a handler
+    assert server.get("/follow?file=/nowhere").status == 404  # the handler returned ENOENT
 
 
 def test_subprocess_timeout_and_deadline_end_it(server):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handlers that ignore their cancellation are terminated: first their waits end, then their deferred functions run.
-Their stacks and memory are kept, so that a callback that still refers to them does no harm."""
+Their stacks and memory are kept, so that a callback that still refers to them is harmless."""
 import pytest
 
 import services
@@ -293,7 +293,7 @@ def burst(server, path, n=20):
 
 @pytest.mark.parametrize("query", ["", "?heap=1"], ids=["on the stack", "on the heap"])
 def test_callback_after_termination_does_no_harm(server, query):
-    """The abandoned waits are answered while other handlers run on new stacks."""
+    """Replies to the abandoned waits arrive while other handlers run on new stacks."""
     for _ in range(3):
         assert {answer.status for answer in burst(server, f"/ignores{query}")} == {504}
         assert {answer.text for answer in burst(server, "/reuse")} == {"reused\n"}
@@ -328,7 +328,7 @@ def test_waits_end_before_deferred_functions_run(server):
 
 @pytest.mark.parametrize("path", ["/asks-on", "/begins-on"])
 def test_wait_of_cancelled_handler_leaves_nothing(server, path):
-    """Package and handler ignore all errors, and the answers arrive when other handlers are using the stacks."""
+    """The package and the handler ignore all errors, and the replies arrive while other handlers use the stacks."""
     for n in range(1, 4):
         assert {answer.status for answer in burst(server, path)} == {504}
         clients = [server.connect() for _ in range(20)]
@@ -341,7 +341,7 @@ def test_wait_of_cancelled_handler_leaves_nothing(server, path):
 
 @pytest.mark.parametrize("path", ["/events", "/opens", "/problem", "/flaws", "/template", "/content"])
 def test_handler_that_keeps_writing_after_cancellation_is_terminated(server, path):
-    """A handler that keeps writing blocks the worker no longer than a waiting handler does, and its buffers are freed."""
+    """A handler that keeps writing blocks the worker no longer than a handler that waits, and its buffers are freed."""
     n = 20
     assert server.get(path).status == 504
     before = int(server.get("/heap").text)
@@ -356,7 +356,7 @@ def test_deferred_function_that_waits_gets_an_error(server):
 
 
 def test_terminated_handlers_keep_bounded_memory(server):
-    """A route whose handlers are repeatedly terminated is disabled before its worker runs out of memory."""
+    """A route whose handlers are terminated again and again is disabled before its worker runs out of memory."""
     for _ in range(60):
         statuses = {answer.status for answer in burst(server, "/ignores")}
         if statuses == {503}:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structured input and output of services: JSON by schemas, forms with files, templates, problem details, and content
+"""Structured input and output of services: JSON schemas, forms with files, templates, problem details, and content
 negotiation."""
 import ctypes
 import json
@@ -361,7 +361,7 @@ def has_unnamed_files(folder):
 
 
 def test_uploaded_file_has_no_name_until_it_is_complete(server):
-    """Programs that watch or serve the folder never see another name."""
+    """A program that watches or serves the folder never sees any other name."""
     if not has_unnamed_files(server.folder / "kept"):
         pytest.skip("the file system does not support O_TMPFILE")
     libc, created, moved_to = ctypes.CDLL(None, use_errno=True), 0x100, 0x80
@@ -377,7 +377,7 @@ def test_uploaded_file_has_no_name_until_it_is_complete(server):
 
 
 def test_upload_to_a_full_disk_leaves_no_file(monkey, site):
-    """The file system of the folder is small: it holds only 64 KB."""
+    """The file system of the folder holds only 64 KB."""
     folder = site.path.parent
     (folder / "kept").mkdir()
     if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", folder / "kept"], check=False).returncode:
@@ -395,7 +395,7 @@ def test_upload_to_a_full_disk_leaves_no_file(monkey, site):
 
 
 def test_upload_of_a_cancelled_handler_leaves_no_file(monkey, site):
-    """The copying thread continues after the deadline, but its file never gets a name."""
+    """The thread that copies the file continues after the deadline, but the file never gets a name."""
     folder = site.path.parent
     (folder / "kept").mkdir(mode=0o777)
     server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    WritablePaths kept\n",
@@ -407,7 +407,7 @@ def test_upload_of_a_cancelled_handler_leaves_no_file(monkey, site):
             break
         (folder / "kept/file").unlink()
     assert answer.status == 504, "the deadline never expired"
-    server.stop()  # waits for the thread
+    server.stop()  # stop() waits for the thread
     assert os.listdir(folder / "kept") == []
 
 
@@ -459,7 +459,7 @@ def test_invalid_template_is_rejected_at_startup(monkey, site, tmp_path):
     server.process.wait(30)
 
 
-# Client data surrounds the texts in memory: `%s` of a text without a NUL would reveal it.
+# Data of other clients surrounds the texts in memory: `%s` with a text that lacks its NUL would reveal it.
 ENDED = r"""
 #include <duda.h>
 #include <duda/csv.h>
@@ -556,7 +556,7 @@ def shown(answer):
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PROPFIND"])
 def test_request_text_ends_with_nul(ended, method):
-    """`%s` reveals none of the headers after the text, such as one with a secret."""
+    """`%s` reveals no header that follows the text, such as one with a secret."""
     kept = ended.get("/keep").all("Set-Cookie")[0].split(";")[0]
     fields = [("User-Agent", "curl/8"), ("Cookie", f"a=b; {kept}; secret=cookie"), ("Authorization", "Basic secret"), ("X-Request-Id", "id-1")]
     texts = shown(ended.get("/all/par%20am/more?q=x%20y&e=&secret=1", method, fields))

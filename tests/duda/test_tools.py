@@ -117,7 +117,7 @@ def test_failure_messages_show_expected_and_actual_values(call, odd, tmp_path):
 
 
 def test_crash_fails_only_one_test(call, tmp_path):
-    """The service or the test crashes or exits: the stack is shown, and the remaining tests run."""
+    """If the service or the test crashes or exits, the stack is shown and the remaining tests run."""
     (tmp_path / "frail.c").write_text(r"""#include <duda.h>
 #include <stdlib.h>
 static int crash(struct duda_ctx *d)
@@ -149,7 +149,7 @@ DUDA_TEST(fine) { duda_expect_status(t, duda_test_get(t, "/"), 404); }
 
 
 def test_test_server_does_not_listen(call, odd, tmp_path):
-    """The test server has no listening socket, and leaves no files behind."""
+    """The test server has no listening socket, and leaves no files."""
     (tmp_path / "odd_test.c").write_text(r"""#include <duda/test.h>
 #include <sys/socket.h>
 DUDA_TEST(listens_nowhere)
@@ -169,7 +169,7 @@ DUDA_TEST(listens_nowhere)
 
 
 def test_tests_use_configuration_and_files(call, tmp_path):
-    """Log messages of the service are shown, files of html/ are served, and `-i` adds sections. No port is opened."""
+    """The service's log messages are shown, files of html/ are served, and `-i` adds sections. No port is opened."""
     (tmp_path / "set.c").write_text(r"""#define DUDA_SETTINGS table
 #include <duda.h>
 struct settings {
@@ -334,8 +334,8 @@ def operation_ids(api):
 
 
 def test_operation_ids_are_stable(call, tmp_path):
-    """Operation IDs are the names of handlers and do not depend on other routes, so that generated clients keep their
-    function names."""
+    """Operation IDs are the names of handlers and do not depend on other routes, so that the function names of generated
+    clients stay the same."""
     (tmp_path / "shaped.c").write_text(SHAPED)
     before = operation_ids(json.loads(call("openapi", "shaped.c").out))
     assert before[("get", "/ask")] == "ask" and before[("post", "/take")] == "take" and before[("get", "/in/x")] == "ask-get-in-x"
@@ -404,7 +404,7 @@ def test_doc_page_sends_requests(call, monkey, odd, tmp_path):
 
 
 def test_doc_page_describes_schemas(monkey, tmp_path):
-    """The page describes queries, types and fields, and fills the form with an example."""
+    """The page describes queries, types and fields, and its form contains an example."""
     if not browser.FOUND:
         pytest.skip("no Chromium here")
     cache = tmp_path.parent / "cache"

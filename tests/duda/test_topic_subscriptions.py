@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that subscribe to several topics: the topic of each message, dropped messages, and the limit of
-subscriptions."""
+"""Handlers that subscribe to several topics: the topic of each message, dropped messages, and the subscription
+limit."""
 import contextlib
 
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that wait, under valgrind: it understands their stacks, and finds neither errors nor leaks when they finish
-or their clients disconnect. Uses the optimized program, which has no sanitizers."""
+"""Handlers that wait, under valgrind: it understands their stacks, and finds no errors or leaks when they finish
+or their clients disconnect. Uses the optimized program, because it has no sanitizers."""
 import re
 import shutil
 import threading
@@ -145,7 +145,7 @@ DUDA_SERVICE(waits, DUDA_GET("/hello", hello, ""), DUDA_GET("/count", count, "")
 KINDS = {"timer": "timer", "content": "content 5", "lock": "lock", "thread": "thread 1", "descriptor": "descriptor", "deep": "deep"}
 ROUNDS, AT_ONCE = 3, 3  # of each type
 VALGRIND = ["valgrind", "--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--error-exitcode=99"]
-# The dynamic loader's own strncmp() reads an rpath in whole words, past the end of its block.
+# The dynamic loader's own strncmp() reads an rpath in whole words, past the end of its allocation.
 KNOWN = "".join(f"{{\n  rpath\n  Memcheck:Addr{n}\n  obj:*/ld-linux*\n  obj:*/ld-linux*\n  obj:*/ld-linux*\n}}\n" for n in (8, 16, 32))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits with their own timeout, and deadlines of handlers that finish in time."""
+"""Waits that have their own timeout, and deadlines of handlers that finish in time."""
 import re
 import textwrap
 
@@ -79,7 +79,7 @@ def server(monkey, tmp_path):
 
 
 def test_deadline_ends_with_its_handler(server):
-    """The deadline must not hit later handlers in the same memory."""
+    """The deadline must not affect a later handler in the same memory."""
     for _ in range(20):
         assert server.get("/brief").text == "brief\n"
     clients = [server.connect() for _ in range(20)]
@@ -103,8 +103,8 @@ def test_wait_that_completes_in_time_leaves_no_timer(server):
 
 
 def test_example_of_the_header_waits(monkey, tmp_path):
-    """Runs the example package of duda/wait.h in a handler that finishes, and in others that are cancelled while
-    waiting."""
+    """Runs the example package of duda/wait.h in a handler that finishes, and in others that are cancelled while they
+    wait."""
     header = (ROOT / "duda/include/duda/wait.h").read_text()
     package = textwrap.dedent("\n".join(line[2:] for line in re.search(
         r"^ \*     struct question \{$.*?^ \*     \}$(?=\n \*/)", header, re.MULTILINE | re.DOTALL).group().splitlines()))

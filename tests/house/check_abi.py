@@ -31,7 +31,7 @@ def self_test(test):
         return
 
     def changed(after):
-        """The complaints when this header follows the first one."""
+        """Returns the complaints if this header replaces the first one."""
         roots = test.tree({"include/monkey/a.h": FIRST}), test.tree({"include/monkey/a.h": after})
         return judge(abi.compare(*map(abi.describe, roots)))
 

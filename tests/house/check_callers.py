@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every public function has a caller: in another file of the server, a plugin, Duda, a tool or an example, or in a guide. A
-released function must be kept forever; one called only by its own file and its tests would serve no user.
+released function must be kept forever, and one called only by its own file and by tests serves no user.
 """
 import re
 import sys
@@ -15,7 +15,7 @@ import abi  # noqa: E402
 FOLDERS = ("src", "plugins", "duda", "tools", "examples", "bindings")
 GUIDES = ("docs/guide",)
 
-# Public functions without such a caller, and the reason.
+# Public functions that no such file calls, and the reason.
 KEPT = {
     "mk_test_client_received": "the bytes of a response, for tests of what nothing else shows",
     "mk_websocket_request": "callbacks get the socket alone, and need the worker, the user or the logs of its request",
@@ -33,7 +33,7 @@ def public_functions(root):
 
 
 def uncalled(root):
-    """The public functions that only their defining file mentions."""
+    """Returns the public functions that only their defining file mentions."""
     names = set(public_functions(root))
     word = re.compile(r"\bmk_\w+")
     homes, callers = {}, {}
@@ -59,7 +59,7 @@ def judge(found, kept):
 
 
 def is_named(name, word):
-    """A word of the list is a name, or with a trailing _ the prefix of names."""
+    """A word of the list is a name or, with a trailing _, the prefix of names."""
     return name == word or (word.endswith("_") and name.startswith(word))
 
 

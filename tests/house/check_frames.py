@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that handlers of Duda call have small stack frames: a handler may have a stack of 32 KB, on which several of them
-are active at once. Larger buffers belong in the memory of the handler or on the heap.
+"""Functions that Duda's handlers call have small stack frames: a handler may have a stack of only 32 KB, and several of these
+functions are active on it at once. Larger buffers belong in the memory of the handler or on the heap.
 
-Compiles the sources again, without sanitizers, whose frames are larger.
+The sources are compiled again without sanitizers, which enlarge frames.
 """
 import concurrent.futures
 import json
@@ -17,7 +17,7 @@ import house
 FRAME_MAX = 2048
 FOLDERS = ("duda/service", "duda/text", "duda/seal", "duda/packages")
 PROBE = "duda_touch_of_a_source"  # of variable size, see duda/service.h
-# Functions that run on other stacks: those of the event loop, of startup, and of the crash report.
+# Functions that run on other stacks: on those of the event loop, of startup, and of the crash report.
 ELSEWHERE = {
     "duda/packages/common/package_stream.c": "the event loop",
     "duda/service/crash_report.c": "the crash report has its own stack",
@@ -27,7 +27,7 @@ ELSEWHERE = {
 
 
 def commands(root, build):
-    """The path below `root` and the compiler command of each source to check."""
+    """Yields the path below `root` and the compiler command of each source file to check."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = Path(entry["directory"], entry["file"]).resolve()
         name = path.relative_to(root.resolve()).as_posix() if path.is_relative_to(root.resolve()) else ""
@@ -40,7 +40,7 @@ def commands(root, build):
 
 
 def large_frames(name, folder, command, into):
-    """Complaints about one source."""
+    """Returns the complaints about one source file."""
     made = Path(into) / name.replace("/", "-")
     done = subprocess.run([*command, "-c", "-w", "-O1", "-fstack-usage", "-o", f"{made}.o"], cwd=folder, capture_output=True, text=True,
                           check=False)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each public header compiles by itself, twice in a row, as strict C11 and as C++17, and so do all of them together. Complete
-example programs in header comments compile, too.
+example programs in header comments compile as well.
 """
 import re
 
@@ -11,7 +11,7 @@ STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C11": ("-x", "c", "-std=c11"), "C++17": ("-x", "c++", "-std=c++17")}
 FOLDERS = ("include", "duda/include")
 EXAMPLES = ("monkey/timer.h",)
-# Warnings that embedding programs enable for their own code.
+# Warnings that embedding programs may enable for their own code.
 CXX_WARNINGS = ("-Wshadow", "-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wconversion")
 
 
@@ -22,7 +22,7 @@ def public_headers(root):
 
 
 def compile_text(root, compiler, flags, text):
-    """The compiler's first message, or None."""
+    """Returns the compiler's first message, or None."""
     paths = [f"-I{root / folder}" for folder in FOLDERS]
     done = house.call(compiler, *flags, *STRICT, *paths, "-", input=text)
     if done.returncode == 0:
@@ -32,7 +32,7 @@ def compile_text(root, compiler, flags, text):
 
 
 def compiler_for(language):
-    """A compiler for the language, or None: gcc without C++ support is common."""
+    """Returns a compiler for the language, or None: many installations of gcc lack C++."""
     for compiler in ("cc", "c++", "g++", "clang++"):
         found = house.find_tool(compiler)
         if found and house.call(found, *LANGUAGES[language], "-fsyntax-only", "-", input="int x;\n").returncode == 0:
@@ -41,7 +41,7 @@ def compiler_for(language):
 
 
 def example_of(path):
-    """The code in the header's comments."""
+    """Returns the code in the header's comments."""
     return "".join(f"{line}\n" for line in re.findall(r"^ \*     (.*)$", path.read_text(), re.M))
 
 
@@ -57,7 +57,7 @@ def check_examples(root):
 
 
 def check_embedding_headers(root):
-    """Compiles include/monkey as a whole with each installed C++ compiler: their warnings differ."""
+    """Compiles include/monkey as a whole with each installed C++ compiler, because their warnings differ."""
     everything = "".join(f"#include <{path.relative_to(root / 'include').as_posix()}>\n"
                          for path in house.files(root, ("include",), (".h",)))
     for name in ("g++", "clang++"):

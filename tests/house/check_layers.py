@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Code may depend only on lower layers: no include and no symbol leads to a higher layer or to a neighbour on the same level,
+"""Code depends only on lower layers: no include and no symbol leads to a higher layer or to another layer of the same level,
 plugins use only the public interface, and neither object files nor source files form a dependency cycle.
 """
 import re
@@ -9,12 +9,12 @@ from collections import defaultdict
 import house
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-# Code outside of the layers sees only the public headers.
+# Code outside the layers sees only the public headers.
 GUESTS = {"plugins": {"monkey"}, "duda": {"monkey", "duda"}, "examples": {"monkey", "duda"}, "include": {"monkey"}}
 
 
 def includes(path):
-    """(line, name, quoted) of each include."""
+    """Yields (line, name, quoted) for each include."""
     text = house.read(path)
     for m in INCLUDE.finditer(text):
         yield text.count("\n", 0, m.start()) + 1, m.group(1) or m.group(2), m.group(1) is not None
@@ -51,11 +51,11 @@ def check_guest_includes(root):
     return complaints
 
 
-# Third-party libraries, and the only folders of the server that may include them.
+# Third-party libraries, and the server's only folders that may include them.
 VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/os/regex_pcre2.c",), "nghttp2": ("src/http2",), "zlib.h": ("src/websocket",)}
 
 
-# Files of other layers that a build without the optional layer omits, too.
+# Files of other layers that are also omitted from a build without the optional layer.
 WITH_OPTIONAL = {"src/lib/test_client/h2_client.c": "http2"}
 
 
@@ -73,7 +73,7 @@ def check_vendor_includes(root):
     return complaints
 
 
-# The folders of Duda, and the folders that each may include; all see the public headers.
+# The folders of Duda, and the folders that each may include; all of them see the public headers.
 DUDA_FOLDERS = {"fiber": set(), "text": set(), "trace": set(), "seal": set(), "service": {"fiber", "text", "trace", "seal"},
                 "dev": {"text", "trace"}, "packages": {"text"}}
 
@@ -102,18 +102,18 @@ def files_graph(root):
                            path.parent / included):
                 other = target.relative_to(root).with_suffix("").as_posix()
                 if other != name and target.exists():
-                    graph[other]  # creates an entry for it, too
+                    graph[other]  # creates a node for it, too
                     graph[name].setdefault(other, f"{path.name}:{line}")
     return dict(graph)
 
 
 def check_file_rings(root):
-    """A cycle of two or more files: common declarations belong in a header without functions."""
+    """Reports a cycle of two or more files: common declarations belong in a header without functions."""
     return ring_complaints(files_graph(root), "files")
 
 
 class Objects:
-    """The symbols that each object defines and needs, from nm's output for static libraries or single objects."""
+    """The symbols that each object defines and needs, read from nm's output for static libraries or single objects."""
 
     def __init__(self, libraries=()):
         self.layer = {}  # object -> layer
@@ -150,7 +150,7 @@ class Objects:
 
 
 def find_rings(graph):
-    """Strongly connected components of two or more nodes (Tarjan's algorithm, without recursion)."""
+    """Returns the strongly connected components of two or more nodes (Tarjan's algorithm, without recursion)."""
     index, low, on_stack, stack, rings = {}, {}, set(), [], []
     for start in graph:
         if start in index:
@@ -191,7 +191,7 @@ def ring_complaints(graph, what="objects"):
     return complaints
 
 
-# Layers that use the public interface, like plugins.
+# Layers that use the public interface as plugins do.
 PLUGINS = {*house.WING, "websocket", "cgi"}
 
 
@@ -211,7 +211,7 @@ def check_symbols(objects, public=frozenset()):
 
 
 def check_plugin(name, paths, ours, public):
-    """The objects of one plugin form no cycle, and need only symbols of the server that include/monkey declares."""
+    """The objects of one plugin form no cycle, and need only those symbols of the server that include/monkey declares."""
     objects = Objects()
     for path in paths:
         objects.read(path, name)
@@ -252,7 +252,7 @@ def check(args):
 
 
 def build_libraries(test, sources):
-    """Compiles {"os/file.c": text} into libmk_os.a and so on, like the build."""
+    """Compiles {"os/file.c": text} into libmk_os.a and so on, as the build does."""
     root = test.tree(sources)
     members = defaultdict(list)
     for name in sources:

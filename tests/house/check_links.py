@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every link of the manual within the tree has a target: a file, and its heading if the link names one. Each decision has a
-unique number, and the list of decisions names them in that order.
+"""Every link of the manual within the tree has a target: a file and, if the link names one, a heading. Each decision has a
+unique number, and the list of decisions names the decisions in that order.
 """
 import functools
 import itertools
@@ -26,7 +26,7 @@ def without_code(text):
 
 @functools.lru_cache(maxsize=None)
 def anchors(page):
-    """The anchors that headings get (lower case, without punctuation, words joined by hyphens), and explicit anchors."""
+    """Returns the anchors of the headings (lower case, no punctuation, words joined by hyphens), and explicit anchors."""
     names = re.findall(r'<a id="([^"]+)"></a>', house.read(page))
     for heading in re.findall(r"^#{1,6} +(.+?) *#*$", house.read(page), re.MULTILINE):
         name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
@@ -35,7 +35,7 @@ def anchors(page):
 
 
 def judge_link(page, target):
-    """The error of the link, or None."""
+    """Returns the error of the link, or None."""
     if re.match(r"[a-z][a-z0-9+.-]*:|//", target):
         return None
     path, _, anchor = target.partition("#")
@@ -61,7 +61,7 @@ def check_tree(root):
 
 
 def check_decisions(root):
-    """Two branches may choose the same next number, and git merges them without a conflict."""
+    """Two branches may choose the same next number, and git merges both without a conflict."""
     folder = root / "docs/decisions"
     names = sorted(path.name for path in folder.glob("[0-9]*.md"))
     complaints = [f"docs/decisions/{name}: its number is taken by {before}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""conf/monkey.mime is compiled into the server's C table: complete, without duplicates, in byte order; an invalid line stops
-the build with its number.
+"""conf/monkey.mime is compiled into the server's C table completely, without duplicates and in byte order; an invalid line stops
+the build, and the error names its line number.
 """
 import re
 import tempfile
@@ -19,7 +19,7 @@ EXPECTED = {"html": "text/html", "css": "text/css", "js": "text/javascript", "mj
 
 
 def generate(types):
-    """(table, complaint): one of them is None."""
+    """Returns (table, complaint), one of which is None."""
     with tempfile.TemporaryDirectory(prefix="mk-mime-") as folder:
         out = Path(folder) / "mime_table.c"
         cmake = house.find_tool("cmake")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No core test is excluded from TLS or HTTP/2 without a reason: tests run over all four protocols (tests/protocols.py), and
-each mark that excludes one must give a reason.
+"""Core tests run over all four protocols (tests/protocols.py): a mark that excludes TLS or HTTP/2 from a test must give a
+reason.
 """
 import ast
 import re
@@ -11,13 +11,13 @@ import house
 FOLDERS = tuple(f"tests/{name}" for name in ("http", "process", "server", "site"))
 PROTOCOLS = {"h1", "h1-tls", "h2", "h2-tls"}
 WHY_MIN = 10  # minimum length in letters
-# Features that justify the mark `http1`.
+# The features of HTTP/1 that justify the mark `http1`.
 OF_HTTP1 = re.compile(r"""HTTP/1|HTTP/0|\.send\(|\.send_slowly\(|version=|Transfer-Encoding|Connection|\.closes|\.shut\(|chunked
                           |KeepAlive|sendall|\.sock\.|pipelin|SHUT_WR|http://|read_until""", re.VERBOSE)
 
 
 def marks_of(node):
-    """(name, call or None) of each pytest.mark in decorators, parameters and pytestmark."""
+    """Yields (name, call or None) for each pytest.mark in decorators, parameters and pytestmark."""
     for each in ast.walk(node):
         call = each if isinstance(each, ast.Call) else None
         mark = call.func if call else each
@@ -44,7 +44,7 @@ def decorated(function, name):
 
 
 def helpers(tree):
-    """{name: source} of the definitions of a module other than tests."""
+    """Returns {name: source} for all definitions of a module except its tests."""
     found = {}
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("test_"):
@@ -55,13 +55,13 @@ def helpers(tree):
 
 
 def with_helpers(function, known):
-    """The source of a test and of the definitions that it names directly."""
+    """Returns the source of a test and of the definitions that it uses directly."""
     names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} | {arg.arg for arg in function.args.args}
     return ast.unparse(function) + "\n".join(known[name] for name in sorted(names & set(known)))
 
 
 def gives_up(node):
-    """An `if` on the protocol that ends the test, or an iteration of it."""
+    """Finds an `if` on the protocol that ends the test or one of its iterations."""
     if not isinstance(node, ast.If) or not re.search(r"is_h2|protocol", ast.unparse(node.test)):
         return False
     last = node.body[-1]
@@ -87,7 +87,7 @@ def check_file(name, text):
     tree, lines = ast.parse(text), text.split("\n")
     complaints = []
     for mark, call, line in marks_of(tree):
-        # A call contains its own function, which is visited again without the call.
+        # A call contains its own function name, which must not be counted again.
         if mark == "over" and (call or not any(c and c.func.lineno == line for m, c, _ in marks_of(tree) if m == "over")):
             wrong = check_over(call)
             complaints += [f"{name}:{line}: {wrong}"] if wrong else []

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Only mk_sm_init() and mk_sm_move() (include/monkey/sm.h) write the state of a state machine: no code assigns to the member
-`is`, takes its address, initialises a `struct mk_sm` or copies one. The compiler rejects the assignment of an enum.
+"""Only mk_sm_init() and mk_sm_move() (include/monkey/sm.h) write the state of a state machine: other code must not assign to the
+member `is`, take its address, initialise a `struct mk_sm` or copy one. The compiler rejects the assignment of an enum.
 """
 import re
 
 import house
 
 HEADER = "include/monkey/sm.h"
-# `struct mk_sm state, input;` in a struct.
+# Matches `struct mk_sm state, input;` in a struct.
 MEMBERS = re.compile(r"\bstruct\s+mk_sm\s+(\w[\w\s,]*);")
 PLACE = r"[\w.>()\[\]-]*(?:\.|->)"  # the expression before a member's name
 WRITES = "writes a state; use mk_sm_move()"
@@ -21,7 +21,7 @@ FORBIDDEN = (
 
 
 def forms(texts):
-    """The forbidden patterns, built from the names of the tree's state machines."""
+    """Builds the forbidden patterns from the names of the tree's state machines."""
     names = {name.strip() for text in texts for found in MEMBERS.findall(text) for name in found.split(",")}
     if not names:
         return FORBIDDEN
@@ -39,7 +39,7 @@ def check_tree(root):
     codes.pop(HEADER, None)
     complaints, forbidden = [], forms(codes.values())
     for name, code in codes.items():
-        if name == "tests/unit/base/test_sm.c":  # tests the forbidden operations
+        if name == "tests/unit/base/test_sm.c":  # this file tests the forbidden operations
             continue
         for form, what in forbidden:
             complaints += [f"{name}:{code.count(chr(10), 0, m.end()) + 1}: {what}" for m in form.finditer(code)]

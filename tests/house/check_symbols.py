@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names visible to other objects: in our libraries they begin with mk_ and the noun of their file, in a plugin with its name.
+"""Names that other objects can see: in our libraries they begin with mk_ and the noun of their file, in a plugin with its name.
 The release program exports exactly the public interface.
 """
 import functools
@@ -9,37 +9,37 @@ import re
 
 import house
 
-# Symbols that compilers and sanitizers add.
+# Symbols that compilers and sanitizers generate.
 MADE = re.compile(r"^_*(odr_asan|asan|ubsan|lsan|tsan|gcov|llvm|sanitizer|sancov|start___|stop___|gnu_lto|profc|profd)")
 LINKER = {"_init", "_fini", "_start", "_end", "_edata", "__bss_start", "__data_start", "data_start", "_IO_stdin_used",
           "__TMC_END__", "__dso_handle", "environ", "_environ", "__environ"}
 
 
 def defined(path, *flags):
-    """(object, symbol) of all external definitions of the file."""
+    """Yields (object, symbol) for all external definitions of the file."""
     return read_table(path, flags, path.stat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=None)
 def read_table(path, flags, _):
-    """The definitions of one version of the file; cached, because nm is slow on debug builds."""
+    """Returns the definitions of one version of the file. The result is cached, because nm is slow on debug builds."""
     done = house.call("nm", "-A", "-P", "--defined-only", "--extern-only", *flags, path)
     return [m.groups() for row in done.stdout.splitlines() if (m := re.match(r"(.*): (\S+) \S", row))]
 
-# LAYER/FILE -> an additional prefix of its names.
+# Maps LAYER/FILE to an additional prefix of its names.
 ALSO = {"server/features": "mkabout", "http/header": "mktrailer", "upstream/upstream": "mkplugin", "upstream/handler_cgi": "mkplugin",
         "upstream/handler_proxy": "mkplugin", "websocket/websocket": "mkplugin"}
 
 
 def nouns(layer, stem):
-    """The allowed prefixes of a file's names, without underscores: files that share their first word, such as worker_master.c,
-    share the prefix; `vhosts` belongs to vhost.c."""
+    """Returns the prefixes that a file's names may have, without underscores: files that share their first word, such as
+    worker_master.c, share that prefix; `vhosts` belongs to vhost.c."""
     noun = re.sub(r"s$", "", stem.split("_")[0])
     return f"mk{noun}", f"mk{layer}{noun}", ALSO.get(f"{layer}/{stem}", "mk" + noun)
 
 
 def check_addresses(library, public):
-    """The name mk_<file>_<verb> tells a reader the file; names of the public interface are found in the headers."""
+    """A name mk_<file>_<verb> leads a reader to its file; names of the public interface are found in the headers."""
     layer = re.sub(r"^libmk_|\.a$", "", library.name)
     complaints = []
     for where, symbol in defined(library):
@@ -75,7 +75,7 @@ def check_program(program, public):
     complaints = []
     for _, symbol in defined(program, "-D"):
         name, _, version = symbol.partition("@")
-        # A version marks a copy relocation of a libc variable, such as stdout.
+        # A symbol with a version is the copy relocation of a libc variable, such as stdout.
         if not version and name not in public and name not in LINKER:
             complaints.append(f"{program.name} exports {name}, which no public header declares")
     return complaints
@@ -96,13 +96,13 @@ def needed(path):
 
 
 def check_object(path, offered):
-    """A symbol that an object needs and the program does not export would only be noticed when the object is loaded."""
+    """A symbol that an object needs and the program does not export would be noticed only when the object is loaded."""
     names = {name for name in needed(path) if name.startswith("mk_")}
     return [f"{path} needs {name}, which the program does not export" for name in sorted(names - offered)]
 
 
 def is_older(program, root):
-    """Has a header of the program changed since it was built?"""
+    """Has any header of the program changed since the program was built?"""
     layers = [f"src/{layer}" for layer in house.LAYERS if layer != "tls"]
     built = program.stat().st_mtime
     return any(path.stat().st_mtime > built for path in house.files(root, ("include", *layers), (".h",)))

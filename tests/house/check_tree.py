@@ -9,8 +9,8 @@ from collections import Counter
 
 import house
 
-# Guidelines: a C file covers one noun in 100 to 500 lines, most functions have fewer than 30 lines, and a folder is small
-# enough to survey.
+# Guidelines: a C file covers one noun in 100 to 500 lines, most functions have fewer than 30 lines, and a folder has few
+# enough files to survey.
 FILE_LONG, FILE_SHORT = 700, 30
 FUNCTION_LONG = 80
 FOLDER_LARGE = 80
@@ -33,26 +33,26 @@ PRODUCT = ("src/", "include/", "plugins/", "duda/")
 HEAP_DOOR = "src/base/platform.c"
 HEAPS = (HEAP_DOOR, "src/lib/platform.c")
 
-# A call, or the function's address as an argument; not a member of the same name.
+# A call, or the function's address as an argument, but no member of the same name.
 USE = r"(?<![\w.>])(%s)\s*\(|[(,]\s*(%s)\s*[,)]"
 BANNED_USE = re.compile(USE % (("|".join(BANNED),) * 2))
 HEAP_USE = re.compile(USE % (("|".join(HEAP),) * 2))
-# A home or work folder of a developer. Manuals may mention /home/ana; programs and scripts have no reason to.
+# A developer's home or work folder. Manuals may mention /home/ana; programs and scripts have no reason to.
 MACHINE = re.compile(r"(?<![\w.}*])/(?:root|wor[k]|Users/\w+|worksp[a]ce)/")
 HOME = re.compile(r"(?<![\w.}*])/home/\w+/")
 
-# These versions format the tree identically; differences of later versions are notes.
+# These versions format the tree identically; differences found by later versions are notes.
 CLANG_FORMATS = range(14, 22)
 
 
 def lines_over(text, pattern):
-    """(line number, match) of each match."""
+    """Yields (line number, match) for each match."""
     for m in pattern.finditer(text):
         yield text.count("\n", 0, m.start()) + 1, m
 
 
 def functions(code):
-    """(first line, number of lines) of each function body: in our format its braces are alone in column 0."""
+    """Yields (first line, number of lines) for each function body: in our format its braces are alone in column 0."""
     begin = None
     for number, line in enumerate(code.split("\n"), 1):
         if line == "{":
@@ -103,7 +103,7 @@ def check_sources(root):
 
 
 def signs(root):
-    """Files, functions and folders of unusual size: each is a question for the next developer."""
+    """Reports files, functions and folders of unusual size as questions to the next developer."""
     found, folders = [], Counter()
     for path in house.files(root, house.CODE, C_FILES):
         name, text = path.relative_to(root).as_posix(), house.read(path)
@@ -126,7 +126,7 @@ def version_of(formatter):
 
 
 def find_formatter():
-    """clang-format and its version: an agreeing one, or else a later one."""
+    """Returns clang-format and its version: a version of the list if installed, otherwise a later one."""
     names = ["clang-format", *(f"clang-format-{version}" for version in CLANG_FORMATS)]
     found = {version_of(path): path for name in names if (path := house.find_tool(name))}
     usable = [version for version in found if version >= CLANG_FORMATS[0]]

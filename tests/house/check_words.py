@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Documentation, comments and messages name their subjects and use the field's terms: this check lists words that hide the
-subject or replace a standard term, each with the words to write instead. Code in a manual is not checked.
+subject or replace a standard term, and suggests other words for each. Code in a manual is not checked.
 """
 import re
 
@@ -14,7 +14,7 @@ SUFFIXES = (".md", ".h", ".conf", ".html")
 # In source files, only comments and messages are checked.
 SOURCES = ("src", "duda", "bindings", "tools", "tests")
 SOURCE_SUFFIXES = (".c", ".h", ".py", ".md", ".1")
-# This word list itself, and inputs and outputs of other programs.
+# This word list, and inputs and outputs of other programs.
 SOURCES_APART = ("tests/house/", "tests/unit/wr/outputs/", "tests/fuzz/corpus/")
 PLUGIN_SUFFIXES = ("README.md", ".c", ".h", ".conf", ".html", ".js", ".css", "CMakeLists.txt")
 
@@ -32,16 +32,16 @@ WORDS = (
     (r"of (?:its|our|one's) own accord|and its kin", "name the members"),
 )
 BANNED = [(re.compile(rf"\b(?:{words})\b", re.IGNORECASE), instead) for words, instead in WORDS]
-# A clause that begins with "who" has lost its subject; a question has not.
+# A clause that begins with "who" has lost its subject, unless it is a question.
 HIDDEN = re.compile(r"(?:\A|\n\n|[.;:,(]\s+|\| +|\n- +)(?:but +|and +)?[Ww]ho(?:m|se)? (?![^.;]*\?)")
-# A clause about a person or program that was just named is good English.
+# A "who" clause about a person or program that was just named is good English.
 NAMED = re.compile(r",\s+who(?:m|se)? ")
 CODE = re.compile(r"^```.*?^```$|^(?:    |\t).*?$|`[^`\n]+`|\"[^\"\n]*\"", re.MULTILINE | re.DOTALL)
 
 
-# A comment, a string, or any other character.
+# Matches a comment, a string, or any other character.
 SOURCE = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|(?:(?!/\*|//)[^\"])+|.", re.DOTALL)
-# A string with words is a message; names and formats are not.
+# A string with words is a message; names and formats are not checked.
 MESSAGE = re.compile(r"\"[^\"]*[a-z] [a-z][^\"]*\"", re.DOTALL)
 
 
@@ -53,12 +53,12 @@ def said(token):
     return re.sub(r"`[^`]*`|\\.", "", token[1:-1]) if MESSAGE.fullmatch(token) else "\n" * token.count("\n")
 
 
-# A docstring or another string, a comment, or any other character.
+# Matches a docstring or another string, a comment, or any other character.
 SCRIPT = re.compile(r"\"\"\".*?\"\"\"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*|(?:(?!#)[^\"'])+|.", re.DOTALL)
 
 
 def written(token):
-    """Comments and docstrings of Python; other strings are data, for example of tests."""
+    """Yields the comments and docstrings of Python; other strings are data, for example of tests."""
     if token.startswith('"""'):
         return re.sub(r"`[^`\n]+`|\"[^\"\n]*\"", "", token[3:-3])
     return token[1:].lstrip() if token.startswith("#") else "\n" * token.count("\n")
@@ -69,7 +69,7 @@ def blank(match):
 
 
 def prose(path, text):
-    """The sentences that a reader sees; line numbers are preserved."""
+    """Keeps the sentences that a reader sees; line numbers are preserved."""
     if path.suffix == ".md":
         return CODE.sub(blank, text)
     if path.suffix in (".c", ".js", ".css"):
@@ -80,7 +80,7 @@ def prose(path, text):
         kept = "".join(m.group() if m.group().startswith("/*") else blank(m)
                        for m in re.finditer(r"/\*.*?\*/|(?:(?!/\*).)+", text, re.DOTALL))
         return re.sub(r"^ *(?:/\*\*?|\*/?) ?|\"[^\"\n]*\"|`[^`\n]+`", "", kept, flags=re.MULTILINE)
-    text = re.sub(r"^ *# [A-Z]\w+  .*", "", text, flags=re.MULTILINE)  # a commented-out key
+    text = re.sub(r"^ *# [A-Z]\w+  .*", "", text, flags=re.MULTILINE)  # a key that is commented out
     return re.sub(r"^ *# ?", "", text, flags=re.MULTILINE)
 
 

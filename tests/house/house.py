@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared code of the house checks: the layers, file enumeration, C parsing, and reporting.
+"""Common code of the house checks: the layers, file enumeration, C parsing, and reporting.
 
 A check is a function `check(...)` that returns a list of complaints, one line each. `run()` prints them and exits with 0 (no
 complaints), 1, or SKIPPED. Each script also accepts --self-test, which runs it on samples with known errors and fails unless
@@ -16,22 +16,22 @@ from pathlib import Path
 
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
-# From the lowest level upwards; layers of one level do not know each other.
+# From the lowest level upwards; layers of the same level do not use each other.
 FLOORS = (("base",), ("os", "http", "conf"), ("event", "cgi"), ("files",), ("web", "tls", "websocket"), ("connection", "logs"),
           ("setup", "http2"), ("worker",), ("server", "lib"))
-# Layers of plugins depend on FLOORS[:3], and no core layer depends on them.
+# Layers for plugins depend on FLOORS[:3], and no core layer depends on them.
 WING = ("upstream",)
 LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)
 # Layers that a build may omit: no other layer may include their headers.
 OPTIONAL = ("http2", "tls")
-# Folders with our C code.
+# The folders of our own C code.
 CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples")
-# Never checked.
+# Folders that are never checked.
 FOREIGN = {"build", "__pycache__", "node_modules"}
 
 
 def below(layer):
-    """The layers that `layer` may use: itself and all on lower levels, or the folders listed before it."""
+    """Returns the layers that `layer` may use: itself and all layers on lower levels, or the folders listed before it."""
     if layer in WING:
         return set(WING[: WING.index(layer) + 1]).union(*FLOORS[:3])
     height = next(i for i, floor in enumerate(FLOORS) if layer in floor)
@@ -39,7 +39,7 @@ def below(layer):
 
 
 def files(root, folders, suffixes):
-    """Every file with one of the suffixes in the existing folders, in a stable order."""
+    """Yields every file with one of the suffixes in those of the folders that exist, in a stable order."""
     for folder in folders:
         for path, names, leaves in os.walk(Path(root) / folder):
             names[:] = sorted(n for n in names if n not in FOREIGN and not n.startswith("."))
@@ -56,7 +56,7 @@ _TOKENS = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|
 
 
 def without_text(source):
-    """C without comments and string contents; line numbers are preserved."""
+    """Returns C code without comments and string contents; line numbers are preserved."""
 
     def blank(match):
         kept = match.group()[0] * 2 if match.group()[0] in "\"'" else " "
@@ -66,13 +66,13 @@ def without_text(source):
 
 
 def public_names(root):
-    """Every name in the public headers, outside of comments."""
+    """Returns every name that occurs in the public headers outside comments."""
     text = "".join(read(p) for p in files(root, ("include", "duda/include"), (".h",)))
     return set(re.findall(r"\b(?:mk|duda)_\w+", without_text(text)))
 
 
 def plugin_objects(build):
-    """{plugin: its object files}, as built into the program or for the tests."""
+    """Returns {plugin: its object files}, whether built into the program or for the tests."""
     found = {}
     steps = Path(build) / "build.ninja"
     wanted = steps.read_text() if steps.exists() else ""
@@ -108,14 +108,14 @@ def report(complaints):
 
 
 class SelfTest:
-    """Creates sample trees in a temporary folder and expects complaints, or none, about them."""
+    """Creates sample trees in a temporary folder, checks them, and expects certain complaints, or none."""
 
     def __init__(self):
         self.failed = 0
         self.cases = 0
 
     def tree(self, sample):
-        """A folder with the sample's files ({path: text}), removed when the process exits."""
+        """Returns a folder with the sample's files ({path: text}); it is removed when the process exits."""
         root = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in sample.items():
             path = root / name
@@ -124,7 +124,7 @@ class SelfTest:
         return root
 
     def expect(self, what, complaints, *patterns):
-        """Expects exactly one complaint per pattern, each matched by its pattern."""
+        """Expects exactly one complaint for each pattern, which must match it."""
         self.cases += 1
         missing = [p for p in patterns if not any(re.search(p, c) for c in complaints)]
         if missing or len(complaints) != len(patterns):
@@ -139,7 +139,7 @@ class SelfTest:
 
 
 def run(description, check, self_test, *, build_dir=False):
-    """The main() of every check: check(args) returns complaints or SKIPPED, self_test(SelfTest) runs samples."""
+    """The main() of every check: check(args) returns complaints or SKIPPED, self_test(SelfTest) runs the samples."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help="the source tree")
     if build_dir:

@@ -39,7 +39,7 @@ def run(*args, code=0, **how):
 
 @pytest.fixture(autouse=True)
 def trust(encryption, monkeypatch, tmp_path):
-    """Makes client programs trust the test CA through their own settings."""
+    """Makes client programs trust the test CA through environment variables."""
     (tmp_path / "wgetrc").write_text(f"ca_certificate = {encryption.trust}\n")
     monkeypatch.setenv("CURL_CA_BUNDLE", str(encryption.trust))
     monkeypatch.setenv("WGETRC", str(tmp_path / "wgetrc"))
@@ -67,13 +67,13 @@ CURL = version_of_curl()
 
 
 def forgetful(server):
-    """Before 8.0, curl requests an upgrade to h2c once on each connection, and not for the second request."""
+    """Before 8.0, curl requests an upgrade to h2c once on each connection, but not for the second request."""
     return server.protocol == "h2" and CURL < (8,)
 
 
 @pytest.fixture
 def curl(protocol, request):
-    """curl, using the protocol of the test."""
+    """Runs curl with the protocol of the test."""
     words = {"h1": ["--http1.1"], "h1-tls": ["--http1.1"], "h2": ["--http2-prior-knowledge"], "h2-tls": ["--http2"]}[protocol]
     if protocol.endswith("-tls"):
         words += ["--cacert", request.getfixturevalue("encryption").trust]
@@ -102,9 +102,9 @@ def test_curl_downloads_uploads_and_gets_errors(server, site, tmp_path, curl):
     assert curl("-z", "Sun, 13 Sep 2020 12:26:40 GMT", "-o", tmp_path / "x", "-w", "%{http_code}", url + "/") == b"304"
     assert curl("--path-as-is", "-o", "/dev/null", "-w", "%{http_code}", url + "/../../etc/hostname") == b"400"
     assert curl("-X", "POST", "-d", "a=b", "-o", "/dev/null", "-w", "%{http_code}", url + "/") == b"405"
-    if server.is_h2 and CURL < (8,):  # it loses responses followed by RST_STREAM
+    if server.is_h2 and CURL < (8,):  # curl before 8.0 loses a response that is followed by RST_STREAM
         return
-    # curl waits for 100 Continue before it sends a body of this size, and gets a 413 instead.
+    # Before it sends a body of this size, curl waits for 100 Continue; here it gets a 413 instead.
     (tmp_path / "upload").write_bytes(b"x" * 5_000_000)
     upload = ["-T", tmp_path / "upload", "-o", "/dev/null", "-w", "%{http_code}", url + "/"]
     assert curl(*upload) == curl("-H", "Expect:", *upload) == b"413"
@@ -182,7 +182,7 @@ def test_wget_mirrors_links(monkey, site, tmp_path):
 @pytest.mark.over("h1", why="what is read from disk is the same")
 @pytest.mark.skipif(not DOCS.is_dir(), reason=f"no {DOCS} here")
 def test_document_tree_arrives_identical(monkey, tmp_path):
-    """Fetches every file by name and compares it with the disk; compressed files stay compressed."""
+    """Fetches every file by name and compares it with the file on disk; compressed files stay compressed."""
     found = sorted(p.relative_to(DOCS) for p in DOCS.rglob("*") if is_served(p))
     files = found[::max(1, len(found) // DOCS_MAX)][:DOCS_MAX]
     if len(files) < 20:
@@ -242,10 +242,10 @@ def test_h2load_gets_only_2xx(server, target, flags):
     assert re.search(rf"^status codes: {count} 2xx, 0 3xx, 0 4xx, 0 5xx$", said, re.MULTILINE), said
 
 
-# Python's h2 package, which also checks the rules
+# Python's h2 package, which also checks the rules of HTTP/2
 
 class Conversation:
-    """A client built on the h2 package, with a blocking socket."""
+    """A client that uses the h2 package and a blocking socket."""
 
     def __init__(self, server):
         tls = server.encryption.context("h2") if server.encrypts[0] else None
@@ -338,7 +338,7 @@ def test_ab_has_no_failed_requests(server, flags, target):
 @ONLY_1
 @pytest.mark.parametrize("target", ["/", "/large.bin"])
 def test_wrk_has_no_errors(server, target):
-    count = 10 if target == "/large.bin" else 50  # few enough that at least one request completes
+    count = 10 if target == "/large.bin" else 50  # few enough requests that at least one of them completes
     said = run("wrk", "-t", 2, "-c", count, "-d", "1s", "--timeout", "30s", server.url + target).decode()
     assert "Socket errors" not in said and "Non-2xx" not in said, said
     assert int(re.search(r"(\d+) requests in", said)[1]) > 0

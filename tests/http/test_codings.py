@@ -24,13 +24,13 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only send requests."""
+    """A shared server for tests that only send requests."""
     return lasting(prepare)
 
 
 @pytest.fixture
 def own(monkey, site):
-    """For tests that change its files."""
+    """A server for tests that change its files."""
     return prepare(monkey, site)
 
 
@@ -179,7 +179,7 @@ def test_precompressed_file_changes_take_effect(own, site):
 @pytest.mark.slow
 @pytest.mark.over("h1", "h2-tls", why="it waits for 5 s, and what the server knows of a folder is the same for all")
 def test_precompressed_file_added_to_idle_folder_is_found(own, site):
-    """The server has cached that the folder has no precompressed files, and does not look for any."""
+    """The server has cached that the folder contains no precompressed files, so it does not look for any."""
     folder = site / "folder"
     site.add("folder/a.html", TEXT, mtime=MTIME)
     while time.time() < folder.stat().st_ctime + 5:
@@ -195,7 +195,7 @@ def test_precompressed_file_added_to_idle_folder_is_found(own, site):
 
 @pytest.mark.slow
 def test_clients_get_consistent_content_while_precompressed_files_change(monkey, site):
-    """A response in progress keeps the file that it started with."""
+    """A response in progress continues with the file that it opened."""
     content = {name: os.urandom(3 << 20) for name in ("a.bin", "a.bin.gz", "a.bin.br")}
     for name, data in content.items():
         site.add(name, data, mtime=MTIME)
@@ -205,7 +205,7 @@ def test_clients_get_consistent_content_while_precompressed_files_change(monkey,
         c.ask("/a.bin", fields={"Accept-Encoding": accept}).read_head()
     for name in ("a.bin.gz", "a.bin.br"):
         os.replace(site.add("new", b"x", mtime=MTIME), site / name)
-    server.get("/a.bin", fields={"Accept-Encoding": "gzip"})  # notices the change; the next request gets the new file
+    server.get("/a.bin", fields={"Accept-Encoding": "gzip"})  # the server notices the change; later requests get the new file
     assert server.get("/a.bin", fields={"Accept-Encoding": "gzip"}).body == b"x"
     os.replace(site.add("new", b"y"), site / "a.bin")
     assert server.get("/a.bin", fields={"Accept-Encoding": "br"}).body == b"y"

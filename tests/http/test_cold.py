@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are not in the page cache: threads read them for the event loop, without a visible difference."""
+"""Files that are not in the page cache: threads read them for the event loop, which makes no difference to the client."""
 import os
 
 import pytest
@@ -18,7 +18,7 @@ def is_cold(path):
 
 
 def cool(path):
-    """Evicts a file from the page cache, where the file system supports it."""
+    """Evicts a file from the page cache, if the file system supports that."""
     with open(path, "rb") as f:
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -19,13 +19,13 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only send requests."""
+    """A shared server for tests that only send requests."""
     return lasting(prepare)
 
 
 @pytest.fixture
 def own(monkey, site):
-    """For tests that change its files."""
+    """A server for tests that change its files."""
     return prepare(monkey, site)
 
 
@@ -116,7 +116,7 @@ def test_duplicate_date_conditions_are_ignored(server):
 
 
 def test_conditions_follow_rfc_precedence(server, etag):
-    """All combinations of the four fields, against section 13.2.2."""
+    """Compares all combinations of the four fields with section 13.2.2."""
     names = ("If-Match", "If-Unmodified-Since", "If-None-Match", "If-Modified-Since")
     values = ((None, etag, '"x"'), (None, AFTER, BEFORE), (None, etag, '"x"'), (None, AFTER, BEFORE))
     with server.connect() as c:
@@ -161,7 +161,7 @@ def test_if_range_mismatch_ignores_unsatisfiable_range(server, etag):
 
 
 def test_if_range_date_never_combines_two_versions(monkey, site):
-    """A file may change twice within a second (RFC 9110, section 8.8.2.2); a client that has the ETag must use it."""
+    """A file may change twice within a second (RFC 9110, section 8.8.2.2), so a client that has the ETag must use it."""
     site.add("a.txt", "A" * 10, mtime=MTIME)
     server = monkey(server="OpenFileCacheTTL 0")
     modified = server.get("/a.txt")["Last-Modified"]

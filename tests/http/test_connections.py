@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persistent connections: lifetime, order of responses, and closing (RFC 9112, section 9)."""
+"""Persistent connections: lifetime, order of responses, and close (RFC 9112, section 9)."""
 import os
 import random
 import signal
@@ -23,7 +23,7 @@ def server(monkey, site):
 
 
 def ends(c, reply):
-    """Ends an HTTP/1 connection, because the start of the next request is unknown; ends only the stream in HTTP/2."""
+    """The start of the next request is unknown: in HTTP/1 the connection ends, in HTTP/2 only the stream."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
@@ -33,7 +33,7 @@ def ends(c, reply):
 
 @contextmanager
 def paused(server):
-    """The workers are stopped: all data sent in the meantime has arrived when they continue."""
+    """Stops the workers: everything that the client sends meanwhile has arrived when they continue."""
     pids = server.workers
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -74,7 +74,7 @@ def test_keep_alive_follows_version_and_connection_header(server, version, conne
         first = c.get("/a.txt", fields=fields, version=version)
         assert (first.status, first.text) == (200, "hello")
         assert first.closes == (not keeps)
-        if version == "1.0":  # a 1.0 connection would close without keep-alive
+        if version == "1.0":  # without Connection: keep-alive, a 1.0 connection would close
             assert ("keep-alive" in first.tokens("Connection")) == keeps
         if keeps:
             assert c.get("/a.txt").text == "hello"
@@ -187,7 +187,7 @@ def test_pipelined_thousand_requests_are_answered(monkey, site, step):
 
 @pytest.mark.http1
 def test_pipelining_client_that_does_not_read_is_throttled(monkey, site):
-    """The server stops reading requests while the client reads no responses, and resumes with the client."""
+    """The server stops reading requests while the client reads no responses, and resumes when the client does."""
     content = os.urandom(5000)
     site.add("a.bin", content)
     server = monkey(server="KeepAliveRequests 0")
@@ -239,12 +239,12 @@ def test_batched_responses_survive_half_close_with_full_socket(monkey, site):
     site.add("a.bin", content)
     one = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n"
     server = monkey(server="KeepAliveRequests 0")
-    for count in range(4, 240, 3):  # some of these counts fill the socket exactly when the last batch is due
+    for count in range(4, 240, 3):  # with some of these counts, the socket is full exactly when the last batch is due
         with server.connect(receive_buffer=4096) as c:
             assert c.send(one).read().body == content
             with paused(server):
                 c.send(one * count + one[:9]).shut()
-            assert server.get("/a.bin").body == content  # after this response the worker has sent as much as it can
+            assert server.get("/a.bin").body == content  # the worker has sent as many of the responses as it can
             for _ in range(count):
                 assert c.read().body == content
             c.expect_end()
@@ -307,9 +307,9 @@ def test_body_of_get_and_head_is_skipped(server):
 @pytest.mark.http1
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 def test_large_unread_body_closes_connection_after_response(monkey, site, framing):
-    """The client keeps sending without reading: the response must reach it nevertheless."""
+    """The client keeps sending without reading, but must still receive the response."""
     site.add("a.txt", "hello")
-    site.add("405.html", b"x" * 500_000)  # more than the buffers of both sides
+    site.add("405.html", b"x" * 500_000)  # more than the socket buffers of both sides hold
     server = monkey(server="MaxBodySize 0", sections="[ERROR_PAGES]\n    405 405.html\n")
     size = 3_000_000
     with server.connect(receive_buffer=4096) as c:
@@ -353,8 +353,8 @@ def test_early_response_survives_unread_body(monkey, site, half_close):
 @pytest.mark.http1
 @pytest.mark.parametrize("limit", ["KeepAliveRequests 1", "KeepAlive off"])
 def test_response_survives_requests_after_unannounced_close(monkey, site, limit):
-    """The client learns only from the first response that there is no second one."""
-    content = os.urandom(150_000)  # fits into the buffers: the server has sent it before the client reads it
+    """The client learns from the first response that no second one follows."""
+    content = os.urandom(150_000)  # fits into the socket buffers: the server has sent it before the client reads
     site.add("a.bin", content)
     server = monkey(server=f"{limit}\nAccessLog stdout\nAccessLogFormat short")
     with server.connect(receive_buffer=4096) as c:
@@ -368,7 +368,7 @@ def test_response_survives_requests_after_unannounced_close(monkey, site, limit)
 
 @pytest.mark.http1
 def test_lingering_close_is_limited(monkey, site):
-    """A client that sends forever is cut off without effect on other clients."""
+    """The server disconnects a client that never stops sending, without effect on other clients."""
     site.add("a.txt", "hello")
     server = monkey(server="LingerTimeout 500ms")
     with server.connect() as c:
@@ -394,7 +394,7 @@ def test_expect_refused_request_is_answered_at_once(server):
         c.ask("/a.txt", "POST", {"Expect": "100-continue", "Content-Length": "1000"})
         reply = c.read()
         assert reply.status == 405 and not reply.interim
-        ends(c, reply)  # the server cannot know whether the body follows
+        ends(c, reply)  # the server cannot know whether the client will send the body
 
 
 @pytest.mark.parametrize("length", ["0", None])

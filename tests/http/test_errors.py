@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every refusal has its own status, a short error page, and closes the connection if the next request cannot be located."""
+"""Every refusal has its own status and a short error page; if the next request cannot be located, the connection closes."""
 import os
 import re
 
@@ -38,7 +38,7 @@ def asks(target="/a.txt", method="GET", fields=(), **how):
     return {"target": target, "method": method, "fields": fields, **how}
 
 
-# Raw HTTP/1 bytes, or arguments of Client.ask(). True: an HTTP/1 connection closes after the response.
+# Raw HTTP/1 bytes, or the arguments of Client.ask(). True: an HTTP/1 connection closes after the response.
 CASES = {
     "no HTTP at all": (400, b"hello\r\n\r\n", True),
     "a bare LF": (400, b"GET /a.txt HTTP/1.1\nHost: a\n\n", True),
@@ -128,7 +128,7 @@ def test_max_header_size_is_exact(server, size, status):
 
 @pytest.mark.parametrize("count, status", [(20, 200), (21, 431)])
 def test_max_headers_is_exact(server, count, status):
-    assert server.get("/a.txt", fields=[("X", "y")] * (count - 1)).status == status  # plus Host
+    assert server.get("/a.txt", fields=[("X", "y")] * (count - 1)).status == status  # Host is one more header
 
 
 @pytest.mark.parametrize("size, status", [(100, 405), (101, 413)])
@@ -165,7 +165,7 @@ def test_max_uri_size_up_to_head_buffer_works(monkey, size, status):
 
 @pytest.mark.http1
 def test_slow_head_times_out_despite_progress(server):
-    """408 arrives when the header timeout expires, even if the client keeps sending."""
+    """The server sends 408 when the header timeout expires, even if the client keeps sending."""
     with server.connect() as c:
         c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n")
         c.sock.settimeout(0.02)
@@ -196,11 +196,11 @@ def test_missing_body_closes_connection(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(server="MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
-        reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # already answered; the server is still waiting for the body
+        reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # the server has responded and still waits for the body
         assert reply.status == 405
         with pytest.raises(ConnectionResetError):
             c.expect_end()
-            raise ConnectionResetError  # a clean close is equally good
+            raise ConnectionResetError  # a clean close is accepted as well
 
 
 @pytest.mark.slow
@@ -321,4 +321,4 @@ def test_error_reference_is_logged_with_rate_limit(monkey, level, most):
     shown = [m[1] for page in pages if (m := re.search(r"UTC, reference (\w+)</small>", page))]
     assert all(" UTC" in page for page in pages)
     assert shown == re.findall(r", reference (\w+)", server.err.text)
-    assert min(most, 1) <= len(shown) <= most  # one a second at level info
+    assert min(most, 1) <= len(shown) <= most  # at most one message per second at level info

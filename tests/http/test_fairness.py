@@ -26,7 +26,7 @@ class Flood:
 
     def stop(self):
         self.stopped.set()
-        with contextlib.suppress(OSError):  # the peer may have closed it already
+        with contextlib.suppress(OSError):  # the server may have closed the connection already
             self.client.sock.shutdown(socket.SHUT_RDWR)
         self.thread.join(timeout=10)
         assert not self.thread.is_alive()
@@ -34,11 +34,11 @@ class Flood:
 
 
 FLOODS = {
-    # The response is sent at once, the body never ends: the server lingers.
+    # The response is sent at once, and the request body never ends: the server lingers.
     "content": (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000000\r\n\r\n", b"x" * 65536),
     "chunks": (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + b"x" * 0x8000 + b"\r\n"),
     "garbage": (b"\x00", b"\x00" * 65536),
-    # Requests with small responses that the client does not read: soon the buffers are full.
+    # The client does not read the small responses to its requests: soon the socket buffers are full.
     "requests": (b"", b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" * 500),
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static files: the mapping from paths to files, media types, and changes while the server runs."""
+"""Static files: the mapping of paths to files, media types, and changes while the server runs."""
 import os
 import random
 import re
@@ -100,7 +100,7 @@ def test_redirect_never_leads_to_another_host(monkey, site, target):
 
 @pytest.mark.parametrize("handler", ["static", "dirlisting"])
 def test_redirect_escapes_control_characters_of_folder(monkey, site, handler):
-    controls = [*range(1, 0x21), 0x7f]  # browsers remove some of them anywhere in a URL
+    controls = [*range(1, 0x21), 0x7f]  # browsers remove some of these characters anywhere in a URL
     for byte in controls:
         (site / chr(byte) / f"a{chr(byte)}").mkdir(parents=True)
     server = monkey(plugins=["dirlisting"], sections=f"[ROUTES]\n    /* {handler}\n")
@@ -229,7 +229,7 @@ def test_files_of_every_size_arrive_complete(monkey, site, how):
     server = monkey(server=how)
     for name, content in contents.items():
         with server.connect() as c:
-            for _ in range(2):  # first from the file, then from the cache
+            for _ in range(2):  # the first response comes from the file, the second one from the cache
                 reply = c.get(name)
                 assert reply.body == content, name
                 assert int(reply["Content-Length"]) == len(content)
@@ -265,7 +265,7 @@ def test_special_files_are_refused(monkey, site):
     unix.bind(str(site / "socket"))
     site.add("a.txt", "hello")
     server = monkey()
-    with server.connect() as c:  # one worker, one connection: none of these files may block it
+    with server.connect() as c:  # there is one worker: none of these files may block it
         for name in ("fifo", "socket", "fifo/", "fifo/x", "socket/x"):
             assert c.get("/" + name).status in (403, 404), name
         assert c.get("/fifo").status == 403
@@ -293,7 +293,7 @@ def test_unreadable_files_are_forbidden(monkey, site):
     site.add("list/index.html", "secret").chmod(0)
     site.add("list/index.htm", "second choice")
     (site / "folder").chmod(0)
-    # Root can read everything, so the workers need another user.
+    # Root can read everything, so the workers run as another user.
     server = monkey(server="User nobody" if os.geteuid() == 0 else "")
     try:
         with server.connect() as c:
@@ -307,7 +307,7 @@ def test_unreadable_files_are_forbidden(monkey, site):
 
 @needs_root
 def test_document_root_that_only_root_can_reach_is_served(monkey, tmp_path):
-    """The master opens the folder before the workers switch to a user without access."""
+    """The master opens the folder before the workers switch to a user who may not enter it."""
     (tmp_path / "closed/inner").mkdir(parents=True)
     (tmp_path / "closed/inner/a.txt").write_text("hello")
     (tmp_path / "closed").chmod(0o700)
@@ -321,7 +321,7 @@ LARGE = 32 << 20
 
 
 def begin(server, target="/a.bin"):
-    """Returns a client that has read the head and the first part of a large response; most of it is not sent yet."""
+    """Returns a client that has read the head and the first part of a large response, most of which is not sent yet."""
     c = server.connect(receive_buffer=4096)
     c.ask(target)
     head = c.read_head()
@@ -346,7 +346,7 @@ def test_file_that_shrinks_during_response_ends_response_early(monkey, site, how
     server = monkey(server=how)
     c, left = begin(server)
     os.truncate(path, 2000)
-    with c, pytest.raises((Closed, ConnectionResetError)):  # the server cannot complete the response, and the client notices
+    with c, pytest.raises((Closed, ConnectionResetError)):  # the server cannot complete the response, and the client detects this
         c.read_exactly(left)
     assert server.get("/a.bin").body == b"a" * 2000, "a cached size that was wrong is dropped"
 

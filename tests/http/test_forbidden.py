@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that workers cannot read: the client gets 403, and the error log gives the reason."""
+"""Files that the workers may not read: the client gets 403, and the error log contains the reason."""
 import os
 import socket
 import stat
@@ -16,7 +16,7 @@ def warnings(server):
 
 @pytest.fixture
 def files(site):
-    """Everyone can enter the test's folders, so that only the file itself is inaccessible."""
+    """Makes the test's folders accessible to everyone, so that only the file itself is not."""
     for path in (site.path, *site.path.parents):
         if path.stat().st_uid == os.geteuid() and str(path).startswith("/tmp/"):
             path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o711)
@@ -66,7 +66,7 @@ def test_thousand_refusals_are_rate_limited_in_log(monkey, files):
         for _ in range(1000):
             assert c.get("/link").status == 403
     server.stop()
-    assert 1 <= len(warnings(server)) <= 60  # one a second
+    assert 1 <= len(warnings(server)) <= 60  # at most one warning per second
 
 
 def test_dot_files_and_folders_are_not_logged(monkey, files):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the HTTP/2 test client: it must detect every protocol violation of a server."""
+"""The HTTP/2 test client itself: it must detect every protocol violation of a server."""
 import socket
 import ssl
 import threading
@@ -28,14 +28,14 @@ def length(n):
 
 @pytest.fixture
 def serve():
-    """Connects a client to `talk(connection)`, which plays the server."""
+    """Connects a client to `talk(connection)`, which acts as the server."""
     listener = socket.create_server(("127.0.0.1", 0))
     clients, threads = [], []
 
     def start(talk, wrap=lambda s: s, make=Http2Client, **how):
         def run():
             connection, _ = listener.accept()
-            # The server sends without reading, as its client does: its socket buffer must hold everything that the windows
+            # The server sends without reading, and so does its client: the socket buffer must hold everything that the windows
             # allow.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
             try:
@@ -197,7 +197,7 @@ def test_h2_client_detects_truncated_responses(play, data):
 
 @pytest.mark.parametrize("extra, where", [(1, "stream"), (0, None)])
 def test_h2_client_detects_data_beyond_window(play, extra, where):
-    """A slow client has the smallest windows: 65,535 bytes for the stream and for the connection."""
+    """A slow client has the smallest windows: 65,535 bytes both for the stream and for the connection."""
     body = b"".join(f.data(1, b"x" * 13107) for _ in range(5)) + f.data(1, b"y" * extra, end=True)
     c = play(HELLO + head() + body, receive_buffer=65536).ask("/")
     if extra:
@@ -217,7 +217,7 @@ def test_h2_client_enforces_smaller_window_after_ack(play):
 
 
 def answer(connection, size):
-    """A correct server, built on the h2 package: sends `size` bytes to every client, as the windows allow."""
+    """A correct server that uses the h2 package: sends `size` bytes to every client as fast as the windows allow."""
     peer = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
     peer.initiate_connection()
     left = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile HTTP/2 clients: each attack ends with the proper GOAWAY and is counted, other clients are still served, and the
-server's memory does not grow.
+"""Hostile HTTP/2 clients: each attack ends with the proper GOAWAY and is counted, the server still serves other clients, and its
+memory does not grow.
 """
 import itertools
 import socket
@@ -38,7 +38,7 @@ def streams():
     return itertools.count(1, 2)
 
 
-# Floods: each generator yields frames; FLOODS adds the reason under which the server counts the closed connection.
+# Floods: each generator yields frames; FLOODS maps it to the reason under which the server counts the closed connection.
 
 def rapid_reset():
     for i in streams():
@@ -46,7 +46,7 @@ def rapid_reset():
 
 
 def resets_made_by_the_server(wrong):
-    """The client misuses its streams so that the server resets them (CVE-2025-8671)."""
+    """The client misuses its streams so that the server has to reset them (CVE-2025-8671)."""
     for i in streams():
         yield f.headers(i, POST, end=False) + wrong(i)
 
@@ -58,9 +58,9 @@ def continuations(piece, first=f.block_of(f.request())):
 
 
 def heads_that_are_too_long():
-    """Sends oversized heads, each in a single frame; the server refuses every one."""
+    """Sends oversized heads, each in a single frame; the server refuses all of them."""
     for i in streams():
-        yield f.headers(i, GET + f.literal("x", "y" * 12_000) + b"\x80")  # then an invalid HPACK block
+        yield f.headers(i, GET + f.literal("x", "y" * 12_000) + b"\x80")  # followed by an invalid HPACK block
 
 
 def repeat(piece):
@@ -103,7 +103,7 @@ FLOODS = {
 def test_h2_flood_ends_with_enhance_your_calm(server, name):
     make, reason = FLOODS[name]
     assert attack(server, itertools.islice(make(), 20_000)) == "ENHANCE_YOUR_CALM"
-    # A window of zero is also tiny: either charge may exhaust the budget.
+    # A window of zero also counts as tiny: either of the two charges may exhaust the budget.
     also = ended_for(server, "tiny_windows") if name == "reset by a window of nothing" else 0
     assert ended_for(server, reason) + also == 1
     is_served(server)
@@ -132,7 +132,7 @@ def test_h2_abuse_budget_refills_over_time(monkey, site):
             for _ in range(5):
                 c.ping()
             assert c.get("/a.txt").text == "hello"
-            time.sleep(0.5)  # the budget refills by ten a second
+            time.sleep(0.5)  # the budget is refilled at ten per second
         for _ in range(150):
             c.ping()
         assert c.end_of_connection() == "ENHANCE_YOUR_CALM"
@@ -141,7 +141,7 @@ def test_h2_abuse_budget_refills_over_time(monkey, site):
 
 # HPACK
 
-BOMB = f.literal("x", "y" * 4000).replace(b"\x10", b"\x40", 1)  # added to the dynamic table
+BOMB = f.literal("x", "y" * 4000).replace(b"\x10", b"\x40", 1)  # the client adds this field to the dynamic table
 
 BROKEN = {
     "an index of nothing": b"\xff\xff\xff\x7f",
@@ -163,7 +163,7 @@ def test_h2_broken_hpack_ends_connection(server, name):
 
 @pytest.mark.parametrize("times", [10, 10_000])
 def test_h2_hpack_bomb_is_refused_with_431(server, times):
-    """A long field in the dynamic table, and one byte for each reference to it."""
+    """A long field in the dynamic table, and a one-byte reference to it for each repetition."""
     with server.connect() as c:
         block = GET + BOMB + b"\xbe" * times
         c.open([], block=block)
@@ -174,12 +174,12 @@ def test_h2_hpack_bomb_is_refused_with_431(server, times):
         assert c.read().status == 200, "fields of a refused head are in the dynamic table nevertheless"
 
 
-CRUMB = f.literal("cookie", "y" * 150).replace(b"\x10", b"\x40", 1)  # added to the dynamic table
+CRUMB = f.literal("cookie", "y" * 150).replace(b"\x10", b"\x40", 1)  # the client adds this field to the dynamic table
 
 
 @pytest.mark.parametrize("times", [101, 10_000])
 def test_h2_cookie_crumbs_count_with_their_joined_size(server, times):
-    """HTTP/2 allows a client to split a cookie into several fields, one byte each here; the server joins them."""
+    """HTTP/2 allows a client to split a cookie into several fields, here of one byte each; the server joins them."""
     with server.connect() as c:
         c.open([], block=GET + CRUMB + b"\xbe" * times)
         assert c.read().status == 431
@@ -334,7 +334,7 @@ def test_h2_silent_client_is_closed(monkey, site, said):
 
 
 def test_h2_missing_body_of_answered_request_times_out(monkey, site):
-    """The response is complete; the stream waits a limited time for the rest of the announced body."""
+    """The response is complete; the stream waits only a limited time for the rest of the announced body."""
     site.add("a.txt", "hello")
     server = monkey(server="Timeout 1s\nKeepAliveTimeout 1s\nMinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
@@ -373,7 +373,7 @@ def test_h2_closed_window_times_out_only_its_stream(monkey, site):
         server.out.wait_for('"target":"/large.bin".*"end":"timeout"')
 
 
-# Memory usage: measured with the release build, because sanitizers allocate memory of their own
+# Memory usage, measured with the release build, because sanitizers allocate memory of their own
 
 needs_release = pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
 
@@ -447,7 +447,7 @@ def test_h2_expanded_heads_of_blocked_streams_use_bounded_memory(lean, field):
 @needs_release
 @pytest.mark.parametrize("how", ["windows closed", "no reader"])
 def test_h2_slow_readers_use_bounded_memory(lean, how):
-    """Fifty clients with a hundred streams each, all of which request a large file."""
+    """Fifty clients request a large file on a hundred streams each."""
     closed = how == "windows closed"
     clients = []
     before = memory_kb(lean.workers[0])
@@ -466,7 +466,7 @@ def test_h2_slow_readers_use_bounded_memory(lean, how):
 
 @needs_release
 def test_h2_unread_request_bodies_use_bounded_memory(monkey, site):
-    """The body for a handler that does not read it stays within the flow-control windows."""
+    """The part of the request body that a handler does not read is limited by the flow-control windows."""
     program = ROOT / "build" / "release" / "test_handlers"
     if not program.exists():
         pytest.skip("needs build/release/test_handlers")
@@ -487,7 +487,7 @@ def test_h2_unread_request_bodies_use_bounded_memory(monkey, site):
 
 
 def test_h2_flooding_peer_does_not_starve_others(server):
-    """Some clients do not read their responses; other clients are served."""
+    """Some clients do not read their responses; the server still serves other clients."""
     crowd = []
     for _ in range(3):
         c = assail(server, receive_buffer=4096)

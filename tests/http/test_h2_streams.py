@@ -33,7 +33,7 @@ def server(monkey, site):
 
 @pytest.fixture
 def handlers(monkey):
-    """A server with more than static files: see tests/server."""
+    """A server that has handlers besides static files: see tests/server."""
     assert HANDLERS.exists(), f"{HANDLERS} is not built"
     return monkey(args=[], program=HANDLERS)
 
@@ -119,7 +119,7 @@ def test_h2_thousand_requests_are_answered(monkey, site):
 
 
 def test_h2_stalled_stream_does_not_block_others(server):
-    """The stream's own window is exhausted; the connection window is open."""
+    """The window of the stream is exhausted, the connection window is open."""
     with server.connect(receive_buffer=1 << 20) as c:
         c.give(0, 20_000_000)
         c.ask("/large.bin")
@@ -182,8 +182,8 @@ def test_h2_unread_body_fills_only_its_own_window(handlers):
 
 @pytest.mark.parametrize("target", ["/never", "/echo"])
 def test_h2_unread_bodies_of_connection_are_limited(monkey, target):
-    """Some handlers read nothing, or stop reading because the client does not take their output: the connection buffers a
-    limited amount for all of them, and another upload continues."""
+    """Some handlers read nothing, or stop reading because the client does not read their output: the connection buffers a
+    limited amount for all of them together, and another upload continues."""
     most = 262144
     with monkey(args=[str(most)], program=HANDLERS).connect(receive_buffer=1 << 20) as c:
         c.wait(lambda: c.acknowledged)
@@ -203,7 +203,7 @@ def test_h2_unread_bodies_of_connection_are_limited(monkey, target):
             c.cancel(stream)
         c.give(0, f.WINDOW)
         assert c.read(stream=upload).text == f"500000 {97 * 500_000}\n"
-        c.wait(lambda: c.room > most - f.FRAME_MAX)  # everything is returned to the window
+        c.wait(lambda: c.room > most - f.FRAME_MAX)  # the server has returned all received bytes to the window
 
 
 def test_h2_data_beyond_window_resets_stream(handlers):
@@ -228,7 +228,7 @@ def test_h2_padding_counts_towards_window(handlers):
 
 
 def test_h2_response_may_precede_request_body(handlers):
-    """A client with a complete response need not send the rest of its body, and the connection continues."""
+    """A client that has the complete response need not send the rest of its body, and the connection continues."""
     with handlers.connect() as c:
         for _ in range(20):
             reply = c.ask("/early", "POST", streamed=True).more(b"x" * 300_000).read()
@@ -237,7 +237,7 @@ def test_h2_response_may_precede_request_body(handlers):
 
 
 def test_h2_refused_uploads_do_not_exhaust_abuse_budget(monkey, site):
-    """Data in flight to streams that the server has closed is not the client's fault."""
+    """A client may have sent data on a stream before it learned that the server has closed the stream."""
     site.add("a.txt", "hello")
     with monkey(server="MaxBodySize 1000").connect() as c:
         c.ping().wait(lambda: not c.pings)
@@ -316,7 +316,7 @@ def test_h2_malformed_trailers_reset_stream(handlers, name):
 # Priorities (RFC 9218)
 
 def exhaust_connection_window(c):
-    """Exhausts the connection window, so that all following responses are blocked."""
+    """Exhausts the connection window, so that no further response can be sent."""
     plug = c.ask("/large.bin").stream
     c.wait(lambda: plug.received == WINDOW)
     c.cancel(plug)
@@ -324,14 +324,14 @@ def exhaust_connection_window(c):
 
 
 def ask_for(c, *priorities):
-    """Opens streams that have received their head and no body."""
+    """Opens streams that have received their head but no body."""
     streams = [c.ask(f"/{i}.bin", fields={"Priority": p} if p else {}).stream for i, p in enumerate(priorities)]
     c.wait(lambda: all(s.final for s in streams))
     return streams
 
 
 def order_of(c, streams):
-    """The streams, in the order in which the server sends their data once the window opens."""
+    """Returns the streams in the order in which the server sends their data once the window opens."""
     begin = len(c.frames)
     c.give(0, 20_000_000)
     for stream in streams:
@@ -395,14 +395,14 @@ def test_h2_priority_update_for_idle_stream_is_accepted(server):
 # Shutdown
 
 def end_in_two_steps(c, server, begin):
-    """Shuts the server down while streams are open: it must answer every request that it accepts."""
+    """Shuts the server down while streams are open: it must respond to every request that it accepts."""
     streams = [c.ask("/large.bin").stream for _ in range(3)]
     c.wait(lambda: all(s.received for s in streams))
     begin()
     c.wait(lambda: c.goaways)
     assert c.goaways[0][:2] == (f.WINDOW_MAX, "NO_ERROR"), "first GOAWAY only announces the shutdown"
     assert len(c.goaways) == 1
-    late = c.open(f.request("/a.txt", scheme=c.scheme), anyway=True).stream  # sent before we had read the GOAWAY
+    late = c.open(f.request("/a.txt", scheme=c.scheme), anyway=True).stream  # the client sent this before it had read the GOAWAY
     for stream in [*streams, late]:
         c.give(stream.number, 3_000_000)
         assert c.read(stream=stream).status == 200
@@ -428,7 +428,7 @@ def test_h2_keep_alive_requests_limit_ends_connection(monkey, site):
 
 
 def test_h2_client_that_ignores_goaway_is_closed(monkey, site):
-    """The client keeps sending requests after the first GOAWAY, and never answers PING."""
+    """The client keeps sending requests after the first GOAWAY, and never responds to PING."""
     site.add("a.txt", "hello")
     with monkey(server="KeepAliveRequests 5\nMaxStreams 10").connect() as c:
         c.on_ping = lambda *_: None
@@ -461,7 +461,7 @@ def test_h2_half_closed_client_gets_its_responses(server):
         streams = [c.ask("/large.bin").stream for _ in range(3)]
         c.wait(lambda: c.acknowledged)
         c.sock.shutdown(socket.SHUT_WR)
-        c.send = lambda _: c  # and the client sends no more
+        c.send = lambda _: c  # the client sends nothing more
         for stream in streams:
             assert len(c.read(stream=stream).body) == 3_000_000
         c.end_of_connection()
@@ -473,7 +473,7 @@ def test_h2_server_stops_with_open_streams(server):
         server.stop()
 
 
-# A worker and its clients, repeatedly
+# A worker and its clients, repeated
 
 def test_h2_reloads_lose_no_request(monkey, site):
     site.add("a.bin", os.urandom(20_000))
@@ -504,7 +504,7 @@ def test_h2_reloads_lose_no_request(monkey, site):
 
 
 def ask_until_it_ends(c, content, stop, counts, i):
-    """Five requests at a time; requests that the server reports as unprocessed are retried on another connection."""
+    """Sends five requests at a time; requests that the server reports as unprocessed are retried on another connection."""
     while not stop.is_set() and not c.goaways:
         streams = []
         try:

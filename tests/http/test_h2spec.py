@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.http2, pytest.mark.skipif(not H2SPEC.exists(), reason=
 
 
 def cases_of(report):
-    """(name, failure) of each case; None: it passed."""
+    """Yields (name, failure) for each case; a failure of None means that the case passed."""
     for suite in ElementTree.parse(report).getroot().iter("testsuite"):
         for case in suite.iter("testcase"):
             wrong = [f"{child.tag}: {' '.join(' '.join(child.itertext()).split())}" for child in case]
@@ -25,7 +25,7 @@ def cases_of(report):
 
 def test_h2spec_strict_cases_pass(monkey, site, tmp_path, protocol):
     site.add("index.html", "hello " * 1000)
-    # A listener that also accepts HTTP/1 answers an invalid preface in HTTP/1, which h2spec does not expect.
+    # A listener that also accepts HTTP/1 responds to an invalid preface in HTTP/1, which h2spec does not expect.
     server = monkey(listen="127.0.0.1:0" if protocol == "h2-tls" else "127.0.0.1:0 http2")
     host, port = server.addresses[0]
     tls = ["-t", "-k"] if protocol == "h2-tls" else []

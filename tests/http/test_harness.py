@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the test harness: it must detect a broken server."""
+"""The test harness itself: it must detect a broken server."""
 import os
 import signal
 import socket
@@ -107,7 +107,7 @@ def test_server_fixture_detects_wrong_exit_code(monkey):
 
 @pytest.fixture
 def pipe():
-    """The writing end of a pipe, and the Output at its other end."""
+    """The write end of a pipe, and the Output that reads from its other end."""
     reading, writing = os.pipe()
     with open(reading, "rb") as read_end, open(writing, "wb", buffering=0) as write_end:
         output = Output(read_end, "the pipe")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of every response, and headers that no response contains."""
+"""Headers that every response has, and headers that no response has."""
 import time
 from email.utils import parsedate_to_datetime
 
@@ -22,7 +22,7 @@ TARGETS = ["/a.txt", "/none", "/folder", "/folder/", "/%"]
 def test_date_header_is_current(server, target):
     before = int(time.time())
     date = parsedate_to_datetime(server.get(target)["Date"]).timestamp()
-    assert before - 1 <= date <= time.time()  # the worker's clock may lag by one tick
+    assert before - 1 <= date <= time.time()  # the worker's clock may be one tick late
 
 
 def test_date_header_advances_on_one_connection(monkey, site):

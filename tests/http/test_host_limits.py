@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a virtual host."""
+"""Limits that a virtual host sets."""
 import re
 
 import pytest

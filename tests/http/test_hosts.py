@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual host selection, by name and by address (RFC 9110, section 7.2; RFC 9112, section 3.2)."""
+"""Virtual host selection by name and by address (RFC 9110, section 7.2; RFC 9112, section 3.2)."""
 import socket
 
 import pytest
@@ -17,7 +17,7 @@ def hosts(tmp_path):
 
 
 def make_hosts(folder):
-    """Creates their document roots, and returns their [HOST] sections."""
+    """Creates the document roots of the hosts, and returns their [HOST] sections."""
     for name in HOSTS:
         (folder / name).mkdir()
         (folder / name / "index.html").write_text(name)
@@ -56,7 +56,7 @@ def test_host_header_selects_virtual_host(server, host, expected):
 def test_host_header_that_is_invalid_is_refused(server, host):
     with server.connect() as c:
         c.ask("/", host=host)
-        if server.is_h2 and host == " ":  # a header value cannot end with a space
+        if server.is_h2 and host == " ":  # in HTTP/2, a header value cannot end with a space
             with pytest.raises(Closed) as error:
                 c.read()
             assert error.value.code == "PROTOCOL_ERROR"
@@ -100,7 +100,7 @@ def test_absolute_target_overrides_host_header(server, target, host, expected):
 ])
 def test_unusual_request_targets_are_refused(server, target):
     reply = server.get(target, host="one.example")
-    if target == "//two.example/":  # a path that does not exist
+    if target == "//two.example/":  # this path does not exist
         assert reply.status == 404
     else:
         assert reply.status == 400

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts with their own listeners."""
+"""Hosts that have their own listeners."""
 import re
 import signal
 import socket
@@ -10,7 +10,7 @@ from certificates import make_authority
 from client import Client
 from http2 import Http2Client
 
-# 127.0.0.1 belongs to the server, the other addresses to hosts. The system chooses all ports.
+# 127.0.0.1 belongs to the server, the other addresses belong to hosts. The system chooses all ports.
 HOSTS = """
     [HOST]
         ServerName everywhere.example
@@ -120,7 +120,7 @@ def test_listener_of_host_may_be_unix_socket(monkey, roots, tmp_path):
 
 @pytest.fixture
 def tls(monkey, roots, tmp_path):
-    """One host without TLS, two with TLS at their own addresses, and one name on two hosts."""
+    """Starts one host without TLS, two hosts with TLS on their own addresses, and a name that two hosts share."""
     authority = make_authority(tmp_path)
     pairs = {name: authority.issue([f"{name}.example", "both.example"]) for name in ("two", "three")}
     text = HOSTS.replace("Listen 127.0.0.3:0", "Listen 127.0.0.3:0 tls", 1).replace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits and access logs of a [HOST] and a [LOCATION]."""
+"""Limits and access logs in a [HOST] and in a [LOCATION]."""
 import json
 import re
 import signal
@@ -32,7 +32,7 @@ HOST = """
 
 @pytest.fixture
 def start(monkey, site):
-    """Starts a server whose host one.example has these keys, followed by these sections; two.example has none."""
+    """Starts a server whose host one.example has these keys, followed by these sections; two.example has no keys of its own."""
     site.add("index.html", "hello")
 
     def run(host="", below="", **how):
@@ -157,7 +157,7 @@ def test_location_min_rate_applies_to_response(start, site):
     with server.connect(receive_buffer=4096) as slow, server.connect(receive_buffer=4096) as fast:
         slow.ask("/slow/big", host="one.example")
         fast.ask("/big", host="one.example")
-        wait_for_lines(server, "log", 1)  # the response that is cut off
+        wait_for_lines(server, "log", 1)  # the response that the server truncates
         assert len(slow.read().body) == 6 << 20
     wait_for_lines(server, "log", 2)
     assert [line.split()[6] for line in lines(server, "log")] == ["/big", "/slow/big"]
@@ -198,7 +198,7 @@ def test_location_has_its_own_access_log(start):
     of_all, of_one, of_api = (lines(server, name) for name in ("all.log", "one.log", "api.log"))
     assert [json.loads(line)["host"] for line in of_all] == ["two.example"]
     assert [(json.loads(line)["target"], json.loads(line)["status"]) for line in of_api] == [("/api/a", 404), ("/api/b", 413)]
-    # Without a format in [HOST] or [LOCATION], the format of [SERVER] applies.
+    # If neither [HOST] nor [LOCATION] names a format, the format of [SERVER] applies.
     assert json.loads(of_one[0])["target"] == "/" and re.match(r"\d\d:\d\d:\d\d 404 GET /short ", of_one[1])
     assert len(of_one) == 2
 
@@ -227,8 +227,8 @@ def test_location_regex_over_limit_keeps_strict_limit_and_log(start):
     assert post(server, evil, 11).status == 413, "the stricter limit of the host"
     server.err.wait_for(r"the search for the paths of the \[LOCATION\] at \S+:\d+ took too many steps")
     server.stop()
-    (line,) = lines(server, "one.log")  # `AccessLog off` applies only to a definite match
-    assert evil.startswith(line.split()[6])  # very long targets are truncated
+    (line,) = lines(server, "one.log")  # `AccessLog off` applies only if the match is certain
+    assert evil.startswith(line.split()[6])  # the log truncates very long targets
 
 
 @pytest.mark.http1
@@ -276,7 +276,7 @@ def test_location_log_path_is_relative_to_its_config_file(monkey, site, tmp_path
 # Interaction with other features
 
 def test_location_matches_the_original_path(start):
-    """A rewrite changes neither limits nor logs: the body is limited before any handler reads it."""
+    """A rewrite changes neither limits nor logs: the server limits the body before any handler reads it."""
     below = LOGS + "[REWRITE]\n    Rewrite prefix /old /api\n    Rewrite prefix /api/new /new\n[ROUTES]\n    /* status 200"
     server = start("MaxBodySize 100\nAccessLog one.log", below, plugins=["rewrite"])
     assert post(server, "/old/x", 100).status == 200

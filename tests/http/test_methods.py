@@ -28,13 +28,13 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only send requests."""
+    """A shared server for tests that only send requests."""
     return lasting(prepare)
 
 
 @pytest.fixture
 def own(monkey, site):
-    """For tests that change its files."""
+    """A server for tests that change its files."""
     return prepare(monkey, site)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of every kind at once: well-behaved clients are served, and hostile ones leave no connection or memory behind."""
+"""Clients of every kind at once: the server serves well-behaved clients, and keeps no connection or memory of hostile ones."""
 import gzip
 import os
 import random
@@ -116,7 +116,7 @@ CASES = list(read_cases())
 
 
 def storm(server, content, seed, rounds):
-    """Runs the clients of one thread and returns its errors."""
+    """Runs the clients of one thread and returns their errors."""
     rng = random.Random(seed)
     for i in range(rounds):
         kind = rng.choice(KINDS)
@@ -169,7 +169,7 @@ def test_storm_of_clients_leaves_no_connections(monkey, site, content):
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="no valgrind here")
 @pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
 def test_storm_of_clients_leaks_no_memory_under_valgrind(monkey, site, content):
-    """The release program with leak checks in workers; without openat2 and Landlock, which valgrind does not support."""
+    """Uses the release program with leak checks in workers, but without openat2 and Landlock, which valgrind does not support."""
     server = monkey(program=RELEASE, server="LingerTimeout 200ms", wrapper=[
         "valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--error-exitcode=99"])
     run(server, content, threads=3, rounds=25)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths never lead outside the document root, to hidden files, or through forbidden symbolic links."""
+"""No path leads outside the document root, to a hidden file, or through a forbidden symbolic link."""
 import os
 import random
 import re
@@ -17,7 +17,7 @@ SECRET = "this must never be served"
 
 @pytest.fixture
 def outside(tmp_path):
-    """Secret files beside and above the document root."""
+    """Creates secret files beside and above the document root."""
     for name in ("secret.txt", "site2/secret.txt", "outside/secret.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(SECRET)
@@ -63,7 +63,7 @@ def test_path_of_random_bytes_never_leaves_document_root(monkey, site, outside, 
     site.add("a/x.txt", "fine")
     site.add("index.html", "index")
     (site / "up").symlink_to("..")
-    rng = random.Random(protocol)  # 4000 paths over all protocols
+    rng = random.Random(protocol)  # 4000 paths in total over all protocols
     pieces = ["..", ".", "/", "//", "%2e", "%2E", "%2f", "\\", "%5c", "a", "up", "secret.txt", "outside", "site",
               "%00", "%", "?", "#", ";", "x.txt", "%c0%ae", " ", "~", "%25", "index.html"]
     server = monkey(server="KeepAliveRequests 0", host="DotFiles on")
@@ -154,7 +154,7 @@ def test_hidden_files_are_not_disclosed(monkey, site):
     site.add(".folder/x", "x")
     server = monkey()
     answers = [server.get(t) for t in ("/.there", "/.nothing", "/.folder", "/.folder/", "/.folder/none", "/.there/")]
-    pages = {re.sub(rb"<small>.*?</small>", b"", a.body) for a in answers}  # except for the time
+    pages = {re.sub(rb"<small>.*?</small>", b"", a.body) for a in answers}  # the pages differ only in their time
     assert {a.status for a in answers} == {403} and len(pages) == 1
 
 
@@ -244,7 +244,7 @@ def test_document_root_may_be_a_symlink(monkey, site, tmp_path):
 
 @pytest.mark.parametrize("how", ["off", "owner", "on"])
 def test_dot_dot_never_passes_through_a_symlink(monkey, links, how):
-    """`..` is removed from the request path, and never resolved in the folder that a link leads to."""
+    """The server removes `..` from the request path, and never resolves it in the folder that a link leads to."""
     server = monkey(host=f"FollowSymlinks {how}")
     for target in ("/out/../secret.txt", "/dir/../../secret.txt", "/out/../outside/secret.txt"):
         assert SECRET not in server.get(target).text
@@ -253,7 +253,7 @@ def test_dot_dot_never_passes_through_a_symlink(monkey, links, how):
 
 @pytest.mark.slow
 def test_symlink_race_never_leads_outside(monkey, site, outside):
-    """A thread replaces a folder with a link and back while a client requests it."""
+    """A thread repeatedly replaces a folder with a link and restores it while a client requests files from it."""
     site.add("d/secret.txt", "inside")
     site.add("real/secret.txt", "inside")
     server = monkey(server="OpenFileCacheTTL 0\nKeepAliveRequests 0")

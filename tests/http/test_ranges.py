@@ -19,7 +19,7 @@ def prepare(monkey, site):
 
 @pytest.fixture
 def server(lasting):
-    """For tests that only send requests."""
+    """A shared server for tests that only send requests."""
     return lasting(prepare)
 
 
@@ -28,7 +28,7 @@ def ask(server, value, target="/a.bin", **fields):
 
 
 def parts_of(reply):
-    """The parts of a multipart/byteranges body: (type, first, last, size, content) of each."""
+    """Returns the parts of a multipart/byteranges body: (type, first, last, size, content) for each part."""
     boundary = re.fullmatch(r"multipart/byteranges; boundary=([0-9A-Za-z'()+_,./:=?-]{1,70})",
                             reply["Content-Type"])[1].encode()
     head, *parts, tail = reply.body.split(b"\r\n--" + boundary)
@@ -85,7 +85,7 @@ def test_range_that_is_invalid_is_ignored(server, value):
 
 
 def test_range_header_twice_is_ambiguous(server):
-    """Range is not a list header, so its meaning is unclear."""
+    """Range is not a list header, so several Range lines are ambiguous."""
     reply = server.get("/a.txt", fields=[("Range", "bytes=1-2"), ("Range", "bytes=4-5")])
     assert reply.status in (200, 206)
     if reply.status == 206:
@@ -181,13 +181,13 @@ def test_ranges_beyond_4_gb_are_exact(monkey, site):
         reply = c.get("/large.bin", fields={"Range": f"bytes={(4 << 30) - 3}-{(4 << 30) + 3},-4"})
         assert [p[4] for p in parts_of(reply)] == [b"\0four\0\0", b"\0end"]
         assert c.get("/large.bin", fields={"Range": f"bytes={size}-"})["Content-Range"] == f"bytes */{size}"
-        c.ask("/large.bin", fields={"Range": f"bytes={(4 << 30) - 100}-"})  # a length of more than 32 bits
+        c.ask("/large.bin", fields={"Range": f"bytes={(4 << 30) - 100}-"})  # the length needs more than 32 bits
         assert c.read_head()["Content-Length"] == str(size - (4 << 30) + 100)
         assert c.read_exactly(103)[-5:] == b"four\0"
 
 
 def test_ranges_of_cached_and_uncached_files_reassemble(monkey, site):
-    """Cached files, uncached files, and sizes around the limit, reassembled from ranges."""
+    """Reassembles cached files, uncached files, and files of sizes around the limit from ranges."""
     rng = random.Random(3)
     server = monkey(server="InlineFileMax 8K")
     for size in (1, 2, 4095, 8191, 8192, 8193, 65536, 1_000_003):

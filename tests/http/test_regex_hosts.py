@@ -112,7 +112,7 @@ def test_host_regex_used_twice_is_rejected(site, tmp_path, run):
 
 @pytest.mark.over("h1", why="it speaks HTTP/1.0")
 def test_host_regex_is_never_used_as_server_name(monkey, site):
-    """HTTP/1.0 without Host: neither variables nor scripts get the pattern as the server name."""
+    """An HTTP/1.0 request without Host: neither variables nor scripts get the pattern as the server name."""
     site.add("index.html", "x")
     site.add("cgi-bin/name", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s' \"$SERVER_NAME\"\n", mode=0o755)
     server = monkey(plugins=["headers", "cgi"], host="ServerName ~^a plain.example",

@@ -52,7 +52,7 @@ def test_route_regex_falls_through_on_method_or_declining_handler(monkey, site):
 
 @regex
 def test_route_regex_never_sends_script_source(monkey, site):
-    """The routes also apply to index files, error pages and the Fallback."""
+    """The routes also apply to index files, to error pages and to the Fallback."""
     for name in ("index.php", "404.php", "app.php"):
         site.add(name, "<?php source ?>")
     server = monkey(host="Index index.php\nFallback app.php",

@@ -173,7 +173,7 @@ def me():
 
 @pytest.fixture
 def public(me):
-    """A folder in our own home that exists during the test."""
+    """A folder in the home of the test's user that exists during the test."""
     if not os.access(me.pw_dir, os.W_OK):
         pytest.skip("our home is not to be written to")
     with tempfile.TemporaryDirectory(prefix="monkey-test-", dir=me.pw_dir) as folder:
@@ -210,7 +210,7 @@ def test_user_dir_serves_home_folders(monkey, site, tmp_path, me, public):
 
 @pytest.mark.parametrize("symlink, status", [("off", 404), ("owner", 404), ("on", 200)])
 def test_user_dir_cannot_expose_other_folders(monkey, site, tmp_path, me, public, symlink, status):
-    """Root opens the folder, and could enter folders that workers cannot."""
+    """Root opens the folder, and root could enter folders that the workers cannot."""
     (tmp_path / "private").mkdir()
     (tmp_path / "private/a.txt").write_text("private")
     (public / "www").symlink_to(tmp_path / "private")
@@ -220,7 +220,7 @@ def test_user_dir_cannot_expose_other_folders(monkey, site, tmp_path, me, public
 
 @pytest.fixture
 def home_for_all():
-    """Returns a user and a folder below that user's home, on a path that everyone can enter."""
+    """Returns a user and a folder in that user's home; everyone can enter its parent folders."""
     for user in pwd.getpwall():
         if user.pw_dir == "/dev" and os.access("/dev/shm", os.W_OK):
             with tempfile.TemporaryDirectory(prefix="monkey-test-", dir="/dev/shm") as folder:
@@ -234,7 +234,7 @@ def home_for_all():
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 @pytest.mark.parametrize("mode, group, status", [(0o755, 0, 200), (0o700, 0, 404), (0o710, 0, 404), (0o710, None, 200)])
 def test_user_dir_symlink_is_opened_with_worker_rights(monkey, home_for_all, mode, group, status):
-    """The master runs as root, with root's groups: it opens the folder with the worker's rights."""
+    """The master runs as root and with root's groups, but opens the folder with the worker's rights."""
     user, folder = home_for_all
     (folder / "way/inner").mkdir(parents=True)
     (folder / "way/inner/a.txt").write_text("inner")
@@ -244,7 +244,7 @@ def test_user_dir_symlink_is_opened_with_worker_rights(monkey, home_for_all, mod
     server = monkey(server="User nobody", host=f"UserDir shm/{folder.name}/www\nFollowSymlinks on")
     assert server.get(f"/~{user}/a.txt").status == status
     ids = re.findall(r"^[UG]id:(.*)$", Path(f"/proc/{server.pid}/status").read_text(), re.MULTILINE)
-    assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last one is the filesystem ID
+    assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last of each four is the filesystem ID
 
 
 @pytest.mark.parametrize("folder", ["/srv", "../x", "a/../b", "./a"])
@@ -263,7 +263,7 @@ def test_user_dir_is_off_by_default(monkey, me):
 # Keys of Monkey 1.6
 
 def test_handlers_section_never_sends_script_source(monkey, site):
-    """Scripts are never sent as text, even when their plugin is not loaded or no longer exists."""
+    """A script is never sent as text, even if its plugin is not loaded or no longer exists."""
     for name in ("a.php", "cgi-bin/x.sh", "a.txt", "list/x"):
         site.add(name, "source")
     server = monkey(sections=r"""
@@ -293,7 +293,7 @@ def test_handlers_section_maps_to_plugins(monkey, site):
 
 
 def test_auth_section_without_plugin_is_rejected(run, tmp_path, site):
-    """An unknown section [AUTH] must not make protected files public."""
+    """If the server ignored an unknown section [AUTH], protected files would become public."""
     (tmp_path / "c").write_text("[HOST]\n    DocumentRoot site\n[AUTH]\n    Location /private/\n    UserFile users\n")
     done = run("-t", "-c", "c")
     assert done.code == 3 and "c:3:1: error: unknown section [AUTH]\n" in done.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source of a script that belongs to another handler is never sent, whatever the request."""
+"""The source of a script that another handler runs is never sent, whatever the request."""
 import pytest
 
 SECRET = "<?php $password = 'open sesame'; ?>"

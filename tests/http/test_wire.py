@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cases of tests/wire over a socket: the server's responses to raw bytes and to the bytes after them."""
+"""Runs the cases of tests/wire over a socket, and checks the server's responses to the bytes and to later bytes."""
 import json
 import sys
 from itertools import zip_longest
@@ -21,7 +21,7 @@ CASES = list(read_cases())
 FILES = sorted({case.file for case in CASES})
 PROBE = b"GET /probe.txt HTTP/1.1\r\nHost: probe\r\n\r\n"
 
-# The server allows longer trailers and extensions than the cases assume: it waits for the rest of these.
+# The server allows longer trailers and chunk extensions than the cases assume, and waits for the rest.
 MORE_IS_ALLOWED = {"chunked-an-extension-without-end", "chunked-too-many-trailers", "chunked-a-trailer-without-end",
                    "chunked-many-long-extensions-of-small-chunks"}
 
@@ -35,23 +35,23 @@ def send(c, data, slowly):
 
 
 def expected_answers(case):
-    """Yields the method of each request and the expected status: None is any status of an accepted request."""
+    """Yields the method of each request and the expected status: None stands for any status of an accepted request."""
     methods = [line.split()[0].decode() for line in case.events("request")]
     answers = list(zip_longest(methods, case.statuses, fillvalue="GET"))
     if case.file == "chunked.txt" and len(answers) == 2 and answers[1][1]:
-        answers.pop()  # same request: the server responds before it reads the body
+        answers.pop()  # both belong to the same request: the server responds before it reads the body
     return answers
 
 
 def keeps(case):
-    """Does the connection survive the last request? Not if its client still waits for 100 Continue: the server cannot know whether
-    it will send the body."""
+    """Does the connection survive the last request? It does not if the client still waits for 100 Continue: the server cannot
+    know whether the client will send the body."""
     last = max(i for i, line in enumerate(case.expect) if line.startswith(b"request "))
     return not {b"close", b"continue"} & set(case.expect[last:]) and not case.expect[last].endswith(b"HTTP/1.0")
 
 
 def play(server, case, slowly):
-    """Returns the statuses received; raises on unexpected ones."""
+    """Returns the received statuses, and raises if they are unexpected."""
     seen = []
     with server.connect() as c:
         send(c, case.data, slowly)

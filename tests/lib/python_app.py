@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An application as users of the Python binding might write it; test_python.py runs it: python_app.py threads|loop|asyncio."""
+"""An application as users of the Python binding would write it; test_python.py runs it: python_app.py threads|loop|asyncio."""
 import asyncio
 import signal
 import sys
@@ -7,7 +7,7 @@ import sys
 import libmonkey
 
 server = libmonkey.Server(on_log=lambda level, text: print(level, text, file=sys.stderr))
-ended = []  # texts that generators and coroutines record when they end
+ended = []  # what generators and coroutines record when they end
 
 
 @server.route("GET /hello")

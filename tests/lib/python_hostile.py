@@ -2,8 +2,8 @@
 """A program that misuses the Python binding in every possible way; test_python.py runs it: python_hostile.py
 threads|loop|asyncio|drop SEED.
 
-Misuse may raise an exception, but must neither crash nor show one request to another. The program prints `end` when it
-survives.
+Misuse may raise an exception, but must neither crash the program nor expose one request to another. The program prints `end` if
+it survives.
 """
 import asyncio
 import gc
@@ -17,14 +17,14 @@ import libmonkey
 
 HOW, SEED = sys.argv[1], int(sys.argv[2])
 RANDOM = random.Random(SEED)
-kept = []  # (request, response) of requests that may have ended
-leaks = []  # values of another request
+kept = []  # (request, response) pairs of requests that may have ended
+leaks = []  # values that belong to another request
 
 server = libmonkey.Server(on_log=lambda level, text: use_kept())
 
 
 def uses(request, response):
-    """Every attribute and method."""
+    """Uses every attribute and method."""
     for name in ("method", "target", "path", "query", "host", "scheme", "peer", "content"):
         yield lambda name=name: getattr(request, name)
     yield lambda: request.field("X-Secret")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates and keys that a program passes from memory (certified.c)."""
+"""Certificates and keys that a program passes to the library in memory (certified.c)."""
 import socket
 import ssl
 import subprocess
@@ -23,7 +23,7 @@ def authority(tmp_path):
 
 @pytest.fixture
 def serve(tmp_path):
-    """Starts the program and deletes the files that it has read."""
+    """Starts the program, and deletes the files that it has read."""
     started = []
 
     def start(*words):
@@ -40,7 +40,7 @@ def serve(tmp_path):
 
 
 def refuse(*words):
-    """The error code and message of a program that does not start."""
+    """Returns the error code and message of a program that fails to start."""
     done = subprocess.run([CERTIFIED, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1, done
     code, _, message = done.stderr.strip().partition(" ")
@@ -48,7 +48,7 @@ def refuse(*words):
 
 
 def presented(authority, address, name="localhost", rsa_only=False):
-    """Serial number of the certificate that a client receives, after a request over the connection."""
+    """Returns the serial number of the certificate that a client receives, after a request over that connection."""
     context = authority.client_context()
     if rsa_only:
         context.maximum_version = ssl.TLSVersion.TLSv1_2

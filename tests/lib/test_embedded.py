@@ -3,8 +3,8 @@
 
     MONKEY_EMBEDDED=1 build/venv/bin/python -m pytest -c tests/pytest.ini tests/{http,plugins,tls,site,duda}
 
-tests/server has its own program. Tests that need a master or worker processes are skipped with a reason: see needs_processes()
-in tests/monkey.py. This module runs only modules of tests/quick.py.
+tests/server has its own program. Tests that need a master or worker processes are skipped and give the reason: see
+needs_processes() in tests/monkey.py. This module runs only modules of tests/quick.py.
 """
 import os
 import shutil
@@ -22,7 +22,7 @@ MODULES = {
     "tls": ("hosts",),
 }
 SECONDS = 600
-INSIDE = PROGRAM.parent / "tests/lib/lib_test_hostile_calls"  # has the library inside
+INSIDE = PROGRAM.parent / "tests/lib/lib_test_hostile_calls"  # linked to the library
 
 
 @pytest.mark.skipif(not INSIDE.exists(), reason="tests/lib/test_hostile_calls.c is not built")

@@ -18,7 +18,7 @@ LOOPS = {"uv": "libuv", "glib": "glib-2.0", "event": "libevent"}
 
 @pytest.fixture(scope="module")
 def folder(package, tmp_path_factory):
-    """The built examples."""
+    """Builds the examples and returns their folder."""
     if not shutil.which("make"):
         pytest.skip("needs make")
     copy = tmp_path_factory.mktemp("examples") / "embed"
@@ -30,7 +30,7 @@ def folder(package, tmp_path_factory):
 
 @pytest.fixture
 def run(package, folder):
-    """run("hello") starts the example; it must have exited at the end."""
+    """run("hello") starts the example; the fixture checks that it has exited at the end."""
     running = []
 
     def start(name):
@@ -113,7 +113,7 @@ def test_example_stream_streams_both_ways(run):
 
 
 def records(program):
-    """The value of the first counter."""
+    """Returns the value of the first counter."""
     status, text = program.get()
     assert status == 200 and text.startswith("# HELP shipper_records_total Records that were read.\n"
                                              "# TYPE shipper_records_total counter\nshipper_records_total ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that a server adds to its program, and the memory that it leaves behind: tools/bench/beside/cycles.c with the
+"""The memory that a server adds to its program, and the memory that remains after it: tools/bench/beside/cycles.c with the
 installed library.
 """
 import pytest
@@ -8,14 +8,14 @@ from monkey import ROOT
 from package import call
 
 CYCLES = ROOT / "tools" / "bench" / "beside" / "cycles.c"
-# The total with used pages of the library's file is larger, and varies by 100 KB: the kernel maps up to 64 KB around each page,
-# if its cache has them.
+# The total including mapped pages of the library's file is larger, and varies by 100 KB: the kernel maps up to 64 KB around
+# each page if they are in the page cache.
 KB = {"cycles": 64, "own": 192, "with files": 640}
 
 
 @pytest.fixture(scope="module")
 def cycles(package, tmp_path_factory):
-    """The words of its output."""
+    """Returns the words of the program's output."""
     made = package.compile(CYCLES, tmp_path_factory.mktemp("cycles") / "cycles", sanitizers=[])
     return lambda what: call(made, what, environment=package.environment).split()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Server and library built with musl instead of glibc: one static program with all plugins, and a static program that embeds
-libmonkey. Debian's musl-gcc does not find kernel headers, so the test adds those of the machine.
+libmonkey. Debian's musl-gcc does not find the kernel headers, so the test adds those of this machine.
 """
 import os
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed library: found by pkg-config and CMake in any folder; used from C and C++; shared and static; and together with
-the library of Monkey 1.
+"""The installed library: pkg-config and CMake find it in any folder; C and C++ programs use it, shared or static; and it works in
+one program with the library of Monkey 1.
 """
 import os
 import re
@@ -62,7 +62,7 @@ def has_tls_and_http2():
 
 @pytest.fixture
 def objects(package):
-    """The shared library loads its modules at run time, the archive contains them."""
+    """The shared library loads its modules at run time; the archive contains them."""
     link = package.lib / "plugins"
     link.symlink_to(RELEASE / "plugins")
     yield
@@ -82,7 +82,7 @@ def test_package_supports_tls_and_http2(package, tmp_path, encryption, kind):
 
 @pytest.mark.skipif(not has_tls_and_http2() or not shutil.which("curl"), reason="needs TLS, HTTP/2 and curl")
 def test_library_moved_with_its_modules_finds_them(package, tmp_path, encryption):
-    """The library finds its modules in the folder `monkey` beside it, wherever both are."""
+    """The library finds its modules in the folder `monkey` beside it, wherever it is installed."""
     made = package.compile(HERE / "secure.c", tmp_path / "secure", sanitizers=[])
     moved = tmp_path / "vendor" / "lib"
     (moved / "monkey").mkdir(parents=True)
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 @pytest.mark.skipif(not has_tls_and_http2(), reason="needs TLS and HTTP/2")
 @pytest.mark.usefixtures("objects")
 def test_library_moved_finds_tls_for_proxy(package, tmp_path, encryption):
-    """The library searches beside itself, not beside the program."""
+    """The library searches beside its own file, not beside the program."""
     source = tmp_path / "proxies.c"
     source.write_text(PROXIES)
     made = package.compile(source, tmp_path / "proxies", sanitizers=[])
@@ -181,7 +181,7 @@ def test_static_program_reports_that_plugins_must_be_built_in(package, tmp_path)
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="needs pkg-config")
 def test_archive_with_plugins_names_their_libraries(tmp_path):
-    """Programs that link the archive need the libraries of its built-in plugins."""
+    """A program that links the archive needs the libraries of its built-in plugins."""
     packages = {"auth": ("nettle", "-lnettle"), "compress": ("zlib", "-lz")}
     if not all(has_package(name) for name, _flag in packages.values()):
         pytest.skip("needs nettle and zlib")
@@ -203,7 +203,7 @@ def test_package_is_found_by_cmake(package, tmp_path):
 
 
 def of_plugins():
-    """Functions of the public headers that are defined in plugins."""
+    """Returns the functions of the public headers that plugins define."""
     text = "".join(path.read_text() for path in (ROOT / "plugins").rglob("*.c"))
     return set(re.findall(r"^[a-z][^;={}()]*\b(mk_\w+)\(", text, re.MULTILINE))
 
@@ -231,7 +231,7 @@ def test_archives_export_only_public_symbols(package, name):
 
 
 def symbols(path, *flags):
-    """All names in a symbol table, hidden or not."""
+    """Returns all names of a symbol table, hidden or not."""
     return {row.split()[0] for row in call("nm", "-P", *flags, path).splitlines() if not row.endswith(":")}
 
 
@@ -244,7 +244,7 @@ def test_client_is_only_in_libmonkey_test(package):
 
 @pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
 def test_library_coexists_with_library_of_monkey_1(package, tmp_path, kind):
-    """One program contains the names of both libraries, and each calls its own functions."""
+    """A program links both libraries, and each calls its own functions."""
     old = tmp_path / "libold.so"
     call("cc", "-shared", "-fPIC", HERE / "monkey_1.c", "-o", old)
     for name, flags in (("shared", [f"-L{tmp_path}", "-Wl,--no-as-needed", "-lold", f"-Wl,-rpath,{tmp_path}"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python binding as users install it: with pip into a virtual environment."""
+"""The Python binding as its users install it: with pip into a virtual environment."""
 import importlib.util
 import re
 import shutil
@@ -20,7 +20,7 @@ APP = ROOT / "tests" / "lib" / "python_app.py"
 
 @pytest.fixture(scope="module")
 def python(package, tmp_path_factory):
-    """The interpreter of that environment. It uses the tests' pip, so that none needs to be installed."""
+    """The interpreter of a virtual environment. It uses the pip of the tests, so that no pip needs to be installed."""
     if not importlib.util.find_spec("pip"):
         pytest.skip("needs pip")
     folder = tmp_path_factory.mktemp("python")
@@ -32,7 +32,7 @@ def python(package, tmp_path_factory):
 
 
 def test_python_binding_installs_from_source_archive(package, python, tmp_path):
-    """As from a package index: pip builds a wheel from it."""
+    """As from a package index: pip builds a wheel from the source package."""
     source = python.parents[2] / "source"
     name = call(sys.executable, "-c", f"import backend; print(backend.build_sdist({str(tmp_path)!r}))", folder=source).strip()
     with tarfile.open(tmp_path / name) as archive:
@@ -46,7 +46,7 @@ def test_python_binding_installs_from_source_archive(package, python, tmp_path):
 
 @pytest.fixture(scope="module", params=["threads", "loop", "asyncio"])
 def app(package, python, request):
-    """The application, running in one of the three modes, and its output at the end."""
+    """Runs the application in one of its three modes; its output is read at the end."""
     with package.run(python, APP, request.param) as program:
         program.how = request.param
         yield program

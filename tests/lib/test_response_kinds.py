@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of response of an embedding program's handler, over each protocol, with and without TLS (alike.c)."""
+"""Every kind of response that a handler of an embedding program can send, over each protocol, with and without TLS (alike.c)."""
 import functools
 
 import pytest
@@ -29,7 +29,7 @@ def program(tmp_path_factory, encryption):
 
 @pytest.fixture(params=PROTOCOLS)
 def connect(program, request):
-    """Connects a client with that protocol."""
+    """Connects a client that uses the given protocol."""
     name = request.param
     return functools.partial(program.connect, 1 if name.endswith("-tls") else 0, name.removesuffix("-tls"))
 
@@ -98,7 +98,7 @@ def test_owned_body_is_freed_once_if_the_client_leaves(program, connect):
         c.ask(f"/owned/{64 * MB}/200")
         assert c.read_head().status == 200
         assert int(program.get("/freed").text) == freed
-        if hasattr(c, "cancel"):  # a stream is reset; the connection stays
+        if hasattr(c, "cancel"):  # an HTTP/2 stream is reset, and the connection stays open
             c.cancel()
             wait_until(lambda: int(program.get("/freed").text) == freed + 1, "the body is freed")
     wait_until(lambda: int(program.get("/freed").text) == freed + 1, "the body is freed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The acme plugin: obtains, presents and renews certificates of Pebble, a real CA on loopback."""
+"""The acme plugin obtains, presents and renews certificates of Pebble, a real CA on loopback."""
 import json
 import os
 import pwd
@@ -114,7 +114,7 @@ def test_acme_runs_as_user_of_workers(world, state, tmp_path):
 
 
 def shown(world, name="www.example.test"):
-    """The certificate that clients of that name receive; None: the handshake fails."""
+    """Returns the certificate that clients of that name receive, or None if the handshake fails."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -126,7 +126,7 @@ def shown(world, name="www.example.test"):
 
 
 def get_trusted(world, name="www.example.test"):
-    """The response to a client that trusts Pebble and verifies the certificate."""
+    """Returns the response to a client that trusts Pebble and verifies the certificate."""
     context = ssl.create_default_context(cadata=world.pebble.root())
     with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
         with context.wrap_socket(plain, server_hostname=name) as c:
@@ -173,7 +173,7 @@ def test_acme_renewed_certificate_serves(world, state):
 
 
 def test_acme_replaces_certificate_of_server(world, state, tmp_path):
-    """The configured certificate serves until the CA has issued one."""
+    """The configured certificate is used until the CA has issued one."""
     pair = make_authority(tmp_path / "own").issue(["www.example.test"])
     world.start_pebble()
     world.pebble.stop()
@@ -223,7 +223,7 @@ def test_acme_restart_requests_nothing_new(world, state):
     server.stop()
     asked = world.pebble.out.text
     server = world.start("RenewAfter 95", server="LogLevel debug\n")
-    time.sleep(1)  # its first check is after 0.3 s
+    time.sleep(1)  # the first check is after 0.3 s
     assert state.certificate("www.example.test").serial_number == serial
     assert world.pebble.out.text == asked
 
@@ -243,7 +243,7 @@ def test_acme_renews_before_expiry(world, state):
     server = world.start("RenewAfter 5", validity=30)
     server.err.wait_for(NEW.format("www.example.test"))
     first = state.certificate("www.example.test")
-    # At the earliest after a third of the lifetime, whatever RenewAfter says.
+    # The renewal is due after a third of the lifetime at the earliest, whatever RenewAfter says.
     server.err.wait_for(NEW.format("www.example.test"), count=2, seconds=60)
     second = state.certificate("www.example.test")
     assert second.serial_number != first.serial_number and second.not_valid_after_utc > first.not_valid_after_utc

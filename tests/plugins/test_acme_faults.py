@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The acme plugin under failures: invalid names, damaged files, unreachable CAs, killed processes."""
+"""The acme plugin and failures: invalid names, damaged files, unreachable CAs, killed processes."""
 import json
 import os
 import re
@@ -38,7 +38,7 @@ def test_acme_name_of_another_server_fails_with_backoff(world, state):
     assert int(said[1]) >= 8
     assert state.failure("www.example.test")["failures"] == before["failures"] + 1
     server.stop()
-    # A new configuration is tried at once.
+    # A new configuration is tried immediately.
     server = world.start(names="other.example.test www.example.test")
     assert int(server.err.wait_for(r"the next attempt is in (\d+) s")[1]) <= 2
     assert not list((state / "http-01").iterdir())
@@ -181,7 +181,7 @@ def test_acme_workers_of_old_configuration_request_nothing(world):
     (old,) = server.workers
     server.err.wait_for(rf"{old}: acme: www.example.test: .*next attempt")
     with server.connect() as c:
-        c.send(b"GET / HTTP/1.1\r\n")  # an unfinished head keeps the old worker alive
+        c.send(b"GET / HTTP/1.1\r\n")  # an incomplete request head keeps the old worker alive
         server.config.write_text(server.config.read_text().replace("www.example.test", "other.example.test"))
         server.tell(signal.SIGHUP)
         server.err.wait_for("the new configuration serves")

@@ -22,7 +22,7 @@ pytestmark = MARKS
 
 
 class Impostor(http.server.BaseHTTPRequestHandler):
-    """Responds as scripted: a function from the path to (status, header fields, body)."""
+    """A CA that responds as scripted, by a function from the path to (status, header fields, body)."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -47,7 +47,7 @@ class Impostor(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def impostor(world, tmp_path):
-    """Starts a server whose CA responds as the test says."""
+    """Starts a server whose CA responds as the test specifies."""
     pair = make_authority(tmp_path / "impostor").issue([world.place.address])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)
@@ -58,7 +58,7 @@ def impostor(world, tmp_path):
     fake.url = f"https://{world.place.address}:{fake.server_port}"
     fake.directory = f"{fake.url}/dir"
     fake.whole = {"newNonce": f"{fake.url}/nonce", "newAccount": f"{fake.url}/account", "newOrder": f"{fake.url}/order"}
-    threading.Thread(target=fake.serve_forever, args=(0.02,), daemon=True).start()  # polls often, to stop quickly
+    threading.Thread(target=fake.serve_forever, args=(0.02,), daemon=True).start()  # polls often, so that it stops quickly
 
     def start(answer, keys=""):
         fake.answer = answer
@@ -169,7 +169,7 @@ def test_acme_invalid_responses_are_errors(impostor, state, answers, said):
 
 @pytest.mark.parametrize("status, posted", [("pending", True), ("processing", False), ("valid", False), (None, True)])
 def test_acme_only_pending_challenges_are_posted(impostor, status, posted):
-    """When a helper has died, the CA may still be verifying a challenge, and rejects a second request for it."""
+    """After a helper has died, the CA may still verify a challenge, and rejects a second request for it."""
     fake = impostor.fake
     challenge = {"type": "http-01", "url": f"{fake.url}/challenge", "token": "t0ken"} | ({"status": status} if status else {})
     verdicts = iter(["pending", "pending"])

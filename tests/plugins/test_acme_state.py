@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state folder of the acme plugin: its owner, the change of owner, and the cleanup after a failed start."""
+"""The state folder of the acme plugin: its owner, a change of the owner, and the cleanup after a failed start."""
 import os
 import pwd
 import re
@@ -19,7 +19,7 @@ UNIT = ROOT / "packaging" / "monkey.service.in"
 
 
 def capabilities():
-    """A command prefix with the capabilities that the shipped systemd unit leaves to the server."""
+    """Returns a command prefix with the capabilities that the shipped systemd unit grants the server."""
     line = re.search(r"^CapabilityBoundingSet=(.*)$", UNIT.read_text(), re.MULTILINE)[1]
     kept = {name.removeprefix("CAP_").lower() for name in line.split()}
     return ["setpriv", "--bounding-set", "-all," + ",".join(f"+{name}" for name in sorted(kept))]
@@ -27,7 +27,7 @@ def capabilities():
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder that other users can reach: pytest restricts its own folders whenever one of its processes starts."""
+    """A folder that other users can enter: pytest restricts its own folders whenever one of its processes starts."""
     (tmp_path / "site").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="monkey-acme-") as path:
         os.chmod(path, 0o755)
@@ -52,7 +52,7 @@ def owners(folder):
 
 
 def has_run(server):
-    """The helper started, and did not reach the CA."""
+    """Waits until the helper has started and failed to reach the CA."""
     server.err.wait_for(r"acme: .*(127\.0\.0\.1|example\.org)")
     assert "workers have no access" not in server.err.text
 
@@ -65,7 +65,7 @@ def test_acme_works_with_capabilities_of_shipped_unit(start, folder):
 
 
 def test_acme_parent_folders_ignore_umask(start, folder):
-    """The unit has UMask=0027."""
+    """The shipped unit sets UMask=0027."""
     server = start(popen={"umask": 0o027})
     assert stat.S_IMODE((folder / "lib").stat().st_mode) == stat.S_IMODE((folder / "lib/monkey").stat().st_mode) == 0o755
     assert stat.S_IMODE((folder / "lib/monkey/acme").stat().st_mode) == 0o700
@@ -103,7 +103,7 @@ def test_acme_folder_of_root_is_chowned_with_its_files(start, folder):
 
 @pytest.mark.parametrize("name", ["monkey.conf", ".hidden", "private", "lock.old"])
 def test_acme_folder_with_foreign_files_is_not_chowned(start, folder, name):
-    """For example /etc/monkey: the chown would give the configuration to the workers."""
+    """If the folder were /etc/monkey, the chown would give the configuration to the workers."""
     (folder / "shared").mkdir()
     (folder / "shared" / name).write_text("root's")
     before = owners(folder / "shared")
@@ -163,7 +163,7 @@ def test_acme_unreachable_folder_is_warned_of(start, folder):
 
 
 def test_acme_owner_is_repaired_at_next_start(start, folder):
-    """The state that an earlier version left behind: incomplete and owned by root."""
+    """An earlier version left this state, which is incomplete and owned by root."""
     state = folder / "lib/monkey/acme"
     (state / "http-01").mkdir(parents=True, mode=0o700)
     state.chmod(0o700)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests include/monkey as a third-party plugin sees it: the plugins in tests/plugins/api are built with only the headers."""
+"""include/monkey as a third-party plugin sees it: the plugins in tests/plugins/api are built with only these headers."""
 import os
 import re
 import shutil
@@ -24,7 +24,7 @@ def load(*names):
 
 @pytest.fixture
 def refused(monkey):
-    """Returns a function that runs a server that cannot start, and returns its error output."""
+    """Returns a function that runs a server that fails to start, and returns its error output."""
     def start(code=3, **keys):
         server = monkey(expect_start=False, **keys)
         server.allow(r"worker \d+ ended unexpectedly")
@@ -144,7 +144,7 @@ def test_plugin_that_crashes_on_reload_keeps_old_configuration(monkey, site, wha
 
 @pytest.mark.parametrize("what, how", [("crash", "crashes with signal 11"), ("exit", "exits the program")])
 def test_reload_failure_names_replaced_program_as_cause(monkey, site, tmp_path, what, how):
-    """An installation or a build replaces the program and its plugins: the new plugins do not work in the running program."""
+    """An installation replaces the program and its plugins: the running program must not load the new plugins."""
     site.add("a", "old")
     own = tmp_path / "monkey"
     shutil.copy(PROGRAM, own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The auth plugin: Basic, locations, user files, wrong passwords, and hashing that delays no other request."""
+"""The auth plugin: Basic, locations, user files, wrong passwords, and hashing that does not delay other requests."""
 import base64
 import os
 import re
@@ -30,13 +30,13 @@ def ana_and_bob(tmp_path_factory):
 
 @pytest.fixture
 def users(tmp_path, ana_and_bob):
-    """ana:secret and bob:hidden, with cheap hashes."""
+    """The users ana (password secret) and bob (hidden), with cheap hashes."""
     return Path(shutil.copy(ana_and_bob, tmp_path / "users"))
 
 
 @pytest.fixture
 def guarded(monkey, site, users):
-    """Starts a server whose /private requires a password; `more` holds further keys."""
+    """Starts a server whose /private requires a password; `more` contains further keys."""
     site.add("a", "everybody\n")
     site.add("private/a", "few\n")
 
@@ -89,7 +89,7 @@ def test_auth_accepts_every_hash_kind(guarded, users, kind):
 
 
 def test_auth_accepts_hashes_of_other_programs(guarded, users):
-    """Hashes of Monkey's mk_passwd and of htpasswd."""
+    """Monkey's mk_passwd and htpasswd created these hashes."""
     with users.open("a") as f:
         f.write(f"old:{sha1('secret')}\nolder:{sha1('secret').replace('SHA1', 'SHA')}\n"
                 "apache:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n")
@@ -268,7 +268,7 @@ def test_auth_address_comes_from_proxy_protocol(monkey, site, users):
             c.send(header)
             for _ in range(2):
                 assert c.get("/private/a").status == expected, header
-    with server.connect(source="127.0.0.2") as c:  # not a trusted proxy: its own address counts
+    with server.connect(source="127.0.0.2") as c:  # this address is no trusted proxy, so it counts itself
         assert c.get("/private/a").status == 200
     with server.connect(source="127.0.0.3") as c:
         assert c.get("/private/a").status == 401
@@ -396,7 +396,7 @@ def test_auth_concurrent_attempts_cannot_bypass_limit(guarded, users, password):
 
 
 def test_auth_max_attempts_holds_under_flood(guarded):
-    """One address sends thousands of guesses; another address is not affected, and the excess guesses are never hashed."""
+    """One address sends thousands of guesses: it does not affect another address, and the excess guesses are never hashed."""
     server = guarded("MaxAttempts 10", workers=2, server="KeepAliveRequests 100000")
     stop, statuses = threading.Event(), []
 
@@ -444,7 +444,7 @@ def test_auth_log_messages_cannot_be_forged(guarded):
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_auth_flood_of_addresses_unblocks_nobody(guarded, users):
-    """More addresses than the table has entries: blocked ones stay blocked."""
+    """More addresses than the table has entries: blocked addresses stay blocked."""
     with users.open("a") as f:
         f.write(f"old:{sha1('secret')}\n")
     server = guarded("MaxAttempts 3\nAttemptWindow 10m")
@@ -519,7 +519,7 @@ def test_auth_hashing_does_not_block_the_loop(guarded, slow):
             assert waiting.read().status == 200
             return silent
 
-        # In a single attempt, the hash may finish before the test, which may wait for a processor.
+        # In a single attempt, the hash may finish before the test, which may have to wait for a CPU.
         assert any(is_silent_meanwhile() for _ in range(10)), "the hash is faster than the test: choose a higher cost"
 
 
@@ -554,7 +554,7 @@ def test_auth_cache_entries_expire(guarded, slow):
 
 
 def test_auth_identical_concurrent_credentials_are_hashed_once(guarded, slow):
-    """A browser opens several connections at once: they count as one attempt and cost one hash."""
+    """A browser opens several connections at once: their requests count as one attempt and cost one hash."""
     server = guarded("MaxAttempts 1")
     clients = [server.connect() for _ in range(8)]
     for client in clients:
@@ -564,7 +564,7 @@ def test_auth_identical_concurrent_credentials_are_hashed_once(guarded, slow):
 
 @pytest.mark.slow
 def test_auth_unknown_users_take_as_long_as_known_ones(guarded, users):
-    """Response times must not reveal which user names exist."""
+    """The response time must not reveal which user names exist."""
     users.unlink()
     add(users, "slow", "secret", "-b", "bcrypt", "-r", "11")
     server = guarded("MaxAttempts off")

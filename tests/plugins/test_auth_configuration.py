@@ -11,7 +11,7 @@ from users import add, get
 
 @pytest.fixture
 def users(tmp_path):
-    """ana:secret and bob:hidden, with cheap hashes."""
+    """The users ana (password secret) and bob (hidden), with cheap hashes."""
     file = tmp_path / "users"
     add(file, "ana", "secret", "-b", "bcrypt", "-r", "4")
     add(file, "bob", "hidden", "-b", "bcrypt", "-r", "4")

@@ -25,7 +25,7 @@ def users(tmp_path_factory):
 
 
 def serve_zone(monkey, site, more="", sections="", **how):
-    """Starts a server whose /zone requires Digest; `more` holds further keys."""
+    """Starts a server whose /zone requires Digest; `more` contains further keys."""
     site.add("zone/a", "inside\n")
     site.add("else/a", "elsewhere\n")
     keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
@@ -50,7 +50,7 @@ def prepare(users):
 
 @pytest.fixture
 def same(lasting, prepare):
-    """One server for all tests that do not need their own."""
+    """A server for all tests that do not need one of their own."""
     return lasting(prepare)
 
 
@@ -237,7 +237,7 @@ def test_digest_foreign_nonces_are_refused(zone):
 
 @pytest.mark.timeout(180)  # 40,000 requests
 def test_digest_nonce_eviction_allows_no_replay(zone):
-    """More nonces than the table holds: a client whose nonce was evicted must get a new one, and cannot replay the old one."""
+    """There are more nonces than the table holds: a client whose nonce was evicted must get a new one, and cannot replay it."""
     server = zone(server="KeepAliveRequests 100000")
     with server.connect() as client:
         def nonce():
@@ -386,7 +386,7 @@ def test_digest_require_user_limits_users(zone, tmp_path):
 
 
 def test_digest_nonce_count_is_used_once_by_internal_redirect(monkey, site, tmp_path):
-    """A local redirect of a script runs the same request through auth again, with the same count."""
+    """A local redirect of a script runs the same request through auth again, with the same nonce count."""
     add(tmp_path / "users", "ana", "secret", "--digest", "Zone")
     site.add("zone/go", "#!/bin/sh\nprintf 'Location: /zone/deep/a\\n\\n'\n", mode=0o755)
     site.add("zone/deep/a", "inside\n")

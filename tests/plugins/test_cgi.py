@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cgi plugin with well-behaved scripts: RFC 3875 end to end, with real programs."""
+"""The cgi plugin with well-behaved scripts, which are real programs: RFC 3875 from the request to the response."""
 import shutil
 import socket
 import subprocess
@@ -12,7 +12,7 @@ import users
 from cgi_scripts import ENV, PLAIN, ROUTES, SH, environment, serve_scripts
 from monkey import ROOT
 
-SERVER_SETS = {  # the same for every request
+SERVER_SETS = {  # the values are the same for every request
     "GATEWAY_INTERFACE": "CGI/1.1",
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "REDIRECT_STATUS": "200",
@@ -58,7 +58,7 @@ def test_cgi_script_gets_exactly_the_variables_of_its_request(serve, site):
 
 def test_cgi_variables_without_value_are_not_set(serve):
     got = environment(serve({"env.sh": ENV}).get("/cgi-bin/env.sh"))
-    assert got["QUERY_STRING"] == ""  # this one is always set
+    assert got["QUERY_STRING"] == ""  # this variable is always set
     for name in ("PATH_INFO", "PATH_TRANSLATED", "CONTENT_LENGTH", "CONTENT_TYPE", "REMOTE_USER", "AUTH_TYPE", "HTTPS"):
         assert name not in got
 
@@ -73,7 +73,7 @@ def test_cgi_headers_become_variables_except_dangerous_ones(serve):
     fields = [("Accept-Language", "de"), ("accept-language", "en;q=0.5"), ("Cookie", "a=1"), ("X-9", ""), ("Cookie", "b=2"),
               ("Proxy", "http://evil:1/"), ("Authorization", "Basic YTpi"), ("Proxy-Authorization", "Basic YTpi"),
               ("X_Forwarded_For", "forged"), ("X-Forwarded-For", "192.0.2.1"), ("X.Dot", "no"), ("X-Quote", "\"'`$(x)\\"),
-              ("X-D", "1"), ("Y-A", "2")]  # two names that collide in the server's hash of header names
+              ("X-D", "1"), ("Y-A", "2")]  # the hash of these two names in the server collides
     got = environment(serve({"env.sh": ENV}).get("/cgi-bin/env.sh", fields=fields))
     http = {name: value for name, value in got.items() if name.startswith("HTTP_")}
     assert http == {"HTTP_HOST": "localhost", "HTTP_ACCEPT_LANGUAGE": "de, en;q=0.5", "HTTP_COOKIE": "a=1; b=2",
@@ -130,7 +130,7 @@ def test_cgi_working_folder_is_that_of_the_script(serve, site):
 
 @pytest.mark.parametrize("signal", ["INT", "TERM", "HUP", "PIPE", "CHLD"])
 def test_cgi_script_starts_with_default_signals(serve, signal):
-    # An ignored signal stays ignored across exec: the shell would survive the signal that it sends to itself.
+    # A signal that is ignored stays ignored across exec: the shell would survive the signal that it sends to itself.
     server = serve({"s.sh": PLAIN + f"echo before; sh -c 'kill -{signal} $$; echo after'; echo end\n"})
     assert server.get("/cgi-bin/s.sh").text == ("before\nafter\nend\n" if signal == "CHLD" else "before\nend\n")
 
@@ -394,7 +394,7 @@ def test_cgi_internal_redirect_is_a_get_without_body(serve):
     with server.connect() as c:
         reply = c.get("/cgi-bin/a?x", "POST", {"Content-Type": "a/b", "Content-Length": "7"}, b"content")
         got = environment(reply)
-        assert c.get("/cgi-bin/a").status == 200  # the body was skipped
+        assert c.get("/cgi-bin/a").status == 200  # the server skipped the body
     assert got["REQUEST_METHOD"] == "GET" and got["PATH_INFO"] == "/info" and got["QUERY_STRING"] == "q=r"
     assert got["SCRIPT_NAME"] == "/cgi-bin/env.sh" and got["REQUEST_URI"] == "/cgi-bin/a?x"
     assert "CONTENT_LENGTH" not in got and "CONTENT_TYPE" not in got and "HTTP_CONTENT_LENGTH" not in got
@@ -505,7 +505,7 @@ class TestPhp:
 
 @pytest.fixture
 def protected(monkey, site, tmp_path):
-    """/cgi-bin/ requires ana's password, /open/ does not."""
+    """/cgi-bin/ requires a password, which only ana has; /open/ does not."""
     users.add(tmp_path / "users", "ana", "secret", "-b", "sha256", "-r", "1000")
     for name, text in {"cgi-bin/env.sh": ENV, "open/a": prints("Location: /cgi-bin/env.sh"), "open/env.sh": ENV}.items():
         site.add(name, text, mode=0o755)
@@ -517,7 +517,7 @@ def test_cgi_script_gets_user_but_not_password(protected):
     got = environment(protected.get("/cgi-bin/env.sh", fields=users.basic("ana", "secret")))
     assert got["REMOTE_USER"] == "ana" and got["AUTH_TYPE"] == "Basic" and "HTTP_AUTHORIZATION" not in got
     got = environment(protected.get("/open/env.sh", fields=users.basic("ana", "secret")))
-    assert "REMOTE_USER" not in got and "AUTH_TYPE" not in got  # not verified
+    assert "REMOTE_USER" not in got and "AUTH_TYPE" not in got  # the password was not verified
 
 
 def test_cgi_internal_redirect_does_not_bypass_auth(protected):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cgi plugin and the core: the `static` handler, and the host of an absolute target."""
+"""The cgi plugin together with core features: the `static` handler, and the host of an absolute target."""
 import threading
 from functools import partial
 
@@ -43,7 +43,7 @@ def test_cgi_script_source_is_never_sent_during_replacement(serve, site, target)
 
 @pytest.mark.parametrize("head", ["HTTP/1.1\r\nHost: other.example:81\r\n", "HTTP/1.0\r\n", "HTTP/1.0\r\nHost: other.example\r\n"])
 def test_cgi_host_variables_come_from_absolute_target(serve, head):
-    """RFC 9112, section 3.2.2: the target overrides a different Host header."""
+    """The target overrides a different Host header (RFC 9112, section 3.2.2)."""
     server = serve({"env.sh": ENV})
     got = environment(server.send(f"GET http://Chosen.example:99/cgi-bin/env.sh {head}Connection: close\r\n\r\n".encode()))
     assert (got["HTTP_HOST"], got["SERVER_NAME"]) == ("Chosen.example:99", "Chosen.example")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Request bodies that are spooled before the script starts: real scripts, bodies without length, slow and disconnecting
-clients, full disks; and the fair distribution of processes among client addresses.
+clients, and full disks; and the fair distribution of processes among client addresses.
 """
 import hashlib
 import os
@@ -21,7 +21,7 @@ from http2 import Http2Client
 from proc import children, descriptors, wait_until
 
 KB, MB = 1 << 10, 1 << 20
-# Each prints CONTENT_LENGTH, and the hash of the body that it could read.
+# Each script prints CONTENT_LENGTH and the hash of the body that it could read.
 SCRIPTS = {
     "sh": PLAIN + "echo ${CONTENT_LENGTH-none}; sha256sum | cut -d' ' -f1\n",
     "python": f"#!{sys.executable} -I\nimport hashlib, os, sys\ndata = sys.stdin.buffer.read(int(os.environ['CONTENT_LENGTH']))\n"
@@ -63,7 +63,7 @@ def test_cgi_spooled_body_has_content_length(serve, name, version, size):
     data = os.urandom(size)
     done = subprocess.run(["curl", "-sS", version, "-X", "POST", "-T", "-", f"{server.url}/cgi-bin/{name}"], input=data, capture_output=True,
                           timeout=50, check=True)
-    # Without CONTENT_LENGTH, a script has no body.
+    # If CONTENT_LENGTH is not set, a script sees no body.
     expected = {"sh": "none\n" + answer_to(b"").split("\n", 1)[1]}.get(name) if size == 0 else answer_to(data)
     assert expected is None or done.stdout.decode() == expected
 
@@ -163,7 +163,7 @@ def test_cgi_interrupted_upload_is_no_server_error(serve, tmp_path, content):
 # Disks
 
 def files_of(server):
-    """The unlinked files that the worker holds open."""
+    """Returns the unlinked files that the worker holds open."""
     return [link for link in descriptors(server.workers[0]).values() if link.endswith(" (deleted)")]
 
 
@@ -313,7 +313,7 @@ def test_cgi_single_process_is_shared_by_all_clients(serve):
 
 
 def test_cgi_address_with_fewest_scripts_is_next(serve, site):
-    """Three requests of one address wait, then one of another address: it is served second, not fourth."""
+    """Three requests of one address wait, followed by one of another address: that one is served second, not fourth."""
     script = PLAIN + "echo $REMOTE_ADDR >>order; while ! [ -e go -o -e go.$REMOTE_ADDR ]; do sleep 0.02; done\n"
     server = serve({"s": script}, "MaxProcesses 2\nMaxProcessesPerAddress 1")
     begun = lambda: (site / "cgi-bin/order").read_text().split()
@@ -323,7 +323,7 @@ def test_cgi_address_with_fewest_scripts_is_next(serve, site):
     wait_until(lambda: len(begun()) == 2, "the script of the other address runs")
     clients += ask_from(server, "127.0.0.4") + ask_from(server, "127.0.0.2", 2)
     assert server.get("/page.txt").status == 200
-    site.add("cgi-bin/go.127.0.0.2")  # from here on, one process serves all others: the second one does not end
+    site.add("cgi-bin/go.127.0.0.2")  # one process keeps running from here on, so the other one serves all requests
     wait_until(lambda: len(begun()) == 4, "the script of the last address runs")
     assert begun() == ["127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.4"]
     site.add("cgi-bin/go")
@@ -352,7 +352,7 @@ def test_cgi_full_queue_admits_a_new_address(serve, site, running):
 
 
 def wait_for_one(clients):
-    """The first client with a response."""
+    """Returns the first client that receives a response."""
     import select
     readable, _, _ = select.select([c.sock for c in clients], [], [], 30)
     assert len(readable) == 1, f"{len(readable)} have a response"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cgi plugin under failing allocations and with pipes and sockets that transfer few bytes: with the release program."""
+"""The cgi plugin under failing allocations, and with pipes and sockets that transfer few bytes, in the release program."""
 import pytest
 
 from cgi_scripts import PLAIN, SH, pipes_of
@@ -36,7 +36,7 @@ def start(monkey, site, tmp_path):
 
 
 def play(server):
-    """Returns the number of failed requests; anything but a proper error response is a test failure."""
+    """Returns the number of failed requests; anything but a proper error response fails the test."""
     refused = 0
     for data in REQUESTS:
         with server.connect() as c:

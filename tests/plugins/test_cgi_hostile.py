@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Misbehaving scripts: the client gets the right status, the log has the reason, and other clients are not delayed."""
+"""Misbehaving scripts: the client gets the right status, the log contains the reason, and other clients are not delayed."""
 import os
 import re
 import signal
@@ -229,7 +229,7 @@ def test_cgi_response_ends_when_stdout_is_closed(serve, site):
         assert c.get("/cgi-bin/s").text == "all\n"
         assert c.get("/page.txt").text == "the page"
     pid = pid_in(site / "cgi-bin/pid")
-    server.stop()  # the script may continue for a while, but not after the server
+    server.stop()  # the script may outlive its request, but not the server
     wait_for_death(pid)
 
 
@@ -258,7 +258,7 @@ def test_cgi_output_of_orphan_is_not_read(serve, site):
         reply = c.get("/cgi-bin/s")
         assert reply.text.startswith("answer")
         assert c.get("/page.txt").text == "the page"
-    wait_for_death(pid_in(site / "cgi-bin/pid"))  # its pipe has no reader
+    wait_for_death(pid_in(site / "cgi-bin/pid"))  # nobody reads its pipe anymore
 
 
 # Excessive output
@@ -302,7 +302,7 @@ def test_cgi_stderr_is_logged(serve):
     server = serve(PLAIN + "echo 'first complaint' >&2; printf 'second\\tone: \\033[31m\\001' >&2; printf 'ü\\r\\n\\r\\n\\nno end' >&2; echo fine\n")
     assert server.get("/cgi-bin/s").text == "fine\n"
     server.err.wait_for("no end$")
-    # A script that writes its last line after the response has lost its request, so the log names the script.
+    # A script that writes its last line after the response has no request anymore, so the log names the script instead.
     lines = [re.sub(r"^/\S+/cgi-bin/s: ", "", line.split("cgi: ", 1)[1])
              for line in server.err.text.splitlines() if "cgi: " in line]
     assert lines == ["first complaint", "second?one: ?[31m?ü", "no end"]

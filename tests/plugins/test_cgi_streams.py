@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streaming through scripts in both directions, disconnecting clients, concurrency, and resource usage."""
+"""Scripts that stream in both directions, disconnecting clients, concurrency, and resource usage."""
 import hashlib
 import os
 import re
@@ -28,7 +28,7 @@ def serve(monkey, site):
 
 
 def spawner_of(server):
-    """The PID of the only worker's spawner."""
+    """Returns the PID of the only worker's spawner."""
     (worker,) = server.workers
     (spawner,) = wait_until(lambda: children(worker), "a spawner")
     return spawner
@@ -80,20 +80,20 @@ def test_cgi_read_timeout_excludes_slow_client(serve):
     server = serve({"s": CAT}, "RequestContent stream\nReadTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nbegin")
-        time.sleep(1)  # the subject of the test: three times ReadTimeout
+        time.sleep(1)  # the test must wait for longer than ReadTimeout
         c.send(b"-end")
         assert c.read("POST").body == b"begin-end"
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
 def test_cgi_read_timeout_excludes_client_that_does_not_read(monkey, site):
-    """The server has read all output, waits for more, and its buffers are full when it arrives."""
+    """The server has read all output and waits for more, and its buffers are full when it arrives."""
     script = PYTHON + ("import os, time\nprint('Content-Type: a/b\\n', flush=True)\n"
                        "for _ in range(750):\n    os.write(1, b'x' * 16000)\n    time.sleep(.0005)\n")
     server = serve_scripts(monkey, site, {"s": script}, "ReadTimeout 1s", server="HandlerTimeout 1s")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
-        time.sleep(2)  # the subject of the test: longer than ReadTimeout
+        time.sleep(2)  # the test must wait for longer than ReadTimeout
         assert len(c.read().body) == 750 * 16000
 
 
@@ -145,7 +145,7 @@ def test_cgi_large_output_does_not_block_other_clients(serve):
 
 
 def test_cgi_backpressure_of_client_stops_script(serve, site):
-    """The response fills all buffers on its way, and then the script blocks."""
+    """The response fills all buffers on its way to the client, and then the script blocks."""
     script = PYTHON + "import os\nopen('pid', 'w').write('%d\\n' % os.getpid())\nos.write(1, b'X-A: b\\n\\n')\nn = 0\n" \
         "while n < 256 << 20:\n    n += os.write(1, b'x' * 65536)\n    open('written', 'w').write(str(n))\n"
     server = serve({"s": script})
@@ -156,17 +156,17 @@ def test_cgi_backpressure_of_client_stops_script(serve, site):
         wait_until(lambda: written.exists() and written.read_text(), "the script writes")
         wait_until(lambda: is_blocked(pid_in(site / "cgi-bin/pid")), "the script blocks on its full pipe")
         assert int(written.read_text() or 0) < 16 * MB
-        c.read_exactly(2 * MB)  # and resumes as soon as the client reads
+        c.read_exactly(2 * MB)  # the script resumes as soon as the client reads
 
 
 def is_blocked(pid):
-    """Does it stay in the same write for a while?"""
+    """Does the script stay in the same write for a while?"""
     seen = {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for _ in range(20) if not time.sleep(0.01)}
     return seen == {"S"}
 
 
 def test_cgi_backpressure_of_script_stops_client(serve):
-    """In the other direction, data that the script does not read stays with the client."""
+    """In the other direction, the client keeps the data that the script does not read."""
     server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
@@ -333,7 +333,7 @@ def test_cgi_waiting_client_that_disconnects_leaves_queue(serve, site):
 
 
 def enqueue_client(server):
-    """A client that is not refused at once, or None."""
+    """Returns a client that the server does not refuse at once, or None."""
     c = server.connect()
     c.ask("/cgi-bin/s")
     assert server.get("/page.txt").text == "the page"  # the only worker handles one request after the other

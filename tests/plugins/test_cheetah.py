@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey shell` as used by people and scripts, and the keys of [CHEETAH]."""
+"""`monkey shell` as people and scripts use it, and the keys of [CHEETAH]."""
 import contextlib
 import json
 import os
@@ -77,7 +77,7 @@ def test_shell_socket_option_names_the_socket(start, place):
 
 
 def test_shell_finds_default_socket(monkey, site):
-    """The server creates the missing folder; `/run` is private to the test."""
+    """The server creates the missing folder in /run, of which the test has its own."""
     site.add("index.html", "hello")
     server = monkey(plugins=["cheetah"], wrapper=with_own_run())
 
@@ -103,7 +103,7 @@ def test_shell_wrong_usage_is_an_error(start):
             ("json",): "unknown command ``", ("--json", "cache", "clear"): "expected `cache`"}.items():
         done = it(*words)
         assert (done.code, done.out) == (2, "") and said in done.err, (words, done)
-    assert it("x" * 4090).code == 2  # the client does not check this
+    assert it("x" * 4090).code == 2  # the client itself does not check the length
     for words in (["-s"], ["-s", ""], ["-s", "x" * 200]):
         done = subprocess.run([PROGRAM, "shell", *words], capture_output=True, text=True, check=False,
                               env=os.environ | ENVIRONMENT, stdin=subprocess.DEVNULL)
@@ -145,7 +145,7 @@ def test_shell_packages_without_packages_says_so(start):
 
 
 def upstreams(it, *states):
-    """The upstreams, once they have these states and are idle."""
+    """Returns the upstreams, once they have these states and are idle."""
     def find():
         found = it.json("upstreams")
         return found if [(u["state"], u["busy"]) for u in found] == [(state, 0) for state in states] else None
@@ -236,7 +236,7 @@ def test_shell_without_server_is_an_error(place):
 
 
 def serve_lines(path, lines):
-    """Runs a server other than monkey: it sends `lines` to each client."""
+    """Runs a server other than monkey, which sends `lines` to each client."""
     s = socket.socket(socket.AF_UNIX)
     s.bind(str(path))
     s.listen()
@@ -273,7 +273,7 @@ def test_shell_rejects_socket_of_another_program(place, lines, said):
 
 
 def test_shell_client_escapes_hostile_server_output(place):
-    """The client prints any text of the server, and passes no control sequence to the terminal."""
+    """The client prints any text of the server, but passes no control sequence to the terminal."""
     hostile = bytes(set(range(256)) - {10}) + "\u202e\u2066\u200f\u009b31m ünïcödé \ud7ff".encode()
     path = place / "sock"
     s = socket.socket(socket.AF_UNIX)

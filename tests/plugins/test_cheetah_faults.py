@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell under failing allocations and with a socket that transfers few bytes at a time: with the release program."""
+"""The shell under failing allocations, and with a socket that transfers few bytes at a time, in the release program."""
 import socket
 
 import pytest
@@ -25,7 +25,7 @@ def begin(monkey, site, place, tmp_path):
 
 
 def play(it):
-    """Returns the number of failed commands: the server reports the error, or closes the session."""
+    """Returns the number of failed commands: for each, the server reports the error or closes the session."""
     lost = 0
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(20)

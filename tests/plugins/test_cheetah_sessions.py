@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that cover all workers, and clients that send too much, read too little or disconnect."""
+"""Commands that involve all workers, and clients that send too much, read too little or disconnect."""
 import contextlib
 import json
 import os
@@ -36,7 +36,7 @@ def test_shell_connections_are_paged(start):
     limit = 600
     connections = [it.server.connect() for _ in range(limit)]
     for c in connections:
-        c.send(b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n")  # the rest of the head is missing
+        c.send(b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n")  # the head is incomplete
     wait_until(lambda: it.json("status")["connections"] == limit, "all connections to be open")
     shown = it.json("connections")
     assert len(shown) == limit and len({c["peer"] for c in shown}) == limit
@@ -239,7 +239,7 @@ def test_shell_max_sessions_is_shared_by_workers(start):
     it.server.err.wait_for(r"\[warn\] \d+: shell: process \d+ of user \d+ is refused: all 3 sessions")
     sessions.pop().close()
     wait_until(lambda: it("version").code == 0, "a seat")
-    process = sessions[0].process  # a dead worker's sessions are freed
+    process = sessions[0].process  # the sessions of a dead worker are freed
     os.kill(process, signal.SIGKILL)
     it.server.err.wait_for(rf"worker {process} was killed")
     assert it("version").code == 0

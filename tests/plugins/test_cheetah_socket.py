@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell's socket: its mode and users, and its fate when configurations and programs change."""
+"""The shell's socket: its mode and users, and how it survives changes of configurations and programs."""
 import grp
 import os
 import pwd
@@ -57,7 +57,7 @@ def test_shell_socket_group_works_without_cap_chown(start):
 
 
 def become(user, group=None, groups=()):
-    """A preexec_fn that switches to another user."""
+    """Returns a preexec_fn that switches to another user."""
     who = pwd.getpwnam(user)
     gid = grp.getgrnam(group).gr_gid if group else who.pw_gid
 
@@ -252,7 +252,7 @@ def test_shell_session_survives_reloads(start, terminal):
 @pytest.mark.processes("it does not reload")
 def test_shell_session_reports_exit_of_its_worker(start):
     it = start()
-    with it.server.connect() as waiting:  # keeps the old worker alive
+    with it.server.connect() as waiting:  # this connection keeps the old worker alive
         waiting.get("/")
         with it.raw() as raw:
             assert raw.ask("reload") == ([], "+the new configuration serves")
@@ -266,7 +266,7 @@ def test_shell_session_reports_exit_of_its_worker(start):
 
 
 def test_shell_socket_is_available_during_reloads(start):
-    """The path leads to a server at every moment of a reload, and every client gets a response."""
+    """At every moment of a reload, the path leads to a server, and every client gets a response."""
     it = start(workers=2)
     stop = it.path.parent / "stop"
     loop = subprocess.Popen(["sh", "-c", f"n=0; while [ ! -e {stop} ]; do [ -S {it.path} ] || exit 9; n=$((n+1)); done; echo $n"],

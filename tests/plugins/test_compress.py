@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compress plugin: which responses it encodes, for which clients, and how; everything else is unchanged."""
+"""The compress plugin: which responses it encodes, for which clients, and how. All other responses stay unchanged."""
 import random
 import re
 import shutil
@@ -50,7 +50,7 @@ def test_compress_codings_key_sets_preference(start):
 @pytest.mark.parametrize("coding", CODINGS)
 def test_compress_head_equals_get_without_body(start, coding):
     server = start()
-    for _ in range(2):  # the second one comes from the cache
+    for _ in range(2):  # the second response comes from the cache
         head, get = ask(server, coding, method="HEAD"), ask(server, coding)
         names = ("ETag", "Vary", "Content-Encoding", "Content-Type", "Last-Modified", "Accept-Ranges")
         assert [head.get(name) for name in names] == [get.get(name) for name in names]
@@ -70,7 +70,7 @@ def test_compress_http_1_0_body_ends_with_connection(start, coding):
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_compress_responses_on_one_connection_are_independent(start, site, coding):
-    """Reused encoders start from a clean state."""
+    """A reused encoder starts from a clean state."""
     contents = [TEXT, TEXT[::-1], bytes(100_000), random.Random(1).randbytes(70_000)]
     for i, content in enumerate(contents):
         site.add(f"{i}.txt", content)
@@ -147,7 +147,7 @@ def test_compress_except_skips_paths(start, site):
 
 
 def test_compress_prefers_precompressed_files(start, site):
-    """A file with a precompressed variant is not compressed again."""
+    """A file that has a precompressed variant is not compressed again."""
     site.add("a.html.gz", b"as good as compressed" * 100)
     reply = ask(start(), "gzip")
     assert reply["Content-Encoding"] == "gzip" and reply.body == b"as good as compressed" * 100
@@ -286,7 +286,7 @@ def test_compress_does_nothing_without_section(monkey, site):
 
 
 def test_compress_vary_appears_in_explain(start, run):
-    """Explain shows Vary; it cannot send Accept-Encoding."""
+    """The output of explain includes Vary; its request cannot have Accept-Encoding."""
     server = start()
     assert re.search(r"^ +Vary: Accept-Encoding$", run("explain", "-c", server.config, "GET", "http://x/a.html").out, re.MULTILINE)
 
@@ -312,7 +312,7 @@ def test_compress_respects_headers_of_other_plugins(start, site):
 def test_compress_bandwidth_limit_counts_encoded_bytes(start, site):
     site.add("zeroes.txt", bytes(8 << 20))
     server = start("CacheSize off", plugins=["compress", "limits"], top="[LIMITS]\n    Bandwidth 64K\n")
-    assert decode("gzip", ask(server, target="/zeroes.txt").body) == bytes(8 << 20)  # more than a minute without compression
+    assert decode("gzip", ask(server, target="/zeroes.txt").body) == bytes(8 << 20)  # takes over a minute without compression
 
 
 # Configuration

@@ -74,7 +74,7 @@ def test_compress_broken_source_truncates_response(making, coding):
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_compress_disconnect_frees_stream(start, site, coding):
-    """MaxStreams is 1, so a leaked stream would block compression."""
+    """MaxStreams is 1, so a stream that is not freed would prevent all further compression."""
     site.add("big.txt", os.urandom(1 << 20) * 8)
     server = start("MaxStreams 1\nCacheSize off", server="MinRate off")
     for _ in range(5):
@@ -112,7 +112,7 @@ def test_compress_streams_beyond_limit_are_sent_unencoded(start, site):
 
 
 def test_compress_large_file_does_not_block_other_clients(start, site):
-    """Compression for a fast client must not delay others: of highly compressible data, one write takes megabytes."""
+    """Compression for a fast client must not delay others, although a single write takes megabytes of compressible data."""
     site.add("zeroes.txt", bytes(64 << 20))
     site.add("small.bin", b"x")
     server = start("CacheSize off", server="KeepAliveRequests unlimited")
@@ -143,7 +143,7 @@ def test_compress_large_file_does_not_block_other_clients(start, site):
 
 @pytest.fixture
 def release(tmp_path):
-    """The release program: sanitizers would distort the measurement."""
+    """Uses the release program, because sanitizers would distort the measurement."""
     if not (RELEASE.exists() and (RELEASE.parent / "plugins" / "monkey-compress.so").exists()):
         pytest.skip(f"{RELEASE} is not built, or has no compress")
     servers = []
@@ -185,7 +185,7 @@ def test_compress_large_file_uses_little_memory(release, tmp_path, coding, most)
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_compress_stream_memory_is_freed(release, tmp_path, coding):
-    """After many concurrent streams, an idle worker keeps memory for at most one stream."""
+    """After many concurrent streams, an idle worker keeps the memory of at most one stream."""
     site = Site(tmp_path / "site")
     site.add("large.txt", os.urandom(1 << 20).hex())
     server = release("CacheSize off\nMaxStreams 64")
@@ -207,12 +207,12 @@ def test_compress_stream_memory_is_freed(release, tmp_path, coding):
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("size", [3_000, 300_000])
 def test_compress_survives_failure_of_any_allocation(start, site, tmp_path, coding, size):
-    """A response that announces a coding is valid, or visibly truncated; MaxStreams is 1, and the stream is always freed."""
+    """A response with a Content-Encoding is valid or visibly truncated. MaxStreams is 1, and the stream is always freed."""
     site.add("lines.txt", lines(size))
     fault = Fault("failmalloc", tmp_path)
     server = start("MaxStreams 1\nCacheSize 1M", server="OpenFileCacheSize 0\nKeepAliveRequests unlimited", **fault.how)
     worker, seen = server.workers, set()
-    # The first failure affects the later ones: the cache is empty again when the file changes.
+    # The first failure affects the later ones: the change of the file empties the cache again.
     for n in range(1, 300):
         site.add("lines.txt", lines(size), mtime=1_600_000_000 + n)
         fault.failed, fault.count, fault.after = 0, 1, n
@@ -253,7 +253,7 @@ def test_compress_cache_serves_second_request(start, site, coding):
 
 def test_compress_cache_separates_codings_hosts_and_paths(start, site, tmp_path):
     (tmp_path / "other").mkdir()
-    Site(tmp_path / "other").add("a.html", TEXT[::-1], mtime=1_600_000_000)  # of the same size and time: the same ETag
+    Site(tmp_path / "other").add("a.html", TEXT[::-1], mtime=1_600_000_000)  # same size and time, and so the same ETag
     site.add("b.html", TEXT.swapcase(), mtime=1_600_000_000)
     server = start(host="ServerName one.example", top="[COMPRESS]\n", sections="[HOST]\n    ServerName two.example\n    DocumentRoot other\n")
     wanted = {("one", "/a.html"): TEXT, ("one", "/b.html"): TEXT.swapcase(), ("two", "/a.html"): TEXT[::-1]}
@@ -274,7 +274,7 @@ def test_compress_cache_notices_changed_file(start, site):
 
 @pytest.mark.parametrize("how", ["by rename", "in place"])
 def test_compress_cache_notices_change_with_same_size_and_time(start, site, how):
-    """The ETag is the same, but the compressed body must be as fresh as the plain body."""
+    """The ETag stays the same, but the compressed body must be as fresh as the plain body."""
     server = start(server="OpenFileCacheTTL 0")
     path = site.add("a.html", TEXT, mtime=1_600_000_000)
     assert [is_hit(ask(server)) for _ in range(2)] == [False, True]
@@ -333,7 +333,7 @@ def test_compress_cache_ignores_interrupted_responses(start, site):
 
 
 def test_compress_cache_evicts_least_recently_used(start, site):
-    """There is space for three entries and their overhead."""
+    """The cache has space for three entries and their overhead."""
     for i in range(4):
         site.add(f"{i}.txt", os.urandom(15_000).hex())
     server = start("CacheSize 60K")
@@ -343,13 +343,13 @@ def test_compress_cache_evicts_least_recently_used(start, site):
 
     assert hits(0, 1, 2) == [False] * 3
     assert hits(0, 1, 2) == [True] * 3
-    assert hits(0, 3) == [True, False]  # 1 was the least recently used
+    assert hits(0, 3) == [True, False]  # file 1 was the least recently used
     assert hits(3, 0, 2) == [True] * 3
     assert hits(1) == [False]
 
 
 def test_compress_cache_respects_its_size(release, tmp_path):
-    """Thousands of files, and slow clients that still read evicted entries."""
+    """There are thousands of files, and slow clients that still read evicted entries."""
     site = Site(tmp_path / "site")
     for i in range(400):
         site.add(f"{i}.txt", os.urandom(20_000).hex())
@@ -363,7 +363,7 @@ def test_compress_cache_respects_its_size(release, tmp_path):
 
 
 def test_compress_cache_keeps_evicted_entry_for_its_readers(start, site):
-    """The entry leaves the cache, but its readers keep it."""
+    """The entry is evicted, but its readers keep it alive."""
     content = os.urandom(600_000).hex().encode()
     site.add("big.txt", content)
     for i in range(20):
@@ -379,7 +379,7 @@ def test_compress_cache_keeps_evicted_entry_for_its_readers(start, site):
 
 
 def test_compress_cache_under_load_stays_correct(start, site):
-    """Many clients of the same and of different files, with space for few."""
+    """Many clients request the same and different files; the cache has space for few of them."""
     for i in range(5):
         site.add(f"{i}.txt", lines(30_000 + i))
     server = start("CacheSize 20K\nMaxStreams 3", workers=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folder listings: complete, without anything from outside the folder, in the requested order and format."""
+"""Folder listings are complete, show nothing from outside the folder, and have the requested order and format."""
 import json
 import os
 import random
@@ -421,7 +421,7 @@ def test_dirlisting_is_off_without_section_and_route(monkey, site):
 
 
 def test_dirlisting_readme_examples_work(monkey, site):
-    """The complete first example, and the other sections together."""
+    """Tests the first example as a whole, and the other sections together."""
     text = (ROOT / "plugins/dirlisting/README.md").read_text()
     blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
     blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]

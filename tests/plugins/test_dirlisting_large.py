@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listings of large folders: bounded memory, streamed output, and no open descriptors after either side disconnects."""
+"""Listings of large folders: bounded memory, streamed output, and no leaked descriptors after either side disconnects."""
 import contextlib
 import json
 import os
@@ -17,7 +17,7 @@ from proc import RELEASE, status, wait_until
 
 
 def fill(path, n):
-    """Creates n entries: up to ten thousand hard links share one file, because creating separate files is slow."""
+    """Creates n entries: up to ten thousand hard links share one file, because creating files is slow."""
     os.makedirs(path, exist_ok=True)
     for i in range(n):
         name = f"{path}/file-{i:06}.txt"
@@ -65,7 +65,7 @@ def test_dirlisting_sort_memory_is_shared_by_all_listings(monkey, site):
     stuck = server.connect(receive_buffer=4096)
     try:
         stuck.ask("/big/")
-        assert b"ascending" in stuck.read_until(b"file-000000")  # this listing has reserved the memory, and keeps it
+        assert b"ascending" in stuck.read_until(b"file-000000")  # this listing has reserved the memory, and holds it
         wait_until(lambda: listed_json(server, "/big/")["sort"] == "none", "the memory is exhausted")
         assert len(names_of(server, "/big/")) == 4000
     finally:
@@ -167,7 +167,7 @@ needs_release = pytest.mark.skipif(not (RELEASE.parent / "plugins" / "monkey-dir
 @pytest.mark.skipif(not (LIBRARIES / "failmalloc.so").exists(), reason="failmalloc is not built")
 @pytest.mark.parametrize("query", ["", "&sort=none"])
 def test_dirlisting_survives_failure_of_any_allocation(monkey, site, tmp_path, query):
-    """The listing is complete, sorted or not, or it is an error, or visibly truncated."""
+    """The listing is complete (sorted or not) or visibly truncated, or the response is an error."""
     fill(site / "big", 700)
     fault = Fault("failmalloc", tmp_path)
     server = lister(monkey, server="MinRate off\nKeepAliveRequests unlimited", **fault.how)

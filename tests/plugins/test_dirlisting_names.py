@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listings of hostile file names: escaped safely, and linked to the right file."""
+"""Listings of hostile file names: the names are escaped, and the links lead to the right file."""
 import os
 import re
 from pathlib import Path

@@ -28,7 +28,7 @@ def fpm(tmp_path):
 
 @pytest.fixture
 def serve(monkey, site, fpm):
-    """Starts a server with these scripts; `{}` in a route is the address of PHP-FPM."""
+    """Starts a server with these scripts; `{}` in a route stands for the address of PHP-FPM."""
     def start(scripts=None, routes="*.php fastcgi {}\n*.php/* fastcgi {}\n/* static", upstream="", **how):
         for name, text in (scripts or {}).items():
             site.add(name, text)
@@ -96,7 +96,7 @@ def test_fastcgi_folders_symlinks_and_dot_files_are_not_executed(serve, site, tm
     (tmp_path / "out.php").write_text("<?php echo 'outside';")
     (site.path / "out.php").symlink_to(tmp_path / "out.php")
     assert server.get("/lib.php/a.php").text == "inner"
-    assert server.get("/lib.php").status == 301  # a folder, so a redirect to the slash
+    assert server.get("/lib.php").status == 301  # a folder: the server redirects to the path with a slash
     assert server.get("/.git/a.php").status == 403
     assert server.get("/out.php").status in (403, 404)
 
@@ -191,7 +191,7 @@ def test_fastcgi_head_has_no_body(serve):
 
 def test_fastcgi_php_redirect_goes_to_client(serve):
     server = serve({"a.php": "<?php header('Location: /b.php?x=1');"})
-    reply = server.get("/a.php")  # not an internal redirect, because PHP also sends a Content-Type
+    reply = server.get("/a.php")  # no internal redirect, because PHP also sends a Content-Type
     assert (reply.status, reply["Location"]) == (302, "/b.php?x=1")
 
 
@@ -234,7 +234,7 @@ def test_fastcgi_killed_script_gets_502_or_truncation(serve):
                     "half.php": "<?php echo str_repeat('x', 100000); flush(); exec('kill -9 ' . getmypid());"})
     assert server.get("/die.php", "POST").status == 502
     try:
-        assert server.get("/half.php").status == 502  # nothing was sent yet
+        assert server.get("/half.php").status == 502  # the server has sent nothing yet
     except Closed:
         pass
     assert server.get("/a.php").text == "here"
@@ -263,7 +263,7 @@ def test_fastcgi_responses_are_never_mixed_up(serve, fpm, kept):
         try:
             ask(who)
         except (Closed, ConnectionResetError):
-            ask_on(who)  # a visibly truncated response
+            ask_on(who)  # this response is visibly truncated
 
     threads = [threading.Thread(target=ask_on, args=(i,)) for i in range(6)]
     for each in threads:
@@ -300,7 +300,7 @@ def test_fastcgi_connections_are_kept_only_within_a_limit(serve, fpm):
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_fastcgi_no_client_starves(serve, fpm, kept):
-    """Four children, 24 persistent clients, two workers."""
+    """There are four children, 24 persistent clients and two workers."""
     upstream = f"[UPSTREAM]\n    Name php\n    Server {fpm.address}\n    MaxConnections 4\n" if kept else ""
     server = serve({"a.php": "<?php usleep(500); echo 'a';"}, upstream=upstream, workers=2,
                    routes="*.php fastcgi php" if kept else "*.php fastcgi {}")

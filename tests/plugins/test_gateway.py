@@ -125,7 +125,7 @@ def test_source_learns_whether_response_was_sent(server, target, method, text):
             assert "lies" in target or c.is_open()
     server.err.wait_for(rf"gateway: closed a: {text}\n")
     final = "not sent" if "lies" in target else "sent"
-    server.err.wait_for(rf"gateway: ended a: {final}, ")  # together with the replacement body
+    server.err.wait_for(rf"gateway: ended a: {final}, ")  # logged together with the replacement body
 
 
 def test_source_learns_of_client_disconnect(server):
@@ -253,7 +253,7 @@ def test_trailers_are_omitted_for_clients_without_te(server, how):
 
 
 def test_trailers_with_content_length_are_only_for_http_2(server):
-    """HTTP/1.1 can send trailers only after chunks."""
+    """HTTP/1.1 can send trailers only after a chunked body."""
     reply = server.get(sent_by(field="Trailer:X-Sum", late="X-Sum:1", known="1"), fields=TE)
     assert reply["Content-Length"] == "5" and reply.text == "hello"
     assert len(reply.trailers) == len(reply.all("Trailer")) == (1 if server.is_h2 else 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client's scheme behind a TLS-terminating trusted proxy, as each gateway passes it to its program."""
+"""The scheme of a client of a trusted proxy that terminates TLS, as each gateway passes it to its program."""
 import contextlib
 import json
 import socketserver
@@ -24,7 +24,7 @@ def stack():
 
 
 def take_variables(packet):
-    """The variables of a uwsgi packet after its header (uwsgi-docs, The uwsgi Protocol)."""
+    """Returns the variables of a uwsgi packet after its header (uwsgi-docs, The uwsgi Protocol)."""
     texts = []
     while packet:
         (size,) = struct.unpack_from("<H", packet)

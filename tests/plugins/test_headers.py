@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Response headers: rules, Expires, CORS, security headers; and headers that no rule may change."""
+"""Response headers: rules, Expires, CORS, security headers, and headers that no rule may change."""
 import base64
 import hashlib
 import re
@@ -98,7 +98,7 @@ def test_headers_can_change_content_type(monkey, files):
         Remove type:text/html Content-Type
         Set type:text/html X-Html yes
     """)
-    reply = server.get("/style.css")  # conditions test the response before all rules
+    reply = server.get("/style.css")  # conditions test the response as it was before all rules
     assert reply["Content-Type"] == "text/plain; charset=utf-8" and reply["X-Css"] == "yes"
     reply = server.get("/")
     assert "Content-Type" not in reply and reply["X-Html"] == "yes"
@@ -150,7 +150,7 @@ def test_expires_applies_by_type_and_path(monkey, files):
     assert reply["Cache-Control"] == "no-cache" and abs(expires(reply)) <= 1
     assert "Cache-Control" not in server.get("/app/data.json")
     assert server.get("/a%20b.txt")["Cache-Control"] == "max-age=600"
-    assert server.get("/other")["Cache-Control"] == "no-cache"  # a 301 with a body
+    assert server.get("/other")["Cache-Control"] == "no-cache"  # this response is a 301 with a body
     for target in ("/none", "/none.css"):
         reply = server.get(target)
         assert "Cache-Control" not in reply and "Expires" not in reply
@@ -193,7 +193,7 @@ def test_secure_strict_sets_strict_headers(monkey, files):
     assert "frame-ancestors 'none'" in reply["Content-Security-Policy"]
     assert "camera=()" in reply["Permissions-Policy"]
     assert reply["Cross-Origin-Opener-Policy"] == reply["Cross-Origin-Resource-Policy"] == "same-origin"
-    assert "Strict-Transport-Security" not in reply  # not sent without TLS
+    assert "Strict-Transport-Security" not in reply  # never sent without TLS
 
 
 def test_secure_rules_override_defaults(monkey, files):
@@ -316,7 +316,7 @@ def test_headers_of_host_replace_global_rules(monkey, files):
 
 
 def test_headers_readme_examples_work(monkey, files):
-    """The complete first example, and the other sections together."""
+    """Tests the first example as a whole, and the other sections together."""
     text = (ROOT / "plugins/headers/README.md").read_text()
     blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
     blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in separate processes ([ISOLATE]): transparent to the service and its clients, with separate crashes, memory and
-privileges.
+"""Services in separate processes ([ISOLATE]): neither the service nor its clients notice, but crashes, memory and privileges
+are separate.
 """
 import concurrent.futures
 import contextlib
@@ -237,14 +237,14 @@ def supervisor_of(server):
 
 
 def group_of(server, workers=1):
-    """The PIDs of the supervisor, master and workers of the only group."""
+    """Returns the PIDs of the supervisor, master and workers of the only group."""
     keeper = supervisor_of(server)
     master, = proc.children(keeper)
     return keeper, master, proc.wait_until(lambda: len(found := proc.children(master)) == workers and found, "workers of the group")
 
 
 def get_pid(server):
-    """The PID of the responding process, as soon as one responds: on a busy machine it may start slowly."""
+    """Returns the PID of the process that responds, once one responds: on a busy machine it may start slowly."""
     answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "a response of the group")
     return int(answer.text.split()[0])
 
@@ -271,7 +271,7 @@ PREPARED = {"isolated": start_both(True), "loaded": start_both(False)}
 
 @pytest.fixture(params=PREPARED)
 def both(request, lasting):
-    """A server with the service in a group, and one with the service loaded directly: the tests cannot tell them apart."""
+    """One server runs the service in a group, another one loads it directly: the tests cannot tell the servers apart."""
     return lasting(PREPARED[request.param])
 
 
@@ -330,7 +330,7 @@ def test_isolated_service_topics_reach_all_workers(both):
 
         sockets, pids = [], set()
         pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(16))
-        while len(pids) < 2:  # opens many at once: one worker may accept all that arrive one by one
+        while len(pids) < 2:  # opens many connections at once: one worker may accept all that arrive one by one
             new = list(pool.map(enter, range(16)))
             pids |= {each.recv(timeout=proc.SECONDS) for each in new}
             sockets += new
@@ -479,7 +479,7 @@ def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
 
 @pytest.fixture
 def public_guest(guest):
-    """A copy that every user can read."""
+    """A copy of the program that every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="monkey-test-"))
     folder.chmod(0o755)
     shutil.copy(guest, folder)
@@ -513,7 +513,7 @@ CAPABILITIES = "-all,+setuid,+setgid,+kill,+net_bind_service"
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can switch to another user")
 def test_isolated_group_and_workers_may_have_different_users(isolate, public_guest):
-    """As in packaging/monkey.service.in: the master lacks CAP_CHOWN."""
+    """As with packaging/monkey.service.in, the master lacks CAP_CHOWN."""
     if not can_run("nobody") or not can_run("daemon"):
         pytest.skip("other users cannot run the program here")
     server = isolate("User daemon", of=public_guest, server="User nobody",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section [ISOLATE]: errors in it, and its printed form."""
+"""The section [ISOLATE]: errors in it, and how it is printed."""
 import re
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boundary between the server and an isolated service: resources that neither side can reach, and the end of a group."""
+"""The boundary between the server and an isolated service: resources that the other side cannot reach, and the end of a group."""
 import os
 import re
 import shutil
@@ -85,20 +85,20 @@ def supervisor_of(server):
 
 
 def socket_folder_of(server):
-    """The folder of the group's socket."""
+    """Returns the folder of the group's socket."""
     inode = os.readlink(f"/proc/{supervisor_of(server)}/fd/3")[8:-1]
     path, = (line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] == inode)
     return Path(path).parent
 
 
 def group_worker(server):
-    """The PID of the responding worker, as soon as one responds: on a busy machine it may start slowly."""
+    """Returns the PID of the worker that responds, once one responds: on a busy machine it may start slowly."""
     answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "a response of the group")
     return int(answer.text)
 
 
 def reload_without_group(server, *plugins):
-    """Reloads with a configuration without the group."""
+    """Reloads the server with a configuration that lacks the group."""
     write_config(server.config, listen=f"127.0.0.1:{server.port}", plugins=plugins)
     server.tell(signal.SIGHUP)
     server.err.wait_for(r"\d: the new configuration serves")
@@ -127,8 +127,8 @@ def test_isolate_group_lives_until_old_workers_exit(server, plugins, tmp_path):
 
 
 def test_isolate_workers_cannot_reach_control_resources(server):
-    """Neither the group's configuration nor the supervisor's socket, nor state of the master: otherwise a worker could become
-    its user."""
+    """A worker reaches neither the group's configuration nor the supervisor's socket nor state of the master: otherwise it could
+    become the group's user."""
     inner, keeper = group_worker(server), supervisor_of(server)
     master, = proc.children(keeper)
     control = proc.descriptors(keeper)[6]
@@ -159,8 +159,8 @@ def has_no_listener(folder):
 
 
 def test_isolate_leftovers_of_killed_server_are_removed(monkey, guest, tmp_path):
-    """Leftovers belong to a server that was killed with its group; folders of a running server, recent ones and those of
-    another user stay."""
+    """A folder is left over if its server was killed with its group. The folders of a running server, recent folders and those of
+    another user are kept."""
     def begin():
         server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES,
                         environment={"RUNTIME_DIRECTORY": str(runtime)})
@@ -192,7 +192,7 @@ def test_isolate_leftovers_of_killed_server_are_removed(monkey, guest, tmp_path)
 
 
 def test_isolate_finds_program_by_path(guest, tmp_path):
-    """A bare program name, as a shell passes it, does not say where the program is."""
+    """A bare program name, as a shell passes it, does not tell where the program is."""
     (tmp_path / "site").mkdir()
     path = tmp_path / "monkey.conf"
     path.write_text(f"[PLUGINS]\n    Load isolate\n[ISOLATE]\n    Service {guest}\n[HOST]\n    DocumentRoot {tmp_path}/site\n")

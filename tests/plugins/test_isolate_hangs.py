@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service that hangs while it is loaded or started: the server's master continues all other work, and kills the hanging
+"""A service hangs while it is loaded or started: the server's master continues all other work and kills the hanging
 processes.
 """
 import os
@@ -79,7 +79,7 @@ def guests(tmp_path):
 
 
 class Hang:
-    """Makes the service hang from now on, in one phase."""
+    """From now on, the service hangs in the given phase."""
 
     def __init__(self, folder, where):
         self.path, self.sign = folder / where, folder / f"{where}.hangs"
@@ -114,7 +114,7 @@ def reload(server, said=None):
 
 
 def others(server):
-    """Processes that are neither workers nor supervisors: a config trial."""
+    """Returns the processes that are neither workers nor supervisors: a config trial."""
     return [pid for pid in proc.children(server.pid) if proc.name(pid) not in ("monkey: worker", "monkey: keeper")]
 
 
@@ -123,14 +123,14 @@ def processes_below(pid):
 
 
 def test_isolate_hanging_service_does_not_block_master(server, hang):
-    """The master replaces workers, loads the next configuration, and obeys signals."""
+    """The master still replaces workers, loads the next configuration, and obeys signals."""
     server.allow(*CRASHES)
     before = {name: get_pid(server, name) for name in NAMES}
     worker, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker")
     cause = hang("weak", "start")
     reload(server)
     cause.wait_for(server)
-    os.kill(worker, signal.SIGKILL)  # detected by the master itself, which does not wait
+    os.kill(worker, signal.SIGKILL)  # the master itself detects this, because it does not wait
     proc.wait_until(lambda: [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker"] not in ([], [worker]),
                     "another worker")
     assert server.get("/firm/crash").status == 502
@@ -156,7 +156,7 @@ def test_isolate_hanging_service_does_not_block_stop(server, hang, where):
 
 
 def test_isolate_object_that_hangs_rejects_configuration(server, hang):
-    """The next trial replaces it at once: a hanging trial is abandoned."""
+    """The next trial starts at once: the hanging trial is abandoned."""
     before = get_pid(server, "weak")
     cause = hang("weak", "load")
     reload(server)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cgroup limits of an isolated service: enforced where the kernel supports them, and reported where it does not."""
+"""cgroup limits of an isolated service: they are enforced if the kernel supports them, and reported if it does not."""
 import re
 from pathlib import Path
 
@@ -24,7 +24,7 @@ ROUTES = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
 
 
 def place():
-    """Our own cgroup's folder, if it has the `cpu` controller and we may create child groups."""
+    """Returns the folder of our own cgroup, if it has the `cpu` controller and we may create child groups."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
     own = re.search(r"(?m)^0::(.*)$", Path("/proc/self/cgroup").read_text())
     folder = Path(mounts[0] + own[1]) if mounts and own else None
@@ -35,7 +35,7 @@ def place():
         (folder / "monkey-test").rmdir()
     except OSError:
         return None
-    return folder if own[1] == "/" else None  # otherwise pytest also belongs to it, and cannot leave
+    return folder if own[1] == "/" else None  # otherwise pytest also belongs to that cgroup, and cannot leave it
 
 
 PLACE = place()
@@ -61,7 +61,7 @@ def test_isolate_quota_applies_to_all_processes_of_group(monkey, guest):
 
 @pytest.mark.skipif(bool(PLACE), reason="there are control groups here")
 def test_isolate_quota_without_cgroups_explains_solution(run, monkey, guest, tmp_path):
-    """A check only warns, because the server may run elsewhere. The server itself does not start without the limits."""
+    """A check only warns, because the server may run on another machine. The server itself refuses to start without limits."""
     (tmp_path / "site").mkdir(exist_ok=True)
     path = tmp_path / "monkey.conf"
     path.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load isolate\n[ISOLATE]\n    Service {guest}\n    CPUQuota 50\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Route statistics of an isolated service: its group counts them, and the group's own shell shows them, as the README says."""
+"""Route statistics of an isolated service: the group counts its requests, and the group's own shell shows them."""
 import json
 import re
 
@@ -26,7 +26,7 @@ README = (ROOT / "plugins/isolate/README.md").read_text()
 
 
 def test_isolate_routes_are_counted_in_the_group(monkey, site, tmp_path):
-    """Uses the file that the README shows: the group's shell knows the routes, the outer server's metrics do not."""
+    """Uses the file in the README: the group's shell knows the routes, the metrics of the outer server do not."""
     shown = re.search(r"^## The routes of a service\n.*?\n((?:^    [^\n]*\n|^\n)+)", README, re.MULTILINE | re.DOTALL)[1]
     (tmp_path / "hello.conf").write_text(re.sub("^    ", "", shown, flags=re.MULTILINE).replace("/run/hello", "."))
     tmp_path.chmod(0o755)

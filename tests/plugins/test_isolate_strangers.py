@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[ISOLATE] groups that share a user: possible attacks of one group, or of any process of that user, on the others."""
+"""[ISOLATE] groups that share a user: possible attacks of one group, or of any process of that user, on the other groups."""
 import contextlib
 import os
 import pwd
@@ -90,7 +90,7 @@ TWO = "[ROUTES]\n    /shop/* isolate shop\n    /vault/* isolate vault\n    /* st
 
 @pytest.fixture
 def objects(tmp_path):
-    """The same service under two names."""
+    """Runs the same service under two names."""
     return [services.build(tmp_path, name, SOURCE.replace("SERVICE,", f"{name},"), f'-DFOLDER="{tmp_path}"') for name in ("shop", "vault")]
 
 
@@ -104,7 +104,7 @@ def two(monkey, objects):
 
 
 def sockets(server):
-    """{service: path} of the groups' unix sockets."""
+    """Returns {service: path} of the groups' unix sockets."""
     keepers = [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper"]
     inodes = {os.readlink(f"/proc/{pid}/fd/3")[8:-1] for pid in keepers}
     bound = [line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] in inodes]
@@ -112,7 +112,7 @@ def sockets(server):
 
 
 def ask(path, *lines, target="/vault/who"):
-    """The response that a process of the same user receives from a group's socket."""
+    """Returns the response that a process of the same user receives from a group's socket."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(proc.SECONDS)
         s.connect(path)
@@ -126,7 +126,7 @@ def reload(server):
 
 
 def facts(server, service, **fields):
-    """The service's view of a request: address, user, and the headers from the outer server."""
+    """Returns the service's view of a request: address, user, and the headers that the outer server sets."""
     return server.get(f"/{service}/who", **fields).text.strip().split("|")
 
 
@@ -143,7 +143,7 @@ def test_isolate_forged_client_header_is_refused(two):
 
 
 def test_isolate_signature_is_valid_for_one_request_only(two):
-    """A service may reveal all headers of its requests to clients."""
+    """A service may show all headers of its requests to clients."""
     paths = sockets(two)
     _, _, client, body_max, proof = facts(two, "vault")
     real = [f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Signature: {proof}"]
@@ -192,7 +192,7 @@ def test_isolate_sandbox_blocks_signals_and_abstract_sockets(two, run, tmp_path)
 
 
 def test_isolate_cgi_scripts_cannot_kill_a_group(monkey, run, site, objects):
-    """CGI scripts run as the user of the workers, like groups without their own user."""
+    """CGI scripts run as the user of the workers, like groups that have no user of their own."""
     if not has_scopes(run):
         pytest.skip("needs a kernel with Landlock's ABI 6")
     script = PLAIN + "kill -0 $QUERY_STRING 2>/dev/null && echo may || echo may not\nkill -0 $$ && echo itself\n"
@@ -207,7 +207,7 @@ SECRETS = {"DUDA_KEYS": "k" * 40, "SHOP_DB_PASSWORD": "hunter2", "WANTED": "yes"
 
 
 def test_isolate_environment_contains_only_listed_names(monkey, objects, tmp_path, run):
-    """This applies to the group and to the check, which also loads the service."""
+    """Both the group and the check, which also loads the service, see only the listed names."""
     server = monkey(plugins=["isolate"], top=sections(objects[:1], "Env WANTED"), sections="[ROUTES]\n    /shop/* isolate shop\n",
                     environment=SECRETS)
     assert server.get("/shop/who").status == 200
@@ -216,7 +216,7 @@ def test_isolate_environment_contains_only_listed_names(monkey, objects, tmp_pat
     assert {"PATH", "TZ", "LC_ALL", "LC_TIME", "WANTED", "DUDA_KEYS"} <= names
     assert not names & {"SHOP_DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "PYTEST_CURRENT_TEST", "USER", "LOGNAME", "PWD"}
     keys = {line for line in seen if line.startswith("DUDA_KEYS=")}
-    assert len(keys) == 1 and re.fullmatch("DUDA_KEYS=[0-9a-f]{64} ", keys.pop())  # both processes
+    assert len(keys) == 1 and re.fullmatch("DUDA_KEYS=[0-9a-f]{64} ", keys.pop())  # both processes have the same key
     (tmp_path / "environment").unlink()
     done = run("-t", "-c", server.config, environment=SECRETS)
     assert done.code == 0, done.err
@@ -251,7 +251,7 @@ def test_isolate_shared_user_is_warned_of(two):
 
 @pytest.fixture
 def public(objects):
-    """The objects in a folder that every user can read."""
+    """Copies the objects to a folder that every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="monkey-test-"))
     folder.chmod(0o755)
     yield [Path(shutil.copy(each, folder)) for each in objects]
@@ -283,14 +283,14 @@ def test_isolate_warning_names_only_groups_that_share_a_user(run, tmp_path, publ
 
 
 def with_descendants(pid):
-    """The process with all its descendants."""
+    """Returns the process and all its descendants."""
     return [pid, *(each for child in proc.children(pid) for each in with_descendants(child))]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
 @pytest.mark.skipif(not proc.RELEASE.exists(), reason="sanitizers attach to their own processes, and there is no release build")
 def test_isolate_memory_of_workers_is_unreadable_for_same_user(monkey, tmp_path, public):
-    """Workers hold the secrets of the groups: no process may be dumpable even for a moment, not even after a reload."""
+    """Workers hold the secrets of the groups, so no process may be dumpable even for a moment, not even after a reload."""
     if not can_run("nobody"):
         pytest.skip("other users cannot run the program here")
     released = proc.RELEASE.parent / "plugins"
@@ -302,7 +302,7 @@ def test_isolate_memory_of_workers_is_unreadable_for_same_user(monkey, tmp_path,
     for _ in range(2):
         assert server.get("/shop/who").status == 200
         own = [pid for pid in with_descendants(server.pid) if "\nUid:\t65534\t" in Path(f"/proc/{pid}/status").read_text()]
-        assert len(own) >= 3  # worker, spawner, and the processes of the group
+        assert len(own) >= 3  # the worker, its spawner, and the processes of the group
         for pid in own:
             peep = ["setpriv", "--reuid=nobody", "--clear-groups", "cat", f"/proc/{pid}/mem"]
             refusal = subprocess.run(peep, capture_output=True, text=True).stderr
@@ -342,7 +342,7 @@ def test_isolate_socket_cannot_be_replaced_by_same_user(monkey, public):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
 @pytest.mark.parametrize("user", ["root", "daemon", "nobody"])
 def test_isolate_runtime_directory_is_used_only_by_its_user(monkey, public, user):
-    """Workers of another user could not reach a socket there."""
+    """The workers run as another user and could not reach a socket there."""
     if not can_run(user):
         pytest.skip("other users cannot run the program here")
     with tempfile.TemporaryDirectory(prefix="r") as runtime:

@@ -31,13 +31,13 @@ DUDA_SERVICE(says, DUDA_GET("/say", say, "What it was told."));
 
 
 def string_of(line, key):
-    """The string value of a member, in its raw form."""
+    """Returns the string value of a member in its raw form."""
     return re.search(rb'"' + key + rb'":("(?:[^"\\]|\\.)*")', line)[1]
 
 
 @pytest.fixture
 def written(monkey, site):
-    """The output of the access log, the plugin and a listing for each text."""
+    """Returns, for each text, the output of the access log, of the logger plugin, and of a folder listing."""
     names, listing = [], b""
     for i, text in enumerate(TEXTS):
         name = b"%d" % i + text.replace(b"/", b"|")

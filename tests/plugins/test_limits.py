@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits plugin. Times are compared only in the direction in which a slow machine cannot fail the test."""
+"""The limits plugin. Times are compared only in the direction in which a slow machine cannot make the test fail."""
 import os
 import re
 import signal
@@ -30,7 +30,7 @@ def limited(monkey, site):
 
 
 def ask(server, target="/", n=1, source=None, which=0, **how):
-    """The statuses of n requests, each on its own connection."""
+    """Returns the statuses of n requests, each on a connection of its own."""
     statuses = []
     for _ in range(n):
         with server.connect(which, source=source) as c:
@@ -53,8 +53,8 @@ def test_limits_requests_per_hour_apply(limited, site):
     with server.connect() as c:
         reply = c.get("/")
         assert reply.status == 429
-        assert 600 <= int(reply["Retry-After"]) <= 721  # one request every 12 minutes
-        assert c.get("/", method="HEAD").status == 429  # the connection stays usable
+        assert 600 <= int(reply["Retry-After"]) <= 721  # one request is allowed every 12 minutes
+        assert c.get("/", method="HEAD").status == 429  # the connection stays open
 
 
 @pytest.mark.parametrize("rule, expected", [
@@ -75,7 +75,7 @@ def test_limits_all_matching_rules_count(limited, site):
         Requests /api/b 1/d by all
     """)
     assert ask(server, "/api/b", 2) == [200, 429]
-    assert ask(server, "/api/a", 3) == [200, 429, 429]  # the refused request has counted below /api/*
+    assert ask(server, "/api/a", 3) == [200, 429, 429]  # the refused request counted for /api/*
     assert ask(server, "/x", 10) == [200] * 5 + [429] * 5
 
 
@@ -90,7 +90,7 @@ def test_limits_count_by_address(limited, site):
 
 
 def test_limits_count_ipv6_clients_by_network(limited, site):
-    """An IPv6 client has 2^64 addresses in its network; a proxy header supplies them here."""
+    """An IPv6 client has 2^64 addresses in its network; the test sets them by a proxy header."""
     site.add("index.html", "index")
     server = limited("Requests 2/d", plugins=["security"],
                      top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Real-IP\n")
@@ -127,7 +127,7 @@ def test_limits_count_by_header_field(limited, site):
         for source in ("127.0.0.1", "127.0.0.2"):
             assert ask(server, source=source, fields={"x-api-key": key}) == [200]
         assert ask(server, fields={"X-API-Key": key}) == [429]
-    for source in ("127.0.0.1", "127.0.0.2"):  # clients without the header count by address
+    for source in ("127.0.0.1", "127.0.0.2"):  # a client without the header is counted by its address
         assert ask(server, n=3, source=source) == [200, 200, 429]
         assert ask(server, source=source, fields={"X-Api-Key": ""}) == [429]
 
@@ -159,7 +159,7 @@ def test_limits_of_hosts_are_separate(limited, site):
 
 @pytest.mark.processes("it has no processes of workers")
 def test_limits_are_shared_by_all_workers(limited, site):
-    """Exactly the allowed number is served, whichever workers receive the requests."""
+    """The server serves exactly the allowed number of requests, whichever workers receive them."""
     site.add("index.html", "index")
     server = limited("Requests 200/d by all\nRequests /x 100/d by address", workers=4)
     with ThreadPoolExecutor(8) as pool:
@@ -189,7 +189,7 @@ def test_limits_counters_survive_reload_and_crash(limited, site):
 
 
 def test_limits_client_that_waits_is_served_again(limited, site):
-    """The client must not be served more often than allowed."""
+    """The client must be served again, but not more often than allowed."""
     site.add("index.html", "index")
     server = limited("Requests 20/s burst 1", server="KeepAliveRequests 0")
     served, end = 0, time.monotonic() + SECONDS
@@ -256,7 +256,7 @@ def test_bandwidth_limit_applies(limited, site, version):
 
 
 def test_bandwidth_limit_lets_the_loop_sleep(limited, site):
-    """A paced response wakes its worker at most once per portion."""
+    """A response with limited bandwidth wakes its worker at most once per portion."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 200K burst 12K")
     before = sleeps(server.workers[0])
@@ -270,7 +270,7 @@ def test_bandwidth_limit_does_not_delay_small_bodies(limited, site):
     server = limited("Bandwidth *.iso 100K")
     with server.connect() as c:
         for _ in range(100):
-            assert c.get("/a.iso").text == "x" * 1000  # each response counts separately
+            assert c.get("/a.iso").text == "x" * 1000  # each response has its own limit
         assert c.get("/a.iso", method="HEAD").status == 200
         assert c.get("/a.iso", fields={"Range": "bytes=5-9"}).text == "xxxxx"
         assert c.get("/none.iso").status == 404
@@ -288,7 +288,7 @@ def test_bandwidth_limit_starts_after_free_bytes(limited, site):
 
 
 def test_bandwidth_by_address_is_shared_by_its_connections(limited, site):
-    """The connections and workers of an address share its bandwidth; other addresses have their own."""
+    """The connections of an address share its bandwidth over all workers; other addresses have their own bandwidth."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 400K burst 1K by address", workers=2)
     began = time.monotonic()
@@ -322,7 +322,7 @@ def test_bandwidth_sharing_starves_no_response(limited, site):
 
 
 def test_bandwidth_not_used_is_returned(limited, site):
-    """Clients that disconnect early do not use up the bandwidth of others."""
+    """A client that disconnects early does not use up the bandwidth of others."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 64K burst 64K by all")
     for _ in range(300):
@@ -352,7 +352,7 @@ def test_bandwidth_state_of_disconnected_clients_is_freed(limited, site):
 
 
 def test_bandwidth_delay_does_not_count_as_handler_time(limited, site):
-    """HandlerTimeout must not end a response that waits for its bandwidth."""
+    """HandlerTimeout must not end a response that waits for bandwidth."""
     site.add("a.iso", CONTENT[:8 * 1024])
     server = limited("Bandwidth *.iso 2K burst 1K", server="HandlerTimeout 2")
     assert fetch(server)[0].body == CONTENT[:8 * 1024]
@@ -438,7 +438,7 @@ def test_limits_appear_in_explain(limited, site):
 
 
 def test_limits_many_new_clients_lock_nobody_out(limited, site):
-    """Each key is a client; far more clients than one hash bucket holds are served."""
+    """Each key stands for a client: the server serves far more clients than one hash bucket holds."""
     site.add("index.html", "index")
     server = limited("Requests 1/d by field Key", server="KeepAliveRequests 0")
     with server.connect() as c:
@@ -463,5 +463,5 @@ def test_limits_race_of_new_client_admits_at_most_two(limited, site):
 
     with ThreadPoolExecutor(6) as pool:
         rounds = list(zip(*pool.map(one, range(6))))
-    # Two workers may insert a new client at the same instant, into separate slots: then two requests are served.
+    # Two workers may insert a new client at the same instant, into separate slots: then both requests are served.
     assert all(1 <= each.count(200) <= 2 and each.count(429) >= 4 for each in rounds), rounds

@@ -17,14 +17,14 @@ PROBE = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-probe.so"
 needs_probe = pytest.mark.skipif(not PROBE.exists() or PROGRAM.parent != PROBE.parents[2],
                                  reason="the plugins of the tests are built with the program in build/dev")
 
-# Bytes that a client may send to break a line, raw, as target and as header value
+# Bytes with which a client may try to break a line, raw, in the target and in a header value
 NASTY = [b'"', b"\\", b'\\"', b"\\x22", b"%22%0a%0d", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"\t", b"{}[]", b"a b c",
          b'","status":200', b"%1b[2J", b"<script>", b"$(id)`id`", b"-", b"x" * 3000, b'"' * 3000, b"\xff" * 3000, b"%s%n%%"]
 
 
 @pytest.fixture
 def start(monkey, site):
-    """Starts a server with the section [LOGGER] below its host."""
+    """Starts a server with the section [LOGGER] after its host."""
     site.add("index.html", "hello")
 
     def run(keys="AccessLog access.log", **how):
@@ -36,7 +36,7 @@ def start(monkey, site):
 
 @pytest.fixture
 def check(run, tmp_path, site):
-    """The messages of `monkey -t` for such a section, and the exit code."""
+    """Returns the messages of `monkey -t` for such a section, and the exit code."""
     def look(keys, flag="-t", **how):
         done = run(flag, "-c", write_config(tmp_path / "checked.conf", plugins=["logger"], sections=f"[LOGGER]\n{keys}", **how))
         return done.code, done.out + done.err
@@ -45,7 +45,7 @@ def check(run, tmp_path, site):
 
 
 def lines_of(server, path="access.log"):
-    """The log lines of a stopped server."""
+    """Returns the log lines of a stopped server."""
     server.stop()
     data = (server.folder / path).read_bytes()
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", data), "bytes that a terminal would interpret"
@@ -84,7 +84,7 @@ def test_logger_lines_equal_those_of_server_log(start, site, format):
 
     def plain(path):
         for line in lines_of(server, path):
-            if not re.search(r'" 400 |"status":400', line):  # not HTTP: logged by the default host
+            if not re.search(r'" 400 |"status":400', line):  # not valid HTTP: the default host logs the request
                 yield re.sub(r'(?<=[:T])\d\d:\d\d:\d\d|"ms":\d+', "", line).replace("other.example", "mine.example")
 
     mine, others = list(plain("plugin.log")), list(plain("own.log"))
@@ -170,7 +170,7 @@ def test_logger_addresses_of_ipv6_and_unix_sockets(start, tmp_path):
 
 
 def test_logger_lines_cannot_be_broken_by_clients(start):
-    """Unquoted, a value is one word; quoted, it contains no quote."""
+    """An unquoted value is a single word; a quoted value contains no quote."""
     server = start('AccessLog access.log\nFormat begin %U %{raw}U %q %V %{A}i "%U" "%r" "%{A}i" %s end')
     for nasty in NASTY:
         ask(server, b"/" + nasty.replace(b" ", b"%20"), b"A: " + nasty + b"\r\n")
@@ -244,8 +244,8 @@ def test_logger_request_without_response_is_499(start):
 # Hosts
 
 def test_logger_hosts_have_separate_logs(start, tmp_path):
-    """The section above all hosts applies to hosts without their own; the server's own log gets the requests that no plugin
-    logs."""
+    """The section above all hosts applies to hosts without a section of their own; the server's own log gets the requests that no
+    plugin logs."""
     server = start(server="AccessLog own.log", host="ServerName one.example", top="[LOGGER]\n    AccessLog all.log\n    Format %V\n",
                    sections="""
         [HOST]
@@ -339,7 +339,7 @@ def test_logger_error_log_of_host_gets_its_messages(start, site):
         assert server.get(f"/{'x' * 400}?said-{name}-%1b\"", host=f"{name}.example").text == "logged\n"
     line = one_line(server, path="one.err")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+0000 \[warn\] \d+: GET /x{255} from 127\.0\.0\.1: said-one-%1b\"", line), line
-    assert ": said-two-" in server.err.text  # a host without an ErrorLog uses the server's
+    assert ": said-two-" in server.err.text  # a host without an ErrorLog uses the server's log
     assert "said-one" not in server.err.text and "said-three" not in server.err.text
     assert (server.folder / "three.err").read_text() == ""
 

@@ -33,7 +33,7 @@ def numbers(server, path="/metrics"):
 
 
 def counted(server, code, times):
-    """The numbers after `times` requests: with several workers, a response may arrive before the request is counted."""
+    """Returns the numbers after `times` requests: with several workers, a response may arrive before its request is counted."""
     return wait_until(lambda: (n := numbers(server))["monkey_http_requests_total", {"code": code}] >= times and n,
                       f"{times} requests of status {code}")
 
@@ -77,7 +77,7 @@ def test_metrics_count_disconnected_clients(start, site):
     server = start()
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big").read_head()
-        # An RST, which a browser sends when it is closed during a response.
+        # Sends an RST, as a browser does when it is closed during a response.
         c.sock.setsockopt(1, 13, struct.pack("ii", 1, 0))
     wait_until(lambda: numbers(server)["monkey_http_endings_total", {"ending": "gone"}] == 1, "the disconnect to be noticed")
 
@@ -90,7 +90,7 @@ def test_metrics_durations_fall_into_correct_buckets(start, site):
             c.get("/")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big").read_head()
-        time.sleep(1.2)  # a lower bound: the request lasts until the kernel has taken the whole response
+        time.sleep(1.2)  # a lower bound: the request lasts until the kernel has accepted the whole response
         c.read_exactly(32 << 20)
     bucket = "monkey_http_request_duration_seconds_bucket"
     n = wait_until(lambda: (n := numbers(server))[bucket, {"le": "+Inf"}] - n[bucket, {"le": "1.048576"}] == 1 and n, "it")
@@ -181,7 +181,7 @@ def test_metrics_survive_a_change_of_worker_count(start):
 
 
 def test_metrics_count_many_new_statuses_at_once(monkey, site):
-    """More statuses than columns: the surplus is counted as `other`."""
+    """There are more statuses than columns: the surplus is counted as `other`."""
     site.add("index.html", "hello")
     codes = [c for c in range(400, 600) if c not in (405, 407, 426)][:90]
     routes = "".join(f"    /{code} status {code}\n" for code in codes)
@@ -220,7 +220,7 @@ def test_metrics_show_kernel_statistics_of_workers(start):
 
 
 def test_metrics_memory_of_worker_is_current(start, site):
-    """A worker measures itself within a second after its requests, without a scrape."""
+    """A worker measures itself within a second after its last request, even without a scrape."""
     server = start(server="InlineFileMax 60K\n")
     for i in range(20):
         site.add(f"f{i}", os.urandom(50_000))
@@ -480,7 +480,7 @@ def test_live_page_sends_one_event_per_second(start):
         server.get("/")
         second, third = stream.next(), stream.next()
         assert 1.5 < time.monotonic() - began < 10
-    # The second event may lie between the two others.
+    # The second event may be sent between the two others.
     assert first["requests"]["total"] <= second["requests"]["total"] <= third["requests"]["total"]
     assert third["requests"]["total"] == first["requests"]["total"] + 2
     assert 900 <= third["now_ms"] - second["now_ms"] < 5000
@@ -555,7 +555,7 @@ def test_live_page_history_survives_death_of_its_writer(start):
     server.allow(r"worker \d+ was killed by signal")
     history(server, lambda h: len(h["now_ms"]) >= 2)
     before = None
-    for victim in server.workers:  # one of them is the first worker
+    for victim in server.workers:  # one of the workers is the first one
         before = history(server)
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: victim not in server.workers and len(server.workers) == 2, "its replacement")
@@ -578,7 +578,7 @@ def test_live_page_streams_do_not_count_in_latency(start):
     wait_until(lambda: status(server)["requests"]["by_ending"]["gone"] == 1, "the end of the stream to be noticed")
     latency = status(server)["latency_us"]
     assert latency["p999"] < 900_000
-    assert latency["count"] == status(server)["requests"]["total"] - 2  # the stream, and the request between
+    assert latency["count"] == status(server)["requests"]["total"] - 2  # excludes the stream and the status request before
 
 
 def test_live_page_viewers_are_limited(start):
@@ -616,7 +616,7 @@ def test_live_page_many_viewers_come_and_go(start):
 
 
 def test_live_page_slow_viewer_skips_events(start):
-    """The viewer receives the event in progress, then the latest: events are not queued for it."""
+    """The viewer receives the event that is being sent, then only the latest one: events are not queued for it."""
     server = start()
     with Stream(server, receive_buffer=2048) as slow, Stream(server) as quick:
         for _ in range(4):
@@ -638,7 +638,7 @@ def test_live_page_head_opens_no_stream(start):
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
 def test_live_page_streams_end_cleanly_with_their_worker(start, number):
-    """The browser then reconnects to the new worker."""
+    """The browser then reconnects, and reaches the new worker."""
     server = start()
     old = server.workers
     with Stream(server) as stream:

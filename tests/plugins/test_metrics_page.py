@@ -177,7 +177,7 @@ def test_live_page_numbers_update_and_are_correct(start, page, site):
     assert not page.console
 
 
-# The page's content when it becomes visible, after its first two events and before a third one.
+# The page's content when it becomes visible, after the first two events and before the third one.
 FIRST_LOOK = """
 addEventListener("DOMContentLoaded", () => new MutationObserver(() => window.first = window.first || {
     events: [latest !== null, before !== null],
@@ -240,7 +240,7 @@ def test_live_page_missing_samples_are_a_gap(start, page):
 
 
 def test_live_page_server_restart_is_a_gap(start, page):
-    """The page keeps its samples. A new server counts from zero and has no history, so no rate spans the restart."""
+    """The page keeps its samples. The new server counts from zero and has no history, so no rate may span the restart."""
     server = start()
     page.goto(server.url + "/live")
     for _ in range(20):
@@ -277,7 +277,7 @@ def test_live_page_can_be_paused_and_resumed(start, page):
 
 
 def test_live_page_reconnects_by_itself(start, page):
-    """The stream ends at a reload; after a refused connection, which is final for EventSource, the script tries again."""
+    """The stream ends at a reload. A refused connection is final for EventSource, so the script itself tries again."""
     server = start("    MaxViewers 1\n")
     page.goto(server.url + "/live")
     page.wait_for("document.querySelector('#state').textContent == 'live'")

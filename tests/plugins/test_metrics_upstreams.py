@@ -18,7 +18,7 @@ from shells import place
 CANNOT = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-cannot.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
                                                 "checks_total", "checks_failed_total", "latency_seconds")}
-CHECKED = "HealthCheck /health\nHealthInterval 1s"  # includes the duration of a check on a busy machine
+CHECKED = "HealthCheck /health\nHealthInterval 1s"  # a check on a busy machine may take long
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def backend():
 
 
 def shown(server, which=None, **wanted):
-    """The metrics of a server, once they have the wanted values."""
+    """Returns the metrics of a server, once they have the expected values."""
     def look():
         numbers = parse(server.get("/metrics").text)
         labels = {"server": which} if which else {}
@@ -52,7 +52,7 @@ def shown(server, which=None, **wanted):
 
 
 def listed(server, *wanted):
-    """The same as JSON, once the servers have these values, in this order."""
+    """Returns the metrics as JSON, once the servers have these values, in this order."""
     def look():
         entries = status(server)["upstreams"]
         fits = len(entries) == len(wanted) and all(w.items() <= e.items() for w, e in zip(wanted, entries))
@@ -155,7 +155,7 @@ def test_metrics_ignore_upstreams_of_rejected_configuration(start, backend):
 
 @pytest.mark.parametrize("what", ["master", "worker"])
 def test_metrics_keep_upstreams_when_reload_fails(monkey, site, backend, what):
-    """Another plugin fails after this one has registered its servers in the statistics table."""
+    """Another plugin fails to start after this one has registered its servers in the statistics table."""
     run = starter(monkey, site)
     server = run(plugins=["proxy", CANNOT], top=group(backend, keys="MaxConnections 5") + "[CANNOT]\n    What nothing\n", sections=ROUTES)
     text, (before,) = server.config.read_text(), status(server)["upstreams"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that depend on other plugins: dependencies are loaded first, and see the same configuration."""
+"""Plugins that depend on other plugins: the dependencies are loaded first, and both read the same configuration."""
 import os
 import re
 import shutil
@@ -20,7 +20,7 @@ def load(*names):
 
 @pytest.fixture
 def refused(monkey):
-    """The error output for a rejected configuration."""
+    """Returns the error output for a rejected configuration."""
     def start(**keys):
         server = monkey(expect_start=False, **keys)
         server.exit_code = 3
@@ -90,7 +90,7 @@ def test_plugin_bind_error_is_reported_at_its_load_line(refused):
 
 
 def replace(folder, name):
-    """Replaces the file atomically, like an update, so that the server still runs the old code."""
+    """Replaces the file atomically, as an update does, so that the running server keeps the old code."""
     shutil.copy(load(name)[0], folder / "new.so")
     os.rename(folder / "new.so", folder / f"monkey-{name}.so")
 

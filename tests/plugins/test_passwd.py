@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey passwd`: editing user files."""
+"""`monkey passwd` edits user files."""
 import hashlib
 import os
 import pty
@@ -95,7 +95,7 @@ def test_passwd_keeps_owner_and_symlinks(tmp_path):
 
 
 def test_passwd_concurrent_changes_are_not_lost(tmp_path):
-    """All changes arrive, and no reader ever sees a partial file."""
+    """No change is lost, and no reader ever sees a partial file."""
     file = add(tmp_path / "users", "first", "x", "-b", "bcrypt", "-r", "4")
     running = []
     for i in range(12):
@@ -195,12 +195,12 @@ def test_passwd_survives_failure_of_any_allocation(tmp_path):
 # On a terminal
 
 class Terminal:
-    """Runs the program on its own terminal."""
+    """Runs the program on a terminal of its own."""
 
     def __init__(self, *words):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, which children inherit
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores SIGHUP, and children inherit that
             os.execve(PROGRAM, [str(PROGRAM), "passwd", *map(str, words)], os.environ | ENVIRONMENT)
         self.seen = ""
 
@@ -227,7 +227,7 @@ class Terminal:
         return bool(termios.tcgetattr(self.fd)[3] & termios.ECHO)
 
     def end(self):
-        """The exit code of the program, and its last output."""
+        """Returns the exit code of the program, and its last output."""
         while True:
             try:
                 data = os.read(self.fd, 4096)
@@ -294,7 +294,7 @@ def test_passwd_signals_from_other_processes_restore_echo(tmp_path, number):
 
 def test_passwd_suspension_restores_echo_temporarily(tmp_path):
     t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
-    # A session leader cannot be stopped from its terminal, because no process could resume it. Other processes can.
+    # A session leader cannot be stopped from its terminal, because no process could resume it, but other processes can.
     os.kill(t.pid, signal.SIGTSTP)
     t.wait_for("New password: ")
     assert not t.echoes

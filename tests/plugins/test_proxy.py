@@ -170,7 +170,7 @@ def test_proxy_encoded_slash_survives_normalisation(proxy, backend):
     ("/api/..%3b/x", None), ("/api\\..\\x", None), ("/api/%5c..%5cx", None), ("/api/x%5c..", None),
     ("/api\\x", "/api%5Cx"), ("/api/a;b/..c;d", "/api/a;b/..c;d"), ("/api/%5cx", "/api/%5cx")])
 def test_proxy_ambiguous_dot_segments_are_refused(proxy, backend, path, target):
-    """Java servers strip path parameters from segments; URL parsers that follow browsers treat a backslash as a slash."""
+    """Java servers remove path parameters from segments; URL parsers that follow browsers take a backslash for a slash."""
     server = proxy(f"/* proxy http://{backend.address}")
     with server.connect() as c:
         c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -270,7 +270,7 @@ def test_proxy_passes_request_trailers(proxy, backend):
 
 @pytest.mark.parametrize("option, passed", [("", []), ("forwarded=append", []), ("forwarded=off", ["X-Real-IP"]), ("forwarded=off underscores=on", ["X-Real-IP"])])
 def test_proxy_drops_forbidden_trailers(proxy, backend, option, passed):
-    """Servers may treat trailers as headers."""
+    """A server may treat trailers as headers."""
     server = proxy(f"/* proxy http://{backend.address} {option}")
     server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\nX-Real-IP: 6.6.6.6\r\nX-Sum: 7\r\n"
                                                                 b"X_Forwarded_For: 6.6.6.6\r\nProxy-Authorization: x\r\n\r\n")
@@ -289,7 +289,7 @@ def test_proxy_reuses_connections(proxy, backend):
 
 
 def test_proxy_keeps_many_connections(proxy):
-    """More than 32: one page of a busy application needs that many."""
+    """The proxy keeps more than 32 connections: a page of a busy application needs that many."""
     together = threading.Barrier(40)
 
     def reply(asked):
@@ -311,7 +311,7 @@ def test_proxy_keeps_many_connections(proxy):
 @every_protocol
 @pytest.mark.parametrize("pad", [" ", "    ", "\t", "        ;x=y "])
 def test_proxy_accepts_padded_chunk_sizes(proxy, pad):
-    """Some devices pad the chunk-size line to a fixed length; from a client this gets 400."""
+    """Some devices pad the line of the chunk size to a fixed length; a client that does so gets 400."""
     chunks = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5{pad}\r\nhello\r\n6{pad}\r\n world\r\n0{pad}\r\n\r\n"
     with Backend(lambda asked: chunks.encode()) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
@@ -328,7 +328,7 @@ def test_proxy_replaces_kept_connection_that_was_closed(proxy, backend):
 
 
 def test_proxy_retries_on_connection_closed_at_reuse(proxy):
-    """The backend reads the second request and closes without a response."""
+    """The backend reads the second request and closes the connection without a response."""
     def reply(asked):
         return None if [a.connection for a in backend.asked].count(asked.connection) > 1 else response("fine")
 
@@ -574,7 +574,7 @@ def test_proxy_client_disconnect_cancels_request(proxy):
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("protocol", ["h1-tls"], indirect=True)
 def test_proxy_client_close_notify_cancels_request(proxy, together):
-    """A close_notify ends the client's direction as a FIN does, and no FIN needs to follow."""
+    """A close_notify ends the client's direction like a FIN, and no FIN has to follow."""
     ended = []
 
     def script(connection):
@@ -599,7 +599,7 @@ def test_proxy_client_close_notify_cancels_request(proxy, together):
 
 @pytest.mark.parametrize("protocol", ["h1-tls"], indirect=True)
 def test_proxy_pipelined_request_over_tls_waits_for_its_turn(proxy):
-    """Looking for a close_notify must not take the bytes of the next request."""
+    """When the server looks for a close_notify, it must not consume the bytes of the next request."""
     release = threading.Event()
 
     def script(connection):
@@ -622,7 +622,7 @@ def test_proxy_pipelined_request_over_tls_waits_for_its_turn(proxy):
 
 
 def test_proxy_early_response_precedes_end_of_upload(proxy):
-    """The backend refuses an upload early, and stops reading."""
+    """The backend refuses an upload early and stops reading."""
     def script(connection):
         connection.recv(1000)
         connection.sendall(response("too much", "413 Content Too Large", [("Connection", "close")]))

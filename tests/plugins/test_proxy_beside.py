@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy together with other plugins and host settings: they apply to responses of backends, over kept connections."""
+"""The proxy together with other plugins and host settings, which apply to responses of backends and on kept connections."""
 import contextlib
 import json
 
@@ -116,7 +116,7 @@ def upload(c, body, streamed):
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("size", [0, 9000, 60_000])
 def test_mirror_does_not_consume_upload(monkey, streamed, size):
-    """A small body is copied, a large one goes to one backend only; a mirror that reads nothing does not affect either."""
+    """A small body is copied, a large one is sent only to the backend. A mirror that reads nothing affects neither request."""
     body = bytes(i % 251 for i in range(size))
     is_copied = size < 16384
     with Backend() as origin, Backend() as shadow, Backend(script=lambda connection: None) as closes:
@@ -127,7 +127,7 @@ def test_mirror_does_not_consume_upload(monkey, streamed, size):
                 upload(c, body, streamed)
                 assert json.loads(c.read().text)["body"].encode("latin-1") == body
                 assert c.get("/end").status == 200
-        # The copies use separate connections and may arrive in either order.
+        # The copies are sent over separate connections and may arrive in either order.
         wait_until(lambda: {asked.target for asked in shadow.asked} >= ({"/up", "/end"} if is_copied else {"/end"}), "the copies")
     copies = [asked.body for asked in shadow.asked if asked.target == "/up"]
     assert copies == ([body] if is_copied else [])
@@ -184,7 +184,7 @@ BREAKS = {"too much content": lambda i: h2.data(i, b"x" * 11), "a window of noth
 @pytest.mark.parametrize("how", BREAKS)
 def test_proxy_deliberate_stream_resets_are_limited(monkey, how):
     """MadeYouReset (CVE-2025-8671) and Rapid Reset: the server disconnects a client that provokes stream resets, and cancels
-    its requests."""
+    the client's requests."""
     def script(connection):
         connection.recv(65536)
         with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy under failing allocations: with the release program."""
+"""The proxy under failing allocations, in the release program."""
 import pytest
 
 from backend import Backend, response
@@ -10,7 +10,7 @@ from proc import RELEASE
 LARGE = b"".join(b"%07d\n" % i for i in range(40_000))
 FIELDS = [("Location", "http://back.example/app/x y"), ("Link", "</app/a>; rel=next"), ("Refresh", "5; url=/app/y"),
           ("Set-Cookie", "a=b; Path=/app/; Domain=back.example"), ("Connection", "X-Gone"), ("X-Gone", "1")]
-MORE = [(f"X-Field-{i}", "v" * 100) for i in range(60)]  # too many for the first memory block of a request
+MORE = [(f"X-Field-{i}", "v" * 100) for i in range(60)]  # too many headers for the first memory block of a request
 BODIES = {b"small": b"small", b"large": LARGE, b"fields": b"fields", b"chunks": b"abc", b"early": b"early"}
 UPGRADE = b"Connection: Upgrade\r\nUpgrade: chat\r\n"
 
@@ -53,7 +53,7 @@ def start(monkey, tmp_path, backend):
 
 
 def ask(server, data):
-    """True: the response was correct. Anything else but a proper refusal is a test failure."""
+    """Returns True if the response was correct, and False if it was a proper refusal; anything else fails the test."""
     with server.connect() as c:
         c.send(data)
         if UPGRADE in data:
@@ -70,7 +70,7 @@ def ask(server, data):
 
 
 def play(server):
-    """The number of refused requests."""
+    """Returns the number of refused requests."""
     refused = 0
     for data in REQUESTS:
         try:
@@ -82,7 +82,7 @@ def play(server):
 
 @pytest.mark.timeout(300)
 def test_proxy_survives_failure_of_any_allocation(start):
-    """No response is wrong, the worker lives, and its only backend connection is not leaked."""
+    """No response is wrong, no worker dies, and the only backend connection does not leak."""
     server, fault = start
     assert play(server) == 0
     for n in failing_allocations(fault, server):

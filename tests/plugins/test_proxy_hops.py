@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hop-by-hop semantics: Max-Forwards, Connection and the headers that it names."""
+"""Hop-by-hop semantics: Max-Forwards, Connection, and the headers that Connection names."""
 import pytest
 
 from backend import Backend, response

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large backend responses share a worker's buffers: the data of one response never reaches another, whatever fails."""
+"""Large backend responses share a worker's buffers: the data of one response never reaches another one, whatever fails."""
 import contextlib
 import gzip
 import socket
@@ -23,14 +23,14 @@ def start(monkey, *servers, options="", plugins=(), sections="", **how):
 
 
 def numbered_reply(asked):
-    """The path contains a number and the size of its body."""
+    """The path contains a number and the size of the body."""
     number, size = map(int, asked.target.split("?")[0].strip("/").split("/"))
     return response(content(number, size))
 
 
 @pytest.mark.parametrize("how", ["kill", "stop", "close"])
 def test_proxy_large_responses_survive_backend_faults(monkey, tmp_path, how):
-    """The clients send continuously, and disconnect at times."""
+    """The clients send requests continuously, and disconnect at times."""
     patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path) as back, \
             Clients(start(monkey, back, options=patience), protocols=("h1", "h1", "h1", "h2"), methods=["GET"], sizes=LARGE,
@@ -123,7 +123,7 @@ def test_proxy_connection_carries_mixed_responses(monkey):
 
 
 def test_proxy_large_responses_pass_filters(monkey):
-    """Other plugins change heads or bodies."""
+    """Other plugins modify heads or bodies."""
     def reply(asked):
         number, size = map(int, asked.target.strip("/").split("/"))
         return response(content(number, size), fields=[("Content-Type", "text/plain" if number % 2 else "image/png")])
@@ -141,7 +141,7 @@ def test_proxy_large_responses_pass_filters(monkey):
 
 
 def test_proxy_clients_that_stall_or_leave_do_not_block_others(monkey):
-    """Data read for a client that left is not sent to another."""
+    """Data that was read for a client that has disconnected is not sent to another client."""
     with Backend(numbered_reply) as backend:
         server = start(monkey, backend)
         with contextlib.ExitStack() as stack:
@@ -158,7 +158,7 @@ def test_proxy_clients_that_stall_or_leave_do_not_block_others(monkey):
 
 
 def endless(asked):
-    """Sends as much data as its head announces."""
+    """Sends as much data as the head announces."""
     size = int(asked.target.strip("/"))
     yield b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size
     piece = bytes(1 << 17)
@@ -168,7 +168,7 @@ def endless(asked):
 
 @pytest.mark.skipif(not RELEASE.exists(), reason="the optimised program is not built: sanitizers take memory of their own")
 def test_proxy_memory_is_independent_of_body_size_and_stalled_clients(monkey):
-    """The worker may grow by 1 MB for 200 MB, and by 100 KB for each client."""
+    """The worker may grow by 1 MB for 200 MB of responses, and by 100 KB for each client."""
     readers = 20
     with Backend(endless) as backend, contextlib.ExitStack() as stack:
         server = start(monkey, backend, program=RELEASE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends are killed, frozen and restarted in every phase while clients send requests: each response belongs to its request,
-is a 502 or 504, or is visibly truncated. Reloads and upgrades under load lose nothing.
+or it is a 502 or 504, or it is visibly truncated. No request is lost in reloads and upgrades under load.
 """
 import base64
 import contextlib
@@ -29,7 +29,7 @@ def back(tmp_path):
 
 @pytest.fixture
 def proxy(monkey):
-    """Starts a server with two workers that proxy to these backends."""
+    """Starts a server with two workers, which proxy to these backends."""
     def start(*servers, options="", keys="", **how):
         return monkey(plugins=["proxy"], workers=2, server="MaxBodySize 1M", top=group(*servers, keys=keys),
                       sections=f"[ROUTES]\n    /* proxy http://group {options}\n", **how)
@@ -45,10 +45,10 @@ def check_posts_ran_once(*servers):
 # ---- Servers that break ----
 
 def break_it(clients, back, what):
-    """Makes a request break the backend. Afterwards the backend works again, and serves at once."""
+    """Makes a request break the backend; then the backend works again and serves requests immediately."""
     how, where = what.split("-")
     is_broken = {"kill": back.has_ended, "stop": back.has_stopped, "close": lambda seconds: True}[how]
-    while True:  # the request may not have reached the backend, or its connection has not been reused
+    while True:  # the request may not have reached the backend, or not on a reused connection
         result = clients.ask(method="POST", upload=3000, size=3000, fault=what)
         assert result in ((502, 504, "cut") if where != "reuse" else ("ok", 502, 504)), (what, result)
         if is_broken(.3):
@@ -64,7 +64,7 @@ def break_it(clients, back, what):
 @pytest.mark.parametrize("how, unix, keys", [("kill", False, ""), ("kill", True, "MaxConnections 3"), ("stop", False, ""),
                                              ("stop", True, "MaxConnections 3"), ("close", False, "MaxConnections 3")])
 def test_proxy_load_survives_faults_in_each_phase(proxy, tmp_path, how, unix, keys):
-    """There are five clients, and enough or too few connections for them."""
+    """Five clients have enough or too few connections."""
     patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path, unix) as back, Clients(proxy(back, options=patience, keys=keys)) as clients:
         for what in FAULTS:
@@ -77,7 +77,7 @@ def test_proxy_load_survives_faults_in_each_phase(proxy, tmp_path, how, unix, ke
 
 
 def unaccepted(back):
-    """The number of connections in the backend's accept queue."""
+    """Returns the number of connections in the backend's accept queue."""
     address, port = back.address.split(":")
     at = f"{socket.inet_aton(address)[::-1].hex().upper()}:{int(port):04X}"
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
@@ -119,7 +119,7 @@ def test_proxy_load_idempotent_requests_survive_death_of_one_server(proxy, tmp_p
 # ---- Reloads and upgrades ----
 
 def echo_upper_case(connection):
-    """The other end of the tunnels."""
+    """The backend at the other end of the tunnels."""
     head = b""
     while b"\r\n\r\n" not in head:
         head += connection.recv(65536)
@@ -164,7 +164,7 @@ def test_tunnel_carries_much_data_in_both_directions(monkey, protocol):
             if protocol.startswith("h1"):
                 sender.start()
             else:
-                sender.run()  # this client reads while it sends
+                sender.run()  # this thread reads while the sender writes
             assert tunnel.client.read_exactly(len(data)) == data
             if protocol.startswith("h1"):
                 sender.join()
@@ -202,7 +202,7 @@ def upgrade(server, watch, n):
 @pytest.mark.processes("it does not reload")
 @pytest.mark.parametrize("change, times", [(reload, 3), (upgrade, 1)])
 def test_proxy_reload_and_upgrade_lose_nothing(monkey, back, watch, change, times):
-    """This covers requests in progress, requests that wait for a connection, and tunnels."""
+    """The upgrade loses no request in progress, no request that waits for a connection, and no tunnel."""
     sections = group(back) + "[ROUTES]\n    /metrics metrics\n    /slow proxy http://slow\n    /tunnel proxy http://{}\n" \
                              "    /* proxy http://group\n"
     with Slow() as slow, Backend(script=echo_upper_case) as other, contextlib.ExitStack() as stack:

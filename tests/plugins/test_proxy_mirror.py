@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mirror option copies a share of the requests to a second server, without an effect on clients."""
+"""The option mirror copies a share of the requests to a second server, without an effect on clients."""
 import signal
 
 import pytest
@@ -91,7 +91,7 @@ def test_mirror_share_is_random(mirrored, pair):
         for _ in range(400):
             assert c.get("/").status == 200
     wait_until(lambda: len(pair[1].asked) > 40, "a share of the copies")
-    assert len(pair[1].asked) < 200  # 100 are expected: ten standard deviations
+    assert len(pair[1].asked) < 200  # about 100 are expected; 200 is ten standard deviations above that
 
 
 def test_mirror_does_not_copy_large_bodies(mirrored, pair):
@@ -103,7 +103,7 @@ def test_mirror_does_not_copy_large_bodies(mirrored, pair):
 
 
 def test_mirror_copies_in_progress_are_limited(mirrored):
-    """This also limits memory: a mirror that is slower than the traffic receives fewer copies."""
+    """The limit also bounds memory: a mirror that is slower than the traffic receives fewer copies."""
     with Backend() as origin, Backend(script=silent) as hangs:
         server = mirrored(origin, hangs)
         with server.connect() as c:

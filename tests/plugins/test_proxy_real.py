@@ -69,7 +69,7 @@ def test_node_echoes_uploads(server):
         for at in range(0, len(CONTENT), 50_000):
             c.more(CONTENT[at:at + 50_000])
         reply = c.done().read()
-    assert reply.body == CONTENT and reply["X-Length"] == str(len(CONTENT))  # spooled, so the length is known
+    assert reply.body == CONTENT and reply["X-Length"] == str(len(CONTENT))  # the proxy spooled the body, so its length is known
 
 
 @node
@@ -99,12 +99,12 @@ def test_node_events_arrive_at_once_and_end_with_client(server):
         for i in range(3):
             assert int(other.get(f"/node/tell?{i}").text) == 1
             assert first_of(c, server.is_h2) == b"data: %d\n\n" % i
-    while int(server.get("/node/tell?").text):  # the backend notices when the proxy does
+    while int(server.get("/node/tell?").text):  # the backend detects the disconnect when the proxy does
         pass
 
 
 def first_of(c, is_h2):
-    """The data of the next chunk."""
+    """Returns the data of the next chunk."""
     if is_h2:
         return c.read_some()
     data = c.read_exactly(int(c.read_until(b"\r\n"), 16))
@@ -163,7 +163,7 @@ def dial(server, path, **how):
 
 
 class Stream:
-    """A WebSocket on an HTTP/2 stream."""
+    """Opens a WebSocket on an HTTP/2 stream."""
 
     def __init__(self, client, path, fields=()):
         self.client = client
@@ -182,7 +182,7 @@ class Stream:
                 self.client.more(data, self.stream)
 
     def receive(self):
-        """The next message or close frame."""
+        """Returns the next message or close frame."""
         while not self.frames:
             self.client.current = self.stream
             self.protocol.receive_data(self.client.read_some())
@@ -232,7 +232,7 @@ def test_websocket_works_with_uvicorn_and_node(server):
 
 @pytest.mark.parametrize("protocol", ["h2", "h2-tls"], indirect=True)
 def test_websocket_works_over_http2(server):
-    """RFC 8441; the backend uses HTTP/1.1."""
+    """The client uses extended CONNECT (RFC 8441), the backend HTTP/1.1."""
     with server.connect() as c:
         ws, other = Stream(c, "/ws/x"), Stream(c, "/asgi/x", [("sec-websocket-protocol", "chat")])
         assert ws.head.status == other.head.status == 200 and other.head["sec-websocket-protocol"] == "chat"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewriting of a backend's redirects and cookies for the clients of the proxy."""
+"""The proxy rewrites a backend's redirects and cookies for its clients."""
 import pytest
 
 from backend import Backend, response
@@ -72,7 +72,7 @@ AUTHORITIES = [  # target, Location of the backend, Location for the client
     ("http://b.example/app/", "http://u@b.example/app/x", None), ("http://b.example/app/", "http://b.example:80x/app", None),
     ("http://b.example/app/", "ftp://b.example/app/x", None), ("http://b.example/app/", "//other/app", None),
     ("http://b.example/app/", "app/x", None), ("http://b.example/app/", "?x", None),
-    # No part of the path may become a host name.
+    # No part of a path may become a host name.
     ("http://b.example", "http://b.example//evil.example/", "/.//evil.example/"),
     ("http://b.example", "http://b.example/\\evil.example/", "/./\\evil.example/"),
     ("http://b.example/app/", "/app///evil.example", "/web//evil.example"),
@@ -82,7 +82,7 @@ AUTHORITIES = [  # target, Location of the backend, Location for the client
 @pytest.mark.parametrize("target, said, expected", AUTHORITIES)
 @pytest.mark.parametrize("name", ["Location", "Content-Location", "Refresh"])
 def test_proxy_rewrites_every_form_of_backend_url(proxy, name, target, said, expected):
-    """The backend's name is that of an [UPSTREAM], so that it may have any port."""
+    """The backend's name is the name of an [UPSTREAM], so that it may have any port."""
     before = "5; url=" if name == "Refresh" else ""
     if name == "Refresh" and expected and "%" in expected:
         pytest.skip("a refresh is trimmed by browsers themselves")
@@ -104,7 +104,7 @@ def test_proxy_rewrites_backend_url_with_port(proxy, said, expected):
 @pytest.mark.parametrize("path, expected", [("/app", "/web"), ("/app/", "/web/"), ("/app/x", "/web/x"), ("/apple", "/apple"),
                                             ("/", "/"), ("app", "app")])
 def test_proxy_cookie_path_is_rewritten(proxy, path, expected):
-    """Java applications write their context path without the final slash."""
+    """Java applications write their context path without the trailing slash."""
     with Backend(lambda asked: response("", fields=[("Set-Cookie", f"J=1;path={path}")])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}/app/ cookies=on", f"/* proxy http://{backend.address}/app/ cookies=on")
         assert server.get("/web/")["Set-Cookie"] == (f"J=1; Path={expected}" if path[0] == "/" else f"J=1;path={path}")
@@ -149,7 +149,7 @@ def test_proxy_early_hints_are_rewritten(proxy):
     ("a=1; XPath=/app/; Path=", "a=1; XPath=/app/; Path="), ("a=1" + "; Path=/app/" * 9, "a=1" + "; Path=/web/" * 9),
     ("a=1" + ";Path=/" * 20 + "; Domain=b.example", "a=1" + "; Path=/" * 20), ("", "")])
 def test_proxy_cookie_attributes_are_parsed_like_browsers(proxy, said, expected):
-    """RFC 6265, section 5.2: `;` ends each attribute, and white space around names and values is ignored."""
+    """RFC 6265, section 5.2: `;` ends each attribute, and whitespace around names and values is ignored."""
     with Backend(lambda asked: response("", fields=[("Set-Cookie", said)])) as backend:
         server = proxy(f"/web/* proxy http://{backend.address}/app/ cookies=on")
         assert server.get("/web/")["Set-Cookie"] == expected

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Request and response smuggling: backend responses and client requests that two servers could parse differently. Each is
-refused, or forwarded in an unambiguous form, and its connection serves no other request.
+"""Request and response smuggling: backend responses and client requests that two servers could parse differently. The server
+refuses each of them or forwards it in an unambiguous form, and does not reuse its connection.
 """
 import re
 
@@ -27,7 +27,7 @@ def chunked(data):
 
 
 REFUSED, CUT = "refused", "cut"
-# The backend's response, and the client's result: REFUSED is a 502, CUT is a truncated response; otherwise the body.
+# The backend's response, and the client's result: REFUSED for a 502, CUT for a truncated response, otherwise the body.
 RESPONSES = {
     # The framing
     "length and chunks": (OK + b"Content-Length: 5\r\n" + with_coding(b"chunked", line=b""), REFUSED),
@@ -103,7 +103,7 @@ RESPONSES = {
 
 
 class Scripted(Backend):
-    """Sends the response that a test has set, and records the connection and target of each request."""
+    """Sends the response that the test has set, and records the connection and target of each request."""
 
     def __init__(self):
         self.raw, self.seen, self.ends = None, [], False
@@ -148,7 +148,7 @@ def server(prepared, lasting, backend):
 
 
 def outcome(server, method="GET"):
-    """The result of one request on its own connection."""
+    """Returns the result of a request on a connection of its own."""
     try:
         reply = server.get("/", method)
     except Closed:
@@ -228,7 +228,7 @@ CONNECTIONS = {"connection", "keep-alive", "upgrade", "http2-settings", "te", "e
 
 @pytest.mark.parametrize("what", REQUESTS)
 def test_proxy_ambiguous_request_is_refused_or_normalised(server, backend, what):
-    """The backend receives one unambiguous request; the bytes after it form a separate request."""
+    """The backend receives one unambiguous request; the bytes after it are parsed as another request."""
     backend.raw, backend.ends = response("hello"), False
     with server.connect() as c:
         c.send(REQUESTS[what] + SMUGGLED)
@@ -273,7 +273,7 @@ def test_proxy_ambiguous_http2_request_is_refused_or_normalised(server, backend,
 
 
 def test_proxy_upgrade_to_h2c_is_not_forwarded(server, backend):
-    """A backend that upgrades would let the client bypass all rules of this server."""
+    """If the backend upgraded, the client could bypass all rules of this server."""
     backend.raw, backend.ends = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", True
     with server.connect() as c:
         c.send(REQUESTS["an upgrade to HTTP/2"])
@@ -283,7 +283,7 @@ def test_proxy_upgrade_to_h2c_is_not_forwarded(server, backend):
 
 @pytest.mark.parametrize("name", ["X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "Via_", "_Host"])
 def test_proxy_headers_that_imitate_ours_are_dropped(server, backend, name):
-    """CGI-style variables make both names equal."""
+    """As CGI variables, both headers would have the same name."""
     server.get("/next", fields=[(name, "6.6.6.6")])
     (_, asked), = backend.seen
     assert not asked.get(name)

@@ -74,7 +74,7 @@ def test_proxy_tls_resumes_session_on_new_connections(proxy, backend):
 
 
 def test_proxy_tls_uses_system_trust_store(proxy, backend, authority):
-    """Workers cannot open its files: the master has loaded them."""
+    """Workers cannot open the certificate files: the master has loaded them."""
     system = {"SSL_CERT_FILE": str(authority.file), "SSL_CERT_DIR": "/nowhere"}
     assert proxy(backend().port, trusts=False, environment=system).get("/").text == "hello"
 
@@ -106,7 +106,7 @@ def test_proxy_tls_sends_configured_client_certificate(proxy, start, authority, 
 
 
 class Raw:
-    """openssl s_server: it passes its input to the client, and `k` on a separate line updates the keys."""
+    """Runs openssl s_server, which sends its input to the client; `k` on a separate line updates the keys."""
 
     def __init__(self, pair, *options):
         self.process = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", pair.certificate, "-key", pair.key,
@@ -190,7 +190,7 @@ def test_proxy_certificate_option_forwards_client_certificate(secure, authority,
     assert server.get(fields=FORGED).status == 200
     own = ("Client-Cert", f":{base64.b64encode(mine.x509.public_bytes(Encoding.DER)).decode()}:")
     none = ([], [])
-    passed = ([field for field in FORGED if "_" not in field[0]],) * 2  # the others only look similar
+    passed = ([field for field in FORGED if "_" not in field[0]],) * 2  # the other headers only look similar
     assert tuple(map(certificates, behind.asked)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
 
 

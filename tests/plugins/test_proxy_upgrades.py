@@ -152,7 +152,7 @@ def accept_of(key):
 
 
 def send_handshake(server, fields, protocol="websocket"):
-    """The client's response when the backend sends 101 with these headers."""
+    """Returns the client's response when the backend sends 101 with these headers."""
     with server.connect() as c:
         c.send(f"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nSec-WebSocket-Version: 13\r\n"
                f"Sec-WebSocket-Key: {KEY}\r\n\r\n".encode())
@@ -184,7 +184,7 @@ def test_proxy_websocket_requires_valid_accept_key(proxy, lines, status):
 @pytest.mark.parametrize("protocol", [each for each in PROTOCOLS if each.startswith("h2")], indirect=True)
 @pytest.mark.parametrize("right", [True, False])
 def test_proxy_websocket_over_http2_requires_valid_accept_key(proxy, right):
-    """HTTP/2 clients send no key: the proxy generates one."""
+    """An HTTP/2 client sends no key, so the proxy generates one."""
     def script(connection):
         head = head_of(connection)
         key = next(line.split(": ")[1] for line in head.split("\r\n") if line.lower().startswith("sec-websocket-key"))

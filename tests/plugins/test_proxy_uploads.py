@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Request bodies through the proxy: they are received completely before a backend connection is acquired."""
+"""Request bodies through the proxy: the proxy receives the whole body before it acquires a backend connection."""
 import contextlib
 import json
 import socket
@@ -21,7 +21,7 @@ def backend():
 
 @pytest.fixture
 def proxy(monkey):
-    """Starts the server with one route that has these options."""
+    """Starts the server with one route, which has these options."""
     def start(to, options="", **how):
         return monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{to.address} {options}\n", **how)
 
@@ -92,7 +92,7 @@ def test_proxy_expect_continue_is_answered_by_proxy(proxy, backend):
 
 
 def test_proxy_small_body_is_retried_with_trailers(monkey, backend):
-    """The body is in memory: another server can receive all of it."""
+    """The body is in memory, so the proxy can send all of it to another server."""
     with Backend(lambda asked: None) as closes:
         top = f"[UPSTREAM]\n    Name group\n    Server {closes.address}\n    Server {backend.address}\n"
         server = monkey(plugins=["proxy"], workers=1, sections=top + "[ROUTES]\n    /* proxy http://group\n")
@@ -105,7 +105,7 @@ def test_proxy_small_body_is_retried_with_trailers(monkey, backend):
 # ---- Early responses ----
 
 def refuse_and_reset(connection):
-    """Reads a part, responds, and closes: the kernel answers data in flight with a reset."""
+    """Reads a part of the body, responds, and closes: the kernel answers data in flight with a reset."""
     connection.recv(1000)
     connection.sendall(response("too much", "413 Content Too Large"))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

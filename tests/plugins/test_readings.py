@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ambiguous paths: a backend may parse a path differently from the server, and must not thereby bypass a rule of the server."""
+"""Ambiguous paths: a backend that parses a path differently from the server must not bypass a rule of the server."""
 import json
 import shutil
 
@@ -82,7 +82,7 @@ def test_ambiguous_path_after_route_prefix_begins_with_one_slash(monkey, backend
 
 @pytest.mark.parametrize("route", ["/* proxy http://{}/app/", "/app/* proxy http://{}/app/", "/* proxy http://{}", "/app/* scgi {}"])
 def test_ambiguous_dot_segments_never_leave_the_folder(monkey, backend, program, route):
-    """For a parser that does not recognise the dot segments, all of these paths are inside the folder and match the route."""
+    """A parser that does not recognise the dot segments finds all of these paths inside the folder, and they match the route."""
     gateway = route.split()[1]
     server = monkey(plugins=[gateway], sections=lines(route.format(backend.address if gateway == "proxy" else program.address)))
     for dots in ("..;/", "..%3bx/", "..%20/", "..%09/", "%252e%252e/", "..%252f", "..%255c", "%c0%ae%c0%ae/", "%25c0%25ae./", "..%3f/",
@@ -280,7 +280,7 @@ BEHIND_SCRIPTS = ["/index.php/admin/secret", "/index.PHP/admin/secret", "/%69nde
                   "/index.php;x=1/admin/secret", "/index.php/admin%2Fsecret", "/index.php/admin;x/secret", "/index.php%20/admin/secret",
                   "/index.phpadmin/secret", "/index.php%20admin/secret", "/index.php%2F/host/admin/secret", "/a.php/index.php/admin/secret", "/index.php/%2fhost/admin/secret", "/index%252ephp/admin/secret",
                   "/index.phtml/admin/secret", "/index.php7/admin/secret", "//index.php//admin//secret", "/x/../index.php/./admin/secret"]
-# No rule of these tests matches these.
+# No rule of these tests matches these paths.
 HARMLESS = ["/index.php/api", "/index.php", "/index.php/", "/index.php/api/x%2Fy", "/index.php;jsessionid=1/api", "/shop/index.php/api",
             "/v1.php.html", "/files/a.php", "/index.php/administer"]
 

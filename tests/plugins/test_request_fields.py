@@ -13,7 +13,7 @@ from scgi_server import Program
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 
-# Headers that are never accepted from a client.
+# The server never accepts these headers from a client.
 NEVER = ["Proxy", "proxy", "Proxy-Authorization", "Proxy_Authorization", "Client-Cert", "client-cert-chain", "Client_Cert",
          "Client.Cert", "X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "X_Original_URL", "Transfer_Encoding", "Content_Length",
          "Transfer.Encoding", "Proxy_Connection", "Max_Forwards", "X_Forwarded_Anything", "Client_IP", "X.Host"]
@@ -35,7 +35,7 @@ def claims(names):
 
 
 class Gateway:
-    """`read(reply)` returns the program's values by variable. `seen(names)` returns the variables that contain the claim."""
+    """`read(reply)` returns the program's variables. `seen(names)` returns those that contain the forged value."""
 
     def __init__(self, server, path, read):
         self.server, self.path, self.read = server, path, read
@@ -100,7 +100,7 @@ def test_request_headers_with_underscores_pass_if_enabled(gateway):
         assert seen.seen([name]) == set(), name
     for name in UNDERSCORES:
         assert seen.seen([name]) == {variable(name)}, name
-    if kind != "proxy":  # two headers map to one variable: the one without underscores wins
+    if kind != "proxy":  # both headers map to one variable: the one without underscores wins
         with seen.server.connect() as c:
             assert seen.ask(c, [("X_User", CLAIM), ("X-User", "good")]) == set()
             assert seen.ask(c, [("X-User", "good"), ("X_User", CLAIM)]) == set()

@@ -9,7 +9,7 @@ import php_fpm
 from cgi_scripts import ENV, environment
 from scgi_server import Program
 
-# The client's target, and the program's REQUEST_URI, which framework routers parse as a path.
+# The client's target, and the program's REQUEST_URI, which routers of frameworks parse as a path.
 ABSOLUTE = [("http://h.example/app?x=1", "/app?x=1"), ("http://h.example:81/app/a%20b/%2e?x=%20&y", "/app/a%20b/?x=%20&y"),
             ("HTTP://H.EXAMPLE/app/http://other.example/?/x", "/app/http://other.example/?/x"), ("http://h.example/app?", "/app?"),
             ("http://h.example/app", "/app"), ("http://h.example//app", "/app"), ("https://h.example/app?x", "/app?x")]

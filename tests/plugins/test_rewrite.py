@@ -170,7 +170,7 @@ def test_redirect_never_leads_to_host_chosen_by_client(start, rule, to):
     assert asked > 5
 
 
-CONTROLS = [*range(1, 0x21), 0x7f]  # browsers remove some of them anywhere in a URL
+CONTROLS = [*range(1, 0x21), 0x7f]  # browsers remove some of these characters anywhere in a URL
 
 
 @pytest.mark.parametrize("rule, to", [
@@ -264,7 +264,7 @@ def test_rewrite_loop_gets_500_and_is_logged(start):
 
 
 def test_rewrite_rule_without_change_ends_the_rules(start):
-    """A rule that maps everything to one script thus needs no exception for that script."""
+    """A rule that maps everything to one script therefore needs no exception for that script."""
     server = start(["Rewrite glob /* /new/a.txt", "Redirect 302 prefix / /never"])
     for target in ("/", "/anything", "/new/a.txt", "/x?q=1", "/new/a.txt?q"):
         assert server.get(target).text == "new/a.txt"
@@ -286,7 +286,7 @@ def test_rewrite_never_leaves_document_root(start, site):
 
 
 def test_rewrite_replaces_or_extends_query(start):
-    """A rule of the second round shows which query the first one left."""
+    """A rule that applies in the second round shows the query that the first round left."""
     server = start(["Rewrite prefix /a /b?one=1", "Rewrite prefix /c /b?one=1 !query", "Rewrite prefix /d /b !query",
                     "When query one=1&two=2", "Redirect 302 prefix /b /both !query",
                     "When query one=1", "Redirect 302 prefix /b /only !query",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewriting together with plugins that protect paths: [AUTH] and [LIMITS] check the requested path and every path that results
-from rewriting.
+"""Rewriting together with plugins that protect paths: [AUTH] and [LIMITS] check the requested path and each path that rewriting
+produces.
 """
 import subprocess
 
@@ -51,7 +51,7 @@ def test_rewrite_to_front_controller_does_not_bypass_auth(start, ana):
             assert server.get(target, method=method, body=body).status == 401, (method, target)
     assert server.get("/b").text == "front /b  \n"
     reply = users.get(server, "ana", "secret", target="/admin/x?q=1")
-    assert reply.text == "front /admin/x?q=1 q=1 ana\n"  # the front controller also knows the user
+    assert reply.text == "front /admin/x?q=1 q=1 ana\n"  # the front controller also receives the user name
     assert users.get(server, "ana", "wrong", target="/admin/x").status == 401
 
 
@@ -71,7 +71,7 @@ def test_rewrite_intermediate_path_requires_its_password(start, ana):
 
 @pytest.mark.parametrize("kind", ["Basic", "Digest"])
 def test_rewrite_needs_one_password_for_all_paths(start, tmp_path, kind):
-    """A Digest nonce count is valid for one check: a second check would report it as stale."""
+    """A Digest nonce count is valid for one check: a second check of the same request would report the nonce as stale."""
     if kind == "Digest":
         users.add(tmp_path / "users", "ana", "secret", "--digest", "Restricted")
     else:
@@ -91,7 +91,7 @@ def test_rewrite_target_may_require_a_different_user(start, tmp_path, ana):
 
 
 def test_redirect_precedes_auth(start, ana):
-    """Otherwise the browser would send the password without TLS where a rule redirects to TLS."""
+    """Otherwise the browser would send the password unencrypted where a rule redirects to TLS."""
     server = start(["When scheme http", "Redirect 308 prefix /admin https://$host/admin"], auth("/admin/"))
     assert server.get("/admin/x").status == 308
 

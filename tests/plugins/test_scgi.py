@@ -76,7 +76,7 @@ def test_scgi_truncated_response_is_detected(serve):
     with Program(lambda *_: b"Content-Length: 100000\n\n" + b"x" * 50000) as program:
         server = serve(program)
         try:
-            assert server.get("/app/").status == 502  # nothing was sent yet
+            assert server.get("/app/").status == 502  # the server has sent nothing yet
         except Closed:
             pass
     with Program() as program:

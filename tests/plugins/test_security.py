@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The security plugin: access rules, and the client address that they apply to."""
+"""The security plugin: access rules, and the client address to which they apply."""
 import functools
 import ipaddress
 import random
@@ -85,7 +85,7 @@ def test_security_networks_match_client_address(guarded, site):
 
 
 def test_security_rule_order_holds_among_thousands_of_networks(guarded, site):
-    """An index by address finds the rules, but the result equals a linear search for the first match."""
+    """The plugin finds rules in an index by address, but the result equals a linear search for the first match."""
     site.add("a", "text")
     site.add("b", "text")
     rng = random.Random(4711)
@@ -147,12 +147,12 @@ def test_security_client_denied_everywhere_is_disconnected(guarded, site):
     assert status(server, source="127.0.0.2") == 200
     assert is_refused(server, "127.0.0.3")
     assert is_refused(server, "127.0.0.7")
-    assert status(server, "/", source="127.0.0.5") == 403  # a rule allows something for this client
+    assert status(server, "/", source="127.0.0.5") == 403  # one rule allows something for this client
     assert status(server, "/public/none", source="127.0.0.5") == 404
 
 
 def test_security_section_of_host_prevents_disconnect(guarded, site):
-    """The host's own section replaces the global one, so a connection may be for that host."""
+    """The host's own section replaces the global one, so the server must accept the connection until it knows the host."""
     site.add("index.html", "index")
     (site.path.parent / "other").mkdir()
     (site.path.parent / "other/index.html").write_text("other")
@@ -210,7 +210,7 @@ ALLOWED = ["/", "/x", "/x/admin", "/administer", "/admin.html", "/x/..;/y", "/x;
 
 @pytest.mark.parametrize("order", ["deny", "allow"])
 def test_security_spellings_of_path_do_not_bypass_rules(guarded, site, order):
-    """Denied below /admin, or everything but a list of paths: no spelling of /admin/secret gets through."""
+    """Rules deny /admin, or everything except a list of paths: no spelling of /admin/secret is let through."""
     site.add("admin/secret", "secret")
     site.add("x/y", "y")
     rules = {"deny": "Deny /admin/*", "allow": "Allow / /x/* /admin.html /administer\nDeny /*"}
@@ -258,7 +258,7 @@ def test_security_ignore_case_applies(guarded, site):
 
 
 def test_security_random_spellings_do_not_bypass_rules(guarded, site):
-    """No response with 200 is for a path that is denied in its plain spelling."""
+    """No path gets a response with 200 if its plain spelling is denied."""
     site.add("admin/secret", "secret")
     site.add("x/y", "fine")
     rng = random.Random(7)

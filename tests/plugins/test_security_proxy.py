@@ -26,11 +26,11 @@ def guarded(monkey, site):
 REAL = "TrustedProxy 127.0.0.1 10.0.0.0/8 2001:db8::/32\nDeny not from " + CLIENT
 
 FORWARDED_FOR = {
-    # CLIENT is the client
+    # The header names CLIENT as the client
     CLIENT: 200, f"{CLIENT}:4711": 200, f"::ffff:{CLIENT}": 200, f" {CLIENT} ": 200, f",, {CLIENT} ,": 200,
     f"{CLIENT}, 10.1.1.1": 200, f"6.6.6.6, {CLIENT}, 10.1.1.1, 10.2.2.2,2001:db8::7": 200, f"6.6.6.6,{CLIENT}": 200,
     f"rubbish, {CLIENT}": 200, f'"6.6.6.6, {CLIENT}': 200, f"{CLIENT}, [2001:db8::1]:80": 200,
-    # CLIENT is not the client
+    # The header does not name CLIENT as the client
     "6.6.6.6": 403, f"{CLIENT}, 6.6.6.6": 403, f"{CLIENT}, rubbish": 403, f"{CLIENT}, rubbish, 10.1.1.1": 403,
     f"{CLIENT}, 6.6.6.6, 10.1.1.1": 403, "": 403, ",": 403, "10.1.1.1": 403, f"{CLIENT}x": 403, f"{CLIENT}, unknown": 403,
     f"{CLIENT}, 10.1.1.1.1": 403, f"{CLIENT}, 2130706433": 403, f"{CLIENT}, 0x7f.1": 403, f"{CLIENT}/24": 403,
@@ -47,7 +47,7 @@ def test_real_address_comes_from_trusted_proxy_header(guarded, site, field):
             assert c.get("/", fields={field: value}).status == expected, value
         assert c.get("/").status == 403
         assert c.get("/", fields={field.upper(): CLIENT}).status == 200
-        # Each request on the connection has its own address
+        # Each request on a connection has its own client address
         assert c.get("/", fields={field: CLIENT}).status == 200
         assert c.get("/", fields={"Forwarded": f"for={CLIENT}"}).status == 403
         # A proxy may add a header line instead of extending the list: the last line is its own
@@ -99,7 +99,7 @@ def test_real_address_malformed_header_is_logged_with_rate_limit(guarded, site):
     server.err.wait_for(r"security: the proxy 127\.0\.0\.1 is trusted, but what it says of its client cannot be "
                         r"understood \(1 times\)")
     server.stop()
-    assert server.err.text.count("is trusted, but") < 10  # rate limited
+    assert server.err.text.count("is trusted, but") < 10  # the message is rate limited
 
 
 def test_real_address_is_visible_to_all_plugins(guarded, site):
@@ -129,7 +129,7 @@ def test_real_address_hosts_may_trust_other_proxies(guarded, site):
 
 
 def test_real_address_trusted_proxy_may_connect_for_allowed_client(guarded, site):
-    """The proxy's own address is denied, but it may connect on behalf of an allowed client."""
+    """A rule denies the proxy's own address, but the proxy may connect on behalf of an allowed client."""
     site.add("index.html", "index")
     server = guarded(f"TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For\nAllow {CLIENT}\nDeny all")
     with server.connect(source="127.0.0.1") as c:
@@ -221,7 +221,7 @@ def test_real_scheme_decides_about_redirects_and_hsts(guarded, site, tmp_path):
         reply = c.get("/", fields=told)
         assert (reply.status, reply.all("Strict-Transport-Security")) == (200, ["max-age=86400"])
         assert c.get("/").status == c.get("/", fields=told | {"X-Forwarded-Proto": "http"}).status == 308
-        # The exemption of ACME challenges does not apply once the real scheme is HTTPS
+        # The exemption of ACME challenges does not apply if the real scheme is HTTPS
         path = "/.well-known/acme-challenge/x"
         assert c.get(path, fields=told | {"X-Forwarded-For": "6.6.6.6"}).status == 403
         assert c.get(path, fields=told).status == 404
@@ -290,7 +290,7 @@ GOOD = {
     "v2 sum": with_sum(),
     "v2 sum among others": with_sum(tlv(1, b"h2"), tlv(4, b"\0\0")),
 }
-# The proxy connects for itself, and is denied.
+# The proxy connects on its own behalf, and a rule denies it.
 OWN = {
     "v1 unknown": b"PROXY UNKNOWN\r\n",
     "v1 unknown with more": f"PROXY UNKNOWN {CLIENT} {CLIENT} 1 2\r\n".encode(),
@@ -347,7 +347,7 @@ def behind(guarded, site):
 
 
 def talk(server, data, source=None):
-    """The status; None when the connection closed without a response."""
+    """Returns the status, or None if the connection closed without a response."""
     with server.connect(source=source) as c:
         try:
             return int(c.send(data).read_to_end()[9:12] or 0) or None
@@ -379,7 +379,7 @@ def test_proxy_protocol_applies_to_whole_connection(behind):
         c.send(GOOD["v2"])
         for _ in range(3):
             assert c.get("/").status == 200
-        assert c.send(GOOD["v2"] + REQUEST).read().status == 400  # only once
+        assert c.send(GOOD["v2"] + REQUEST).read().status == 400  # only one PROXY header is accepted
 
 
 def test_proxy_protocol_missing_header_times_out(guarded, site):
@@ -409,7 +409,7 @@ def test_proxy_protocol_denied_client_is_disconnected(guarded, site):
 
 
 def test_proxy_protocol_and_header_are_combined(guarded, site):
-    """The connection belongs to a proxy that names its client in a header."""
+    """The connection belongs to a proxy that names its client in an HTTP header."""
     site.add("index.html", "index")
     server = guarded(f"TrustedProxy 127.0.0.1 10.0.0.0/8\nProxyProtocol on\nRealAddress X-Forwarded-For\n"
                      f"Allow {CLIENT}\nDeny all")
@@ -434,7 +434,7 @@ def test_proxy_protocol_connections_count_for_the_client(guarded, site):
 
 
 def test_proxy_protocol_pending_connections_count_for_no_address(guarded, site):
-    """A load balancer may send its header late: until then the client is unknown and cannot be charged."""
+    """A load balancer may send its PROXY header late: until then, the connection is charged to no client."""
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2\nTimeout 1m")
     silent = [server.connect() for _ in range(12)]
@@ -443,9 +443,9 @@ def test_proxy_protocol_pending_connections_count_for_no_address(guarded, site):
         for c in silent[:2]:
             c.send(v2(v4_body(CLIENT)))
             assert c.get("/").status == 200
-        assert talk(server, GOOD["v2"] + REQUEST) is None  # this client has reached its limit of two
+        assert talk(server, GOOD["v2"] + REQUEST) is None  # this client has reached its limit of two connections
         assert talk(server, v2(v4_body("203.0.113.10")) + REQUEST) == 200
-        silent[2].expect_end()  # long before Timeout
+        silent[2].expect_end()  # closed long before Timeout
     finally:
         for c in silent:
             c.close()
@@ -454,12 +454,12 @@ def test_proxy_protocol_pending_connections_count_for_no_address(guarded, site):
 def test_proxy_protocol_pending_connections_are_limited(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnections 40\nTimeout 1m")
-    silent = [server.connect() for _ in range(10)]  # a quarter
+    silent = [server.connect() for _ in range(10)]  # a quarter of the connections
     try:
         for c in silent:
             c.send(b"PROXY")
         assert talk(server, b"PROXY") is None
-        assert talk(server, GOOD["v2"] + REQUEST) == 200  # a connection with an immediate header is not pending
+        assert talk(server, GOOD["v2"] + REQUEST) == 200  # its PROXY header arrives at once, so this connection is not pending
         silent[0].send(GOOD["v1"][len(b"PROXY"):])
         assert silent[0].get("/").status == 200
         with server.connect() as more:
@@ -489,7 +489,7 @@ def test_proxy_protocol_limit_per_client_applies_to_untrusted_peers(guarded, sit
 def test_proxy_protocol_works_with_curl(behind):
     done = subprocess.run(["curl", "-s", "--max-time", "20", "--haproxy-protocol", "-w", "%{http_code}", behind.url + "/"],
                           capture_output=True, text=True, check=True)
-    assert done.stdout.endswith("403")  # curl sends its own address: 127.0.0.1
+    assert done.stdout.endswith("403")  # curl sends its own address, 127.0.0.1
     done = subprocess.run(["curl", "-s", "--max-time", "20", behind.url + "/"], capture_output=True, text=True, check=False)
     assert done.returncode in (52, 56)  # no response, or a reset
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that are slower than the backends occupy neither their connections nor their processes."""
+"""Clients that are slower than the backends keep no backend connection and no backend process busy."""
 import contextlib
 import pathlib
 import signal
@@ -17,7 +17,7 @@ needs_fpm = pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm"
 
 SIZE = 3_000_000
 BODY = b"".join(b"%07d\n" % i for i in range(SIZE // 8))
-HUGE = BODY * 12  # more than the kernel buffers hold
+HUGE = BODY * 12  # more than the kernel's buffers hold
 
 
 class Counting(Backend):
@@ -49,7 +49,7 @@ def upstream(address, keys=""):
 
 
 def spool_bytes(server):
-    """The total size of the unlinked files that the workers hold in SpoolFolder."""
+    """Returns the total size of the unlinked files in SpoolFolder that the workers hold open."""
     total = 0
     for pid in server.workers:
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
@@ -112,7 +112,7 @@ def test_fast_reader_uses_no_spool(proxy, tmp_path):
 
 @pytest.mark.parametrize("max_size", ["1M", "200K"])
 def test_response_beyond_spool_limit_follows_client_speed(proxy, max_size):
-    """One client's responses may use a quarter of SpoolMax."""
+    """The responses of one client may use a quarter of SpoolMax."""
     with Counting(body=HUGE) as backend:
         server = proxy(backend, server=f"SpoolMax {max_size}")
         with server.connect(receive_buffer=4096) as slow:
@@ -156,7 +156,7 @@ def test_spooled_response_survives_reload(proxy):
 
 
 def test_spooled_response_that_breaks_off_is_truncated(proxy):
-    """The spooled part arrives; then the client notices the truncation."""
+    """The spooled part arrives, and then the client detects the truncation."""
     def script(connection):
         connection.recv(1000)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % SIZE + BODY[:SIZE // 2])
@@ -219,7 +219,7 @@ def test_spooled_upload_is_retried_on_another_server(proxy, monkey):
 
 @needs_fpm
 def test_slow_clients_hold_no_php_children(monkey, site, tmp_path):
-    """There are two children and no MaxConnections: with six slow readers and six slow uploads, a further client is served."""
+    """There are two children and no MaxConnections: a further client is served besides six slow readers and six slow uploads."""
     done = tmp_path / "done"
     done.mkdir(mode=0o777)
     site.add("big.php", f"<?php for ($i = 0; $i < {SIZE // 8}; $i++) printf(\"%07d\\n\", $i);"
@@ -244,12 +244,12 @@ def test_slow_clients_hold_no_php_children(monkey, site, tmp_path):
 
 # ---- Clients that cancel their requests ----
 
-OTHER = "127.0.0.2"  # the address of another client
+OTHER = "127.0.0.2"  # the address of the second client
 GATEWAYS = ["proxy http://group", "fastcgi group split=off", "scgi group split=off", "uwsgi group split=off"]
 
 
 class Working(Backend):
-    """Works on each request until `done`, and checks the connection only then, like a single-threaded program."""
+    """Works on each request until `done`, and only then checks the connection, as a single-threaded program does."""
 
     def __init__(self, **how):
         self.all, self.cancelled, self.done = [], [], threading.Event()
@@ -258,7 +258,7 @@ class Working(Backend):
     def _work(self, connection):
         request = connection.recv(65536)
         if not request:
-            return  # cancelled before it was sent
+            return  # the client cancelled the request before the proxy sent it
         self.all.append(request)
         self.done.wait(20)
         if connection.recv(65536) == b"":
@@ -270,7 +270,7 @@ class Working(Backend):
 
 
 def cancel(server, target="/", until=lambda: True):
-    """Cancels a request once `until()` holds: only the stream, if the protocol has streams."""
+    """Cancels a request once `until()` is true. If the protocol has streams, only the stream ends."""
     with server.connect() as c:
         c.ask(target)
         wait_until(until, "the request is in the intended state")
@@ -280,7 +280,7 @@ def cancel(server, target="/", until=lambda: True):
 
 
 def check_share(server, backend):
-    """The previous client address has its full share of connections: another address is served."""
+    """The first address uses its full share of the connections; another address is still served."""
     n = backend.begun
     with server.connect() as c, server.connect(source=OTHER) as other:
         c.ask("/waits")
@@ -292,7 +292,7 @@ def check_share(server, backend):
 @every_protocol
 @pytest.mark.parametrize("route", GATEWAYS)
 def test_cancelled_request_counts_until_backend_is_done(monkey, route):
-    """One address may use half of the four connections, however often it cancels."""
+    """One address may use half of the four connections, however often it cancels its requests."""
     with Working() as backend:
         server = monkey(plugins=[route.split()[0]], workers=1,
                         sections=upstream(backend.address, "MaxConnections 4") + f"[ROUTES]\n    /* {route}\n")
@@ -319,7 +319,7 @@ def test_cancelled_upload_counts_until_backend_is_done(proxy):
 
 
 def test_disconnected_response_counts_until_backend_is_done(proxy):
-    """The backend sends a head, and continues to work."""
+    """The backend sends a response head and continues to work."""
     def script(connection):
         connection.recv(65536)
         begun.append(connection)
@@ -416,7 +416,7 @@ def test_reload_does_not_wait_for_cancelled_requests(proxy):
 @needs_fpm
 @every_protocol
 def test_cancelling_clients_hold_only_their_share_of_php_children(monkey, site, tmp_path):
-    """A script does not notice the disconnect until it sends output."""
+    """A script does not notice the disconnect until it writes output."""
     work = tmp_path / "work"
     work.mkdir(mode=0o777)
     work.chmod(0o777)

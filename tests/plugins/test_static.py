@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every shipped plugin, loaded from its file and built into a program: found, listed, and working with its own configuration."""
+"""Every shipped plugin, loaded from its file and built into a program: it is found and listed, and works with its own .conf."""
 import os
 import re
 import subprocess
@@ -11,8 +11,8 @@ from shells import with_own_run
 
 STATIC = ROOT / "build" / "dev" / "static" / "monkey-static"
 NAMES = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt"))
-INNER = ["upstream", "proxy", "fastcgi", "scgi", "uwsgi", "websocket"]  # built into every program
-OTHERS = re.compile("duda(-.*)?")  # packages of Duda, which are not in plugins/
+INNER = ["upstream", "proxy", "fastcgi", "scgi", "uwsgi", "websocket"]  # these plugins are built into every program
+OTHERS = re.compile("duda(-.*)?")  # packages of Duda are not in plugins/
 
 pytestmark = pytest.mark.skipif(not STATIC.exists() or PROGRAM.parent != STATIC.parents[1],
                                 reason="a program with all plugins is built with build/dev alone")
@@ -45,7 +45,7 @@ def test_version_details_list_builtin_plugins():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_plugin_works_with_its_shipped_config(monkey, site, tmp_path, program, name):
-    """The plugin's .conf file is included above the host, as its first lines recommend."""
+    """Includes the plugin's .conf file above the host, as the first lines of that file recommend."""
     site.add("index.html", "home")
     conf = tmp_path / "own.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n"
@@ -53,7 +53,7 @@ def test_plugin_works_with_its_shipped_config(monkey, site, tmp_path, program, n
     server = monkey(args=["-c", conf], program=program, wrapper=with_own_run() if name == "cheetah" else ())
     assert server.get("/").text == "home"
     listed = ask(program, "plugins", "-c", conf)
-    # Listed after a plugin that it depends on.
+    # Listed after the plugin that it depends on.
     assert listed.returncode == 0 and re.search(rf"^{name} ", listed.stdout, re.MULTILINE)
     printed = tmp_path / "printed.conf"
     printed.write_text(ask(program, "-T", "-c", conf).stdout)

@@ -120,5 +120,5 @@ def test_response_trailers_are_omitted_with_content_length(server):
 
 @pytest.mark.parametrize("name", ["Content-Length", "Set-Cookie", "a(b", "", "Trailer", "Host"])
 def test_response_trailers_that_are_forbidden_are_refused(server, name):
-    """The plugin crashes if the server accepts one."""
+    """The plugin crashes if the server accepts the trailer."""
     assert server.get(f"/t?refused={name}:1", fields=[TE]).status == 200

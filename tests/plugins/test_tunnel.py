@@ -68,7 +68,7 @@ def server(start):
 
 
 def enter(c, target, fields=WISH, **how):
-    """Requests a tunnel and opens it."""
+    """Requests a tunnel, and expects the handler to open it."""
     reply = c.ask(target, fields=fields, **how).read_head()
     assert reply.status == 101, reply.head
     return reply
@@ -125,7 +125,7 @@ def test_upgrade_selects_first_supported_protocol(server, fields, tunnel):
     {"fields": WISH, "method": "POST", "body": b"content"},
 ], ids=lambda how: " ".join(map(str, how)))
 def test_upgrade_handler_declines_request_without_upgrade(server, how):
-    """The next handler treats the declined request like any other."""
+    """The next handler receives the declined request like any other request."""
     reply = server.get("/echo", **how)
     assert reply.status in (404, 405) and "Upgrade" not in reply
 
@@ -193,7 +193,7 @@ def test_tunnel_echoes_data(server):
 
 @half_closes
 def test_tunnel_owns_bytes_after_the_head(server):
-    """Even when the bytes look like a request."""
+    """The server forwards data unchanged, even if it looks like a request."""
     data = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 1000
     head = b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
     with server.connect() as c:
@@ -252,7 +252,7 @@ def test_tunnel_handler_may_half_close_and_keep_reading(server, which):
 
 
 def test_tunnel_unread_input_is_discarded(server):
-    """The server discards the client's further input; the client nevertheless receives its data, without a reset."""
+    """The server discards the client's further input, but the client still receives all data, without a reset."""
     with server.connect() as c:
         enter(c, "/deaf")
         c.send(b"x" * 1000)
@@ -320,7 +320,7 @@ def flood(c, stop):
 
 
 def cut(c):
-    """Disconnects both directions, even in the middle of a message."""
+    """Disconnects in both directions, even in the middle of a message."""
     getattr(c.sock, "raw", c.sock).shutdown(socket.SHUT_RDWR)
 
 
@@ -334,7 +334,7 @@ def test_tunnel_directions_are_independent(server):
     with server.connect() as c:
         enter(c, "/both?50000000")
         for _ in range(300):
-            c.send(b"y" * 100000)  # would block forever if the directions depended on each other
+            c.send(b"y" * 100000)  # would block forever if the two directions depended on each other
         c.shut()
         data = c.read_to_end()
     assert len(data) == 50000000 + len(b"heard 30000000\n") and data.endswith(b"xheard 30000000\n")
@@ -342,7 +342,7 @@ def test_tunnel_directions_are_independent(server):
 
 @pytest.mark.parametrize("target", ["/echo", "/both?1000000000", "/idle"])
 def test_tunnel_memory_is_bounded(start, target):
-    """A peer that does not read, or whose data is not read, is throttled."""
+    """Backpressure slows a peer down if it does not read, or if its data is not read."""
     server = start(environment={"ASAN_OPTIONS": ENVIRONMENT["ASAN_OPTIONS"] + ":quarantine_size_mb=1"})
     stop, clients, threads = threading.Event(), [], []
     with server.connect() as c:
@@ -354,7 +354,7 @@ def test_tunnel_memory_is_bounded(start, target):
         clients.append(c)
         threads.append(threading.Thread(target=flood, args=[c, stop]))
         threads[-1].start()
-    time.sleep(1)  # no event to wait for: memory must simply not grow
+    time.sleep(1)  # there is no event to wait for: memory must not grow
     after = memory_kb(worker_of(server))
     stop.set()
     for c in clients:
@@ -395,7 +395,7 @@ def read_and_discard(c, stop):
 
 
 def test_tunnel_is_exempt_from_handler_timeout_and_min_rate(server):
-    """The pause is longer than HandlerTimeout, and than two MinRateIntervals."""
+    """The pause is longer than HandlerTimeout and longer than two MinRateIntervals."""
     with server.connect() as c:
         enter(c, "/echo")
         time.sleep(2.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[UPSTREAM]: configuration errors, and server selection. For its metrics see test_metrics_upstreams.py."""
+"""[UPSTREAM]: configuration errors and server selection. test_metrics_upstreams.py tests its metrics."""
 import collections
 import contextlib
 import os
@@ -15,7 +15,7 @@ from upstream_group import Slow, asking, group
 from metering import status
 from proc import sleeps, wait_until
 
-# Checks are frequent. HealthTimeout must allow for a busy machine.
+# The checks are frequent, but HealthTimeout must suffice on a busy machine.
 CHECKED = "HealthCheck /health?deep\nHealthInterval 100ms\nHealthTimeout 1s"
 
 # ---- Configuration ----
@@ -23,7 +23,7 @@ CHECKED = "HealthCheck /health?deep\nHealthInterval 100ms\nHealthTimeout 1s"
 NAME, SERVER = "    Name group\n", "    Server 127.0.0.1:1\n"
 NO_SERVER = r"expected HOST:PORT, [ADDRESS6]:PORT or unix:/path"
 WEIGHT = "expected `backup` or `weight=` with a number from 1 to 100"
-# The section, the location of the error (line and column in the section), and the message.
+# The section, the location of its error (line and column in the section), and the message.
 MISTAKES = [
     (NAME, "1:1", "[UPSTREAM] has no Server"),
     (SERVER, "1:1", "[UPSTREAM] has no Name, so no route can use it"),
@@ -97,7 +97,7 @@ def start(monkey):
 
 @pytest.fixture
 def backends():
-    """`backends(3)`"""
+    """`backends(3)` starts three backends."""
     with contextlib.ExitStack() as stack:
         yield lambda n, **how: [stack.enter_context(Backend(**how)) for _ in range(n)]
 
@@ -111,7 +111,7 @@ def states(server):
 
 
 def ask(server, n, target="/", **how):
-    """Sends n requests over one connection, which must all succeed."""
+    """Sends n requests over one connection, all of which must succeed."""
     with server.connect() as c:
         for _ in range(n):
             reply = c.get(target, **how)
@@ -135,7 +135,7 @@ def test_upstream_without_resolved_server_gets_error(start):
 
 
 def test_upstream_name_with_several_addresses_works(start, backends):
-    """The name also has an address without a server."""
+    """The name also resolves to an address without a server."""
     a, = backends(1)
     ask(start(f"localhost:{a.at[1]}"), 4)
     assert shares(a) == [4]
@@ -172,7 +172,7 @@ def test_upstream_least_conn_prefers_idle_server(start, backends):
 
 
 def keys_of(server, backends, n=60):
-    """The backend that each key is mapped to."""
+    """Returns the backend to which each key is mapped."""
     for each in backends:
         each.asked.clear()
     with server.connect() as c:
@@ -237,7 +237,7 @@ def fnv(text):
 
 
 def test_sticky_cookie_reveals_no_address_and_cannot_be_forged(start, backends):
-    """An unkeyed hash would let clients guess addresses."""
+    """If the hash had no key, clients could guess addresses."""
     a, b = backends(2)
     server = start(a, f"{b.address} backup", options="sticky=S")
     assert cookie_of(server.get("/")) != f"S={fnv(f'group{chr(10)}{a.address}')}"
@@ -289,7 +289,7 @@ def test_sticky_key_file_that_is_invalid_is_rejected(run, tmp_path, text, messag
 
 
 def test_sticky_client_does_not_wait_for_busy_server(start):
-    """Sticky clients use another server while all connections of theirs are busy."""
+    """A sticky client uses another server while all connections of its own server are busy."""
     gate = threading.Event()
 
     def reply(asked):
@@ -342,7 +342,7 @@ def test_upstream_slow_start_ramps_up_recovered_server(start, backends):
 
 
 class Checked(Backend):
-    """The backend's /health responds as the test says: with a status, or None for no response."""
+    """The backend's /health responds as the test specifies: with a status, or None for no response."""
 
     def __init__(self):
         self.health, self.checks = "204 No Content", []
@@ -419,7 +419,7 @@ def test_upstream_server_with_full_accept_queue_is_skipped(start, backends):
     with socket.socket() as deaf, contextlib.ExitStack() as stack:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
-        for _ in range(3):  # until its accept queue is full
+        for _ in range(3):  # until the accept queue of the backend is full
             full = stack.enter_context(socket.socket())
             full.setblocking(False)
             full.connect_ex(deaf.getsockname())
@@ -458,7 +458,7 @@ def test_upstream_queue_is_fifo_across_workers(start):
         for i in range(8):
             clients += stack.enter_context(asking(server, 1, f"/{i}"))
             wait_until(lambda: slow.asked, "the first one is served") if i == 0 else waiting(server, i)
-            time.sleep(.02)  # simultaneous requests have no order
+            time.sleep(.02)  # simultaneous requests have no defined order
         slow.release()
         assert [c.read().status for c in clients] == [200] * 8
         assert [asked.target for asked in slow.asked] == [f"/{i}" for i in range(8)]
@@ -527,12 +527,12 @@ def test_upstream_waiting_requests_do_not_wake_their_worker(start):
                 waiting(server, 3)
                 before = sleeps(server.workers[0])
                 time.sleep(2)
-                assert sleeps(server.workers[0]) - before < 15  # not polled every 50 ms
+                assert sleeps(server.workers[0]) - before < 15  # a queued request must not be polled every 50 ms
                 slow.release()
                 assert [c.read().status for c in (*first, *others)] == [200] * 4
 
 
-# The master has removed it from the set of workers: it starts no replacement.
+# The master has removed this worker from its set of workers, so it starts no replacement.
 @pytest.mark.processes("kills one of a former configuration")
 def test_upstream_waiting_request_is_served_after_worker_death(start):
     with Slow() as slow:
@@ -582,7 +582,7 @@ def test_upstream_one_address_may_use_all_connections_if_configured(start):
 
 
 def test_upstream_kept_connections_are_shared_fairly(start):
-    """The connections already exist when one address requests all of them."""
+    """The connections already exist when one address sends requests for all of them."""
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4")
         with contextlib.ExitStack() as first:

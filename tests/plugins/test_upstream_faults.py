@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Error log messages about failing backends, and the fate of their requests."""
+"""The error log's messages about failing backends, and how the requests to these backends end."""
 import contextlib
 import os
 import pwd
@@ -143,7 +143,7 @@ def test_health_check_single_failure_is_tolerated(start):
 
 
 def test_health_check_retries_late_starting_server_early(start):
-    """Waiting for HealthInterval would keep all of them down for that long."""
+    """If the server waited for HealthInterval, all backends would stay down for that long."""
     with Backend() as a:
         at = a.at
     server = start(f"127.0.0.1:{at[1]}", keys="HealthCheck /h\nHealthInterval 1h")
@@ -180,7 +180,7 @@ def test_health_check_valid_values_are_accepted(check_value, key, value):
 # ---- Requests of a server that goes down ----
 
 class Freezing(Backend):
-    """Responds until it is frozen."""
+    """Responds until the test freezes it."""
 
     def __init__(self):
         self.frozen, self.thaws = threading.Event(), threading.Event()
@@ -198,7 +198,7 @@ class Freezing(Backend):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_upstream_requests_move_away_from_failing_server(start, workers):
-    """The move must not wait for response_timeout, which is an hour here."""
+    """The move to another server must not wait for response_timeout, which is an hour here."""
     with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
         server = start(a, b, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s", to="http://group response_timeout=1h", workers=workers)
         wait_until(lambda: a.asked and b.asked, "checks")

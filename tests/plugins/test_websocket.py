@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The websocket plugin: frames, messages, limits, compression and close, through tests/plugins/api/sockets.c, with common
-clients and with clients that break the rules.
+clients and with clients that violate the protocol.
 """
 import os
 import signal
@@ -176,7 +176,7 @@ def test_websocket_protocol_violation_closes_with_code(server, rule):
     data, code = RULES[rule]
     with Peer(server, "/echo") as p:
         p.send(data)
-        if code is None:  # not complete yet
+        if code is None:  # the message is not complete yet
             p.send(frame(FIN | CONTINUATION, b"\xa4")).expect("ä")
         else:
             p.expect_close(None if code == "none" else code)
@@ -243,14 +243,14 @@ def test_websocket_deflate_offer_is_negotiated(server, offer, answer):
     ("null", 403), ("", 403),
 ])
 def test_websocket_origin_is_checked(server, origin, status):
-    """A page over HTTPS may have the same origin although the request is not encrypted: a proxy may have terminated TLS."""
+    """A page over HTTPS may have the same origin although its request is not encrypted: a proxy may have terminated TLS."""
     with server.connect() as c:
         reply = c.ask("/guarded", fields=[*HANDSHAKE, *([("Origin", origin)] if origin is not None else [])]).read_head()
         assert reply.status == status
 
 
 def test_websocket_handler_requires_websocket_upgrade(server):
-    """The handler declines, and sets the status that names the missing upgrade."""
+    """The handler declines with status 426 and names the missing upgrade."""
     assert server.get("/echo").status == 426
     assert server.get("/echo", fields=[("Connection", "upgrade"), ("Upgrade", "example/2")]).status == 426
 
@@ -278,7 +278,7 @@ def test_websocket_unanswered_close_resets_connection(server):
 
 @all_protocols
 def test_websocket_client_that_does_not_read_is_dropped(server):
-    """This applies even when the connection's buffers are full."""
+    """The timeout applies even if the connection's buffers are full."""
     before = server.err.text.count("sockets: closed 1006")
     with Peer(server, "/hasty", receive_buffer=4096) as p:
         p.text("/fill 60000")
@@ -380,7 +380,7 @@ def test_websocket_client_disconnect_closes_with_1006(server, how):
 @all_protocols
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
 def test_websocket_drain_closes_with_1001(monkey, site, number):
-    """Browser tabs thus neither keep the old workers alive nor take the reload for a network failure."""
+    """Otherwise browser tabs would keep the old workers alive, or take the reload for a network failure."""
     server = prepare(monkey, site)
     old = server.workers
     with Peer(server, "/echo") as p, Peer(server, "/packed") as q:
@@ -417,7 +417,7 @@ def test_event_stream_ends_on_drain(monkey, site):
 
 
 def test_websocket_opened_during_drain_is_closed(monkey, site):
-    """The connection exists already; its request arrives late."""
+    """The connection already exists; its request arrives late."""
     server = prepare(monkey, site)
     with server.connect(protocol="h2") as c, Peer(server, "/echo", protocol="h1") as p:
         c.get("/index.html")
@@ -454,7 +454,7 @@ def test_websocket_message_beyond_limit_closes_with_1009(server):
 # ---- Server-sent events ----
 
 def read_events(c, mark):
-    """The text of a stream up to and including the mark, without keep-alive comments."""
+    """Returns the text of a stream up to and including the mark, without keep-alive comments."""
     text = b""
     while mark not in text:
         text += c.read_some() if hasattr(c, "streams") else read_chunk(c)

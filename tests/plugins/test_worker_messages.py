@@ -24,7 +24,7 @@ class Talk:
         return said, refused, heard
 
     def goes_on(self, count=500):
-        """Waits until this many more messages are received."""
+        """Waits until the workers have received this many more messages."""
         before = self.counts()[2]
         wait_until(lambda: self.counts()[2] > before + count, "messages")
 
@@ -76,7 +76,7 @@ def test_messages_survive_draining_workers(talk):
     for _ in range(3):
         before = it.server.workers
         with it.server.connect() as client:
-            client.get("/talk")  # keeps this connection's worker alive
+            client.get("/talk")  # keeps the worker of this connection alive
             for pid in before:
                 os.kill(pid, signal.SIGQUIT)
             wait_until(lambda: len(set(it.server.workers) - set(before)) == 2, "successors")
@@ -104,7 +104,7 @@ def test_messages_survive_upgrade(talk, watch):
     new = watch(int(it.server.err.wait_for(r"the new program is process (\d+)")[1]))
     it.server.err.wait_for(rf"{new.pid}: monkey \S+ serves with")
     assert it.server.process.wait(30) == 0
-    it.counts(pace=20)  # on the new server
+    it.counts(pace=20)  # the counts of the new server
     it.goes_on()
     new.tell(signal.SIGTERM)
     new.wait()
@@ -112,7 +112,7 @@ def test_messages_survive_upgrade(talk, watch):
 
 @pytest.mark.processes("it reports no end")
 def test_messages_continue_while_all_workers_drain(talk):
-    """Workers send until the last connection closes."""
+    """Workers send until their last connection closes."""
     it = talk(workers=2)
     with it.server.connect() as client:
         client.get("/talk")
@@ -125,8 +125,8 @@ def test_messages_continue_while_all_workers_drain(talk):
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_message_channels_use_expected_descriptors(monkey, site, workers):
-    """Each worker has the sending ends of all channels and its own receiving end; without a plugin that receives, there are
-    none."""
+    """Each worker holds the sending ends of all channels and its own receiving end. Without a plugin that receives, there are no
+    channels."""
     def sockets(**how):
         server = monkey(workers=workers, **how)
         found = [sum(target.startswith("socket:") for target in descriptors(pid).values())

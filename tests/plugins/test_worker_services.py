@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of the server for plugins beyond requests: subprocesses, messages between workers, shared memory, and own logs. The
-plugin tests/plugins/api/bus.c executes the commands in its requests.
+"""Services for plugins besides requests: subprocesses, messages between workers, shared memory, and log files. The plugin
+tests/plugins/api/bus.c executes the commands in its requests.
 """
 import errno
 import os
@@ -37,7 +37,7 @@ class Bus:
         return self.clients[-1]
 
     def each(self, count):
-        """Returns a connection to each of `count` workers, by index."""
+        """Returns a connection to each of `count` workers, in the order of the workers."""
         found = {}
 
         def look():
@@ -110,7 +110,7 @@ def test_subprocess_inherits_no_descriptors(program):
     it, begin = program(server="AccessLog access.log")
     spawner, = children(it.server.workers[0])
     pid = begin()
-    # Before exec it was the spawner's child, and then its loader had libraries open.
+    # Before exec it was the spawner's child, and its loader had opened libraries.
     wait_until(lambda: descriptors(pid) == dict.fromkeys(range(3), "/dev/null"), "the program without other descriptors")
     held = wait_until(lambda: len(held := descriptors(spawner)) == 5 and held, "the spawner to hold only what it needs")
     assert [held[i] for i in range(3)] == ["/dev/null"] * 3
@@ -261,7 +261,7 @@ def test_message_queue_of_slow_worker_drops_messages(bus):
 
 def test_messages_do_not_cross_configurations(bus):
     it = bus()
-    old = [it.connect() for _ in range(30)]  # each may send one more request
+    old = [it.connect() for _ in range(30)]  # each connection may send one more request
     for client in old:
         it.ask("who", client=client)
     it.server.tell(signal.SIGHUP)
@@ -326,7 +326,7 @@ def test_shared_memory_lives_as_long_as_the_server(bus):
 # Logs
 
 def lines_of(folder, name="own.log"):
-    """All lines in the log and its rotated files; only the current file may be empty."""
+    """Returns all lines of the log and its rotated files; only the current file may be empty."""
     files = sorted(folder.glob(f"{name}*"))
     return [line for file in files for line in file.read_text().splitlines()]
 
@@ -384,7 +384,7 @@ def test_log_rotation_keeps_configured_number(bus, tmp_path):
         wait_until(lambda: (tmp_path / "own.log").stat().st_size == 0 and (tmp_path / "own.log.1").exists()
                    and f" {i * 20 + 20} " in (tmp_path / "own.log.1").read_text(), "a rotation")
     assert sorted(file.name for file in tmp_path.glob("own.log*")) == ["own.log", "own.log.1", "own.log.2"]
-    # Lines that a worker buffers when its log is moved still go to the old file.
+    # Lines that a worker has buffered when its log is renamed are still written to the old file.
     assert any(" 60 " in (tmp_path / f"own.log.{i}").read_text() for i in (1, 2))
     assert (tmp_path / "own.log").stat().st_mode & 0o777 == 0o604
 

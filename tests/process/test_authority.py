@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local CA: created once, private to its user, and valid for every name that it issues."""
+"""The local CA: it is created once, is private to its user, and is valid for every name for which it issues a certificate."""
 import os
 import re
 import socket
@@ -151,7 +151,7 @@ def test_authority_uses_state_directory_of_service(run, tmp_path):
 
 @pytest.fixture
 def as_nobody(run):
-    """Runs `monkey ca` as a user with a home, from a copy of the program that this user can reach."""
+    """Runs `monkey ca` as a user with a home, from a copy of the program that this user may run."""
     if subprocess.run([PROGRAM, "-v"], user=65534, capture_output=True, check=False).returncode:
         pytest.skip("others cannot run the program here")
     with TemporaryDirectory(dir="/tmp") as home:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Too many connections, too few descriptors, thousands of idle connections: the server keeps working."""
+"""Too many connections, too few descriptors, thousands of idle connections: the server continues to work."""
 import contextlib
 import os
 import pathlib
@@ -21,14 +21,14 @@ def start(monkey, site):
 
 
 class Crowd(contextlib.ExitStack):
-    """A group of open connections."""
+    """A group of connections that stay open."""
 
     def __init__(self, server):
         super().__init__()
         self.server = server
 
     def add(self, n=1, which=0, ask=True, **how):
-        """Opens more connections, each of which has received a response."""
+        """Opens more connections; each of them receives a response."""
         added = [self.enter_context(self.server.connect(which, **how)) for _ in range(n)]
         for c in added if ask else ():
             assert c.get("/").text == "hello"
@@ -88,7 +88,7 @@ def test_max_connections_resist_queues_excess_clients(start):
         cpu = cpu_seconds(server.workers[0])
         time.sleep(0.5)
         assert cpu_seconds(server.workers[0]) - cpu < 0.25, "the worker does not spin"
-        for c in held + waiting:  # each closed connection admits another one
+        for c in held + waiting:  # each connection that closes admits another one
             c.sock.settimeout(SECONDS)
             if c in waiting:
                 assert c.read().text == "hello"
@@ -97,7 +97,7 @@ def test_max_connections_resist_queues_excess_clients(start):
 
 @pytest.mark.http1
 def test_max_connections_counter_never_drifts(start):
-    """The counter must be right however connections end: a drifting counter would eventually lock all clients out."""
+    """The counter must be correct however connections end: if it drifted, it would eventually lock all clients out."""
     server = start("MaxConnections 4\nOverCapacity Drop\nTimeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms")
     pieces = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"]
@@ -148,7 +148,7 @@ def test_max_connections_per_address_limits_one_client(start):
 @pytest.mark.http1
 @pytest.mark.parametrize("overcapacity", ["TooBusy", "Resist"])
 def test_max_connections_per_address_always_refuses_at_once(start, overcapacity):
-    """The server itself is not full: queueing the client would use up its connections."""
+    """Only the address has reached its limit: if its client were queued, it would use up the server's connections."""
     server = start(f"MaxConnectionsPerAddress 2\nOverCapacity {overcapacity}")
     with Crowd(server) as crowd:
         held = crowd.add(2)
@@ -230,7 +230,7 @@ def test_file_cache_gives_descriptors_to_connections(start, site):
 
 
 def open_files(server, site):
-    """The number of the site's files that the first worker keeps open."""
+    """Returns the number of the site's files that the first worker holds open."""
     links = [os.readlink(link) for link in pathlib.Path(f"/proc/{server.workers[0]}/fd").iterdir() if link.is_symlink()]
     return sum(link.startswith(f"{site.path}/") for link in links)
 
@@ -245,8 +245,8 @@ def test_file_cache_uses_descriptors_that_connections_leave(start, site):
     assert 90 < alone <= 150, "three quarters of the descriptors that the server itself leaves"
     with Crowd(server) as crowd:
         crowd.add(60)
-        # Fewer than one cached file closes per connection: some descriptors were free, and their number depends on the server's
-        # own.
+        # The server closes less than one cached file per connection: some descriptors were free, and their number depends on the
+        # server's own descriptors.
         assert 0 < open_files(server, site) <= alone - 30, "cached files were closed"
 
 
@@ -300,7 +300,7 @@ def test_slow_heads_cost_only_received_bytes(optimised):
 
 @pytest.mark.http1
 def test_slow_readers_with_pipelines_cost_bounded_memory(optimised, site):
-    """Pipelined requests whose responses the client does not read: the server generates no more than the socket buffer holds."""
+    """The client pipelines requests and does not read the responses: the server generates only what the socket buffer holds."""
     site.add("page", b"x" * 8000)
     server = optimised("MinRate off\nKeepAliveRequests unlimited")
     requests, n = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 4000, 50

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every wait has a timeout. The only measurement is that no timeout fires too early."""
+"""Every wait has a timeout. The tests measure only that no timeout fires too early."""
 import contextlib
 import socket
 import time
@@ -17,13 +17,13 @@ def start(monkey, site, tmp_path):
 
 
 def connections(server):
-    """The number of connections of the worker: all sockets except its two listeners and its socket to the master."""
+    """Returns the number of the worker's connections: all its sockets except two listeners and the socket to the master."""
     return sum(path.startswith("socket:") for path in descriptors(server.workers[0]).values()) - 3
 
 
 @pytest.mark.http1
 def test_header_timeout_applies_to_whole_head(start):
-    """Bytes that trickle in do not postpone the timeout."""
+    """Bytes that trickle in do not extend the timeout."""
     server = start("Timeout 400ms")
     with server.connect() as c:
         began = time.monotonic()
@@ -50,7 +50,7 @@ def test_header_timeout_starts_with_first_byte_of_next_request(start):
     server = start("Timeout 400ms\nKeepAliveTimeout 20s")
     with server.connect() as c:
         assert c.get("/").status == 200
-        time.sleep(0.6)  # longer than Timeout: between requests, KeepAliveTimeout applies
+        time.sleep(0.6)  # longer than Timeout, but between requests KeepAliveTimeout applies
         began = time.monotonic()
         c.send(b"G")
         assert c.read().status == 408
@@ -60,7 +60,7 @@ def test_header_timeout_starts_with_first_byte_of_next_request(start):
 @pytest.mark.http1
 @pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
 def test_silent_connection_closes_without_response(start, which):
-    """Browsers open connections in advance: they would take a response for the one to their next request."""
+    """Browsers open connections in advance, and would take a 408 for the response to their next request."""
     server = start("Timeout 200ms\nKeepAliveTimeout 200ms")
     with server.connect(which) as c:
         c.expect_end()
@@ -96,7 +96,7 @@ def test_min_rate_cuts_off_missing_body(start):
 
 @pytest.mark.http1
 def test_min_rate_cuts_off_trickling_body(start):
-    """Ten bytes a second, where MinRate requires a thousand."""
+    """The client sends ten bytes a second, where MinRate requires a thousand."""
     server = start("MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         began = time.monotonic()
@@ -135,7 +135,7 @@ def test_min_rate_cuts_off_client_that_does_not_read(start, site, tmp_path, whic
 
 
 def test_min_rate_of_one_cuts_off_client_that_does_not_read(start, site):
-    """A client that reads nothing is cut off nevertheless."""
+    """The server disconnects a client that reads nothing."""
     site.add("big", bytes(64 << 20))
     server = start("MinRate 1\nMinRateInterval 1s")
     with server.connect(receive_buffer=4096) as c:
@@ -146,7 +146,7 @@ def test_min_rate_of_one_cuts_off_client_that_does_not_read(start, site):
 
 @pytest.mark.http1
 def test_min_rate_applies_to_small_pipelined_responses(start, site):
-    """Pipelined requests whose responses fill the socket."""
+    """Sends pipelined requests whose responses fill the socket."""
     site.add("page", b"x" * 4000)
     server = start("MinRate 1000\nMinRateInterval 1s\nKeepAliveRequests unlimited")
     with server.connect(receive_buffer=4096) as c:
@@ -158,8 +158,8 @@ def test_min_rate_applies_to_small_pipelined_responses(start, site):
 
 
 def test_min_rate_accepts_slow_but_sufficient_reader(start, site):
-    """MinRate counts the bytes that the client takes, not the moments when the kernel has space: 40 KB a second, where 5 are
-    required."""
+    """MinRate counts the bytes that the client reads, not the moments when the kernel has space: the client reads 40 KB a second,
+    where MinRate requires 5."""
     data = bytes(range(256)) * 4096
     site.add("big", data)
     server = start("MinRate 5K\nMinRateInterval 1s")
@@ -188,7 +188,7 @@ def test_min_rate_off_allows_stalled_reader(start, site):
 
 @pytest.mark.http1
 def test_lingering_close_lets_sending_client_read_last_response(start):
-    """Closing at once would reset the connection and discard the response."""
+    """If the server closed at once, it would reset the connection and so discard the response."""
     server = start("LingerTimeout 20s\nMaxBodySize 1K")
     with server.connect() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n")
@@ -226,7 +226,7 @@ def test_lingering_close_reads_limited_time(start):
 
 @pytest.mark.http1
 def test_timers_of_closed_connections_do_nothing(start):
-    """Thousands of short connections, abandoned in every state."""
+    """Thousands of short connections are abandoned in every state."""
     server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateInterval 1s")
     pieces = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"]

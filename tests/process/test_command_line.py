@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: every option in both forms, every error with its exit code and a hint."""
+"""The command line: every option in both forms, and every error with its exit code and a hint."""
 import os
 import pty
 import re
@@ -18,13 +18,13 @@ FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
 
 
 def key(text, wanted):
-    """The value of a key in a printed configuration."""
+    """Returns the value of a key in a printed configuration."""
     return re.search(rf"^    {wanted} +(.+)$", text, re.MULTILINE)[1]
 
 
 @pytest.fixture
 def conf(tmp_path, site):
-    """A valid configuration file in its own folder."""
+    """A valid configuration file in a folder of its own."""
     folder = tmp_path / "conf"
     folder.mkdir()
     path = folder / "monkey.conf"
@@ -246,7 +246,7 @@ def test_wrong_usage_exits_with_message(run, args, says):
 
 @pytest.mark.parametrize("word", ["run", "new", "test", "routes", "doc", "openapi", "build", "passwd", "shell", "explain", "plugins", "ca", "help"])
 def test_command_wins_over_folder_of_the_same_name(run, tmp_path, word):
-    """Most C projects have a folder build/ or test/: serve it as ./build, because the bare word is a command."""
+    """Most C projects have a folder build/ or test/. `./build` serves such a folder, because the bare word is a command."""
     for name in (word, "folder"):
         (tmp_path / name).mkdir()
     if f"  monkey {word}" not in run("--help").out:
@@ -312,7 +312,7 @@ def test_port_in_use_is_an_error(run, site):
 
 
 def test_port_of_another_monkey_is_in_use(run, monkey, site):
-    """With SO_REUSEPORT both servers could share the port, and would steal each other's connections."""
+    """With SO_REUSEPORT, both servers could share the port and would take each other's connections."""
     server = monkey(args=["-p", "0", site])
     done = run("-p", server.port, site)
     assert done.code == FAILED and "Address already in use" in done.err
@@ -353,7 +353,7 @@ def test_server_runs_without_standard_output(monkey, tmp_path, site):
 
 
 def test_closed_standard_streams_are_not_reused_for_files(tmp_path, site):
-    """Descriptors 0 to 2 would otherwise go to the first opened files, which would then receive the program's output."""
+    """Otherwise the first files that the program opens would become its standard streams and receive its output."""
     (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    AccessLog access.log\n"
                                 "[HOST]\n    DocumentRoot site\n")
     process = subprocess.Popen(["sh", "-c", f'exec "{PROGRAM}" -c c <&- >&- 2>&-'], cwd=tmp_path,
@@ -399,7 +399,7 @@ def test_terminal_shows_each_request_at_once(tmp_path, site):
                 c.sendall(f"GET {target} HTTP/1.0\r\n\r\n".encode())
                 while c.recv(4096):
                     pass
-                # `at once` matters to a person: the line appears before the next request, not when a block is full
+                # `at once`: a person sees the line before the next request, not only when a block is full
                 shown = re.escape(target.replace("\x1b", "\\x1b"))
                 terminal.read_until(rf"\d\d:\d\d:\d\d {status} (GET {shown}|- -)  {size} bytes to 127\.0\.0\.1\r\n")
         assert "\x1b" not in terminal.text
@@ -415,7 +415,7 @@ def test_pipe_as_standard_output_shows_no_requests(monkey, site):
 
 
 def test_control_c_stops_the_server(tmp_path, site):
-    """The terminal sends SIGINT to the whole process group, workers included."""
+    """The terminal sends SIGINT to the whole process group, including the workers."""
     terminal = Terminal("-p", "0", site, cwd=tmp_path)
     try:
         terminal.read_until(r"http://127\.0\.0\.1:\d+/\r\n")

@@ -33,7 +33,7 @@ def refuses(done, line, message, hint=None):
     assert hint is None or f"hint: {hint}" in done.err, done.err
 
 
-# An entry of [SERVER], a part of the error message, and of the hint
+# An entry of [SERVER], a part of its error message, and a part of the hint
 
 SERVER_MISTAKES = [
     ("Wrokers 2", "unknown key `Wrokers` in [SERVER]", "did you mean `Workers`?"),
@@ -91,7 +91,7 @@ def test_config_rejects_invalid_entries_of_server(check, entry, message, hint):
     refuses(done, line, message, hint)
 
 
-# The text in place of the [HOST] in line 3, the line of the error, a part of the message, and the hint
+# The text that replaces [HOST] in line 3, the line of the error, a part of the message, and a part of the hint
 
 LOCATION = "[HOST]\n    DocumentRoot site\n[LOCATION]\n"
 OTHER_MISTAKES = [
@@ -203,7 +203,7 @@ def test_config_reports_every_error_in_one_run(check):
     done = check(text)
     lines = sorted(int(line) for line in re.findall(r"monkey\.conf:(\d+):\d+: error:", done.err))
     assert lines == [3, 4, 5, 6, 7, 8, 10, 12, 13, 14], done.err
-    for line, entry in enumerate(entries, 3):  # each entry is quoted verbatim, with a marker below it
+    for line, entry in enumerate(entries, 3):  # each message quotes the entry verbatim, with a marker below it
         assert re.search(rf"monkey\.conf:{line}:\d+: .+\n +{entry}\n +\^\n", done.err)
 
 
@@ -269,7 +269,7 @@ def test_config_symlink_loop_is_an_error(run, tmp_path):
 def test_config_file_without_read_permission_is_an_error(run, tmp_path):
     (tmp_path / "monkey.conf").write_text(GOOD)
     (tmp_path / "monkey.conf").chmod(0o600)
-    with open(PROGRAM, "rb") as program, open(tmp_path / "monkey.conf", "rb") as conf:  # in folders that other users cannot enter
+    with open(PROGRAM, "rb") as program, open(tmp_path / "monkey.conf", "rb") as conf:  # their folders are closed to other users
         path = f"/proc/self/fd/{conf.fileno()}"
         done = run("-t", "-c", path, user=65534, group=65534, extra_groups=[], folder="/",
                    pass_fds=[program.fileno(), conf.fileno()], executable=f"/proc/self/fd/{program.fileno()}")
@@ -350,7 +350,7 @@ def test_config_variables_are_expanded(monkey, tmp_path, site):
 
 
 def test_config_undefined_variable_is_an_error(check):
-    """An unresolvable reference is an error, wherever its name comes from."""
+    """A reference that cannot be resolved is an error, wherever its name comes from."""
     text = GOOD.replace("site", "${FOLDER}")
     assert check(text, environment={"FOLDER": "site"}).code == 0
     refuses(check(text), 5, "`FOLDER` is not set")
@@ -382,7 +382,7 @@ def test_config_default_host_is_the_first_or_the_marked_one(monkey, site):
 
 
 def test_config_print_contains_every_section(run, tmp_path, site):
-    """The output quotes every value, and means the same from another folder."""
+    """The printed configuration quotes every value, and has the same meaning in another folder."""
     (tmp_path / "conf").mkdir()
     site.add("404.html", "none")
     (tmp_path / "conf/monkey.conf").write_text(r'''
@@ -476,7 +476,7 @@ def test_shipped_config_serves_welcome_site(monkey):
 
 
 def test_config_check_leaves_files_of_running_server_alone(run, tmp_path, site, monkey):
-    """A check beside a running server changes neither its PID file nor its socket and logs."""
+    """A check beside a running server changes neither the server's PID file nor its socket and logs."""
     text = GOOD.replace("127.0.0.1:0", f"unix:{tmp_path}/socket").replace("Workers 1", "Workers 1\n    PidFile pid\n    AccessLog access.log")
     server = monkey(config=text)
     wait_until((tmp_path / "pid").exists, "the PID file")
@@ -591,7 +591,7 @@ def test_config_print_merges_pieces_of_a_section(check, run, tmp_path):
 
 @pytest.mark.parametrize("problem", ["missing", "folder", "denied"])
 def test_config_unreadable_file_is_the_only_error(run, tmp_path, problem):
-    """The other files of the configuration are not parsed then."""
+    """If the main file cannot be read, the other files of the configuration are not parsed."""
     (tmp_path / "sites").mkdir()
     (tmp_path / "sites" / "broken").write_text("[HOST]\n    NONSENSE x\n")
     path = tmp_path / "monkey.conf"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemon mode with a PID file: the starting program can rely on both."""
+"""Daemon mode with a PID file: the program that starts the server can rely on both."""
 import os
 import re
 import signal
@@ -71,7 +71,7 @@ def test_daemon_start_returns_when_requests_are_served(daemon, tmp_path):
 
 
 def test_daemon_closes_inherited_output(daemon):
-    """A reader at the other end of the pipe, such as `ssh` or this test, sees its end."""
+    """A reader at the other end of the pipe, such as `ssh` or this test, sees the end of the output."""
     it = daemon()
     assert it.done.stdout.decode().startswith("Monkey ")
     for pid in (it.pid, *children(it.pid)):
@@ -94,7 +94,7 @@ def test_daemon_without_error_log_is_silent(daemon, tmp_path):
 
 
 def test_daemon_keeps_stderr_redirected_to_a_file(daemon, tmp_path):
-    """monkey -D 2>messages"""
+    """The shell command is `monkey -D 2>messages`."""
     (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("    ErrorLog error.log\n", ""))
     with open(tmp_path / "messages", "w") as messages:
         it = daemon(capture_output=False, stdout=subprocess.PIPE, stderr=messages)
@@ -106,7 +106,7 @@ def test_daemon_keeps_stderr_redirected_to_a_file(daemon, tmp_path):
 
 
 def test_daemon_keeps_its_working_directory(daemon, tmp_path):
-    """Relative paths must resolve on SIGHUP, although daemons usually change to the root folder."""
+    """Daemons usually change to the root folder, but relative paths must still resolve on SIGHUP."""
     it = daemon()
     (tmp_path / "site/index.html").write_text("changed")
     (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("Workers 2", "Workers 3"))
@@ -175,7 +175,7 @@ def test_pid_file_of_another_program_is_kept(monkey, tmp_path, site):
 
 
 def test_pid_file_symlink_is_not_followed(monkey, tmp_path, site):
-    """A user with write access to its folder must not make root write elsewhere."""
+    """A user with write access to the folder must not make root write to another file."""
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "pid").symlink_to("precious")
     server = monkey(server="PidFile pid", expect_start=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey explain METHOD URL` predicts the response, and the prediction matches the server's actual response."""
+"""`monkey explain METHOD URL` predicts the response; the tests compare the prediction with the server's actual response."""
 import os
 import re
 
@@ -32,7 +32,7 @@ CONFIGURATION = """
     Redirect https://moved.example.net
 """
 
-# URL, status, and a further part of the output
+# The URL, the status, and another part of the output
 CASES = [
     ("GET", "http://one.example/", 200, r"file +\S+/site/index\.html, 5 bytes\ntype +text/html"),
     ("GET", "http://one.example/a.txt", 200, r"host +one\.example \(\S+monkey\.conf:7\), by its name\nroute +/\*  static"),
@@ -126,7 +126,7 @@ def test_explain_rejects_invalid_requests(run, folder, method, url):
 
 
 def test_explain_opens_no_port_and_leaves_no_files(run, tmp_path, folder):
-    """Explaining needs no port, and writes no PID file."""
+    """`monkey explain` opens no port and writes no PID file."""
     (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 127.0.0.1:1\n    PidFile pid\n[HOST]\n    DocumentRoot site\n")
     assert run("-c", "monkey.conf", "explain", "GET", "/").code == 0
     assert not (tmp_path / "pid").exists()

@@ -46,7 +46,7 @@ REQUESTS = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 
 
 def end(c):
-    """Half-closes the connection, unless it is closed already."""
+    """Half-closes the connection, unless it has closed already."""
     with contextlib.suppress(OSError):
         c.sock.shutdown(socket.SHUT_WR)
 
@@ -55,8 +55,8 @@ STATUSES = (200, 206, 301, 404, 405, 411, 503)
 
 
 def play(server):
-    """Exercises all code that allocates; returns the number of refused or closed requests. Any other incomplete response is an
-    error."""
+    """Exercises all code that allocates. Returns the number of requests that were refused or whose connection closed; any other
+    incomplete response is an error."""
     return play_http2(server) if server.is_h2 else play_http1(server)
 
 
@@ -65,7 +65,7 @@ def play_http1(server):
     for data in REQUESTS + [b"".join(REQUESTS[:-1])]:
         try:
             with server.connect() as c:
-                c.send(data[:20])  # makes the server store a part of the head
+                c.send(data[:20])  # the server has to store a part of the head
                 end(c.send(data[20:]))
                 while c.got or c.fill():
                     status = c.read("GET").status
@@ -74,7 +74,7 @@ def play_http1(server):
         except (Closed, ConnectionError, ssl.SSLError):
             refused += 1
     with contextlib.suppress(ConnectionError, ssl.SSLError):
-        with server.connect(receive_buffer=4096) as c:  # makes the server store the rest for a slow reader
+        with server.connect(receive_buffer=4096) as c:  # the reader is slow, so the server has to store the rest
             end(c.send(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 60))
             c.read_to_end()
     return refused
@@ -101,7 +101,7 @@ def play_http2(server):
     return refused
 
 
-# Minimises reuse between requests, so that each request allocates
+# Reduces the reuse of memory between requests, so that each request allocates
 MANY_ALLOCATIONS = "MinRate off\nOpenFileCache off\nInlineFileMax 9K\nMaxConnectionsPerAddress 100\nKeepAliveRequests unlimited\nAccessLog access.log"
 
 
@@ -114,7 +114,7 @@ def starving(monkey, folder, tmp_path):
 
 @pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
 def test_worker_survives_failure_of_any_allocation(starving):
-    """Fails the first allocation, the second one, and so on, up to the last of a request."""
+    """Makes the first allocation of a request fail, then the second one, and so on, up to the last one."""
     server, fault = starving
     worker = server.workers
     play(server)
@@ -133,7 +133,7 @@ def test_worker_survives_failure_of_any_allocation(starving):
 
 @pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
 def test_worker_survives_failure_of_any_allocation_of_a_new_connection(starving):
-    """All previous connections stay open, so that their memory cannot be reused."""
+    """All previous connections stay open, so their memory cannot be reused."""
     server, fault = starving
     worker, refused = server.workers, 0
     with contextlib.ExitStack() as crowd:
@@ -226,7 +226,7 @@ def content(n):
 
 @pytest.fixture(params=[(100, 1000), (300, 100), (600, 7), (950, 1)], ids=lambda param: f"{param[0]}-{param[1]}")
 def stuttering(request, monkey, folder, tmp_path):
-    """A server whose sockets transfer at most `most` bytes per call, in `chance` of a thousand calls."""
+    """Starts a server whose sockets transfer at most `most` bytes per call, in `chance` of a thousand calls."""
     fault = Fault("shortio", tmp_path)
     fault.state = 12345
     for n in (0, 1, 100, 5000, 100_000, 300_000):
@@ -275,7 +275,7 @@ def test_short_io_pipelines_arrive_complete_and_in_order(stuttering):
 
 @pytest.mark.http1
 def test_short_io_unwanted_bodies_are_skipped(stuttering):
-    """The server discards an unwanted body between two requests, with Content-Length and in chunks."""
+    """Between two requests, the server discards an unread body, with Content-Length or in chunks."""
     server, _ = stuttering
     with server.connect() as c:
         for _ in range(3):

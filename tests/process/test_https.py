@@ -20,7 +20,7 @@ FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
 pytestmark = [pytest.mark.over("h1", why="the option encrypts what is served, and real clients speak what they like"),
               pytest.mark.skipif(not HAS_TLS, reason="built without TLS")]
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
-RENEWED = 40  # seconds until a running server notices that a renewal is due, and serves the new certificate
+RENEWED = 40  # seconds in which a running server detects that a renewal is due and serves the new certificate
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def serve(monkey, state, site):
 
 
 def shown(address, server_hostname="localhost"):
-    """The certificate that a server presents, without verification."""
+    """Returns the certificate that a server presents, without verifying it."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection(address, 10) as plain, context.wrap_socket(
@@ -55,7 +55,7 @@ def curl(*args, **how):
 
 
 def fetch(address, context, name="localhost"):
-    """The status line of the response to a Python client that verifies everything."""
+    """Returns the status line that a Python client receives, which verifies everything."""
     with socket.create_connection(address, 10) as plain, context.wrap_socket(plain, server_hostname=name) as sock:
         host = f"[{name}]" if ":" in name else name
         sock.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
@@ -138,7 +138,7 @@ def test_curl_accepts_certificate_for_every_name(serve, state):
     for name in names_of(state.leaf):
         family = socket.AF_INET6 if ":" in name else socket.AF_INET
         url = f"https://[{name}]:{server.port}/" if family == socket.AF_INET6 else f"https://{name}:{server.port}/"
-        # Whatever the name resolves to, the request goes to this server.
+        # The request goes to this server, whatever the name resolves to.
         done = curl("--cacert", state.authority_file, "--connect-to", f"::127.0.0.1:{server.port}", url)
         assert (done.returncode, done.stdout) == (0, "<title>hello</title>hello"), (name, done)
     done = curl("--cacert", state.authority_file, "--connect-to", f"::127.0.0.1:{server.port}",

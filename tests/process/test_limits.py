@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every limit has a status, is exact to the byte, and leaves the server intact."""
+"""Every limit has a status, is exact to the byte, and does not disturb the server."""
 import pytest
 
-pytestmark = pytest.mark.http1  # exact to the byte of an HTTP/1 head; for HTTP/2 see tests/http
+pytestmark = pytest.mark.http1  # limits are exact to the byte of an HTTP/1 head; tests/http tests HTTP/2
 
 
 def ends_with(server, status, data):
-    """The request gets this status and a clean close; the next request is served."""
+    """The request gets this status and a clean close, and the server serves the next request."""
     with server.connect() as c:
         reply = c.send(data).read()
         assert (reply.status, reply.closes) == (status, True), repr(reply)
@@ -15,7 +15,7 @@ def ends_with(server, status, data):
 
 
 def head_of(size):
-    """A valid head of `size` bytes."""
+    """Returns a valid head of `size` bytes."""
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: \r\n\r\n"
     return head.replace(b"X: ", b"X: " + b"x" * (size - len(head)))
 
@@ -79,7 +79,7 @@ def test_max_body_size_refuses_expect_at_once(start):
 
 
 def test_max_request_size_is_exact(start):
-    """The sum of head and body, in KB as in Monkey 1.6."""
+    """The limit applies to the sum of head and body, in KB as in Monkey 1.6."""
     server = start("MaxRequestSize 2")
     head = len(post(1000))
     assert server.send(post(2048 - head) + b"x" * (2048 - head)).status == 405

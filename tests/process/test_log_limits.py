@@ -17,7 +17,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to 
 
 
 class Clogged:
-    """A server with a standard stream that leads into a small pipe; the test controls when it is read."""
+    """A server with a standard stream that leads into a small pipe; the test decides when to read it."""
 
     def __init__(self, folder, stream, server):
         self.reader, writer = os.pipe()
@@ -30,7 +30,7 @@ class Clogged:
         self.address = next(parse_url(found[1]) for found in (re.match(r"  (http://\S+)", line) for line in out) if found)
 
     def clog(self):
-        """Fills the pipe without changing its flags, which all its users share."""
+        """Fills the pipe without changing its flags, because all its users share them."""
         with open(f"/proc/self/fd/{self.writer}", "wb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as f:
             while f.write(b"x" * 512):
                 pass
@@ -63,7 +63,7 @@ def test_log_stream_that_is_full_does_not_block(site, tmp_path, stream):
     before = set(children(server.process.pid))
     server.process.send_signal(signal.SIGHUP)
     server.process.send_signal(signal.SIGUSR1)
-    # Exiting workers cannot report their lost lines. The master lost its own message that the new configuration serves.
+    # A worker that exits cannot report its lost lines. The master lost its own message that the new configuration is active.
     wait_until(lambda: (now := set(children(server.process.pid))) and not now & before, "workers of the new configuration")
     for _ in range(5):
         assert server.ask().text == "hello"
@@ -99,13 +99,13 @@ def test_log_file_size_limit_does_not_kill_worker(monkey, site, tmp_path):
     log = tmp_path / "access.log"
     wait_until(lambda: b"first" in log.read_bytes(), "the first line")
     worker, = server.workers
-    limit_file_size(worker, log.stat().st_size + 30)  # in the middle of the next line
+    limit_file_size(worker, log.stat().st_size + 30)  # the limit is in the middle of the next line
     for pid in (server.pid,):
         limit_file_size(pid, 0)
     assert server.get("/?lost").text == "hello"
     assert server.get("/?lost").text == "hello"
     before = (tmp_path / "error.log").stat().st_size
-    server.tell(signal.SIGUSR1)  # gives the master messages that it cannot write
+    server.tell(signal.SIGUSR1)  # the master now has messages that it cannot write
     server.tell(signal.SIGHUP)
     wait_until(lambda: worker not in server.workers, "the next worker")
     for pid in (server.pid, *server.workers):
@@ -174,7 +174,7 @@ def test_log_folder_writable_by_workers_is_refused(run, site, tmp_path):
     assert done.code == 3 and re.search(r"c:4:\d+: error: cannot open the log `\S+`", done.err)
     assert "hint: `User` may replace the file or a folder above it" in done.err
     write_config(tmp_path / "c", server="AccessLog logs/access.log")
-    assert run("-t", "-c", config).code == 0  # without `User`, no other user can interfere
+    assert run("-t", "-c", config).code == 0  # without `User`, no other user can replace the link
     write_config(tmp_path / "c", server="User nobody", plugins=["logger"], sections="[LOGGER]\n    AccessLog logs/a\n")
     done = run("-t", "-c", config)
     assert done.code == 3 and "hint: `User` may replace" in done.err

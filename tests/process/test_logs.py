@@ -34,7 +34,7 @@ def start(monkey, site, tmp_path):
 
 
 def lines_of(server, path="access.log"):
-    """The log lines of a stopped server."""
+    """Returns the log lines of a stopped server."""
     server.stop()
     data = (server.folder / path).read_bytes()
     assert not re.search(rb"[^\x20-\x7e\n]", data), "bytes that a terminal would interpret"
@@ -51,7 +51,7 @@ def combined(line):
     return match
 
 
-# Bytes that a client may send to break a line, raw, as target and as header value
+# Bytes with which a client may try to break a line, raw, in the target and in a header value
 
 NASTY = [b'"', b"\\", b'\\"', b"\\x22", b"%22%0a%0d", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"' OR 1=1", b"\t", b"{}[]",
          b'","status":200', b"%1b[2J", b"<script>", b"$(id)`id`", b"-", b"x" * 3000, b'"' * 3000, b"\xff" * 3000]
@@ -309,7 +309,7 @@ def test_log_is_not_readable_by_other_users(start, tmp_path):
 
 
 def test_log_fifo_without_reader_is_rejected(run, tmp_path, site):
-    """Opening must not wait for a reader."""
+    """The server must not wait for a reader when it opens the FIFO."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "c").write_text("[SERVER]\n    AccessLog pipe\n[HOST]\n    DocumentRoot site\n")
     done = run("-t", "-c", "c")
@@ -363,7 +363,7 @@ def test_log_on_full_disk_does_not_stop_the_server(monkey, site):
 def test_error_log_on_full_disk_does_not_stop_the_server(monkey, site):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog /dev/full\nErrorLog /dev/full\nLogLevel debug", workers=2)
-    server.config = None  # keeps the fixture from reading it: /dev/full never ends
+    server.config = None  # the fixture must not read /dev/full, which never ends
     with Load(server) as load:
         for number in (signal.SIGHUP, signal.SIGUSR1):
             server.tell(number)
@@ -404,7 +404,7 @@ SYSLOG = "/dev/log"
 
 @pytest.fixture
 def no_syslog():
-    """No other process creates a syslog socket at the same time."""
+    """Takes a lock, so that no other test creates a syslog socket at the same time."""
     if os.geteuid() != 0:
         pytest.skip(f"only root can make a {SYSLOG}")
     with open("/dev/null") as lock:
@@ -416,7 +416,7 @@ def no_syslog():
 
 @pytest.fixture
 def syslog(no_syslog):
-    """The socket of the test's own syslog."""
+    """The socket of a syslog that the test provides."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(SYSLOG)
         try:
@@ -473,7 +473,7 @@ def test_syslog_that_restarts_is_found_again(monkey, site, syslog):
     os.unlink(SYSLOG)
     syslog.close()
     server.get("/?lost")
-    time.sleep(1.5)  # until the line is flushed, without a reader
+    time.sleep(1.5)  # until the server has flushed the line, which nobody reads
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as again:
         again.bind(SYSLOG)
         server.get("/?b")
@@ -482,7 +482,7 @@ def test_syslog_that_restarts_is_found_again(monkey, site, syslog):
 
 @pytest.mark.processes("libmonkey has no error log of its own")
 def test_syslog_that_starts_after_the_server_is_found(monkey, site, no_syslog):
-    """A booting machine, a container without syslog, or a syslog that is installed later."""
+    """A booting machine, a container without syslog, and a syslog that is installed later have no socket."""
     site.add("index.html", "hello")
     server = monkey(workers=1, server="AccessLog syslog\nErrorLog syslog")
     assert re.search(r"monkey\.conf:\d+:\d+: warning: no syslog service listens on /dev/log \(No such file or directory\)",
@@ -518,7 +518,7 @@ def test_syslog_that_is_absent_is_a_warning(run, tmp_path, site, no_syslog):
 
 # The systemd journal
 
-# Like a service started by systemd: the environment identifies the stream.
+# systemd starts a service like this: the environment identifies the stream.
 UNDER_JOURNAL = ("sh", "-c", 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec "$@"', "sh")
 PLAIN = re.compile(r"(<[3467]>(?!.*\[(error|warn|info|debug)\])(?!\d{4}-\d\d-\d\dT).*\n)+")
 
@@ -546,7 +546,7 @@ def test_journal_receives_priority_of_failed_start(run, tmp_path, site):
 
 @pytest.mark.processes("libmonkey writes where its program says")
 def test_journal_prefix_is_omitted_for_other_streams(monkey, site):
-    """A program may inherit the environment while its streams lead elsewhere."""
+    """A program may inherit the environment variable while its streams lead elsewhere."""
     server = monkey(environment={"JOURNAL_STREAM": "1:2"})
     server.stop()
     assert re.match(r"\d{4}-\d\d-\d\dT\S+ \[info\] \d+: ", server.err.text)

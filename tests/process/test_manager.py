@@ -26,7 +26,7 @@ class Manager:
         self.environment = {"NOTIFY_SOCKET": address}
 
     def read(self):
-        """The next message, as a dict."""
+        """Returns the next message as a dict."""
         return dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
 
     def is_silent(self):
@@ -79,7 +79,7 @@ def test_manager_is_not_notified_of_failed_start(monkey, site, manager):
 
 
 def test_manager_learns_of_successor_without_stopping(monkey, site, manager):
-    """STOPPING=1 would make the manager stop a service that continues."""
+    """STOPPING=1 would make the manager stop a service that is to continue."""
     server = monkey(environment=manager.environment)
     assert manager.read()["MAINPID"] == str(server.pid)
     server.tell(signal.SIGUSR2)
@@ -138,7 +138,7 @@ def test_activation_sockets_replace_listeners_of_the_same_address(monkey, tmp_pa
         server.stop()
         assert (tmp_path / "socket").exists(), "it belongs to the manager"
         with socket.create_connection(("127.0.0.1", port), SECONDS):
-            pass  # still listening: the kernel refuses no connection during a restart
+            pass  # the kernel refuses no connection during a restart, because the socket still listens
 
 
 def test_activation_sockets_replace_default_listener(monkey, tmp_path, site):
@@ -238,7 +238,7 @@ def test_unix_socket_path_of_regular_file_is_an_error(run, tmp_path, site):
 
 
 def test_master_reaps_foreign_children(monkey, tmp_path, site):
-    """The master inherited a child over exec; when the child ends, the master reaps it and does nothing else."""
+    """The master inherited a child over exec: when the child exits, the master reaps it and does nothing else."""
     os.mkfifo(tmp_path / "fifo")
     server = monkey(program="sh", args=["-c", f"cat fifo & exec '{PROGRAM}' -p 0 -w 1 site"])
     assert len(server.workers) == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many hosts: their need for descriptors at start and reload, and the limit of the programs that the server runs."""
+"""Many hosts: the descriptors that they need at start and reload, and the limit for the programs that the server runs."""
 import os
 import resource
 import signal
@@ -14,13 +14,13 @@ pytestmark = [pytest.mark.processes("a library leaves the limits of its program 
 
 
 def limited(soft, hard):
-    """For Popen: the initial descriptor limits of the server."""
+    """Returns arguments of Popen that set the server's initial descriptor limits."""
     return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))}
 
 
 @pytest.fixture
 def hosts(tmp_path):
-    """Writes [HOST] sections, each with its own folder unless all share one."""
+    """Returns [HOST] sections, each with its own folder unless all share one."""
     def write(n, shared=False):
         text = ""
         for i in range(n):
@@ -132,7 +132,7 @@ MANY = {
 
 @pytest.mark.parametrize("kind", MANY)
 def test_check_time_is_linear_in_the_number_of_lines(tmp_path, kind):
-    """With quadratic time, 10,000 hosts would exceed systemd's start timeout."""
+    """In quadratic time, 10,000 hosts would exceed systemd's start timeout."""
     (tmp_path / "www").mkdir()
     first, line = MANY[kind]
 
@@ -157,7 +157,7 @@ WRONG = {
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_check_with_thousands_of_errors_opens_plugins_once(tmp_path, kind):
-    """The hints name plugins that are not loaded. Opening all plugins for each error would take minutes."""
+    """The hints name plugins that are not loaded. If each error opened all plugins, the check would take minutes."""
     (tmp_path / "www").mkdir()
     first, line, message = WRONG[kind]
     lines = "".join(line.format(i) for i in range(3000))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration folder of Monkey 1.6 loads and serves, with this server's plugins in place of the old ones; removed features
-are reported, and never make protected files public.
+"""A configuration folder of Monkey 1.6 loads, and this server's plugins take the place of the old ones. Features that no longer
+exist are reported, and never make protected files public.
 """
 import base64
 import hashlib
@@ -126,7 +126,7 @@ SCRIPT = "#!/bin/sh\necho Content-Type: text/plain\necho\necho secret-script $QU
 
 @pytest.fixture
 def folder(tmp_path):
-    """The complete folder, with content to serve."""
+    """The complete configuration folder, with content to serve."""
     conf = tmp_path / "conf"
     for path in ("conf/sites", "conf/plugins/logger", "htdocs/cgi-bin", "htdocs/private", "htdocs/list", "other"):
         (tmp_path / path).mkdir(parents=True)
@@ -279,7 +279,7 @@ def test_monkey16_key_and_new_name_override_each_other(monkey, site, of_server, 
 
 
 def mistakes(run, tmp_path, text):
-    """The messages of `monkey -t` for an invalid configuration."""
+    """Returns the messages of `monkey -t` for an invalid configuration."""
     (tmp_path / "checked.conf").write_text(text)
     checked = run("-t", "-c", tmp_path / "checked.conf")
     assert checked.code == 3

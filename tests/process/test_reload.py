@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGHUP loads a new configuration without losing a request; an invalid one changes nothing."""
+"""SIGHUP loads a new configuration without losing a request; an invalid configuration changes nothing."""
 import os
 import re
 import shutil
@@ -80,7 +80,7 @@ def test_reload_that_changes_worker_count_loses_no_request(start):
 @pytest.mark.over("h1", "h1-tls", why="wrk speaks HTTP/1")
 @pytest.mark.skipif(not shutil.which("wrk"), reason="no wrk here")
 def test_reload_under_heaviest_load_loses_no_request(start):
-    """The release program, at the highest request rate of this machine."""
+    """Tests the release program at the highest request rate of this machine."""
     it = start(workers=2, program=RELEASE, server="KeepAliveRequests 100")
     began = time.monotonic()
     with subprocess.Popen(["wrk", "-t2", "-c30", "-d1m", "--timeout", "30s", it.server.url + "/"], stdout=subprocess.PIPE,
@@ -89,7 +89,7 @@ def test_reload_under_heaviest_load_loses_no_request(start):
             while it.n < 5 or time.monotonic() - began < 2:
                 it.hup()
         finally:
-            wrk.send_signal(signal.SIGINT)  # on SIGINT, wrk prints its statistics
+            wrk.send_signal(signal.SIGINT)  # wrk then prints its statistics
         said = wrk.communicate()[0]
     assert re.search(r"\d{3,} requests in ", said), said
     assert "Socket errors" not in said and "Non-2xx" not in said, said
@@ -97,7 +97,7 @@ def test_reload_under_heaviest_load_loses_no_request(start):
 
 @pytest.mark.http1
 def test_reload_answers_pipelines_or_closes_properly(start):
-    """The server has not started requests after a response with `close`: the client sends them again."""
+    """The server has not started to process requests after a response with `close`: the client sends them again."""
     it = start(workers=2)
     for turn in range(5):
         with it.server.connect() as c:
@@ -132,7 +132,7 @@ def test_reload_lets_idle_connections_send_one_more_request(start):
 @pytest.mark.over(*PROTOCOLS, why="nothing is lost over any protocol")
 @pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimised"])
 def test_reload_does_not_interrupt_download(start, site, program):
-    """Without sanitizers freed memory is reused, including that of the download's old configuration."""
+    """Without sanitizers, freed memory is reused, including the memory of the download's old configuration."""
     data = os.urandom(16 << 20)
     site.add("big", data)
     it = start(workers=2, server="MinRate off", program=program)
@@ -175,15 +175,15 @@ def resume(pid):
 
 
 def wait_until_master_stops_old_workers(it):
-    """The new workers reported to the master before they served us, so the master has told the old ones to stop. It may handle
-    a signal before their reports in the same loop iteration, but not in the next one."""
+    """The new workers reported to the master before they served this connection, so the master has told the old ones to stop. In
+    the same loop iteration it may handle a signal before their reports, but not in the next one."""
     for n in (1, 2):
         it.server.tell(signal.SIGUSR1)
         it.server.err.wait_for("reopened the logs", count=n)
 
 
 def test_reload_is_logged_when_old_workers_stop_accepting(stopped_worker):
-    """A message before that would be wrong: the next client could still meet the old configuration."""
+    """Before that, the message would be wrong: the old configuration could still serve the next client."""
     it, old = stopped_worker
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/")["Server"] == "Monkey", "the new worker")
@@ -197,7 +197,7 @@ def test_reload_is_logged_when_old_workers_stop_accepting(stopped_worker):
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for a worker that is stopped or does not accept")
 def test_reload_leaves_queued_connections_to_new_workers(start, tmp_path):
-    """The old worker ends while unaccepted connections are in the queue."""
+    """The old worker exits while its queue contains unaccepted connections."""
     it = start(listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"])
     old, = it.server.workers
     stop_idle(old)
@@ -217,7 +217,7 @@ def test_reload_leaves_queued_connections_to_new_workers(start, tmp_path):
 
 def test_reload_does_not_wait_for_crashed_worker(stopped_worker):
     it, old = stopped_worker
-    it.server.allow("was killed by signal")  # the master reports the death of a worker that it has not told to stop
+    it.server.allow("was killed by signal")  # the master has not told this worker to stop, so it reports the worker's death
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
     os.kill(old, signal.SIGKILL)
@@ -251,7 +251,7 @@ def test_reload_can_be_interrupted_by_stop(stopped_worker, number):
 
 
 def test_reload_obeys_every_hup_eventually(start, site):
-    """This includes the last SIGHUP, which arrives during the previous reload."""
+    """The last SIGHUP, which arrives during the previous reload, has an effect, too."""
     for i in range(20):
         site.add(f"{i}/who", str(i))
     it = start(workers=2)
@@ -299,7 +299,7 @@ def test_reload_adds_and_removes_address(start):
 
 @pytest.mark.over("h1", "h2", why="an address without TLS is added")
 def test_reload_releases_address_during_last_download(start, site):
-    """The address can be opened again at once."""
+    """The address can be opened again immediately."""
     data = os.urandom(16 << 20)
     site.add("big", data)
     port = free_port()
@@ -336,7 +336,7 @@ def test_reload_changes_access_log(start, tmp_path):
 
 
 def test_reload_frees_files_and_memory_of_old_configuration(start, tmp_path):
-    """After thirty reloads the master holds no more than after the first."""
+    """After thirty reloads the master holds no more descriptors than after the first one."""
     it = start(server="AccessLog access.log").hup().drained(1)
     before = descriptors(it.server.pid)
     for _ in range(30):
@@ -383,7 +383,7 @@ def test_reload_logs_all_errors(start):
 
 
 def test_reload_logs_warnings_of_rejected_configuration_as_warnings(start):
-    """The error may come from validating the configuration or from opening an address."""
+    """The error occurs when the configuration is validated or when an address is opened."""
     it = start(sections="[ROUTES]\n    /api status 200 ok\n")
     for old, new in (("    /api status", "    /x stat\n    /api status"), ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")):
         it.write(old, new)
@@ -430,7 +430,7 @@ def test_reload_rejected_leaves_config_for_respawned_worker(start):
 
 
 def test_reload_with_failing_workers_keeps_old_ones(start):
-    """The workers die before they serve, for lack of descriptors."""
+    """The workers lack descriptors, and die before they serve any request."""
     it = start(workers=2)
     it.server.allow("ended unexpectedly with code 1")
     pids = it.server.workers
@@ -461,7 +461,7 @@ def test_reload_failed_respawns_worker_that_died_meanwhile(start):
     it = start(workers=2)
     it.server.allow("ended unexpectedly with code 1", "was killed by signal")
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
-    for turn in range(10):  # in either order
+    for turn in range(10):  # the two events come in either order
         victim = it.server.workers[turn % 2]
         it.server.tell(signal.SIGHUP)
         os.kill(victim, signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker drops root, further privileges and access to the rest of the file system before its first request."""
+"""Before its first request, a worker drops root, other privileges, and access to the rest of the file system."""
 import errno
 import grp
 import os
@@ -75,7 +75,7 @@ def test_worker_that_is_respawned_drops_the_same_privileges(monkey, site):
 
 @root_only
 def test_worker_without_privileges_writes_logs_of_root(monkey, site, tmp_path):
-    """The master opens the logs before the switch, and reopens them later."""
+    """The master opens the logs before the workers switch users, and reopens them later."""
     server = monkey(server="User nobody\nAccessLog access.log\nErrorLog error.log")
     server.get("/?one")
     (tmp_path / "access.log").rename(tmp_path / "old.log")
@@ -98,7 +98,7 @@ def test_user_key_without_root_is_a_warning(monkey, site):
 
 @pytest.fixture
 def probe(monkey, site, tmp_path):
-    """Serves a request and returns the access rights that a worker has during its first request."""
+    """Serves a request, and returns the access rights of the worker during this first request."""
     site.add("page", "page")
     outside = tmp_path / "outside"
     outside.write_text("outside")
@@ -135,7 +135,7 @@ def test_sandbox_allows_only_reading_inside(probe, landlock, site):
 
 
 def test_sandbox_denies_symlink_targets_outside(probe, landlock, site, tmp_path):
-    """The link itself is readable."""
+    """The link itself is readable, its target is not."""
     os.symlink(tmp_path / "outside", site / "link")
     fault, it = probe(read=site / "link")
     assert fault.read == errno.EACCES and it.get("/link").status == 403
@@ -164,7 +164,7 @@ def test_sandbox_allows_every_served_folder(monkey, landlock, site, tmp_path):
 
 
 def test_sandbox_off_denies_nothing(probe, tmp_path):
-    """Otherwise the tests above could pass for other reasons."""
+    """Without this check, the tests above could pass for other reasons."""
     fault, _ = probe("Sandbox off")
     assert [fault.read, fault.write, fault.create, fault.list] == [0] * 4
     assert (tmp_path / "created").exists()

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.over("h1", why="how a configuration is read does not de
 
 @pytest.fixture
 def both(monkey, site):
-    """Starts a server with one host that inherits the setting from [SERVER], and one with its own; returns a function that
-    queries both."""
+    """Starts a server with a host that inherits the setting from [SERVER] and a host that overrides it; returns a function that
+    queries both hosts."""
     def start(server, host):
         it = monkey(server=server, host="ServerName one.example", sections=f"""
             [HOST]

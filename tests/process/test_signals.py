@@ -21,7 +21,7 @@ def refused(server):
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:
-        pass  # the server closed during connect(): it will refuse the next connection
+        pass  # the server closed the socket during connect(), so it will refuse the next connection
     return False
 
 
@@ -94,13 +94,13 @@ def test_quit_answers_partial_request(monkey, site):
 
 
 def accepted(server):
-    """Has the worker accepted a connection? It then has more sockets than its listeners and its socket to the master."""
+    """Has the worker accepted a connection? If so, it has more sockets than its listeners and its socket to the master."""
     return sum(path.startswith("socket:") for pid in server.workers for path in descriptors(pid).values()) > 2
 
 
 @pytest.fixture
 def stopped(monkey, site):
-    """`stopped(n)`: a server with n workers, the last of which is stopped until `go()`."""
+    """`stopped(n)` starts a server with n workers, the last of which is stopped until `go()`."""
     servers = []
 
     def start(workers=1):
@@ -120,9 +120,9 @@ def go(server):
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 def test_quit_serves_connections_in_accept_queue(stopped):
-    """Pending connections are in the kernel's queue, which disappears with the socket."""
+    """Pending connections are in the kernel's queue, which is destroyed together with its socket."""
     server = stopped()
-    waiting = [server.connect().ask("/") for _ in range(400)]  # more than one loop iteration accepts
+    waiting = [server.connect().ask("/") for _ in range(400)]  # more connections than one loop iteration accepts
     server.tell(signal.SIGQUIT)
     server.err.wait_for("ending when all")
     go(server)
@@ -134,7 +134,7 @@ def test_quit_serves_connections_in_accept_queue(stopped):
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 def test_quit_sends_no_connection_to_exited_worker(stopped):
-    """The kernel distributes no connection to the sockets of a worker that has exited while another one still serves."""
+    """While another worker still serves, the kernel passes no connection to the sockets of a worker that has exited."""
     server = stopped(workers=2)
     server.tell(signal.SIGQUIT)
     wait_until(lambda: len(server.workers) == 1, "the other worker to end")
@@ -178,7 +178,7 @@ def test_worker_that_hangs_is_killed_on_stop(monkey, site):
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGPIPE])
 def test_worker_ignores_signals_of_the_terminal(monkey, site, number):
-    """A terminal sends some of them to every process; only the master reacts."""
+    """A terminal sends some of these signals to every process, but only the master reacts."""
     site.add("index.html", "hello")
     server = monkey()
     pids = server.workers

@@ -16,18 +16,18 @@ pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike")
 
 
 def successor(pid):
-    """The PID of the master that this one has started."""
+    """Returns the PID of the master that the given one has started."""
     return wait_until(lambda: [child for child in children(pid) if name(child) == name(pid)], "a new master")[0]
 
 
 @pytest.fixture
 def start(monkey, tmp_path, site):
-    """A server with a PID file, a unix socket, and its own copy of the program, which tests may replace."""
+    """A server with a PID file, a unix socket, and its own copy of the program, which the test may replace."""
     site.add("index.html", "hello")
     program = tmp_path / "monkey"
     shutil.copy(PROGRAM, program)
     (tmp_path / "plugins").mkdir()
-    for path in (PROGRAM.parent / "plugins").glob("monkey-tls.so"):  # the program looks for it in its own folder
+    for path in (PROGRAM.parent / "plugins").glob("monkey-tls.so"):  # the program looks for this object in its own folder
         shutil.copy(path, tmp_path / "plugins")
 
     def run(server="", **how):
@@ -38,7 +38,7 @@ def start(monkey, tmp_path, site):
 
 
 def upgrade(server, watch, tmp_path, count=1):
-    """Returns the new master; the old one has ended, or will after its last request."""
+    """Returns the PID of the new master; the old master has exited, or will exit after its last request."""
     server.tell(signal.SIGUSR2)
     server.err.wait_for(r"the new program is process (\d+)", count)
     new = int(server.err.wait_for(r"the new program is process (\d+)", count)[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crash of a worker affects only its own requests; workers do not outlive their master."""
+"""The crash of a worker affects only its own requests; no worker outlives its master."""
 import os
 import re
 import signal
@@ -17,15 +17,15 @@ DIED = r"worker (\d+) was killed by signal"
 
 
 def replaced(server, pid, n):
-    """Waits until there are n workers without this PID."""
+    """Waits until there are n workers, none of which has this PID."""
     return wait_until(lambda: len(server.workers) == n and pid not in server.workers and server.workers,
                       f"a new worker in place of {pid}")
 
 
 def worker_of(server, connection):
-    """The PID of the worker that holds the other end of this connection."""
+    """Returns the PID of the worker that holds the other end of this connection."""
     local, remote = connection.sock.getsockname(), connection.sock.getpeername()
-    for _ in range(100):  # the kernel returns the table in pieces, and may omit lines when other sockets open and close
+    for _ in range(100):  # the kernel returns the table in pieces, and may omit lines while other sockets open and close
         for line in open("/proc/net/tcp"):
             fields = line.split()
             if fields[1] == hexadecimal(remote) and fields[2] == hexadecimal(local):
@@ -40,7 +40,7 @@ def hexadecimal(address):
 
 
 def connection_to(server, pid, **how):
-    """Opens a connection to this worker, idle after one response."""
+    """Opens a connection to this worker; the connection is idle after one response."""
     for _ in range(200):
         c = server.connect(**how)
         assert c.get("/").status == 200
@@ -111,7 +111,7 @@ def test_worker_crash_keeps_connections_of_others(server):
 
 @pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 def test_worker_successor_serves_queued_connections(monkey, site):
-    """The connections wait in the queue of a socket that the master holds."""
+    """The connections wait in the queue of a socket that the master also holds."""
     site.add("index.html", "hello")
     server = monkey(workers=1)
     server.allow(DIED)
@@ -138,7 +138,7 @@ def test_worker_crash_under_load_loses_only_its_requests(server):
 
 
 def test_worker_that_keeps_crashing_is_replaced_with_backoff(monkey, site):
-    """At once, at once, after 100 ms, 200 ms, 400 ms: the master does not spin."""
+    """The master starts replacements at once, at once, after 100 ms, 200 ms and 400 ms, so that it does not spin."""
     server = monkey(workers=1)
     server.allow(DIED)
     times = []
@@ -203,7 +203,7 @@ def test_worker_without_master_finishes_requests(monkey, site):
 
 @pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
 def test_lock_left_behind_does_not_prevent_start(monkey, site, tmp_path):
-    """Draining workers do not keep a new master from starting, and neither do a leftover PID file and socket."""
+    """Neither draining workers nor a leftover PID file and socket keep a new master from starting."""
     data = os.urandom(8 << 20)
     site.add("big", data)
     listen = f"unix:{tmp_path}/socket"
@@ -221,7 +221,7 @@ def test_lock_left_behind_does_not_prevent_start(monkey, site, tmp_path):
 
 
 def test_worker_holds_only_needed_descriptors(server):
-    """A worker holds none of the master's private descriptors."""
+    """No worker holds a private descriptor of the master."""
     held = descriptors(server.workers[0])
     assert len(held) <= 24, held
     assert not any("pid" in path for path in held.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full-duplex streaming, waiting handlers, and disconnecting clients: with handlers.c, over real sockets."""
+"""Full-duplex streaming, waiting handlers, and disconnecting clients, with handlers.c over real sockets."""
 import hashlib
 import os
 import socket
@@ -38,7 +38,7 @@ def chunked(data, size=1000, extension=b"", trailers=b""):
 
 
 def ends(c, reply):
-    """Ends the connection in HTTP/1, because the start of the next request is unknown; ends only the stream in HTTP/2."""
+    """The start of the next request is unknown: in HTTP/1 the connection ends, in HTTP/2 only the stream."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
@@ -47,7 +47,7 @@ def ends(c, reply):
 
 
 def send_and_read(c, data, streamed):
-    """Sends a request body and reads the response at the same time; the HTTP/2 client does so by itself."""
+    """Sends a request body and reads the response at the same time; the HTTP/2 client always does so."""
     def send():
         for at in range(0, len(data), 10_000):
             c.more(data[at:at + 10_000])
@@ -120,7 +120,7 @@ def test_request_body_beyond_limit_is_refused_at_once(server):
         assert reply.status == 413 and reply.closes
     with server.connect() as c:
         c.ask("/sink", "POST", [("Transfer-Encoding", "chunked")], b"80000001\r\n")
-        reply = c.read()  # before the client sends a byte of that chunk
+        reply = c.read()  # the client has not yet sent a byte of that chunk
         assert reply.status == 413 and reply.closes
 
 
@@ -191,7 +191,7 @@ def test_body_source_of_known_and_unknown_length(server, size):
         reply = c.get(f"/unknown?{size}")
         assert reply.framing in ("chunked", "frames") and reply.body == b"x" * size
         assert c.get(f"/unknown?{size}", "HEAD").body == b""
-        assert c.get("/closed").body == b"3\n"  # each source exactly once
+        assert c.get("/closed").body == b"3\n"  # each body source was closed exactly once
 
 
 @pytest.mark.http1
@@ -276,7 +276,7 @@ def memory_kb(pid):
 
 @pytest.mark.http1
 def test_backpressure_stops_reading_the_request_body(server):
-    """The response fills all buffers, and then the request body stays with the client."""
+    """The response fills all buffers; then the request body stays with the client."""
     with server.connect(receive_buffer=8192) as c:
         c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
         c.sock.settimeout(0.5)
@@ -321,7 +321,7 @@ def optimised():
 @pytest.mark.http1
 @pytest.mark.parametrize("target", ["/sink", "/echo"])
 def test_large_upload_uses_no_memory(monkey, target):
-    """Uses the release program: sanitizers use memory of their own."""
+    """Uses the release program, because sanitizers need memory of their own."""
     server = monkey(args=[], program=optimised())
     assert server.get("/sink", "POST", body=b"warm up").status == 200
     size, piece = 256 * MB, b"u" * MB
@@ -414,7 +414,7 @@ def test_client_disconnect_leaves_one_log_record(server, beginning, path, how):
         beginning(c)
         if path in ("/unknown", "/echo", "/early"):
             c.begin()
-        if server.is_h2:  # the body has arrived, and no unread data turns the close into a reset
+        if server.is_h2:  # the request body has arrived, and no unread data turns the close into a reset
             c.ping().wait(lambda: not c.pings)
         if how == "reset":
             reset(c.sock)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The welcome site in a real browser, served by the optimized program, as it appears after `make run`."""
+"""The welcome site in a real browser, served by the optimized program, as after `make run`."""
 import os
 import re
 import shutil
@@ -87,7 +87,7 @@ def pixels(path):
 
 
 def predict(kind, left, up, corner):
-    """The value that PNG's line filters predict for a byte (section 9 of the specification)."""
+    """Returns the value that a PNG line filter predicts for a byte (section 9 of the specification)."""
     if kind < 4:
         return (0, left, up, (left + up) // 2)[kind]
     near = left + up - corner

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The built-in error page looks like the welcome site in both color schemes and on a phone, and stays small."""
+"""The built-in error page looks like the welcome site in both color schemes, also on a phone, and is small."""
 import re
 
 import pytest
@@ -11,7 +11,7 @@ STYLE = (ROOT / "site/style.css").read_text()
 
 
 def colours(dark):
-    """--ground, --ink and --soft of the welcome site."""
+    """Returns --ground, --ink and --soft of the welcome site."""
     part = STYLE.split("@media (prefers-color-scheme: dark)")[1 if dark else 0]
     return [re.search(rf"--{name}: (#\w+);", part)[1] for name in ("ground", "ink", "soft")]
 

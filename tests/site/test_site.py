@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled site is self-contained: it is well formed, and all references lead to its own files."""
+"""The bundled site is well formed and self-contained: all references lead to its own files."""
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser

@@ -12,7 +12,7 @@ def authority(tmp_path):
 
 @pytest.fixture
 def secure(monkey, site, authority):
-    """secure("Certificate ..."): a server with these keys in [SERVER] and one host, unless `sections` adds more."""
+    """secure("Certificate ..."): starts a server with these keys in [SERVER] and one host, unless `sections` adds more."""
     site.add("index.html", "hello")
 
     def start(server="", host="", sections="", listen="127.0.0.1:0 tls", plugin=False, **how):

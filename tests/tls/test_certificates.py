@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of certificates, and messages about unusable ones."""
+"""The selection of certificates, and the messages about unusable ones."""
 import ssl
 import textwrap
 

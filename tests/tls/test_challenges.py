@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A certificate authority that validates a name (RFC 8737) presents no client certificate, even where one is required.
-Its connection and session must be of no other use."""
+"""A certificate authority that validates a name (RFC 8737) presents no client certificate, even if one is required.
+Its connection and its session must not be usable for anything else."""
 import ctypes
 import socket
 import ssl
@@ -16,7 +16,7 @@ LAST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 @pytest.fixture
 def closed(secure, authority, tmp_path):
-    """A server that requires client certificates, while a certificate authority validates its name."""
+    """A server that requires client certificates, while a certificate authority validates the server's name."""
     pair, folder = authority.issue(), tmp_path / "challenges"
     folder.mkdir()
     (folder / "localhost.pem").write_bytes(pair.certificate.read_bytes() + pair.key.read_bytes())
@@ -48,7 +48,7 @@ def test_challenge_session_cannot_be_resumed_for_http(closed, authority, version
 
 
 class TwoFaced:
-    """Offers one protocol, and another one when the server requests a retry with another group (RFC 8446, 4.1.4)."""
+    """Offers one protocol, and a different one when the server requests a retry with another group (RFC 8446, 4.1.4)."""
     HANDSHAKE, SERVER_HELLO = 22, 2
     SET_GROUPS_LIST, SET_HOST_NAME = 92, 55  # commands of SSL_CTX_ctrl() and SSL_ctrl()
     CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t,
@@ -98,6 +98,6 @@ def test_retried_hello_cannot_drop_the_challenge(closed, second, comes_in):
     client = TwoFaced(b"acme-tls/1", second)
     try:
         assert client.ask(closed.server.addresses[0]) is None
-        assert client.answers == (2 if comes_in else 1)  # both hellos are retried; the changed one is then rejected
+        assert client.answers == (2 if comes_in else 1)  # the server retries both hellos, and then rejects the changed one
     finally:
         client.free()

@@ -37,7 +37,7 @@ def test_reload_changes_certificates_without_losing_requests(start, authority):
             pair = authority.issue()
             server.server.tell(signal.SIGHUP)
             server.server.err.wait_for(TAKEN, count=n + 1)
-            wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")  # also reloads by itself
+            wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")  # it may have reloaded by itself
             load.more(3)
         load.check()
 
@@ -82,7 +82,7 @@ def test_replaced_link_is_noticed(secure, authority, tmp_path):
 
 
 def test_replaced_folder_link_is_noticed(secure, authority, tmp_path):
-    """As in Kubernetes, the file is a link through a link to a folder, and only the latter is replaced."""
+    """As in Kubernetes, the file is a link that leads through another link to a folder; only the second link is replaced."""
     def version(n):
         pair = authority.issue()
         folder = tmp_path / f"v{n}"
@@ -110,7 +110,7 @@ def test_broken_file_keeps_the_certificate_of_its_host(start, authority):
     before = server.shown()
     pair = authority.issue(file="other")
     live = server.authority.folder / "localhost-ec.pem"
-    shutil.copy(pair.certificate, live)  # without its key
+    shutil.copy(pair.certificate, live)  # the old key stays
     server.server.err.wait_for(TAKEN)
     assert f"the key does not belong to the certificate in {live}" in server.server.err.text
     assert re.search(rf"monkey.conf:4:\d+: .*{KEPT}", server.server.err.text)
@@ -198,7 +198,7 @@ def test_start_with_a_broken_file_fails(start, secure, authority, run):
 
 
 def test_broken_file_is_reported_once(start, authority):
-    """A reload that kept a certificate is not repeated until a file changes."""
+    """A reload that kept the old certificate is not repeated until a file changes."""
     server = start()
     (server.authority.folder / "localhost-ec.pem").write_text("nothing")
     server.server.err.wait_for(TAKEN)
@@ -247,7 +247,7 @@ def test_plugin_adds_a_certificate_later(secure, authority, tmp_path):
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_links_in_the_folder_of_a_plugin_are_not_followed(secure, authority, tmp_path, link):
-    """The master reads the folder with its own privileges, although others may write to it."""
+    """The master reads the folder with its own privileges, although other users may write to it."""
     own, secret = authority.issue(["localhost", "late.example"]), authority.issue(["late.example"])
     both = tmp_path / "secret.pem"
     both.write_bytes(secret.certificate.read_bytes() + secret.key.read_bytes())
@@ -280,7 +280,7 @@ def test_server_starts_without_certificates_if_a_plugin_adds_one(secure, authori
 
 
 def test_tls_alpn_challenge_is_answered(secure, authority, tmp_path):
-    """tls-alpn-01: a client that requests this protocol gets the certificate in the folder immediately, without a
+    """tls-alpn-01: a client that requests this protocol immediately gets the certificate in the folder, without a
     reload."""
     folder = tmp_path / "challenges"
     folder.mkdir()

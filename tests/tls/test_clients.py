@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TLS client of src/tls connects to other servers: openssl s_server and Monkey itself. tests/tls/call.c is the
+"""The TLS client of src/tls connects to other servers: openssl s_server, and Monkey itself. tests/tls/call.c is the
 calling program."""
 import re
 import subprocess
@@ -16,7 +16,7 @@ VERSIONS = pytest.mark.parametrize("version", ("-tls1_2", "-tls1_3"))
 
 
 class Server:
-    """Runs openssl s_server with these options."""
+    """Runs openssl s_server with the given options."""
 
     def __init__(self, pair, *options):
         self.process = subprocess.Popen(

@@ -92,7 +92,7 @@ def test_acme_challenge_is_answered_without_tls(redirecting, site):
 
 @pytest.fixture(params=["h1", "h2"])
 def plain(request):
-    """A client without TLS."""
+    """Returns the class of a client that does not use TLS."""
     return Client if request.param == "h1" else Http2Client
 
 
@@ -125,7 +125,7 @@ def test_acme_challenge_without_tls_is_answered_only_by_a_file(secure, authority
     assert ask("token-_1").text == "answer"
     assert ask("token-_1", "HEAD").status == 200
     assert ask("token-_1?x").text == "answer"
-    assert ask("other").text == "answer"  # rewritten to the challenge response
+    assert ask("other").text == "answer"  # the path was rewritten to the challenge response
     for name in ("token-_1?cmd=1", "none?cmd=1", "none", "", "deep/token", "deep", "folder/", "folder", "token.php",
                  "token-_1/", "token-_1%2F", "moved", "page", "gone", "%2e%2e/%2e%2e/page"):
         assert ask(name).status == refused, name
@@ -133,7 +133,7 @@ def test_acme_challenge_without_tls_is_answered_only_by_a_file(secure, authority
         assert ask("x?cmd=1", method, b"x").status == refused, method
         assert ask("token-_1", method, b"x").status == refused, method
     if refused == 308:
-        assert ask("x?cmd=1").all("Location")[0].endswith("/acme-challenge/x?cmd=1")  # the original request target
+        assert ask("x?cmd=1").all("Location")[0].endswith("/acme-challenge/x?cmd=1")  # the original target
 
 
 def test_request_without_host_is_not_redirected(redirecting):
@@ -209,7 +209,7 @@ def test_optional_client_certificate_is_verified(secure, authority, clients):
 
 
 def reaches(server, context, name="localhost"):
-    """Does a client with this certificate get a response? In TLS 1.3 it learns of a rejection only when it reads."""
+    """Does a client with this certificate get a response? In TLS 1.3, a client learns of a rejection only when it reads."""
     try:
         return server.get("/", name, context=context).status == 200
     except (ssl.SSLError, OSError, AssertionError):
@@ -246,7 +246,7 @@ TWO = """
 
 @pytest.fixture
 def mixed(secure, authority, clients):
-    """One host without requirements, and two that require a certificate from the same authority."""
+    """One host has no requirements, and two hosts require a certificate of the same authority."""
     pair = authority.issue(["open.example", "closed.example", "also.closed.example", "alike.example"])
 
     def start(**how):
@@ -280,7 +280,7 @@ def test_host_that_requires_certificates_is_not_served_without_tls(mixed, site):
 
 
 def test_acme_challenge_over_tls_needs_the_certificate(mixed, site):
-    """A host that has only TLS listeners and requires certificates answers no challenge without one."""
+    """A host that has only TLS listeners and requires certificates responds to no challenge without a certificate."""
     site.add(".well-known/acme-challenge/token", "answer")
     server = mixed()
     with server.connect("open.example") as c:
@@ -293,7 +293,7 @@ def test_acme_challenge_over_tls_needs_the_certificate(mixed, site):
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_session_of_one_host_gives_no_access_to_another(mixed, authority, version):
-    """Tickets belong to the server: a ticket from a host without requirements must not work for a host with
+    """Tickets belong to the server: a ticket from a host without requirements must not be valid for a host with
     requirements."""
     server = mixed()
     context = authority.client_context()
@@ -314,7 +314,7 @@ def test_session_of_one_host_gives_no_access_to_another(mixed, authority, versio
     try:
         assert not ask("closed.example", session)[0].startswith(b"HTTP/1.1 200")
     except OSError:
-        pass  # rejected
+        pass  # the server rejected the connection
 
 
 # OCSP responses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS in the rest of the program: command line, daemon mode, messages, and the TLS variables of CGI programs and
+"""TLS in other parts of the program: the command line, daemon mode, messages, and the TLS variables of CGI programs and
 plugins."""
 import os
 import re
@@ -70,7 +70,7 @@ def test_explain_names_certificate_and_redirect(run, site, authority, tmp_path):
 
 
 def test_missing_tls_object_is_reported(site, tmp_path, run):
-    """Without the TLS object, the server serves plain HTTP and names the missing object."""
+    """If the TLS object is missing, the server serves plain HTTP and names the missing object."""
     program = tmp_path / "alone" / "monkey"
     program.parent.mkdir()
     shutil.copy(PROGRAM, program)

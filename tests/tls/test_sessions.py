@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Session resumption with tickets: by other workers, after reloads, and only for a limited time."""
+"""Session resumption with tickets: by other workers and after reloads, but only for a limited time."""
 import datetime
 import signal
 import socket
@@ -52,7 +52,7 @@ def test_session_is_resumed(start, authority, version):
 
 
 def test_session_is_resumed_by_any_worker(start, authority):
-    """Each worker has its own listening socket; this many connections reach all of them."""
+    """Each worker has its own listening socket; with this many connections, each worker gets some."""
     client = ResumingClient(start(workers=4), authority, ssl.TLSVersion.TLSv1_2)
     client.connect()
     assert all(client.connect(keep=False) for _ in range(40))
@@ -70,7 +70,7 @@ def test_session_is_resumed_after_a_reload(start, authority, version):
 
 @pytest.mark.processes("an embedded server does not reload")
 def test_session_is_resumed_after_a_change_of_certificates(start, authority):
-    """The client has verified the server, and the ticket key has not changed."""
+    """The client verified the server when the session began, and the ticket key has not changed."""
     server = start()
     client = ResumingClient(server, authority)
     client.connect()
@@ -81,7 +81,7 @@ def test_session_is_resumed_after_a_change_of_certificates(start, authority):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_ticket_keys_are_rotated(start, authority, version):
-    """The previous ticket key is still accepted, but not the one before it."""
+    """The previous ticket key is still accepted, but not the key before it."""
     server = start("TicketLifetime 1s")
     client = ResumingClient(server, authority, version)
     client.connect()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates that have expired or are not valid yet cause a warning for their host, while all hosts are served."""
+"""A certificate that has expired or is not yet valid causes a warning for its host, but all hosts are served."""
 import signal
 import ssl
 

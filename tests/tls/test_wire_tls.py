@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS on the wire: slow, broken and hostile clients, and records of every size."""
+"""TLS on the wire: slow, faulty and hostile clients, and records of every size."""
 import random
 import re
 import socket
@@ -20,7 +20,7 @@ HANDSHAKE, ALERT, CONTENT = 22, 21, 23
 
 
 class Wire:
-    """A TLS client whose bytes the test moves: `out()` returns the bytes to send, `take()` passes on received bytes."""
+    """A TLS client whose bytes the test transfers: `out()` returns the bytes to send, `take()` passes received bytes to it."""
 
     def __init__(self, server, context, name="localhost", receive_buffer=None):
         self.sock = socket.socket()
@@ -57,7 +57,7 @@ class Wire:
         return self
 
     def read(self, size=65536, piece=65536):
-        """Returns the next data; empty after close_notify."""
+        """Returns the next data, or nothing after close_notify."""
         while True:
             try:
                 return self.tls.read(size)
@@ -93,7 +93,7 @@ def still_serves(server):
 
 
 def exchange_raw(server, data, end=True):
-    """Sends bytes and returns everything received until the server closes."""
+    """Sends bytes, and returns everything that it receives until the server closes the connection."""
     with socket.create_connection(server.server.addresses[0], 30) as s:
         s.sendall(data)
         if end:
@@ -256,7 +256,7 @@ def test_preferred_cipher_is_selected(start, context):
 
 
 def run_s_client(server, version, lines, seconds=30):
-    """Returns the output of openssl s_client, given these input lines."""
+    """Returns the output of openssl s_client for these input lines."""
     host, port = server.server.addresses[0]
     with subprocess.Popen(["openssl", "s_client", "-connect", f"{host}:{port}", "-servername", "localhost", version],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as client:
@@ -321,7 +321,7 @@ def test_request_in_one_byte_records_is_read(start, context, version):
 
 
 def test_request_body_in_one_byte_records_is_read(start, context):
-    """There are more records than one loop iteration reads: none may be left over."""
+    """The client sends more records than one loop iteration reads: the server must process all of them."""
     content = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20000
     with Wire(start(), context) as c:
         c.shake_hands()
@@ -345,7 +345,7 @@ def test_pipelined_requests_are_answered(start, context, piece):
 
 
 def test_request_sent_with_the_handshake_is_read(start, context):
-    """The server reads data after the last handshake message without waiting for more."""
+    """The server reads the data after the last handshake message without waiting for more."""
     kept = []
     with Wire(start(), context) as c:
         c.shake_hands(lambda data: c.sock.sendall(data) if c.tls.version() is None or data[5] == 1 else kept.append(data))
@@ -382,7 +382,7 @@ def test_large_responses_on_one_connection_are_complete(start, context, site):
 # Connection close
 
 def test_server_sends_close_notify(start, context):
-    """Client raises Truncated if close_notify is missing."""
+    """The client raises Truncated if close_notify is missing."""
     server = start("KeepAliveTimeout 1s")
     with server.connect() as c:
         assert c.get("/", fields=[("Connection", "close")]).text == "hello"
@@ -395,7 +395,7 @@ def test_server_sends_close_notify(start, context):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("told", [True, False])
 def test_half_closed_connection_gets_its_response(start, context, site, version, told):
-    """A client that half-closes, with or without close_notify, still gets its response."""
+    """A client that half-closes the connection, with or without close_notify, still gets its response."""
     content = b"z" * 400_000
     site.add("large.bin", content)
     with Wire(start(), limit_version(context, version), receive_buffer=4096) as c:
@@ -406,7 +406,7 @@ def test_half_closed_connection_gets_its_response(start, context, site, version,
                 c.tls.unwrap()
         c.sock.sendall(c.out())
         c.sock.shutdown(socket.SHUT_WR)
-        if told:  # Python does not read after its own close_notify
+        if told:  # Python does not read after it has sent close_notify
             n = 0
             while data := c.sock.recv(65536):
                 n += len(data)
@@ -418,8 +418,8 @@ def test_half_closed_connection_gets_its_response(start, context, site, version,
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("together", [True, False])
 def test_close_notify_is_answered_immediately(start, context, version, together):
-    """A client that sends close_notify but keeps the connection open gets the server's close_notify, even if its own
-    came with a request."""
+    """A client that sends close_notify but keeps the connection open receives the server's close_notify, even if its own
+    close_notify came with a request."""
     with Wire(start(), limit_version(context, version)) as c:
         c.shake_hands()
         c.tls.write(GET)
@@ -429,7 +429,7 @@ def test_close_notify_is_answered_immediately(start, context, version, together)
         with pytest.raises(ssl.SSLError):
             c.tls.unwrap()
         c.sock.sendall(c.out())
-        c.sock.settimeout(10)  # less than the idle timeout
+        c.sock.settimeout(10)  # shorter than the idle timeout
         while c.sock.recv(65536):
             pass
 

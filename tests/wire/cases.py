@@ -5,7 +5,7 @@
         send(case.data)
         check(case.expect)
 
-Run as a program, it lists all cases and checks that they can be parsed.
+When run as a program, it lists all cases and checks that they can be parsed.
 """
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,25 +20,25 @@ KINDS = {"request", "status", "incomplete", "host", "port", "path", "query", "fi
 @dataclass(frozen=True)
 class Case:
     file: str  # "heads.txt"
-    line: int  # where the case begins in the file
+    line: int  # line of the file in which the case begins
     name: str
     data: bytes  # bytes that the client sends
-    expect: tuple  # expected lines as bytes, with escapes decoded
+    expect: tuple  # expected lines as bytes, without escapes
 
     @property
     def id(self):
-        """A unique ID, suitable as a file name or test parameter."""
+        """A unique ID that is valid as a file name and as a test parameter."""
         return f"{Path(self.file).stem}-{'-'.join(self.name.split())}".replace("/", "_")
 
     def events(self, kind):
-        """Returns the text after `kind` in each expected line that begins with it."""
+        """Returns the text after `kind` for each expected line that begins with it."""
         head = kind.encode()
         return [line[len(head):].lstrip(b" ") for line in self.expect if line.split(b" ")[0] == head]
 
     @property
     def statuses(self):
-        """The statuses of the responses, in order; None for an accepted request, whatever its status. A request whose
-        body is rejected yields one response or two: see README.md."""
+        """Returns the statuses of the responses, in order; None stands for an accepted request, whatever its status. A request
+        whose body is rejected yields one or two responses: see README.md."""
         answers = []
         for line in self.expect:
             if line.startswith(b"request "):

@@ -4,9 +4,9 @@
 
     fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N] [words=TEXT] [heavy=BYTES]
 
-The server sleeps briefly after each loop iteration: otherwise a client in a closed loop would keep a core busy while other tests
-run. burn: uses that much CPU time per response. wrong: every Nth response is wrong, if given only while `crowd` connections are
-open. die: exits at the Nth response with the message `words`. heavy: each connection uses that much memory.
+The server sleeps briefly after each loop iteration, so that a client in a closed loop does not keep a core busy while other tests
+run. burn: CPU time per response. wrong: every Nth response is wrong; with `crowd`, only while at least that many connections are
+open. die: the server exits at the Nth response and prints `words`. heavy: memory that each connection uses.
 """
 import contextlib
 import selectors

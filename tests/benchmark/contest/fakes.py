@@ -12,11 +12,11 @@ from monkey import PROGRAM
 HERE = Path(__file__).resolve().parent
 WRK = ("wrk", "-t1", "-c{c}", "-d{seconds}s", "{url}")
 WR = PROGRAM.parent / "wr"  # from the same build
-ANY_NOISE = 1e9  # fake shots are so short that a single CPU tick of another program is a thousand times as long
+ANY_NOISE = 1e9  # one CPU tick of another program is a thousand times as long as a fake shot
 
 
 def add_contestant(folder, name, *faults, features=("files", "keepalive", "close"), program=sys.executable, command=None):
-    """Adds a contestant folder with the fake server."""
+    """Adds a contestant folder that runs the fake server."""
     home = Path(folder, name)
     home.mkdir(parents=True)
     command = command or ["@program@", str(HERE / "fake_server.py"), "@port@", *faults]
@@ -33,7 +33,7 @@ def case(name="small", **changed):
 
 
 def make_material(folder, _lists):
-    """Creates the real material, but with the content that the fake server sends."""
+    """Creates the regular material, but with the content that the fake server sends."""
     made = material.make(folder, tree=0, site=False, tls=False)
     for name in made.files:
         Path(made.root, name).write_text("x" * 100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of responses: one at a time, under load, and during the load of another client."""
+"""Checks of responses: single responses, responses under load, and responses while another client loads the server."""
 import http.server
 import socket
 import ssl
@@ -43,7 +43,7 @@ def answered(port):
 
 
 def verify(port, tmp_path, connections=20, close=False, until=lambda verdict: True):
-    """Returns the verdict; repeats with more time until it covers enough responses."""
+    """Returns the verdict. Repeats the run with more time until it covers enough responses."""
     for seconds in (.3, 3, 30):
         verdict = answers.verify_with_wrk(f"http://127.0.0.1:{port}/a", BODY, connections, seconds, close, [], tmp_path)
         if until(verdict):
@@ -70,7 +70,7 @@ def test_check_missing_response_is_reported():
 @pytest.mark.parametrize("close", [False, True])
 def test_verify_compares_all_responses_under_load(fake, tmp_path, close):
     port = fake()
-    if close:  # the fake server closes connections without announcing it, which wrk counts as errors, but not as wrong responses
+    if close:  # the fake server closes connections without announcing it: wrk counts an error, but no wrong response
         port = fake("burn=100")
     verdict = verify(port, tmp_path, close=close)
     assert verdict.fault is None and verdict.answers > 0
@@ -88,7 +88,7 @@ def test_verify_compares_responses_with_the_files_of_a_list(fake, tmp_path, serv
 
 
 def test_verify_rejects_the_response_of_another_path(fake, tmp_path):
-    """The fake server always sends the same response, which is correct for only one of the paths."""
+    """The fake server always sends the same response, which is correct for one path only."""
     (tmp_path / "a").write_text("x" * 100)
     (tmp_path / "b").write_text("y" * 100)
     (tmp_path / "paths").write_text("/a\n/b\n")
@@ -138,7 +138,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def encrypted(tmp_path):
-    """The port of a server with only HTTP/1.1 over TLS."""
+    """The port of a server that supports only HTTP/1.1 over TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*material.certificate(tmp_path))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
@@ -160,7 +160,7 @@ def test_check_rejects_http1_instead_of_http2(encrypted):
 
 
 def test_slow_clients_hold_connections_and_exit(fake, monkeypatch):
-    """Slow clients hold connections while the server responds to others."""
+    """The slow clients keep connections open while the server responds to other clients."""
     monkeypatch.setattr(slow, "SETTLE_SECONDS", .3)
     port = fake("wrong=1", "crowd=8")
     assert answers.check("http", port, EXPECTED) is None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The case raspberry under emulation: its ratios, its messages about missing programs, and, with a cross compiler and qemu-user,
-a Monkey for ARM that serves files."""
+"""The case raspberry under emulation: its ratios, its messages about missing programs, and, if a cross compiler and qemu-user
+are installed, a Monkey for ARM that serves files."""
 import http.client
 import os
 import pathlib
@@ -43,7 +43,7 @@ def made_of(shots):
 
 def test_ratio_compares_shots_of_the_same_round():
     made = made_of([("monkey-armhf", 1, {"rate": 200.0}), ("busybox-armhf", 1, {"rate": 100.0}),
-                    ("monkey-armhf", 2, {"rate": 30.0}), ("busybox-armhf", 2, {"rate": 10.0}),  # a disturbed round
+                    ("monkey-armhf", 2, {"rate": 30.0}), ("busybox-armhf", 2, {"rate": 10.0}),  # this round was disturbed
                     ("monkey-armhf", 3, {"rate": 500.0}), ("busybox-armhf", 3, {"rate": 200.0}),
                     ("monkey-armhf", 4, {"rate": 900.0})])  # busybox has no shot in this round
     found = arm.ratio(made, "raspberry-armhf", "rate", "monkey-armhf", "busybox-armhf")
@@ -84,7 +84,7 @@ def test_missing_emulator_is_reported():
 
 
 def test_unavailable_packages_are_reported(tmp_path):
-    """An apt that reaches no mirror."""
+    """An apt-get that reaches no mirror."""
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "apt-get").write_text("#!/bin/sh\n[ \"$1\" = indextargets ] && echo http://127.0.0.1:9/debian bookworm && exit\n"
@@ -138,7 +138,7 @@ def test_emulated_contestant_uses_the_known_configuration(tmp_path):
 
 @pytest.fixture
 def folder():
-    """A folder readable by all users, unlike those of pytest: a server started as root switches to another user."""
+    """A folder that all users can read, unlike pytest's folders: a server started as root switches to another user."""
     with emulator.scratch() as made:
         yield made
 
@@ -175,7 +175,7 @@ def get(port, path, **fields):
 
 @pytest.mark.parametrize("name", emulator.MACHINES)
 def test_plugin_counts_instructions_reproducibly(name, tmp_path):
-    """The same program always has the same count; a longer one has a higher count."""
+    """A program always executes the same number of instructions; a longer program executes more."""
     machine = machine_here(name)
     source, program = tmp_path / "loop.c", tmp_path / "loop"
     source.write_text("int main(int n, char **v) { (void)v; for (volatile int i = 0; i < n * 100000; i++); return 0; }\n")
@@ -188,5 +188,5 @@ def test_plugin_counts_instructions_reproducibly(name, tmp_path):
         counter = tmp_path / f"counter{number}"
         subprocess.run([*machine.command(plugin, counter), program, *arguments], check=True, timeout=60)
         counts.append(emulator.counted(counter))
-    assert abs(counts[0] - counts[1]) < 2000  # libc reads the environment
+    assert abs(counts[0] - counts[1]) < 2000  # libc reads the environment, so the counts differ slightly
     assert 300_000 < counts[2] - counts[0] < 2_000_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of the contest, their duration, and the errors of invalid case files."""
+"""The cases of the contest, their duration, and the error messages for invalid case files."""
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from contest.contestant import FEATURES
 
 CASES = case.load_all()
 HISTORICAL = ("gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
-# In addition there are building, the environment, the report, and repeated shots.
+# The builds, the environment, the report and repeated shots take additional time.
 QUICK_SECONDS, FULL_SECONDS = 420, 40 * 60
 
 GOOD = """
@@ -74,7 +74,7 @@ def test_case_features_and_paths_refer_to_contestants():
 
 @pytest.mark.parametrize("mode, seconds", [("quick", QUICK_SECONDS), ("full", FULL_SECONDS)])
 def test_run_of_twelve_contestants_fits_the_time_limit(mode, seconds):
-    """Assumes that twelve contestants take part in every case if that many have its features."""
+    """Assumes that twelve contestants take part in each case, if that many support it."""
     def takers(one):
         return min(12, sum(set(one.features) <= set(each.features) and each.joins(one.name)
                            for each in contestant.load_all().values()))

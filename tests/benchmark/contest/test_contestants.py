@@ -29,13 +29,13 @@ CONTESTANTS = load_all()
 SERVERS = [name for name, each in CONTESTANTS.items() if not each.yardstick]
 EXPECTED = {"monkey", "floor", "nginx", "lighttpd", "apache", "h2o", "caddy", "busybox", "node", "varnish", "trafficserver",
             "thttpd", "mini-httpd", "hiawatha", "cherokee", "gwan", "monkey1", "duda", "go", "python"}
-ATTEMPTS = 3  # another process may bind a port first
+ATTEMPTS = 3  # another process may bind the port first
 LATER_ROOM = 1100  # more requests than the default limit per connection of any server
 
 
 @contextlib.contextmanager
 def open_folder():
-    """A folder readable by all users, unlike those of pytest."""
+    """A folder that all users can read, unlike pytest's folders."""
     folder = Path(tempfile.mkdtemp(prefix="contest-"))
     folder.chmod(0o755)
     try:
@@ -80,7 +80,7 @@ def present(name):
 
 
 def start(each, folder, stuff, **keys):
-    """Starts the server on its own ports."""
+    """Starts the server on ports of its own."""
     for attempt in range(ATTEMPTS):
         place = folder / f"{each.name}{attempt}"
         place.mkdir()
@@ -391,7 +391,7 @@ def is_served(port):
 @pytest.mark.parametrize("name", CONTESTANTS)
 def test_stop_ends_all_processes_of_a_contestant(name, folder, stuff):
     running = start(present(name), folder, stuff)
-    with socket.create_connection(("127.0.0.1", running.prepared.setup.port)) as client:  # stays open
+    with socket.create_connection(("127.0.0.1", running.prepared.setup.port)) as client:  # this connection stays open
         client.sendall(b"GET /10m.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.recv(1)
         members = family.members(running.pid, running.mark)
@@ -445,7 +445,7 @@ def test_server_runs_as_an_unprivileged_user(name, folder, stuff):
 
 # ---- Backends ----
 
-KEEPS = {"monkey", "nginx", "apache", "caddy"}  # keep connections to an origin
+KEEPS = {"monkey", "nginx", "apache", "caddy"}  # these contestants keep connections to an origin open
 
 
 def connections_to(port):
@@ -456,7 +456,7 @@ def connections_to(port):
 
 @pytest.fixture
 def start_backend(stuff, folder):
-    """Starts the backend of a contestant that has the feature; stops it after the test."""
+    """Starts the backend that the contestant's feature requires, and stops it after the test."""
     made = []
     with contextlib.ExitStack() as ended:
         def put(what, each, feature):
@@ -518,7 +518,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.Sim
 
 
 def custom_contestant(folder, command):
-    """Creates a contestant for a test."""
+    """Creates a contestant that a test can change."""
     place = folder / "made-up"
     place.mkdir()
     (place / "fairness.md").write_text("# made up\n")
@@ -567,7 +567,7 @@ def test_start_uses_the_wrapper_and_the_cgroup(folder, stuff):
     place, group = folder / "place", folder / "group"
     place.mkdir()
     group.mkdir()
-    (group / "cgroup.procs").write_text("")  # the kernel would read the number
+    (group / "cgroup.procs").write_text("")  # in a real cgroup the kernel would read the PID from this file
     with each.prepare(Setup(place, stuff.root, ports.free_port())).start(["env", "WRAPPED=1"], group) as running:
         assert b"WRAPPED=1" in Path(f"/proc/{running.pid}/environ").read_bytes()
     assert (group / "cgroup.procs").read_text() == "0"
@@ -620,13 +620,13 @@ def test_only_writable_files_belong_to_the_unprivileged_user(name, folder):
 # ---- Ports ----
 
 def test_free_ports_are_distinct():
-    """Two ports of one contestant must not collide, though its server has not bound the first one yet."""
+    """Two ports of one contestant must not collide, even if its server has not yet bound the first one."""
     given = [ports.free_port() for _ in range(2000)]
     assert len(set(given)) == len(given)
 
 
 def test_start_with_a_taken_port_fails(tmp_path, folder_of_fakes):
-    """The other server would respond in place of the one that could not bind, which would then seem to exit too early."""
+    """The server that holds the port would respond in place of the one that failed to bind and exited."""
     front, behind = folder_of_fakes
     port = ports.free_port()
     with behind.prepare(Setup(made_folder(tmp_path / "b"), tmp_path, port)).start():

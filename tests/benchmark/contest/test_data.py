@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of responses in database cases find errors, and the backend databases provide what the cases need."""
+"""The response checks of database cases find errors, and the backend databases contain the data that the cases need."""
 import contextlib
 import http.server
 import json
@@ -110,12 +110,12 @@ def test_check_requires_written_updates():
 
 @pytest.mark.parametrize("name", ["duda", "go", "node", "python"])
 def test_contestants_serve_pages_from_databases(name):
-    """The programs of build/data exist if tools/contest/data/install.sh was run."""
+    """The programs of build/data exist after tools/contest/data/install.sh has run."""
     each = load_all()[name]
     why = behind.lacks("data") or each.find().why or each.missing().get("data")
     if why:
         pytest.skip(f"{name}: {why}")
-    # The user of the databases cannot read pytest's own folders.
+    # The databases run as a user who cannot read pytest's folders.
     with tempfile.TemporaryDirectory(prefix="contest-") as folder:
         os.chmod(folder, 0o755)
         visit(each, Path(folder))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of a record: their content, and their suitability for a page."""
+"""Plots of a record: their content, and how they fit a page."""
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -44,7 +44,7 @@ def test_plot_is_well_formed_and_names_each_contestant(drawn, results, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_plot_colors_are_css_variables(drawn, kind):
-    """One drawing must serve the light and the dark theme."""
+    """A single drawing must suit both the light and the dark theme."""
     assert not re.findall(r"#[0-9a-fA-F]{6}\b", drawn[kind].replace('href="#', ""))
     assert set(re.findall(r"var\(--([\w-]+)\)", drawn[kind])) <= set(palette.variables())
     assert "font-family" not in drawn[kind] and "<style" not in drawn[kind]
@@ -116,7 +116,7 @@ def test_plot_without_data_is_none(results, call):
 
 
 def test_plots_accept_unusual_values():
-    """A single value, zeros, and gaps in the samples."""
+    """The samples are a single value, zeros, or have gaps."""
     record = sample_record.make()
     record.shots = [Shot("small", "monkey", 1, s, {"rate": 0.0, "cpu_us": math.nan, "pss_kb": 5}, "server",
                          [[0.0, None, None], [1.0, .5, None], [2.0, None, 3.0]]) for s in (10.0, 100.0)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The referee with contestants that have known faults: a wrong one is excluded, a slow one loses, and no process remains."""
+"""The referee with faulty contestants: a wrong one is excluded, a slow one loses, and no process is left running."""
 import contextlib
 import copy
 import os
@@ -44,7 +44,7 @@ def test_slow_server_loses_to_a_fast_one(tmp_path, folder):
 
 
 def test_client_bottleneck_is_recorded(tmp_path, folder):
-    """wrk alone would be the bottleneck only by chance, so a second process keeps its core busy."""
+    """A second process keeps the core of wrk busy: wrk alone would be the bottleneck only by chance."""
     add_contestant(folder, "fast")
     client = tmp_path / "bin" / "wrk"
     client.parent.mkdir()
@@ -69,7 +69,7 @@ def test_bottleneck_of_wr_is_recorded(tmp_path, folder, monkeypatch):
 # ---- Backends ----
 
 def test_each_contestant_has_its_own_backend(tmp_path, folder):
-    """The fake proxy sends a request to the origin at startup, and exits if it fails."""
+    """The fake proxy sends a request to the origin at startup, and exits if the request fails."""
     asks = ("import socket, sys; sock = socket.create_connection(('127.0.0.1', int(sys.argv[2]))); "
             "sock.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); assert sock.recv(15).startswith(b'HTTP/1.1 200'); "
             "import runpy; sys.argv = ['fake_server', sys.argv[1]]; runpy.run_path(%r, run_name='__main__')")
@@ -178,7 +178,7 @@ def left_out(made):
 
 
 def fail_for(monkeypatch, fails):
-    """Makes shots fail if `fails` is true for the number of the shot."""
+    """Makes a shot fail if `fails(number)` is true for its number."""
     fake_shots(monkeypatch, DOCUMENT)
     shots = []
 

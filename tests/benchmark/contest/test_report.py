@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report: well-formed, self-contained, complete, and honest about losses."""
+"""The report is well formed, self-contained and complete, and it does not hide losses."""
 import argparse
 import html.parser
 import json
@@ -141,7 +141,7 @@ def test_page_marks_client_bound_rates_without_winner(page):
 
 def test_page_names_no_winner_for_overlapping_intervals():
     record = sample_record.make(only=("small", "close"))
-    for shot in record.shots:  # all values are similar, so no server may be called cheaper
+    for shot in record.shots:  # all values are similar, so no server counts as cheaper
         for key in shot.metrics:
             shot.metrics[key] = 10.0 + shot.round + (hash_of(shot.contestant) % 7) / 10
         shot.bottleneck = "server"
@@ -257,7 +257,7 @@ def options(*arguments):
 
 
 def test_page_begins_with_the_figures(text):
-    """On a phone the figures fit the first screen; the paragraph that explains them takes a dozen lines."""
+    """On a phone the figures fit the first screen, and the paragraph that explains them takes at most a dozen lines."""
     assert 0 < text.index('class="figures"') < text.index('class="lead"')
 
 
@@ -375,7 +375,7 @@ def test_page_works_in_a_browser(folder, tmp_path):
         first = "document.querySelector('#case-small table tbody tr').cells[0].textContent"
         b.run("document.querySelectorAll('#case-small table thead button')[2].click()")
         assert b.run("document.querySelectorAll('#case-small table thead th')[2].getAttribute('aria-sort')") == "ascending"
-        assert "floor" in b.run(first)  # the cheapest, since this sort order ignores the ranking
+        assert "floor" in b.run(first)  # the cheapest contestant comes first, because this sort order ignores the ranking
         b.run("document.querySelectorAll('#case-small table thead button')[2].click()")
         assert "Node.js" in b.run(first)
         assert b.console == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judgments on records: what is ranked and what never is."""
+"""Judgments on records: which results are ranked, and which are never ranked."""
 import math
 
 import pytest
@@ -95,7 +95,7 @@ def test_results_server_below_a_client_bound_rate_is_behind():
 
 
 def test_results_server_above_a_client_bound_rate_does_not_win():
-    """The rate of the other server without the client's limit is unknown."""
+    """The other server is limited by the client, so its real rate is unknown."""
     found = standing(record({"monkey": bound([50, 51, 52]), "nginx": free([99, 100, 101]), "h2o": free([20, 21, 22])}))
     assert (found.verdict, found.behind) == ("client", ("h2o",))
     assert found.place("nginx") is None and found.place("monkey") is None
@@ -123,7 +123,7 @@ def test_results_client_bound_steps_do_not_count():
 
 
 def test_results_steps_count_if_a_client_bound_server_is_decided():
-    """The fast servers are unbound at both steps; a third one is bound, but all others are clearly above or below it."""
+    """The client does not limit the fast servers. It limits a third one, but all others are clearly faster or slower than it."""
     def shots(slow, fast, bottleneck="server"):
         return {10: {"rate": slow, "bottleneck": [bottleneck] * 3}, 100: {"rate": fast}}
     results = Results(record({"nginx": shots([100, 101, 102], [100, 101, 102], "client"), "monkey": shots([50, 51, 52], [50, 51, 52]),
@@ -321,7 +321,7 @@ def test_results_little_or_irrelevant_noise_changes_nothing():
 # ---- Sources of CPU time ----
 
 def counted(kinds):
-    """contestant -> source of its CPU time; later contestants are cheaper."""
+    """Makes a record; kinds: contestant -> source of its CPU time. Later contestants use less CPU time."""
     made = record({n: {100: {"cpu_us": [9 - i, 9.1 - i, 9.2 - i]}} for i, n in enumerate(kinds)})
     for shot in made.shots:
         shot.counted_by = kinds[shot.contestant]

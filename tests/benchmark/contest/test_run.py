@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contest's command line, the description of the machine, and the stage that runs contestants."""
+"""The contest's command line, the description of the machine, and the stage on which contestants run."""
 import json
 import os
 import socket
@@ -21,7 +21,7 @@ FOLDER = ROOT / "tools" / "contest"
 
 @pytest.fixture
 def run(capsys):
-    """Runs contest WORDS and returns (exit code, output, errors)."""
+    """Runs `contest WORDS` and returns (exit code, output, errors)."""
     def call(*words):
         try:
             code = cli.main(list(words))
@@ -95,8 +95,8 @@ def test_contest_requirements_match_those_of_the_tests():
     assert {line.split("==")[0] for line in ours} >= {"psutil", "matplotlib"} and ours <= lines(ROOT / "tests/benchmark/requirements.txt")
 
 
-# A fake python3: it records its arguments, and its `-m venv` creates a folder with a copy of itself. The venv of these tests
-# comes from tools/dev/venv.sh with the real python3.
+# A fake python3 that records its arguments; its `-m venv` creates a folder with a copy of itself. The venv of these tests
+# was created by tools/dev/venv.sh with the real python3.
 FAKE_PYTHON = """#!/bin/sh
 echo "$*" >>"$CALLS"
 [ "$2" != venv ] || { rm -rf "$4"; mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; }
@@ -110,7 +110,7 @@ def test_venv_is_created_only_once(tmp_path):
     made = ["-m venv", "-m pip install"]
 
     def run(content):
-        """Returns the first words of the commands of one run."""
+        """Returns the first words of the commands that one run executed."""
         wanted.write_text(content)
         calls.write_text("")
         subprocess.run([ROOT / "tools/dev/venv.sh", tmp_path / "venv", wanted], check=True, timeout=80,
@@ -157,7 +157,7 @@ print(share.strangers * len(cores) * (environment.os.times().elapsed - watch.clo
 
 
 def share_seen(*ours):
-    """Returns the CPU seconds that a child process attributes to other programs, and the CPU seconds used here at the same time."""
+    """Returns the CPU seconds that a child process attributes to other programs, and the CPU seconds that this process used."""
     with subprocess.Popen([sys.executable, "-c", WATCH.format(folder=str(FOLDER)), *map(str, ours)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as watcher:
         watcher.stdout.readline()
@@ -168,7 +168,7 @@ def share_seen(*ours):
 
 
 def test_foreign_cpu_time_is_detected():
-    """This test is a foreign process for the child that it starts."""
+    """For the child process, this test is another program."""
     share, mine = share_seen()
     assert share >= .8 * mine
 

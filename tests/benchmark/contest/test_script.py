@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""contest.sh: runs the contest from any folder, with its own Python environment."""
+"""contest.sh runs the contest from any folder, in its own Python environment."""
 import shlex
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ FOLDER = ROOT / "tools" / "contest"
 
 @pytest.fixture
 def project(tmp_path):
-    """A project with fast, fake Python environments based on this Python."""
+    """A project whose fake Python environments are created quickly from this Python."""
     (tmp_path / "tools/dev").mkdir(parents=True)
     (tmp_path / "tools/contest").mkdir()
     for name in ("contest", "requirements.txt", "requirements-spread.txt"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shot: its command, the metrics from wr's output, the detection of faults, and its cleanup."""
+"""A shot: its command, the metrics that it takes from wr's output, the faults that it detects, and its cleanup."""
 import json
 import os
 import sys

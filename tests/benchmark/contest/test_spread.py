@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients on several machines: a master and its workers, locally and in a separate network; the manifest; the record."""
+"""Clients on several machines: a master and its workers, on this machine and in a separate network; the manifest; the record."""
 import contextlib
 import hashlib
 import importlib.util
@@ -42,14 +42,14 @@ def finish(process):
 
 
 def hold(tmp_path, path):
-    """Runs a valid manifest; returns (record, output)."""
+    """Runs a valid manifest and returns (record, output)."""
     code, out, err = finish(start(tmp_path, path))
     assert code == 0, err
     return json.loads((tmp_path / "out" / "spread.json").read_text()), out
 
 
 def children(pid):
-    """Returns the child processes."""
+    """Returns the child processes of this process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -79,7 +79,7 @@ def test_spread_adds_up_the_results_of_two_workers(tmp_path):
     assert {worker["machine"]["cores"] for worker in made["workers"]} == {os.cpu_count()}
     assert made["environment"]["kernel"] and made["kind"] == "spread" and made["asked_rate"] == 40
     assert made["manifest"]["sha256"] == hashlib.sha256(b"hello").hexdigest()
-    # Hardly more than were due in that time; a closed loop would send thousands.
+    # The run sends hardly more requests than were due in that time; a closed loop would send thousands.
     assert shot["requests"] <= 40 * (shot["seconds"] + 2) + 4
     assert shot["latency_us"]["p50"] <= shot["latency_us"]["p90"] <= shot["latency_us"]["max"]
     assert f"{shot['requests']} right answers" in printed
@@ -92,7 +92,7 @@ def test_spread_counts_wrong_responses_by_class(tmp_path):
                17: answer(b"", "302 Found", "Location: /y"), 19: [answer()[:-1], CLOSE], 23: RESET, 29: b""}
     with FakeServer(lambda n: replies.get(n, answer())) as server:
         made, printed = hold(tmp_path, write(tmp_path / "spread.toml", server.url, workers="total = 1"))
-        # A persistent connection that is reset before the response starts costs only a retry.
+        # If a persistent connection is reset before the response starts, the client only retries.
         assert server.count - 1 == made["shot"]["requests"] + 7
         assert all(head.startswith("GET /x ") for head in server.requests)
     errors, first = made["shot"]["errors"], made["shot"]["first_errors"]
@@ -109,7 +109,7 @@ def test_spread_stall_delays_due_requests(tmp_path):
             time.sleep(1.5)
         return answer()
 
-    # With one user, no requests of other users hide its waits.
+    # With a single user, no requests of other users hide the waits.
     load = "users = 1\nrate = 40\nduration = '3s'"
     with FakeServer(stalling) as server:
         made, _ = hold(tmp_path, write(tmp_path / "spread.toml", server.url, load, "total = 1"))
@@ -122,7 +122,7 @@ def test_spread_stall_delays_due_requests(tmp_path):
 def test_spread_results_of_a_late_worker_are_kept(tmp_path):
     with FakeServer() as server:
         process = start(tmp_path, write(tmp_path / "spread.toml", server.url, "users = 1\nrate = 40\nduration = '1s'", "total = 1"))
-        server.wait_for_count(2)  # the first one does not come from a worker
+        server.wait_for_count(2)  # the workers do not send the first request
         (worker,) = (pid for pid in children(process.pid) if b"--worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))
         os.kill(worker, signal.SIGSTOP)
         time.sleep(2)  # until long after the end of the run
@@ -178,7 +178,7 @@ def test_spread_interrupted_run_leaves_no_process(tmp_path):
 
 @contextlib.contextmanager
 def network(name):
-    """A separate network connected by a pair of interfaces: (command prefix to run in it, our address)."""
+    """A separate network, connected by a pair of interfaces. Returns (command prefix that runs a program in it, our address)."""
     low = os.getpid() % 16000  # 198.18.0.0/15 is reserved for benchmarks
     net = f"198.{18 + low // 8192 % 2}.{low // 64 % 128}"
     ours, its = f"{net}.{low % 64 * 4 + 1}", f"{net}.{low % 64 * 4 + 2}"
@@ -209,7 +209,7 @@ def test_spread_printed_command_starts_a_remote_worker(tmp_path):
             lines.append(process.stderr.readline())
             assert lines[-1], "".join(lines)
         command = [*inside, sys.executable, "-m", *shlex.split(lines[-1])]
-        elsewhere = tmp_path / "elsewhere"  # a folder without any project files
+        elsewhere = tmp_path / "elsewhere"  # a folder without project files
         elsewhere.mkdir()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=elsewhere) as worker:
             try:
@@ -275,7 +275,7 @@ def record_of(tmp_path, workers, lost=()):
 def test_spread_quantiles_cover_all_workers():
     found = spread.times({str(value): 1 for value in range(1, 101)})
     assert (found["p50"], found["p90"], found["p99"], found["max"], found["mean"]) == (50, 90, 99, 100, 50.5)
-    assert found["p999"] is None  # no value is beyond it
+    assert found["p999"] is None  # no measured value exceeds it
     assert spread.times({}) == dict.fromkeys(found)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics of the contest with known samples, and the wording of comparisons."""
+"""The statistics of the contest for known samples, and the wording of comparisons."""
 import itertools
 import math
 import random
@@ -27,7 +27,7 @@ def test_interval_is_the_narrowest_with_95_percent(count, k):
 
 
 def test_estimate_of_a_known_sample():
-    """Nine values: from the second smallest to the second largest."""
+    """The interval of nine values spans the second smallest to the second largest."""
     e = estimate([61, 88, 122, 72, 95, 105, 80, 67, 110])
     assert (e.median, e.low, e.high, e.least, e.most, e.count) == (88, 67, 110, 61, 122, 9)
     assert e.coverage == pytest.approx(.9609, abs=1e-4)
@@ -136,7 +136,7 @@ def test_wording_ratio_names_its_base():
 
 
 def test_wording_percentage_refers_to_the_base():
-    """29,231 requests are 70 % more than 17,222, and 17,222 are 41 % fewer than 29,231: not 42 %, and not the same number."""
+    """29,231 requests are 70 % more than 17,222, but 17,222 are 41 % fewer than 29,231, not 42 % (rounding) or 70 %."""
     assert wording.percent(29231, 17222, "requests per second") == "70 % more requests per second"
     assert wording.percent(17222, 29231, "requests per second") == "41 % fewer requests per second"
     assert wording.percent(7.09, 3.4, "memory") == "109 % more memory"

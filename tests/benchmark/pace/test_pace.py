@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load client `pace` with a server that misbehaves in known ways."""
+"""The load client `pace` against a server that misbehaves in known ways."""
 import hashlib
 import json
 import os
@@ -36,7 +36,7 @@ def run(*args):
 
 
 def check_counts(result):
-    """Every due request ends as a correct response or as one error of one class."""
+    """Every due request ends either as a correct response or as an error of exactly one class."""
     assert set(result["errors"]) == CLASSES
     assert result["asked"] == result["requests"] + sum(result["errors"].values())
     assert set(result["first_errors"]) == {name for name, n in result["errors"].items() if n}
@@ -50,7 +50,7 @@ def measure(server, *args, rate=200, seconds=1):
 
 
 def bad_at(n, bad, good=answer()):
-    """A reply function that returns `bad` for the n-th request."""
+    """Returns a reply function that sends `bad` as the n-th response."""
     return lambda at: bad if at == n else good
 
 
@@ -66,7 +66,7 @@ def test_pace_counts_match_the_server():
         assert result["check"] == {"status": 200, "length": 5, "sha1": hashlib.sha1(b"hello").hexdigest()}
         latency = result["latency_us"]
         assert 0 < latency["p50"] <= latency["p75"] <= latency["p90"] <= latency["p95"] <= latency["p99"] <= latency["max"]
-        assert latency["p999"] is None  # p999 needs more than 300 requests
+        assert latency["p999"] is None  # p999 requires more than 300 requests
         assert set(result["late_us"]) == set(result["least_us"]) == set(latency)
         assert all(result["least_us"][name] <= latency[name] for name in latency if latency[name])
         assert set(result["doubtful"]) <= set(latency) and bool(result["doubtful"]) == (not result["kept_pace"])
@@ -106,7 +106,7 @@ class Stalling:
 
 
 def ab_p90_ms(url):
-    """Runs ab: wrk corrects its percentiles for requests it assumes to have missed."""
+    """Runs ab, because wrk corrects its percentiles for the requests that it assumes to have missed."""
     done = subprocess.run(["ab", "-q", "-c", "4", "-t", "2", "-n", "100000", url], capture_output=True, text=True, check=True,
                           timeout=SECONDS)
     return float(re.search(r"^ +90% +(\d+)$", done.stdout, re.MULTILINE).group(1))
@@ -139,7 +139,7 @@ def test_request_without_a_free_connection_in_time_is_a_timeout():
         assert result["asked"] == 50 and 0 < result["requests"] < 30
         assert result["errors"]["timeout"] == 50 - result["requests"]
         assert result["queued"] > 0
-        assert 1 + result["requests"] <= server.count <= 1 + 50 - result["unsent"]  # some timed out after they were sent
+        assert 1 + result["requests"] <= server.count <= 1 + 50 - result["unsent"]  # some timed out after pace had sent them
         assert "connections were busy" in result["first_errors"]["timeout"] or "in time" in result["first_errors"]["timeout"]
         assert result["latency_us"]["p75"] is None and result["latency_us"]["p90"] is None  # most requests failed
         text = run("-R", 50, "-d", 1, "-c", 1, "--timeout", "400ms", server.url)[1]
@@ -198,11 +198,11 @@ def test_wait_for_a_slow_server_is_not_pace_delay():
     with FakeServer(lambda n: time.sleep(0.03 if n > 1 else 0) or answer()) as server:
         result = measure(server, "-c", 1, "--timeout", "20s", rate=100)
     assert result["queued"] > 50
-    assert result["least_us"]["p50"] >= 500_000  # of more than a second: three of four wait for the connection
+    assert result["least_us"]["p50"] >= 500_000  # three of four requests wait for the connection
 
 
 def test_pace_detects_its_delay_while_all_connections_are_busy():
-    """The only connection is always busy, so due requests wait for it and pace plans no wake-up."""
+    """The only connection is always busy: due requests wait for it, and pace schedules no wake-up."""
     with FakeServer(lambda n: time.sleep(0.03) or answer()) as server:
         process = start("-R", 100, "-c", 1, "-d", 2, "--timeout", "20s", "--json", server.url)
         server.wait_for_count(20)
@@ -258,7 +258,7 @@ ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\nhello!"
 
 
 def test_response_that_is_too_long_fails_before_its_end():
-    """The body never ends: reading to the end would time out."""
+    """The response body never ends: reading to the end would time out."""
     with FakeServer(bad_at(50, ENDLESS)) as server:
         result = measure(server, "--timeout", "20s")
         assert result["errors"]["content"] == 1 and result["requests"] == 199
@@ -325,7 +325,7 @@ def test_large_body_is_compared_to_its_last_byte():
     (b"HTTP/1.1 200 OK\r\nA: " + b"b" * 70_000, "longer than 32 KB"),
 ], ids=["reset", "close", "early", "garbage", "lf", "endless"])
 def test_bad_response_fails_one_request(bad, words):
-    # With one connection per request, pace retries none.
+    # pace does not retry when each request has its own connection.
     with FakeServer(bad_at(50, bad if isinstance(bad, list) else [bad])) as server:
         result = measure(server, "--close")
         assert result["errors"]["read"] == 1 and words in result["first_errors"]["read"]

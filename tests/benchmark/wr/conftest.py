@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wr with small servers, each with one known behavior to measure."""
+"""wr and small servers, each of which has one known behavior to measure."""
 import json
 import os
 import select
@@ -15,7 +15,7 @@ PROGRAM = os.environ.get("WR_PROGRAM", str(ROOT / "build" / "dev" / "wr"))
 
 
 class Wr:
-    """Runs wr, with the folder `path` first in PATH."""
+    """Runs wr with the folder `path` first in PATH."""
 
     def __init__(self, path):
         self.path, self.program = path, PROGRAM
@@ -60,7 +60,7 @@ class Server:
 
 @pytest.fixture
 def serve():
-    """Starts tests/benchmark/wr/servers.py with the given kind."""
+    """Starts the server of this kind in tests/benchmark/wr/servers.py."""
     started = []
 
     def start(kind, *words, before=()):
@@ -74,7 +74,7 @@ def serve():
     yield start
     for process in started:
         try:
-            os.killpg(process.pid, 9)  # the process has its own session, so this kills only its descendants
+            os.killpg(process.pid, 9)  # the process has its own session: this kills only the process and its descendants
         except ProcessLookupError:
             pass
         process.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test servers with one known behavior each: servers.py KIND [NUMBER]. Prints its port, and for some kinds more."""
+"""Test servers with one known behavior each: servers.py KIND [NUMBER]. Prints its port; some kinds print more."""
 import ctypes
 import mmap
 import os
@@ -15,7 +15,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + BODY
 
 
 def burn(ms):
-    """Uses CPU time; independent of the load of the machine."""
+    """Uses CPU time, whatever the load of the machine."""
     until = time.thread_time() + ms / 1000
     while time.thread_time() < until:
         pass
@@ -60,14 +60,14 @@ def plain(listener, before=lambda: None):
 
 
 def slow(ms):
-    """Uses that much CPU time per request."""
+    """Each request uses the given amount of CPU time."""
     listener, port = listen()
     say(port)
     plain(listener, lambda: burn(ms))
 
 
 def forking(ms):
-    """Forks a child per connection, which burns CPU time and exits; nothing reaps it."""
+    """Forks a child for each connection. The child uses CPU time and exits; no process reaps it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener, port = listen()
     say(port)
@@ -81,7 +81,7 @@ def forking(ms):
 
 
 def burner(ms, has_child=False):
-    """Starts a child that burns CPU time for each byte it reads, and passes the byte on; returns its pid and input."""
+    """Starts a child that uses CPU time for each byte it reads, and passes the byte on. Returns its PID and input."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid:
@@ -97,7 +97,7 @@ def burner(ms, has_child=False):
 
 
 def family(ms):
-    """Starts two children, one of them with a child: all three burn CPU time for each request, the responding process does not.
+    """Starts two children, one of which has a child. All three use CPU time for each request; the responding process does not.
     """
     listener, port = listen()
     children = [burner(ms, True), burner(ms)]
@@ -106,14 +106,14 @@ def family(ms):
 
 
 def at(host, port):
-    """Listens at that address."""
+    """Listens on the given address."""
     listener, port = listen(host, int(port))
     say(port)
     plain(listener)
 
 
 def swelling(mb):
-    """Uses that much memory while a connection is open, and responds once it is allocated."""
+    """Allocates the given amount of memory for each open connection before it responds."""
     listener, port = listen()
     say(port)
     while True:
@@ -146,7 +146,7 @@ def dying(requests):
 
 
 def failing():
-    """Sends error responses."""
+    """Sends only error responses."""
     listener, port = listen()
     say(port)
     while True:
@@ -156,7 +156,7 @@ def failing():
 
 
 def saying(text):
-    """Sends that text regardless of the request, and closes."""
+    """Sends the given text, whatever the request, and closes the connection."""
     listener, port = listen()
     say(port)
     while True:
@@ -166,7 +166,7 @@ def saying(text):
 
 
 def hanging_up():
-    """Reads nothing and resets the connection."""
+    """Resets the connection without reading the request."""
     listener, port = listen()
     say(port)
     while True:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wr reports which side is the bottleneck, also as a message. On a busy machine a process may not get a whole core, so the tests
-run several shots."""
+"""wr reports which side is the bottleneck, also in its messages. On a busy machine a process may not get a whole core, so the
+tests run several shots."""
 import os
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from fake_clients import PRINT_WRK
 
 SHOTS = 4
-# Highest priority: with autogroups, the kernel weighs sessions first, then processes.
+# Highest priority: with autogroups, the kernel schedules sessions first, then the processes within a session.
 HIGH_PRIORITY = ["sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -40 "$@"', "sh"]
 CORES = sorted(os.sched_getaffinity(0))
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(len(CORES) < 2 or os.geteuid() != 0,
 
 def test_bottleneck_busy_client_is_reported(wr, serve):
     server = serve("slow", 1)
-    # One request is real: wr ignores a server that used no CPU time.
+    # The client sends one real request: wr ignores a server that used no CPU time.
     wr.script("wrk", f"import time, urllib.request\nurllib.request.urlopen({server.url!r}).read()\nuntil = time.monotonic() + 1\nwhile time.monotonic() < until: pass\n" +
               PRINT_WRK)
     _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",

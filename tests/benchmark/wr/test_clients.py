@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that wr reads from real clients match the server: its access log has one line per response."""
+"""The numbers that wr parses from real clients match the server's access log, which has one line per response."""
 import collections
 import os
 import re
@@ -12,18 +12,18 @@ from monkey import PROGRAM, SECONDS
 
 READ = PROGRAM.parent / "tests" / "benchmark" / "wr" / "wr_read"
 ASKED, CLIENTS = 200, 4
-ASKED_OF_EACH = 1000  # per client of siege
+ASKED_OF_EACH = 1000  # per simulated siege user
 LATENCIES = ("mean", "p50", "p75", "p90", "p95", "p99", "p999", "max")
-# Clients that run for a fixed time leave at most this many requests unfinished.
+# A client that runs for a fixed time leaves at most this many requests unfinished.
 CUT = {"wrk": CLIENTS}
-# Each with the latencies that it always reports, however fast the server is.
+# The arguments of each client, and the latencies that it always reports, even for a very fast server.
 COMMANDS = {
     "wrk": (["-t", "1", "-d", "1"], ("mean", "p50", "p75", "p90", "p99", "max")),
     "h2load": (["--h1", "-n", ASKED], ("mean", "max")),
     "weighttp": (["-k", "-n", ASKED], ()),
     "ab": (["-k", "-n", ASKED], ("mean", "p50", "p75", "p90", "p95", "p99", "max")),
-    # siege measures in hundredths of a second, so the run must take several. -t does not help: on a busy machine the time may be
-    # over before the clients start.
+    # siege measures in hundredths of a second, so the run must take several. -t does not help: on a busy machine the time may
+    # expire before the clients start.
     "siege": (["-b", "-q", "-r", ASKED_OF_EACH], ("mean",)),
     "pace": (["-R", "200", "-d", "1s"], ("mean", "p50", "p75", "p90", "p95", "max")),
 }
@@ -49,7 +49,7 @@ def logged_server(monkey, site):
 
 
 def run(kind, url, folder, *options):
-    """Returns the client's output as wr reads it."""
+    """Returns the client's output as parsed by wr."""
     if not program_of(kind):
         pytest.skip(f"{kind} is not installed")
     adds = subprocess.run([READ, kind, "adds"], capture_output=True, text=True, timeout=SECONDS, check=True)

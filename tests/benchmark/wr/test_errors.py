@@ -169,7 +169,7 @@ def test_wr_limits_the_output_of_a_client(wr, serve):
     assert "exceeds a megabyte" in said and "the end" in said and len(said) < 2000
 
 
-# A client with a child; both ignore SIGTERM.
+# A client and its child, both of which ignore SIGTERM.
 STUBBORN = """
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wr with real clients, and its output."""
+"""wr with real clients, and the output of wr."""
 import csv
 import hashlib
 import json
@@ -23,7 +23,7 @@ SHA1 = hashlib.sha1(b"x" * 100).hexdigest()
 
 @pytest.mark.parametrize("client", [name for name in COMMANDS if shutil.which(name)])
 def test_each_client_is_measured(wr, serve, client):
-    server = serve("slow", 1)  # CPU ms per request: a shot that ends before the first sample has no memory values
+    server = serve("slow", 1)  # CPU ms per request: memory is sampled only if the shot lasts long enough
     document, shots, _ = wr.shots("--pid", server.pid, "-c", 4, "-n", 2, "--length", 100, "--sha1", SHA1, "--",
                                   *COMMANDS[client], server.url)
     assert document["client"]["kind"] == client
@@ -61,10 +61,10 @@ def test_sweep_writes_table_csv_and_json(wr, serve, tmp_path):
     document = json.loads((tmp_path / "a.json").read_text())
     assert [step["concurrency"] for step in document["steps"]] == [1, 3]
     assert document["server"]["found_by"] == "port"
-    assert "\r" not in done.stderr  # the progress line is only for terminals
+    assert "\r" not in done.stderr  # the progress line appears only on terminals
 
 
-# Runs pace and stops it for a while, as if it got no CPU.
+# Runs pace, and stops it for a while, as if the scheduler did not run it.
 PAUSED_PACE = """
 import os, signal, subprocess, sys, time
 process = subprocess.Popen([{pace!r}, *sys.argv[1:]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resource usage of the server: children, exited children, process names, system calls."""
+"""The resource usage of a server: child processes, exited children, process names, system calls."""
 import os
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from fake_clients import PRINT_WRK
 
-# A fixed number of requests, so that their cost is known.
+# The number of requests is fixed, so their total cost is known.
 AB = ["ab", "-n", "40"]
 
 
@@ -37,7 +37,7 @@ while min(map(burnt, {list(map(int, server.more))})) < 100e6 and time.monotonic(
     assert document["cpu_counted_by"] == "processes"
     assert len(document["server"]["pids"]) == 4
     assert {server.pid, *map(int, server.more)} <= set(document["server"]["pids"])
-    assert cpu_us(shots[0]) >= 280_000  # 100 ms in each of three processes
+    assert cpu_us(shots[0]) >= 280_000  # each of three processes uses 100 ms
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def group():
     except OSError as e:
         pytest.skip(f"cannot create a version 2 cgroup: {e}")
     yield folder
-    # The cgroup contains only processes of the test: move them back to the parent cgroup.
+    # The cgroup contains only processes of this test: move them back to the parent.
     for pid in (folder / "cgroup.procs").read_text().split():
         try:
             (folder.parent / "cgroup.procs").write_text(pid)
@@ -68,7 +68,7 @@ def test_cpu_time_of_a_cgroup_includes_exited_children(wr, serve, group):
     server = serve("forking", 5, before=within(group))
     document, shots, _ = wr.shots("--pid", server.pid, "-c", 2, "--", *AB, server.url)
     assert document["cpu_counted_by"] == "cgroup"
-    # 40 children with 5 ms each, reaped by no process.
+    # 40 children use 5 ms each, and no process reaps them.
     assert cpu_us(shots[0]) >= 200_000 and shots[0]["us_per_request"] >= 5_000
 
 
@@ -104,14 +104,14 @@ def test_cgroup_option_rejects_a_cgroup_of_other_processes(wr, serve, group):
 
 @pytest.mark.parametrize("name", ["a) b (c", "(()) S 1 1", "x y"])
 def test_name_option_finds_processes_with_special_characters(wr, serve, name):
-    name = f"{name}{os.urandom(2).hex()}"[:15]  # tests run in parallel
+    name = f"{name}{os.urandom(2).hex()}"[:15]  # names are unique because tests run in parallel
     server = serve("named", name)
     document, shots, _ = wr.shots("--name", name, "-c", 2, "--", *AB, server.url)
     assert document["server"] == {"name": name, "pids": [server.pid], "found_by": "name"}
     assert cpu_us(shots[0]) > 0
 
 
-# The connection stays open for a while and is closed before the client exits.
+# The connection stays open for a while; the client closes it before it exits.
 HOLDING = """
 import socket, time
 connection = socket.create_connection(("127.0.0.1", {port}))
