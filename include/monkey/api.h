@@ -18,8 +18,8 @@
 
 /**
  * The ABI version. The server accepts a plugin only if it was built with the same version. The version
- * changes when a struct, function or meaning in these headers changes incompatibly; new functions alone do
- * not change it.
+ * changes when a struct, a function or its behaviour changes incompatibly; new functions alone do not change
+ * it.
  */
 #define MK_ABI 1
 

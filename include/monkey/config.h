@@ -66,7 +66,7 @@ enum mk_conf_flags {
 enum mk_conf_scope {
     MK_CONF_SERVER, /**< the section may appear anywhere, and applies to the whole server */
     /** the section applies to the virtual host of the [HOST] above it; before the first [HOST], it applies to
-     * all virtual hosts without a section of their own */
+     * all virtual hosts without their own section */
     MK_CONF_VHOST
 };
 
@@ -161,7 +161,8 @@ struct mk_conf_key {
     uint64_t min, max;          /**< range of the value (NUM, SIZE, TIME) or of its length (TEXT); WORDS: max
                                      is the maximum number of words. A max of 0 allows every value that fits
                                      in the member */
-    uint64_t unit;              /**< unit of a bare number; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
+    uint64_t unit;              /**< unit of a bare number; SIZE: bytes (0 means 1), TIME: ms (0 means
+                                     1000) */
     const char *zero_word;      /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), valid even below min */
     const char *const *choices; /**< ENUM: the words, ended by NULL; case-insensitive */
     const char *default_value;  /**< the default in configuration syntax; NULL: the member keeps its value */

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /**
- * A JSON writer: appends values to a buffer, with commas, colons and escapes. It allocates nothing of its
- * own, and needs no cleanup. The nesting depth is not limited. The caller ends what it begins, and writes a
- * key before each value in an object.
+ * A JSON writer: appends values to a buffer, with commas, colons and escapes. It allocates no memory, and
+ * needs no cleanup. The nesting depth is not limited. The caller ends what it begins, and writes a key before
+ * each value in an object.
  *
  *     struct mk_json_writer w = mk_json_writer_to(&buf);
  *     mk_json_begin_object(&w);
@@ -80,7 +80,7 @@ MK_API void mk_json_raw(struct mk_json_writer *w, mk_str json);
 MK_API void mk_json_begin_string(struct mk_json_writer *w);
 MK_API void mk_json_end_string(struct mk_json_writer *w);
 
-/** Puts the next key or element on a line of its own. */
+/** Puts the next key or element on its own line. */
 MK_API void mk_json_newline(struct mk_json_writer *w);
 
 #ifdef __cplusplus

@@ -27,7 +27,7 @@ struct mk_request;
  * set. Returns 0, -EINVAL or -EALREADY. */
 MK_API int mk_response_set_status(struct mk_response *r, unsigned status);
 MK_API unsigned mk_response_status(const struct mk_response *r);
-/** Was a status set, rather than left at 200? */
+/** Was a status set? Otherwise it is 200 by default. */
 MK_API bool mk_response_has_status(const struct mk_response *r);
 /** Is the response an error with the server's default page, because neither a handler nor [ERROR_PAGES]
  * supplied one? Hooks may replace that page. */

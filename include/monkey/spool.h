@@ -28,7 +28,8 @@ struct mk_spool;
  * fit in memory fails with -EOPNOTSUPP. In bind(), it also compares `MaxBodySize` of the virtual host with
  * `SpoolMax`. */
 MK_API void mk_config_enable_body_spool(struct mk_config *config);
-/** The absolute path of `SpoolFolder`, NUL-terminated. Reports the error, and is absent, if out of memory. */
+/** The absolute path of `SpoolFolder`, NUL-terminated. Absent if out of memory, which it reports as an
+ * error. */
 MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
 /** `SpoolMax` in bytes; 0: unlimited. */
 MK_API uint64_t mk_config_spool_max(const struct mk_config *config);

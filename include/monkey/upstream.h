@@ -47,8 +47,8 @@ struct mk_upstream_defaults {
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
 /**
- * Like mk_upstream_find(), but for load() or host() of a plugin that names the upstream in a section of its
- * own: errors are reported at `key` of the configuration section that `section` was parsed from.
+ * Like mk_upstream_find(), but for load() or host() of a plugin that names the upstream in its own section:
+ * errors are reported at `key` of the configuration section that `section` was parsed from.
  */
 MK_API struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
                                             mk_str name, const struct mk_upstream_defaults *defaults);

@@ -35,8 +35,8 @@ enum mk_websocket_kind {
     MK_WEBSOCKET_BINARY = 2
 };
 
-/** Close codes: those of RFC 6455, section 7.4.1, that matter to applications. Applications may define codes
- * of their own from 4000 to 4999. */
+/** Close codes: those of RFC 6455, section 7.4.1, that matter to applications. Applications may define their
+ * own codes from 4000 to 4999. */
 enum {
     MK_WEBSOCKET_NORMAL = 1000,
     MK_WEBSOCKET_GOING_AWAY = 1001,     /**< the user left the page, or the server shuts down */

@@ -57,7 +57,7 @@ void mk_buf_add_num(struct mk_buf *b, uint64_t n)
         b->len += mk_num_write(b->p + b->len, n);
 }
 
-/* vsnprintf writes a NUL as well, and the buffer may have no room for it. */
+/* vsnprintf also writes a NUL, and the buffer may have no space for it. */
 static MK_PRINTF(3, 0) void append_long_format(struct mk_buf *b, size_t len, const char *fmt, va_list args)
 {
     char *text = mk_mem_alloc(len + 1);

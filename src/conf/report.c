@@ -109,7 +109,7 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* Is it a UTF-8 continuation byte, which takes no column of its own? */
+/* Is it a UTF-8 continuation byte, which takes no additional column? */
 static bool is_utf8_continuation(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;

@@ -123,4 +123,4 @@ void mk_conf_table_describe(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_addf(out, ", or %s", k->zero_word);
 }
 
-/* A default has no line of its own, so a message about it names the key. */
+/* A default has no line in the configuration, so a message about it names the key. */

@@ -13,7 +13,7 @@ mk_err mk_conn_manager_init(struct mk_conn_manager *s, struct mk_loop *loop, str
 /* Close all connections first (mk_conn_close_all). */
 void mk_conn_manager_fini(struct mk_conn_manager *s);
 
-/* Enables HTTP/2; NULL: disabled. Call before connections are accepted. */
+/* Enables HTTP/2; NULL: disabled. Call it before connections are accepted. */
 void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_module *module);
 
 /* Writes the access-log entry of a request: counts it and passes it to hooks and logs. */

@@ -77,7 +77,7 @@ struct mk_conn_manager {
 
     struct mk_arena_cache arenas;
     struct mk_input_buffer window;
-    struct mk_buf out; /* output buffer, see event/send_queue.h */
+    struct mk_buf out; /* output buffer; see event/send_queue.h */
     struct mk_header_field *fields;
     struct mk_authority_cache last_host;
     struct mk_common_headers stamp;

@@ -45,7 +45,7 @@ struct mk_counters {
     uint64_t h2_ended[MK_H2_REASONS]; /* connections closed, by reason */
     uint64_t cold_reads;              /* files that had to be read from disk first */
 
-    uint64_t pulse; /* loop iterations, see event/loop.h */
+    uint64_t pulse; /* loop iterations; see event/loop.h */
 
     /* The request in progress, and the last 16 states of its connection, the latest in the lowest four
      * bits. */

@@ -17,7 +17,7 @@ enum mk_h1_progress {
 mk_err mk_h1_output_1xx(struct mk_h1 *h, unsigned status, const struct mk_header *fields,
                         size_t n) MK_MUST_USE;
 /* Seals the response and writes its head to the output buffer. h->persistence must be decided. False: the
- * connection is broken, see h->d.ending. */
+ * connection is broken; see h->d.ending. */
 bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;
 /* Continues with the body. */
 enum mk_h1_progress mk_h1_output_body(struct mk_h1 *h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 interface for the layers that do not know nghttp2. The implementation is src/http2, a build option
+/* HTTP/2 interface for layers that do not depend on nghttp2. The implementation is src/http2, a build option
  * (MK_HTTP2). */
 #ifndef MK_CONNECTION_HTTP2_H
 #define MK_CONNECTION_HTTP2_H

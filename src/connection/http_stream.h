@@ -131,7 +131,7 @@ static inline unsigned mk_http_stream_check_head_size(const struct mk_http_strea
     return max && head_len > max ? 413 : 0;
 }
 /* Checks body limits: 0, or 413 if a head of `head_len` bytes with a body of `length` bytes (0: unknown) is
- * too large. Call after the target is set, because hosts and paths have their own limits. */
+ * too large. Call it after the target is set, because hosts and paths have their own limits. */
 unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_len,
                                         uint64_t length) MK_MUST_USE;
 /* Implements mk_request_ops.limit_body. */

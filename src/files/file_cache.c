@@ -277,7 +277,7 @@ static bool is_still_valid(const struct mk_open_file *known, const struct stat *
     return known && mk_open_file_is_unchanged(known, st) && (known->content.p || !in_memory);
 }
 
-/* Opens the path again. An unchanged entry is kept, unless there is now room for its content. */
+/* Opens the path again. An unchanged entry is kept, unless there is now space for its content. */
 static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                struct mk_open_file *known, uint64_t now_ms, struct mk_open_file **file)
 {

@@ -42,7 +42,7 @@ void mk_file_cache_fini(struct mk_file_cache *c);
 mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                              uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 /* Like mk_file_cache_acquire(), but for an entry that is useful only if cached: -EAGAIN, without opening the
- * file, if the cache has no room. */
+ * file, if the cache is full. */
 mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                      uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 

@@ -18,8 +18,8 @@ struct mk_authority_cache {
     char text[64];
     uint32_t len, host_len, port;
 };
-/* Like mk_authority_parse(), but cached, because nearly all requests have the same host as the request
- * before. */
+/* Like mk_authority_parse(), but cached, because nearly all requests have the same host as the previous
+ * request. */
 int mk_authority_parse_cached(struct mk_authority_cache *last, mk_str authority, mk_str *host,
                               uint32_t *port) MK_MUST_USE;
 

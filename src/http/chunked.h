@@ -20,7 +20,7 @@ struct mk_chunked {
 };
 
 enum {
-    MK_CHUNKED_MORE,     /* all input was consumed, the end is not reached */
+    MK_CHUNKED_MORE,     /* all input was consumed, but the end was not reached */
     MK_CHUNKED_DATA,     /* *data is a piece of the body, never empty; call again, because *in may hold more
                             data */
     MK_CHUNKED_TRAILERS, /* *data is a piece of the trailer section, never empty; concatenated pieces form

@@ -37,7 +37,7 @@ void mk_fcgi_end_params(struct mk_buf *out, size_t begun);
 /* ---- Reading ---- */
 
 enum mk_fcgi_event {
-    MK_FCGI_MORE, /* all input was consumed, the end is not reached */
+    MK_FCGI_MORE, /* all input was consumed, but the end was not reached */
     MK_FCGI_OUT,  /* *data is a piece of standard output, never empty */
     MK_FCGI_ERR,  /* *data is a piece of standard error, never empty */
     MK_FCGI_OVER, /* the request has ended: see `status`; *in is the data after it */

@@ -15,7 +15,7 @@ enum {
 };
 
 enum mk_response_parser_event {
-    MK_RESPONSE_PARSER_MORE, /* all input was consumed, the end is not reached */
+    MK_RESPONSE_PARSER_MORE, /* all input was consumed, but the end was not reached */
     MK_RESPONSE_PARSER_HEAD, /* r->head is the complete head of an interim response (status below 200) or of
                               * the final response; its text is valid until the next call, provided that the
                               * input is */

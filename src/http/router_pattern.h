@@ -18,7 +18,8 @@ struct mk_router_pattern {
     struct mk_router_segment segments[MK_ROUTER_SEGMENTS];
 };
 
-/* Parses a route; `buf` holds MK_ROUTER_PATTERN bytes. False: invalid, for the reason in `error`. */
+/* Parses a route; `buf` holds MK_ROUTER_PATTERN bytes. False: the route is invalid; `error` holds the
+ * reason. */
 bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *buf, struct mk_buf *error);
 
 #endif

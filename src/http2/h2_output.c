@@ -113,7 +113,7 @@ MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
     return MORE;
 }
 
-/* Returns the maximum body bytes for the next frame. 0: the stream has to wait, for the reason in *error. */
+/* Returns the maximum body bytes for the next frame. 0: the stream has to wait; *error is the reason. */
 static size_t data_frame_room(struct mk_h2_stream *s, enum progress *error)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);

@@ -9,20 +9,20 @@
 struct mk_app_certificate;
 struct mk_config;
 
-/* Zeroed: none. */
+/* Zeroed: no certificates. */
 struct mk_app_certificates {
     struct mk_app_certificate *first;
 };
 
 /* Parses and checks the pair, and keeps no copy of the texts. `host`: number of the program's host, from 1;
- * 0: all hosts without a certificate of their own. A NULL `key` means that the key is in `certificate`. On an
+ * 0: all hosts without their own certificate. A NULL `key` means that the key is in `certificate`. On an
  * error other than -ENOMEM, the last argument receives the reason. */
 mk_err mk_app_certificates_add(struct mk_app_certificates *p, unsigned host, const char *certificate,
                                const char *key, struct mk_buf *why) MK_MUST_USE;
 /* Assigns the certificates to the host that is being configured. False: out of memory. */
 bool mk_app_certificates_use(const struct mk_app_certificates *p, struct mk_config *c,
                              unsigned host) MK_MUST_USE;
-/* Call only after freeing the configuration that uses the certificates. */
+/* Call it only after freeing the configuration that uses the certificates. */
 void mk_app_certificates_free(struct mk_app_certificates *p);
 
 #endif

@@ -9,7 +9,7 @@
 
 struct mk_app_file;
 
-/* Zeroed: none. */
+/* Zeroed: no files. */
 struct mk_app_files {
     struct mk_app_file *first;
 };

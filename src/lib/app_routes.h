@@ -10,7 +10,7 @@
 
 struct mk_app_routes_scope;
 
-/* Zeroed: none. */
+/* Zeroed: no filter. */
 struct mk_app_accept_filter {
     bool (*accepts)(const struct mk_addr *client, void *ctx);
     void *ctx;

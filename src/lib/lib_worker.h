@@ -5,7 +5,7 @@
 
 #include "lib/server_type.h"
 
-/* Starts the worker; cleans up on failure. Call only in the thread that runs the loop. */
+/* Starts the worker; cleans up on failure. Call it only in the thread that runs the loop. */
 mk_err mk_lib_worker_start(struct mk_lib_worker *r) MK_MUST_USE;
 void mk_lib_worker_stop(struct mk_lib_worker *r);
 
@@ -15,8 +15,8 @@ bool mk_lib_worker_is_in_call(const struct mk_server *s);
 void mk_lib_worker_enter(struct mk_lib_worker *r);
 void mk_lib_worker_leave(struct mk_lib_worker *r);
 
-/* Adds a hook at the end of the worker. Call only in the thread that runs the loop, or while the loop is not
- * running. */
+/* Adds a hook at the end of the worker. Call it only in the thread that runs the loop, or while the loop is
+ * not running. */
 void mk_lib_worker_add_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 void mk_lib_worker_remove_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 

@@ -58,7 +58,7 @@ static bool post_calls(struct mk_server *s, struct broadcast *b, unsigned n)
     return any;
 }
 
-/* Call with n_ringing held, so that no worker ends in the meantime. *out is still referenced. */
+/* Call it with n_ringing held, so that no worker ends in the meantime. *out is still referenced. */
 static mk_err post_to_all(struct mk_server *s, const struct broadcast *what, struct broadcast **out)
 {
     unsigned n = atomic_load(&s->n_runners);

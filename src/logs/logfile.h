@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The destination of log lines: a file, a standard stream, or syslog.
  *
- * The master opens all logs, as the user that started it. Workers only write, each through writers of its own
+ * The master opens all logs, as the user that started it. Workers only write, each through its own writers
  * (logwriter.h), and a log does not change while they run. After a rotation the master reopens the logs and
  * sends the new descriptors, which replace the old ones under the same numbers. */
 #ifndef MK_LOGS_LOGFILE_H

@@ -15,8 +15,8 @@ struct mk_logset {
 };
 
 /* Opens the log, or finds it if it is already open. `where` is an absolute path or a word, NUL-terminated,
- * and outlives the set. The first call with a size determines the rotation. NULL: failed, for the reason in
- * *error; -E2BIG: too many logs. */
+ * and outlives the set. The first call with a size determines the rotation. NULL: it failed; *error is the
+ * reason, -E2BIG for too many logs. */
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
                                   mk_err *error);
 /* Like mk_logset_open(), but errors go to the report, with that position. */

@@ -16,7 +16,7 @@ struct mk_module {
     const void *built_in; /* the table, if it is linked into the program; otherwise NULL */
 };
 
-/* Loads the object and returns its table. NULL: failed, for the reason in `error`. A loaded object stays
+/* Loads the object and returns its table. NULL: it failed; `error` holds the reason. A loaded object stays
  * loaded. */
 const void *mk_module_load(const struct mk_module *m, char error[MK_MODULE_WHY]) MK_MUST_USE;
 

@@ -153,7 +153,7 @@ static bool deadline_has_passed(struct deadline *d)
     return left < 0;
 }
 
-/* Gives each start position all steps, until the deadline. */
+/* Matches with the full step limit for each start position, until the deadline. */
 static int match_with_deadline(const struct pattern *p, mk_str text,
                                const struct match_context *match_context)
 {

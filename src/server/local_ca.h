@@ -24,7 +24,7 @@ enum { MK_LOCAL_CA_WAIT_MS = 10000 };
 
 /* Checks existing files, and creates or replaces files that are missing or due for renewal. `extra`
  * (NULL-terminated, or NULL): additional listen addresses; each different set gets its own certificate.
- * False: failed, for the reason in `error`. */
+ * False: it failed; `error` holds the reason. */
 bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
                         struct mk_local_ca *out, struct mk_buf *error) MK_MUST_USE;
 

@@ -5,8 +5,7 @@
 
 #include "worker/listeners.h"
 
-/* Writes a line per URL. A wildcard address has a line of its own, and a URL for each address of the
- * machine. */
+/* Writes a line per URL. A wildcard address gets its own line, and a URL for each address of the machine. */
 void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *expected,
                    struct mk_buf *out);
 

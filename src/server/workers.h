@@ -76,7 +76,7 @@ unsigned mk_workers_count_all(const struct mk_workers *w);
  * workers will accept their queued connections, with a message. */
 void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g, int signal,
                      bool has_successor);
-/* Kills workers that have not served yet: they may hang, and have nothing to finish. Call after
+/* Kills workers that have not served yet: they may hang, and have nothing to finish. Call it after
  * mk_workers_stop(). */
 void mk_workers_kill_starting(struct mk_workers *w);
 /* May a worker that the last mk_workers_stop() has told to shut down still accept connections? */

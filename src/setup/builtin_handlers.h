@@ -7,7 +7,7 @@
 
 #include "conf/table.h"
 
-/* A handler and its `bind`, which is not in struct mk_handler because the web layer does not know the
+/* A handler and its `bind`, which is not in struct mk_handler because the web layer does not depend on the
  * configuration. */
 struct mk_builtin_handler {
     const struct mk_handler *handler;

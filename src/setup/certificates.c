@@ -96,7 +96,7 @@ static void watch_file(struct tls_builder *b, const char *path)
         (void)!mk_file_watch_add(&b->g->watched, &b->g->arena, path);
 }
 
-/* Call before reading the files, so that later changes are detected. */
+/* Call it before reading the files, so that later changes are detected. */
 static void watch_host_files(struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
@@ -519,7 +519,7 @@ static void set_hsts(struct tls_builder *b, struct mk_vhost_config *s)
                                    h->subdomains ? "; includeSubDomains" : "", h->preload ? "; preload" : "");
 }
 
-/* 443 if it is a TLS listener, else the first TLS port; 0: none. With a host, only its own addresses
+/* Returns 443 if it is a TLS port, else the first TLS port; 0: none. With a host, only its own addresses
  * count. */
 static uint32_t https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {

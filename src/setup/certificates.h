@@ -11,11 +11,11 @@ struct mk_shared_tls_context {
     struct mk_shared_tls_context *next;
     const struct mk_vhost_config *site; /* the first host that uses it */
     struct mk_tls_context *context;
-    int64_t begins, expires; /* validity period; 0: the context has no certificate of its own */
+    int64_t begins, expires; /* validity period; 0: the context has no certificate */
     bool is_kept;            /* one of its certificates was kept from the previous generation */
 };
 
-/* Call after hosts are built and plugins have added their certificates. Errors go to the report. */
+/* Call it after hosts are built and plugins have added their certificates. Errors go to the report. */
 void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_report *report);
 void mk_certificates_free(struct mk_config_generation *g);
 /* Warns of certificates that expire soon. */

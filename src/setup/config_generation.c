@@ -374,7 +374,7 @@ static void find_worker_identity(struct config_loader *l)
 {
     struct mk_server_settings *s = &l->g->server;
     struct mk_conf_source_pos at = server_key_pos(l, "User");
-    if (l->g->embedding) /* the program has a user of its own */
+    if (l->g->embedding) /* the program has its own user */
         return;
     if (!s->user.len && s->group.len) {
         at = server_key_pos(l, "Group");

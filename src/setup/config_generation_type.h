@@ -131,7 +131,7 @@ struct mk_config_generation {
     struct mk_vhost_config *sites;
     size_t n_sites;
     struct mk_listens listens; /* of the server and all hosts, without duplicates */
-    struct mk_vhosts hosts;    /* hosts without a Listen of their own */
+    struct mk_vhosts hosts;    /* hosts without their own Listen */
     struct mk_mime mime;
     struct mk_conf_pairs mime_types;
     struct mk_loaded_plugin *plugins;                          /* in `Load` order */
@@ -146,7 +146,7 @@ struct mk_config_generation {
     mk_str folder;                      /* base of relative paths; NUL-terminated */
     struct mk_logset logs;
     struct mk_logfile *error_log, *access_log;
-    struct mk_request_limits limits; /* defaults for hosts without limits of their own */
+    struct mk_request_limits limits; /* defaults for hosts without their own limits */
     bool logs_access;                /* some access log is enabled */
     bool listens_by_default;         /* default address: inherited sockets may replace it */
     struct mk_shared_state *shared, own_shared;

@@ -6,7 +6,7 @@
 #include "setup/config_generation_type.h"
 
 /* Warns if the master would run out of descriptors, or if its workers would have too few for connections.
- * Call when everything except the listening sockets is open. */
+ * Call it when everything except the listening sockets is open. */
 void mk_fd_limit_check(const struct mk_config_generation *g, struct mk_conf_report *report);
 
 #endif

@@ -6,12 +6,12 @@
 #include "setup/config_generation_type.h"
 
 /* Collects the addresses in g->listens: from the command line or, without any, from [SERVER] and every
- * [HOST]. Call after all host settings are known. */
+ * [HOST]. Call it after all host settings are known. */
 void mk_listen_addresses_collect(struct mk_config_generation *g, const struct mk_config_overrides *o,
                                  struct mk_conf_report *report);
 
 /* Assigns hosts to addresses: the hosts with this Listen and, if it is in [SERVER], the hosts without any
- * Listen. Call after all hosts are built. */
+ * Listen. Call it after all hosts are built. */
 void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_conf_report *report);
 
 /* Is the host served at this address? */

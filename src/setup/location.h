@@ -13,7 +13,7 @@ void mk_location_set_limits(struct mk_config_generation *g, const struct mk_requ
 void mk_location_build_for_host(struct mk_config_generation *g, struct mk_vhost_config *site,
                                 struct mk_conf_report *report);
 
-/* Warns about access logs that a plugin replaces. Call after plugins have configured their hosts. */
+/* Warns about access logs that a plugin replaces. Call it after plugins have configured their hosts. */
 void mk_location_check_access_logs(const struct mk_config_generation *g, struct mk_conf_report *report);
 
 #endif

@@ -14,7 +14,7 @@ struct mk_plugin_section {
 };
 
 /* Merges repeated rule or list sections of a host, or outside hosts, into one; entries keep their order.
- * Call before any section is bound. `find`: the table of a plugin's section, NULL for other sections. */
+ * Call it before any section is bound. `find`: the table of a plugin's section, NULL for other sections. */
 void mk_plugin_sections_join(struct mk_config_generation *g,
                              const struct mk_conf_table *(*find)(const struct mk_config_generation *g,
                                                                  mk_str name));

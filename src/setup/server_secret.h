@@ -9,7 +9,7 @@
 
 enum { MK_SERVER_SECRET_LEN = 32, MK_SERVER_SECRET_TEXT = 2 * MK_SERVER_SECRET_LEN + 1 };
 
-/* Derives a key for one purpose; other keys cannot be derived from it. Call in the master before anything
+/* Derives a key for one purpose; other keys cannot be derived from it. Call it in the master before anything
  * else in `shared` is used. False: out of memory. */
 bool mk_server_secret_derive_key(struct mk_shared_state *shared, mk_str purpose,
                                  struct mk_hash_key *out) MK_MUST_USE;

@@ -5,7 +5,7 @@
 
 #include "setup/config_generation_type.h"
 
-/* Warns if MaxBodySize allows larger bodies than one client may ever spool. Call after all routes are
+/* Warns if MaxBodySize allows larger bodies than one client may ever spool. Call it after all routes are
  * bound. */
 void mk_spool_check_body_limits(const struct mk_config_generation *g, struct mk_conf_report *report);
 

@@ -6,7 +6,7 @@
 
 #include "upstream/pool_type.h"
 
-/* Hash of the client's address, used in shared memory; 0: the client has no address of its own, and no
+/* Hash of the client's address, used in shared memory; 0: the client has no address and therefore no
  * limit. */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer);
 /* The limit for the server's connections, taken from the newest configuration. A worker of an older

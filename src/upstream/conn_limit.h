@@ -41,7 +41,8 @@ struct mk_conn_limit_backend {
     /* For each worker: the longest waiting request that may use the backend, and the longest waiting request
      * of another client that has not used up its share. */
     struct mk_conn_limit_waiter waiters[MK_UPSTREAM_WORKERS][MK_CONN_LIMIT_WAITERS];
-    /* Bitmap of rows that have waiting requests of other clients, whose shares may have room later. */
+    /* Bitmap of rows that have waiting requests of other clients, whose shares may have free capacity
+     * later. */
     uint64_t hiding[MK_UPSTREAM_WORKERS / 64];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Free list of equally sized memory blocks, reused by later requests of the same worker: many requests end
- * and begin in one loop iteration, and a list is faster than the heap. Each block is a heap allocation of its
- * own, so it can be freed and resized normally. */
+ * and begin in one loop iteration, and a list is faster than the heap. Each block is a separate heap
+ * allocation, so it can be freed and resized normally. */
 #ifndef MK_UPSTREAM_FREELIST_H
 #define MK_UPSTREAM_FREELIST_H
 

@@ -322,7 +322,7 @@ static const struct mk_upstream_handler_ops cgi_ops = {.make_request = cgi_build
                                                        .on_end = cgi_on_end,
                                                        .on_error_text = cgi_on_error_text};
 
-/* The prefix of the pattern is SCRIPT_NAME, the rest of the path is PATH_INFO. */
+/* The prefix of the pattern is SCRIPT_NAME, and the rest of the path is PATH_INFO. */
 static void split_program_path(const struct cgi_route *route, mk_str path, mk_str *name, mk_str *info)
 {
     mk_str rest = mk_str_skip(path, route->prefix.len);

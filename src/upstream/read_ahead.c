@@ -95,7 +95,7 @@ static ssize_t read_from_queue(struct mk_upstream_request *c, char *buf, size_t 
     if (n == 0)
         free_queue(c);
     else if (n > 0 && c->state.state == MK_UPSTREAM_REQUEST_CONTENT)
-        mk_upstream_request_timer_run_later(c); /* the queue may have room again */
+        mk_upstream_request_timer_run_later(c); /* the queue may have space again */
     else if (n < 0 && n != -EAGAIN)
         a->error = (int)n;
     return n;

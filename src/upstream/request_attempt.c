@@ -45,7 +45,7 @@ static bool is_conn_closed_error(int error)
     return error == -ECONNRESET || error == -EPIPE;
 }
 
-/* Has the server closed an idle pooled connection? That is a failure of neither the server nor the
+/* Has the server closed an idle pooled connection? This counts as a failure of neither the server nor the
  * request. */
 static bool is_stale_conn(const struct mk_upstream_request *c, int error)
 {

@@ -16,7 +16,7 @@
 struct upstream_builder {
     struct mk_config *config;
     struct mk_upstreams *all;
-    const struct mk_conf_ctx *spot; /* NULL: named in a key */
+    const struct mk_conf_ctx *spot; /* NULL: a key of a plugin's section names the upstream */
     const void *owner;
     const char *key;
     mk_str name;

@@ -50,7 +50,7 @@ struct mk_upstream_settings_index {
     size_t n;
 };
 
-/* Call after all sections are bound. False: out of memory, and the error was reported. */
+/* Call it after all sections are bound. False: out of memory, and the error was reported. */
 bool mk_upstream_settings_index_init(struct mk_upstream_settings_index *out, struct mk_config *config);
 /* The first section with that Name; NULL: none. */
 const struct mk_upstream_settings *mk_upstream_settings_find(const struct mk_upstream_settings_index *index,

@@ -40,8 +40,8 @@ void mk_wait_queue_wake_older(const struct mk_backend *o);
 /* Like mk_wait_queue_wake_older(), but for all servers of the set with a slot that no request of ours uses.
  * `has_changed`: one of our requests has left the queue. */
 void mk_wait_queue_wake_for_free_slots(const struct mk_backend_set *g, bool has_changed);
-/* A client's share has room again: wakes workers if a slot, or an idle connection of another worker, is
- * available for a waiting request. */
+/* A client's share has free capacity again: wakes workers if a slot, or an idle connection of another worker,
+ * is available for a waiting request. */
 void mk_wait_queue_wake_if_available(const struct mk_backend *o);
 /* Call it when our requests wait: wakes workers with idle connections, so that these workers close them. */
 void mk_wait_queue_request_idle_conns(const struct mk_backend_set *g);

@@ -11,7 +11,7 @@
  * or else of the server, depending on which parts of the target are known. */
 const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x);
 
-/* May a handler with a body limit of its own read the body? False if `MaxBodySize`, which applies until the
+/* May a handler with its own body limit read the body? False if `MaxBodySize`, which applies until the
  * handler decides, is smaller. */
 bool mk_dispatch_may_read_body(struct mk_exchange *x);
 

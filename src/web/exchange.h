@@ -28,7 +28,7 @@ struct mk_exchange {
     unsigned at;                                       /* index of the next hook or route */
     unsigned reroutes, rewrites;
     unsigned allowed;                        /* methods allowed by routes that match this path */
-    unsigned declined_status;                /* status set by the last handler that passed; 0: none */
+    unsigned declined_status;                /* status set by the last handler that declined; 0: none */
     mk_err read_error;                       /* result of all further mk_request_read() calls; 0: no error */
     const struct mk_plugin *deciding_plugin; /* plugin whose on_request responded; NULL: none */
     bool follows_client;                     /* set by mk_request_cancel_on_disconnect() */
@@ -44,7 +44,7 @@ struct mk_exchange {
     bool challenge;             /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
     const struct mk_route *body_route; /* route whose handler has decided about the body limit; NULL: none
                                         * yet */
-    struct mk_request_limits *limits;  /* limits of this request, in its arena; NULL: no limits of its own */
+    struct mk_request_limits *limits;  /* limits set for this request only, in its arena; NULL: none */
     const struct mk_request_limits
         *variants_limits;                  /* limits of a path with variants, in the arena; NULL: not
                                             * determined */
@@ -65,14 +65,14 @@ static inline bool mk_exchange_client_disconnected(const struct mk_exchange *x)
     return x->read_error == -ECONNRESET;
 }
 
-/* Creates an exchange in an arena of its own; all members not given as arguments are zero or absent. NULL:
- * out of memory. */
+/* Creates an exchange in its own arena; all members not given as arguments are zero or absent. NULL: out of
+ * memory. */
 struct mk_exchange *mk_exchange_new(struct mk_web_ctx *web, struct mk_arena_cache *cache, uint64_t now_ms,
                                     int64_t now) MK_MUST_USE;
 /* Like mk_exchange_new(), but takes ownership of an existing arena, even on failure. */
 struct mk_exchange *mk_exchange_new_in_arena(struct mk_arena *arena, struct mk_web_ctx *web, uint64_t now_ms,
                                              int64_t now) MK_MUST_USE;
-/* Closes the body source, runs the cleanups, frees the memory. */
+/* Closes the body source, runs the cleanups, and frees the memory. */
 void mk_exchange_free(struct mk_exchange *x);
 
 #endif

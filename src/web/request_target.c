@@ -166,7 +166,7 @@ static bool may_have_dot_segments(const struct mk_request_target *a)
     return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dot_segments(path);
 }
 
-/* Would the path passed to a script begin with two slashes? That must not happen either. */
+/* Would the path passed to a script begin with two slashes? It must not, just as the target must not. */
 static bool has_inner_double_slash(const struct mk_request *r, const struct mk_request_target *a)
 {
     mk_str path = a->target.path;

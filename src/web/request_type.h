@@ -50,7 +50,8 @@ struct mk_route;
 struct mk_trailers;
 struct mk_web_ctx;
 
-/* The protocol's operations for a request, the only way up from this layer. `ctx` belongs to the protocol. */
+/* The protocol's operations for a request: the only calls from this layer to an upper one. `ctx` belongs to
+ * the protocol. */
 struct mk_request_ops {
     ssize_t (*read)(void *ctx, char *buf, size_t cap); /* as mk_request_read */
     void (*resume)(void *ctx);                         /* as mk_request_resume */
@@ -92,7 +93,7 @@ struct mk_request {
     /* Set by dispatch and its hooks. */
     const struct mk_vhost *site;
     const struct mk_route *route; /* route of the last called handler; NULL: none */
-    bool handler_found_nothing;   /* a handler passed with 404: nothing exists at the path */
+    bool handler_found_nothing;   /* a handler declined with 404: nothing exists at the path */
     bool is_ambiguous;            /* a hook would have judged a variant of the path differently */
     const struct mk_addr *peer;   /* address of the peer, or of the client determined by a hook */
     struct mk_request_attachment *attached;

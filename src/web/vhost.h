@@ -19,7 +19,7 @@ struct mk_location_config;
 
 /* A custom error page. */
 struct mk_error_page {
-    unsigned status; /* 4 and 5: every status of the class without a page of its own */
+    unsigned status; /* 4 and 5: every status of the class without its own page */
     mk_str path;     /* relative path inside the root */
 };
 
@@ -55,7 +55,7 @@ struct mk_location_path {
     struct mk_regex *regex; /* used instead of the pattern; NULL: none */
 };
 
-/* Paths of a host with limits of their own. */
+/* Paths of a host with their own limits. */
 struct mk_location {
     const struct mk_location_path *paths;
     size_t n_paths;

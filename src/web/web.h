@@ -19,14 +19,14 @@ struct mk_explain_sink {
 };
 
 struct mk_web_ctx {
-    const struct mk_vhosts *hosts; /* default virtual hosts, for connections without virtual hosts of their
-                                      own */
+    const struct mk_vhosts *hosts; /* default virtual hosts, for connections without their own virtual
+                                      hosts */
     struct mk_file_cache files;
     struct mk_spool_quota spools;
     const uint64_t *now_ms;                 /* clock of the loop; `now_ms` of a request is its time of
                                              * arrival */
-    const struct mk_request_limits *limits; /* defaults for hosts, locations and requests without limits of
-                                             * their own */
+    const struct mk_request_limits *limits; /* defaults for hosts, locations and requests without their own
+                                             * limits */
     /* Receives every access-log entry, after the hooks of its host. May be NULL. */
     void (*on_record)(const struct mk_access_record *record, void *data);
     void *on_record_data;
