@@ -94,7 +94,7 @@ static bool needs_no_escape(char c)
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Tests eight bytes at a time, with the usual bit tricks for "any byte zero" and "any byte below n". */
-static bool eight_are_plain(uint64_t x)
+static bool are_8_bytes_plain(uint64_t x)
 {
     uint64_t quote = x ^ EACH('"'), backslash = x ^ EACH('\\'), del = x ^ EACH(0x7f);
     uint64_t odd = ((x - EACH(0x20)) & ~x) | ((quote - EACH(1)) & ~quote) |
@@ -102,7 +102,7 @@ static bool eight_are_plain(uint64_t x)
     return (odd & EACH(0x80)) == 0;
 }
 
-static uint64_t load_eight(const char *p)
+static uint64_t load_8_bytes(const char *p)
 {
     uint64_t x;
     memcpy(&x, p, sizeof x);
@@ -110,7 +110,7 @@ static uint64_t load_eight(const char *p)
 }
 
 /* Loads all bytes of a string of 1 to 7 bytes, some of them twice. */
-static uint64_t load_fewer_than_eight(mk_str s)
+static uint64_t load_1_to_7_bytes(mk_str s)
 {
     uint32_t first, last;
     if (s.len < 4) {
@@ -128,11 +128,11 @@ static bool is_plain(mk_str s)
 {
     size_t n = 0;
     if (s.len < 8)
-        return s.len == 0 || eight_are_plain(load_fewer_than_eight(s));
+        return s.len == 0 || are_8_bytes_plain(load_1_to_7_bytes(s));
     for (; s.len - n > 8; n += 8)
-        if (!eight_are_plain(load_eight(s.p + n)))
+        if (!are_8_bytes_plain(load_8_bytes(s.p + n)))
             return false;
-    return eight_are_plain(load_eight(s.p + s.len - 8));
+    return are_8_bytes_plain(load_8_bytes(s.p + s.len - 8));
 }
 
 size_t mk_codec_plain_len(mk_str s)
@@ -140,7 +140,7 @@ size_t mk_codec_plain_len(mk_str s)
     size_t n = 0;
     if (is_plain(s))
         return s.len;
-    while (s.len - n >= 8 && eight_are_plain(load_eight(s.p + n)))
+    while (s.len - n >= 8 && are_8_bytes_plain(load_8_bytes(s.p + n)))
         n += 8;
     while (n < s.len && needs_no_escape(s.p[n]))
         n++;

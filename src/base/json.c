@@ -19,18 +19,18 @@ static void write_value(struct mk_json_writer *w, mk_str json)
 }
 
 /* Like mk_buf_reserve(), but inline. */
-static inline bool has_room(struct mk_buf *out, size_t more)
+static inline bool reserve_room(struct mk_buf *out, size_t more)
 {
     return (!out->failed && out->cap - out->len >= more) || mk_buf_reserve(out, more);
 }
 
 /* ---- Structure ---- */
 
-static inline void begin(struct mk_json_writer *w, char bracket)
+static inline void open_bracket(struct mk_json_writer *w, char bracket)
 {
     struct mk_buf *out = w->out;
     size_t comma = w->comma;
-    if (!has_room(out, comma + 1))
+    if (!reserve_room(out, comma + 1))
         return;
     char *at = out->p + out->len;
     out->len += comma + 1;
@@ -39,49 +39,49 @@ static inline void begin(struct mk_json_writer *w, char bracket)
     at[comma] = bracket;
 }
 
-static inline void end(struct mk_json_writer *w, char bracket)
+static inline void close_bracket(struct mk_json_writer *w, char bracket)
 {
     struct mk_buf *out = w->out;
-    if (has_room(out, 1))
+    if (reserve_room(out, 1))
         out->p[out->len++] = bracket;
     w->comma = true;
 }
 
 void mk_json_begin_object(struct mk_json_writer *w)
 {
-    begin(w, '{');
+    open_bracket(w, '{');
 }
 
 void mk_json_end_object(struct mk_json_writer *w)
 {
-    end(w, '}');
+    close_bracket(w, '}');
 }
 
 void mk_json_begin_array(struct mk_json_writer *w)
 {
-    begin(w, '[');
+    open_bracket(w, '[');
 }
 
 void mk_json_end_array(struct mk_json_writer *w)
 {
-    end(w, ']');
+    close_bracket(w, ']');
 }
 
 void mk_json_newline(struct mk_json_writer *w)
 {
-    begin(w, '\n');
+    open_bracket(w, '\n');
 }
 
 /* ---- Strings and keys ---- */
 
 void mk_json_begin_string(struct mk_json_writer *w)
 {
-    begin(w, '"');
+    open_bracket(w, '"');
 }
 
 void mk_json_end_string(struct mk_json_writer *w)
 {
-    end(w, '"');
+    close_bracket(w, '"');
 }
 
 /* Nearly all strings and keys need no escaping. */
@@ -89,7 +89,7 @@ static void write_quoted(struct mk_json_writer *w, mk_str s)
 {
     struct mk_buf *out = w->out;
     size_t comma = w->comma, plain = mk_codec_plain_len(s);
-    if (!has_room(out, comma + plain + 2))
+    if (!reserve_room(out, comma + plain + 2))
         return;
     char *at = out->p + out->len;
     out->len += comma + 1 + plain;
@@ -150,7 +150,7 @@ static inline void write_integer(struct mk_json_writer *w, uint64_t n, bool is_n
 {
     struct mk_buf *out = w->out;
     size_t comma = w->comma, len = comma + is_negative + mk_num_len(n);
-    if (!has_room(out, len))
+    if (!reserve_room(out, len))
         return;
     char *at = out->p + out->len;
     out->len += len;

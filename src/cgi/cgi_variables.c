@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) void add_variable(struct variable_l
 
 #define ADD_VARIABLE(l, name, value) add_variable(l, MK_STR(name), value)
 
-static mk_str text_since(const struct variable_list *l, size_t from)
+static mk_str variable_text_from(const struct variable_list *l, size_t from)
 {
     return mk_str_skip(mk_buf_str(&l->text), from);
 }
@@ -43,14 +43,14 @@ static void add_num_variable(struct variable_list *l, mk_str name, uint64_t n)
 {
     size_t from = l->text.len;
     mk_buf_add_num(&l->text, n);
-    add_variable(l, name, text_since(l, from));
+    add_variable(l, name, variable_text_from(l, from));
 }
 
 static mk_str format_addr(struct variable_list *l, const struct mk_addr *peer)
 {
     size_t from = l->text.len;
     mk_addr_format(peer, &l->text);
-    return text_since(l, from);
+    return variable_text_from(l, from);
 }
 
 /* ---- The request ---- */
@@ -102,11 +102,11 @@ static mk_str format_host(struct variable_list *l, const struct mk_addr *peer)
     size_t from = l->text.len;
     mk_buf_add_char(&l->text, '[');
     mk_addr_format(peer, &l->text);
-    mk_str bare = text_since(l, from + 1);
+    mk_str bare = variable_text_from(l, from + 1);
     if (mk_str_find(bare, ':') == MK_STR_NONE)
         return bare;
     mk_buf_add_char(&l->text, ']');
-    return text_since(l, from);
+    return variable_text_from(l, from);
 }
 
 /* The host name that the client used, or else the name of the virtual host, or else the local address. */
@@ -188,7 +188,7 @@ static inline bool is_header_named(mk_str name, mk_str known)
 }
 
 /* Returns one of 64 bits; equal names have equal bits. */
-static uint64_t name_bit(mk_str name)
+static uint64_t header_name_bit(mk_str name)
 {
     unsigned last = name.len ? (unsigned char)name.p[name.len - 1] | 0x20u : 0;
     unsigned first = name.len ? (unsigned char)name.p[0] | 0x20u : 0;
@@ -224,17 +224,17 @@ static bool has_plain_name(mk_str name)
     return true;
 }
 
-static bool may_pass_client_header(const struct variable_list *l, mk_str name)
+static bool is_client_header_passed(const struct variable_list *l, mk_str name)
 {
     return has_plain_name(name) && !is_header_named(name, MK_STR("Content-Type")) &&
            (l->options->authorization || !is_header_named(name, MK_STR("Authorization")));
 }
 
-static bool header_passes(const struct variable_list *l, mk_str name, size_t i)
+static bool is_header_passed(const struct variable_list *l, mk_str name, size_t i)
 {
     switch (mk_request_header_role(l->request, i)) {
     case MK_ROLE_CLIENT:
-        return may_pass_client_header(l, name);
+        return is_client_header_passed(l, name);
     case MK_ROLE_UNDERSCORE:
         return l->options->underscores && has_plain_name(name) && !has_ambiguous_name(l, name, i);
     case MK_ROLE_FORWARDED:
@@ -271,7 +271,7 @@ static mk_str format_variable_name(struct variable_list *l, mk_str name)
     for (size_t i = 0; i < name.len; i++)
         at[i] = variable_char(name.p[i]);
     l->text.len += name.len;
-    return text_since(l, from);
+    return variable_text_from(l, from);
 }
 
 static bool is_repeated_header(struct mk_request *r, mk_str name, size_t i)
@@ -296,15 +296,15 @@ static mk_str join_header_values(struct variable_list *l, mk_str name, mk_str va
         mk_buf_add(&l->text, comma);
         mk_buf_add(&l->text, more);
     }
-    return l->text.len == from ? value : text_since(l, from);
+    return l->text.len == from ? value : variable_text_from(l, from);
 }
 
 static void add_header_variables(struct variable_list *l)
 {
     mk_str name, value;
     for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
-        bool may_repeat = l->doubles & name_bit(name);
-        if (!header_passes(l, name, i) || (may_repeat && is_repeated_header(l->request, name, i)))
+        bool may_repeat = l->doubles & header_name_bit(name);
+        if (!is_header_passed(l, name, i) || (may_repeat && is_repeated_header(l->request, name, i)))
             continue;
         mk_str variable = format_variable_name(l, name);
         add_variable(l, variable, may_repeat ? join_header_values(l, name, value, i) : value);
@@ -318,7 +318,7 @@ static bool alloc_variables(struct variable_list *l)
     size_t n = OWN_MAX + l->options->n_overrides, text = OWN_TEXT;
     mk_str name, value;
     for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
-        uint64_t mark = name_bit(name);
+        uint64_t mark = header_name_bit(name);
         l->doubles |= l->marks & mark;
         l->marks |= mark;
         n++;

@@ -104,7 +104,7 @@ static bool write_scalar_value(const struct mk_conf_key *k, const void *in, cons
 }
 
 /* Writes the value at *i and advances it; false if none is left. */
-static bool show(const struct mk_conf_key *k, const void *in, size_t *i, struct mk_buf *out)
+static bool write_next_value(const struct mk_conf_key *k, const void *in, size_t *i, struct mk_buf *out)
 {
     const void *field = (const char *)in + k->offset;
     if (k->type == MK_CONF_WORDS)
@@ -133,7 +133,7 @@ static size_t widest_key(const struct mk_conf_table *t)
 bool mk_conf_print_value(const struct mk_conf_key *key, const void *in, struct mk_buf *out)
 {
     size_t first = 0;
-    return show(key, in, &first, out);
+    return write_next_value(key, in, &first, out);
 }
 
 static void print_key(const struct mk_conf_key *k, size_t width, const void *in, struct mk_buf *out)
@@ -141,7 +141,7 @@ static void print_key(const struct mk_conf_key *k, size_t width, const void *in,
     struct mk_buf value = mk_buf_growing(MK_CONF_FILE_MAX);
     size_t i = 0;
     bool any = false;
-    while (show(k, in, &i, &value) && !value.failed) {
+    while (write_next_value(k, in, &i, &value) && !value.failed) {
         write_entry(mk_str_from_c(k->name), width, mk_buf_str(&value), out);
         mk_buf_clear(&value);
         any = true;

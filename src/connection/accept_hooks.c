@@ -40,7 +40,7 @@ MK_COLD static void reject_with_status(struct mk_conn *c, unsigned status)
 
 /* Until the PROXY header is read, the connection is charged to no client address, so that silent clients of a
  * proxy do not use up the limits of other clients. The number of such connections has its own limit. */
-static void wait_for_client(struct mk_conn *c)
+static void wait_for_client_addr(struct mk_conn *c)
 {
     struct mk_conn_manager *s = c->service;
     if (c->admission == MK_CONN_NOT_COUNTED) {
@@ -77,7 +77,7 @@ static bool read_more_input(struct mk_conn *c)
     }
     ssize_t n = mk_conn_fill_input(c);
     if (n == -EAGAIN)
-        wait_for_client(c);
+        wait_for_client_addr(c);
     else if (n <= 0)
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     return n > 0;
@@ -102,7 +102,7 @@ static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook
 }
 
 /* While a hook waits, the timeout runs: the hook is called again only when more input has arrived. */
-static void advance(struct mk_conn *c)
+static void run_accept_hooks(struct mk_conn *c)
 {
     const struct mk_conn_manager *s = c->service;
     mk_conn_begin_serving(c);
@@ -133,7 +133,7 @@ static void advance(struct mk_conn *c)
     mk_h1_serve(c);
 }
 
-static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_accept_hook_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     (void)clock;
     mk_conn_close(c, MK_OUTCOME_TIMEOUT);
@@ -146,7 +146,7 @@ static void on_close(struct mk_conn *c, enum mk_outcome ending)
 }
 
 const struct mk_conn_ops mk_accept_hooks_ops = {
-    .advance = advance, .on_timeout = on_timeout, .on_close = on_close};
+    .advance = run_accept_hooks, .on_timeout = on_accept_hook_timeout, .on_close = on_close};
 
 /* ---- Queries for hooks ---- */
 

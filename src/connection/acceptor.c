@@ -112,7 +112,7 @@ static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
 {
     struct mk_conn_manager *s = a->service;
     bool by_number = e == -EMFILE || e == -ENFILE;
-    if (by_number && (mk_file_cache_close_idle(&s->web->files) > 0 || reject_one_when_exhausted(a)))
+    if (by_number && (mk_file_cache_close_idle_fds(&s->web->files) > 0 || reject_one_when_exhausted(a)))
         return;
     pause_accepting(a);
     mk_loop_set_timer(s->loop, &a->retry, RETRY_MS);
@@ -150,7 +150,7 @@ static void accept_up_to(struct mk_acceptor *a, unsigned most)
         ;
 }
 
-static void on_ready(struct mk_fd_watch *w, uint32_t events)
+static void on_listener_event(struct mk_fd_watch *w, uint32_t events)
 {
     (void)events;
     accept_up_to(MK_CONTAINER(w, struct mk_acceptor, watch), ACCEPTS_PER_ITERATION);
@@ -164,7 +164,7 @@ void mk_acceptor_accept_queued(struct mk_acceptor *a)
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int fd)
 {
     *a = (struct mk_acceptor){
-        .watch = {.on_ready = on_ready}, .service = s, .fd = fd, .reserve_fd = -1, .paused = true};
+        .watch = {.on_ready = on_listener_event}, .service = s, .fd = fd, .reserve_fd = -1, .paused = true};
     mk_timer_init(&a->retry, on_retry_timer);
     resume_accepting(a);
     return a->paused ? -EIO : 0;

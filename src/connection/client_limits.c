@@ -76,7 +76,7 @@ mk_err mk_client_limits_acquire(struct mk_client_limits *p, const struct mk_addr
 }
 
 /* Closes the gap left by a freed slot, so that no probe ends too early. */
-static void close_gap(struct mk_client_limits *p, size_t gap)
+static void close_probe_gap(struct mk_client_limits *p, size_t gap)
 {
     size_t mask = p->cap - 1;
     for (size_t at = (gap + 1) & mask; p->slots[at].n; at = (at + 1) & mask) {
@@ -100,7 +100,7 @@ void mk_client_limits_release(struct mk_client_limits *p, const struct mk_addr *
     if (--slot->n > 0)
         return;
     p->n--;
-    close_gap(p, (size_t)(slot - p->slots));
+    close_probe_gap(p, (size_t)(slot - p->slots));
 }
 
 mk_err mk_client_limits_transfer(struct mk_client_limits *p, const struct mk_addr *from,

@@ -34,7 +34,7 @@ static const char *conn_invariant_error(const void *owner)
 
 const struct mk_sm_machine mk_conn_machine = {"connection", &states, MK_CONN_STATES, conn_invariant_error};
 
-static void on_ready(struct mk_fd_watch *w, uint32_t events)
+static void on_conn_event(struct mk_fd_watch *w, uint32_t events)
 {
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
     if (c->state.state == MK_CONN_DEAD)
@@ -54,7 +54,7 @@ static void on_ready(struct mk_fd_watch *w, uint32_t events)
 
 /* Bytes sent and acknowledged by the peer. The kernel accepts more data only in large steps, so
  * acknowledgements of a slow peer in between must count. */
-static uint64_t bytes_progressed(const struct mk_conn *c)
+static uint64_t bytes_acknowledged(const struct mk_conn *c)
 {
     return c->progress - mk_sock_unsent_bytes(c->stream.fd);
 }
@@ -88,10 +88,10 @@ static const struct mk_request_limits *request_limits_of(const struct mk_conn *c
 
 /* Has the peer acknowledged data since the last check? The protocol restarts the timeout when it sees
  * progress, but it does not see acknowledgements of data in the kernel's buffer. */
-static bool is_peer_reading(struct mk_conn *c)
+static bool has_peer_acknowledged_more(struct mk_conn *c)
 {
     uint64_t before = c->rate.progressed;
-    c->rate.progressed = bytes_progressed(c);
+    c->rate.progressed = bytes_acknowledged(c);
     return c->rate.progressed != c->progress && c->rate.progressed != before;
 }
 
@@ -103,9 +103,9 @@ static void on_conn_timer(struct mk_timer *t)
     if (clock == MK_TIMEOUT_NONE)
         return; /* disarmed */
     if (clock == MK_TIMEOUT_RATE &&
-        !mk_conn_rate_is_below_min(&c->rate, bytes_progressed(c), request_limits_of(c)))
+        !mk_conn_rate_is_below_min(&c->rate, bytes_acknowledged(c), request_limits_of(c)))
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
-    else if (clock == MK_TIMEOUT_TUNNEL && is_peer_reading(c))
+    else if (clock == MK_TIMEOUT_TUNNEL && has_peer_acknowledged_more(c))
         mk_conn_set_timeout(c, MK_TIMEOUT_TUNNEL);
     else
         c->ops->on_timeout(c, clock);
@@ -151,7 +151,7 @@ void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
                                                         : (c->span = mk_conn_timeout_ms(c, clock));
     c->clock = (uint8_t)clock;
     if (clock == MK_TIMEOUT_RATE)
-        c->rate.progressed = bytes_progressed(c);
+        c->rate.progressed = bytes_acknowledged(c);
     if (span)
         mk_loop_set_timer(c->service->loop, &c->timer, span);
     else
@@ -202,8 +202,11 @@ struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops
     struct mk_conn *c = mk_conn_alloc_buffers(s) ? alloc_conn(s) : NULL;
     if (!c)
         return NULL;
-    *c = (struct mk_conn){
-        .watch = {.on_ready = on_ready}, .ops = ops, .service = s, .hosts = s->web->hosts, .peer = *peer};
+    *c = (struct mk_conn){.watch = {.on_ready = on_conn_event},
+                          .ops = ops,
+                          .service = s,
+                          .hosts = s->web->hosts,
+                          .peer = *peer};
     mk_sm_init(&c->state, &mk_conn_machine, MK_CONN_IDLE);
     mk_stream_plain_open(&c->stream, fd);
     mk_timer_init(&c->timer, on_conn_timer);

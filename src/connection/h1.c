@@ -299,7 +299,7 @@ MK_COLD static bool drain_request_body(struct mk_conn *c)
 }
 
 /* A request passes through all states in one call if nothing blocks. True: call again. */
-static bool step(struct mk_conn *c)
+static bool run_conn_state(struct mk_conn *c)
 {
     switch ((enum mk_conn_state)c->state.state) {
     case MK_CONN_IDLE:
@@ -375,7 +375,7 @@ void mk_h1_serve(struct mk_conn *c)
     if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.state == MK_CONN_DISPATCH))
         flush_queued_responses(c);
     while (mk_send_queue_is_empty(&c->out) || !is_between_requests(c))
-        if (!step(c))
+        if (!run_conn_state(c))
             break;
     if (MK_LIKELY(c->ops == &mk_h1_ops))
         finish_serving(c);
@@ -383,7 +383,7 @@ void mk_h1_serve(struct mk_conn *c)
         c->service->http2->serve(c);
 }
 
-static void advance(struct mk_conn *c)
+static void on_h1_conn_event(struct mk_conn *c)
 {
     mk_conn_begin_serving(c);
     mk_h1_serve(c);
@@ -402,7 +402,7 @@ static void on_head_timeout(struct mk_conn *c)
     }
     mk_conn_begin_serving(c);
     if (mk_h1_request_reject(c, 408))
-        while (step(c))
+        while (run_conn_state(c))
             ;
     finish_serving(c);
 }
@@ -417,12 +417,12 @@ static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
     mk_conn_begin_serving(c);
     c->h1->d.ending = MK_OUTCOME_TIMEOUT;
     if (mk_h1_request_reject(c, status))
-        while (step(c))
+        while (run_conn_state(c))
             ;
     finish_serving(c);
 }
 
-static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_h1_conn_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     switch (clock) {
     case MK_TIMEOUT_HEAD:
@@ -449,7 +449,7 @@ static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
     }
 }
 
-static void on_close(struct mk_conn *c, enum mk_outcome ending)
+static void on_h1_conn_close(struct mk_conn *c, enum mk_outcome ending)
 {
     if (!c->h1)
         return;
@@ -457,7 +457,7 @@ static void on_close(struct mk_conn *c, enum mk_outcome ending)
     free_request(c);
 }
 
-static const struct mk_request_limits *limits(const struct mk_conn *c)
+static const struct mk_request_limits *h1_request_limits(const struct mk_conn *c)
 {
     return c->h1 ? mk_http_stream_limits(&c->h1->d) : NULL;
 }
@@ -468,18 +468,18 @@ static bool may_close_without_reset(const struct mk_conn *c)
 }
 
 /* Checks the protocol, which may have changed since mk_conn_resume(). */
-static void run_resumed(struct mk_loop_task *t)
+static void run_resumed_conn(struct mk_loop_task *t)
 {
     struct mk_conn *c = mk_conn_begin_resumed(t);
     if (MK_LIKELY(c->ops == &mk_h1_ops))
-        advance(c);
+        on_h1_conn_event(c);
     else
         c->ops->advance(c);
 }
 
-const struct mk_conn_ops mk_h1_ops = {.advance = advance,
-                                      .run_resumed = run_resumed,
-                                      .on_timeout = on_timeout,
-                                      .on_close = on_close,
-                                      .limits = limits,
+const struct mk_conn_ops mk_h1_ops = {.advance = on_h1_conn_event,
+                                      .run_resumed = run_resumed_conn,
+                                      .on_timeout = on_h1_conn_timeout,
+                                      .on_close = on_h1_conn_close,
+                                      .limits = h1_request_limits,
                                       .may_close_without_reset = may_close_without_reset};

@@ -149,7 +149,7 @@ void mk_tls_handshake_serve(struct mk_conn *c)
         mk_conn_end_serving(c);
 }
 
-static void advance(struct mk_conn *c)
+static void on_handshake_event(struct mk_conn *c)
 {
     if (c->task_set)
         return; /* queued */
@@ -157,7 +157,7 @@ static void advance(struct mk_conn *c)
     mk_tls_handshake_serve(c);
 }
 
-static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_handshake_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     (void)clock;
     if (c->stream.tls || c->n_saved)
@@ -172,4 +172,4 @@ static void on_close(struct mk_conn *c, enum mk_outcome ending)
 }
 
 const struct mk_conn_ops mk_tls_handshake_ops = {
-    .advance = advance, .on_timeout = on_timeout, .on_close = on_close};
+    .advance = on_handshake_event, .on_timeout = on_handshake_timeout, .on_close = on_close};

@@ -11,7 +11,7 @@ struct mk_deferred {
     void *ctx;
 };
 
-static void run(struct mk_loop_task *task)
+static void run_deferred(struct mk_loop_task *task)
 {
     struct mk_deferred *t = MK_CONTAINER(task, struct mk_deferred, task);
     t->set = false;
@@ -25,7 +25,7 @@ struct mk_deferred *mk_deferred_new_on(struct mk_loop *loop, void (*on_end)(void
 {
     struct mk_deferred *t = mk_mem_alloc(sizeof *t);
     if (t)
-        *t = (struct mk_deferred){.task = {.run = run}, .loop = loop, .on_end = on_end, .ctx = ctx};
+        *t = (struct mk_deferred){.task = {.run = run_deferred}, .loop = loop, .on_end = on_end, .ctx = ctx};
     return t;
 }
 

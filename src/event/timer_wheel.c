@@ -12,12 +12,12 @@ static void init_ring(struct mk_timer_link *head)
     head->next = head->prev = head;
 }
 
-static bool is_empty(const struct mk_timer_link *head)
+static bool is_ring_empty(const struct mk_timer_link *head)
 {
     return head->next == head;
 }
 
-static void add_last(struct mk_timer_link *head, struct mk_timer_link *link)
+static void append_link(struct mk_timer_link *head, struct mk_timer_link *link)
 {
     link->prev = head->prev;
     link->next = head;
@@ -25,9 +25,9 @@ static void add_last(struct mk_timer_link *head, struct mk_timer_link *link)
     head->prev = link;
 }
 
-static void move_all(struct mk_timer_link *to, struct mk_timer_link *from)
+static void move_ring(struct mk_timer_link *to, struct mk_timer_link *from)
 {
-    if (is_empty(from))
+    if (is_ring_empty(from))
         return;
     from->next->prev = to->prev;
     to->prev->next = from->next;
@@ -47,17 +47,17 @@ void mk_timer_stop(struct mk_timer *t)
 
 /* ---- Slots ---- */
 
-static uint32_t slot_of(uint32_t time)
+static uint32_t slot_of_time(uint32_t time)
 {
     return time / MK_TIMER_TICK_MS % MK_TIMER_SLOTS;
 }
 
-static void mark(struct mk_timer_wheel *w, uint32_t slot)
+static void mark_slot_used(struct mk_timer_wheel *w, uint32_t slot)
 {
     w->used[slot / 64] |= (uint64_t)1 << slot % 64;
 }
 
-static void unmark(struct mk_timer_wheel *w, uint32_t slot)
+static void mark_slot_empty(struct mk_timer_wheel *w, uint32_t slot)
 {
     w->used[slot / 64] &= ~((uint64_t)1 << slot % 64);
 }
@@ -82,16 +82,16 @@ void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
     uint32_t tick = (w->now + ahead) / MK_TIMER_TICK_MS + 1;
     mk_timer_stop(t);
     t->slot_ms = tick * MK_TIMER_TICK_MS;
-    add_last(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
-    mark(w, tick % MK_TIMER_SLOTS);
+    append_link(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
+    mark_slot_used(w, tick % MK_TIMER_SLOTS);
     if (!w->waits || t->slot_ms - w->now < w->next - w->now)
         w->next = t->slot_ms;
     w->waits = true;
 }
 
-static void find_next(struct mk_timer_wheel *w)
+static void find_next_used_slot(struct mk_timer_wheel *w)
 {
-    uint32_t from = slot_of(w->now) + 1;
+    uint32_t from = slot_of_time(w->now) + 1;
     w->waits = false;
     for (uint32_t i = 0; i < MK_TIMER_SLOTS && !w->waits;) {
         uint32_t slot = (from + i) % MK_TIMER_SLOTS;
@@ -107,17 +107,17 @@ static void find_next(struct mk_timer_wheel *w)
 
 static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 {
-    move_all(&w->late, &w->slots[slot]);
-    unmark(w, slot);
+    move_ring(&w->late, &w->slots[slot]);
+    mark_slot_empty(w, slot);
 }
 
 /* Empties all slots that are due. */
-MK_NOINLINE static void advance(struct mk_timer_wheel *w, uint32_t now)
+MK_NOINLINE static void empty_due_slots(struct mk_timer_wheel *w, uint32_t now)
 {
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
     if (now < w->now) /* the 32-bit time wrapped, but its ticks did not, as 2^32 is a multiple of a tick */
         ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);
-    uint32_t first = slot_of(w->now) + 1;
+    uint32_t first = slot_of_time(w->now) + 1;
     w->now = now;
     bool emptied = false;
     for (uint32_t i = 0; i < ticks && i < MK_TIMER_SLOTS; i++) {
@@ -128,13 +128,13 @@ MK_NOINLINE static void advance(struct mk_timer_wheel *w, uint32_t now)
         }
     }
     if (emptied)
-        find_next(w);
+        find_next_used_slot(w);
 }
 
-MK_NOINLINE static void fire(struct mk_timer_wheel *w)
+MK_NOINLINE static void fire_due_timers(struct mk_timer_wheel *w)
 {
     unsigned left = MK_TIMER_WHEEL_AT_ONCE;
-    while (left && !is_empty(&w->late)) {
+    while (left && !is_ring_empty(&w->late)) {
         struct mk_timer *t = MK_CONTAINER(w->late.next, struct mk_timer, link);
         mk_timer_stop(t);
         if ((int32_t)(t->due_ms - w->now) <= 0) {
@@ -149,15 +149,15 @@ MK_NOINLINE static void fire(struct mk_timer_wheel *w)
 void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
 {
     if ((uint32_t)now_ms != w->now)
-        advance(w, (uint32_t)now_ms);
-    if (!is_empty(&w->late))
-        fire(w);
+        empty_due_slots(w, (uint32_t)now_ms);
+    if (!is_ring_empty(&w->late))
+        fire_due_timers(w);
 }
 
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)
 {
     int32_t wait = (int32_t)(w->next - (uint32_t)now_ms);
-    if (!is_empty(&w->late))
+    if (!is_ring_empty(&w->late))
         return 0;
     return !w->waits ? -1 : wait > 0 ? wait : 0;
 }

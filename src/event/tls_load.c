@@ -10,7 +10,7 @@ extern const struct mk_tls_module mk_tls_module __attribute__((weak));
 static const struct mk_tls_module *module;
 static char why_not[MK_MODULE_WHY];
 
-static void load_once(void)
+static void load_tls_module(void)
 {
     module = mk_module_load(&(struct mk_module){.name = "tls",
                                                 .symbol = "mk_tls_module",
@@ -25,7 +25,7 @@ static void load_once(void)
 const struct mk_tls_module *mk_tls_load(const char **error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_once);
+    pthread_once(&once, load_tls_module);
     if (error)
         *error = module ? NULL : why_not;
     return module;

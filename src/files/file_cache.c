@@ -103,7 +103,7 @@ static void grow_buckets(struct mk_file_cache *c)
 }
 
 /* Adds the file to the cache, and evicts the least recently used entries to make room. */
-static void list(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
+static void insert_entry(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
     while (c->n >= c->most)
         evict_entry(c, least_recently_used(c));
@@ -150,7 +150,7 @@ void mk_file_cache_set_max_entries(struct mk_file_cache *c, unsigned n)
         evict_entry(c, least_recently_used(c));
 }
 
-unsigned mk_file_cache_close_idle(struct mk_file_cache *c)
+unsigned mk_file_cache_close_idle_fds(struct mk_file_cache *c)
 {
     return evict_idle(c, &c->rich, 0) + evict_idle(c, &c->lean, 0);
 }
@@ -254,7 +254,7 @@ static bool should_retry_content(struct mk_file_cache *c, struct mk_open_file *f
     return may;
 }
 
-static bool is_fresh(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
+static bool is_entry_fresh(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
     return now_ms - f->checked_ms < c->limits.recheck_ms && !should_retry_content(c, f, now_ms);
 }
@@ -267,7 +267,7 @@ mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root
     memcpy(name, path.p, path.len);
     name[path.len] = '\0';
     mk_err e = mk_file_open_beneath(root->fd, name, &root->how, fd);
-    if ((e == -EMFILE || e == -ENFILE) && mk_file_cache_close_idle(c) > 0)
+    if ((e == -EMFILE || e == -ENFILE) && mk_file_cache_close_idle_fds(c) > 0)
         e = mk_file_open_beneath(root->fd, name, &root->how, fd);
     return e;
 }
@@ -308,8 +308,9 @@ static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *ro
 }
 
 /* Acquires an entry that is not cached or has expired. */
-MK_NOINLINE static mk_err acquire_slow(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
-                                       uint64_t now_ms, bool only_kept, struct mk_open_file **file)
+MK_NOINLINE static mk_err acquire_missing_or_stale(struct mk_file_cache *c, const struct mk_root *root,
+                                                   mk_str path, uint64_t now_ms, bool only_kept,
+                                                   struct mk_open_file **file)
 {
     uint64_t hash = path_hash(c, root, path);
     struct mk_open_file *known = find_entry(c, root, path, hash); /* takes over the caller's reference */
@@ -328,7 +329,7 @@ MK_NOINLINE static mk_err acquire_slow(struct mk_file_cache *c, const struct mk_
     (*file)->hash = (uint32_t)hash;
     (*file)->tried_ms = (uint32_t)now_ms;
     if (kept)
-        list(c, *file, now_ms);
+        insert_entry(c, *file, now_ms);
     return 0;
 }
 
@@ -340,8 +341,8 @@ static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root
         mark_used(c, known, now_ms);
         known->refs++; /* otherwise the entry could be evicted in the meantime */
     }
-    if (MK_UNLIKELY(!known || !is_fresh(c, known, now_ms)))
-        return acquire_slow(c, root, path, now_ms, only_kept, file);
+    if (MK_UNLIKELY(!known || !is_entry_fresh(c, known, now_ms)))
+        return acquire_missing_or_stale(c, root, path, now_ms, only_kept, file);
     *file = known;
     return 0;
 }

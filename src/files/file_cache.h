@@ -65,7 +65,7 @@ void mk_file_cache_invalidate(struct mk_open_file *f);
 /* Limits the cache to n entries, never more than its configured limit. */
 void mk_file_cache_set_max_entries(struct mk_file_cache *c, unsigned n);
 /* Closes all unused descriptors; returns their number. */
-unsigned mk_file_cache_close_idle(struct mk_file_cache *c);
+unsigned mk_file_cache_close_idle_fds(struct mk_file_cache *c);
 /* Evicts all unused entries, including those in memory. */
 void mk_file_cache_evict_idle(struct mk_file_cache *c);
 

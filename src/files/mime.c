@@ -29,7 +29,7 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
     return mk_map_put(&m->own, key, value);
 }
 
-static size_t line_start(size_t at)
+static size_t builtin_line_start(size_t at)
 {
     while (at > 0 && mk_mime_builtin[at - 1] != '\n')
         at--;
@@ -41,7 +41,7 @@ static mk_str find_builtin(mk_str extension)
 {
     size_t low = 1, high = mk_mime_builtin_len;
     while (low < high) {
-        size_t at = line_start(low + (high - low) / 2);
+        size_t at = builtin_line_start(low + (high - low) / 2);
         mk_str line = mk_str_of(mk_mime_builtin + at, mk_mime_builtin_len - at);
         line = mk_str_cut(&line, '\n');
         mk_str type = line, found = mk_str_cut(&type, ' ');

@@ -56,7 +56,7 @@ static bool read_content_nowait(int fd, char *buf, size_t size)
 }
 
 /* A device number in 32 bits, as in the kernel: 12 for the major number, 20 for the minor. */
-static uint32_t device(const struct stat *st)
+static uint32_t device_number(const struct stat *st)
 {
     return (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));
 }
@@ -80,7 +80,7 @@ struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd
         .size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
         .mtime_ns = timespec_ns(st->st_mtim),
         .ctime_ns = timespec_ns(st->st_ctim),
-        .dev = device(st),
+        .dev = device_number(st),
         .ino = st->st_ino,
         .path_len = (uint16_t)path.len,
         .refs = 1,
@@ -106,7 +106,7 @@ struct mk_file_id mk_open_file_id(const struct mk_open_file *f)
 
 bool mk_open_file_is_inode(const struct mk_open_file *f, const struct stat *st)
 {
-    return f->ino == st->st_ino && f->dev == device(st);
+    return f->ino == st->st_ino && f->dev == device_number(st);
 }
 
 bool mk_open_file_is_unchanged(const struct mk_open_file *f, const struct stat *st)

@@ -46,7 +46,7 @@ static void on_file_name(mk_str name, void *data)
 
 /* Has the folder not changed for a while? Tools that copy folders may restore the modification time, but not
  * the change time. */
-static bool is_settled(const struct mk_open_file *folder, int64_t now)
+static bool is_folder_settled(const struct mk_open_file *folder, int64_t now)
 {
     int64_t changed = folder->mtime_ns > folder->ctime_ns ? folder->mtime_ns : folder->ctime_ns;
     return changed / 1000000000 + AT_REST_SECONDS < now;
@@ -82,7 +82,7 @@ static void scan_folder(struct suffixes *e, const struct mk_open_file *folder, c
     e->read_ms = now_ms;
 }
 
-static struct suffixes *folder_suffixes(struct mk_open_file *folder)
+static struct suffixes *get_folder_suffixes(struct mk_open_file *folder)
 {
     if (folder->note)
         return MK_CONTAINER(folder->note, struct suffixes, note);
@@ -95,14 +95,14 @@ static struct suffixes *folder_suffixes(struct mk_open_file *folder)
 }
 
 /* Reading a folder is not worthwhile for a single lookup. */
-static uint32_t suffixes_found_in(struct mk_open_file *folder, const mk_str *suffixes, unsigned n,
-                                  uint64_t now_ms, int64_t now)
+static uint32_t find_suffixes(struct mk_open_file *folder, const mk_str *suffixes, unsigned n,
+                              uint64_t now_ms, int64_t now)
 {
-    struct suffixes *e = folder->kind == MK_OPEN_FOLDER ? folder_suffixes(folder) : NULL;
+    struct suffixes *e = folder->kind == MK_OPEN_FOLDER ? get_folder_suffixes(folder) : NULL;
     if (!e)
         return UINT32_MAX;
     bool believed = e->too_large || (e->read && now_ms - e->read_ms < BELIEVED_MS);
-    if (!believed && e->asked_before && is_settled(folder, now))
+    if (!believed && e->asked_before && is_folder_settled(folder, now))
         scan_folder(e, folder, suffixes, n, now_ms);
     e->asked_before = true;
     return e->read ? e->found : UINT32_MAX;
@@ -122,7 +122,7 @@ uint32_t mk_sibling_suffixes_find(const struct mk_open_file *file, const mk_str 
         mk_file_cache_acquire_if_kept(file->cache, file->root, parent_folder(mk_open_file_path(file)), now_ms,
                                       &folder))
         return UINT32_MAX;
-    uint32_t found = suffixes_found_in(folder, suffixes, n, now_ms, now);
+    uint32_t found = find_suffixes(folder, suffixes, n, now_ms, now);
     mk_open_file_release(folder);
     return found;
 }

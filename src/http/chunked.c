@@ -55,12 +55,12 @@ static bool is_blank(char c)
 }
 
 /* Characters that may follow the size or a complete extension. */
-static enum state state_after_part(char c, enum state blanks)
+static enum state state_after_size_or_extension(char c, enum state blanks)
 {
     return c == '\r' ? SIZE_LF : c == ';' ? EXT_NAME_FIRST : is_blank(c) ? blanks : BAD;
 }
 
-static enum state step_extension(enum state state, char c)
+static enum state next_extension_state(enum state state, char c)
 {
     bool token = mk_scan_is(c, MK_SCAN_TOKEN);
     switch ((int)state) {
@@ -69,13 +69,15 @@ static enum state step_extension(enum state state, char c)
     case EXT_NAME_FIRST:
         return token ? EXT_NAME : is_blank(c) ? EXT_NAME_FIRST : BAD;
     case EXT_NAME:
-        return token ? EXT_NAME : c == '=' ? EXT_VALUE_FIRST : state_after_part(c, EXT_NAME_BLANK);
+        return token      ? EXT_NAME
+               : c == '=' ? EXT_VALUE_FIRST
+                          : state_after_size_or_extension(c, EXT_NAME_BLANK);
     case EXT_NAME_BLANK:
         return is_blank(c) ? EXT_NAME_BLANK : c == '=' ? EXT_VALUE_FIRST : c == ';' ? EXT_NAME_FIRST : BAD;
     case EXT_VALUE_FIRST:
         return token ? EXT_VALUE : c == '"' ? EXT_QUOTED : is_blank(c) ? EXT_VALUE_FIRST : BAD;
     case EXT_VALUE:
-        return token ? EXT_VALUE : state_after_part(c, EXT_SEMICOLON);
+        return token ? EXT_VALUE : state_after_size_or_extension(c, EXT_SEMICOLON);
     case EXT_QUOTED:
         return c == '"'                        ? EXT_VALUE_END
                : c == '\\'                     ? EXT_ESCAPED
@@ -84,11 +86,11 @@ static enum state step_extension(enum state state, char c)
     case EXT_ESCAPED:
         return mk_scan_is(c, MK_SCAN_VALUE) ? EXT_QUOTED : BAD;
     default: /* EXT_VALUE_END */
-        return state_after_part(c, EXT_SEMICOLON);
+        return state_after_size_or_extension(c, EXT_SEMICOLON);
     }
 }
 
-static enum state step_trailer(enum state state, char c)
+static enum state next_trailer_state(enum state state, char c)
 {
     switch ((int)state) {
     case TRAILER_FIRST:
@@ -129,11 +131,11 @@ static int end_size_line(struct mk_chunked *c)
     return 0;
 }
 
-static int step_size(struct mk_chunked *c, char byte)
+static int parse_size_byte(struct mk_chunked *c, char byte)
 {
     int digit = mk_char_hex(byte);
     if (digit < 0) {
-        c->state = (uint8_t)(c->state == SIZE ? state_after_part(byte, EXT_SEMICOLON) : BAD);
+        c->state = (uint8_t)(c->state == SIZE ? state_after_size_or_extension(byte, EXT_SEMICOLON) : BAD);
         return c->state == BAD ? set_failed(c, 400) : 0;
     }
     if (c->digits == DIGITS_MAX)
@@ -145,17 +147,17 @@ static int step_size(struct mk_chunked *c, char byte)
 }
 
 /* Is the byte that leads to this state part of an extension or a trailer? */
-static bool is_overhead(enum state state)
+static bool is_overhead_state(enum state state)
 {
     return (state >= EXT_SEMICOLON && state <= EXT_VALUE_END) ||
            (state >= TRAILER_FIRST && state <= TRAILER_LF);
 }
 
-static int step_byte(struct mk_chunked *c, char byte)
+static int parse_framing_byte(struct mk_chunked *c, char byte)
 {
     enum state state = (enum state)c->state;
     if (state <= SIZE)
-        return step_size(c, byte);
+        return parse_size_byte(c, byte);
     if (state == SIZE_LF && byte == '\n')
         return end_size_line(c);
     if (state == DATA_CR)
@@ -163,15 +165,15 @@ static int step_byte(struct mk_chunked *c, char byte)
     else if (state == DATA_LF)
         state = byte == '\n' ? SIZE_FIRST : BAD;
     else if (state >= TRAILER_FIRST)
-        state = step_trailer(state, byte);
+        state = next_trailer_state(state, byte);
     else if (c->pads && byte == '\r' && (state == EXT_SEMICOLON || state == EXT_NAME_BLANK))
         state = SIZE_LF;
     else
-        state = state == SIZE_LF ? BAD : step_extension(state, byte);
+        state = state == SIZE_LF ? BAD : next_extension_state(state, byte);
     c->state = (uint8_t)state;
     if (state == BAD)
         return set_failed(c, 400);
-    if (is_overhead(state) && ++c->overhead > c->overhead_max)
+    if (is_overhead_state(state) && ++c->overhead > c->overhead_max)
         return set_failed(c, 431);
     return 0;
 }
@@ -187,7 +189,7 @@ static int read_data(struct mk_chunked *c, mk_str *in, mk_str *data)
 }
 
 /* Is the next byte part of a trailer, and not of the final empty line? */
-static bool is_trailer(const struct mk_chunked *c, char byte)
+static bool is_trailer_byte(const struct mk_chunked *c, char byte)
 {
     return (c->state == TRAILER_FIRST && byte != '\r') ||
            (c->state > TRAILER_FIRST && c->state <= TRAILER_LF);
@@ -196,8 +198,8 @@ static bool is_trailer(const struct mk_chunked *c, char byte)
 static int read_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
 {
     mk_str from = *in;
-    while (in->len && is_trailer(c, in->p[0])) {
-        int r = step_byte(c, in->p[0]);
+    while (in->len && is_trailer_byte(c, in->p[0])) {
+        int r = parse_framing_byte(c, in->p[0]);
         if (r < 0)
             return r;
         *in = mk_str_skip(*in, 1);
@@ -215,9 +217,9 @@ int mk_chunked_decode(struct mk_chunked *c, mk_str *in, mk_str *data)
             return MK_CHUNKED_MORE;
         if (c->state == DATA)
             return read_data(c, in, data);
-        if (is_trailer(c, in->p[0]))
+        if (is_trailer_byte(c, in->p[0]))
             return read_trailers(c, in, data);
-        int r = step_byte(c, in->p[0]);
+        int r = parse_framing_byte(c, in->p[0]);
         if (r < 0)
             return r;
         *in = mk_str_skip(*in, 1);

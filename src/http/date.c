@@ -178,7 +178,7 @@ static bool parse_asctime(mk_str s, int64_t *time)
     return to_unix_time(&r, &m, time);
 }
 
-static void read_long_day(struct reader *r)
+static void read_long_day_name(struct reader *r)
 {
     for (size_t i = 0; i < MK_LEN(long_days); i++) {
         if (mk_str_starts(r->rest, long_days[i])) {
@@ -208,7 +208,7 @@ static bool parse_rfc850(mk_str s, int64_t now, int64_t *time)
 {
     struct reader r = {.rest = s};
     struct moment m;
-    read_long_day(&r);
+    read_long_day_name(&r);
     expect_text(&r, MK_STR(", "));
     m.day = read_number(&r, 2);
     expect_text(&r, MK_STR("-"));

@@ -49,7 +49,7 @@ size_t mk_fcgi_begin_params(struct mk_buf *out)
     return begun;
 }
 
-static bool has_short_length(size_t len)
+static bool is_short_param_len(size_t len)
 {
     return len < LONG_LENGTH;
 }
@@ -57,7 +57,7 @@ static bool has_short_length(size_t len)
 /* Adds the number of NUL bytes written to *nuls. */
 static char *put_param_length(char *at, size_t len, size_t *nuls)
 {
-    if (has_short_length(len)) {
+    if (is_short_param_len(len)) {
         *nuls += len == 0;
         *at++ = (char)len;
         return at;
@@ -74,7 +74,7 @@ static char *put_param_length(char *at, size_t len, size_t *nuls)
 /* Usually each length takes one byte. */
 static inline char *put_param_lengths(char *at, size_t name, size_t value, size_t *nuls)
 {
-    if (MK_UNLIKELY(!has_short_length(name | value)))
+    if (MK_UNLIKELY(!is_short_param_len(name | value)))
         return put_param_length(put_param_length(at, name, nuls), value, nuls);
     at[0] = (char)name;
     at[1] = (char)value;
@@ -128,7 +128,7 @@ void mk_fcgi_init(struct mk_fcgi *f)
     *f = (struct mk_fcgi){.state = HEADER};
 }
 
-static void set_error(struct mk_fcgi *f, const char *problem)
+static void set_parse_error(struct mk_fcgi *f, const char *problem)
 {
     f->state = BAD;
     f->problem = problem;
@@ -170,7 +170,7 @@ static void parse_record_header(struct mk_fcgi *f, mk_str *in)
     f->padding = f->block[6];
     const char *wrong = check_record_header(f);
     if (wrong) {
-        set_error(f, wrong);
+        set_parse_error(f, wrong);
         return;
     }
     f->is_out_over |= f->type == MK_FCGI_STDOUT && f->left == 0;
@@ -184,7 +184,7 @@ static void parse_end_request(struct mk_fcgi *f, mk_str *in)
     f->status = f->block[4];
     f->state = PADDING;
     if (f->status > MK_FCGI_UNKNOWN_ROLE)
-        set_error(f, "an END_REQUEST record has an unknown status");
+        set_parse_error(f, "an END_REQUEST record has an unknown status");
 }
 
 static void skip_padding(struct mk_fcgi *f, mk_str *in)
@@ -196,7 +196,7 @@ static void skip_padding(struct mk_fcgi *f, mk_str *in)
         f->state = f->type == MK_FCGI_END ? OVER : HEADER;
 }
 
-static enum mk_fcgi_event take_content(struct mk_fcgi *f, mk_str *in, mk_str *data)
+static enum mk_fcgi_event take_record_content(struct mk_fcgi *f, mk_str *in, mk_str *data)
 {
     *data = mk_str_first(*in, f->left);
     *in = mk_str_skip(*in, data->len);
@@ -218,7 +218,7 @@ enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data)
         if (in->len == 0)
             return MK_FCGI_MORE;
         if (f->state == CONTENT)
-            return take_content(f, in, data);
+            return take_record_content(f, in, data);
         if (f->state == ENDING)
             parse_end_request(f, in);
         else if (f->state == HEADER)

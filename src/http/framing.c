@@ -4,20 +4,20 @@
 #include "base/num.h"
 
 /* Does the header have more than one line? */
-static bool is_repeated(const struct mk_headers *fields, enum mk_header_id id)
+static bool is_header_repeated(const struct mk_headers *fields, enum mk_header_id id)
 {
     unsigned at = fields->first[id];
     mk_str value;
     return at && mk_headers_next(fields, id, &at, &value);
 }
 
-static int parse_host(const struct mk_request_head *h, struct mk_authority_cache *last,
-                      struct mk_framing *out)
+static int parse_host_header(const struct mk_request_head *h, struct mk_authority_cache *last,
+                             struct mk_framing *out)
 {
     mk_str value = mk_headers_get(&h->fields, MK_HEADER_HOST);
     if (!value.p)
         return h->minor == 0 ? 0 : 400;
-    if (is_repeated(&h->fields, MK_HEADER_HOST))
+    if (is_header_repeated(&h->fields, MK_HEADER_HOST))
         return 400;
     return mk_authority_parse_cached(last, value, &out->host, &out->port);
 }
@@ -63,7 +63,7 @@ static int parse_transfer_encoding(const struct mk_request_head *h, struct mk_fr
 static int parse_content_length(const struct mk_request_head *h, struct mk_framing *out)
 {
     mk_str value = mk_headers_get(&h->fields, MK_HEADER_CONTENT_LENGTH);
-    if (is_repeated(&h->fields, MK_HEADER_CONTENT_LENGTH) || !mk_num_parse(value, &out->length))
+    if (is_header_repeated(&h->fields, MK_HEADER_CONTENT_LENGTH) || !mk_num_parse(value, &out->length))
         return 400;
     out->body = out->length ? MK_BODY_LENGTH : MK_BODY_NONE;
     return 0;
@@ -113,7 +113,7 @@ static bool keeps_alive(const struct mk_request_head *h)
 int mk_framing_parse(const struct mk_request_head *h, struct mk_authority_cache *last, struct mk_framing *out)
 {
     *out = (struct mk_framing){.body = MK_BODY_NONE, .port = MK_PORT_NONE};
-    int status = parse_host(h, last, out);
+    int status = parse_host_header(h, last, out);
     if (!status)
         status = parse_body_length(h, out);
     if (!status)

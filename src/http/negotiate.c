@@ -74,22 +74,22 @@ static mk_str next_parameter(mk_str *rest)
     return parameter;
 }
 
-static mk_str unquote(mk_str value)
+static mk_str unquote_value(mk_str value)
 {
     bool quoted = value.len >= 2 && value.p[0] == '"' && value.p[value.len - 1] == '"';
     return quoted ? mk_str_of(value.p + 1, value.len - 2) : value;
 }
 
-static bool same_parameter(mk_str a, mk_str b)
+static bool parameters_are_equal(mk_str a, mk_str b)
 {
     mk_str a_name = mk_str_cut(&a, '='), b_name = mk_str_cut(&b, '=');
-    return mk_str_eq_nocase(a_name, b_name) && mk_str_eq_nocase(unquote(a), unquote(b));
+    return mk_str_eq_nocase(a_name, b_name) && mk_str_eq_nocase(unquote_value(a), unquote_value(b));
 }
 
 static bool has_parameter(mk_str parameters, mk_str expected)
 {
     while (parameters.p)
-        if (same_parameter(next_parameter(&parameters), expected))
+        if (parameters_are_equal(next_parameter(&parameters), expected))
             return true;
     return false;
 }

@@ -24,7 +24,7 @@ static const mk_str wide_blanks[] = {
     MK_STR_INIT("\xe3\x80\x80"), MK_STR_INIT("\xef\xbb\xbf"),
 };
 
-static bool is_latin_blank(char c)
+static bool is_latin1_blank(char c)
 {
     return (unsigned char)c == 0x85 || (unsigned char)c == 0xa0;
 }
@@ -43,7 +43,7 @@ static size_t trailing_blank_len(mk_str s)
     for (size_t i = 0; i < MK_LEN(wide_blanks); i++)
         if (mk_str_ends(s, wide_blanks[i]))
             return wide_blanks[i].len;
-    return is_latin_blank(last) && (s.len == 1 || is_ascii(s.p[s.len - 2]));
+    return is_latin1_blank(last) && (s.len == 1 || is_ascii(s.p[s.len - 2]));
 }
 
 static size_t leading_blank_len(mk_str s)
@@ -54,7 +54,7 @@ static size_t leading_blank_len(mk_str s)
     for (size_t i = 0; i < MK_LEN(wide_blanks); i++)
         if (mk_str_starts(s, wide_blanks[i]))
             return wide_blanks[i].len;
-    return is_latin_blank(first);
+    return is_latin1_blank(first);
 }
 
 static bool has_trimmable_end(mk_str s)
@@ -84,7 +84,7 @@ static size_t overlong_len(unsigned char first)
 }
 
 /* Length of an overlong ASCII character at `at`; 0: none. Valid UTF-8 contains none. */
-static size_t overlong_at(mk_str s, size_t at)
+static size_t overlong_char_len_at(mk_str s, size_t at)
 {
     size_t len = overlong_len((unsigned char)s.p[at]);
     if (!len || s.len - at < len || (unsigned char)s.p[at + len - 1] >> 6 != 2)
@@ -97,7 +97,7 @@ static size_t overlong_at(mk_str s, size_t at)
     return len;
 }
 
-static char overlong_char(mk_str s, size_t at, size_t len)
+static char decode_overlong_char(mk_str s, size_t at, size_t len)
 {
     return (char)((s.p[at + len - 2] & 1) << 6 | (s.p[at + len - 1] & 0x3f));
 }
@@ -159,11 +159,11 @@ static bool may_vary_at(mk_str path, size_t i)
     case '%':
         return decode_escape(path, i, &decoded) > 0;
     default:
-        return (unsigned char)c >= 0xc0 && overlong_at(path, i);
+        return (unsigned char)c >= 0xc0 && overlong_char_len_at(path, i);
     }
 }
 
-static bool has_varying_part(mk_str path)
+static bool may_path_vary(mk_str path)
 {
     for (size_t i = 0; i < path.len; i++)
         if (may_vary_at(path, i))
@@ -186,7 +186,7 @@ static size_t separator_len_at(mk_str rest, unsigned how)
 }
 
 /* Length of a PHP extension (case-insensitive) at the beginning of the text. */
-static size_t php_ending_len(mk_str rest)
+static size_t php_extension_len(mk_str rest)
 {
     if (mk_str_eq_nocase(mk_str_first(rest, 4), MK_STR(".php")))
         return rest.len > 4 && mk_char_is_digit(rest.p[4]) && (rest.len == 5 || rest.p[5] == '/') ? 5 : 4;
@@ -196,7 +196,7 @@ static size_t php_ending_len(mk_str rest)
 }
 
 /* Length of a script extension at the beginning of the text; 0: none. */
-static size_t match_script_ending(mk_str rest, mk_str ending)
+static size_t match_script_extension(mk_str rest, mk_str ending)
 {
     for (size_t i = 0; i < ending.len; i++) {
         bool is_more = i < rest.len && !separator_len_at(mk_str_skip(rest, i), MK_PATH_READING_SLASHES);
@@ -211,37 +211,37 @@ static size_t match_script_ending(mk_str rest, mk_str ending)
     return ending.len;
 }
 
-static size_t longest_script_ending(mk_str rest, const struct mk_path_scripts *scripts)
+static size_t longest_script_extension(mk_str rest, const struct mk_path_scripts *scripts)
 {
     size_t longest = 0;
     for (size_t i = 0; scripts && i < scripts->n; i++)
-        longest = mk_max(longest, match_script_ending(rest, scripts->endings[i]));
+        longest = mk_max(longest, match_script_extension(rest, scripts->endings[i]));
     return longest;
 }
 
 /* May the rest of the path follow a script name directly, as in "/index.phpadmin"? Frameworks only test
  * whether a path starts with the name of their script. Text after a dot belongs to the file name. */
-static bool may_continue_script(mk_str rest)
+static bool may_follow_script_name(mk_str rest)
 {
     return rest.p[0] != '.' && rest.p[0] != ';';
 }
 
 /* End of the script name whose extension starts at that dot, if more of the path follows; 0: none. */
-static size_t script_end_at(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
+static size_t script_name_end(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
 {
     mk_str name = mk_str_skip(path, dot);
-    size_t php = php_ending_len(name), len = mk_max(php, longest_script_ending(name, scripts));
+    size_t php = php_extension_len(name), len = mk_max(php, longest_script_extension(name, scripts));
     mk_str rest = mk_str_skip(name, len);
     if (!len || !rest.len || mk_str_eq(rest, MK_STR("/")))
         return 0;
     return separator_len_at(rest, MK_PATH_READING_SLASHES) ||
-                   (php == 4 && len == 4 && may_continue_script(rest))
+                   (php == 4 && len == 4 && may_follow_script_name(rest))
                ? dot + len
                : 0;
 }
 
-/* Like script_end_at(), but for the script that the host names. */
-static size_t named_script_end(mk_str path, const struct mk_path_scripts *scripts)
+/* Like script_name_end(), but for the script that the host names. */
+static size_t host_script_name_end(mk_str path, const struct mk_path_scripts *scripts)
 {
     mk_str name = scripts ? scripts->name : MK_STR("");
     mk_str rest = mk_str_skip(path, 1 + name.len);
@@ -251,16 +251,16 @@ static size_t named_script_end(mk_str path, const struct mk_path_scripts *script
 
 bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts)
 {
-    if (named_script_end(path, scripts))
+    if (host_script_name_end(path, scripts))
         return true;
     for (size_t i = 0; i < path.len; i++)
-        if (path.p[i] == '.' && script_end_at(path, i, scripts))
+        if (path.p[i] == '.' && script_name_end(path, i, scripts))
             return true;
     return false;
 }
 
 /* Can a script extension start here? */
-static inline bool may_end_script(char c, const struct mk_path_scripts *scripts)
+static inline bool may_begin_script_extension(char c, const struct mk_path_scripts *scripts)
 {
     return (c | 0x20) == 'p' || (scripts && scripts->n);
 }
@@ -280,7 +280,8 @@ static bool is_plain_path(mk_str path, const struct mk_path_scripts *scripts)
             continue;
         if (path.p[i] != '.' || i + 1 == path.len || path.p[i + 1] == '/')
             return false;
-        if (MK_UNLIKELY(may_end_script(path.p[i + 1], scripts)) && script_end_at(path, i, scripts))
+        if (MK_UNLIKELY(may_begin_script_extension(path.p[i + 1], scripts)) &&
+            script_name_end(path, i, scripts))
             return false;
     }
     return true;
@@ -293,7 +294,7 @@ bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts 
     if (has_slash)
         return true;
     return !MK_LIKELY(is_plain_path(path, scripts)) &&
-           (has_varying_part(path) || mk_path_has_script(path, scripts));
+           (may_path_vary(path) || mk_path_has_script(path, scripts));
 }
 
 /* ---- One reading ---- */
@@ -416,8 +417,8 @@ static mk_str decode_overlong(mk_str path, char *buf)
 {
     size_t len = 0;
     for (size_t i = 0, n; i < path.len; i += n) {
-        n = overlong_at(path, i);
-        char c = n ? overlong_char(path, i, n) : path.p[i];
+        n = overlong_char_len_at(path, i);
+        char c = n ? decode_overlong_char(path, i, n) : path.p[i];
         n = mk_max(n, 1u);
         if (!is_char_dropped_by_parsers(c))
             buf[len++] = c;
@@ -545,7 +546,7 @@ static bool add_variant(struct variants *v, mk_str one)
 }
 
 /* Interpretations that may change the path. */
-static unsigned applicable_readings(mk_str path)
+static unsigned applicable_interpretations(mk_str path)
 {
     unsigned how = MK_PATH_READING_TAILS; /* a name may end before any separator */
     for (size_t i = 0; i < path.len; i++)
@@ -559,9 +560,9 @@ static unsigned applicable_readings(mk_str path)
     return how;
 }
 
-static unsigned add_readings(struct variants *v, mk_str path)
+static unsigned add_interpretations(struct variants *v, mk_str path)
 {
-    unsigned ways = applicable_readings(path), status;
+    unsigned ways = applicable_interpretations(path), status;
     for (unsigned how = 0; how <= MK_PATH_READING_ALL; how++) {
         if (how & ~ways)
             continue;
@@ -576,18 +577,18 @@ static bool has_escapes(mk_str path)
 {
     char c;
     for (size_t i = 0; i < path.len; i++)
-        if (decode_escape(path, i, &c) || overlong_at(path, i))
+        if (decode_escape(path, i, &c) || overlong_char_len_at(path, i))
             return true;
     return false;
 }
 
 /* Adds readings in both orders, because some programs remove path parameters before decoding, others
  * after. */
-static unsigned add_readings_both_orders(struct variants *v, mk_str path)
+static unsigned add_interpretations_in_both_orders(struct variants *v, mk_str path)
 {
     char buf[MK_PATH_VARIED_MAX];
-    unsigned status = add_readings(v, path);
-    return status ? status : add_readings(v, mk_path_interpret(path, MK_PATH_READING_TAILS, buf));
+    unsigned status = add_interpretations(v, path);
+    return status ? status : add_interpretations(v, mk_path_interpret(path, MK_PATH_READING_TAILS, buf));
 }
 
 static unsigned add_decoded_variants(struct variants *v, mk_str path)
@@ -596,15 +597,15 @@ static unsigned add_decoded_variants(struct variants *v, mk_str path)
     if (!has_escapes(path))
         return 0;
     mk_str cut = mk_path_interpret(path, MK_PATH_READING_TAILS, buf);
-    unsigned status = add_readings_both_orders(v, mk_path_decode_again(path, decoded));
-    return status ? status : add_readings(v, mk_path_decode_again(cut, decoded));
+    unsigned status = add_interpretations_in_both_orders(v, mk_path_decode_again(path, decoded));
+    return status ? status : add_interpretations(v, mk_path_decode_again(cut, decoded));
 }
 
 static unsigned add_all_variants(struct variants *v, mk_str of)
 {
     char buf[MK_PATH_VARIED_MAX];
     mk_str path = drop_line_ends(of, buf);
-    unsigned status = add_readings_both_orders(v, path);
+    unsigned status = add_interpretations_in_both_orders(v, path);
     return status ? status : add_decoded_variants(v, path);
 }
 
@@ -620,7 +621,7 @@ static unsigned add_path_info(struct variants *v, mk_str folder, mk_str rest)
     mk_buf_add(&out, rest.p[0] == '/' ? MK_STR("") : MK_STR("/"));
     mk_buf_add(&out, rest);
     mk_str one = mk_buf_str(&out);
-    if (!add_variant(v, one) || !has_varying_part(one))
+    if (!add_variant(v, one) || !may_path_vary(one))
         return 0;
     if (one.len > v->left)
         return 414;
@@ -637,12 +638,12 @@ static unsigned add_script_path_infos(struct variants *v, mk_str path, size_t st
 
 static unsigned add_scripts_in_path(struct variants *v, mk_str path)
 {
-    size_t folder = 0, end = named_script_end(path, v->scripts);
+    size_t folder = 0, end = host_script_name_end(path, v->scripts);
     unsigned status = end ? add_script_path_infos(v, path, 0, end) : 0;
     for (size_t i = 0; !status && i < path.len; i++) {
         if (path.p[i] == '/')
             folder = i;
-        if (path.p[i] == '.' && (end = script_end_at(path, i, v->scripts)))
+        if (path.p[i] == '.' && (end = script_name_end(path, i, v->scripts)))
             status = add_script_path_infos(v, path, folder, end);
     }
     return status;

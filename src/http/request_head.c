@@ -193,7 +193,7 @@ static bool line_end_decides_head(mk_str in, size_t i)
 
 /* Can the bytes after the first `seen` change the result from "more"? Only then is the head parsed again from
  * its beginning: a bounded number of times, mostly while it is a few bytes long. */
-static bool may_change_result(mk_str in, size_t seen, const struct mk_request_head_limits *limits)
+static bool needs_reparse(mk_str in, size_t seen, const struct mk_request_head_limits *limits)
 {
     const size_t method_end = 2 * MK_REQUEST_HEAD_EMPTY_LINES_MAX + MK_REQUEST_HEAD_METHOD_MAX + 1;
     size_t target_end = method_end + mk_min(limits->target_max, INT_MAX) + 1;
@@ -211,7 +211,7 @@ int mk_request_head_parse(struct mk_request_head *h, mk_str in, size_t seen,
     MK_ASSERT(seen <= in.len && limits->fields_max <= MK_HEADERS_MAX);
     size_t max = mk_min(limits->head_max, INT_MAX);
     mk_str part = mk_str_first(in, max);
-    if (seen && part.len < max && !may_change_result(in, seen, limits))
+    if (seen && part.len < max && !needs_reparse(in, seen, limits))
         return MORE;
     int r = part.len ? parse_head(h, part, limits) : MORE;
     return r == MORE && part.len == max ? -431 : r;

@@ -192,7 +192,7 @@ static inline bool split_header_line(mk_str line, struct mk_header_field *f)
     return true;
 }
 
-static bool has_valid_name(const struct mk_header_field *f)
+static bool has_valid_header_name(const struct mk_header_field *f)
 {
     return f->id != MK_HEADER_OTHER || mk_is_token(f->name); /* known names are tokens */
 }
@@ -236,7 +236,7 @@ static const char *parse_header_line(struct head_parser *r, mk_str line)
     struct mk_header_field *f = next_header_slot(r);
     if (!split_header_line(line, f))
         return "a line without a colon";
-    if (!has_valid_name(f))
+    if (!has_valid_header_name(f))
         return "an invalid field name";
     if (!mk_is_header_value(f->value))
         return "a control character";
@@ -253,7 +253,7 @@ static inline bool parse_header_fast(mk_str *text, mk_str *line, struct mk_heade
         return false;
     f->name = mk_str_of(at, (size_t)(colon - at));
     f->id = (uint8_t)mk_header_find_id(f->name);
-    if (!has_valid_name(f))
+    if (!has_valid_header_name(f))
         return false;
     f->value = mk_scan_trim(colon + 1, stop);
     *line = mk_str_of(at, (size_t)(stop - at));

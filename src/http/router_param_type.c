@@ -44,7 +44,7 @@ static bool is_slug_char(char c)
     return is_word_char(c) || c == '-';
 }
 
-static bool all_chars(bool (*is)(char c), mk_str s)
+static bool are_all_chars(bool (*is)(char c), mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if (!is(s.p[i]))
@@ -69,13 +69,13 @@ static bool is_number(mk_str s)
     if (s.len > 0 && s.p[0] == '-')
         s = mk_str_skip(s, 1);
     mk_str whole = mk_str_cut(&s, '.');
-    return all_chars(mk_char_is_digit, whole) && (!s.p || all_chars(mk_char_is_digit, s));
+    return are_all_chars(mk_char_is_digit, whole) && (!s.p || are_all_chars(mk_char_is_digit, s));
 }
 
 /* ---- Forms ---- */
 
 /* `form`: x stands for a hexadecimal digit, other characters for themselves. */
-static bool matches_form(mk_str s, mk_str form)
+static bool matches_template(mk_str s, mk_str form)
 {
     if (s.len != form.len)
         return false;
@@ -86,7 +86,7 @@ static bool matches_form(mk_str s, mk_str form)
 }
 
 /* Up to four digits. */
-static unsigned digits_value(mk_str s, size_t at, size_t n)
+static unsigned parse_digits(mk_str s, size_t at, size_t n)
 {
     unsigned sum = 0;
     for (size_t i = at; i < at + n; i++)
@@ -102,7 +102,7 @@ static bool is_date(mk_str s)
     for (size_t i = 0; i < s.len; i++)
         if (i != 4 && i != 7 && !mk_char_is_digit(s.p[i]))
             return false;
-    unsigned year = digits_value(s, 0, 4), month = digits_value(s, 5, 2), day = digits_value(s, 8, 2);
+    unsigned year = parse_digits(s, 0, 4), month = parse_digits(s, 5, 2), day = parse_digits(s, 8, 2);
     unsigned is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1] + (month == 2 ? is_leap : 0);
 }
@@ -116,7 +116,7 @@ bool mk_router_type_parse(enum mk_router_type type, mk_str segment, struct mk_ro
     out->as_uint = 0;
     switch (type) {
     case MK_ROUTER_UUID:
-        return matches_form(segment, MK_STR("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"));
+        return matches_template(segment, MK_STR("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"));
     case MK_ROUTER_DATE:
         return is_date(segment);
     case MK_ROUTER_UINT:
@@ -126,13 +126,13 @@ bool mk_router_type_parse(enum mk_router_type type, mk_str segment, struct mk_ro
     case MK_ROUTER_NUMBER:
         return is_number(segment);
     case MK_ROUTER_HEX:
-        return all_chars(is_hex_digit, segment);
+        return are_all_chars(is_hex_digit, segment);
     case MK_ROUTER_ALPHA:
-        return all_chars(mk_char_is_alpha, segment);
+        return are_all_chars(mk_char_is_alpha, segment);
     case MK_ROUTER_WORD:
-        return all_chars(is_word_char, segment);
+        return are_all_chars(is_word_char, segment);
     case MK_ROUTER_SLUG:
-        return all_chars(is_slug_char, segment);
+        return are_all_chars(is_slug_char, segment);
     case MK_ROUTER_TEXT:
         return segment.len > 0;
     case MK_ROUTER_REST:

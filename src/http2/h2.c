@@ -38,7 +38,7 @@ static struct mk_h2 *new_h2_connection(struct mk_conn *c)
     *h2 = (struct mk_h2){.conn = c,
                          .table_max = TABLE_MAX,
                          .final_stream = MK_H2_STREAM_MAX,
-                         .decoder = mk_hpack_new(),
+                         .decoder = mk_hpack_decoder_new(),
                          .send_window = MK_H2_WINDOW,
                          .stream_window = MK_H2_WINDOW};
     if (!h2->decoder) {
@@ -62,7 +62,7 @@ static void free_h2_connection(struct mk_conn *c, enum mk_outcome ending)
     mk_h2_stream_free_closed(h2);
     c->h2 = NULL;
     mk_buf_free(&h2->block);
-    mk_hpack_free(h2->decoder);
+    mk_hpack_decoder_free(h2->decoder);
     mk_mem_free(h2);
 }
 
@@ -99,7 +99,7 @@ static void run_woken_streams(struct mk_h2 *h2)
 }
 
 /* Returns the timeout for the whole connection; streams have their own timeouts. */
-static enum mk_conn_timeout connection_clock(const struct mk_h2 *h2)
+static enum mk_conn_timeout connection_timeout(const struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     mk_str in = mk_conn_input(c);
@@ -124,7 +124,7 @@ static bool is_connection_over(const struct mk_h2 *h2)
     return h2->local.state == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
 }
 
-static void set_connection_clock(struct mk_conn *c, enum mk_conn_timeout clock)
+static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     bool was_busy = c->h2->idle_at != c->n_requests; /* at least for part of this iteration */
     if (clock == MK_TIMEOUT_NONE)
@@ -139,7 +139,7 @@ static void set_connection_clock(struct mk_conn *c, enum mk_conn_timeout clock)
 
 /* All streams share the socket: the client is too slow only if it violates the most lenient limit of its
  * streams. */
-static const struct mk_request_limits *limits(const struct mk_conn *c)
+static const struct mk_request_limits *most_lenient_limits(const struct mk_conn *c)
 {
     const struct mk_h2 *h2 = c->state.state == MK_CONN_HTTP2 ? c->h2 : NULL;
     const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
@@ -190,10 +190,10 @@ static void finish_iteration(struct mk_conn *c)
     else if (is_connection_over(h2))
         linger_connection(c);
     else
-        set_connection_clock(c, connection_clock(h2));
+        set_connection_timeout(c, connection_timeout(h2));
 }
 
-static void leave_connection(struct mk_conn *c)
+static void end_serving_connection(struct mk_conn *c)
 {
     if (c->state.state == MK_CONN_HTTP2)
         finish_iteration(c);
@@ -214,7 +214,7 @@ static void serve_connection(struct mk_conn *c)
         run_woken_streams(h2);
         mk_h2_output_send(h2);
     }
-    leave_connection(c);
+    end_serving_connection(c);
 }
 
 void mk_h2_serve(struct mk_conn *c)
@@ -233,7 +233,7 @@ void mk_h2_serve(struct mk_conn *c)
     serve_connection(c);
 }
 
-static void advance(struct mk_conn *c)
+static void on_h2_conn_event(struct mk_conn *c)
 {
     mk_conn_begin_serving(c);
     if (c->state.state == MK_CONN_HTTP2) {
@@ -251,7 +251,7 @@ static void advance(struct mk_conn *c)
 
 /* ---- Timeouts and closing ---- */
 
-static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_h2_conn_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
 {
     if (c->state.state == MK_CONN_LINGER) {
         mk_conn_close(c, MK_OUTCOME_OK);
@@ -265,23 +265,23 @@ static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
     mk_conn_begin_serving(c);
     mk_h2_write_goaway(c->h2);
     mk_h2_stream_close_all(c->h2, MK_OUTCOME_TIMEOUT);
-    leave_connection(c);
+    end_serving_connection(c);
 }
 
-static void on_close(struct mk_conn *c, enum mk_outcome ending)
+static void on_h2_conn_close(struct mk_conn *c, enum mk_outcome ending)
 {
     if (c->state.state != MK_CONN_HTTP2 || !c->h2)
         return;
     free_h2_connection(c, ending);
 }
 
-static void on_drain(struct mk_conn *c)
+static void on_h2_conn_drain(struct mk_conn *c)
 {
     if (c->state.state != MK_CONN_HTTP2)
         return;
     mk_conn_begin_serving(c);
     mk_h2_write_goaway_warning(c->h2);
-    leave_connection(c);
+    end_serving_connection(c);
 }
 
 /* Always true, because every response ends with an explicit flag. */
@@ -291,21 +291,21 @@ static bool may_close_without_reset(const struct mk_conn *c)
 }
 
 /* Checks the protocol, which may have changed since mk_conn_resume(). */
-static void run_resumed(struct mk_loop_task *t)
+static void run_resumed_conn(struct mk_loop_task *t)
 {
     struct mk_conn *c = mk_conn_begin_resumed(t);
     if (MK_LIKELY(c->ops == &mk_h2_ops))
-        advance(c);
+        on_h2_conn_event(c);
     else
         c->ops->advance(c);
 }
 
-const struct mk_conn_ops mk_h2_ops = {.advance = advance,
-                                      .run_resumed = run_resumed,
-                                      .on_timeout = on_timeout,
-                                      .on_close = on_close,
-                                      .limits = limits,
-                                      .on_drain = on_drain,
+const struct mk_conn_ops mk_h2_ops = {.advance = on_h2_conn_event,
+                                      .run_resumed = run_resumed_conn,
+                                      .on_timeout = on_h2_conn_timeout,
+                                      .on_close = on_h2_conn_close,
+                                      .limits = most_lenient_limits,
+                                      .on_drain = on_h2_conn_drain,
                                       .may_close_without_reset = may_close_without_reset};
 
 /* ---- Interface for the lower layers ---- */

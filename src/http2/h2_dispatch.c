@@ -14,7 +14,7 @@ static void start_response(struct mk_h2_stream *s)
         return;
     }
     if (s->clock)
-        mk_h2_stream_set_clock(s, MK_TIMEOUT_NONE);
+        mk_h2_stream_set_timeout(s, MK_TIMEOUT_NONE);
     if (MK_UNLIKELY(mk_http_stream_needs_100_continue(&s->d)))
         mk_h2_stream_send_continue(s);
     if (!mk_h2_output_try_send_now(s))
@@ -49,16 +49,16 @@ MK_COLD static void handle_timeout(struct mk_h2_stream *s)
 static void call_handler(struct mk_h2_stream *s)
 {
     if (s->d.awaits != MK_AWAITS_NOTHING) {
-        mk_h2_stream_set_wait_clock(s);
+        mk_h2_stream_set_wait_timeout(s);
         return;
     }
     mk_http_stream_begin_call(&s->d);
     if (s->clock == MK_TIMEOUT_HANDLER)
-        mk_h2_stream_stop_clock(s); /* the next wait gets the full timeout */
+        mk_h2_stream_stop_timeout(s); /* the next wait gets the full timeout */
     if (mk_dispatch_run(s->d.x))
         start_response(s);
     else if (s->d.awaits != MK_AWAITS_NOTHING)
-        mk_h2_stream_set_wait_clock(s);
+        mk_h2_stream_set_wait_timeout(s);
 }
 
 void mk_h2_dispatch_run(struct mk_h2_stream *s)

@@ -245,13 +245,13 @@ static int check_target(const struct mk_h2_head *h)
 }
 
 /* Parses the host even of rejected requests, because the host may have an error page. */
-static int parse_host(struct mk_h2_head *h)
+static int parse_authority_or_host(struct mk_h2_head *h)
 {
     mk_str value = h->authority.p ? h->authority : mk_headers_get(&h->fields, MK_HEADER_HOST);
     return mk_authority_parse(value, &h->host, &h->port);
 }
 
-static int join_cookie(struct mk_h2_head *h)
+static int join_cookie_crumbs(struct mk_h2_head *h)
 {
     if (!h->first_crumb)
         return 0;
@@ -279,7 +279,7 @@ static int check_head(struct mk_h2_head *h, int bad_host)
         return 501;
     int status = begin_regular_headers(h);
     if (!status)
-        status = join_cookie(h);
+        status = join_cookie_crumbs(h);
     if (!status)
         status = bad_host;
     if (!status)
@@ -291,7 +291,7 @@ int mk_h2_head_finish(struct mk_h2_head *h)
 {
     if (h->is_trailers || h->answer == MALFORMED)
         return h->answer;
-    int bad_host = parse_host(h);
+    int bad_host = parse_authority_or_host(h);
     if (!h->answer)
         h->answer = check_head(h, bad_host);
     return h->answer;

@@ -114,7 +114,7 @@ MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
 }
 
 /* Returns the maximum body bytes for the next frame. 0: the stream has to wait; *error is the reason. */
-static size_t data_frame_room(struct mk_h2_stream *s, enum progress *error)
+static size_t data_frame_size_max(struct mk_h2_stream *s, enum progress *error)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
     int64_t window = s->send_window < s->h2->send_window ? s->send_window : s->h2->send_window;
@@ -185,7 +185,7 @@ static enum progress write_body_frame(struct mk_h2_stream *s)
     size_t n = 0;
     if (s->d.reply.state == MK_RESPONSE_BODY_ENDED || s->d.to_send == 0)
         return end_body(s);
-    size_t most = data_frame_room(s, &error);
+    size_t most = data_frame_size_max(s, &error);
     if (!most)
         return error;
     switch (mk_http_stream_pull_body(&s->d, out->p + out->len + MK_H2_FRAME_HEAD, most, &n)) {
@@ -273,9 +273,9 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
 static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))
-        mk_h2_stream_set_clock(s, MK_TIMEOUT_TUNNEL);
+        mk_h2_stream_set_timeout(s, MK_TIMEOUT_TUNNEL);
     else if (s->clock == MK_TIMEOUT_HANDLER) /* but a running RATE timeout continues */
-        mk_h2_stream_set_clock(s, MK_TIMEOUT_NONE);
+        mk_h2_stream_set_timeout(s, MK_TIMEOUT_NONE);
     if (s->priority.incremental) {
         mk_list_remove(&s->turn);
         mk_h2_stream_queue_output(s);
@@ -287,7 +287,7 @@ static void wait_for_body(struct mk_h2_stream *s)
 {
     mk_list_remove(&s->turn);
     if (s->d.awaits != MK_AWAITS_NOTHING || s->d.pending_prefetch) {
-        mk_h2_stream_set_wait_clock(s);
+        mk_h2_stream_set_wait_timeout(s);
         return;
     }
     mk_h2_stream_wake(s); /* the source has resumed itself: other streams go first, regardless of urgency */
@@ -305,11 +305,11 @@ static void wait_for_window(struct mk_h2_stream *s, enum progress which)
         return;
     mk_list_remove(&s->turn);
     if (!mk_http_stream_is_tunnel(&s->d))
-        mk_h2_stream_set_clock(s, MK_TIMEOUT_RATE);
+        mk_h2_stream_set_timeout(s, MK_TIMEOUT_RATE);
 }
 
 /* Handles the result of a step. False: nothing more can be sent now. */
-static bool handle_progress(struct mk_h2_stream *s, enum progress p)
+static bool handle_send_result(struct mk_h2_stream *s, enum progress p)
 {
     struct mk_h2 *h2 = s->h2;
     switch (p) {
@@ -339,7 +339,7 @@ void mk_h2_output_send(struct mk_h2 *h2)
     if (!h2->ready_mask || !mk_send_queue_is_empty(&h2->conn->out))
         return;
     while (mk_h2_state_is_alive(h2) && (s = choose_stream(h2)) != NULL) {
-        bool go_on = handle_progress(s, write_next_frame(s));
+        bool go_on = handle_send_result(s, write_next_frame(s));
         mk_h2_stream_free_closed(h2);
         if (!go_on)
             return;

@@ -39,7 +39,7 @@ void mk_h2_recv_window_init_stream(struct mk_h2_stream *s)
     mk_list_init(&s->touched);
 }
 
-void mk_h2_recv_window_mark(struct mk_h2_stream *s)
+void mk_h2_recv_window_mark_changed(struct mk_h2_stream *s)
 {
     if (mk_list_empty(&s->touched))
         mk_list_add_last(&s->h2->touched, &s->touched);
@@ -61,13 +61,13 @@ void mk_h2_recv_window_close_stream(struct mk_h2_stream *s)
 
 /* ---- Unread body ---- */
 
-static void count_held(struct mk_h2_stream *s, int64_t by)
+static void count_unread_bytes(struct mk_h2_stream *s, int64_t by)
 {
     s->held += by;
     s->h2->held += by;
 }
 
-static struct mk_h2_body_chunk *append_piece(struct mk_h2_stream *s, size_t len)
+static struct mk_h2_body_chunk *append_chunk(struct mk_h2_stream *s, size_t len)
 {
     size_t cap = len > PIECE_MIN ? len : PIECE_MIN;
     struct mk_h2_body_chunk *p = mk_mem_alloc(sizeof *p + cap);
@@ -82,42 +82,42 @@ static struct mk_h2_body_chunk *append_piece(struct mk_h2_stream *s, size_t len)
     return p;
 }
 
-static mk_str fill_piece(struct mk_h2_stream *s, struct mk_h2_body_chunk *p, mk_str data)
+static mk_str fill_chunk(struct mk_h2_stream *s, struct mk_h2_body_chunk *p, mk_str data)
 {
     size_t n = mk_min(p->cap - p->to, data.len);
     memcpy(p->bytes + p->to, data.p, n);
     p->to += (uint32_t)n;
-    count_held(s, (int64_t)n);
+    count_unread_bytes(s, (int64_t)n);
     return mk_str_skip(data, n);
 }
 
 bool mk_h2_recv_window_enqueue(struct mk_h2_stream *s, mk_str data)
 {
     if (s->last && data.len)
-        data = fill_piece(s, s->last, data);
+        data = fill_chunk(s, s->last, data);
     if (!data.len)
         return true;
-    struct mk_h2_body_chunk *p = append_piece(s, data.len);
+    struct mk_h2_body_chunk *p = append_chunk(s, data.len);
     if (!p)
         return false;
-    (void)fill_piece(s, p, data);
+    (void)fill_chunk(s, p, data);
     return true;
 }
 
-static void free_first_piece(struct mk_h2_stream *s)
+static void free_first_chunk(struct mk_h2_stream *s)
 {
     struct mk_h2_body_chunk *p = s->first;
     s->first = p->next;
     if (!s->first)
         s->last = NULL;
-    count_held(s, -(int64_t)p->to);
+    count_unread_bytes(s, -(int64_t)p->to);
     mk_mem_free(p);
 }
 
 void mk_h2_recv_window_discard(struct mk_h2_stream *s)
 {
     while (s->first)
-        free_first_piece(s);
+        free_first_chunk(s);
 }
 
 /* Bytes that were read count as held until their piece is freed. */
@@ -130,8 +130,8 @@ size_t mk_h2_recv_window_read(struct mk_h2_stream *s, char *buf, size_t cap)
     memcpy(buf, p->bytes + p->from, n);
     p->from += (uint32_t)n;
     if (p->from == p->to) {
-        free_first_piece(s);
-        mk_h2_recv_window_mark(s);
+        free_first_chunk(s);
+        mk_h2_recv_window_mark_changed(s);
     }
     return n;
 }
@@ -158,7 +158,7 @@ void mk_h2_recv_window_grow(struct mk_h2_stream *s)
     uint32_t by = (uint32_t)mk_min(to - s->window_size, s->h2->spare / 2);
     s->h2->spare -= by;
     s->window_size += by;
-    mk_h2_recv_window_mark(s);
+    mk_h2_recv_window_mark_changed(s);
 }
 
 static void update_stream_window(struct mk_h2_stream *s)

@@ -27,7 +27,7 @@ void mk_h2_recv_window_close_stream(struct mk_h2_stream *s);
 void mk_h2_recv_window_grow(struct mk_h2_stream *s);
 /* Call it when body data has arrived, was read, or has ended: marks the stream for
  * mk_h2_recv_window_send_updates(). */
-void mk_h2_recv_window_mark(struct mk_h2_stream *s);
+void mk_h2_recv_window_mark_changed(struct mk_h2_stream *s);
 /* Sends WINDOW_UPDATE for data no longer held. */
 void mk_h2_recv_window_send_updates(struct mk_h2 *h2);
 

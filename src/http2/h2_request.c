@@ -42,7 +42,7 @@ static int ignore_header(void *ctx, mk_str name, mk_str value)
 /* ---- Priority ---- */
 
 /* A list member without its parameters ("u=1;x=2"). */
-static mk_str next_member(mk_str *list)
+static mk_str next_list_member(mk_str *list)
 {
     size_t n = mk_str_find(*list, ',');
     bool last = n >= list->len;
@@ -56,7 +56,7 @@ struct mk_h2_priority mk_h2_priority_parse(mk_str value)
 {
     struct mk_h2_priority p = {.urgency = MK_URGENCY_USUAL};
     while (value.len) {
-        mk_str m = next_member(&value);
+        mk_str m = next_list_member(&value);
         bool is_urgency = m.len == 3 && m.p[0] == 'u' && m.p[1] == '=';
         if (is_urgency && m.p[2] >= '0' && m.p[2] < '0' + MK_URGENCIES)
             p.urgency = (uint8_t)(m.p[2] - '0');

@@ -56,7 +56,7 @@ static void on_stream_timer(struct mk_timer *t)
     bool queued = !mk_list_empty(&s->turn);
     if (clock == MK_TIMEOUT_RATE &&
         (queued || !mk_conn_rate_is_below_min(&s->rate, s->progress, mk_http_stream_limits(&s->d)))) {
-        mk_h2_stream_set_clock(s, MK_TIMEOUT_RATE);
+        mk_h2_stream_set_timeout(s, MK_TIMEOUT_RATE);
         return;
     }
     s->due = (uint8_t)clock;
@@ -64,7 +64,7 @@ static void on_stream_timer(struct mk_timer *t)
     mk_conn_resume(c);
 }
 
-void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_conn_timeout clock)
+void mk_h2_stream_set_timeout(struct mk_h2_stream *s, enum mk_conn_timeout clock)
 {
     struct mk_conn_manager *service = service_of(s);
     if ((s->clock == clock && clock != MK_TIMEOUT_TUNNEL) || mk_h2_stream_is_closed(s))
@@ -79,11 +79,11 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_conn_timeout clock)
         mk_timer_stop(&s->timer);
 }
 
-void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
+void mk_h2_stream_set_wait_timeout(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))
         return; /* the timeout is already running */
-    mk_h2_stream_set_clock(s, mk_http_stream_timeout(&s->d));
+    mk_h2_stream_set_timeout(s, mk_http_stream_timeout(&s->d));
     if (mk_http_stream_is_client_gone(&s->d))
         mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
 }
@@ -91,7 +91,7 @@ void mk_h2_stream_set_wait_clock(struct mk_h2_stream *s)
 /* ---- Request operations ---- */
 
 /* Returns the minimum space in the output buffer: with less space, the buffer is flushed first. */
-static size_t interim_size(const struct mk_header *fields, size_t n)
+static size_t interim_head_size_max(const struct mk_header *fields, size_t n)
 {
     size_t space = FRAME_ROOM;
     for (size_t i = 0; i < n; i++)
@@ -102,7 +102,7 @@ static size_t interim_size(const struct mk_header *fields, size_t n)
 /* Sends an interim response. False: no space. */
 static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct mk_header *fields, size_t n)
 {
-    struct mk_buf *out = mk_h2_write_reserve(s->h2, interim_size(fields, n));
+    struct mk_buf *out = mk_h2_write_reserve(s->h2, interim_head_size_max(fields, n));
     size_t from = out->len;
     mk_h2_write_begin_block(s->h2);
     mk_hpack_encode_status(out, status);
@@ -154,7 +154,7 @@ static void resume_stream(struct mk_h2_stream *s)
         return;
     }
     if (s->clock == MK_TIMEOUT_HANDLER) /* from now on, the stream waits for its turn, and for the client */
-        mk_h2_stream_stop_clock(s);
+        mk_h2_stream_stop_timeout(s);
     mk_h2_stream_queue_output(s);
 }
 
@@ -262,7 +262,7 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
     mk_list_remove(&s->turn);
     mk_h2_stream_discard_input(s);
     s->d.content_max = s->d.received + MK_H2_DRAIN_MAX;
-    mk_h2_stream_set_clock(s, MK_TIMEOUT_RATE);
+    mk_h2_stream_set_timeout(s, MK_TIMEOUT_RATE);
 }
 
 /* ---- Incoming body ---- */
@@ -279,7 +279,7 @@ void mk_h2_stream_discard_input(struct mk_h2_stream *s)
     if (s->d.input.state != MK_INPUT_UNWANTED)
         mk_http_stream_set_input_state(&s->d, MK_INPUT_UNWANTED);
     mk_h2_recv_window_discard(s);
-    mk_h2_recv_window_mark(s);
+    mk_h2_recv_window_mark_changed(s);
 }
 
 static void fail_input(struct mk_h2_stream *s, mk_err e)
@@ -317,7 +317,7 @@ void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
 {
     s->d.received += data.len;
     s->progress += data.len;
-    mk_h2_recv_window_mark(s);
+    mk_h2_recv_window_mark_changed(s);
     if (!fits_content_length(s, ends)) {
         reset_length_mismatch(s);
         return;
@@ -352,7 +352,7 @@ static void end_stream_input(struct mk_h2_stream *s)
         fail_input(s, -ECONNRESET);
     }
     if (s->clock == MK_TIMEOUT_HANDLER)
-        mk_h2_stream_set_wait_clock(s);
+        mk_h2_stream_set_wait_timeout(s);
     if (!mk_h2_stream_is_closed(s) && s->d.reply.state != MK_RESPONSE_PENDING && s->send_window <= 0)
         mk_h2_stream_queue_output(s); /* aborts the stream if it waits for that window */
 }

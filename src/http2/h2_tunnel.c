@@ -7,7 +7,7 @@ void mk_h2_tunnel_begin(struct mk_h2_stream *s)
 {
     mk_http_stream_allow_call(&s->d);
     s->d.content_max = UINT64_MAX;
-    mk_h2_stream_set_clock(s, MK_TIMEOUT_TUNNEL);
+    mk_h2_stream_set_timeout(s, MK_TIMEOUT_TUNNEL);
     mk_h2_stream_wake(s);
     mk_conn_resume(s->h2->conn);
 }
@@ -37,7 +37,7 @@ void mk_h2_tunnel_run(struct mk_h2_stream *s)
     }
     if (s->rate.progressed != s->progress) {
         s->rate.progressed = s->progress;
-        mk_h2_stream_set_clock(s, MK_TIMEOUT_TUNNEL);
+        mk_h2_stream_set_timeout(s, MK_TIMEOUT_TUNNEL);
     }
     if (mk_http_stream_response_written(d))
         return;

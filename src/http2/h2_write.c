@@ -110,7 +110,7 @@ void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from)
 }
 
 /* Could a header name of this length need special treatment? Rules out most names. */
-static bool may_be_forbidden_len(size_t len)
+static bool may_be_forbidden_name_len(size_t len)
 {
     return len == 7 || len == 10 || len == 16 || len == 17;
 }
@@ -127,7 +127,7 @@ static bool is_connection_specific(mk_str name)
 void mk_h2_write_header(struct mk_buf *out, mk_str name, mk_str value)
 {
     value = mk_str_trim(value);
-    if (may_be_forbidden_len(name.len) && is_connection_specific(name))
+    if (may_be_forbidden_name_len(name.len) && is_connection_specific(name))
         return;
     if (name.len == 10 && mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
         mk_hpack_encode_never_indexed(out, name, value);

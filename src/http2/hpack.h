@@ -9,14 +9,14 @@
 
 /* ---- Decoding ---- */
 
-struct mk_hpack;
+struct mk_hpack_decoder;
 
 /* Name and version of the decoder library. */
 extern const char mk_hpack_library[];
 
 /* Creates a decoder for one connection, with a table of at most 4096 bytes. NULL: out of memory. */
-struct mk_hpack *mk_hpack_new(void);
-void mk_hpack_free(struct mk_hpack *h);
+struct mk_hpack_decoder *mk_hpack_decoder_new(void);
+void mk_hpack_decoder_free(struct mk_hpack_decoder *h);
 
 /* Called for each header; name and value are valid during the call. A result other than 0 skips this and all
  * later headers: the rest of the block is still decoded, without calls, to keep the table in sync. */
@@ -24,7 +24,8 @@ typedef int mk_hpack_on_header(void *ctx, mk_str name, mk_str value);
 
 /* Decodes a complete block. 0: all headers were reported. -EBADMSG: malformed; the connection must be closed.
  * -ENOMEM. -ECANCELED: the callback returned nonzero. */
-mk_err mk_hpack_decode(struct mk_hpack *h, mk_str block, mk_hpack_on_header *on_field, void *ctx) MK_MUST_USE;
+mk_err mk_hpack_decode(struct mk_hpack_decoder *h, mk_str block, mk_hpack_on_header *on_field,
+                       void *ctx) MK_MUST_USE;
 
 /* ---- Encoding; as always with a mk_buf, overflow is recorded in out->failed ---- */
 

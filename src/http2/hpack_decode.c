@@ -33,8 +33,8 @@ static void nghttp2_release(void *p, void *unused)
 static nghttp2_mem heap = {
     .malloc = nghttp2_alloc, .free = nghttp2_release, .calloc = nghttp2_zalloc, .realloc = nghttp2_resize};
 
-/* An mk_hpack is the library's inflater. */
-static nghttp2_hd_inflater *inflater_of(struct mk_hpack *h)
+/* An mk_hpack_decoder is the library's inflater. */
+static nghttp2_hd_inflater *inflater_of(struct mk_hpack_decoder *h)
 {
     return (nghttp2_hd_inflater *)h;
 }
@@ -42,13 +42,13 @@ static nghttp2_hd_inflater *inflater_of(struct mk_hpack *h)
 const char mk_hpack_library[] = "nghttp2 " NGHTTP2_VERSION;
 
 /* Keeps the library's default table limit of 4096, which a peer assumes without SETTINGS. */
-struct mk_hpack *mk_hpack_new(void)
+struct mk_hpack_decoder *mk_hpack_decoder_new(void)
 {
     nghttp2_hd_inflater *inflater;
-    return nghttp2_hd_inflate_new2(&inflater, &heap) ? NULL : (struct mk_hpack *)inflater;
+    return nghttp2_hd_inflate_new2(&inflater, &heap) ? NULL : (struct mk_hpack_decoder *)inflater;
 }
 
-void mk_hpack_free(struct mk_hpack *h)
+void mk_hpack_decoder_free(struct mk_hpack_decoder *h)
 {
     if (h)
         nghttp2_hd_inflate_del(inflater_of(h));
@@ -59,7 +59,7 @@ static mk_str str_of_bytes(const uint8_t *p, size_t len)
     return mk_str_of((const char *)p, len);
 }
 
-mk_err mk_hpack_decode(struct mk_hpack *h, mk_str block, mk_hpack_on_header *on_field, void *ctx)
+mk_err mk_hpack_decode(struct mk_hpack_decoder *h, mk_str block, mk_hpack_on_header *on_field, void *ctx)
 {
     const uint8_t *at = (const uint8_t *)(block.p ? block.p : "");
     size_t left = block.len;

@@ -38,7 +38,7 @@ static const struct mk_handler handler = {.name = "program", .handle = handle_re
 
 /* ---- Adding ---- */
 
-static struct mk_app_routes_scope *find_scope(const struct mk_app_routes *p, unsigned host)
+static struct mk_app_routes_scope *find_vhost_scope(const struct mk_app_routes *p, unsigned host)
 {
     struct mk_app_routes_scope *s = p->first;
     while (s && s->host != host)
@@ -46,13 +46,13 @@ static struct mk_app_routes_scope *find_scope(const struct mk_app_routes *p, uns
     return s;
 }
 
-static struct mk_app_routes_scope *add_scope(struct mk_app_routes *p, unsigned host)
+static struct mk_app_routes_scope *add_vhost_scope(struct mk_app_routes *p, unsigned host)
 {
     struct mk_app_routes_scope *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
         return NULL;
     *s = (struct mk_app_routes_scope){
-        .next = p->first, .behind = find_scope(p, 0), .host = host, .router = mk_router_new()};
+        .next = p->first, .behind = find_vhost_scope(p, 0), .host = host, .router = mk_router_new()};
     if (!s->router) {
         mk_mem_free(s);
         return NULL;
@@ -71,9 +71,9 @@ static mk_str pattern_of_route(mk_str what)
 mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
                          struct mk_buf *error)
 {
-    struct mk_app_routes_scope *s = find_scope(p, host);
+    struct mk_app_routes_scope *s = find_vhost_scope(p, host);
     mk_str pattern = pattern_of_route(what);
-    struct route *r = s || (s = add_scope(p, host)) ? mk_mem_zalloc(1, sizeof *r + pattern.len) : NULL;
+    struct route *r = s || (s = add_vhost_scope(p, host)) ? mk_mem_zalloc(1, sizeof *r + pattern.len) : NULL;
     if (!r)
         return -ENOMEM;
     mk_err e = mk_router_add(s->router, what, r, MK_STR_NULL);
@@ -181,7 +181,7 @@ const struct mk_router_param *mk_server_param(const struct mk_request *request, 
 
 /* ---- Being loaded ---- */
 
-static int load(struct mk_config *c, void **data)
+static int load_routes(struct mk_config *c, void **data)
 {
     *data = c->generation->embedding->ctx;
     return 0;
@@ -216,22 +216,22 @@ static int prepend_route(struct mk_config *c, struct mk_vhost *h, struct mk_app_
     return 0;
 }
 
-static int host(struct mk_config *c, struct mk_vhost *h, void *data, void **host_data)
+static int bind_vhost(struct mk_config *c, struct mk_vhost *h, void *data, void **host_data)
 {
     unsigned number = app_vhost_number(c->generation, c->site);
-    struct mk_app_routes_scope *scope = find_scope(data, number);
+    struct mk_app_routes_scope *scope = find_vhost_scope(data, number);
     const struct mk_app_routes *p = data;
     if (!mk_app_certificates_use(&p->certificates, c, number))
         return -ENOMEM;
     if (!scope)
-        scope = find_scope(data, 0);
+        scope = find_vhost_scope(data, 0);
     *host_data = scope;
     return scope ? prepend_route(c, h, scope) : 0;
 }
 
 const struct mk_plugin mk_app_routes_plugin = {MK_PLUGIN_HEAD, .name = "program",
                                                .help = "The routes of the program around the server.",
-                                               .load = load, .host = host};
+                                               .load = load_routes, .host = bind_vhost};
 
 /* ---- Accept filter ---- */
 

@@ -13,7 +13,7 @@ static mk_err rotate_log(const struct mk_logfile *log)
     return e;
 }
 
-static mk_err on_full(struct mk_worker *w, const struct mk_logfile *log)
+static mk_err on_log_full(struct mk_worker *w, const struct mk_logfile *log)
 {
     struct mk_server *s = MK_CONTAINER(w, struct mk_lib_worker, worker)->server;
     pthread_mutex_lock(&s->lock);
@@ -42,7 +42,7 @@ static void on_ticket_timer(struct mk_timer *t)
 void mk_housekeeping_start(struct mk_lib_worker *r)
 {
     const struct mk_config_generation *g = r->server->generation;
-    r->worker.on_full = on_full;
+    r->worker.on_full = on_log_full;
     mk_timer_init(&r->tickets, on_ticket_timer);
     if (r->index == 0 && g->tickets && g->server.ticket_ms)
         schedule_ticket_rotation(r);

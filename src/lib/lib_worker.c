@@ -32,7 +32,7 @@ bool mk_lib_worker_is_in_call(const struct mk_server *s)
 
 /* An open socket keeps its queue alive when no worker accepts from it any longer, so the last worker that
  * drains closes all of them. */
-static void signal_drained(struct mk_lib_worker *r)
+static void close_listeners_if_last(struct mk_lib_worker *r)
 {
     struct mk_server *s = r->server;
     if (r->has_drained)
@@ -71,7 +71,7 @@ static void apply_stop_deadline(struct mk_lib_worker *r)
         mk_loop_set_timer(&w->loop, &w->drain_timer, span);
     if (stop_at == MK_SERVER_STOP_AT_ONCE)
         mk_worker_stop(w);
-    signal_drained(r);
+    close_listeners_if_last(r);
 }
 
 static void on_wakeup(struct mk_worker *w)
@@ -179,6 +179,6 @@ void mk_lib_worker_stop(struct mk_lib_worker *r)
     if (r->server->generation->shared->statistics)
         mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index + 1);
     run_end_hooks(r);
-    signal_drained(r); /* the loop may have failed */
+    close_listeners_if_last(r); /* the loop may have failed */
     mk_errorlog_fini(&r->log);
 }

@@ -38,7 +38,7 @@ static void export_own_symbols(void)
 
 /* Makes our symbols visible to objects loaded later if a program has loaded us with RTLD_LOCAL, as
  * interpreters do. */
-static void export_symbols(void)
+static void export_own_symbols_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, export_own_symbols);
@@ -64,7 +64,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
     atomic_init(&s->stop_at, MK_SERVER_STOP_NOT_REQUESTED);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    export_symbols();
+    export_own_symbols_once();
     return s;
 }
 

@@ -368,7 +368,7 @@ void mk_server_stop(struct mk_server *s, uint32_t drain_ms)
 }
 
 /* Returns why the server cannot be freed now; NULL: it can be freed. */
-static const char *free_objection(struct mk_server *s)
+static const char *reason_not_to_free(struct mk_server *s)
 {
     if (mk_lib_worker_is_in_call(s))
         return "mk_server_free() was called by the server itself: nothing was freed";
@@ -383,7 +383,7 @@ static const char *free_objection(struct mk_server *s)
 void mk_server_free(struct mk_server *s)
 {
     int before MK_KEEP_ERRNO = errno;
-    const char *why_not = mk_handle_is_valid(s) ? free_objection(s) : "";
+    const char *why_not = mk_handle_is_valid(s) ? reason_not_to_free(s) : "";
     if (why_not) {
         if (*why_not && s->options.on_log && !atomic_exchange(&s->is_complaining, true)) {
             s->options.on_log(s->options.log_ctx, MK_LOG_ERROR, mk_str_from_c(why_not));

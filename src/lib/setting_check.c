@@ -41,15 +41,15 @@ static void explain_first_problem(const struct mk_conf_report *report, struct mk
         mk_buf_addf(error, "; %.*s", MK_STR_ARG(p->hint));
 }
 
-static void init_trial(struct setting_trial *t)
+static void init_setting_trial(struct setting_trial *t)
 {
     memset(t, 0, sizeof *t);
     mk_arena_init(&t->arena, NULL);
     mk_conf_report_init(&t->report, &t->arena);
 }
 
-static mk_err parse_trial_line(struct setting_trial *t, const struct mk_conf_table *table, mk_str key,
-                               mk_str value, struct mk_buf *error)
+static mk_err parse_setting_line(struct setting_trial *t, const struct mk_conf_table *table, mk_str key,
+                                 mk_str value, struct mk_buf *error)
 {
     mk_str text = mk_arena_printf(&t->arena, "[%s]\n    %.*s %.*s\n", table->section, MK_STR_ARG(key),
                                   MK_STR_ARG(value));
@@ -70,8 +70,8 @@ mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf 
     struct setting_trial t;
     if (!table)
         return 0;
-    init_trial(&t);
-    mk_err e = parse_trial_line(&t, table, key, value, error);
+    init_setting_trial(&t);
+    mk_err e = parse_setting_line(&t, table, key, value, error);
     mk_arena_fini(&t.arena);
     return e;
 }
@@ -79,8 +79,8 @@ mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf 
 mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_buf *error)
 {
     struct setting_trial t;
-    init_trial(&t);
-    mk_err e = parse_trial_line(&t, mk_keys_tables[MK_SECTION_SERVER], MK_STR("Listen"), where, error);
+    init_setting_trial(&t);
+    mk_err e = parse_setting_line(&t, mk_keys_tables[MK_SECTION_SERVER], MK_STR("Listen"), where, error);
     if (!e && t.settings.server.listens.n != 1)
         e = -EINVAL;
     if (!e)

@@ -36,7 +36,7 @@ static struct mk_buf said, heard;
 static size_t noted; /* length of the input that was analyzed */
 static struct mk_conn *conn;
 static struct h2_client client;
-static struct mk_hpack *own_decoder; /* for the client's own headers */
+static struct mk_hpack_decoder *own_decoder; /* for the client's own headers */
 static struct mk_buf own_block;
 static uint32_t own_stream;
 static bool greeted, full; /* the client has reached a limit of the test */
@@ -507,7 +507,7 @@ static void play(struct mk_conn *c, struct script *s)
 static void forget_peer(void)
 {
     h2_fini(&client);
-    mk_hpack_free(own_decoder);
+    mk_hpack_decoder_free(own_decoder);
     mk_buf_free(&own_block);
     mk_buf_free(&said);
     mk_buf_free(&heard);
@@ -521,7 +521,7 @@ static void make_peer(bool greets)
     heard = mk_buf_growing(SAY_MAX);
     noted = 0;
     peer.takes = SIZE_MAX;
-    own_decoder = mk_hpack_new();
+    own_decoder = mk_hpack_decoder_new();
     own_block = mk_buf_growing(SAY_MAX);
     own_stream = 0;
     greeted = full = false;

@@ -79,7 +79,7 @@ static void check_fields(const struct mk_headers *fields)
     }
 }
 
-static void take_head(struct mk_hpack *decoder, mk_str block, mk_err expected, bool is_trailers)
+static void take_head(struct mk_hpack_decoder *decoder, mk_str block, mk_err expected, bool is_trailers)
 {
     struct mk_header_field room[FIELDS_MAX];
     struct mk_arena arena;
@@ -102,7 +102,8 @@ static void take_head(struct mk_hpack *decoder, mk_str block, mk_err expected, b
 /* Three decoders get the same input: one reads all fields, one some, and one builds request heads. */
 static void decode(mk_str rest)
 {
-    struct mk_hpack *all = mk_hpack_new(), *some = mk_hpack_new(), *heads = mk_hpack_new();
+    struct mk_hpack_decoder *all = mk_hpack_decoder_new(), *some = mk_hpack_decoder_new(),
+                            *heads = mk_hpack_decoder_new();
     MK_ASSERT(all && some && heads);
     mk_err e = 0;
     while (rest.len && e != -EBADMSG) {
@@ -120,9 +121,9 @@ static void decode(mk_str rest)
         mk_buf_free(&a.text);
         mk_buf_free(&b.text);
     }
-    mk_hpack_free(all);
-    mk_hpack_free(some);
-    mk_hpack_free(heads);
+    mk_hpack_decoder_free(all);
+    mk_hpack_decoder_free(some);
+    mk_hpack_decoder_free(heads);
 }
 
 /* ---- Encoding ---- */
@@ -177,11 +178,11 @@ static void encode(mk_str rest)
             mk_hpack_encode(&out, name, value);
     }
     MK_ASSERT(!out.failed);
-    struct mk_hpack *decoder = mk_hpack_new();
+    struct mk_hpack_decoder *decoder = mk_hpack_decoder_new();
     MK_ASSERT(decoder);
     MK_ASSERT(mk_hpack_decode(decoder, mk_buf_str(&out), on_return, &sent) == 0);
     MK_ASSERT(sent.rest.len == 0);
-    mk_hpack_free(decoder);
+    mk_hpack_decoder_free(decoder);
     mk_buf_free(&out);
 }
 

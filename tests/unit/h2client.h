@@ -46,7 +46,7 @@ struct h2_pending {
 };
 
 struct h2_client {
-    struct mk_hpack *decoder;
+    struct mk_hpack_decoder *decoder;
     struct h2_stream at[H2_STREAMS];
     unsigned n;
     int64_t window, upload, initial, initial_upload;
@@ -71,7 +71,7 @@ struct h2_client {
 static inline void h2_init(struct h2_client *c)
 {
     memset(c, 0, sizeof *c);
-    c->decoder = mk_hpack_new();
+    c->decoder = mk_hpack_decoder_new();
     c->window = c->upload = c->initial = c->initial_upload = MK_H2_WINDOW;
     c->streams_max = UINT32_MAX;
     c->last_stream = MK_H2_STREAM_MAX;
@@ -84,7 +84,7 @@ static inline void h2_fini(struct h2_client *c)
         mk_buf_free(&c->at[i].content);
     }
     mk_buf_free(&c->block);
-    mk_hpack_free(c->decoder);
+    mk_hpack_decoder_free(c->decoder);
     c->n = 0;
     c->decoder = NULL;
 }

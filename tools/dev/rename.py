@@ -9,6 +9,7 @@ A line of a table is `KIND<TAB>OLD<TAB>NEW`:
   file    a path or a folder to move; updates #include lines and other mentions
   local   FILES<TAB>OLD<TAB>NEW: an identifier in files whose old path matches the pattern FILES, outside comments
           and strings. Calls in comments, `old()`, are renamed too.
+  function FILES<TAB>OLD<TAB>NEW: like local, but only calls and uses as a value; not members and variables
   key     SECTIONS<TAB>OLD<TAB>NEW: a key of these sections of the configuration, in tables of keys, and in
           configurations and docs after a mention of [SECTION]
 If a new name already exists in the tree or the file, the script fails and changes nothing."""
@@ -20,7 +21,7 @@ import sys
 from pathlib import Path
 
 SKIPPED = ("CHANGELOG.md", "tools/dev/renames/", "tests/fuzz/corpus")
-ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packs/", "duda/packages/", "duda/", "plugins/", "tests/unit/", "tests/", "tools/", "")
+ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/", "plugins/", "tests/", "tools/", "")  # of the CMake files
 WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not part of the word
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 OTHER = {  # comments, strings and includes
@@ -36,12 +37,12 @@ def git(*args):
 
 
 def read(paths):
-    rules = {"word": {}, "prefix": {}, "struct": {}, "file": {}, "local": {}, "key": {}}
+    rules = {"word": {}, "prefix": {}, "struct": {}, "file": {}, "local": {}, "function": {}, "key": {}}
     for path in paths:
         for line in Path(path).read_text(encoding="utf-8").splitlines():
             if line and not line.startswith("#"):
                 kind, *where, old, new = line.split("\t")
-                if kind == "local":
+                if kind in ("local", "function"):
                     rules[kind].setdefault(where[0], {})[old] = new
                 elif kind == "key":
                     for section in where[0].split(","):
@@ -51,17 +52,31 @@ def read(paths):
     return rules
 
 
-def local_words(rules, name):
-    return {old: new for pattern, words in rules["local"].items() if fnmatch.fnmatch(name, pattern) for old, new in words.items()}
+def local_words(rules, name, kind="local"):
+    return {old: new for pattern, words in rules[kind].items() if fnmatch.fnmatch(name, pattern) for old, new in words.items()}
 
 
-def renamed_locally(text, words, suffix):
+def is_function(text, start, end):
+    """Is the identifier a call, a definition or a value, and no member or variable?"""
+    before, after, name = text[max(0, start - 40):start].rstrip(), text[end:end + 1], text[start:end]
+    if before.endswith((".", "->")):
+        return False
+    if after == "(":
+        return True
+    around = text[text.rfind("\n}", 0, start) + 1:text.find("\n}", end)]
+    is_variable = re.search(rf"(?:\b(?!return\b)\w+\s+|\*\s*){name}\s*[,;)=\[]", around)
+    return not is_variable and before.endswith(("=", "(", ",", "&", "?", ":", "{", "return"))
+
+
+def renamed_locally(text, words, functions, suffix):
     """Returns `text` with the file's local names replaced, outside comments and strings."""
 
     def piece(match):
         if not match["other"]:
+            if match[0] in functions and is_function(text, match.start(), match.end()):
+                return functions[match[0]]
             return words.get(match[0], match[0])
-        return re.sub(r"\b(\w+)(?=\(\))", lambda call: words.get(call[1], call[1]), match[0])
+        return re.sub(r"\b(\w+)(?=\(\))", lambda call: words.get(call[1], functions.get(call[1], call[1])), match[0])
 
     return re.sub(f"(?P<other>{OTHER[suffix]})|{WORD.pattern}", piece, text, flags=re.DOTALL)
 
@@ -101,7 +116,7 @@ def collisions(rules, texts):
         if new in used and old in used and new not in gone and not (prefixes and new.startswith(prefixes)):
             yield f"{used[new]}: {new}, the new name of {old}, exists"
     for name, text in texts.items():
-        words = local_words(rules, name)
+        words = {**local_words(rules, name), **local_words(rules, name, "function")}
         if not words:
             continue
         here = set(WORD.findall(re.sub(OTHER[Path(name).suffix], "", text, flags=re.DOTALL)))
@@ -216,8 +231,8 @@ def main():
         sys.exit("\n".join(errors))
     words, files = Words(rules), Files(rules["file"], names)
     for name, text in texts.items():
-        own = local_words(rules, name)
-        new = renamed_locally(text, own, Path(name).suffix) if own else text
+        own, functions = local_words(rules, name), local_words(rules, name, "function")
+        new = renamed_locally(text, own, functions, Path(name).suffix) if own or functions else text
         new = files.renamed(name, new, words)
         new = renamed_keys(name, new, rules["key"]) if rules["key"] else new
         if new != text:

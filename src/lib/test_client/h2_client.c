@@ -13,7 +13,7 @@
 enum { BLOCK_MAX = 1 << 20 };
 
 struct mk_http2_client {
-    struct mk_hpack *decoder;
+    struct mk_hpack_decoder *decoder;
     uint32_t stream;            /* stream of the request; 0: none yet */
     uint32_t window_first;      /* initial window of a stream */
     int64_t window, window_all; /* send windows of the stream and the connection */
@@ -36,7 +36,7 @@ static void free_client(struct mk_http2_client *c)
 {
     if (!c)
         return;
-    mk_hpack_free(c->decoder);
+    mk_hpack_decoder_free(c->decoder);
     mk_buf_free(&c->block);
     mk_mem_free(c);
 }
@@ -46,7 +46,7 @@ static struct mk_http2_client *new_client(void)
     struct mk_http2_client *c = mk_mem_zalloc(1, sizeof *c);
     if (!c)
         return NULL;
-    c->decoder = mk_hpack_new();
+    c->decoder = mk_hpack_decoder_new();
     c->block = mk_buf_growing(BLOCK_MAX);
     c->window_first = MK_H2_WINDOW;
     c->window_all = MK_H2_WINDOW;

@@ -18,7 +18,7 @@ enum { BYTES_MAX = 256 << 20 };
 
 /* ---- The stream of the connection ---- */
 
-static struct mk_test_client *client_of_hook(struct mk_end_hook *h)
+static struct mk_test_client *client_of_end_hook(struct mk_end_hook *h)
 {
     return MK_CONTAINER(h, struct mk_test_client, end_hook);
 }
@@ -26,7 +26,7 @@ static struct mk_test_client *client_of_hook(struct mk_end_hook *h)
 /* Called when the worker has ended, and with it the connection. */
 static void on_worker_end(struct mk_end_hook *h)
 {
-    struct mk_test_client *p = client_of_hook(h);
+    struct mk_test_client *p = client_of_end_hook(h);
     p->conn = NULL;
     p->server = NULL;
 }
@@ -36,9 +36,9 @@ static struct mk_test_client *client_of_stream(struct mk_stream *s)
 {
     struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
     struct mk_end_hook *h = MK_CONTAINER(c->service->worker, struct mk_lib_worker, worker)->end_hooks;
-    while (h->run != on_worker_end || client_of_hook(h)->conn != c)
+    while (h->run != on_worker_end || client_of_end_hook(h)->conn != c)
         h = h->next;
-    return client_of_hook(h);
+    return client_of_end_hook(h);
 }
 
 static ssize_t memory_read(struct mk_stream *s, char *buf, size_t cap)

@@ -20,7 +20,7 @@ static bool is_header_text(mk_str s)
     return true;
 }
 
-static bool is_request_word(mk_str s)
+static bool is_request_line_word(mk_str s)
 {
     return s.len > 0 && is_header_text(s) && mk_str_find(s, ' ') == MK_STR_NONE;
 }
@@ -36,7 +36,7 @@ static bool has_header(const struct mk_header *fields, size_t n, mk_str name)
 static bool are_valid_headers(const struct mk_header *fields, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_request_word(fields[i].name) || !is_header_text(fields[i].value))
+        if (!is_request_line_word(fields[i].name) || !is_header_text(fields[i].value))
             return false;
     return true;
 }
@@ -66,7 +66,8 @@ static mk_err write_http2_request(struct mk_test_client *p, const struct mk_http
 static mk_err send_request(struct mk_test_client *p, const struct mk_http2_client_request *q)
 {
     struct mk_buf text = mk_buf_growing(q->content.len + (1 << 20));
-    if (!is_request_word(q->method) || !is_request_word(q->target) || !are_valid_headers(q->fields, q->n))
+    if (!is_request_line_word(q->method) || !is_request_line_word(q->target) ||
+        !are_valid_headers(q->fields, q->n))
         return -EINVAL;
     mk_err e = !p->conn || p->is_shut ? mk_test_client_reconnect(p) : 0;
     if (!e)

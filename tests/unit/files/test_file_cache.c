@@ -442,12 +442,12 @@ static void file_cache_close_idle_closes_idle_descriptors(void **state)
     look("small");
     look("large");
     struct mk_open_file *used = take("large2");
-    assert_int_equal(mk_file_cache_close_idle(&cache), 1);
+    assert_int_equal(mk_file_cache_close_idle_fds(&cache), 1);
     assert_true(is_listed("small") && is_listed("large2"));
     assert_false(is_listed("large"));
-    assert_int_equal(mk_file_cache_close_idle(&cache), 0);
+    assert_int_equal(mk_file_cache_close_idle_fds(&cache), 0);
     mk_open_file_release(used);
-    assert_int_equal(mk_file_cache_close_idle(&cache), 1);
+    assert_int_equal(mk_file_cache_close_idle_fds(&cache), 1);
 }
 
 static void file_cache_evict_idle_keeps_used_files(void **state)

@@ -43,7 +43,7 @@ static inline void hpack_lines_init(struct hpack_lines *lines)
     lines->wanted = UINT32_MAX;
 }
 
-static inline mk_err hpack_decode(struct mk_hpack *h, mk_str block, struct hpack_lines *lines)
+static inline mk_err hpack_decode(struct mk_hpack_decoder *h, mk_str block, struct hpack_lines *lines)
 {
     hpack_lines_init(lines);
     return mk_hpack_decode(h, block, hpack_take, lines);

@@ -19,11 +19,11 @@ static int on_field(void *ctx, mk_str name, mk_str value)
 /* Decodes the block as a client would. */
 static mk_str decoded(mk_str block)
 {
-    struct mk_hpack *h = mk_hpack_new();
+    struct mk_hpack_decoder *h = mk_hpack_decoder_new();
     lines = mk_buf_fixed(heard, sizeof heard);
     assert_non_null(h);
     assert_int_equal(mk_hpack_decode(h, block, on_field, NULL), 0);
-    mk_hpack_free(h);
+    mk_hpack_decoder_free(h);
     return mk_buf_str(&lines);
 }
 

@@ -5,19 +5,19 @@
 #include "unit/http2/hpack_case.h"
 #include "unit/test.h"
 
-static struct mk_hpack *h;
+static struct mk_hpack_decoder *h;
 static struct hpack_lines lines;
 static char bytes[HPACK_CASE_BYTES];
 
 static void setup(void)
 {
-    h = mk_hpack_new();
+    h = mk_hpack_decoder_new();
     assert_non_null(h);
 }
 
 static void teardown(void)
 {
-    mk_hpack_free(h);
+    mk_hpack_decoder_free(h);
     h = NULL;
 }
 
@@ -172,11 +172,11 @@ static void hpack_rejects_malformed_blocks(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MK_LEN(malformed); i++) {
-        struct mk_hpack *mine = mk_hpack_new();
+        struct mk_hpack_decoder *mine = mk_hpack_decoder_new();
         assert_non_null(mine);
         if (hpack_decode(mine, hpack_bytes(malformed[i].hex, bytes), &lines) != -EBADMSG)
             fail_msg("%s was accepted", malformed[i].what);
-        mk_hpack_free(mine);
+        mk_hpack_decoder_free(mine);
     }
 }
 
@@ -215,7 +215,7 @@ static void hpack_refused_block_may_be_malformed(void **state)
 static void hpack_free_accepts_null(void **state)
 {
     (void)state;
-    mk_hpack_free(NULL);
+    mk_hpack_decoder_free(NULL);
 }
 
 int main(void)

@@ -8,17 +8,17 @@ enum { ROOM = 80000 };
 
 static char room[ROOM], bytes[HPACK_CASE_BYTES];
 static struct mk_buf out;
-static struct mk_hpack *h;
+static struct mk_hpack_decoder *h;
 
 static void setup(void)
 {
     out = mk_buf_fixed(room, sizeof room);
-    h = mk_hpack_new();
+    h = mk_hpack_decoder_new();
 }
 
 static void teardown(void)
 {
-    mk_hpack_free(h);
+    mk_hpack_decoder_free(h);
     h = NULL;
 }
 

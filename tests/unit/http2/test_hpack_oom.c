@@ -13,7 +13,7 @@ static const char *const blocks[] = {
 
 static bool decode_them(void)
 {
-    struct mk_hpack *h = mk_hpack_new();
+    struct mk_hpack_decoder *h = mk_hpack_decoder_new();
     if (!h)
         return false;
     mk_err e = 0;
@@ -23,7 +23,7 @@ static bool decode_them(void)
         e = hpack_decode(h, hpack_bytes(blocks[i], bytes), &lines);
         assert_true(e == 0 || e == -ENOMEM);
     }
-    mk_hpack_free(h);
+    mk_hpack_decoder_free(h);
     return e == 0;
 }
 
