@@ -97,7 +97,7 @@ def test_manifest_references_resolve():
         volumes = {volume["name"] for volume in template["volumes"]}
         volumes |= {claim["metadata"]["name"] for claim in whole.get("volumeClaimTemplates", ())}
         assert {mount["name"] for mount in container(name)["volumeMounts"]} == volumes
-        assert template["automountServiceAccountToken"] is False  # the token's volume would be mounted over the secrets
+        assert template["automountServiceAccountToken"] is False  # otherwise the token's volume would hide the secrets
     target = named("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]
     assert named(target["kind"], target["name"])["apiVersion"] == target["apiVersion"]
     assert named("PodDisruptionBudget")["spec"]["selector"] == named("Deployment")["spec"]["selector"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server and library built with musl instead of glibc: one static program with all plugins, and a static program that embeds
+"""The server and the library built with musl instead of glibc: a static program with all plugins, and a static program with
 libmonkey. Debian's musl-gcc does not find the kernel headers, so the test adds those of this machine.
 """
 import os

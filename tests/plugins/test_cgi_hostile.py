@@ -258,7 +258,7 @@ def test_cgi_output_of_orphan_is_not_read(serve, site):
         reply = c.get("/cgi-bin/s")
         assert reply.text.startswith("answer")
         assert c.get("/page.txt").text == "the page"
-    wait_for_death(pid_in(site / "cgi-bin/pid"))  # nobody reads its pipe anymore
+    wait_for_death(pid_in(site / "cgi-bin/pid"))  # its pipe has no reader anymore
 
 
 # Excessive output

@@ -473,7 +473,7 @@ def test_syslog_that_restarts_is_found_again(monkey, site, syslog):
     os.unlink(SYSLOG)
     syslog.close()
     server.get("/?lost")
-    time.sleep(1.5)  # until the server has flushed the line, which nobody reads
+    time.sleep(1.5)  # the server flushes the line although its log has no reader
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as again:
         again.bind(SYSLOG)
         server.get("/?b")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients on several machines: a master and its workers, on this machine and in a separate network; the manifest; the record."""
+"""Clients on several machines: a master and its workers on this machine and in a separate network; the manifest and the record."""
 import contextlib
 import hashlib
 import importlib.util
