@@ -53,7 +53,7 @@ function(mk_link_layers target)
 endfunction()
 
 function(mk_hot name)
-  if(NOT TARGET mk_${name}) # its library is not there
+  if(NOT TARGET mk_${name} OR MK_OPTIMIZE STREQUAL "size") # its library is not there, or nothing is built for speed
     return()
   endif()
   target_compile_options(mk_${name} PRIVATE $<$<CONFIG:Release>:-Os>)

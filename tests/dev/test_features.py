@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features that depend on libraries: configure finds the libraries and notices when one is installed or removed; the
 program lists its features."""
+import json
 import os
 import re
 import shutil
@@ -136,6 +137,23 @@ def test_options_leave_out_exports_and_unwind_tables(build):
     assert of_program() == (True, False)
     build.configure("-DMK_EXPORTS=OFF", "-DMK_UNWIND_TABLES=OFF")
     assert of_program() == (False, True)
+
+
+def test_size_option_builds_nothing_for_speed(build):
+    def levels():
+        flags = re.findall(r"^build src/\S*\.c\.o: .*?^  FLAGS = ([^\n]*)", build.text("build.ninja"), re.MULTILINE | re.DOTALL)
+        return {re.findall(r"-O\S", line)[-1] for line in flags}
+
+    build.configure("-DCMAKE_BUILD_TYPE=Release")
+    assert levels() == {"-O2", "-Os"}
+    build.configure("-DCMAKE_BUILD_TYPE=Release", "-DMK_OPTIMIZE=size")
+    assert levels() in ({"-Oz"}, {"-Os"})
+
+
+def test_std_preset_names_its_parts():
+    presets = {one["name"]: one.get("cacheVariables", {}) for one in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
+    assert "AUTO" not in presets["std"].values()
+    assert {"MK_HTTP2", "MK_TLS", "MK_PCRE2", "MK_BROTLI", "MK_ZSTD", "MK_UPSTREAM", "MK_WEBSOCKET", "MK_DUDA", "MK_PLUGINS"} <= set(presets["std"])
 
 
 def test_wr_and_pace_are_built_only_on_request(build):

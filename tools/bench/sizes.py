@@ -6,7 +6,7 @@ idle server.
     sizes.py [--write FILE] [--keep FOLDER] [PRESET...]
 
 The presets are tiny, std and full; builds go to a temporary folder, or to the folder of --keep. Static programs are built without
-libraries, since Debian has none for musl. --write puts the table into FILE, between two comments. RSS is that of the worker; PSS
+libraries, since Debian has none for musl, and load no objects. --write puts the table into FILE, between two comments. RSS is that of the worker; PSS
 is that of master and worker together and counts shared pages once.
 """
 import argparse
@@ -22,7 +22,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRESETS = ("tiny", "std", "full")
 BEGIN, END = "<!-- sizes -->\n", "<!-- /sizes -->\n"
-HEAD = ("| preset | libc | program | RSS of the worker | PSS of all | libmonkey hello |\n|---|---|---|---|---|---|\n")
+HEAD = ("| preset | libc | program | objects it can load | RSS of the worker | PSS of all | libmonkey hello |\n|---|---|---|---|---|---|---|\n")
 
 
 def call(*command, **options):
@@ -49,15 +49,21 @@ def configure(preset, is_static, folder):
         headers = kernel_headers(folder.parent / "kernel")
         options = ["-DCMAKE_C_COMPILER=musl-gcc", f"-DCMAKE_C_COMPILER_AR={shutil.which('gcc-ar')}",
                    f"-DCMAKE_C_COMPILER_RANLIB={shutil.which('gcc-ranlib')}", f"-DCMAKE_C_FLAGS=-isystem {headers}", "-DCMAKE_EXE_LINKER_FLAGS=-static",
-                   "-DMK_LIBRARIES=OFF", "-DMK_PLUGINS_STATIC=all"]
+                   "-DMK_LIBRARIES=OFF", "-DMK_HTTP2=OFF", "-DMK_TLS=OFF", "-DMK_PLUGINS_STATIC=all"]
     call("cmake", "-S", ROOT, "--preset", preset, "-B", folder, *options, cwd=ROOT)
-    call("cmake", "--build", folder, "--target", "monkey", "libmonkey.a", "--", "-j2")
+    call("cmake", "--build", folder, "--target", "server", "libmonkey.a", "--", "-j2")
 
 
 def stripped(path):
     copy = f"{path}.stripped"
     call("strip", "-o", copy, path)
     return os.path.getsize(copy)
+
+
+def loadable(folder):
+    """Returns how many objects the program can load, and their stripped size."""
+    sizes = [stripped(path) for path in folder.rglob("monkey-*.so")]
+    return f"{len(sizes)}, {kb(sum(sizes))}" if sizes else "none"
 
 
 def hello(is_static, folder):
@@ -100,7 +106,8 @@ def row(preset, is_static, folder):
     configure(preset, is_static, folder)
     rss, pss = idle(folder / "monkey")
     libc = "musl, static, no libraries" if is_static else "glibc, dynamic"
-    return f"| `{preset}` | {libc} | {kb(stripped(folder / 'monkey'))} | {rss:,} KB | {pss:,} KB | {kb(hello(is_static, folder))} |\n"
+    return (f"| `{preset}` | {libc} | {kb(stripped(folder / 'monkey'))} | {loadable(folder)} | {rss:,} KB | {pss:,} KB "
+            f"| {kb(hello(is_static, folder))} |\n")
 
 
 def write(path, table):
