@@ -44,7 +44,7 @@ MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o
 
 /** The head of a script's output (RFC 3875, section 6). Strings are slices of that output. */
 struct mk_cgi_head {
-    unsigned status;        /**< from Status; otherwise 302 with a Location, and 200 without */
+    unsigned status;        /**< from Status; without one, 302 if there is a Location, else 200 */
     int64_t length;         /**< Content-Length, or MK_LENGTH_UNKNOWN */
     mk_str location;        /**< the Location header; absent: none */
     bool is_local_redirect; /**< only a Location, which is a path on this server (section 6.2.2) */

@@ -123,9 +123,9 @@ MK_API void mk_request_set_ambiguous(struct mk_request *r);
 MK_API unsigned mk_request_check_path(struct mk_request *r) MK_API_MUST_USE;
 
 struct mk_buf;
-/** Encodes a part of mk_request_path() for use in a URL. Characters that are valid unescaped in a path
- * (RFC 3986, section 3.3) are written as the client sent them, because `;` and `%3B` differ. %2F stays
- * %2F. If out of memory, the buffer fails. */
+/** Encodes a part of mk_request_path() for use in a URL. Characters that are valid unescaped in a path (RFC
+ * 3986, section 3.3) are written as the client sent them, because `;` and `%3B` differ. %2F stays %2F. If
+ * memory runs out, `out` is marked as failed. */
 MK_API void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out);
 
 /** The query after the '?', undecoded; absent (p == NULL) if there is no '?'. */

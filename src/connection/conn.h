@@ -169,7 +169,7 @@ void mk_conn_tls_info(const struct mk_conn *c, struct mk_tls_conn_info *out);
 /* Lingering close: shuts down our side, unless it `is_shut` already, then discards input until the peer
  * closes. */
 void mk_conn_linger(struct mk_conn *c, bool is_shut);
-/* Discards input. False: no more input now, or the peer has closed. */
+/* Discards input. False: no more input is available now, or the peer has closed. */
 bool mk_conn_discard_input(struct mk_conn *c);
 
 /* Calls ops->advance at the end of this loop iteration. */

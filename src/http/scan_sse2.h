@@ -50,7 +50,7 @@ static inline const char *mk_scan_value(const char *at, const char *end)
     return mk_scan_skip(at, end, MK_SCAN_VALUE);
 }
 
-/* Marks lanes that start something not allowed in a plain path. */
+/* Marks lanes at which a sequence starts that a plain path may not contain. */
 static inline unsigned mk_scan_odd(const char *at, __m128i lanes)
 {
     __m128i next = mk_scan_load_lanes(at + 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parser for the four forms of the request target (RFC 9112, section 3.2). See http/path.h for its path. */
+/* Parser for the four forms of the request target (RFC 9112, section 3.2). http/path.h decodes the path of a
+ * target. */
 #ifndef MK_HTTP_TARGET_H
 #define MK_HTTP_TARGET_H
 

@@ -226,7 +226,7 @@ void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending)
     mk_http_stream_record_request(&s->d, ending);
     mk_http_stream_close_remote(&s->d);
     mk_http_stream_close_local(&s->d);
-    s->d.x->request.ops = NULL; /* so that on_end functions of handlers can still call resume and read */
+    s->d.x->request.ops = NULL; /* so that cleanups of handlers can still call resume and read */
     unlink_stream(s);
     mk_h2_recv_window_close_stream(s);
     mk_list_add_last(&s->h2->closed, &s->turn);

@@ -13,7 +13,7 @@
 enum {
     /* A path pattern needs some hundred steps. PCRE2 counts them again for each start position: a pattern
      * without an anchor shares STEPS_SHARED among these. If that is not enough, as for one `.*` in a long
-     * text, the search may take SLOW_US more. */
+     * text, the search may take SLOW_US longer. */
     STEPS_MAX = 20000,
     STEPS_SHARED = 500000,
     SLOW_US = 10000,
