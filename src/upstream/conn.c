@@ -32,15 +32,16 @@ static const char *state_problem(const void *owner)
 const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", &states,
                                                        MK_UPSTREAM_CONN_STATES, state_problem};
 
-/* Callers interpret -EHOSTUNREACH as "no server is up". */
-static int map_host_unreachable(int error)
+/* Callers interpret -EHOSTUNREACH as "no server is up", and -EAGAIN as "not connected yet". connect(2) reports a full
+ * accept queue of a Unix socket as EAGAIN, but no event follows when the queue has room again. */
+static int map_connect_error(int error)
 {
-    return error == -EHOSTUNREACH ? -ENETUNREACH : error;
+    return error == -EHOSTUNREACH ? -ENETUNREACH : error == -EAGAIN ? -EXFULL : error;
 }
 
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error)
 {
-    c->error = map_host_unreachable(error);
+    c->error = map_connect_error(error);
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_BROKEN);
     mk_timer_stop(&c->timer);
 }
@@ -203,7 +204,7 @@ static int connect_socket(struct mk_upstream_conn *c)
     int fd = socket(c->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool waits = fd >= 0 && connect(fd, &c->to.any, c->to.len) < 0;
     if (fd < 0 || (waits && errno != EINPROGRESS)) {
-        int error = map_host_unreachable(-errno);
+        int error = map_connect_error(-errno);
         if (fd >= 0)
             close(fd);
         return error;

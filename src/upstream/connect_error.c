@@ -30,7 +30,7 @@ const char *mk_connect_error_text(int error)
         return "the workers' user may not connect to the socket (Permission denied)";
     case -ENETUNREACH:
         return "there is no route to the server (Network is unreachable)";
-    case -EAGAIN:
+    case -EXFULL:
         return "the queue of the server's socket is full";
     case -ECONNRESET:
         return "the server closed the connection (Connection reset by peer)";

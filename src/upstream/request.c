@@ -341,6 +341,7 @@ unsigned mk_upstream_status_for_error(int error)
     switch (error) {
     case -EHOSTUNREACH:
     case -EBUSY:
+    case -EXFULL:
     case -EMFILE:
     case -ENFILE:
     case -ENOBUFS:

@@ -429,6 +429,36 @@ def test_upstream_server_with_full_accept_queue_is_skipped(start, backends):
         wait_until(lambda: states(server) == ["down", "up"], "the state is shown")
 
 
+@pytest.fixture
+def full_socket(tmp_path):
+    """The path of a unix socket with a full accept queue."""
+    with contextlib.ExitStack() as stack:
+        deaf = stack.enter_context(socket.socket(socket.AF_UNIX))
+        deaf.bind(str(tmp_path / "full"))
+        deaf.listen(0)
+        error = 0
+        while not error:
+            full = stack.enter_context(socket.socket(socket.AF_UNIX))
+            full.setblocking(False)
+            error = full.connect_ex(deaf.getsockname())
+        yield deaf.getsockname()
+
+
+def test_upstream_unix_server_with_full_accept_queue_gets_503(start, full_socket):
+    server = start(f"unix:{full_socket}", keys="QueueTimeout 1h")
+    response = server.get("/")
+    assert response.status == 503 and response["Retry-After"]
+    server.err.wait_for("the queue of the server's socket is full")
+
+
+def test_upstream_unix_server_with_full_accept_queue_is_skipped(start, full_socket, backends):
+    a, = backends(1)
+    server = start(f"unix:{full_socket}", a, keys="MaxFails 1")
+    ask(server, 6)
+    assert shares(a) == [6]
+    wait_until(lambda: states(server) == ["down", "up"], "the state is shown")
+
+
 def test_upstream_keep_alive_timeout_closes_idle_connections(start, backends):
     a, = backends(1)
     server = start(a, keys="KeepAliveTimeout 50ms")
