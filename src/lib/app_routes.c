@@ -18,8 +18,8 @@ struct route {
 
 /* Routes of one host, or of all hosts. */
 struct mk_app_routes_scope {
-    struct mk_app_routes_scope *next, *behind; /* next scope in the list; next scope to try: that of all
-                                                  hosts */
+    struct mk_app_routes_scope *next, *behind; /* next scope in the list; scope to try after this one: that of
+                                                  all hosts */
     unsigned host;                             /* 0: all */
     struct mk_router *router;
     struct route *routes;

@@ -8,7 +8,7 @@
 /* Forks into the background. The parent exits once the other end of `ready_fd` reports (see
  * mk_daemon_notify_parent); only the child returns. */
 mk_err mk_daemon_start(int *ready_fd) MK_MUST_USE;
-/* Ends the waiting parent with that code, and silences our standard output and error. */
+/* Makes the waiting parent exit with that code, and silences our standard output and error. */
 void mk_daemon_notify_parent(int *ready_fd, int exit_code);
 /* Redirects `fd` to `null` unless `fd` refers to a file: the output no longer has a reader, and the reader of
  * a pipe must not wait for us to exit. */

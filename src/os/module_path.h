@@ -23,7 +23,7 @@ bool mk_module_path_set_folder(const char *folder) MK_MUST_USE;
 
 /* Formats a path. False: it is empty or too long. */
 bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
-/* Returns the i-th folder to search. False: `i` is out of range, or the folder follows again later. */
+/* Returns the i-th folder to search. False: `i` is out of range, or the folder recurs later in the list. */
 bool mk_module_path_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
 /* Lists all folders to search, for messages: `A, B or C`. */
 void mk_module_path_list_folders(struct mk_buf *out);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 
 struct mk_master_pid_file {
-    struct mk_arena arena; /* memory of paths, which outlive the configuration */
+    struct mk_arena arena; /* holds the path, which outlives the configuration */
     mk_str path;           /* absent: no pid file */
     int fd;
 };

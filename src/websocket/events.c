@@ -47,7 +47,7 @@ static ssize_t read_events(void *ctx, char *buf, size_t cap)
     }
     if (n)
         return (ssize_t)n;
-    n = mk_ws_queue_read(&s->queue, buf, cap); /* data that on_room() sent */
+    n = mk_ws_queue_read(&s->queue, buf, cap); /* data that on_writable() sent */
     return n ? (ssize_t)n : s->is_ending ? 0 : -EAGAIN;
 }
 
