@@ -16,7 +16,7 @@
 #include "web/dispatch.h"
 
 enum mk_overcapacity {
-    MK_OVERCAPACITY_DROP,    /* new connections are closed at once */
+    MK_OVERCAPACITY_DROP,    /* new connections are closed immediately */
     MK_OVERCAPACITY_RESIST,  /* new connections wait in the kernel's queue until others are closed */
     MK_OVERCAPACITY_TOOBUSY, /* new connections get 503 and are closed */
 };

@@ -57,7 +57,7 @@ struct mk_tls_server_settings {
     enum mk_tls_clients clients;
     const char *client_authority; /* PEM file of CAs; clients with a certificate issued by one of them are
                                      accepted */
-    bool h2;                      /* offer h2 besides http/1.1 */
+    bool h2;                      /* offer h2 in addition to http/1.1 */
     const char
         *challenges; /* folder with NAME.pem (certificate and key) for acme-tls/1 (RFC 8737); NULL: none */
     const struct mk_tls_tickets *tickets; /* outlives the context; NULL: send no tickets */

@@ -13,7 +13,7 @@ void mk_daemon_notify_parent(int *ready_fd, int exit_code);
 /* Redirects `fd` to `null` unless `fd` refers to a file: the output no longer has a reader, and the reader of
  * a pipe must not wait for us to exit. */
 void mk_daemon_redirect_to_null(int fd, int null);
-/* Opens the descriptor for mk_daemon_redirect_to_null early, as a sandbox may forbid it later. With a
+/* Opens the descriptor for mk_daemon_redirect_to_null early, because a sandbox may forbid it later. With a
  * negative result, mk_daemon_redirect_to_null does nothing. */
 int mk_daemon_open_null(void);
 

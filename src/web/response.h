@@ -34,7 +34,7 @@ struct mk_response {
     bool no_raw;             /* the protocol cannot send raw bytes */
     uint8_t own;             /* MK_RESPONSE_OWN_... flags of its headers; includes Trailer if it has
                                 trailers */
-    uint16_t failure_status; /* status of the error page if the body fails at once; 0: 500 */
+    uint16_t failure_status; /* status of the error page if the body fails before any of it is sent; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_header_block *blocks[MK_RESPONSE_BLOCKS]; /* must outlive the request */
     struct mk_header_field *fields;
