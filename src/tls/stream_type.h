@@ -36,7 +36,7 @@ struct mk_tls_client_conn {
 struct mk_tls {
     SSL *ssl;
     struct mk_stream *stream;
-    const char *why; /* reason of failure; NULL: ask OpenSSL */
+    const char *why; /* reason for the failure; NULL: ask OpenSSL */
     int fd;
     mk_err broken;                      /* sticky: no more reads or writes */
     const struct mk_tls_domain *domain; /* NULL: we are the client */

@@ -28,7 +28,7 @@ struct mk_codec_response_state {
     void (*on_error_text)(void *ctx, mk_str text);
     void *ctx;
     int error;           /* after MK_RESPONSE_PARSER_ERROR: return value of mk_upstream_request_head() */
-    const char *problem; /* reason of the error (static string) */
+    const char *problem; /* reason for the error (static string) */
 };
 
 struct mk_codec_ops {

@@ -19,10 +19,10 @@ struct mk_test_client {
     bool task_set;
     bool has_ended;                          /* the client has closed its sending side */
     bool is_shut;                            /* the server has also closed its sending side */
-    struct mk_buf sent;                      /* sent by the client, not read yet */
-    struct mk_buf heard;                     /* received from the server, not processed yet */
-    struct mk_buf head;                      /* of the last response */
-    struct mk_buf content;                   /* of the last response */
+    struct mk_buf sent;                      /* sent by the client, but not read by the server yet */
+    struct mk_buf heard;                     /* received from the server, but not processed yet */
+    struct mk_buf head;                      /* head of the last response */
+    struct mk_buf content;                   /* content of the last response */
     const struct mk_http2_client_ops *http2; /* NULL: HTTP/1.1 */
     struct mk_http2_client *client;          /* NULL: HTTP/2 was not used on this connection */
 };
