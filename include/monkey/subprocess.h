@@ -48,11 +48,11 @@ struct mk_subprocess_options {
 MK_API struct mk_subprocess *mk_subprocess_start(struct mk_worker *w, const struct mk_subprocess_options *o,
                                                  void (*on_end)(void *ctx, int status),
                                                  void *ctx) MK_API_MUST_USE;
-/** Sends a signal to the process group of the subprocess. No effect in on_end; not allowed after it.
+/** Sends a signal to the process group of the subprocess. Has no effect in on_end; not allowed afterwards.
  * Processes that an exited subprocess leaves in its group continue to run, and can no longer be signalled. */
 MK_API void mk_subprocess_signal(struct mk_subprocess *c, int signal);
-/** Kills the process group; on_end is then never called. NULL is allowed. No effect in on_end; not
- * allowed after it. */
+/** Kills the process group; on_end is then never called. NULL is allowed. Has no effect in on_end; not
+ * allowed afterwards. */
 MK_API void mk_subprocess_kill(struct mk_subprocess *c);
 
 #ifdef __cplusplus

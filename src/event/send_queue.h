@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "event/stream.h"
 
-/* A large body may use the wide buffer while the socket accepts it at once, which saves system calls. */
+/* A large body may use the wide buffer while the socket has space for all of it, which saves system calls. */
 enum { MK_SEND_QUEUE_BUFFER = 64 * 1024, MK_SEND_QUEUE_WIDE_BUFFER = 256 * 1024 };
 
 struct mk_send_queue_rest;

@@ -32,8 +32,9 @@ static const char *state_problem(const void *owner)
 const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", &states,
                                                        MK_UPSTREAM_CONN_STATES, state_problem};
 
-/* Callers interpret -EHOSTUNREACH as "no server is up", and -EAGAIN as "not connected yet". connect(2) reports a full
- * accept queue of a Unix socket as EAGAIN, but no event follows when the queue has room again. */
+/* Callers interpret -EHOSTUNREACH as "no server is up", and -EAGAIN as "not connected yet". connect(2)
+ * reports a full accept queue of a Unix socket as EAGAIN, but no event follows when the queue has space
+ * again. */
 static int map_connect_error(int error)
 {
     return error == -EHOSTUNREACH ? -ENETUNREACH : error == -EAGAIN ? -EXFULL : error;

@@ -65,7 +65,7 @@ static bool find_whole_path_script(const struct mk_request *r, mk_str path, mk_s
     return *e != -ENOTDIR && *e != -ENAMETOOLONG;
 }
 
-/* End of the file names in a path: a segment with an encoded slash cannot be a file name. */
+/* Returns where the file names of a path end: a segment with an encoded slash cannot be a file name. */
 static size_t file_names_end(const struct mk_request *r, mk_str path)
 {
     size_t end = 0;
