@@ -55,53 +55,53 @@ static const char help[] =
 /* ---- Following the sources ---- */
 
 /* Prints why the server cannot be started, unless the error was already printed. */
-static void print_new_error(struct mk_buf *known, struct mk_buf *error, bool *news)
+static void print_new_error(struct mk_buf *known, struct mk_buf *error, bool *has_new_error)
 {
     if (!mk_str_eq(mk_buf_str(error), mk_buf_str(known))) {
         dev_print_text(stderr, mk_buf_str(error));
-        *news = true;
+        *has_new_error = true;
     }
     mk_buf_free(known);
     *known = *error;
 }
 
-static bool restart_back(struct run *r, struct mk_buf *known, bool *news)
+static bool restart_back(struct run *r, struct mk_buf *known, bool *has_new_error)
 {
     struct mk_buf error = mk_buf_growing(WHY_MAX);
     bool ok = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &error);
     if (ok)
         mk_buf_clear(&error);
-    print_new_error(known, &error, news);
+    print_new_error(known, &error, has_new_error);
     return ok;
 }
 
 /* Restarts the server without the sources that it cannot load. */
-static void restart_with_each_source(struct run *r, bool *news)
+static void restart_with_each_source(struct run *r, bool *has_new_error)
 {
     for (size_t i = 0; i < r->source_set.n; i++) {
-        struct dev_source_unit *one = r->source_set.at[i];
-        if (!one->is_held)
+        struct dev_source_unit *unit = r->source_set.at[i];
+        if (!unit->is_held)
             continue;
-        one->is_held = false;
-        (void)dev_source_set_mark_loaded(&r->source_set, restart_back(r, &one->why, news));
+        unit->is_held = false;
+        (void)dev_source_set_mark_loaded(&r->source_set, restart_back(r, &unit->why, has_new_error));
     }
-    r->serves = r->servers.back.pid || restart_back(r, &r->why, news);
+    r->serves = r->servers.back.pid || restart_back(r, &r->why, has_new_error);
 }
 
 /* True: something changed. */
 static bool replace_back_server(struct run *r)
 {
-    bool before = r->serves, news = false;
+    bool before = r->serves, has_new_error = false;
     struct mk_buf error = mk_buf_growing(WHY_MAX);
     r->serves = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &error);
     bool any = dev_source_set_mark_loaded(&r->source_set, r->serves);
     bool tries_each = !r->serves && any && r->source_set.is_folder;
     if (r->serves || tries_each)
         mk_buf_clear(&error);
-    print_new_error(&r->why, &error, &news);
+    print_new_error(&r->why, &error, &has_new_error);
     if (tries_each)
-        restart_with_each_source(r, &news);
-    return news || r->serves != before;
+        restart_with_each_source(r, &has_new_error);
+    return has_new_error || r->serves != before;
 }
 
 static void watch_all_files(struct run *r)
@@ -118,26 +118,26 @@ static void watch_all_files(struct run *r)
  * A header in another folder is only watched after the first compilation. */
 static bool recompile_changed_sources(struct run *r)
 {
-    bool news = false;
+    bool has_new_error = false;
     for (unsigned i = 0; i < UPDATES_MAX && (i == 0 || dev_source_set_is_outdated(&r->source_set)); i++) {
         watch_all_files(r);
-        news = dev_source_set_update(&r->source_set) || news;
+        has_new_error = dev_source_set_update(&r->source_set) || has_new_error;
         watch_all_files(r);
     }
-    return news;
+    return has_new_error;
 }
 
 static void rebuild_and_restart(struct run *r)
 {
-    bool news = recompile_changed_sources(r);
+    bool has_new_error = recompile_changed_sources(r);
     bool is_due = dev_source_set_needs_restart(&r->source_set) || !r->serves;
-    if (!news && !is_due)
+    if (!has_new_error && !is_due)
         return;
     if (!r->source_set.is_folder && !dev_source_set_is_compiled(&r->source_set))
         r->serves = false;
     else if (is_due)
-        news = replace_back_server(r) || news;
-    if (news)
+        has_new_error = replace_back_server(r) || has_new_error;
+    if (has_new_error)
         dev_ipc_server_publish_state(&r->ipc_server, r->ipc_server.state + 1);
 }
 
@@ -151,19 +151,19 @@ static void check_for_file_changes(struct run *r)
 
 /* ---- Requests of the front server ---- */
 
-static void write_failure_page(struct run *r, const struct dev_source_unit *one, bool html,
+static void write_failure_page(struct run *r, const struct dev_source_unit *unit, bool html,
                                struct mk_buf *response)
 {
     const struct dev_error_page page = {.out = response, .html = html};
     mk_buf_addf(response, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
-    if (!one || one->built.ok) {
+    if (!unit || unit->built.ok) {
         dev_error_page_begin(&page, "The service does not start",
                              MK_STR("It was compiled, but the server cannot load it."));
-        dev_error_page_messages(&page, mk_buf_str(one && one->is_held ? &one->why : &r->why),
+        dev_error_page_messages(&page, mk_buf_str(unit && unit->is_held ? &unit->why : &r->why),
                                 MK_STR("The server's words"));
     } else {
         dev_error_page_begin(&page, "The service is not compiled", MK_STR(""));
-        dev_source_set_write_errors(one, &page);
+        dev_source_set_write_errors(unit, &page);
     }
     dev_error_page_end(&page, r->ipc_server.state);
 }
@@ -179,14 +179,14 @@ static struct dev_process *find_doc_slot(struct run *r)
 
 /* The API documentation page comes from `monkey doc`, which loads the service: however long that takes, only
  * the browser waits for it. */
-static bool start_doc_process(struct run *r, const struct dev_source_unit *one, int fd)
+static bool start_doc_process(struct run *r, const struct dev_source_unit *unit, int fd)
 {
     static const mk_str head = MK_STR_INIT("page 200 text/html; charset=utf-8\n");
     struct dev_argv words;
     dev_argv_init(&words);
     dev_argv_add(&words, mk_str_from_c(r->paths.program));
     dev_argv_add(&words, MK_STR("doc"));
-    dev_argv_add(&words, mk_str_from_c(one->path));
+    dev_argv_add(&words, mk_str_from_c(unit->path));
     bool ok = fcntl(fd, F_SETFL, 0) == 0 && send(fd, head.p, head.len, MSG_NOSIGNAL) == (ssize_t)head.len &&
               dev_process_start_stdout_to(find_doc_slot(r), &words, fd);
     dev_argv_free(&words);
@@ -195,9 +195,9 @@ static bool start_doc_process(struct run *r, const struct dev_source_unit *one, 
 
 /* "/.duda/doc" documents the only source, or the source of "/"; "/shop/.duda/doc" documents shop.c in a
  * folder. */
-static bool is_doc_request(const struct dev_source_unit *one, mk_str target)
+static bool is_doc_request(const struct dev_source_unit *unit, mk_str target)
 {
-    mk_str url_segment = mk_str_from_c(one->url_segment);
+    mk_str url_segment = mk_str_from_c(unit->url_segment);
     return mk_str_eq(mk_str_skip(target, url_segment.len ? url_segment.len + 1 : 0), MK_STR(DEV_DOC_PATH));
 }
 
@@ -208,16 +208,16 @@ static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target,
     (void)method;
     check_for_file_changes(r);
     bool is_new = dev_source_set_add_for_target(&r->source_set, target);
-    const struct dev_source_unit *one = dev_source_set_find_by_target(&r->source_set, target);
+    const struct dev_source_unit *unit = dev_source_set_find_by_target(&r->source_set, target);
     if (is_new)
         rebuild_and_restart(r);
-    bool serves = r->serves && (!one || (one->built.ok && !one->is_held));
-    if (serves && one && is_doc_request(one, target))
-        return !start_doc_process(r, one, fd);
+    bool serves = r->serves && (!unit || (unit->built.ok && !unit->is_held));
+    if (serves && unit && is_doc_request(unit, target))
+        return !start_doc_process(r, unit, fd);
     if (serves)
         mk_buf_add(response, MK_STR("go\n"));
     else
-        write_failure_page(r, one, html, response);
+        write_failure_page(r, unit, html, response);
     return true;
 }
 
@@ -245,7 +245,8 @@ static void on_missing_response(void *ctx, bool html, mk_str method, mk_str targ
     mk_buf_free(&about);
 }
 
-static const struct dev_ipc_server_ops ops = {.ask = on_request_check, .fault = on_missing_response};
+static const struct dev_ipc_server_ops ops = {.check_request = on_request_check,
+                                              .fault = on_missing_response};
 
 /* ---- The main loop ---- */
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    SAID_MAX = 4 * 1024 * 1024,
+    MESSAGES_MAX = 4 * 1024 * 1024,
     FILES_MAX = 1024 * 1024,
     WEEK_S = 7 * 24 * 3600,
     HEX = 32,
@@ -87,25 +87,25 @@ static bool is_duda_package(mk_str package)
 
 static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs, struct mk_buf *messages)
 {
-    struct dev_argv ask;
+    struct dev_argv pkg_config;
     struct mk_buf flags = mk_buf_growing(64 * 1024);
     mk_str word;
     size_t n = 0;
-    dev_argv_init(&ask);
-    dev_argv_add(&ask, MK_STR("pkg-config"));
-    dev_argv_add(&ask, MK_STR("--cflags"));
+    dev_argv_init(&pkg_config);
+    dev_argv_add(&pkg_config, MK_STR("pkg-config"));
+    dev_argv_add(&pkg_config, MK_STR("--cflags"));
     if (libs)
-        dev_argv_add(&ask, MK_STR("--libs"));
-    dev_argv_add(&ask, MK_STR("--"));
+        dev_argv_add(&pkg_config, MK_STR("--libs"));
+    dev_argv_add(&pkg_config, MK_STR("--"));
     for (; (word = dev_argv_next_word(&packages)).len; n += !is_duda_package(word))
         if (!is_duda_package(word))
-            dev_argv_add(&ask, word);
-    bool ok = n == 0 || dev_process_run(&ask, &flags) == 0;
+            dev_argv_add(&pkg_config, word);
+    bool ok = n == 0 || dev_process_run(&pkg_config, &flags) == 0;
     if (ok)
         dev_argv_add_split(w, mk_buf_str(&flags));
     else
         mk_buf_add(messages, mk_buf_str(&flags));
-    dev_argv_free(&ask);
+    dev_argv_free(&pkg_config);
     mk_buf_free(&flags);
     return ok;
 }
@@ -543,8 +543,8 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
     char input[PATH_MAX], list[PATH_MAX], hex[HEX + 1];
     struct dev_argv command;
     struct mk_buf all = mk_buf_growing(FILES_MAX);
-    *out =
-        (struct dev_compile_result){.messages = mk_buf_growing(SAID_MAX), .files = mk_buf_growing(FILES_MAX)};
+    *out = (struct dev_compile_result){.messages = mk_buf_growing(MESSAGES_MAX),
+                                       .files = mk_buf_growing(FILES_MAX)};
     dev_argv_init(&command);
     mk_buf_addf(&out->files, "%s\n", source->path);
     bool ok = check_source(source, &out->messages);

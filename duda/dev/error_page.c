@@ -169,15 +169,15 @@ static void append_excerpt_line(const struct dev_error_page *p, mk_str text, uin
 }
 
 void dev_error_page_excerpt(const struct dev_error_page *p, mk_str path, uint64_t row, uint64_t column,
-                            mk_str what)
+                            mk_str message)
 {
-    char name[PATH_MAX], where[64];
+    char name[PATH_MAX], position[64];
     struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
-    snprintf(where, sizeof where, ":%llu: ", (unsigned long long)row);
+    snprintf(position, sizeof position, ":%llu: ", (unsigned long long)row);
     append_tag(p, "<h2>");
     append_escaped(p, path);
-    append_escaped(p, mk_str_from_c(where));
-    append_without_escapes(p, what);
+    append_escaped(p, mk_str_from_c(position));
+    append_without_escapes(p, message);
     append_tag(p, "</h2>");
     mk_buf_add_char(p->out, '\n');
     int len = snprintf(name, sizeof name, "%.*s", MK_STR_ARG(path));
@@ -185,9 +185,9 @@ void dev_error_page_excerpt(const struct dev_error_page *p, mk_str path, uint64_
         mk_str rest = mk_buf_str(&text);
         append_tag(p, "<pre>");
         for (uint64_t i = 1; rest.p && rest.len && i <= row + AROUND; i++) {
-            mk_str one = mk_str_cut(&rest, '\n');
+            mk_str source_line = mk_str_cut(&rest, '\n');
             if (i + AROUND >= row)
-                append_excerpt_line(p, one, i, column, i == row);
+                append_excerpt_line(p, source_line, i, column, i == row);
         }
         append_tag(p, "</pre>\n");
     }
@@ -207,7 +207,7 @@ static bool parse_number_prefix(mk_str *s, uint64_t *n)
     return true;
 }
 
-bool dev_error_page_parse_message(mk_str s, mk_str *path, uint64_t *row, uint64_t *column, mk_str *what)
+bool dev_error_page_parse_message(mk_str s, mk_str *path, uint64_t *row, uint64_t *column, mk_str *message)
 {
     size_t colon = mk_str_find(s, ':');
     *path = mk_str_first(s, colon);
@@ -218,9 +218,9 @@ bool dev_error_page_parse_message(mk_str s, mk_str *path, uint64_t *row, uint64_
         return false;
     if (!parse_number_prefix(&s, column))
         *column = 0;
-    *what = mk_str_trim(s);
-    return mk_str_starts(*what, MK_STR("error:")) || mk_str_starts(*what, MK_STR("fatal error:")) ||
-           mk_str_starts(*what, MK_STR("warning:"));
+    *message = mk_str_trim(s);
+    return mk_str_starts(*message, MK_STR("error:")) || mk_str_starts(*message, MK_STR("fatal error:")) ||
+           mk_str_starts(*message, MK_STR("warning:"));
 }
 
 static void strip_escapes(struct mk_buf *out, mk_str text)
@@ -232,13 +232,13 @@ static void strip_escapes(struct mk_buf *out, mk_str text)
 /* Errors come first, because they keep a service from running. Returns the number of excerpts. */
 static unsigned append_excerpts(const struct dev_error_page *p, mk_str rest, bool warnings, unsigned n)
 {
-    mk_str path, what;
+    mk_str path, message;
     uint64_t row, column;
     while (rest.p && n < EXCERPTS_MAX) {
-        bool is_one = dev_error_page_parse_message(mk_str_cut(&rest, '\n'), &path, &row, &column, &what);
-        if (!is_one || mk_str_starts(what, MK_STR("warning:")) != warnings)
+        bool is_one = dev_error_page_parse_message(mk_str_cut(&rest, '\n'), &path, &row, &column, &message);
+        if (!is_one || mk_str_starts(message, MK_STR("warning:")) != warnings)
             continue;
-        dev_error_page_excerpt(p, path, row, column, what);
+        dev_error_page_excerpt(p, path, row, column, message);
         n++;
     }
     return n;

@@ -27,13 +27,14 @@ void dev_error_page_text(const struct dev_error_page *p, mk_str text);
 void dev_error_page_prose(const struct dev_error_page *p, mk_str text);
 /* A source line with the surrounding lines; nothing if the file cannot be read. */
 void dev_error_page_excerpt(const struct dev_error_page *p, mk_str path, uint64_t line, uint64_t column,
-                            mk_str what);
+                            mk_str message);
 /* Output of a compiler or the server: an excerpt for each error, then for each warning, then the output
  * itself below the heading `about`. */
 void dev_error_page_messages(const struct dev_error_page *p, mk_str messages, mk_str about);
 
 /* Parses "FILE:LINE:COLUMN: error: MESSAGE" in compiler output; column 0: unknown. False: the line is
  * different. */
-bool dev_error_page_parse_message(mk_str line, mk_str *path, uint64_t *row, uint64_t *column, mk_str *what);
+bool dev_error_page_parse_message(mk_str line, mk_str *path, uint64_t *row, uint64_t *column,
+                                  mk_str *message);
 
 #endif

@@ -22,10 +22,10 @@ struct ipc_call {
 
 static const char key; /* key of the call that asks `monkey run` whether to serve the request */
 
-static void on_ipc_readable(void *ctx, unsigned which)
+static void on_ipc_readable(void *ctx, unsigned events)
 {
     struct ipc_call *c = ctx;
-    (void)which;
+    (void)events;
     mk_request_resume(c->request);
 }
 
@@ -53,21 +53,21 @@ static int connect_unix_socket(const char *path)
     return fd;
 }
 
-static bool write_ipc_request(int fd, struct mk_request *r, const char *what)
+static bool write_ipc_request(int fd, struct mk_request *r, const char *verb)
 {
     char buf[DEV_LINE_MAX];
     struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
-    if (strcmp(what, "events") == 0)
+    if (strcmp(verb, "events") == 0)
         mk_buf_add(&line, MK_STR("events\n"));
     else
-        mk_buf_addf(&line, "%s %s %.*s %.*s\n", what, dev_error_reason_accepts_html(r) ? "html" : "text",
+        mk_buf_addf(&line, "%s %s %.*s %.*s\n", verb, dev_error_reason_accepts_html(r) ? "html" : "text",
                     MK_STR_ARG(mk_str_first(mk_request_method_text(r), 32)),
                     MK_STR_ARG(mk_str_first(mk_request_target(r), DEV_LINE_MAX / 2)));
     return !line.failed && send(fd, line.p, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
 }
 
 /* NULL: `monkey run` does not listen, or out of memory. */
-static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_request *r, const char *what)
+static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_request *r, const char *verb)
 {
     struct ipc_call *c = mk_request_alloc(r, sizeof *c);
     if (!c)
@@ -76,7 +76,7 @@ static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_
     if (mk_request_add_cleanup(r, ipc_call_close, c))
         return NULL;
     c->fd = connect_unix_socket(g->socket_path);
-    if (c->fd < 0 || !write_ipc_request(c->fd, r, what))
+    if (c->fd < 0 || !write_ipc_request(c->fd, r, verb))
         return NULL;
     c->watcher = mk_watcher_new(mk_request_worker(r), c->fd, MK_READABLE, on_ipc_readable, c);
     return c->watcher && mk_request_set_handler_timeout(r, 0) == 0 ? c : NULL;
@@ -161,7 +161,7 @@ enum mk_verdict dev_front_hook_on_request(const struct dev_front_hook *g, struct
     if (!c && mk_str_eq(mk_request_path(request), MK_STR(DEV_EVENTS_PATH)))
         return stream_events(g, request, response);
     if (!c) {
-        c = ipc_call_open(g, request, "ask");
+        c = ipc_call_open(g, request, "check");
         if (!c || mk_request_attach(request, &key, c, NULL))
             return MK_ERROR;
     }

@@ -81,18 +81,18 @@ static void walk_route_group(struct walk_routes *w, const struct duda_route *gro
 
 static void walk_routes(struct walk_routes *w, const struct duda_route *table, size_t prefix, unsigned depth)
 {
-    for (const struct duda_route *one = table; one && one->kind != DUDA_END; one++) {
+    for (const struct duda_route *entry = table; entry && entry->kind != DUDA_END; entry++) {
         struct mk_buf text = mk_buf_fixed(w->route.pattern, DEV_PATTERN_MAX - 1);
         text.len = prefix;
-        mk_buf_add(&text, mk_str_from_c(one->path));
+        mk_buf_add(&text, mk_str_from_c(entry->path));
         w->route.pattern[text.len] = '\0';
-        w->route.line = one;
-        if (one->kind == DUDA_IS_ROUTE)
+        w->route.line = entry;
+        if (entry->kind == DUDA_IS_ROUTE)
             w->each(&w->route, w->ctx);
-        else if (one->kind == DUDA_IS_GROUP && depth < DEV_GROUPS_MAX)
-            walk_route_group(w, one, text.len, depth);
-        else if (one->kind == DUDA_IS_HOST)
-            w->route.host = one->path;
+        else if (entry->kind == DUDA_IS_GROUP && depth < DEV_GROUPS_MAX)
+            walk_route_group(w, entry, text.len, depth);
+        else if (entry->kind == DUDA_IS_HOST)
+            w->route.host = entry->path;
     }
 }
 

@@ -103,11 +103,11 @@ static void add_stream(struct dev_ipc_server *o, struct dev_ipc_client *v)
     struct dev_ipc_client *oldest = NULL;
     size_t n = 0;
     for (size_t i = 0; i < DEV_IPC_CLIENTS_MAX; i++) {
-        struct dev_ipc_client *one = &o->at[i];
-        bool counts = one->fd >= 0 && one->gets_events;
+        struct dev_ipc_client *client = &o->at[i];
+        bool counts = client->fd >= 0 && client->gets_events;
         n += counts;
-        if (counts && (!oldest || one->since < oldest->since))
-            oldest = one;
+        if (counts && (!oldest || client->since < oldest->since))
+            oldest = client;
     }
     if (oldest && n >= DEV_IPC_STREAMS_MAX)
         disconnect_client(oldest);
@@ -118,17 +118,17 @@ static void add_stream(struct dev_ipc_server *o, struct dev_ipc_client *v)
 
 static void reply(struct dev_ipc_server *o, struct dev_ipc_client *v, mk_str request)
 {
-    mk_str what = mk_str_word(&request);
-    if (mk_str_eq(what, MK_STR("events"))) {
+    mk_str verb = mk_str_word(&request);
+    if (mk_str_eq(verb, MK_STR("events"))) {
         add_stream(o, v);
         return;
     }
     bool html = mk_str_eq(mk_str_word(&request), MK_STR("html"));
     mk_str method = mk_str_word(&request), target = mk_str_word(&request);
     v->ends = true;
-    if (!mk_str_eq(what, MK_STR("ask")))
+    if (!mk_str_eq(verb, MK_STR("check")))
         o->ops->fault(o->ctx, html, method, target, &v->reply);
-    else if (!o->ops->ask(o->ctx, html, method, target, v->fd, &v->reply))
+    else if (!o->ops->check_request(o->ctx, html, method, target, v->fd, &v->reply))
         disconnect_client(v);
 }
 

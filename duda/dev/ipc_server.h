@@ -26,7 +26,7 @@ struct dev_ipc_client {
 /* Callbacks that write the reply to each request. */
 struct dev_ipc_server_ops {
     /* False: the reply is sent later by other code, over `fd`, which that code has duplicated. */
-    bool (*ask)(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *reply);
+    bool (*check_request)(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *reply);
     void (*fault)(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *reply);
 };
 

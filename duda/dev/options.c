@@ -10,11 +10,11 @@ enum { OPTIONS_MAX = 8 };
 static void build_getopt_tables(const struct dev_options *o, char letters[], struct option names[])
 {
     for (size_t i = 0; i < o->n_options; i++) {
-        const struct dev_option *one = &o->options[i];
-        names[i] =
-            (struct option){one->name, one->value ? required_argument : no_argument, NULL, one->letter};
-        *letters++ = one->letter;
-        if (one->value)
+        const struct dev_option *option_spec = &o->options[i];
+        names[i] = (struct option){option_spec->name, option_spec->value ? required_argument : no_argument,
+                                   NULL, option_spec->letter};
+        *letters++ = option_spec->letter;
+        if (option_spec->value)
             *letters++ = ':';
     }
     names[o->n_options] = (struct option){"help", no_argument, NULL, 'h'};
@@ -32,13 +32,13 @@ static bool stop_with_code(int *code, int with)
 static bool apply_option(const struct dev_options *o, int letter, const char *value, int *code)
 {
     for (size_t i = 0; i < o->n_options; i++) {
-        const struct dev_option *one = &o->options[i];
-        if (one->letter != letter)
+        const struct dev_option *option_spec = &o->options[i];
+        if (option_spec->letter != letter)
             continue;
-        if (one->value)
-            *one->value = value;
+        if (option_spec->value)
+            *option_spec->value = value;
         else
-            *one->given = true;
+            *option_spec->given = true;
         return true;
     }
     fputs(o->usage, letter == 'h' ? stdout : stderr);
@@ -65,9 +65,9 @@ bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code)
     return stop_with_code(code, DEV_EXIT_USAGE);
 }
 
-int dev_print_error(int code, const char *command, const char *about, const char *what)
+int dev_print_error(int code, const char *command, const char *about, const char *problem)
 {
-    fprintf(stderr, "monkey %s: %s%s%s\n", command, about ? about : "", about ? ": " : "", what);
+    fprintf(stderr, "monkey %s: %s%s%s\n", command, about ? about : "", about ? ": " : "", problem);
     return code;
 }
 

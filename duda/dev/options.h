@@ -30,6 +30,6 @@ bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code);
 /* Writes the whole text to the stream with one flush. */
 void dev_print_text(FILE *to, mk_str text);
 /* Prints "monkey COMMAND: about: what" to standard error; returns `code`. */
-int dev_print_error(int code, const char *command, const char *about, const char *what);
+int dev_print_error(int code, const char *command, const char *about, const char *problem);
 
 #endif

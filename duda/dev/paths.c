@@ -121,9 +121,9 @@ static bool find_cache_dir(struct dev_paths *p)
            access(p->cache, W_OK) == 0;
 }
 
-static bool report_error(const char *what, const char *about)
+static bool report_error(const char *problem, const char *about)
 {
-    fprintf(stderr, "monkey: %s%s\n", what, about);
+    fprintf(stderr, "monkey: %s%s\n", problem, about);
     return false;
 }
 

@@ -54,9 +54,9 @@ static pid_t fork_and_exec(char **argv, int out, int err)
     return pid;
 }
 
-static bool report_error(const char *what)
+static bool report_error(const char *problem)
 {
-    fprintf(stderr, "monkey: cannot start a program: %s\n", what);
+    fprintf(stderr, "monkey: cannot start a program: %s\n", problem);
     return false;
 }
 

@@ -10,7 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 8192 };
+enum { OUTPUT_MAX = 8192 };
 
 /* Detects "-fsanitize=undefined,address". */
 static bool uses_address_sanitizer(const struct dev_source *source)
@@ -23,10 +23,10 @@ static bool uses_address_sanitizer(const struct dev_source *source)
 }
 
 /* A compiler without the library prints just its name. */
-static bool ask_compiler_for_library(const char *name, char library[PATH_MAX])
+static bool find_compiler_library(const char *name, char library[PATH_MAX])
 {
     struct dev_argv words;
-    struct mk_buf output = mk_buf_growing(ANSWER_MAX);
+    struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
     dev_argv_init(&words);
     dev_compile_add_compiler(&words);
     dev_argv_addf(&words, "-print-file-name=%s", name);
@@ -45,8 +45,8 @@ void dev_sanitizer_find_library(const struct dev_source *source, char library[PA
     char name[sizeof machine.machine + 32];
     snprintf(name, sizeof name, "libclang_rt.asan-%s.so", uname(&machine) == 0 ? machine.machine : "");
     if (!uses_address_sanitizer(source) ||
-        (!ask_compiler_for_library("libasan.so", library) && !ask_compiler_for_library(name, library) &&
-         !ask_compiler_for_library("libclang_rt.asan.so", library)))
+        (!find_compiler_library("libasan.so", library) && !find_compiler_library(name, library) &&
+         !find_compiler_library("libclang_rt.asan.so", library)))
         library[0] = '\0';
 }
 

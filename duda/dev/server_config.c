@@ -95,14 +95,14 @@ static void append_routes(struct mk_buf *out, const struct dev_source_set *u)
     const struct dev_source_unit *index = NULL;
     mk_buf_add(out, MK_STR("[ROUTES]\n"));
     for (size_t i = 0; i < u->n; i++) {
-        const struct dev_source_unit *one = u->at[i];
-        if (!*dev_source_set_object_path(one))
+        const struct dev_source_unit *unit = u->at[i];
+        if (!*dev_source_set_object_path(unit))
             continue;
-        if (one->url_segment[0])
-            mk_buf_addf(out, "    /%s %s\n    /%s/* %s\n", one->url_segment, one->service, one->url_segment,
-                        one->service);
+        if (unit->url_segment[0])
+            mk_buf_addf(out, "    /%s %s\n    /%s/* %s\n", unit->url_segment, unit->service,
+                        unit->url_segment, unit->service);
         else
-            index = one;
+            index = unit;
     }
     if (index)
         mk_buf_addf(out, "    /* %s\n", index->service);

@@ -19,9 +19,9 @@
 
 enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60, END_STEP_MS = 20, DEATH_MS = 300 };
 
-static bool report_error(const char *what, const char *error)
+static bool report_error(const char *problem, const char *error)
 {
-    fprintf(stderr, "monkey run: %s: %s\n", what, error);
+    fprintf(stderr, "monkey run: %s: %s\n", problem, error);
     return false;
 }
 
@@ -84,13 +84,13 @@ static void on_back_stderr_line(void *ctx, mk_str line)
 {
     struct dev_servers *s = ctx;
     bool dies = is_worker_death_message(line);
-    bool is_told =
+    bool is_held =
         s->stderr_reader.has_crashed && is_crash_message(line) && !(dies && s->stderr_reader.has_died);
-    if (dies && !is_told)
+    if (dies && !is_held)
         mk_buf_addf(&s->tail, "%.*s\n", MK_STR_ARG(line));
     if (dies)
         record_worker_death(s);
-    if (is_routine_message(line) || is_told || (s->stderr_reader.has_held && is_watchdog_message(line)))
+    if (is_routine_message(line) || is_held || (s->stderr_reader.has_held && is_watchdog_message(line)))
         return;
     dev_print_text(stderr, line);
     fputc('\n', stderr);

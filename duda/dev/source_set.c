@@ -16,24 +16,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool report_error(const char *path, const char *what)
+static bool report_error(const char *path, const char *problem)
 {
-    fprintf(stderr, "monkey run: %s: %s\n", path, what);
+    fprintf(stderr, "monkey run: %s: %s\n", path, problem);
     return false;
 }
 
 static struct dev_source_unit *add_source(struct dev_source_set *u, const char *path, mk_str url_segment)
 {
-    struct dev_source_unit *one = u->n < DEV_SOURCE_SET_MAX ? mk_mem_zalloc(1, sizeof *one) : NULL;
-    if (!one)
+    struct dev_source_unit *unit = u->n < DEV_SOURCE_SET_MAX ? mk_mem_zalloc(1, sizeof *unit) : NULL;
+    if (!unit)
         return NULL;
-    one->is_new = true;
-    if (!dev_paths_format(one->path, "%s", path) || url_segment.len >= sizeof one->url_segment) {
-        mk_mem_free(one);
+    unit->is_new = true;
+    if (!dev_paths_format(unit->path, "%s", path) || url_segment.len >= sizeof unit->url_segment) {
+        mk_mem_free(unit);
         return NULL;
     }
-    memcpy(one->url_segment, url_segment.p ? url_segment.p : "", url_segment.len);
-    return u->at[u->n++] = one;
+    memcpy(unit->url_segment, url_segment.p ? url_segment.p : "", url_segment.len);
+    return u->at[u->n++] = unit;
 }
 
 bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths, const char *path)
@@ -57,11 +57,11 @@ bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths
     return add_source(u, u->path, MK_STR("")) || report_error(path, strerror(ENOMEM));
 }
 
-static void free_source_unit(struct dev_source_unit *one)
+static void free_source_unit(struct dev_source_unit *unit)
 {
-    dev_compile_result_free(&one->built);
-    mk_buf_free(&one->why);
-    mk_mem_free(one);
+    dev_compile_result_free(&unit->built);
+    mk_buf_free(&unit->why);
+    mk_mem_free(unit);
 }
 
 void dev_source_set_free(struct dev_source_set *u)
@@ -138,73 +138,74 @@ const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_sou
 
 /* ---- Compilation ---- */
 
-static void print_compile_result(const struct dev_source_unit *one, double ms)
+static void print_compile_result(const struct dev_source_unit *unit, double ms)
 {
-    const char *slash = strrchr(one->path, '/');
-    if (one->built.messages.len)
-        dev_print_text(stderr, mk_buf_str(&one->built.messages));
-    if (one->built.ok && !one->built.was_cached)
+    const char *slash = strrchr(unit->path, '/');
+    if (unit->built.messages.len)
+        dev_print_text(stderr, mk_buf_str(&unit->built.messages));
+    if (unit->built.ok && !unit->built.was_cached)
         printf("%s: compiled in %.0f ms\n", slash + 1, ms);
-    else if (!one->built.ok)
+    else if (!unit->built.ok)
         printf("%s: not compiled; save it to try again\n", slash + 1);
     fflush(stdout);
 }
 
-static void use_compiled_object(struct dev_source_set *u, struct dev_source_unit *one)
+static void use_compiled_object(struct dev_source_set *u, struct dev_source_unit *unit)
 {
-    (void)dev_paths_format(one->object, "%s", one->built.object);
-    memcpy(one->service, one->name, sizeof one->service);
+    (void)dev_paths_format(unit->object, "%s", unit->built.object);
+    memcpy(unit->service, unit->name, sizeof unit->service);
     u->is_changed = true;
 }
 
 /* An unchanged error is not reported again. */
-static bool is_same_failure(const struct dev_source_unit *one, const struct dev_compile_result *before,
+static bool is_same_failure(const struct dev_source_unit *unit, const struct dev_compile_result *before,
                             const char *error)
 {
-    return !before->ok && !one->built.ok && strcmp(one->error, error) == 0 &&
-           mk_str_eq(mk_buf_str(&before->messages), mk_buf_str(&one->built.messages));
+    return !before->ok && !unit->built.ok && strcmp(unit->error, error) == 0 &&
+           mk_str_eq(mk_buf_str(&before->messages), mk_buf_str(&unit->built.messages));
 }
 
 /* True: something changed. */
-static bool compile_source(struct dev_source_set *u, struct dev_source_unit *one)
+static bool compile_source(struct dev_source_set *u, struct dev_source_unit *unit)
 {
     struct dev_source source;
-    struct dev_compile_result before = one->built;
-    char error[sizeof one->error];
+    struct dev_compile_result before = unit->built;
+    char error[sizeof unit->error];
     double begin = (double)mk_clock_us() / 1e3;
-    memcpy(error, one->error, sizeof error);
-    one->error[0] = '\0';
-    one->built = (struct dev_compile_result){0};
+    memcpy(error, unit->error, sizeof error);
+    unit->error[0] = '\0';
+    unit->built = (struct dev_compile_result){0};
     u->how.known = mk_buf_str(&before.files);
-    if (dev_source_load(&source, one->path)) {
-        memcpy(one->name, source.name, sizeof one->name);
-        dev_compile(&u->how, &source, &one->built);
-        dev_sanitizer_find_library(&source, one->sanitizer);
+    if (dev_source_load(&source, unit->path)) {
+        memcpy(unit->name, source.name, sizeof unit->name);
+        dev_compile(&u->how, &source, &unit->built);
+        dev_sanitizer_find_library(&source, unit->sanitizer);
         dev_source_free(&source);
     } else {
-        snprintf(one->error, sizeof one->error, "it cannot be read: %s", strerror(errno));
+        snprintf(unit->error, sizeof unit->error, "it cannot be read: %s", strerror(errno));
     }
-    bool news = one->is_new || !is_same_failure(one, &before, error);
-    one->is_new = false;
+    bool has_new_error = unit->is_new || !is_same_failure(unit, &before, error);
+    unit->is_new = false;
     dev_compile_result_free(&before);
-    if (news && one->error[0])
-        report_error(one->path, one->error);
-    else if (news)
-        print_compile_result(one, (double)mk_clock_us() / 1e3 - begin);
-    if (one->built.ok)
-        use_compiled_object(u, one);
-    return news;
+    if (has_new_error && unit->error[0])
+        report_error(unit->path, unit->error);
+    else if (has_new_error)
+        print_compile_result(unit, (double)mk_clock_us() / 1e3 - begin);
+    if (unit->built.ok)
+        use_compiled_object(u, unit);
+    return has_new_error;
 }
 
-static bool is_source_outdated(const struct dev_source_unit *one)
+static bool is_source_outdated(const struct dev_source_unit *unit)
 {
-    return one->built.is_unsure || dev_compile_hash_files(mk_buf_str(&one->built.files)) != one->built.stamp;
+    return unit->built.is_unsure ||
+           dev_compile_hash_files(mk_buf_str(&unit->built.files)) != unit->built.stamp;
 }
 
 /* A failed source is always retried, because a missing file may exist now. */
-static bool needs_compile(const struct dev_source_unit *one)
+static bool needs_compile(const struct dev_source_unit *unit)
 {
-    return one->is_new || !one->built.ok || is_source_outdated(one);
+    return unit->is_new || !unit->built.ok || is_source_outdated(unit);
 }
 
 /* The server compiles templates when it loads the service, so it must be restarted. */
@@ -258,15 +259,15 @@ bool dev_source_set_update(struct dev_source_set *u)
     any = check_html_folder_changed(u) || any;
     any = check_extra_config_changed(u) || any;
     for (size_t i = 0; i < u->n;) {
-        struct dev_source_unit *one = u->at[i];
-        if (u->is_folder && access(one->path, F_OK) != 0) {
-            free_source_unit(one);
+        struct dev_source_unit *unit = u->at[i];
+        if (u->is_folder && access(unit->path, F_OK) != 0) {
+            free_source_unit(unit);
             u->at[i] = u->at[--u->n];
             any = u->is_changed = true;
             continue;
         }
-        if (needs_compile(one))
-            any = compile_source(u, one) || any;
+        if (needs_compile(unit))
+            any = compile_source(u, unit) || any;
         i++;
     }
     return any;
@@ -296,13 +297,13 @@ bool dev_source_set_is_compiled(const struct dev_source_set *u)
     return fine;
 }
 
-void dev_source_set_write_errors(const struct dev_source_unit *one, const struct dev_error_page *p)
+void dev_source_set_write_errors(const struct dev_source_unit *unit, const struct dev_error_page *p)
 {
-    if (one->error[0]) {
-        dev_error_page_heading(p, mk_str_from_c(one->path));
-        dev_error_page_text(p, mk_str_from_c(one->error));
+    if (unit->error[0]) {
+        dev_error_page_heading(p, mk_str_from_c(unit->path));
+        dev_error_page_text(p, mk_str_from_c(unit->error));
     } else {
-        dev_error_page_messages(p, mk_buf_str(&one->built.messages), MK_STR("The compiler's words"));
+        dev_error_page_messages(p, mk_buf_str(&unit->built.messages), MK_STR("The compiler's words"));
     }
 }
 
@@ -316,14 +317,14 @@ const char *dev_source_set_sanitizer(const struct dev_source_set *u)
     return found;
 }
 
-const char *dev_source_set_object_path(const struct dev_source_unit *one)
+const char *dev_source_set_object_path(const struct dev_source_unit *unit)
 {
-    return one->is_held ? one->running : one->object;
+    return unit->is_held ? unit->running : unit->object;
 }
 
-static bool needs_load(const struct dev_source_unit *one)
+static bool needs_load(const struct dev_source_unit *unit)
 {
-    return !one->is_held && strcmp(one->object, one->running) != 0;
+    return !unit->is_held && strcmp(unit->object, unit->running) != 0;
 }
 
 bool dev_source_set_needs_restart(const struct dev_source_set *u)
@@ -339,13 +340,13 @@ bool dev_source_set_mark_loaded(struct dev_source_set *u, bool loaded)
     bool any = false;
     u->is_changed = false;
     for (size_t i = 0; i < u->n; i++) {
-        struct dev_source_unit *one = u->at[i];
-        bool is_new = needs_load(one);
+        struct dev_source_unit *unit = u->at[i];
+        bool is_new = needs_load(unit);
         any = any || is_new;
         if (loaded)
-            memcpy(one->running, dev_source_set_object_path(one), sizeof one->running);
+            memcpy(unit->running, dev_source_set_object_path(unit), sizeof unit->running);
         else if (u->is_folder)
-            one->is_held = one->is_held || is_new;
+            unit->is_held = unit->is_held || is_new;
     }
     return any;
 }

@@ -53,12 +53,12 @@ bool dev_source_set_is_outdated(const struct dev_source_set *u);
 bool dev_source_set_changed_in_build(const struct dev_source_set *u);
 bool dev_source_set_is_compiled(const struct dev_source_set *u);
 /* Excerpts and messages of a source that failed to compile. */
-void dev_source_set_write_errors(const struct dev_source_unit *one, const struct dev_error_page *p);
+void dev_source_set_write_errors(const struct dev_source_unit *unit, const struct dev_error_page *p);
 
 /* The sanitizer library that a service needs; empty: none. */
 const char *dev_source_set_sanitizer(const struct dev_source_set *u);
 /* The object to load for a source: the new one, or the one that is running. */
-const char *dev_source_set_object_path(const struct dev_source_unit *one);
+const char *dev_source_set_object_path(const struct dev_source_unit *unit);
 /* Is there an object that the server does not run yet, other than objects that failed to load? */
 bool dev_source_set_needs_restart(const struct dev_source_set *u);
 /* Records whether the server has loaded the objects. If it failed, new objects of a folder are dropped. True:

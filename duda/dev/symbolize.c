@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FRAMES_SHOWN = 16, ANSWER_MAX = 16 * 1024 };
+enum { FRAMES_SHOWN = 16, OUTPUT_MAX = 16 * 1024 };
 
 bool dev_symbolize_parse_frame(mk_str line, struct dev_frame *f)
 {
@@ -77,7 +77,7 @@ static bool is_readable(mk_str path)
 
 static void write_frame(const struct dev_error_page *p, const struct dev_frame *f, bool *excerpted)
 {
-    struct mk_buf output = mk_buf_growing(ANSWER_MAX);
+    struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
     char text[512];
     mk_str path, symbol = f->symbol;
     uint64_t row = 0;

@@ -13,19 +13,19 @@ extern MK_API const struct duda_cookie_crypto duda_cookie_crypto;
 
 static bool derive_key(mk_str secret, unsigned char out[DUDA_COOKIE_CRYPTO_KEY])
 {
-    static const char what[] = "duda key 1";
+    static const char label[] = "duda key 1";
     unsigned len = 0;
-    return HMAC(EVP_sha256(), what, sizeof what, (const unsigned char *)secret.p, secret.len, out, &len) !=
+    return HMAC(EVP_sha256(), label, sizeof label, (const unsigned char *)secret.p, secret.len, out, &len) !=
            NULL;
 }
 
 /* HMAC of the use, the purpose and the text, each preceded by its length, so that they cannot be confused. */
-static bool hmac_with_purpose(const EVP_MD *digest, const unsigned char *key, char what, mk_str purpose,
+static bool hmac_with_purpose(const EVP_MD *digest, const unsigned char *key, char use, mk_str purpose,
                               mk_str text, unsigned char *out)
 {
     struct mk_buf b = mk_buf_growing(TEXT_MAX * 2);
     unsigned len = 0;
-    mk_buf_addf(&b, "%c%zu:%.*s%zu:", (int)what, purpose.len, MK_STR_ARG(purpose), text.len);
+    mk_buf_addf(&b, "%c%zu:%.*s%zu:", (int)use, purpose.len, MK_STR_ARG(purpose), text.len);
     mk_buf_add(&b, text);
     bool good =
         !b.failed && HMAC(digest, key, DUDA_COOKIE_CRYPTO_KEY, (const unsigned char *)b.p, b.len, out, &len);

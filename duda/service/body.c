@@ -83,8 +83,8 @@ static int send_problem_json(struct duda_ctx *d, unsigned status, const struct m
 
 int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
 {
-    char room[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(room, sizeof room);
+    char detail_buf[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
     struct duda_scratch_buf out;
     if (duda_response_head_is_final(d))
         return (int)status;
@@ -117,8 +117,8 @@ static void write_validation_error(struct mk_json_writer *w, const struct duda_v
 
 int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
 {
-    char room[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(room, sizeof room);
+    char detail_buf[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
     struct duda_scratch_buf scratch;
     struct mk_json_writer w = mk_json_writer_to(&scratch.buf);
     if (duda_response_head_is_final(d))

@@ -13,7 +13,7 @@
 #include "service/route_table.h"
 #include "trace/backtrace.h"
 
-enum { ALTERNATE = 64 << 10, FRAMES = 256, SHOWN = 24, OWN_SHOWN = 4, TOLD = 12 << 10 };
+enum { ALTERNATE = 64 << 10, FRAMES = 256, SHOWN = 24, OWN_SHOWN = 4, REPORT_MAX = 12 << 10 };
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
@@ -67,7 +67,7 @@ static bool is_in_object(const void *address, const void *object)
 /* The handler function of the route: it is in the shared object of the service. */
 static const void *handler_function(const struct duda_ctx *d)
 {
-    return (const void *)(uintptr_t)d->line->route->fn;
+    return (const void *)(uintptr_t)d->route_entry->route->fn;
 }
 
 static size_t scan_stack_for_frames(const struct duda_ctx *d, const void *from, const void *object,
@@ -125,14 +125,14 @@ static const char *find_blocking_call(const struct duda_ctx *d)
     return n ? frames[n - 1] : NULL;
 }
 
-static struct mk_buf begin_report(const struct duda_ctx *d, const char *what, const char *more)
+static struct mk_buf begin_report(const struct duda_ctx *d, const char *problem, const char *more)
 {
     struct duda_crash_slot *crash_slot = d->worker_ctx->crash_slot;
-    const struct duda_route *route = d->line->route;
+    const struct duda_route *route = d->route_entry->route;
     struct mk_buf out = mk_buf_fixed(crash_slot->report, sizeof crash_slot->report);
-    mk_buf_addf(&out, "%s() in %s:%d %s%s", route->name, route->file, route->line, what, more);
+    mk_buf_addf(&out, "%s() in %s:%d %s%s", route->name, route->file, route->line, problem, more);
     publish_report_len(crash_slot, &out);
-    mk_buf_addf(&out, "; %s %.*s", d->request ? "route" : "job", MK_STR_ARG(d->line->pattern));
+    mk_buf_addf(&out, "; %s %.*s", d->request ? "route" : "job", MK_STR_ARG(d->route_entry->pattern));
     publish_report_len(crash_slot, &out);
     if (!d->request)
         return out;
@@ -144,12 +144,12 @@ static struct mk_buf begin_report(const struct duda_ctx *d, const char *what, co
     return out;
 }
 
-static void write_crash_report(const char *what, const char *more, const void *context)
+static void write_crash_report(const char *problem, const char *more, const void *context)
 {
     const struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;
     if (!d || !d->worker_ctx->crash_slot)
         return;
-    struct mk_buf out = begin_report(d, what, more);
+    struct mk_buf out = begin_report(d, problem, more);
     append_backtrace(d, &out, context);
 }
 
@@ -157,10 +157,10 @@ static void write_crash_report(const char *what, const char *more, const void *c
 
 /* Prints the report at once, because the handler may never return, and discards the report for the log. The
  * first address is the address of an instruction, not a return address. */
-static void print_report_to_developer(const struct duda_ctx *d, const char *what, void **frames, size_t n)
+static void print_report_to_developer(const struct duda_ctx *d, const char *problem, void **frames, size_t n)
 {
-    char buf[TOLD];
-    struct mk_buf out = mk_buf_fixed(buf, sizeof buf - 1), head = begin_report(d, what, "");
+    char buf[REPORT_MAX];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf - 1), head = begin_report(d, problem, "");
     mk_buf_addf(&out, DUDA_BACKTRACE_STALL "%.*s\n", MK_STR_ARG(mk_buf_str(&head)));
     atomic_store(&d->worker_ctx->crash_slot->len, 0);
     for (size_t i = 0; i < n && i < SHOWN; i++) {
@@ -227,9 +227,9 @@ static void on_crash_signal(int number, siginfo_t *info, void *context)
         snprintf(more, sizeof more, " at the address %p", info->si_addr);
     if (error == ENOMEM)
         append_memory_limit(more, sizeof more);
-    char what[32];
-    snprintf(what, sizeof what, "crashed with %s", crash_signal_name(number));
-    write_crash_report(what, more, context);
+    char problem[32];
+    snprintf(problem, sizeof problem, "crashed with %s", crash_signal_name(number));
+    write_crash_report(problem, more, context);
     /* Restores the previous actions: returning repeats the instruction, and the previous handler runs or the
      * process dies. */
     for (size_t i = 0; i < MK_LEN(signals); i++)
@@ -284,17 +284,17 @@ void duda_crash_report_uninstall(void)
     here.alternate = NULL;
 }
 
-void duda_crash_report_write(const char *what, const void *context)
+void duda_crash_report_write(const char *problem, const void *context)
 {
     void *frames[FRAMES];
     const struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;
     if (is_dev_mode(d))
-        print_report_to_developer(d, what, frames, duda_backtrace_from_signal(context, frames, FRAMES));
+        print_report_to_developer(d, problem, frames, duda_backtrace_from_signal(context, frames, FRAMES));
     else
-        write_crash_report(what, "", context);
+        write_crash_report(problem, "", context);
 }
 
-void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *what)
+void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *problem)
 {
     const struct duda_ctx *d = worker_ctx->runs;
     if (!d || !worker_ctx->crash_slot)
@@ -302,10 +302,10 @@ void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, c
     const char *at = find_blocking_call(d);
     void *call = (void *)(uintptr_t)(at - 1);
     if (is_dev_mode(d)) {
-        print_report_to_developer(d, what, &call, at != NULL);
+        print_report_to_developer(d, problem, &call, at != NULL);
         return;
     }
-    struct mk_buf out = begin_report(d, what, "");
+    struct mk_buf out = begin_report(d, problem, "");
     if (at)
         append_frame(&out, 1, at);
     publish_report_len(worker_ctx->crash_slot, &out);

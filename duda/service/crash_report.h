@@ -13,9 +13,9 @@ void duda_crash_report_install(struct duda_worker_ctx *worker_ctx);
 void duda_crash_report_uninstall(void);
 
 /* Writes the current position of this thread into the crash slot. Called in a signal handler. */
-void duda_crash_report_write(const char *what, const void *context);
+void duda_crash_report_write(const char *problem, const void *context);
 /* Writes the position of another thread, whose handler is blocked in a call and cannot return from
  * duda_fiber_resume() during this function. */
-void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *what);
+void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *problem);
 
 #endif

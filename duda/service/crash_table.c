@@ -23,7 +23,7 @@ struct duda_route_slot *duda_crash_table_add_route(struct duda_crash_table *b, m
 {
     uint64_t id = hash_route_name(name);
     for (size_t i = 0; i < DUDA_ROUTE_SLOTS; i++) {
-        struct duda_route_slot *p = &b->places[(id + i) % DUDA_ROUTE_SLOTS];
+        struct duda_route_slot *p = &b->slots[(id + i) % DUDA_ROUTE_SLOTS];
         uint64_t found = 0;
         if (atomic_load(&p->id) == id)
             return p;
@@ -127,7 +127,7 @@ struct duda_route_slot *duda_crash_table_count_crash(struct duda_crash_table *b,
     *closes = false;
     if (runs == 0 || runs > DUDA_ROUTE_SLOTS)
         return NULL;
-    struct duda_route_slot *p = &b->places[runs - 1];
+    struct duda_route_slot *p = &b->slots[runs - 1];
     if (exceeds_crash_limit(p, rules, now)) {
         *closes = duda_route_slot_disable(p, rules, now);
     }

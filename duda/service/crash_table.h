@@ -34,7 +34,7 @@ struct duda_crash_slot {
 };
 
 struct duda_crash_table {
-    struct duda_route_slot places[DUDA_ROUTE_SLOTS];
+    struct duda_route_slot slots[DUDA_ROUTE_SLOTS];
     struct duda_crash_slot posts[DUDA_CRASH_WORKERS_MAX][DUDA_CRASH_SLOTS_PER_WORKER];
 };
 
@@ -66,7 +66,7 @@ static inline void duda_crash_slot_set_running(struct duda_crash_slot *crash_slo
                                                const struct duda_route_slot *p)
 {
     if (crash_slot)
-        atomic_store_explicit(&crash_slot->runs, p ? (uint32_t)(p - b->places) + 1 : 0, memory_order_relaxed);
+        atomic_store_explicit(&crash_slot->runs, p ? (uint32_t)(p - b->slots) + 1 : 0, memory_order_relaxed);
 }
 
 /* For a worker that replaces another one: adds the crash to the recent crashes of the route whose handler

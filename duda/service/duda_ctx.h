@@ -46,7 +46,7 @@ struct duda_worker_ctx {
     struct duda_terminated *terminated, **last_terminated;
     size_t n_terminated;
     const struct duda_crash_policy *rules; /* crash limits */
-    int64_t memory_told;                   /* time of the last out-of-memory message */
+    int64_t out_of_memory_logged_at;       /* time of the last out-of-memory message */
     struct duda_ctx *events;               /* handlers that stream server-sent events */
     bool is_draining;                      /* the worker is draining, and so are its event streams */
     const struct duda_service_ref *starts; /* service whose DUDA_START() functions run now; NULL: none */
@@ -111,31 +111,31 @@ struct duda_ctx {
     struct mk_request *request;   /* NULL: a background task (duda/task.h), or the handler was terminated */
     struct mk_response *response; /* NULL if `request` is NULL */
     struct duda_worker_ctx *worker_ctx;
-    const struct duda_route_entry *line;
+    const struct duda_route_entry *route_entry;
     const struct duda_service_ref *owner; /* the service; NULL: a package */
     struct duda_fiber *fiber;             /* NULL: the handler has returned */
     mk_str path;                          /* path below the mount point */
     mk_str id;
-    const struct duda_templates *pages; /* NULL: the service has no templates */
+    const struct duda_templates *templates; /* NULL: the service has no templates */
 
     enum duda_output output;
     struct mk_buf out; /* response bytes not yet sent */
     size_t out_at;     /* number of bytes of `out` already sent */
 
     enum duda_suspend_reason waits_for;
-    int ended;  /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). The request
+    int cancel_error; /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). The request
                 * cannot hold it: deadlines and draining workers also cancel handlers, some without a
                 * request */
-    int result; /* result of the handler */
-    const struct duda_route *answers; /* origin of the result: the handler, or a middleware before it */
-    int session_error;                /* error that prevented a session access; 0: none */
-    struct duda_reason *reason;       /* NULL: no function has failed */
-    unsigned refused;
+    int result;       /* result of the handler */
+    const struct duda_route *result_route; /* origin of the result: the handler, or a middleware before it */
+    int session_error;                     /* error that prevented a session access; 0: none */
+    struct duda_reason *reason;            /* NULL: no function has failed */
+    unsigned n_refused_waits;
     bool runs, woken;
-    bool is_drained; /* the draining worker ended the event stream, and all of it was sent */
-    bool is_refused; /* the response is an error that explains why the handler refused the request */
-    bool is_queued;  /* the handler is in the list of woken handlers */
-    bool gives_back; /* a cleanup that releases its locks is registered */
+    bool is_drained;       /* the draining worker ended the event stream, and all of it was sent */
+    bool is_refused;       /* the response is an error that explains why the handler refused the request */
+    bool is_queued;        /* the handler is in the list of woken handlers */
+    bool has_lock_cleanup; /* a cleanup that releases its locks is registered */
 
     struct duda_ctx_ref *ctx_ref;
 
@@ -143,9 +143,9 @@ struct duda_ctx {
     struct mk_timer deadline;
     struct duda_ctx *next_woken;
     struct duda_ctx *next_events, **events_link; /* NULL: no event stream */
-    void (*on_over)(void *ctx, int result);      /* called when a background task is gone; may be NULL */
-    void *over_ctx;
-    struct duda_topic_receiver *listener;
+    void (*on_task_end)(void *ctx, int result);  /* called when a background task is gone; may be NULL */
+    void *task_end_ctx;
+    struct duda_topic_receiver *topic_receiver;
     struct duda_lock_waiter *lock_waiters; /* locks held or awaited, most recent first */
     struct duda_terminated *terminated;    /* NULL: not terminated */
     struct duda_wait *waits;               /* active waits, most recent first */

@@ -61,16 +61,16 @@ static void release_lock(struct duda_ctx *d, struct duda_lock_waiter **at)
 static void release_all_locks(void *ctx)
 {
     struct duda_ctx *d = ctx;
-    d->gives_back = false;
+    d->has_lock_cleanup = false;
     while (d->lock_waiters)
         release_lock(d, &d->lock_waiters);
 }
 
 static int defer_release_all(struct duda_ctx *d)
 {
-    if (d->gives_back)
+    if (d->has_lock_cleanup)
         return 0;
-    d->gives_back = true;
+    d->has_lock_cleanup = true;
     return duda_defer(d, release_all_locks, d);
 }
 

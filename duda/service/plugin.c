@@ -58,7 +58,7 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct section, shares),
      .syntax = "NAME SERVICE... [on HOST...]",
      .help =
-         "These services have one state: sessions, signed and sealed cookies, rooms, locks, stores, [KV], "
+         "These services have one state: sessions, signed and sealed cookies, topics, locks, stores, [KV], "
          "limits "
          "and jobs. NAME names that state. Sessions and cookies stay separate on each virtual host, but for "
          "those that follow `on`, by their first ServerName; `*`: all. If that is a pattern, all hosts that "
@@ -97,7 +97,7 @@ static int load(struct mk_config *config, void **data)
     if (!settings || !section || !allow_writable_paths(config, section))
         return -ENOMEM;
     settings->crash_table = duda_crash_table_get(config);
-    settings->n_published = mk_meter_get(config, MK_STR("rooms"), MK_STR("main"));
+    settings->n_published = mk_meter_get(config, MK_STR("topics"), MK_STR("main"));
     settings->rules = section->rules;
     settings->shares = &section->shares;
     settings->section = section;

@@ -12,7 +12,7 @@
 
 #include "service/suspend.h"
 
-enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, MISSING_TOLD = 5 };
+enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, MISSING_LOGGED_MAX = 5 };
 
 /* ---- Files ---- */
 
@@ -121,7 +121,7 @@ struct render_ctx {
 
 static const struct duda_template *find_template(const struct duda_ctx *d, mk_str name)
 {
-    return d->pages ? duda_templates_find(d->pages, name) : NULL;
+    return d->templates ? duda_templates_find(d->templates, name) : NULL;
 }
 
 static const struct duda_template *find_partial_template(void *ctx, mk_str name)
@@ -131,11 +131,11 @@ static const struct duda_template *find_partial_template(void *ctx, mk_str name)
 }
 
 /* Only for developers: in a loop, a wrong name is missing on every iteration. */
-static void on_missing_name(void *ctx, mk_str what)
+static void on_missing_name(void *ctx, mk_str name_and_location)
 {
     struct render_ctx *s = ctx;
-    if (s->n_logged++ < MISSING_TOLD)
-        duda_log_plain(s->d, MK_LOG_WARN, "%.*s", MK_STR_ARG(what));
+    if (s->n_logged++ < MISSING_LOGGED_MAX)
+        duda_log_plain(s->d, MK_LOG_WARN, "%.*s", MK_STR_ARG(name_and_location));
 }
 
 static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,

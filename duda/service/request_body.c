@@ -7,7 +7,7 @@
 ssize_t duda_read(struct duda_ctx *d, char *buf, size_t cap)
 {
     for (;;) {
-        if (d->ended)
+        if (d->cancel_error)
             return duda_suspend_until(d, DUDA_SUSPEND_FOR_INPUT);
         if (!d->request)
             return 0;

@@ -15,12 +15,12 @@ bool duda_request_is_tls(const struct duda_ctx *d)
     return d->request && mk_str_eq(mk_request_scheme(d->request), MK_STR("https"));
 }
 
-const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserved_cookie which,
+const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserved_cookie cookie,
                                       struct duda_cookie_name *buf)
 {
     struct mk_buf name = mk_buf_fixed(buf->text, sizeof buf->text - 1);
     mk_buf_addf(&name, "%s%.*s%s", duda_request_is_tls(d) ? "__Host-" : "", MK_STR_ARG(duda_scope(d)),
-                ends[which]);
+                ends[cookie]);
     buf->text[name.len] = '\0';
     return buf->text;
 }

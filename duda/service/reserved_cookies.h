@@ -14,7 +14,7 @@ enum duda_reserved_cookie { DUDA_COOKIE_SESSION, DUDA_COOKIE_CSRF };
 struct duda_cookie_name {
     char text[DUDA_SCOPE_MAX + 32];
 };
-const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserved_cookie which,
+const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserved_cookie cookie,
                                       struct duda_cookie_name *buf);
 
 /* May the service set or delete the cookie with that name? -EPERM, with a log message, if the name, with or

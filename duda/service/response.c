@@ -11,7 +11,7 @@
 enum {
     KEPT_MAX = 64 << 10, /* longer bodies are streamed */
     OUT_MAX = 1 << 30,   /* maximum size of one piece */
-    FIRST_ROOM = 1024,
+    INITIAL_SIZE = 1024,
 };
 
 int duda_status(struct duda_ctx *d, unsigned status)
@@ -89,7 +89,7 @@ static void init_output_buf(struct duda_ctx *d)
     spare->p = NULL;
     spare->cap = 0;
     if (!d->out.p)
-        (void)mk_buf_reserve(&d->out, FIRST_ROOM);
+        (void)mk_buf_reserve(&d->out, INITIAL_SIZE);
 }
 
 int duda_response_begin_append(struct duda_ctx *d)
@@ -98,7 +98,7 @@ int duda_response_begin_append(struct duda_ctx *d)
         init_output_buf(d);
     if (d->output == DUDA_OUTPUT_TUNNEL)
         return -EALREADY;
-    return d->ended ? duda_suspend_until(d, DUDA_SUSPEND_FOR_OUTPUT) : 0;
+    return d->cancel_error ? duda_suspend_until(d, DUDA_SUSPEND_FOR_OUTPUT) : 0;
 }
 
 int duda_write(struct duda_ctx *d, mk_str text)

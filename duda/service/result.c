@@ -63,7 +63,7 @@ static bool is_valid_result(const struct duda_ctx *d)
 {
     int r = d->result;
     if (r == 0) /* 0 from middleware without a response: a predicate returned false */
-        return d->answers->kind != DUDA_IS_BEFORE || duda_response_is_set(d);
+        return d->result_route->kind != DUDA_IS_BEFORE || duda_response_is_set(d);
     return r == DUDA_HANDLED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
            (!d->request && r > 0);
 }
@@ -83,10 +83,10 @@ static bool is_logged_failure(const struct duda_ctx *d, const char *message)
 
 static void log_invalid_result(struct duda_ctx *d, const struct duda_route *r)
 {
-    const struct duda_route_entry *line = d->line;
+    const struct duda_route_entry *entry = d->route_entry;
     duda_log(d, MK_LOG_ERROR, "%s() in %s:%d, for the route %s %.*s, returned %d, which is %s: answering 500",
-             r->name, r->file, r->line, line->route->method ? line->route->method : "",
-             MK_STR_ARG(line->pattern), d->result,
+             r->name, r->file, r->line, entry->route->method ? entry->route->method : "",
+             MK_STR_ARG(entry->pattern), d->result,
              r->kind == DUDA_IS_BEFORE
                  ? "neither DUDA_NEXT nor an answer (a predicate belongs into DUDA_REQUIRE())"
                  : "neither 0, a status from 200 to 599, nor a negated errno value");
@@ -94,7 +94,7 @@ static void log_invalid_result(struct duda_ctx *d, const struct duda_route *r)
 
 void duda_result_log_source(struct duda_ctx *d)
 {
-    const struct duda_route *r = d->answers, *handler = d->line->route;
+    const struct duda_route *r = d->result_route, *handler = d->route_entry->route;
     if (r->kind == DUDA_IS_REQUIRE)
         duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned false: %d", r->name, r->file,
                  r->line, handler->name, d->result);
@@ -116,8 +116,8 @@ static void fail_with_session_error(struct duda_ctx *d)
 
 void duda_result_validate(struct duda_ctx *d)
 {
-    const struct duda_route *r = d->answers;
-    if (d->session_error && !d->ended && d->request && d->output != DUDA_OUTPUT_TUNNEL)
+    const struct duda_route *r = d->result_route;
+    if (d->session_error && !d->cancel_error && d->request && d->output != DUDA_OUTPUT_TUNNEL)
         fail_with_session_error(d);
     const char *message = duda_result_reason(d);
     if (!is_valid_result(d)) {

@@ -36,14 +36,14 @@ static struct mk_router *get_or_create_router(struct mk_config *config, struct d
 }
 
 static int add_route_entry(struct mk_config *config, struct mk_router *router,
-                           const struct duda_service *service, const struct duda_route_entry *line)
+                           const struct duda_service *service, const struct duda_route_entry *entry)
 {
-    char text[TEXT], where[WHERE];
-    const struct duda_route *r = line->route;
-    struct mk_buf t = mk_buf_fixed(text, sizeof text), w = mk_buf_fixed(where, sizeof where);
+    char text[TEXT], position[WHERE];
+    const struct duda_route *r = entry->route;
+    struct mk_buf t = mk_buf_fixed(text, sizeof text), w = mk_buf_fixed(position, sizeof position);
     if (!mk_str_eq(mk_str_from_c(r->method), MK_STR("*")))
         mk_buf_addf(&t, "%s ", r->method);
-    mk_buf_add(&t, line->pattern);
+    mk_buf_add(&t, entry->pattern);
     mk_buf_addf(&w, "%s() of the service %s, %s:%d", r->name, service->name, r->file, r->line);
     int e =
         mk_router_add(router, mk_buf_str(&t), (void *)(uintptr_t)r, w.failed ? MK_STR_NULL : mk_buf_str(&w));
@@ -61,13 +61,13 @@ bool duda_route_conflicts_add(struct mk_config *config, struct duda_route_confli
                               const struct mk_vhost *host, const struct duda_service *service,
                               const struct duda_route_table *table)
 {
-    const struct duda_route_entry *line;
+    const struct duda_route_entry *entry;
     bool ok = true;
-    for (size_t i = 0; (line = duda_route_table_at(table, i)); i++) {
-        struct mk_router *router = get_or_create_router(config, all, host, line->host);
+    for (size_t i = 0; (entry = duda_route_table_at(table, i)); i++) {
+        struct mk_router *router = get_or_create_router(config, all, host, entry->host);
         if (!router)
             return false;
-        ok = add_route_entry(config, router, service, line) == 0 && ok;
+        ok = add_route_entry(config, router, service, entry) == 0 && ok;
     }
     return ok;
 }

@@ -5,7 +5,7 @@
 #include <monkey/route_stats.h>
 #include <stdio.h>
 
-enum { DEPTH_MAX = 8, BEFORE_MAX = 64, PLACE = 512 };
+enum { DEPTH_MAX = 8, BEFORE_MAX = 64, NAME_SIZE = 512 };
 
 /* The routes of one host. */
 struct host_routes {
@@ -16,7 +16,7 @@ struct host_routes {
 
 struct duda_route_table {
     struct host_routes *hosts; /* the entry for any host is the last one */
-    const struct duda_route_entry **lines;
+    const struct duda_route_entry **entries;
     size_t n, cap;
 };
 
@@ -84,7 +84,7 @@ static struct host_routes *get_or_add_host_routes(struct route_table_builder *m,
     return add_host_routes(m, host);
 }
 
-static bool append_route_entry(struct route_table_builder *m, const struct duda_route_entry *line)
+static bool append_route_entry(struct route_table_builder *m, const struct duda_route_entry *entry)
 {
     struct duda_route_table *t = m->table;
     if (t->n == t->cap) {
@@ -93,11 +93,11 @@ static bool append_route_entry(struct route_table_builder *m, const struct duda_
         if (!more)
             return false;
         if (t->n)
-            memcpy(more, t->lines, t->n * sizeof *more);
-        t->lines = more;
+            memcpy(more, t->entries, t->n * sizeof *more);
+        t->entries = more;
         t->cap = cap;
     }
-    t->lines[t->n++] = line;
+    t->entries[t->n++] = entry;
     return true;
 }
 
@@ -106,21 +106,21 @@ static bool has_all_methods(const struct duda_route *r)
     return mk_str_eq(mk_str_from_c(r->method), MK_STR("*"));
 }
 
-static void add_to_router(struct route_table_builder *m, struct duda_route_entry *line)
+static void add_to_router(struct route_table_builder *m, struct duda_route_entry *entry)
 {
-    char text[MK_ROUTER_PATTERN + 1], where[PLACE];
-    const struct duda_route *r = line->route;
-    struct mk_buf t = mk_buf_fixed(text, sizeof text), w = mk_buf_fixed(where, sizeof where);
-    struct host_routes *host_routes = get_or_add_host_routes(m, line->host);
+    char text[MK_ROUTER_PATTERN + 1], position[NAME_SIZE];
+    const struct duda_route *r = entry->route;
+    struct mk_buf t = mk_buf_fixed(text, sizeof text), w = mk_buf_fixed(position, sizeof position);
+    struct host_routes *host_routes = get_or_add_host_routes(m, entry->host);
     if (!host_routes)
         return;
     if (!has_all_methods(r))
         mk_buf_addf(&t, "%s ", r->method);
-    mk_buf_add(&t, line->pattern);
+    mk_buf_add(&t, entry->pattern);
     mk_buf_addf(&w, "%s:%d", r->file, r->line);
     if (t.failed)
         report_route_error(m, r, MK_STR("the pattern is too long"));
-    else if (mk_router_add(host_routes->router, mk_buf_str(&t), line,
+    else if (mk_router_add(host_routes->router, mk_buf_str(&t), entry,
                            w.failed ? MK_STR_NULL : mk_buf_str(&w)))
         report_route_error(m, r, mk_router_error(host_routes->router));
 }
@@ -138,34 +138,34 @@ static mk_str join_paths(struct route_table_builder *m, mk_str prefix, mk_str pa
 }
 
 static struct duda_route_slot *route_slot_of(struct route_table_builder *m,
-                                             const struct duda_route_entry *line)
+                                             const struct duda_route_entry *entry)
 {
     char buf[DUDA_ROUTE_SLOT_NAME_MAX * 2];
     struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&name, "%s %s %.*s%.*s", m->service->name, line->route->method, MK_STR_ARG(line->host),
-                MK_STR_ARG(line->pattern));
+    mk_buf_addf(&name, "%s %s %.*s%.*s", m->service->name, entry->route->method, MK_STR_ARG(entry->host),
+                MK_STR_ARG(entry->pattern));
     return m->crash_table ? duda_crash_table_add_route(m->crash_table, mk_buf_str(&name)) : NULL;
 }
 
-static uint32_t route_series_of(struct route_table_builder *m, const struct duda_route_entry *line)
+static uint32_t route_series_of(struct route_table_builder *m, const struct duda_route_entry *entry)
 {
-    char buf[PLACE];
+    char buf[NAME_SIZE];
     struct mk_buf pattern = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&pattern, "%.*s%.*s", MK_STR_ARG(line->host), MK_STR_ARG(line->pattern));
-    if (!line->route_slot)
+    mk_buf_addf(&pattern, "%.*s%.*s", MK_STR_ARG(entry->host), MK_STR_ARG(entry->pattern));
+    if (!entry->route_slot)
         return 0;
     uint32_t series =
-        mk_route_stats_series(m->config, mk_str_from_c(m->service->name), mk_str_from_c(line->route->method),
-                              pattern.failed ? line->pattern : mk_buf_str(&pattern));
-    atomic_store(&line->route_slot->counted, series);
+        mk_route_stats_series(m->config, mk_str_from_c(m->service->name), mk_str_from_c(entry->route->method),
+                              pattern.failed ? entry->pattern : mk_buf_str(&pattern));
+    atomic_store(&entry->route_slot->counted, series);
     return series;
 }
 
 static void add_route(struct route_table_builder *m, const struct duda_route *r, const struct group_scope *s)
 {
-    struct duda_route_entry *line = alloc_or_fail(m, sizeof *line);
+    struct duda_route_entry *entry = alloc_or_fail(m, sizeof *entry);
     const struct duda_route **before = s->n_before ? alloc_or_fail(m, s->n_before * sizeof *before) : NULL;
-    if (m->failed && (!line || (s->n_before && !before)))
+    if (m->failed && (!entry || (s->n_before && !before)))
         return;
     if (!r->fn || !r->method || !r->path || (r->path[0] != '/' && s->prefix.len == 0)) {
         report_route_error(m, r, MK_STR("a route needs a method, a path that begins with /, and a function"));
@@ -177,16 +177,16 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
     }
     if (s->n_before)
         memcpy(before, s->before, s->n_before * sizeof *before);
-    *line = (struct duda_route_entry){.route = r,
-                                      .pattern = join_paths(m, s->prefix, mk_str_from_c(r->path)),
-                                      .host = s->host,
-                                      .after = s->after,
-                                      .before = before,
-                                      .n_before = s->n_before};
-    line->route_slot = route_slot_of(m, line);
-    line->series = route_series_of(m, line);
-    if (append_route_entry(m, line))
-        add_to_router(m, line);
+    *entry = (struct duda_route_entry){.route = r,
+                                       .pattern = join_paths(m, s->prefix, mk_str_from_c(r->path)),
+                                       .host = s->host,
+                                       .after = s->after,
+                                       .before = before,
+                                       .n_before = s->n_before};
+    entry->route_slot = route_slot_of(m, entry);
+    entry->series = route_series_of(m, entry);
+    if (append_route_entry(m, entry))
+        add_to_router(m, entry);
 }
 
 static void add_after(struct route_table_builder *m, const struct duda_route *r, struct group_scope *s)
@@ -326,5 +326,5 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
 
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i)
 {
-    return i < t->n ? t->lines[i] : NULL;
+    return i < t->n ? t->entries[i] : NULL;
 }

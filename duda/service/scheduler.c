@@ -36,38 +36,39 @@ static struct duda_stack_pool *stack_pool_for(struct duda_worker_ctx *worker_ctx
 static int check_requirement(struct duda_ctx *d, const struct duda_route *r)
 {
     bool allows = r->predicate(d);
-    return d->ended ? d->ended : allows ? DUDA_NEXT : (int)r->status;
+    return d->cancel_error ? d->cancel_error : allows ? DUDA_NEXT : (int)r->status;
 }
 
 /* DUDA_NEXT: every DUDA_BEFORE() function lets the handler run. */
 static int run_before_middleware(struct duda_ctx *d)
 {
     int result = DUDA_NEXT;
-    for (size_t i = 0; i < d->line->n_before && result == DUDA_NEXT && !d->session_error; i++) {
-        d->answers = d->line->before[i];
-        result = d->answers->kind == DUDA_IS_REQUIRE ? check_requirement(d, d->answers) : d->answers->fn(d);
+    for (size_t i = 0; i < d->route_entry->n_before && result == DUDA_NEXT && !d->session_error; i++) {
+        d->result_route = d->route_entry->before[i];
+        result = d->result_route->kind == DUDA_IS_REQUIRE ? check_requirement(d, d->result_route)
+                                                          : d->result_route->fn(d);
     }
     return d->session_error ? d->session_error : result;
 }
 
 static int run_middleware_and_handler(struct duda_ctx *d)
 {
-    const struct duda_route *route = d->line->route;
+    const struct duda_route *route = d->route_entry->route;
     int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
     if (result)
         return result;
-    if (d->line->n_before && (result = run_before_middleware(d)) != DUDA_NEXT)
+    if (d->route_entry->n_before && (result = run_before_middleware(d)) != DUDA_NEXT)
         return result;
-    d->answers = route;
+    d->result_route = route;
     return route->fn(d);
 }
 
 static void handler_fiber_main(void *arg)
 {
     struct duda_ctx *d = arg;
-    d->answers = d->line->route;
+    d->result_route = d->route_entry->route;
     d->result = run_middleware_and_handler(d);
-    for (const struct duda_middleware *s = d->line->after; s; s = s->outer)
+    for (const struct duda_middleware *s = d->route_entry->after; s; s = s->outer)
         (void)s->fn(d);
     duda_memory_run_cleanups(d);
 }
@@ -88,14 +89,14 @@ static bool resume_fiber(struct duda_ctx *d)
     struct duda_ctx *outer = worker_ctx->runs; /* a handler whose action ends this request, or NULL */
     d->runs = true;
     worker_ctx->runs = d;
-    duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table, d->line->route_slot);
+    duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table, d->route_entry->route_slot);
     if (!outer)
         duda_stall_detector_enter(worker_ctx->stall_detector);
     bool returned = duda_fiber_resume(d->fiber);
     if (!outer && duda_stall_detector_leave(worker_ctx->stall_detector))
         duda_worker_ctx_log_crash(worker_ctx);
     duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table,
-                                outer ? outer->line->route_slot : NULL);
+                                outer ? outer->route_entry->route_slot : NULL);
     worker_ctx->runs = outer;
     d->runs = false;
     return returned;
@@ -112,9 +113,10 @@ static void resume_handler(struct duda_ctx *d)
             duda_terminated_keep_stack(d);
         }
         free_fiber(d);
-        if (d->result || d->session_error || d->answers != d->line->route) /* otherwise nothing to report */
+        if (d->result || d->session_error ||
+            d->result_route != d->route_entry->route) /* otherwise nothing to report */
             duda_result_validate(d);
-    } else if (d->refused >= DUDA_REFUSALS_MAX) {
+    } else if (d->n_refused_waits >= DUDA_REFUSALS_MAX) {
         duda_terminate(d);
     }
 }
@@ -160,10 +162,10 @@ static uint64_t *route_cells(struct duda_worker_ctx *worker_ctx, uint32_t series
 
 static void count_route_request(const struct duda_ctx *d)
 {
-    bool cancelled = d->ended == -ECANCELED,
+    bool cancelled = d->cancel_error == -ECANCELED,
          failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
-    if (d->line->series && d->began_us)
-        mk_route_stats_record(route_cells(d->worker_ctx, d->line->series), mk_clock_us() - d->began_us,
+    if (d->route_entry->series && d->began_us)
+        mk_route_stats_record(route_cells(d->worker_ctx, d->route_entry->series), mk_clock_us() - d->began_us,
                               failed && !cancelled, cancelled);
 }
 
@@ -171,8 +173,8 @@ static void count_route_request(const struct duda_ctx *d)
 static void free_handler(struct duda_ctx *d)
 {
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
-    void (*on_over)(void *ctx, int result) = d->on_over;
-    void *ctx = d->over_ctx;
+    void (*on_over)(void *ctx, int result) = d->on_task_end;
+    void *ctx = d->task_end_ctx;
     int result = d->result;
     if (d->is_queued)
         remove_from_wake_queue(d);
@@ -261,7 +263,7 @@ void duda_scheduler_fini(struct duda_worker_ctx *worker_ctx)
 int duda_scheduler_start_handler(struct duda_ctx *d)
 {
     struct duda_stack_pool *stacks =
-        stack_pool_for(d->worker_ctx, d->line->route->stack ? d->line->route->stack : STACK);
+        stack_pool_for(d->worker_ctx, d->route_entry->route->stack ? d->route_entry->route->stack : STACK);
     d->fiber = stacks ? duda_fiber_new(stacks, handler_fiber_main, d) : NULL;
     if (!d->fiber)
         return -ENOMEM;
@@ -285,12 +287,12 @@ static enum mk_verdict send_error_status(struct duda_ctx *d, unsigned status)
 /* At most once per second: clients must not fill the log. */
 static void log_out_of_memory(struct duda_ctx *d)
 {
-    const struct duda_route *route = d->line->route;
+    const struct duda_route *route = d->route_entry->route;
     char limit[64];
     int64_t now = mk_request_time(d->request);
-    if (d->worker_ctx->memory_told == now)
+    if (d->worker_ctx->out_of_memory_logged_at == now)
         return;
-    d->worker_ctx->memory_told = now;
+    d->worker_ctx->out_of_memory_logged_at = now;
     duda_memory_limit_format(limit, sizeof limit);
     duda_log(d, MK_LOG_ERROR, "%s() in %s:%d: out of memory%s%s", route->name, route->file, route->line,
              *limit ? ": " : "", limit);

@@ -18,20 +18,20 @@ enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
 static mk_str escape_url(struct duda_ctx *d, mk_str url)
 {
     static const char digits[] = "0123456789ABCDEF", never[] = "\"<>\\^`{|}";
-    char *room = duda_alloc(d, 3 * url.len + 1);
+    char *encoded = duda_alloc(d, 3 * url.len + 1);
     size_t n = 0;
-    if (!room)
+    if (!encoded)
         return MK_STR_NULL;
     for (size_t i = 0; i < url.len; i++) {
         unsigned char c = (unsigned char)url.p[i];
         bool is_fine = c > ' ' && c < 0x7f && !strchr(never, c);
-        room[n++] = is_fine ? url.p[i] : '%';
+        encoded[n++] = is_fine ? url.p[i] : '%';
         if (!is_fine) {
-            room[n++] = digits[c >> 4];
-            room[n++] = digits[c & 15];
+            encoded[n++] = digits[c >> 4];
+            encoded[n++] = digits[c & 15];
         }
     }
-    return mk_str_of(room, n);
+    return mk_str_of(encoded, n);
 }
 
 int duda_redirect(struct duda_ctx *d, unsigned status, const char *url)
@@ -101,8 +101,8 @@ static int evaluate_preconditions(struct duda_ctx *d, mk_str tag, int64_t modifi
 
 int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_t modified)
 {
-    char room[TAG_MAX + 2], date[MK_DATE_LEN];
-    struct mk_buf tag = mk_buf_fixed(room, sizeof room);
+    char tag_buf[TAG_MAX + 2], date[MK_DATE_LEN];
+    struct mk_buf tag = mk_buf_fixed(tag_buf, sizeof tag_buf);
     int e = d->request ? 0 : -EALREADY;
     if (!e && etag) {
         mk_buf_addf(&tag, "\"%s\"", etag);
@@ -214,11 +214,11 @@ mk_str duda_html_escape(struct duda_ctx *d, mk_str text)
 {
     if (text.len > SIZE_MAX / 8)
         return MK_STR_NULL;
-    char *room = duda_alloc(d, 6 * text.len + 1);
-    if (!room)
+    char *escaped = duda_alloc(d, 6 * text.len + 1);
+    if (!escaped)
         return MK_STR_NULL;
-    struct mk_buf out = mk_buf_fixed(room, 6 * text.len);
+    struct mk_buf out = mk_buf_fixed(escaped, 6 * text.len);
     mk_html_escape(&out, text);
-    room[out.len] = '\0';
+    escaped[out.len] = '\0';
     return mk_buf_str(&out);
 }

@@ -20,7 +20,7 @@
 struct service_entry {
     const struct duda_service *service;
     const struct duda_route_table *table;
-    const struct duda_templates *pages;
+    const struct duda_templates *templates;
     struct duda_service_ref has;
     bool named; /* used in at least one [ROUTES] */
 };
@@ -142,7 +142,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
         service_entry->has.settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = service_entry;
     return duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
-                   duda_render_load_templates(config, service, &service_entry->pages)
+                   duda_render_load_templates(config, service, &service_entry->templates)
                ? 0
                : -EINVAL;
 }
@@ -231,17 +231,17 @@ static enum mk_verdict respond_allowed_methods(struct mk_request *request, struc
 {
     char buf[512];
     struct mk_buf allow = mk_buf_fixed(buf, sizeof buf);
-    bool asks = mk_request_method(request) == MK_METHOD_OPTIONS;
+    bool is_options = mk_request_method(request) == MK_METHOD_OPTIONS;
     mk_router_allow(router, allowed, &allow);
     if (!memmem(allow.p, allow.len, "OPTIONS", 7))
         mk_buf_add(&allow, MK_STR(", OPTIONS"));
     if (!allow.failed)
         (void)mk_response_add_header(response, MK_STR("Allow"), mk_buf_str(&allow));
-    if (!asks)
+    if (!is_options)
         mk_request_log(request, MK_LOG_DEBUG, "this path has no route for %.*s, only for %.*s",
                        MK_STR_ARG(mk_request_method_name(request)), MK_STR_ARG(mk_buf_str(&allow)));
-    (void)mk_response_set_status(response, asks ? 204 : 405);
-    return asks ? MK_DONE : MK_ERROR;
+    (void)mk_response_set_status(response, is_options ? 204 : 405);
+    return is_options ? MK_DONE : MK_ERROR;
 }
 
 static size_t params_text_size(const struct mk_router_match *match)
@@ -325,9 +325,9 @@ uint64_t duda_service_body_max(struct mk_request *request, void *data)
 {
     struct mk_router_match match;
     const struct mk_router *router;
-    const struct duda_route_entry *line =
+    const struct duda_route_entry *entry =
         find_route(data, request, path_below_mount(data, request), &match, &router);
-    return !line ? MK_BODY_MAX_PASS : line->route->body_max ? line->route->body_max : MK_BODY_MAX_DEFAULT;
+    return !entry ? MK_BODY_MAX_PASS : entry->route->body_max ? entry->route->body_max : MK_BODY_MAX_DEFAULT;
 }
 
 bool duda_service_explain(struct mk_request *request, void *data)
@@ -335,23 +335,23 @@ bool duda_service_explain(struct mk_request *request, void *data)
     const struct mount *mount = data;
     struct mk_router_match match;
     const struct mk_router *router;
-    const struct duda_route_entry *line =
+    const struct duda_route_entry *entry =
         find_route(mount, request, path_below_mount(mount, request), &match, &router);
     const char *name = mount->service_entry->service->name;
-    if (line)
-        mk_request_explain(request, "service", "%s: %s %.*s, %s() in %s:%d", name, line->route->method,
-                           MK_STR_ARG(line->pattern), line->route->name, line->route->file,
-                           line->route->line);
+    if (entry)
+        mk_request_explain(request, "service", "%s: %s %.*s, %s() in %s:%d", name, entry->route->method,
+                           MK_STR_ARG(entry->pattern), entry->route->name, entry->route->file,
+                           entry->route->line);
     else if (router)
         mk_request_explain(request, "service", "%s: the path has routes for other methods: 405", name);
     else
         mk_request_explain(request, "service", "%s has no route for this path", name);
-    if (line && line->route->body_max == UINT64_MAX)
+    if (entry && entry->route->body_max == UINT64_MAX)
         mk_request_explain(request, "body", "of any length: `.body_max` of the route");
-    else if (line && line->route->body_max)
+    else if (entry && entry->route->body_max)
         mk_request_explain(request, "body", "at most %llu bytes: `.body_max` of the route",
-                           (unsigned long long)line->route->body_max);
-    return line || router;
+                           (unsigned long long)entry->route->body_max);
+    return entry || router;
 }
 
 static enum mk_verdict start_request_handler(struct mk_request *request, struct mk_response *response,
@@ -360,17 +360,17 @@ static enum mk_verdict start_request_handler(struct mk_request *request, struct 
     struct mk_router_match match;
     const struct mk_router *router;
     mk_str path = path_below_mount(mount, request);
-    const struct duda_route_entry *line = find_route(mount, request, path, &match, &router);
-    if (!line)
+    const struct duda_route_entry *entry = find_route(mount, request, path, &match, &router);
+    if (!entry)
         return router ? respond_allowed_methods(request, response, router, match.allowed) : MK_NEXT;
-    int64_t closed = duda_route_slot_disabled_s(line->route_slot, mk_request_time(request));
+    int64_t closed = duda_route_slot_disabled_s(entry->route_slot, mk_request_time(request));
     if (closed)
         return refuse_disabled_route(request, response, closed);
     struct duda_ctx *d = create_request_ctx(request, &match);
     if (d) {
         d->response = response;
-        d->line = line;
-        d->pages = mount->service_entry->pages;
+        d->route_entry = entry;
+        d->templates = mount->service_entry->templates;
         d->owner = &mount->service_entry->has;
         d->path = path;
         mk_request_set_data(request, d);

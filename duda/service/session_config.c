@@ -153,8 +153,8 @@ bool duda_session_config_load_crypto(struct duda_session_config *v)
 static bool load_session_keys(struct mk_config *config, struct duda_session_config *v)
 {
     const char *given = getenv("DUDA_KEYS");
-    bool is_asked = v->key_file.len || v->store == DUDA_SESSION_BACKEND_COOKIE || given;
-    if (is_asked && !duda_session_config_load_crypto(v) &&
+    bool needs_crypto = v->key_file.len || v->store == DUDA_SESSION_BACKEND_COOKIE || given;
+    if (needs_crypto && !duda_session_config_load_crypto(v) &&
         (v->key_file.len || v->store == DUDA_SESSION_BACKEND_COOKIE)) {
         mk_config_error(config, v, v->key_file.len ? "KeyFile" : "Store",
                         "sealed cookies need OpenSSL, and Monkey was built without it");

@@ -85,10 +85,10 @@ int duda_session_derive_key(struct duda_session *s)
 /* Cookie keys must not be reused, so each purpose of a record has a derived key. */
 static void derive_record_key(const seal_key key, mk_str purpose, unsigned char out[DUDA_SIPHASH_KEY])
 {
-    static const char what[] = "duda session record";
-    unsigned char buf[sizeof what + DUDA_COOKIE_CRYPTO_KEY - DUDA_SIPHASH_KEY], first[DUDA_SIPHASH_TAG];
-    memcpy(buf, what, sizeof what);
-    memcpy(buf + sizeof what, key + DUDA_SIPHASH_KEY, DUDA_COOKIE_CRYPTO_KEY - DUDA_SIPHASH_KEY);
+    static const char label[] = "duda session record";
+    unsigned char buf[sizeof label + DUDA_COOKIE_CRYPTO_KEY - DUDA_SIPHASH_KEY], first[DUDA_SIPHASH_TAG];
+    memcpy(buf, label, sizeof label);
+    memcpy(buf + sizeof label, key + DUDA_SIPHASH_KEY, DUDA_COOKIE_CRYPTO_KEY - DUDA_SIPHASH_KEY);
     duda_siphash128(key, mk_str_of((const char *)buf, sizeof buf), first);
     duda_siphash128(first, purpose, out);
     explicit_bzero(buf, sizeof buf);

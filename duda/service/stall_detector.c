@@ -15,7 +15,7 @@
 
 enum { TICK_MS = 100, LAZY_TICKS = 20, UNCLEAR_TICKS = 5 };
 
-static const char what[] =
+static const char problem[] =
     "holds the loop for more than 500 ms: compute in duda_offload(), wait with Duda's functions";
 
 struct duda_stall_detector {
@@ -48,7 +48,7 @@ static void on_stall_signal(int number, siginfo_t *info, void *context)
     struct duda_stall_detector *h = here;
     unsigned run = h ? atomic_load(&h->run) : 0;
     if (run % 2 && run == atomic_load(&h->suspect) && atomic_load(&h->held) != run) {
-        duda_crash_report_write(what, context);
+        duda_crash_report_write(problem, context);
         atomic_store(&h->held, run);
     }
     errno = e;
@@ -112,7 +112,7 @@ static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
     pthread_mutex_lock(&h->inspection);
     atomic_store(&h->inspects, true);
     if (atomic_load(&h->run) == run) {
-        duda_crash_report_write_blocked(h->worker_ctx, what);
+        duda_crash_report_write_blocked(h->worker_ctx, problem);
         atomic_store(&h->held, run);
     }
     atomic_store(&h->inspects, false);
@@ -140,7 +140,7 @@ static bool report_stalled_handler(struct duda_stall_detector *h, unsigned run, 
 static void *watch_thread_main(void *arg)
 {
     struct duda_stall_detector *h = arg;
-    unsigned last = 0, same = 0, told = 0;
+    unsigned last = 0, same = 0, reported_run = 0;
     uint64_t before = loop_cpu_time_us(h);
     while (wait_one_tick(h)) {
         unsigned run = atomic_load(&h->run), due = DUDA_STALL_MS / TICK_MS;
@@ -150,9 +150,9 @@ static void *watch_thread_main(void *arg)
         last = run;
         if (run % 2 == 0 && same >= LAZY_TICKS)
             sleep_until_next_run(h, run);
-        else if (run % 2 && same >= due && run != told &&
+        else if (run % 2 && same >= due && run != reported_run &&
                  report_stalled_handler(h, run, used, same >= due + UNCLEAR_TICKS))
-            told = run;
+            reported_run = run;
     }
     return NULL;
 }

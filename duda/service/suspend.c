@@ -6,25 +6,25 @@
 
 #include "service/route_table.h"
 
-int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason what)
+int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason reason)
 {
     if (!d->fiber) /* called by a deferred function of a terminated handler */
-        return d->ended;
-    if (!d->ended && !(what == DUDA_SUSPEND_FOR_WAKE && d->woken)) {
-        d->waits_for = what;
+        return d->cancel_error;
+    if (!d->cancel_error && !(reason == DUDA_SUSPEND_FOR_WAKE && d->woken)) {
+        d->waits_for = reason;
         duda_fiber_yield(d->fiber);
-    } else if (d->ended && ++d->refused >= DUDA_REFUSALS_MAX) {
+    } else if (d->cancel_error && ++d->n_refused_waits >= DUDA_REFUSALS_MAX) {
         duda_fiber_yield(d->fiber);
     }
     d->woken = false;
-    return d->ended;
+    return d->cancel_error;
 }
 
 int duda_suspend_cancel(struct duda_ctx *d, int error)
 {
-    if (!d->ended)
-        d->ended = error;
-    return d->ended;
+    if (!d->cancel_error)
+        d->cancel_error = error;
+    return d->cancel_error;
 }
 
 /* ---- Waits ---- */
@@ -69,8 +69,8 @@ KEEPS_FRAME int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*
         assert(false && "duda_wait_end() is missing");
         return -EINVAL;
     }
-    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_active = !d->ended};
-    if (d->ended)
+    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_active = !d->cancel_error};
+    if (d->cancel_error)
         return duda_suspend(d); /* if the handler is terminated in here, nothing stays linked */
     d->waits = w;
     return 0;
@@ -87,7 +87,7 @@ static void call_wait_cleanup(struct duda_wait *w)
 /* The caller ignored that the wait failed to begin or has ended: undoes whatever it started. */
 static int reject_ended_wait(struct duda_wait *w)
 {
-    if (!w->d || !w->d->ended)
+    if (!w->d || !w->d->cancel_error)
         return -EINVAL;
     call_wait_cleanup(w);
     return duda_suspend(w->d);
@@ -152,7 +152,7 @@ void duda_suspend_end_waits(struct duda_ctx *d)
 
 void duda_suspend_log_leaked_waits(struct duda_ctx *d)
 {
-    const struct duda_route *route = d->line->route;
+    const struct duda_route *route = d->route_entry->route;
     duda_log_plain(d, MK_LOG_ERROR,
                    "%s() in %s:%d returned while a wait was under way: duda_wait_end() is missing",
                    route->name, route->file, route->line);
@@ -175,7 +175,7 @@ void duda_wake(struct duda_ctx *d)
         mk_request_resume(d->request);
     /* The server resumes a streamed response when the client has space: a cancelled handler does not wait for
      * that. */
-    bool is_ours = is_tunnel || (d->output == DUDA_OUTPUT_STREAMED && d->ended);
+    bool is_ours = is_tunnel || (d->output == DUDA_OUTPUT_STREAMED && d->cancel_error);
     if (is_ours && !d->is_queued) {
         d->is_queued = true;
         d->next_woken = d->worker_ctx->woken;
@@ -186,7 +186,7 @@ void duda_wake(struct duda_ctx *d)
 
 int duda_cancelled(const struct duda_ctx *d)
 {
-    return d->ended;
+    return d->cancel_error;
 }
 
 static void on_deadline(struct mk_timer *t)

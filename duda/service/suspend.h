@@ -9,7 +9,7 @@ enum { DUDA_REFUSALS_MAX = 1000 }; /* maximum number of waits a handler may atte
 
 /* Called in the handler: suspends it until one of these events or duda_wake(). 0, or the error that cancelled
  * it. */
-int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason what);
+int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason reason);
 /* Cancels the handler: its waits return the error from now on. The first cancellation wins. Returns the error
  * that waits return. */
 int duda_suspend_cancel(struct duda_ctx *d, int error);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FRAMES = 16, OFFSET = 24, PATIENCE_S = 10, MEMORY = 1 << 30, ANSWER = 64 << 10 };
+enum { FRAMES = 16, OFFSET = 24, PATIENCE_S = 10, MEMORY = 1 << 30, OUTPUT_MAX = 64 << 10 };
 
 /* A shared object with services. */
 struct duda_symbolizer_object {
@@ -131,7 +131,7 @@ static void symbolizer_free(struct duda_symbolizer *l)
  * unknown. */
 static void log_source_lines(const struct duda_symbolizer *l, mk_str output)
 {
-    size_t n = 0, told = 0;
+    size_t n = 0, n_found = 0;
     while (output.len) {
         mk_str function = mk_str_cut(&output, '\n');
         if (mk_str_starts(function, MK_STR("0x"))) {
@@ -141,7 +141,7 @@ static void log_source_lines(const struct duda_symbolizer *l, mk_str output)
         mk_str location = mk_str_cut(&output, '\n');
         bool is_known =
             n && n <= l->n && location.len && location.p[0] != '?' && !mk_str_ends(location, MK_STR(":?"));
-        if (is_known && told++ == 0)
+        if (is_known && n_found++ == 0)
             mk_worker_log(l->worker_ctx->worker, MK_LOG_ERROR,
                           "the lines of that stack in %s:", l->object->path);
         if (is_known)
@@ -155,7 +155,7 @@ static void log_source_lines(const struct duda_symbolizer *l, mk_str output)
 static void on_addr2line_exit(void *ctx, int status)
 {
     struct duda_symbolizer *l = ctx;
-    struct mk_buf output = mk_buf_growing(ANSWER);
+    struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
     char buf[4096];
     ssize_t n;
     while (status == 0 && (n = read(l->out, buf, sizeof buf)) > 0)

@@ -13,9 +13,9 @@ enum { ID_BYTES = 8 };
 
 struct task_run {
     struct duda_ctx d; /* must be first */
-    struct duda_task errand;
+    struct duda_task task;
     struct duda_route route;
-    struct duda_route_entry line;
+    struct duda_route_entry route_entry;
     char id[2 * ID_BYTES + 1];
 };
 
@@ -54,7 +54,7 @@ int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task, stru
     struct task_run *k = duda_memory_acquire_block(worker_ctx, sizeof *k);
     if (!k)
         return -ENOMEM;
-    *k = (struct task_run){.errand = *task};
+    *k = (struct task_run){.task = *task};
     k->route = (struct duda_route){.kind = DUDA_IS_ROUTE,
                                    .path = task->name,
                                    .fn = task->fn,
@@ -62,12 +62,12 @@ int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task, stru
                                    .file = "a job",
                                    .stack = task->stack,
                                    .deadline_ms = task->deadline_ms};
-    k->line = (struct duda_route_entry){
+    k->route_entry = (struct duda_route_entry){
         .route = &k->route, .pattern = mk_str_from_c(task->name), .route_slot = route_slot};
     k->d.worker_ctx = worker_ctx;
-    k->d.line = &k->line;
-    k->d.on_over = task->on_end;
-    k->d.over_ctx = task->ctx;
+    k->d.route_entry = &k->route_entry;
+    k->d.on_task_end = task->on_end;
+    k->d.task_end_ctx = task->ctx;
     k->d.owner = task->owner ? task->owner : spawning_service(worker_ctx);
     assign_task_id(k);
     k->d.output = DUDA_OUTPUT_TUNNEL; /* only duda_wake() resumes it */
@@ -88,7 +88,7 @@ const struct duda_service_ref *duda_task_owner(struct mk_worker *worker)
 
 void *duda_task_context(const struct duda_ctx *d)
 {
-    return d->ctx_ref ? NULL : ((const struct task_run *)d)->errand.ctx;
+    return d->ctx_ref ? NULL : ((const struct task_run *)d)->task.ctx;
 }
 
 void duda_task_cancel(struct duda_ctx *d)

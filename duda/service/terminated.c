@@ -35,8 +35,8 @@ void duda_terminate(struct duda_ctx *d)
     struct duda_fiber *fiber = d->fiber;
     duda_log_plain(d, MK_LOG_ERROR,
                    "%s() in %s:%d ignores cancellation and was terminated: return when a blocking call fails",
-                   d->line->route->name, d->line->route->file, d->line->route->line);
-    d->result = d->ended;
+                   d->route_entry->route->name, d->route_entry->route->file, d->route_entry->route->line);
+    d->result = d->cancel_error;
     d->fiber = NULL; /* makes waits in deferred functions fail */
     mk_timer_stop(&d->deadline);
     duda_suspend_end_waits(d);
@@ -83,10 +83,10 @@ void duda_terminated_add(struct duda_ctx *d)
     while (worker_ctx->n_terminated > KEPT_MAX && worker_ctx->terminated->since + KEPT_S <= now)
         free_oldest_terminated(worker_ctx);
     if (worker_ctx->n_terminated >= KEPT_MAX &&
-        duda_route_slot_disable(d->line->route_slot, worker_ctx->rules, now))
+        duda_route_slot_disable(d->route_entry->route_slot, worker_ctx->rules, now))
         mk_worker_log(worker_ctx->worker, MK_LOG_ERROR,
                       "%zu handlers were terminated within %d s: the route %.*s answers 503 for a while",
-                      worker_ctx->n_terminated, KEPT_S, MK_STR_ARG(d->line->pattern));
+                      worker_ctx->n_terminated, KEPT_S, MK_STR_ARG(d->route_entry->pattern));
 }
 
 void duda_terminated_free_all(struct duda_worker_ctx *worker_ctx)

@@ -43,10 +43,10 @@ static void on_topic_message(void *owner, struct duda_topic_delivery *delivery)
         l->missed++;
     }
     struct received_message *h = &l->waiting[(l->first + l->n) % DUDA_TOPIC_QUEUE_MAX];
-    mk_str buf = duda_topics_short_name(duda_scope(l->d), delivery->room);
-    *h = (struct received_message){mk_buf_growing(DUDA_TOPIC_NAME_MAX + DUDA_TOPIC_MESSAGE_MAX), buf.len,
+    mk_str name = duda_topics_short_name(duda_scope(l->d), delivery->topic);
+    *h = (struct received_message){mk_buf_growing(DUDA_TOPIC_NAME_MAX + DUDA_TOPIC_MESSAGE_MAX), name.len,
                                    delivery->kind};
-    mk_buf_add(&h->bytes, buf);
+    mk_buf_add(&h->bytes, name);
     mk_buf_add(&h->bytes, delivery->text);
     if (h->bytes.failed) {
         mk_buf_free(&h->bytes);
@@ -63,30 +63,30 @@ static void topic_receiver_free(void *ctx)
     duda_topics_unsubscribe_all(l->d->worker_ctx, &l->members);
     while (l->n)
         drop_oldest_message(l);
-    l->d->listener = NULL;
+    l->d->topic_receiver = NULL;
     mk_mem_free(l);
 }
 
-int duda_topic_subscribe(struct duda_ctx *d, mk_str buf)
+int duda_topic_subscribe(struct duda_ctx *d, mk_str name)
 {
-    if (!d->listener) {
+    if (!d->topic_receiver) {
         struct duda_topic_receiver *l = mk_mem_zalloc(1, sizeof *l);
         if (!l)
             return -ENOMEM;
         l->d = d;
-        d->listener = l;
+        d->topic_receiver = l;
         int e = duda_defer(d, topic_receiver_free, l);
         if (e)
             return e;
     }
-    return duda_topics_subscribe(topic_scope_of(d), &d->listener->members, buf, d->listener,
+    return duda_topics_subscribe(topic_scope_of(d), &d->topic_receiver->members, name, d->topic_receiver,
                                  on_topic_message);
 }
 
-void duda_topic_unsubscribe(struct duda_ctx *d, mk_str buf)
+void duda_topic_unsubscribe(struct duda_ctx *d, mk_str name)
 {
-    if (d->listener)
-        duda_topics_unsubscribe(topic_scope_of(d), &d->listener->members, buf);
+    if (d->topic_receiver)
+        duda_topics_unsubscribe(topic_scope_of(d), &d->topic_receiver->members, name);
 }
 
 static void on_receive_timeout(struct mk_timer *t)
@@ -113,7 +113,7 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
 
 static int await_message(struct duda_ctx *d, uint32_t ms)
 {
-    struct duda_topic_receiver *l = d->listener;
+    struct duda_topic_receiver *l = d->topic_receiver;
     if (!l)
         return -EINVAL;
     int e = duda_wait_begin(d, &l->wait, stop_receive_timer);
@@ -126,7 +126,7 @@ static int await_message(struct duda_ctx *d, uint32_t ms)
 
 int duda_topic_receive_message(struct duda_ctx *d, uint32_t ms, struct duda_topic_message *out)
 {
-    struct duda_topic_receiver *l = d->listener;
+    struct duda_topic_receiver *l = d->topic_receiver;
     *out = (struct duda_topic_message){.kind = MK_WEBSOCKET_TEXT};
     int e = await_message(d, ms);
     if (e)

@@ -12,7 +12,7 @@ struct duda_topic {
     uint64_t hash;
     struct duda_subscriber *members;
     size_t n;
-    bool is_told; /* a delivery is in progress: kept even if all subscribers leave */
+    bool is_delivering; /* a delivery is in progress: kept even if all subscribers leave */
     size_t len;
     char name[];
 };
@@ -70,10 +70,10 @@ static void grow_buckets(struct duda_topic_table *r)
         return;
     for (size_t i = 0; i < r->n_buckets; i++)
         while (r->buckets[i]) {
-            struct duda_topic *buf = r->buckets[i];
-            r->buckets[i] = buf->next;
-            buf->next = buckets[buf->hash & (n - 1)];
-            buckets[buf->hash & (n - 1)] = buf;
+            struct duda_topic *topic = r->buckets[i];
+            r->buckets[i] = topic->next;
+            topic->next = buckets[topic->hash & (n - 1)];
+            buckets[topic->hash & (n - 1)] = topic;
         }
     mk_mem_free(r->buckets);
     r->buckets = buckets;
@@ -86,46 +86,46 @@ static struct duda_topic *get_or_create_topic(struct duda_topic_table *r, mk_str
     struct duda_topic **at = find_topic(r, name, hash);
     if (*at)
         return *at;
-    struct duda_topic *buf = mk_mem_zalloc(1, sizeof *buf + name.len);
-    if (!buf)
+    struct duda_topic *topic = mk_mem_zalloc(1, sizeof *topic + name.len);
+    if (!topic)
         return NULL;
-    memcpy(buf->name, name.p, name.len);
-    buf->len = name.len;
-    buf->hash = hash;
-    *at = buf;
+    memcpy(topic->name, name.p, name.len);
+    topic->len = name.len;
+    topic->hash = hash;
+    *at = topic;
     if (++r->n > 2 * r->n_buckets)
         grow_buckets(r);
-    return buf;
+    return topic;
 }
 
-static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic *buf)
+static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic *topic)
 {
-    if (buf->members || buf->is_told)
+    if (topic->members || topic->is_delivering)
         return;
-    *find_topic(r, mk_str_of(buf->name, buf->len), buf->hash) = buf->next;
+    *find_topic(r, mk_str_of(topic->name, topic->len), topic->hash) = topic->next;
     r->n--;
-    mk_mem_free(buf);
+    mk_mem_free(topic);
 }
 
 int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_subscriber *m)
 {
-    struct duda_topic *buf = get_or_create_topic(r, name);
-    if (!buf)
+    struct duda_topic *topic = get_or_create_topic(r, name);
+    if (!topic)
         return -ENOMEM;
-    m->room = buf;
-    m->next = buf->members;
-    m->at = &buf->members;
+    m->topic = topic;
+    m->next = topic->members;
+    m->at = &topic->members;
     if (m->next)
         m->next->at = &m->next;
-    buf->members = m;
-    buf->n++;
+    topic->members = m;
+    topic->n++;
     return 0;
 }
 
 void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m)
 {
-    struct duda_topic *buf = m->room;
-    if (!buf)
+    struct duda_topic *topic = m->topic;
+    if (!topic)
         return;
     for (struct delivery_cursor *c = r->deliveries; c; c = c->outer)
         if (c->next == &m->next)
@@ -133,20 +133,20 @@ void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber 
     *m->at = m->next;
     if (m->next)
         m->next->at = m->at;
-    m->room = NULL;
-    buf->n--;
-    free_topic_if_empty(r, buf);
+    m->topic = NULL;
+    topic->n--;
+    free_topic_if_empty(r, topic);
 }
 
 mk_str duda_topic_table_name(const struct duda_subscriber *m)
 {
-    return m->room ? mk_str_of(m->room->name, m->room->len) : MK_STR_NULL;
+    return m->topic ? mk_str_of(m->topic->name, m->topic->len) : MK_STR_NULL;
 }
 
-static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic *buf,
+static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic *topic,
                                    struct duda_topic_delivery *delivery)
 {
-    struct delivery_cursor c = {&buf->members, r->deliveries};
+    struct delivery_cursor c = {&topic->members, r->deliveries};
     r->deliveries = &c;
     while (*c.next) {
         struct duda_subscriber *m = *c.next;
@@ -159,19 +159,19 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
 void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
                               mk_str text)
 {
-    struct duda_topic *buf = *find_topic(r, name, mk_hash(&r->key, name));
-    struct duda_topic_delivery delivery = {.room = name, .text = text, .kind = kind};
-    if (!buf || buf->is_told)
+    struct duda_topic *topic = *find_topic(r, name, mk_hash(&r->key, name));
+    struct duda_topic_delivery delivery = {.topic = name, .text = text, .kind = kind};
+    if (!topic || topic->is_delivering)
         return;
-    buf->is_told = true;
-    deliver_to_subscribers(r, buf, &delivery);
-    buf->is_told = false;
-    free_topic_if_empty(r, buf);
+    topic->is_delivering = true;
+    deliver_to_subscribers(r, topic, &delivery);
+    topic->is_delivering = false;
+    free_topic_if_empty(r, topic);
     mk_websocket_message_free(delivery.framed);
 }
 
 size_t duda_topic_table_count(const struct duda_topic_table *r, mk_str name)
 {
-    const struct duda_topic *buf = *find_topic(r, name, mk_hash(&r->key, name));
-    return buf ? buf->n : 0;
+    const struct duda_topic *topic = *find_topic(r, name, mk_hash(&r->key, name));
+    return topic ? topic->n : 0;
 }

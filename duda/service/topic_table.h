@@ -10,7 +10,7 @@ struct duda_topic_table;
 
 /* A published message. The frame is built when the first subscriber needs it. */
 struct duda_topic_delivery {
-    mk_str room, text;
+    mk_str topic, text;
     enum mk_websocket_kind kind;
     struct mk_websocket_message *framed;
 };
@@ -19,7 +19,7 @@ struct duda_topic_delivery {
 struct duda_subscriber {
     struct duda_subscriber *next, **at; /* in the topic */
     struct duda_subscriber *sibling;    /* next subscription of the same owner; the owner */
-    struct duda_topic *room;
+    struct duda_topic *topic;
     void *owner;
     void (*on_message)(void *owner,
                        struct duda_topic_delivery *delivery); /* may remove subscribers, including itself */

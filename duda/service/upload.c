@@ -73,12 +73,12 @@ static int copy_file_range_to(int from, off_t at, uint64_t left, int to, char *b
     return 0;
 }
 
-enum { OPEN = O_WRONLY | O_CLOEXEC, TEMPORARY_ROOM = 64 };
+enum { OPEN = O_WRONLY | O_CLOEXEC, TEMPORARY_NAME_MAX = 64 };
 
 static int open_temporary_file(struct upload_save *s)
 {
     uint64_t number;
-    size_t space = s->folder_len + TEMPORARY_ROOM;
+    size_t space = s->folder_len + TEMPORARY_NAME_MAX;
     s->temporary = mk_mem_alloc(space);
     if (!s->temporary)
         return -ENOMEM;
@@ -146,11 +146,11 @@ static int link_or_rename(struct upload_save *s)
 
 static int link_final_name(struct upload_save *s)
 {
-    char place[64];
+    char fd_path[64];
     if (s->temporary)
         return link_or_rename(s);
-    snprintf(place, sizeof place, "/proc/self/fd/%d", s->to);
-    return linkat(AT_FDCWD, place, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+    snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", s->to);
+    return linkat(AT_FDCWD, fd_path, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
 }
 
 static struct upload_save *upload_save_new(int fd, const struct duda_upload *u, const char *path)

@@ -41,13 +41,13 @@ struct fd_wait {
     struct duda_wait wait; /* must be first */
     struct mk_timer timer;
     struct mk_watcher *watcher;
-    unsigned which; /* 0: timed out */
+    unsigned ready_events; /* 0: timed out */
 };
 
-static void on_fd_ready(void *ctx, unsigned which)
+static void on_fd_ready(void *ctx, unsigned ready_events)
 {
     struct fd_wait *l = ctx;
-    l->which |= which;
+    l->ready_events |= ready_events;
     duda_wait_wake(&l->wait);
 }
 
@@ -77,14 +77,14 @@ static int start_fd_wait(struct fd_wait *l, int fd, unsigned events, uint32_t ms
 
 int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms)
 {
-    struct fd_wait fd_wait = {.which = 0};
+    struct fd_wait fd_wait = {.ready_events = 0};
     int e = duda_wait_begin(d, &fd_wait.wait, free_fd_wait);
     if (e)
         return e;
     e = start_fd_wait(&fd_wait, fd, events, ms);
     e = e ? e : duda_wait_suspend(&fd_wait.wait);
     duda_wait_end(&fd_wait.wait);
-    return e ? e : fd_wait.which ? (int)fd_wait.which : -ETIMEDOUT;
+    return e ? e : fd_wait.ready_events ? (int)fd_wait.ready_events : -ETIMEDOUT;
 }
 
 /* ---- Threads ---- */
@@ -139,10 +139,10 @@ int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void 
 {
     /* The caller passed on ownership of the job, so it must be freed before a cancelled handler may be
      * terminated. */
-    struct offload_job *a = d->ended ? NULL : mk_mem_zalloc(1, sizeof *a);
+    struct offload_job *a = d->cancel_error ? NULL : mk_mem_zalloc(1, sizeof *a);
     if (!a) {
         drop(job);
-        return d->ended ? duda_suspend(d) : -ENOMEM;
+        return d->cancel_error ? duda_suspend(d) : -ENOMEM;
     }
     *a = (struct offload_job){.work = work, .drop = drop, .job = job};
     int e = start_offload_job(d, threads, a);

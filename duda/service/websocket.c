@@ -110,7 +110,7 @@ static void on_message(void *ctx, struct mk_websocket *end, enum mk_websocket_ki
         mk_websocket_pause(end);
 }
 
-static void on_room(void *ctx, struct mk_websocket *end)
+static void on_writable(void *ctx, struct mk_websocket *end)
 {
     struct duda_websocket *s = ctx;
     (void)end;
@@ -119,7 +119,7 @@ static void on_room(void *ctx, struct mk_websocket *end)
 }
 
 static const struct mk_websocket_ops ops = {
-    .on_message = on_message, .on_writable = on_room, .on_close = on_close};
+    .on_message = on_message, .on_writable = on_writable, .on_close = on_close};
 
 /* ---- Opening ---- */
 
@@ -187,7 +187,7 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
                         struct duda_websocket **out)
 {
     *out = NULL;
-    if (d->ended)
+    if (d->cancel_error)
         return duda_suspend(d);
     if (d->output >= DUDA_OUTPUT_STREAMED)
         return -EALREADY;
@@ -292,13 +292,13 @@ static struct duda_topic_scope topic_scope_of(const struct duda_websocket *s)
     return (struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)};
 }
 
-int duda_topic_attach(struct duda_websocket *s, mk_str buf)
+int duda_topic_attach(struct duda_websocket *s, mk_str topic)
 {
-    return s->end ? duda_topics_subscribe(topic_scope_of(s), &s->members, buf, s, on_topic_message)
+    return s->end ? duda_topics_subscribe(topic_scope_of(s), &s->members, topic, s, on_topic_message)
                   : -ECANCELED;
 }
 
-void duda_topic_detach(struct duda_websocket *s, mk_str buf)
+void duda_topic_detach(struct duda_websocket *s, mk_str topic)
 {
-    duda_topics_unsubscribe(topic_scope_of(s), &s->members, buf);
+    duda_topics_unsubscribe(topic_scope_of(s), &s->members, topic);
 }

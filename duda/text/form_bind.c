@@ -16,25 +16,24 @@ struct form_binding {
 };
 
 /* The name of the field: `home.street`. */
-static void append_field_name(struct mk_buf *out, const struct duda_field_path *where)
+static void append_field_name(struct mk_buf *out, const struct duda_field_path *path)
 {
-    if (where->up) {
-        append_field_name(out, where->up);
+    if (path->up) {
+        append_field_name(out, path->up);
         mk_buf_add_char(out, '.');
     }
-    mk_buf_add(out, mk_str_from_c(where->name));
+    mk_buf_add(out, mk_str_from_c(path->name));
 }
 
-static void add_validation_error(struct form_binding *r, const struct duda_field_path *where,
-                                 const char *name, const char *what, const struct duda_schema_field *m,
-                                 bool list)
+static void add_validation_error(struct form_binding *r, const struct duda_field_path *path, const char *name,
+                                 const char *problem, const struct duda_schema_field *m, bool list)
 {
     char buf[MESSAGE_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&text, "`%s`%s", name, what);
+    mk_buf_addf(&text, "`%s`%s", name, problem);
     duda_schema_field_describe(&text, m, list);
     r->error = -EINVAL;
-    (void)duda_validation_errors_add(r->errors, r->memory, where, mk_buf_str(&text));
+    (void)duda_validation_errors_add(r->errors, r->memory, path, mk_buf_str(&text));
 }
 
 static bool store_bool(void *at, mk_str text)
@@ -73,7 +72,7 @@ static bool store_field_value(const struct duda_schema_field *m, void *at, mk_st
 }
 
 static void bind_list(struct form_binding *r, const struct duda_schema_field *m, void *base,
-                      const struct duda_field_path *where, const char *name)
+                      const struct duda_field_path *path, const char *name)
 {
     size_t n = 0, good = 0;
     while (duda_form_data_get_at(r->fields, name, n).p)
@@ -84,20 +83,20 @@ static void bind_list(struct form_binding *r, const struct duda_schema_field *m,
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        struct duda_field_path here = {.up = where, .index = i};
+        struct duda_field_path here = {.up = path, .index = i};
         if (store_field_value(m, list + i * m->size, duda_form_data_get_at(r->fields, name, i)))
             good++;
         else
             add_validation_error(r, &here, name, " must be ", m, false);
     }
     if (good == n && !duda_schema_field_allows_count(m, n))
-        add_validation_error(r, where, name, " must be ", m, true);
+        add_validation_error(r, path, name, " must be ", m, true);
     memcpy((char *)base + m->offset, &list, sizeof list);
     memcpy((char *)base + m->count_offset, &n, sizeof n);
 }
 
 static void bind_field(struct form_binding *r, const struct duda_schema_field *m, void *base,
-                       const struct duda_field_path *where, const char *name)
+                       const struct duda_field_path *path, const char *name)
 {
     mk_str text = duda_form_data_get(r->fields, name);
     bool keeps_empty = m->kind == DUDA_KIND_STRING && m->min_length == 0;
@@ -105,20 +104,20 @@ static void bind_field(struct form_binding *r, const struct duda_schema_field *m
     duda_schema_field_set_present(m, base, is_there);
     if (is_there) {
         if (!store_field_value(m, (char *)base + m->offset, text))
-            add_validation_error(r, where, name, " must be ", m, false);
+            add_validation_error(r, path, name, " must be ", m, false);
     } else if (m->kind == DUDA_KIND_BOOL) {
         memcpy((char *)base + m->offset, &(bool){false}, sizeof(bool));
     } else if (!m->optional) {
-        add_validation_error(r, where, name, " is missing: it must be ", m, false);
+        add_validation_error(r, path, name, " is missing: it must be ", m, false);
     }
 }
 
 static void bind_struct(struct form_binding *r, const struct duda_schema *schema, void *base,
-                        const struct duda_field_path *where)
+                        const struct duda_field_path *path)
 {
     for (size_t i = 0; i < schema->n && r->error != -ENOMEM; i++) {
         const struct duda_schema_field *m = &schema->fields[i];
-        struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
+        struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
         char name[NAME_MAX_LEN];
         struct mk_buf b = mk_buf_fixed(name, sizeof name - 1);
         append_field_name(&b, &here);
@@ -133,7 +132,7 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *schema
     const char *wrong = schema->validate && !r->error ? schema->validate(base) : NULL;
     if (wrong) {
         r->error = -EINVAL;
-        (void)duda_validation_errors_add(r->errors, r->memory, where, mk_str_from_c(wrong));
+        (void)duda_validation_errors_add(r->errors, r->memory, path, mk_str_from_c(wrong));
     }
 }
 

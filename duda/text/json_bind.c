@@ -8,58 +8,58 @@
 enum { MESSAGE_MAX = 512, LIST_FIRST = 8, NAME_SHOWN_MAX = 64 };
 
 static bool read_object(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
-                        const struct duda_field_path *where);
+                        const struct duda_field_path *path);
 
 /* ---- Errors ---- */
 
 /* Appends the path as in source code: `address.lines[2]`. */
-static void append_field_path(struct mk_buf *out, const struct duda_field_path *where)
+static void append_field_path(struct mk_buf *out, const struct duda_field_path *path)
 {
-    if (where->up)
-        append_field_path(out, where->up);
-    if (where->name)
-        mk_buf_addf(out, "%s%s", where->up ? "." : "", where->name);
+    if (path->up)
+        append_field_path(out, path->up);
+    if (path->name)
+        mk_buf_addf(out, "%s%s", path->up ? "." : "", path->name);
     else
-        mk_buf_addf(out, "[%zu]", where->index);
+        mk_buf_addf(out, "[%zu]", path->index);
 }
 
-static void append_subject(struct mk_buf *out, const struct duda_field_path *where)
+static void append_subject(struct mk_buf *out, const struct duda_field_path *path)
 {
-    if (!where) {
+    if (!path) {
         mk_buf_add(out, MK_STR("the content"));
         return;
     }
     mk_buf_add_char(out, '`');
-    append_field_path(out, where);
+    append_field_path(out, path);
     mk_buf_add_char(out, '`');
 }
 
-static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where,
-                      const char *what, const struct duda_schema_field *m, bool list)
+static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
+                      const char *problem, const struct duda_schema_field *m, bool list)
 {
     char buf[MESSAGE_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    append_subject(&text, where);
-    mk_buf_add(&text, mk_str_from_c(what));
+    append_subject(&text, path);
+    mk_buf_add(&text, mk_str_from_c(problem));
     if (m)
         duda_schema_field_describe(&text, m, list);
-    return duda_json_add_error(c, at, where, mk_buf_str(&text));
+    return duda_json_add_error(c, at, path, mk_buf_str(&text));
 }
 
 /* Skips a value of the wrong type. */
 static bool skip_wrong_type(struct duda_json_cursor *c, const struct duda_schema_field *m,
-                            const struct duda_field_path *where, bool list)
+                            const struct duda_field_path *path, bool list)
 {
     (void)duda_json_peek_char(c);
     size_t at = c->at;
     mk_str ignored;
-    return duda_json_skip_value(c, &ignored) && add_error(c, at, where, " must be ", m, list);
+    return duda_json_skip_value(c, &ignored) && add_error(c, at, path, " must be ", m, list);
 }
 
 /* ---- Values ---- */
 
 static bool read_number(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
-                        const struct duda_field_path *where)
+                        const struct duda_field_path *path)
 {
     size_t begin = c->at;
     bool is_integer, good;
@@ -73,11 +73,11 @@ static bool read_number(struct duda_json_cursor *c, const struct duda_schema_fie
             is_integer && duda_integer_parse(text, &integer) && duda_schema_field_put_integer(m, at, integer);
     else
         good = duda_number_parse(text, &number) && duda_schema_field_put_double(m, at, number);
-    return good || add_error(c, begin, where, " must be ", m, false);
+    return good || add_error(c, begin, path, " must be ", m, false);
 }
 
 static bool read_text(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
-                      const struct duda_field_path *where)
+                      const struct duda_field_path *path)
 {
     size_t begin = c->at;
     mk_str text;
@@ -85,37 +85,37 @@ static bool read_text(struct duda_json_cursor *c, const struct duda_schema_field
         return false;
     bool good = m->kind == DUDA_KIND_STRING ? duda_schema_field_put_string(m, at, text)
                                             : duda_schema_field_put_enum(m, at, text);
-    return good || add_error(c, begin, where, " must be ", m, false);
+    return good || add_error(c, begin, path, " must be ", m, false);
 }
 
 static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
-                      const struct duda_field_path *where)
+                      const struct duda_field_path *path)
 {
     bool truth = duda_json_lex_literal(c, MK_STR("true"));
     if (!truth && !duda_json_lex_literal(c, MK_STR("false")))
-        return skip_wrong_type(c, m, where, false);
+        return skip_wrong_type(c, m, path, false);
     memcpy(at, &truth, sizeof truth);
     return true;
 }
 
 /* One value that is not a list. */
 static bool read_single_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
-                              const struct duda_field_path *where)
+                              const struct duda_field_path *path)
 {
     char next = duda_json_peek_char(c);
     mk_str raw;
     switch (m->kind) {
     case DUDA_KIND_BOOL:
-        return read_bool(c, m, at, where);
+        return read_bool(c, m, at, path);
     case DUDA_KIND_INTEGER:
     case DUDA_KIND_DOUBLE:
-        return next == '-' || mk_char_is_digit(next) ? read_number(c, m, at, where)
-                                                     : skip_wrong_type(c, m, where, false);
+        return next == '-' || mk_char_is_digit(next) ? read_number(c, m, at, path)
+                                                     : skip_wrong_type(c, m, path, false);
     case DUDA_KIND_STRING:
     case DUDA_KIND_ENUM:
-        return next == '"' ? read_text(c, m, at, where) : skip_wrong_type(c, m, where, false);
+        return next == '"' ? read_text(c, m, at, path) : skip_wrong_type(c, m, path, false);
     case DUDA_KIND_OBJECT:
-        return next == '{' ? read_object(c, m->schema, at, where) : skip_wrong_type(c, m, where, false);
+        return next == '{' ? read_object(c, m->schema, at, path) : skip_wrong_type(c, m, path, false);
     case DUDA_KIND_JSON_RAW:
         break;
     }
@@ -151,14 +151,14 @@ static void *append_element(struct duda_json_cursor *c, struct growing_list *lis
 }
 
 static bool read_elements(struct duda_json_cursor *c, const struct duda_schema_field *m,
-                          struct growing_list *list, const struct duda_field_path *where)
+                          struct growing_list *list, const struct duda_field_path *path)
 {
     size_t begin = c->at;
     if (!duda_json_enter_nested(c))
         return false;
     if (!duda_json_accept_char(c, ']'))
         do {
-            struct duda_field_path here = {.up = where, .index = list->n};
+            struct duda_field_path here = {.up = path, .index = list->n};
             void *at = duda_json_count_element(c) ? append_element(c, list, m->size) : NULL;
             if (!at || !read_single_value(c, m, at, &here))
                 return false;
@@ -166,16 +166,16 @@ static bool read_elements(struct duda_json_cursor *c, const struct duda_schema_f
     if (c->error && c->error != -EINVAL)
         return false;
     duda_json_leave_nested(c);
-    return duda_schema_field_allows_count(m, list->n) || add_error(c, begin - 1, where, " must be ", m, true);
+    return duda_schema_field_allows_count(m, list->n) || add_error(c, begin - 1, path, " must be ", m, true);
 }
 
 static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
-                      const struct duda_field_path *where)
+                      const struct duda_field_path *path)
 {
     struct growing_list list = {NULL, 0, 0};
     if (!duda_json_accept_char(c, '['))
-        return skip_wrong_type(c, m, where, true);
-    if (!read_elements(c, m, &list, where))
+        return skip_wrong_type(c, m, path, true);
+    if (!read_elements(c, m, &list, path))
         return false;
     memcpy((char *)base + m->offset, &list.at, sizeof list.at);
     memcpy((char *)base + m->count_offset, &list.n, sizeof list.n);
@@ -185,19 +185,18 @@ static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field
 /* ---- Objects ---- */
 
 static bool read_field_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
-                             const struct duda_field_path *where)
+                             const struct duda_field_path *path)
 {
     if (m->optional && duda_json_peek_char(c) == 'n' && duda_json_lex_literal(c, MK_STR("null"))) {
         duda_schema_field_set_present(m, base, false);
         return true;
     }
     duda_schema_field_set_present(m, base, true);
-    return m->is_list ? read_list(c, m, base, where)
-                      : read_single_value(c, m, (char *)base + m->offset, where);
+    return m->is_list ? read_list(c, m, base, path) : read_single_value(c, m, (char *)base + m->offset, path);
 }
 
 static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_schema *schema, mk_str name,
-                                size_t at, const struct duda_field_path *where)
+                                size_t at, const struct duda_field_path *path)
 {
     char shown[NAME_SHOWN_MAX * 4];
     struct mk_buf clean = mk_buf_fixed(shown, sizeof shown - 1);
@@ -205,7 +204,7 @@ static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_sc
     if (!schema->allow_unknown) {
         mk_log_escape_to(&clean, mk_str_first(name, NAME_SHOWN_MAX), sizeof shown - 1);
         shown[clean.len] = '\0';
-        struct duda_field_path here = {.up = where, .name = shown};
+        struct duda_field_path here = {.up = path, .name = shown};
         if (!add_error(c, at, &here, " is not known here", NULL, false))
             return false;
     }
@@ -226,7 +225,7 @@ static bool mark_seen(struct seen_fields *seen_fields, size_t i)
 }
 
 static bool read_object_member(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
-                               const struct duda_field_path *where, struct seen_fields *seen_fields)
+                               const struct duda_field_path *path, struct seen_fields *seen_fields)
 {
     mk_str name;
     (void)duda_json_peek_char(c);
@@ -235,21 +234,21 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
         return false;
     size_t i = duda_schema_field_find(schema, name);
     if (i == MK_STR_NONE || i >= DUDA_SCHEMA_FIELDS_MAX)
-        return read_unknown_member(c, schema, name, at, where);
+        return read_unknown_member(c, schema, name, at, path);
     const struct duda_schema_field *m = &schema->fields[i];
-    struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
+    struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
     if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " is there more than once", NULL, false))
         return false;
     return read_field_value(c, m, base, &here);
 }
 
 static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
-                                 const struct duda_field_path *where, struct seen_fields *seen_fields,
+                                 const struct duda_field_path *path, struct seen_fields *seen_fields,
                                  size_t begin)
 {
     for (size_t i = 0; i < schema->n && i < DUDA_SCHEMA_FIELDS_MAX; i++) {
         const struct duda_schema_field *m = &schema->fields[i];
-        struct duda_field_path here = {.up = where, .name = duda_schema_field_name(m)};
+        struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
         if (mark_seen(seen_fields, i))
             continue;
         if (m->optional)
@@ -261,31 +260,31 @@ static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_s
 }
 
 static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schema *schema, const void *base,
-                             const struct duda_field_path *where, size_t begin)
+                             const struct duda_field_path *path, size_t begin)
 {
     const char *wrong_rule = schema->validate && !c->error ? schema->validate(base) : NULL;
-    return !wrong_rule || duda_json_add_error(c, begin, where, mk_str_from_c(wrong_rule));
+    return !wrong_rule || duda_json_add_error(c, begin, path, mk_str_from_c(wrong_rule));
 }
 
 static bool read_object(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
-                        const struct duda_field_path *where)
+                        const struct duda_field_path *path)
 {
     struct seen_fields seen_fields = {{0}};
     size_t begin = c->at;
     if (!duda_json_accept_char(c, '{'))
-        return add_error(c, begin, where, " must be an object", NULL, false);
+        return add_error(c, begin, path, " must be an object", NULL, false);
     if (!duda_json_enter_nested(c))
         return false;
     if (!duda_json_accept_char(c, '}'))
         do {
-            if (!read_object_member(c, schema, base, where, &seen_fields))
+            if (!read_object_member(c, schema, base, path, &seen_fields))
                 return false;
         } while (duda_json_next_element(c, '}'));
     if (c->error && c->error != -EINVAL)
         return false;
     duda_json_leave_nested(c);
-    return check_missing_fields(c, schema, base, where, &seen_fields, begin) &&
-           run_struct_check(c, schema, base, where, begin);
+    return check_missing_fields(c, schema, base, path, &seen_fields, begin) &&
+           run_struct_check(c, schema, base, path, begin);
 }
 
 /* ---- Entry points ---- */

@@ -19,13 +19,13 @@ static void set_line_and_column(struct duda_validation_error *error, mk_str befo
     error->column = 1 + duda_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
 }
 
-static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where, mk_str text)
+static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path, mk_str text)
 {
     if (c->errors->n == DUDA_VALIDATION_ERRORS_MAX)
         return false;
-    bool buf = duda_validation_errors_add(c->errors, c->memory, where, text);
+    bool added = duda_validation_errors_add(c->errors, c->memory, path, text);
     set_line_and_column(&c->errors->items[c->errors->n - 1], mk_str_first(c->text, at));
-    return buf;
+    return added;
 }
 
 /* The fatal error comes first: the others may only follow from it, as in truncated text. */
@@ -51,11 +51,11 @@ bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char
     return false;
 }
 
-bool duda_json_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where,
+bool duda_json_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
                          mk_str text)
 {
     c->error = -EINVAL;
-    return add_error(c, at, where, text);
+    return add_error(c, at, path, text);
 }
 
 static bool fail_no_memory(struct duda_json_cursor *c)
@@ -100,19 +100,19 @@ bool duda_json_accept_char(struct duda_json_cursor *c, char expected)
 }
 
 /* Reports the actual text in place of the expected token. */
-static bool fail_unexpected(struct duda_json_cursor *c, const char *what)
+static bool fail_unexpected(struct duda_json_cursor *c, const char *expectation)
 {
     if (c->at >= c->text.len)
-        return duda_json_fail(c, -EBADMSG, c->at, "the text ends where %s was expected", what);
+        return duda_json_fail(c, -EBADMSG, c->at, "the text ends where %s was expected", expectation);
     unsigned char next = (unsigned char)c->text.p[c->at];
     if (next > 0x20 && next < 0x7f)
-        return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not `%c`", what, (int)next);
-    return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not the byte 0x%02x", what, next);
+        return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not `%c`", expectation, (int)next);
+    return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not the byte 0x%02x", expectation, next);
 }
 
-bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *what)
+bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *expectation)
 {
-    return duda_json_accept_char(c, expected) || fail_unexpected(c, what);
+    return duda_json_accept_char(c, expected) || fail_unexpected(c, expectation);
 }
 
 bool duda_json_next_element(struct duda_json_cursor *c, char close)

@@ -28,7 +28,7 @@ char duda_json_peek_char(struct duda_json_cursor *c);
 /* Consumes the next character if it is `expected`. */
 bool duda_json_accept_char(struct duda_json_cursor *c, char expected);
 /* Like duda_json_accept_char(), but a different character is an error that says `what` was expected. */
-bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *what);
+bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *expectation);
 /* Called after an element: true if another one follows, false at the end of the array or object, or on an
  * error. */
 bool duda_json_next_element(struct duda_json_cursor *c, char close);
@@ -52,7 +52,7 @@ bool duda_json_skip_value(struct duda_json_cursor *c, mk_str *out);
 bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
 /* Records a validation error. True: parsing continues, until there are too many errors. */
-bool duda_json_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *where,
+bool duda_json_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
                          mk_str text);
 
 #endif

@@ -43,9 +43,9 @@ static bool read_name(struct duda_json_cursor *c, const char **out)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct name_position *one = a, *other = b;
-    int order = strcmp(one->name, other->name);
-    return order ? order : one->at < other->at ? -1 : one->at > other->at;
+    const struct name_position *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
 /* JSON parsers disagree on which duplicate wins, so duplicates are errors. */

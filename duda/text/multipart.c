@@ -13,7 +13,7 @@ enum {
     VALUE_DEFAULT = 64 << 10,
     FILE_DEFAULT = 16 << 20,
     SIZE_DEFAULT = 32 << 20,
-    ROOM = DUDA_PART_HEAD_MAX + 4096,
+    BUF_SIZE = DUDA_PART_HEAD_MAX + 4096,
     MARK_MAX = DUDA_BOUNDARY_MAX + 4,
     PADDING_MAX = 256, /* white space after a boundary */
 };
@@ -34,7 +34,7 @@ struct duda_multipart {
     size_t len;          /* unprocessed bytes in the buffer */
     char mark[MARK_MAX]; /* CR LF - - boundary */
     size_t mark_len;
-    char buf[ROOM];
+    char buf[BUF_SIZE];
 };
 
 struct duda_multipart_limits duda_multipart_limits_of(const struct duda_multipart_limits *given)
@@ -150,17 +150,17 @@ static int parse_part_body(struct duda_multipart *m)
         return e;
     }
     size_t at = (size_t)(found - m->buf), end = 0;
-    int what = parse_after_boundary(m, at + m->mark_len, &end);
-    size_t content = what < 0 ? at + m->mark_len : at; /* not a boundary: part of the body */
+    int boundary = parse_after_boundary(m, at + m->mark_len, &end);
+    size_t content = boundary < 0 ? at + m->mark_len : at; /* not a boundary: part of the body */
     int e = deliver_part_data(m, content);
     if (e)
         return e;
-    if (what > 0) {
-        e = end_part(m, what == 2);
-        content = what == 2 ? m->len : end;
+    if (boundary > 0) {
+        e = end_part(m, boundary == 2);
+        content = boundary == 2 ? m->len : end;
     }
     consume_input(m, content);
-    return e ? e : what != 0;
+    return e ? e : boundary != 0;
 }
 
 /* Part headers start with the CR LF that ends the boundary line, so empty headers need no special case. */
@@ -213,7 +213,7 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
         m->error =
             fail_with_reason(m, -EFBIG, "the content exceeds `.size` of its struct duda_multipart_limits");
     while (bytes.len && !m->error) {
-        size_t n = ROOM - m->len < bytes.len ? ROOM - m->len : bytes.len;
+        size_t n = BUF_SIZE - m->len < bytes.len ? BUF_SIZE - m->len : bytes.len;
         memcpy(m->buf + m->len, bytes.p, n);
         m->len += n;
         bytes = mk_str_skip(bytes, n);

@@ -107,17 +107,18 @@ bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n)
 
 /* ---- Descriptions of rules ---- */
 
-static void describe_length(struct mk_buf *out, size_t min, size_t max, const char *one, const char *many)
+static void describe_length(struct mk_buf *out, size_t min, size_t max, const char *unit_singular,
+                            const char *many)
 {
-    const char *what = max == 1 || (min == 1 && !max) ? one : many;
+    const char *unit = max == 1 || (min == 1 && !max) ? unit_singular : many;
     if (min && max && min == max)
-        mk_buf_addf(out, " of exactly %zu %s", max, what);
+        mk_buf_addf(out, " of exactly %zu %s", max, unit);
     else if (min && max)
-        mk_buf_addf(out, " of %zu to %zu %s", min, max, what);
+        mk_buf_addf(out, " of %zu to %zu %s", min, max, unit);
     else if (max)
-        mk_buf_addf(out, " of at most %zu %s", max, what);
+        mk_buf_addf(out, " of at most %zu %s", max, unit);
     else if (min)
-        mk_buf_addf(out, " of at least %zu %s", min, what);
+        mk_buf_addf(out, " of at least %zu %s", min, unit);
 }
 
 static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *m)

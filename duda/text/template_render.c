@@ -29,27 +29,28 @@ struct rendering {
 static int render_nodes(struct rendering *r, size_t from, size_t to, const struct frame *frame);
 
 static int report_error(const struct rendering *r, const struct duda_template_node *node, int error,
-                        const char *what)
+                        const char *problem)
 {
     duda_template_position(r->t, node->at, r->error_text);
-    mk_buf_addf(r->error_text, "`%.*s` %s", MK_STR_ARG(node->text), what);
+    mk_buf_addf(r->error_text, "`%.*s` %s", MK_STR_ARG(node->text), problem);
     return error;
 }
 
 /* ---- Names ---- */
 
 /* A missing name is an error or, without `strict`, renders as empty text and is passed to on_missing(). */
-static int report_missing(const struct rendering *r, const struct duda_template_node *node, const char *what)
+static int report_missing(const struct rendering *r, const struct duda_template_node *node,
+                          const char *problem)
 {
     char buf[512];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     struct rendering telling = *r;
     if (r->options->strict)
-        return report_error(r, node, -ENOENT, what);
+        return report_error(r, node, -ENOENT, problem);
     if (!r->options->on_missing)
         return 0;
     telling.error_text = &text;
-    (void)report_error(&telling, node, 0, what);
+    (void)report_error(&telling, node, 0, problem);
     r->options->on_missing(r->options->ctx, mk_buf_str(&text));
     return 0;
 }

@@ -12,14 +12,14 @@ void duda_validation_error_write(struct mk_buf *out, const struct duda_validatio
 }
 
 /* "~" and "/" in names are escaped as "~0" and "~1" (RFC 6901, section 3). */
-static void append_pointer_token(struct mk_buf *out, const struct duda_field_path *where)
+static void append_pointer_token(struct mk_buf *out, const struct duda_field_path *path)
 {
     mk_buf_add_char(out, '/');
-    if (!where->name) {
-        mk_buf_add_num(out, where->index);
+    if (!path->name) {
+        mk_buf_add_num(out, path->index);
         return;
     }
-    for (const char *c = where->name; *c; c++) {
+    for (const char *c = path->name; *c; c++) {
         if (*c == '~' || *c == '/')
             mk_buf_add(out, *c == '~' ? MK_STR("~0") : MK_STR("~1"));
         else
@@ -27,13 +27,13 @@ static void append_pointer_token(struct mk_buf *out, const struct duda_field_pat
     }
 }
 
-static void append_json_pointer(struct mk_buf *out, const struct duda_field_path *where)
+static void append_json_pointer(struct mk_buf *out, const struct duda_field_path *path)
 {
     size_t n = 0;
-    for (const struct duda_field_path *w = where; w; w = w->up)
+    for (const struct duda_field_path *w = path; w; w = w->up)
         n++;
     for (; n > 0; n--) { /* from the outermost field to the innermost; there are few */
-        const struct duda_field_path *w = where;
+        const struct duda_field_path *w = path;
         for (size_t i = 1; i < n; i++)
             w = w->up;
         append_pointer_token(out, w);
@@ -41,13 +41,13 @@ static void append_json_pointer(struct mk_buf *out, const struct duda_field_path
 }
 
 bool duda_validation_errors_add(struct duda_validation_errors *errors, const struct duda_allocator *memory,
-                                const struct duda_field_path *where, mk_str text)
+                                const struct duda_field_path *path, mk_str text)
 {
     if (errors->n == DUDA_VALIDATION_ERRORS_MAX)
         return false;
     char buf[POINTER_MAX];
     struct mk_buf pointer = mk_buf_fixed(buf, sizeof buf);
-    append_json_pointer(&pointer, where);
+    append_json_pointer(&pointer, path);
     struct duda_validation_error *f = &errors->items[errors->n++];
     f->line = f->column = 0;
     f->pointer = duda_allocator_copy(memory, mk_buf_str(&pointer));

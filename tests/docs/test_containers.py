@@ -253,7 +253,7 @@ def test_notes_are_shared_between_two_nodes(start, redis):
 
 
 def redis_ask(redis):
-    return subprocess.run(["redis-cli", "-s", redis.socket, "-a", "a redis secret", "--no-auth-warning", "PUBSUB", "NUMSUB", "!duda:rooms:notes"],
+    return subprocess.run(["redis-cli", "-s", redis.socket, "-a", "a redis secret", "--no-auth-warning", "PUBSUB", "NUMSUB", "!duda:topics:notes"],
                           capture_output=True, check=True, timeout=SECONDS).stdout.replace(b"\n", b":").replace(b":2:", b":2\r\n")
 
 

@@ -210,7 +210,7 @@ USES = {
     "/store": ("store", "memory", "0 0 -2 -122 0 0 -90", 7, 1),
     "/smtp": ("smtp", "box", "0 -74", 2, 1),
     "/jobs": ("jobs", "jobs", "0 0 0", 4, 2),
-    "/rooms": ("rooms", "main", "0 -22", 2, 1),
+    "/rooms": ("topics", "main", "0 -22", 2, 1),
     "/child": ("subprocess", "main", "0 7 -2 -110", 4, 2),
 }
 

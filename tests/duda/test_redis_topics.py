@@ -56,7 +56,7 @@ def start(monkey, site, redis, rooms, workers=2):
 
 
 def subscribers(redis):
-    return int(redis.ask("PUBSUB", "NUMSUB", "!duda:rooms:town").split(b":")[-1])
+    return int(redis.ask("PUBSUB", "NUMSUB", "!duda:topics:town").split(b":")[-1])
 
 
 class Listener:

@@ -64,7 +64,7 @@ def test_topics_sample_reaches_two_machines(start):
     redis = redis_server.start_at_port(lambda port: redis_server.Redis(port=port))
     try:
         one, two = (start("topics", conf={"127.0.0.1:6379": f"127.0.0.1:{redis.port}"}, conf_name="machines") for _ in range(2))
-        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "!duda:rooms:topics").endswith(b":2\r\n"), "both servers are subscribed")
+        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "!duda:topics:topics").endswith(b":2\r\n"), "both servers are subscribed")
         with contextlib.ExitStack() as stack:
             here, there, socket = open_stream(one, stack), open_stream(two, stack), open_websocket(two, stack)
             publish(one, "everywhere")

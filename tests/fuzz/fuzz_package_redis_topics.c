@@ -79,9 +79,9 @@ int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, 
 
 static void on_received(void *owner, struct duda_topic_delivery *news)
 {
-    MK_ASSERT(mk_str_eq(news->room, mk_str_from_c(owner)) && !news->framed);
+    MK_ASSERT(mk_str_eq(news->topic, mk_str_from_c(owner)) && !news->framed);
     MK_ASSERT(news->kind == MK_WEBSOCKET_TEXT || news->kind == MK_WEBSOCKET_BINARY);
-    MK_ASSERT(news->text.len + news->room.len + 2 < all.len);
+    MK_ASSERT(news->text.len + news->topic.len + 2 < all.len);
     heard++;
 }
 

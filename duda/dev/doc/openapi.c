@@ -269,10 +269,10 @@ static void add_route(struct openapi_writer *w, const struct dev_route *r)
 static bool is_same_path(const char *a, const char *b)
 {
     char buf[2][DEV_PATTERN_MAX];
-    struct mk_buf one = mk_buf_fixed(buf[0], sizeof buf[0]), other = mk_buf_fixed(buf[1], sizeof buf[1]);
-    append_path(&one, a);
-    append_path(&other, b);
-    return mk_str_eq(mk_buf_str(&one), mk_buf_str(&other));
+    struct mk_buf path_a = mk_buf_fixed(buf[0], sizeof buf[0]), path_b = mk_buf_fixed(buf[1], sizeof buf[1]);
+    append_path(&path_a, a);
+    append_path(&path_b, b);
+    return mk_str_eq(mk_buf_str(&path_a), mk_buf_str(&path_b));
 }
 
 static void add_route_if_same_path(const struct dev_route *r, void *ctx)

@@ -61,19 +61,19 @@ static size_t first_difference(mk_str a, mk_str b)
     return i;
 }
 
-void tester_report_difference(const char *what, mk_str got, mk_str expected)
+void tester_report_difference(const char *expression, mk_str got, mk_str expected)
 {
     size_t from = first_difference(got, expected);
-    printf("%s: expected ", what);
+    printf("%s: expected ", expression);
     print_quoted(expected, from);
     printf(", got ");
     print_quoted(got, from);
     putchar('\n');
 }
 
-void tester_report_missing_part(const char *what, mk_str got, mk_str part)
+void tester_report_missing_part(const char *expression, mk_str got, mk_str part)
 {
-    printf("%s: expected ", what);
+    printf("%s: expected ", expression);
     print_quoted(part, 0);
     printf(" in it, got ");
     print_quoted(got, 0);

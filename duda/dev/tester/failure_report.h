@@ -8,9 +8,9 @@
 /* Writes "  FILE:LINE: ", with the path relative to the current folder. */
 void tester_report_location(const char *file, int line);
 /* Both texts, starting shortly before the first difference. */
-void tester_report_difference(const char *what, mk_str got, mk_str expected);
+void tester_report_difference(const char *expression, mk_str got, mk_str expected);
 /* `got` does not contain `part`. */
-void tester_report_missing_part(const char *what, mk_str got, mk_str part);
+void tester_report_missing_part(const char *expression, mk_str got, mk_str part);
 /* The beginning of a body, appended to the current line. */
 void tester_report_body(mk_str content);
 

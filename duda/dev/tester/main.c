@@ -27,9 +27,9 @@ static void on_log(void *ctx, enum mk_log_level level, mk_str text)
     fprintf(stderr, "%s: %.*s\n", level < MK_LOG_LEVELS ? names[level] : "?", MK_STR_ARG(text));
 }
 
-static int print_error(const char *what)
+static int print_error(const char *problem)
 {
-    fprintf(stderr, "monkey test: %s\n", what);
+    fprintf(stderr, "monkey test: %s\n", problem);
     return BROKEN;
 }
 

@@ -48,42 +48,42 @@ static bool fail_test(struct duda_test *t, const char *file, int line)
     return false;
 }
 
-bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const char *file, int line)
+bool duda_test_expect(struct duda_test *t, bool is_true, const char *expression, const char *file, int line)
 {
     if (is_true)
         return true;
     fail_test(t, file, line);
-    printf("%s is not true\n", what);
+    printf("%s is not true\n", expression);
     return false;
 }
 
-bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected, const char *what,
+bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected, const char *expression,
                            const char *file, int line)
 {
     if (got.p && mk_str_eq(got, mk_str_from_c(expected)))
         return true;
     fail_test(t, file, line);
-    tester_report_difference(what, got, mk_str_from_c(expected));
+    tester_report_difference(expression, got, mk_str_from_c(expected));
     return false;
 }
 
-bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *part, const char *what,
+bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *part, const char *expression,
                                const char *file, int line)
 {
     if (got.p && memmem(got.p, got.len, part, strlen(part)))
         return true;
     fail_test(t, file, line);
-    tester_report_missing_part(what, got, mk_str_from_c(part));
+    tester_report_missing_part(expression, got, mk_str_from_c(part));
     return false;
 }
 
-bool duda_test_expect_int(struct duda_test *t, long long got, long long expected, const char *what,
+bool duda_test_expect_int(struct duda_test *t, long long got, long long expected, const char *expression,
                           const char *file, int line)
 {
     if (got == expected)
         return true;
     fail_test(t, file, line);
-    printf("%s: expected %lld, got %lld\n", what, expected, got);
+    printf("%s: expected %lld, got %lld\n", expression, expected, got);
     return false;
 }
 

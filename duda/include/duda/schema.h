@@ -86,8 +86,8 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
      __VA_ARGS__}
 
 /** Common part of the member macros. */
-#define DUDA_SCHEMA_FIELD(type, member, what, ...)                                                                 \
-    {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
+#define DUDA_SCHEMA_FIELD(type, member, field_kind, ...)                                                                 \
+    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                      \
      .size = sizeof(((type *)0)->member), __VA_ARGS__}
 /* clang-format on */
 /** Macros for each type of member. The JSON name is that of the member, unless `.json_name` sets another. */
@@ -108,8 +108,8 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 /* clang-format off */
 /** A list: a pointer to elements of that type, and a size_t for their number. Struct elements need `.schema`,
  * enums `.values`. */
-#define DUDA_LIST(type, member, count, what, ...)                                                            \
-    {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
+#define DUDA_LIST(type, member, count, field_kind, ...)                                                            \
+    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                      \
      .size = sizeof(*((type *)0)->member), .is_list = true, .count_offset = offsetof(type, count),               \
      __VA_ARGS__}
 /* clang-format on */

@@ -25,7 +25,7 @@ MK_API void duda_sql_rows_column(struct duda_sql_rows *r, mk_str name);
 /** Adds the next value. */
 MK_API void duda_sql_rows_add(struct duda_sql_rows *r, const struct duda_sql_value *value);
 /** Records an error. */
-MK_API void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *what, mk_str name,
+MK_API void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *section, mk_str name,
                                const char *message);
 /** Discards all rows, for the next statement. */
 MK_API void duda_sql_rows_clear(struct duda_sql_rows *r);

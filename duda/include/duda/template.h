@@ -48,7 +48,7 @@ struct duda_render_options {
     bool strict;
     /** Without `strict`: called for each unknown name or missing partial, with its location: "a.html, line 3,
      * column 5: ...". May be NULL. */
-    void (*on_missing)(void *ctx, mk_str what);
+    void (*on_missing)(void *ctx, mk_str name_and_location);
 };
 
 /**

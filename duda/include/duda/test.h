@@ -77,13 +77,14 @@ MK_API mk_str duda_test_response_header(const struct duda_test_response *respons
 #define duda_expect_status(t, response, expected)                                                            \
     duda_test_expect_status(t, response, expected, __FILE__, __LINE__)
 /** Implementation of these macros. */
-MK_API bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const char *file, int line);
-MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected, const char *what,
-                                  const char *file, int line);
+MK_API bool duda_test_expect(struct duda_test *t, bool is_true, const char *expression, const char *file,
+                             int line);
+MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected,
+                                  const char *expression, const char *file, int line);
 MK_API bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *substring,
-                                      const char *what, const char *file, int line);
-MK_API bool duda_test_expect_int(struct duda_test *t, long long got, long long expected, const char *what,
-                                 const char *file, int line);
+                                      const char *expression, const char *file, int line);
+MK_API bool duda_test_expect_int(struct duda_test *t, long long got, long long expected,
+                                 const char *expression, const char *file, int line);
 MK_API bool duda_test_expect_status(struct duda_test *t, struct duda_test_response response,
                                     unsigned expected, const char *file, int line);
 

@@ -68,12 +68,12 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
 struct package_worker {
     const struct package_sections *sections;
     size_t n; /* number of open() calls, successful or not */
-    alignas(max_align_t) unsigned char room[];
+    alignas(max_align_t) unsigned char instances[];
 };
 
 static void *instance_at(const struct package_type *kind, struct package_worker *package_worker, size_t i)
 {
-    return package_worker->room + i * kind->size;
+    return package_worker->instances + i * kind->size;
 }
 
 void package_worker_stop(struct mk_worker *w, void *data)
@@ -99,12 +99,12 @@ static void log_open_error(const struct package_type *kind, struct mk_worker *w,
                       e == -EIO ? "its files are damaged, or of another version" : strerror(-e));
 }
 
-static int open_instance(const struct package_type *kind, void *one, struct mk_worker *w,
+static int open_instance(const struct package_type *kind, void *instance, struct mk_worker *w,
                          const void *settings)
 {
     if (kind->open)
-        return kind->open(one, w, settings);
-    memcpy(one, settings, kind->size);
+        return kind->open(instance, w, settings);
+    memcpy(instance, settings, kind->size);
     return 0;
 }
 

@@ -103,9 +103,9 @@ struct package_type {
     size_t size; /* size of the per-worker instance, initially zeroed */
     /* Opens an instance. 0 or a negated errno value; -EEXIST: a section of another type already has the name.
      * NULL: the instance is a copy of the settings. */
-    int (*open)(void *one, struct mk_worker *w, const void *settings);
+    int (*open)(void *instance, struct mk_worker *w, const void *settings);
     /* Also called if open() failed; may be NULL. */
-    void (*close)(void *one);
+    void (*close)(void *instance);
 };
 
 /* The section of the package `id`, with the keys in `keys`: `settings` is the struct that holds their values,

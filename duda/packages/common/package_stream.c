@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-enum { READ_ROOM = 16 * 1024, OUT_MAX = 256 << 20, OUT_KEPT = 256 << 10 };
+enum { READ_SIZE = 16 * 1024, OUT_MAX = 256 << 20, OUT_KEPT = 256 << 10 };
 
 void package_stream_init(struct package_stream *s, const struct package_stream_ops *ops,
                          struct mk_upstream *upstream)
@@ -61,27 +61,27 @@ void package_stream_flush(struct package_stream *s)
 
 /* A read that did not fill the buffer got everything, except with TLS, which returns one record at a time,
  * and at the end of the stream, which triggers no further event. */
-static bool may_be_more(const struct package_stream *s, unsigned which, size_t n)
+static bool may_be_more(const struct package_stream *s, unsigned events, size_t n)
 {
-    return n == READ_ROOM || which & (MK_ENDED | MK_HUNG_UP) || mk_upstream_is_tls(s->upstream);
+    return n == READ_SIZE || events & (MK_ENDED | MK_HUNG_UP) || mk_upstream_is_tls(s->upstream);
 }
 
 /* The callback may close the connection, or open another one. */
-static void read_available(struct package_stream *s, unsigned which)
+static void read_available(struct package_stream *s, unsigned events)
 {
     const struct mk_upstream_conn *conn = s->upstream_conn;
-    char buf[READ_ROOM];
+    char buf[READ_SIZE];
     for (bool more = true; more && conn && s->upstream_conn == conn &&
                            !package_conn_is_in_state(&s->base, PACKAGE_CONN_CONNECTING);) {
         ssize_t n = package_stream_read(s, buf, sizeof buf);
         if (n < 0)
             return;
-        more = may_be_more(s, which, (size_t)n);
+        more = may_be_more(s, events, (size_t)n);
         s->ops->on_bytes(s, mk_str_of(buf, (size_t)n));
     }
 }
 
-static void handle_events(struct package_stream *s, unsigned which)
+static void handle_events(struct package_stream *s, unsigned events)
 {
     if (package_conn_is_in_state(&s->base, PACKAGE_CONN_CONNECTING)) {
         int e = mk_upstream_conn_state(s->upstream_conn);
@@ -98,12 +98,12 @@ static void handle_events(struct package_stream *s, unsigned which)
         return;
     }
     package_stream_flush(s);
-    read_available(s, which);
+    read_available(s, events);
 }
 
-static void on_ready(void *ctx, unsigned which)
+static void on_ready(void *ctx, unsigned events)
 {
-    handle_events(ctx, which);
+    handle_events(ctx, events);
 }
 
 void package_stream_connect(struct package_conn *conn)

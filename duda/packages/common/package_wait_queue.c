@@ -6,7 +6,7 @@ struct package_waiter {
     struct duda_wait wait;          /* must be first */
     struct package_wait_queue *all; /* NULL: no longer in the queue */
     struct package_waiter *next;
-    void *one;
+    void *item;
     int error;
 };
 
@@ -31,7 +31,7 @@ static void remove_waiter(struct duda_wait *w)
 
 int package_wait_queue_wait(struct package_wait_queue *all, struct duda_ctx *d, void **out)
 {
-    struct package_waiter mine = {.one = NULL};
+    struct package_waiter mine = {.item = NULL};
     int e = duda_wait_begin(d, &mine.wait, remove_waiter);
     if (e)
         return e;
@@ -41,11 +41,11 @@ int package_wait_queue_wait(struct package_wait_queue *all, struct duda_ctx *d, 
     all->n++;
     e = duda_wait_suspend(&mine.wait);
     duda_wait_end(&mine.wait);
-    *out = mine.one;
+    *out = mine.item;
     return e ? e : mine.error;
 }
 
-static void wake_first(struct package_wait_queue *all, void *one, int error)
+static void wake_first(struct package_wait_queue *all, void *item, int error)
 {
     struct package_waiter *first = all->first;
     all->first = first->next;
@@ -53,16 +53,16 @@ static void wake_first(struct package_wait_queue *all, void *one, int error)
         all->last = &all->first;
     all->n--;
     first->all = NULL;
-    first->one = one;
+    first->item = item;
     first->error = error;
     duda_wait_wake(&first->wait);
 }
 
-bool package_wait_queue_hand_over(struct package_wait_queue *all, void *one)
+bool package_wait_queue_hand_over(struct package_wait_queue *all, void *item)
 {
     if (!all->first)
         return false;
-    wake_first(all, one, 0);
+    wake_first(all, item, 0);
     return true;
 }
 

@@ -18,7 +18,7 @@ void package_wait_queue_init(struct package_wait_queue *all);
  * time. */
 int package_wait_queue_wait(struct package_wait_queue *all, struct duda_ctx *d, void **out);
 /* Hands the resource to the first waiting handler. False: none waits. */
-bool package_wait_queue_hand_over(struct package_wait_queue *all, void *one);
+bool package_wait_queue_hand_over(struct package_wait_queue *all, void *item);
 /* Ends all waits with the error. */
 void package_wait_queue_fail_all(struct package_wait_queue *all, int error);
 

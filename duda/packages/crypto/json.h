@@ -50,9 +50,9 @@ static inline mk_str duda_json_lex_string_copy(const json_t *json)
 static inline bool duda_json_list_contains(const json_t *list, mk_str text)
 {
     size_t i;
-    json_t *one;
-    json_array_foreach(list, i, one) if (json_is_string(one) &&
-                                         mk_str_eq(duda_json_lex_string_copy(one), text)) return true;
+    json_t *element;
+    json_array_foreach(list, i, element) if (json_is_string(element) &&
+                                             mk_str_eq(duda_json_lex_string_copy(element), text)) return true;
     return false;
 }
 

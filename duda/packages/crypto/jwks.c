@@ -14,7 +14,7 @@
 
 enum { NUMBER_MAX = 1024, HEAD_MAX = 4096, P256_HALF = 32, ED25519_SIZE = 32 };
 
-struct one {
+struct jwk_entry {
     struct duda_jwt_key *key;
     mk_str id; /* absent: none */
 };
@@ -22,7 +22,7 @@ struct one {
 struct duda_jwks {
     json_t *json; /* owns the id strings */
     size_t n;
-    struct one keys[];
+    struct jwk_entry keys[];
 };
 
 static mk_str member_text(const json_t *json, const char *name)
@@ -135,7 +135,7 @@ static struct duda_jwt_key *parse_jwk(const json_t *jwk)
 
 struct duda_jwks *duda_jwks_new(mk_str text)
 {
-    json_t *json = text.len <= DUDA_JWKS_TEXT_MAX ? duda_json_parse_object(text) : NULL, *one;
+    json_t *json = text.len <= DUDA_JWKS_TEXT_MAX ? duda_json_parse_object(text) : NULL, *jwk;
     const json_t *list = json_object_get(json, "keys");
     size_t i;
     duda_digest_md(DUDA_SHA256); /* initializes OpenSSL */
@@ -151,11 +151,11 @@ struct duda_jwks *duda_jwks_new(mk_str text)
         return NULL;
     }
     keys->json = json;
-    json_array_foreach(list, i, one)
+    json_array_foreach(list, i, jwk)
     {
-        struct duda_jwt_key *key = parse_jwk(one);
+        struct duda_jwt_key *key = parse_jwk(jwk);
         if (key)
-            keys->keys[keys->n++] = (struct one){key, member_text(one, "kid")};
+            keys->keys[keys->n++] = (struct jwk_entry){key, member_text(jwk, "kid")};
     }
     return keys;
 }
@@ -180,15 +180,15 @@ static const struct duda_jwt_key *jwks_find(const struct duda_jwks *keys, mk_str
 {
     const struct duda_jwt_key *found = NULL;
     for (size_t i = 0; i < keys->n; i++) {
-        const struct one *one = &keys->keys[i];
-        if (!mk_str_eq(duda_jwt_key_algorithm(one->key), algorithm))
+        const struct jwk_entry *jwk_entry = &keys->keys[i];
+        if (!mk_str_eq(duda_jwt_key_algorithm(jwk_entry->key), algorithm))
             continue;
-        if (id.p && one->id.p && mk_str_eq(one->id, id))
-            return one->key;
+        if (id.p && jwk_entry->id.p && mk_str_eq(jwk_entry->id, id))
+            return jwk_entry->key;
         if (!id.p && found)
             return NULL;
         if (!id.p)
-            found = one->key;
+            found = jwk_entry->key;
     }
     return found;
 }

@@ -4,12 +4,12 @@
 
 #include <errno.h>
 
-struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *room)
+struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *buf)
 {
     if (mk_str_starts(text, MK_STR("\xef\xbb\xbf")))
         text = mk_str_skip(text, 3);
     return (struct duda_csv){
-        .rest = text, .separator = separator, .buf = room, .line = 1, .next_line = 1, .row_ended = true};
+        .rest = text, .separator = separator, .buf = buf, .line = 1, .next_line = 1, .row_ended = true};
 }
 
 static int csv_fail(struct duda_csv *csv, const char *error)

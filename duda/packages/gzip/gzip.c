@@ -98,20 +98,20 @@ int duda_gzip_step(struct duda_gzip_stream *s, mk_str *in, bool is_last, struct 
 {
     size_t n_in = in->len < UINT_MAX ? in->len : UINT_MAX;
     size_t had = out->len, limit = out->max ? out->max : out->cap;
-    size_t buf = limit - had < most ? limit - had : most;
-    buf = buf < UINT_MAX ? buf : UINT_MAX;
+    size_t size = limit - had < most ? limit - had : most;
+    size = size < UINT_MAX ? size : UINT_MAX;
     if (!most)
         return -EINVAL;
-    if (buf && !mk_buf_reserve(out, buf))
+    if (size && !mk_buf_reserve(out, size))
         return -ENOMEM;
     char none;
     s->z.next_in = (const unsigned char *)in->p;
     s->z.avail_in = (unsigned)n_in;
-    s->z.next_out = (unsigned char *)(buf ? out->p + had : &none);
-    s->z.avail_out = (unsigned)buf;
+    s->z.next_out = (unsigned char *)(size ? out->p + had : &none);
+    s->z.avail_out = (unsigned)size;
     bool ends = is_last && n_in == in->len;
     int r = s->packs ? deflate_step(s, ends) : inflate_step(s, ends);
-    size_t written = buf - s->z.avail_out;
+    size_t written = size - s->z.avail_out;
     *in = mk_str_skip(*in, n_in - s->z.avail_in);
     out->len += written;
     if (r == 1 && out->len == limit && !written && n_in - s->z.avail_in == 0)

@@ -10,7 +10,7 @@
 #include "common/package_conn.h"
 #include "stream.h"
 
-enum { READ_ROOM = 16 * 1024 };
+enum { READ_SIZE = 16 * 1024 };
 
 static void on_ready(void *ctx)
 {
@@ -71,7 +71,7 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
         fields[n++] = (struct mk_header){.name = MK_STR("Content-Type"), .value = request->content_type};
     for (size_t i = 0; i < request->n_headers; i++)
         fields[n++] = request->headers[i];
-    const struct mk_upstream_request_options ask = {
+    const struct mk_upstream_request_options options = {
         .upstream = http->upstream,
         .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
         .method = method,
@@ -88,7 +88,7 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
                    .read_timeout_ms = http->timeout_ms},
         .conn = {.server = -1},
     };
-    stream->client = mk_upstream_request_start(duda_worker(stream->d), &ask, on_ready, stream);
+    stream->client = mk_upstream_request_start(duda_worker(stream->d), &options, on_ready, stream);
     return stream->client ? 0 : -ENOMEM;
 }
 
@@ -227,7 +227,7 @@ static int read_rest(struct duda_ctx *d, struct duda_http_stream *stream, struct
         if (!mk_buf_reserve(all, 1))
             return -EMSGSIZE;
         size_t space = all->cap - all->len;
-        n = duda_http_read(d, stream, all->p + all->len, space < READ_ROOM ? space : READ_ROOM);
+        n = duda_http_read(d, stream, all->p + all->len, space < READ_SIZE ? space : READ_SIZE);
         all->len += n > 0 ? (size_t)n : 0;
     } while (n > 0);
     return (int)n;

@@ -92,17 +92,17 @@ static int master_start(struct mk_config *config, void *data)
 
 /* ---- In a worker ---- */
 
-static int open_store(void *one, struct mk_worker *w, const void *settings)
+static int open_store(void *instance, struct mk_worker *w, const void *settings)
 {
-    struct duda_kv *kv = one;
+    struct duda_kv *kv = instance;
     int e = duda_kv_commit_queue_open(kv, w, settings);
     kv->shared = duda_kv_store_backend(kv);
     return e ? e : duda_store_register(w, &kv->shared);
 }
 
-static void close_store(void *one)
+static void close_store(void *instance)
 {
-    duda_kv_commit_queue_close(one);
+    duda_kv_commit_queue_close(instance);
 }
 
 PACKAGE_TYPE(kv, "KV", struct duda_kv_settings, struct duda_kv,

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-enum { PIECE_MAX = 16 * 1024, LINES_ROOM = 4096 };
+enum { PIECE_MAX = 16 * 1024, LINES_MAX = 4096 };
 
 void memcached_call_free(struct memcached_call *call)
 {
@@ -144,7 +144,7 @@ int memcached_conn_open(struct memcached_conn *s, struct mk_worker *w,
 {
     struct package_conn *conn = &s->stream.base;
     s->settings = settings;
-    s->in = mk_buf_growing((size_t)settings->value_max + 2 * PIECE_MAX + LINES_ROOM);
+    s->in = mk_buf_growing((size_t)settings->value_max + 2 * PIECE_MAX + LINES_MAX);
     package_stream_init(&s->stream, &stream_ops, upstream);
     conn->server = mk_upstream_name(upstream);
     return package_conn_init(conn, w, &package_ops, settings->name, settings->timeout_ms);

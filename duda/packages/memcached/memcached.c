@@ -147,11 +147,12 @@ static int set_last_error(struct duda_ctx *d, struct duda_memcached *m, mk_str k
 {
     struct package_conn *l =
         &m->servers[memcached_hash_ring_find(m->settings->points, m->settings->n, key)].stream.base;
-    bool is_said = !q->error && q->reply.value.len &&
-                   (q->reply.word == MEMCACHED_SERVER_ERROR || q->reply.word == MEMCACHED_CLIENT_ERROR);
+    bool is_error_reply =
+        !q->error && q->reply.value.len &&
+        (q->reply.word == MEMCACHED_SERVER_ERROR || q->reply.word == MEMCACHED_CLIENT_ERROR);
     if (!e || e == -ENOENT || e == -EEXIST || e == -ESTALE || e == -ECANCELED)
         return e;
-    if (is_said)
+    if (is_error_reply)
         package_conn_set_error(l, q->reply.value);
     else if (e == -EMSGSIZE)
         package_conn_set_error(l, MK_STR("a value is longer than MaxValueSize"));

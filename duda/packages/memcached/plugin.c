@@ -78,9 +78,9 @@ static bool check_section(struct mk_config *config, const struct package_section
 
 /* ---- In a worker ---- */
 
-static int open_servers(void *one, struct mk_worker *w, const void *settings)
+static int open_servers(void *instance, struct mk_worker *w, const void *settings)
 {
-    struct duda_memcached *m = one;
+    struct duda_memcached *m = instance;
     int e = 0;
     m->settings = settings;
     m->servers = mk_mem_zalloc(m->settings->n, sizeof *m->servers);
@@ -89,9 +89,9 @@ static int open_servers(void *one, struct mk_worker *w, const void *settings)
     return m->servers ? e : -ENOMEM;
 }
 
-static void close_servers(void *one)
+static void close_servers(void *instance)
 {
-    struct duda_memcached *m = one;
+    struct duda_memcached *m = instance;
     for (unsigned i = 0; m->servers && i < m->settings->n; i++)
         memcached_conn_close(&m->servers[i]);
     mk_mem_free(m->servers);

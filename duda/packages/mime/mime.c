@@ -104,10 +104,10 @@ bool duda_mime_is(const struct duda_mime *mime, mk_str pattern)
 
 mk_str duda_mime_parameter(const struct duda_mime *mime, mk_str name, struct mk_buf *buf)
 {
-    mk_str rest = mime->parameters, one, value;
+    mk_str rest = mime->parameters, parameter, value;
     size_t begin = buf->len;
-    while (duda_mime_next(&rest, buf, &one, &value)) {
-        if (mk_str_eq_nocase(one, name))
+    while (duda_mime_next(&rest, buf, &parameter, &value)) {
+        if (mk_str_eq_nocase(parameter, name))
             return value;
         buf->len = begin; /* discards the value of another parameter */
     }

@@ -95,7 +95,7 @@ void postgres_conn_on_timeout(struct package_conn *conn)
 
 /* ---- Connecting ---- */
 
-static void on_socket_ready(void *ctx, unsigned which);
+static void on_socket_ready(void *ctx, unsigned events);
 
 /* libpq may replace its socket while it connects, and the new one may have the same number. */
 static bool is_socket_watched(const struct postgres_conn *c)
@@ -437,10 +437,10 @@ static void read_notifications(struct postgres_conn *c)
     }
 }
 
-static void on_socket_ready(void *ctx, unsigned which)
+static void on_socket_ready(void *ctx, unsigned events)
 {
     struct postgres_conn *c = ctx;
-    (void)which;
+    (void)events;
     if (package_conn_is_in_state(&c->base, PACKAGE_CONN_CONNECTING)) {
         continue_connect(c);
         return;

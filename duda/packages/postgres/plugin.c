@@ -108,16 +108,16 @@ static bool check_section(struct mk_config *config, const struct package_section
 
 /* ---- In a worker ---- */
 
-static int open_pool(void *one, struct mk_worker *w, const void *settings)
+static int open_pool(void *instance, struct mk_worker *w, const void *settings)
 {
-    struct postgres_pool *b = one;
+    struct postgres_pool *b = instance;
     int e = postgres_pool_open(b, w, settings);
     return e ? e : duda_sql_add(w, &b->sql);
 }
 
-static void close_pool(void *one)
+static void close_pool(void *instance)
 {
-    postgres_pool_close(one);
+    postgres_pool_close(instance);
 }
 
 PACKAGE_TYPE(postgres, "POSTGRES", struct postgres_settings, struct postgres_pool,

@@ -365,9 +365,9 @@ static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *sessi
                          struct duda_sql_result *result, const struct duda_sql_statement *query)
 {
     struct postgres_pool *b = (struct postgres_pool *)db;
-    struct pending_query one;
+    struct pending_query pending;
     int e = check_statement(d, b, session, query, result);
-    return e ? e : run_queries(d, b, session, &one, query, 1, result);
+    return e ? e : run_queries(d, b, session, &pending, query, 1, result);
 }
 
 static int run_batch(struct duda_ctx *d, struct duda_sql_db *db, void *session,
@@ -456,8 +456,8 @@ static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct 
 int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *c,
                         struct duda_sql_result *result, const char *text)
 {
-    struct pending_query one;
-    return run_queries(d, b, c, &one, &(struct duda_sql_statement){text, NULL, 0}, 1, result);
+    struct pending_query pending;
+    return run_queries(d, b, c, &pending, &(struct duda_sql_statement){text, NULL, 0}, 1, result);
 }
 
 void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *conn,

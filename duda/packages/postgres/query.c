@@ -5,11 +5,11 @@
 
 #include "conn.h"
 
-enum { NUMBER_ROOM = 32, BINARY = 1 };
+enum { NUMBER_SIZE = 32, BINARY = 1 };
 
 static size_t value_size(const struct duda_sql_value *v)
 {
-    return v->type >= DUDA_SQL_TEXT ? v->text.len + 1 : NUMBER_ROOM;
+    return v->type >= DUDA_SQL_TEXT ? v->text.len + 1 : NUMBER_SIZE;
 }
 
 static int format_value(char *at, const struct duda_sql_value *v)

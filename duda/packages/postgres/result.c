@@ -24,7 +24,7 @@ enum {
  * multiple of MaxResultSize. */
 enum { NUMBERS_LEAST = 65536, NUMBERS_SHARE = 4 };
 
-enum { REAL_ROOM = 64 };
+enum { REAL_SIZE = 64 };
 
 static mk_str cell_text(const PGresult *result, int row, int column)
 {
@@ -87,7 +87,7 @@ static int64_t parse_integer(const char *at)
 /* strtod() uses the decimal point of the locale. */
 static double parse_real(const char *at)
 {
-    char text[REAL_ROOM];
+    char text[REAL_SIZE];
     const char *point = strchr(at, '.');
     if (!point)
         return strtod(at, NULL);
@@ -180,8 +180,8 @@ int postgres_copy_result_errno(const PGresult *result, char *error, size_t size)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    const char *where = PQresultErrorField(result, PG_DIAG_CONTEXT);
-    mk_str rest = mk_str_from_c(where ? where : ""), first = mk_str_cut(&rest, '\n');
+    const char *context = PQresultErrorField(result, PG_DIAG_CONTEXT);
+    mk_str rest = mk_str_from_c(context ? context : ""), first = mk_str_cut(&rest, '\n');
     struct mk_buf out = mk_buf_fixed(error, size - 1);
     mk_buf_add(&out, mk_str_first(mk_str_from_c(text ? text : PQresultErrorMessage(result)), size / 2));
     if (first.len)

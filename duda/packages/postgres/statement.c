@@ -19,9 +19,9 @@ static bool is_name_char(char c)
     return is_name_start(c) || (c >= '0' && c <= '9') || c == '$';
 }
 
-static size_t find_text(mk_str text, size_t from, mk_str what)
+static size_t find_text(mk_str text, size_t from, mk_str needle)
 {
-    const char *at = from < text.len ? memmem(text.p + from, text.len - from, what.p, what.len) : NULL;
+    const char *at = from < text.len ? memmem(text.p + from, text.len - from, needle.p, needle.len) : NULL;
     return at ? (size_t)(at - text.p) : text.len;
 }
 

@@ -96,7 +96,7 @@ static void on_handshake_reply(struct redis_conn *c, const struct duda_redis_rep
 
 /* ---- Sentinels ---- */
 
-static void ask_sentinel(struct redis_conn *c)
+static void query_sentinel(struct redis_conn *c)
 {
     const mk_str parts[] = {MK_STR("SENTINEL"), MK_STR("GET-MASTER-ADDR-BY-NAME"), c->settings->sentinel};
     redis_command_format(&c->stream.out, parts, 3);
@@ -107,7 +107,7 @@ static void on_connected(struct package_stream *s)
 {
     struct redis_conn *c = (struct redis_conn *)s;
     if (c->settings->sentinel.len && !c->address[0])
-        ask_sentinel(c);
+        query_sentinel(c);
     else
         send_handshake(c);
 }

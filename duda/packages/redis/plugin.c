@@ -119,9 +119,9 @@ static bool check_section(struct mk_config *config, const struct package_section
 
 /* ---- In a worker ---- */
 
-static int open_server(void *one, struct mk_worker *w, const void *settings)
+static int open_server(void *instance, struct mk_worker *w, const void *settings)
 {
-    struct duda_redis *r = one;
+    struct duda_redis *r = instance;
     const struct redis_settings *s = settings;
     int e = redis_command_queue_init(&r->queue, w, s, NULL);
     e = e ? e : redis_pubsub_init(&r->pubsub, w, s);
@@ -133,9 +133,9 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
     return e ? e : duda_store_register(w, &r->shared);
 }
 
-static void close_server(void *one)
+static void close_server(void *instance)
 {
-    struct duda_redis *r = one;
+    struct duda_redis *r = instance;
     redis_topic_relay_free(r->topic_relay);
     redis_cluster_free(r->cluster);
     redis_command_queue_fini(&r->queue);

@@ -280,15 +280,15 @@ static int begin_pipelined(struct redis_request_group *a, struct duda_redis *r,
     struct duda_ctx *d = a->wait.d;
     int e = 0;
     for (size_t i = 0; i < request->n && !e; i++) {
-        const struct redis_request one = {.commands = &request->commands[i], .n = 1};
+        const struct redis_request single = {.commands = &request->commands[i], .n = 1};
         struct redis_crossslot crossslot;
         struct redis_command_queue *q;
-        int slot = request_slot(&one, &crossslot);
+        int slot = request_slot(&single, &crossslot);
         results[i] = slot == -EXDEV ? set_crossslot_error(d, r, &replies[i], &crossslot) : 0;
         if (results[i])
             continue;
         e = redis_cluster_find_node(d, r->cluster, slot, &q);
-        results[i] = e ? e : redis_request_begin(a, q, &one, &replies[i], &a->all[i]);
+        results[i] = e ? e : redis_request_begin(a, q, &single, &replies[i], &a->all[i]);
     }
     return e;
 }
@@ -300,13 +300,13 @@ static int end_pipelined(struct duda_ctx *d, struct duda_redis *r, const struct 
 {
     int first = 0;
     for (size_t i = 0; i < request->n && !duda_cancelled(d); i++) {
-        const struct redis_request one = {.commands = &request->commands[i], .n = 1};
+        const struct redis_request single = {.commands = &request->commands[i], .n = 1};
         struct redis_command_queue *to;
         bool again =
             results[i] ? all[i].wait.is_not_sent
                        : redis_cluster_parse_redirect(r->cluster, &replies[i], 1, &to) != REDIS_REDIRECT_NONE;
         if (again)
-            results[i] = route_request(d, r, &one, &replies[i]);
+            results[i] = route_request(d, r, &single, &replies[i]);
         else if (results[i] && results[i] != -EXDEV)
             (void)set_error(d, &r->queue, &replies[i], results[i]);
     }

@@ -55,7 +55,7 @@ struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redi
     if (!r)
         return NULL;
     struct mk_buf name = mk_buf_fixed(r->sub.channel, sizeof r->sub.channel);
-    mk_buf_addf(&name, REDIS_RESERVED_PREFIX "rooms:%.*s", MK_STR_ARG(q->conn.settings->topic_relay));
+    mk_buf_addf(&name, REDIS_RESERVED_PREFIX "topics:%.*s", MK_STR_ARG(q->conn.settings->topic_relay));
     r->worker = w;
     r->queue = q;
     r->sub.channel_len = name.len;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-enum { READ_ROOM = 4096, REPLY_MAX = SMTP_LINE_MAX * SMTP_LINES_MAX, TEXT_MAX = 1000, HEAD_ROOM = 64 * 1024 };
+enum { READ_SIZE = 4096, REPLY_MAX = SMTP_LINE_MAX * SMTP_LINES_MAX, TEXT_MAX = 1000, HEAD_MAX = 64 * 1024 };
 
 /* ---- Connection events ---- */
 
@@ -85,10 +85,10 @@ struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp
         return NULL;
     session->d = d;
     session->smtp = smtp;
-    session->message = mk_buf_growing((size_t)smtp->message_max + HEAD_ROOM);
-    session->in = mk_buf_growing(REPLY_MAX + READ_ROOM);
+    session->message = mk_buf_growing((size_t)smtp->message_max + HEAD_MAX);
+    session->in = mk_buf_growing(REPLY_MAX + READ_SIZE);
     session->out =
-        mk_buf_growing(2 * ((size_t)smtp->message_max + HEAD_ROOM)); /* every line may begin with a dot */
+        mk_buf_growing(2 * ((size_t)smtp->message_max + HEAD_MAX)); /* every line may begin with a dot */
     package_stream_init(&session->stream, &stream_ops, smtp->upstream);
     session->stream.base.server = smtp->server;
     int e =
@@ -161,9 +161,9 @@ static int keep_reply_text(struct smtp_session *session, const struct smtp_reply
 /* 0: received more data. */
 static int read_bytes(struct smtp_session *session)
 {
-    if (!mk_buf_reserve(&session->in, READ_ROOM))
+    if (!mk_buf_reserve(&session->in, READ_SIZE))
         return -ENOMEM;
-    ssize_t n = package_stream_read(&session->stream, session->in.p + session->in.len, READ_ROOM);
+    ssize_t n = package_stream_read(&session->stream, session->in.p + session->in.len, READ_SIZE);
     session->in.len += n > 0 ? (size_t)n : 0;
     return n == -EAGAIN ? wait_for_event(session) : n < 0 ? (int)n : 0;
 }

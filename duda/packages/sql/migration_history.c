@@ -46,11 +46,11 @@ struct complaints {
     unsigned n;
 };
 
-static void add_complaint(struct complaints *c, mk_str name, const char *what, mk_str other)
+static void add_complaint(struct complaints *c, mk_str name, const char *problem, mk_str other)
 {
     if (c->n++ >= NAMED_MAX)
         return;
-    mk_buf_addf(&c->text, "%s%.*s %s%.*s", c->n > 1 ? "; " : "", MK_STR_ARG(mk_str_first(name, 40)), what,
+    mk_buf_addf(&c->text, "%s%.*s %s%.*s", c->n > 1 ? "; " : "", MK_STR_ARG(mk_str_first(name, 40)), problem,
                 MK_STR_ARG(mk_str_first(other, 40)));
 }
 

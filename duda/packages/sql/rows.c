@@ -59,12 +59,12 @@ void duda_sql_rows_column(struct duda_sql_rows *r, mk_str name)
     r->n_columns++;
 }
 
-void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *what, mk_str name,
+void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *section, mk_str name,
                         const char *error_text)
 {
     struct mk_buf text = mk_buf_fixed(r->message, sizeof r->message - 1);
     r->error = error;
-    mk_buf_addf(&text, "[%s] %.*s: ", what, MK_STR_ARG(name));
+    mk_buf_addf(&text, "[%s] %.*s: ", section, MK_STR_ARG(name));
     mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(error_text), sizeof r->message - 1 - text.len)));
     r->message[text.len] = 0;
 }

@@ -113,16 +113,16 @@ static int master_start(struct mk_config *config, void *data)
 
 /* ---- In a worker ---- */
 
-static int open_pool(void *one, struct mk_worker *w, const void *settings)
+static int open_pool(void *instance, struct mk_worker *w, const void *settings)
 {
-    struct sqlite_pool *b = one;
+    struct sqlite_pool *b = instance;
     int e = sqlite_pool_open(b, w, settings);
     return e ? e : duda_sql_add(w, &b->sql);
 }
 
-static void close_pool(void *one)
+static void close_pool(void *instance)
 {
-    sqlite_pool_close(one);
+    sqlite_pool_close(instance);
 }
 
 PACKAGE_TYPE(sqlite, "SQLITE", struct sqlite_settings, struct sqlite_pool,

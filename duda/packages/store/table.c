@@ -34,7 +34,7 @@ struct entry {
 struct block {
     uint32_t next; /* next block of the entry, or of the free list */
     uint32_t state;
-    _Alignas(struct entry) char room[BLOCK - 8];
+    _Alignas(struct entry) char bytes[BLOCK - 8];
 };
 
 struct store_shard {
@@ -69,7 +69,7 @@ static struct block *block_at(const struct locked_shard *v, uint32_t i)
 
 static struct entry *entry_at(const struct locked_shard *v, uint32_t i)
 {
-    return (struct entry *)(void *)block_at(v, i)->room;
+    return (struct entry *)(void *)block_at(v, i)->bytes;
 }
 
 /* ---- Layout ---- */
@@ -170,12 +170,12 @@ static struct cursor value_start(uint32_t first)
 static mk_str next_piece(const struct locked_shard *v, struct cursor *p, size_t max)
 {
     struct block *b = block_at(v, p->block);
-    if (p->at == sizeof b->room && b->next) {
+    if (p->at == sizeof b->bytes && b->next) {
         *p = (struct cursor){b->next, 0};
         b = block_at(v, p->block);
     }
-    size_t left = sizeof b->room - p->at, n = left < max ? left : max;
-    mk_str piece = mk_str_of(b->room + p->at, n);
+    size_t left = sizeof b->bytes - p->at, n = left < max ? left : max;
+    mk_str piece = mk_str_of(b->bytes + p->at, n);
     p->at += n;
     return piece;
 }
@@ -184,9 +184,9 @@ static bool text_matches(const struct locked_shard *v, struct cursor *p, mk_str 
 {
     const struct block *b = block_at(v, p->block);
     bool same = true;
-    if (text.len <= sizeof b->room - p->at) {
+    if (text.len <= sizeof b->bytes - p->at) {
         p->at += text.len;
-        return memcmp(b->room + p->at - text.len, text.p, text.len) == 0;
+        return memcmp(b->bytes + p->at - text.len, text.p, text.len) == 0;
     }
     while (text.len) {
         mk_str piece = next_piece(v, p, text.len);
@@ -200,12 +200,12 @@ static void copy_text_in(const struct locked_shard *v, struct cursor *p, mk_str 
 {
     while (text.len) {
         struct block *b = block_at(v, p->block);
-        if (p->at == sizeof b->room) {
+        if (p->at == sizeof b->bytes) {
             *p = (struct cursor){b->next, 0};
             continue;
         }
-        size_t left = sizeof b->room - p->at, n = left < text.len ? left : text.len;
-        memcpy(b->room + p->at, text.p, n);
+        size_t left = sizeof b->bytes - p->at, n = left < text.len ? left : text.len;
+        memcpy(b->bytes + p->at, text.p, n);
         p->at += n;
         text = mk_str_skip(text, n);
     }
@@ -265,7 +265,7 @@ static void sweep_entry(const struct locked_shard *v, uint32_t i)
 
 static size_t blocks_needed(size_t key_len, size_t value_len)
 {
-    size_t each = sizeof((struct block *)0)->room;
+    size_t each = sizeof((struct block *)0)->bytes;
     return (sizeof(struct entry) + key_len + value_len + each - 1) / each;
 }
 

@@ -37,10 +37,10 @@ static void record_end(struct duda_subprocess *c, int e)
 
 /* ---- Events ---- */
 
-static void on_ready(void *ctx, unsigned which)
+static void on_ready(void *ctx, unsigned events)
 {
     struct duda_subprocess *c = ctx;
-    (void)which;
+    (void)events;
     duda_wait_wake(&c->wait);
 }
 
@@ -62,9 +62,9 @@ static bool read_stderr(struct duda_subprocess *c)
     return n > 0;
 }
 
-static void on_stderr_readable(void *ctx, unsigned which)
+static void on_stderr_readable(void *ctx, unsigned events)
 {
-    (void)which;
+    (void)events;
     (void)read_stderr(ctx);
 }
 

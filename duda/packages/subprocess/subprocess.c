@@ -130,10 +130,10 @@ static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t
 {
     ssize_t n;
     do {
-        size_t room = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more detects excess */
-        if (!mk_buf_reserve(out, room))
+        size_t size = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more detects excess */
+        if (!mk_buf_reserve(out, size))
             return -ENOMEM;
-        n = duda_process_read(c, out->p + out->len, room);
+        n = duda_process_read(c, out->p + out->len, size);
         out->len += n > 0 ? (size_t)n : 0;
         if (out->len > max)
             return -EFBIG;

@@ -34,7 +34,7 @@ static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct 
     mk_buf_addf(answer, "fault %d %.*s %.*s", html, MK_STR_ARG(method), MK_STR_ARG(target));
 }
 
-static const struct dev_ipc_server_ops ops = {.ask = on_ask, .fault = on_fault};
+static const struct dev_ipc_server_ops ops = {.check_request = on_ask, .fault = on_fault};
 
 static struct fixture fixture;
 
@@ -99,7 +99,7 @@ static void ipc_server_answers_requests(void **state)
 {
     (void)state;
     struct fixture *r = &fixture;
-    int fd = send_text(r, "ask html GET /a?b\n");
+    int fd = send_text(r, "check html GET /a?b\n");
     assert_str(receive(fd), "html GET /a?b\n");
     assert_true(is_closed(fd));
     close(fd);
@@ -116,7 +116,7 @@ static void ipc_server_another_process_can_answer(void **state)
     (void)state;
     struct fixture *r = &fixture;
     r->elsewhere = true;
-    int fd = send_text(r, "ask html GET /\n");
+    int fd = send_text(r, "check html GET /\n");
     assert_str(receive(fd), "else");
     assert_true(is_closed(fd));
     close(fd);
@@ -151,7 +151,7 @@ static void ipc_server_streams_leave_slots_for_requests(void **state)
     assert_true(is_closed(fds[0])); /* the server has closed the oldest connections */
     dev_ipc_server_publish_state(&r->office, 7);
     assert_str(receive(fds[N - 1]), "data: 7\n\n");
-    int fd = send_text(r, "ask text GET /\n");
+    int fd = send_text(r, "check text GET /\n");
     assert_str(receive(fd), "text GET /\n");
     close(fd);
     size_t n = dev_ipc_server_add_pollfds(&r->office, waits);
@@ -170,7 +170,7 @@ static void ipc_server_full_waits_for_a_slot(void **state)
     struct pollfd waits[DEV_IPC_CLIENTS_MAX + 1];
     want_many_descriptors();
     for (size_t i = 0; i < MK_LEN(fds); i++)
-        fds[i] = send_text(r, "ask");
+        fds[i] = send_text(r, "check");
     size_t n = dev_ipc_server_add_pollfds(&r->office, waits);
     assert_int_equal(n, DEV_IPC_CLIENTS_MAX);
     assert_int_equal(poll(waits, n, 0), 0);

@@ -58,7 +58,7 @@ static void crash_table_live_worker_keeps_slot(void **state)
     duda_crash_slot_set_running(old, &crash_table, NULL);
     duda_crash_slot_set_running(fresh, &crash_table, route_slot);
     duda_crash_slot_release(old);
-    assert_int_equal(atomic_load(&fresh->runs), (uint32_t)(route_slot - crash_table.places) + 1);
+    assert_int_equal(atomic_load(&fresh->runs), (uint32_t)(route_slot - crash_table.slots) + 1);
     assert_ptr_equal(duda_crash_table_acquire_slot(&crash_table, 0), old);
 }
 

@@ -14,7 +14,7 @@ enum { HANDLERS = 3 };
 
 static struct duda_ctx handlers[HANDLERS];
 static struct duda_route routes[HANDLERS];
-static struct duda_route_entry lines[HANDLERS];
+static struct duda_route_entry entries[HANDLERS];
 static unsigned n_steps[HANDLERS]; /* steps taken by each handler */
 static unsigned n_over;
 static struct duda_ctx *to_wake; /* the next handler that runs wakes it */
@@ -69,12 +69,12 @@ static int say_hello_and_answer(struct duda_ctx *d)
 static struct duda_ctx *make(size_t i, duda_fn *fn)
 {
     routes[i] = (struct duda_route){.kind = DUDA_IS_ROUTE, .fn = fn, .name = "fn", .file = "file"};
-    lines[i] = (struct duda_route_entry){.route = &routes[i], .series = 1};
+    entries[i] = (struct duda_route_entry){.route = &routes[i], .series = 1};
     handlers[i] = (struct duda_ctx){.request = a_request(),
                                     .worker_ctx = &worker_ctx,
-                                    .line = &lines[i],
-                                    .on_over = on_over,
-                                    .over_ctx = &n_over};
+                                    .route_entry = &entries[i],
+                                    .on_task_end = on_over,
+                                    .task_end_ctx = &n_over};
     assert_int_equal(duda_scheduler_start_handler(&handlers[i]), 0);
     return &handlers[i];
 }
@@ -205,7 +205,7 @@ static void scheduler_tunnel_ends_when_handler_returns(void **state)
 {
     struct duda_ctx *d = tunnel(0);
     (void)state;
-    d->ended = -ETIMEDOUT;
+    d->cancel_error = -ETIMEDOUT;
     duda_wake(d);
     end_turn();
     assert_null(d->fiber);
@@ -240,7 +240,7 @@ static void scheduler_ended_stream_continues_with_full_send_buffer(void **state)
     d->output = DUDA_OUTPUT_STREAMED;
     duda_wake(d);
     assert_int_equal(fake.turns, 0); /* the stream has not ended */
-    d->ended = -ETIMEDOUT;
+    d->cancel_error = -ETIMEDOUT;
     duda_wake(d);
     assert_int_equal(fake.turns, 1);
     end_turn();
@@ -296,15 +296,15 @@ static void expect_trail(const struct duda_route *const *before, size_t n, int r
     struct duda_ctx *d = make(0, handle);
     memset(trail, 0, sizeof trail);
     answered = result;
-    lines[0].before = before;
-    lines[0].n_before = n;
-    lines[0].after = &inner;
+    entries[0].before = before;
+    entries[0].n_before = n;
+    entries[0].after = &inner;
     fake.cleanups = 0;
     fake.status = 0;
     (void)duda_scheduler_run(d);
     assert_string_equal(trail, steps);
     assert_int_equal(fake.status, (unsigned)result);
-    assert_ptr_equal(d->answers, answers ? answers : &routes[0]);
+    assert_ptr_equal(d->result_route, answers ? answers : &routes[0]);
     assert_int_equal(fake.cleanups, 1);
     assert_false(d->runs);
     assert_null(worker_ctx.runs);
@@ -390,7 +390,7 @@ static void scheduler_cancelled_request_is_not_a_failure(void **state)
     expect_counts(1, 0, 1);
     d = make(0, step);
     (void)duda_scheduler_run(d);
-    d->ended = -ETIMEDOUT; /* the handler's timeout ends the request, not the client */
+    d->cancel_error = -ETIMEDOUT; /* the handler's timeout ends the request, not the client */
     duda_scheduler_cancel(d);
     expect_counts(2, 1, 1);
 }
@@ -430,7 +430,7 @@ static int write_after_end(struct duda_ctx *d)
     (void)!duda_suspend(d);
     said[1] = duda_puts(d, "after");
     said[2] = duda_printf(d, "%d", 1);
-    return d->ended;
+    return d->cancel_error;
 }
 
 static void scheduler_writes_after_end_are_rejected(void **state)
@@ -438,14 +438,14 @@ static void scheduler_writes_after_end_are_rejected(void **state)
     struct duda_ctx *d = make(0, write_after_end);
     (void)state;
     assert_int_equal(duda_scheduler_run(d), MK_WAIT);
-    d->ended = -ETIMEDOUT;
+    d->cancel_error = -ETIMEDOUT;
     duda_wake(d);
     assert_int_equal(duda_scheduler_run(d), MK_ERROR);
     assert_int_equal(said[0], 0);
     assert_int_equal(said[1], -ETIMEDOUT);
     assert_int_equal(said[2], -ETIMEDOUT);
     assert_int_equal(d->out.len, strlen("before"));
-    assert_int_equal(d->refused, 2);
+    assert_int_equal(d->n_refused_waits, 2);
     duda_scheduler_cancel(d);
 }
 
@@ -460,12 +460,12 @@ static void scheduler_handler_that_keeps_writing_after_end_is_terminated(void **
 {
     struct duda_ctx *d = make(0, never_stop);
     (void)state;
-    d->ended = -ECANCELED;
+    d->cancel_error = -ECANCELED;
     duda_scheduler_cancel(d);
     assert_int_equal(fake.terminated, 1);
     assert_int_equal(fake.kept, 1);
     assert_int_equal(fake.freed, 0); /* the stack stays, because there may be pointers to it */
-    assert_int_equal(d->refused, DUDA_REFUSALS_MAX);
+    assert_int_equal(d->n_refused_waits, DUDA_REFUSALS_MAX);
 }
 
 static void scheduler_tunnel_rejects_response_functions(void **state)

@@ -125,7 +125,7 @@ static bool resume_handler(void)
 /* Returns true if the handler has returned, false if it is suspended. */
 static bool start_handler(void (*fn)(void))
 {
-    d = (struct duda_ctx){.worker_ctx = &worker_ctx, .line = &line};
+    d = (struct duda_ctx){.worker_ctx = &worker_ctx, .route_entry = &line};
     n_resumed = n_duties = 0;
     run = fn;
     d.fiber = duda_fiber_new(stacks, on_stack, NULL);
@@ -195,7 +195,7 @@ static void suspend_cancellation_ends_wait(void **state)
 {
     (void)state;
     assert_false(start_handler(ask_once));
-    d.ended = -ETIMEDOUT;
+    d.cancel_error = -ETIMEDOUT;
     duda_wake(&d);
     assert_true(resume_handler());
     assert_int_equal(results[1], -ETIMEDOUT);
@@ -209,7 +209,7 @@ static void suspend_wake_wins_over_simultaneous_cancellation(void **state)
     (void)state;
     assert_false(start_handler(ask_once));
     duda_wait_wake(&asked.wait);
-    d.ended = -ECANCELED;
+    d.cancel_error = -ECANCELED;
     assert_true(resume_handler());
     assert_int_equal(results[1], 0);
     assert_string_equal(trail, "q");
@@ -217,7 +217,7 @@ static void suspend_wake_wins_over_simultaneous_cancellation(void **state)
 
 static void begin_wait_after_end(void)
 {
-    d.ended = -ECANCELED;
+    d.cancel_error = -ECANCELED;
     ask_once();
 }
 
@@ -231,7 +231,7 @@ static void suspend_cancelled_handler_cannot_begin_wait(void **state)
     assert_int_equal(results[2], -ECANCELED);
     assert_string_equal(trail, "q");
     assert_null(d.waits);
-    assert_int_equal(d.refused, 3);
+    assert_int_equal(d.n_refused_waits, 3);
     duda_wait_wake(&asked.wait);
     assert_int_equal(n_resumed, 0);
 }
@@ -240,7 +240,7 @@ static void begin_with_care(void)
 {
     struct question q = {.letter = 'q'};
     memset(trail, 0, sizeof trail);
-    d.ended = -ECANCELED;
+    d.cancel_error = -ECANCELED;
     results[0] = duda_wait_begin(&d, &q.wait, end_question);
     duda_wait_end(&q.wait);
 }
@@ -271,7 +271,7 @@ static void suspend_wait_can_be_woken_again(void **state)
         duda_wait_wake(&asked.wait); /* the second wake-up does not count */
         assert_false(resume_handler());
     }
-    d.ended = -ECANCELED;
+    d.cancel_error = -ECANCELED;
     assert_true(resume_handler());
     assert_int_equal(results[0] | results[1], 0);
     assert_int_equal(results[2], -ECANCELED);
@@ -288,7 +288,7 @@ static void ignore_the_end(void)
     inner = (struct question){.letter = 'i'};
     results[0] = duda_wait_begin(&d, &outer.wait, end_question);
     results[1] = duda_wait_begin(&d, &inner.wait, end_question);
-    d.ended = -ETIMEDOUT;
+    d.cancel_error = -ETIMEDOUT;
     for (;;) /* loops with a wait of another kind */
         results[2] = duda_suspend(&d);
 }
@@ -297,7 +297,7 @@ static void suspend_termination_ends_waits_in_reverse_order(void **state)
 {
     (void)state;
     assert_false(start_handler(ignore_the_end));
-    assert_int_equal(d.refused, DUDA_REFUSALS_MAX);
+    assert_int_equal(d.n_refused_waits, DUDA_REFUSALS_MAX);
     assert_string_equal(trail, "");
     duda_terminate(&d);
     assert_string_equal(trail, "io");
@@ -311,7 +311,7 @@ static unsigned n_begun;
 static void ignore_all_errors(void)
 {
     struct question q = {.letter = 'q'};
-    d.ended = -ETIMEDOUT;
+    d.cancel_error = -ETIMEDOUT;
     memset(trail, 0, sizeof trail);
     for (n_begun = 0;; n_begun++) {
         results[0] = duda_wait_begin(&d, &q.wait, end_question);
@@ -334,7 +334,7 @@ static void suspend_for_ever(void)
     struct question q = {.letter = 'q'};
     memset(trail, 0, sizeof trail);
     results[0] = duda_wait_begin(&d, &q.wait, end_question);
-    d.ended = -ETIMEDOUT;
+    d.cancel_error = -ETIMEDOUT;
     for (;;)
         results[1] = duda_wait_suspend(&q.wait);
 }
@@ -343,7 +343,7 @@ static void suspend_handler_ignoring_cancellation_is_terminated(void **state)
 {
     (void)state;
     assert_false(start_handler(suspend_for_ever));
-    assert_int_equal(d.refused, DUDA_REFUSALS_MAX);
+    assert_int_equal(d.n_refused_waits, DUDA_REFUSALS_MAX);
     assert_string_equal(trail, "q");
     duda_terminate(&d);
     assert_string_equal(trail, "q");
@@ -487,7 +487,7 @@ static void suspend_scratch_buffer_is_freed_with_wait(void **state)
     (void)state;
     assert_false(start_handler(fill_scratch));
     assert_true(mk_str_eq(mk_buf_str(&scratch.buf), MK_STR("some text")));
-    d.ended = -ECANCELED;
+    d.cancel_error = -ECANCELED;
     assert_true(resume_handler());
     assert_int_equal(results[1], -ECANCELED);
     assert_null(scratch.buf.p);

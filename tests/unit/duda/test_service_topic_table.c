@@ -66,7 +66,7 @@ static void unsubscribe(struct subscriber *v)
 {
     duda_topic_table_remove(rooms, &v->guest);
     memset(&v->guest, 0xaa, sizeof v->guest); /* another object reuses its memory */
-    v->guest.room = NULL;
+    v->guest.topic = NULL;
 }
 
 static void topic_table_delivers_to_all_subscribers(void **state)

@@ -17,7 +17,7 @@ static unsigned n_worked, n_dropped;
 
 int duda_suspend(struct duda_ctx *self)
 {
-    return self->ended;
+    return self->cancel_error;
 }
 
 int duda_wait_begin(struct duda_ctx *self, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
@@ -31,10 +31,10 @@ int duda_wait_begin(struct duda_ctx *self, struct duda_wait *w, void (*on_end)(s
 int duda_wait_suspend(struct duda_wait *w)
 {
     assert_ptr_equal(w, under_way);
-    d.ended = fake.ends;
-    if (d.ended) {
+    d.cancel_error = fake.ends;
+    if (d.cancel_error) {
         duda_wait_end(w);
-        return d.ended;
+        return d.cancel_error;
     }
     fake.work(fake.ctx);
     fake.done(fake.ctx);
@@ -115,7 +115,7 @@ static int given(int refuses, int ends)
 {
     unsigned *job = malloc(sizeof *job);
     *job = 1;
-    d.ended = 0;
+    d.cancel_error = 0;
     n_worked = n_dropped = 0;
     fake.refuses = refuses;
     fake.ends = ends;
@@ -150,7 +150,7 @@ static void offload_copied_job_is_not_dropped(void **state)
 {
     unsigned job = 2;
     (void)state;
-    d.ended = 0;
+    d.cancel_error = 0;
     n_worked = 0;
     fake.refuses = fake.ends = 0;
     assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), 0);
