@@ -50,47 +50,6 @@ def paused(server):
 # Keep-alive
 
 @pytest.mark.http1
-@pytest.mark.parametrize("version, connection, keeps", [
-    ("1.1", None, True),
-    ("1.1", "close", False),
-    ("1.1", "Close", False),
-    ("1.1", "keep-alive", True),
-    ("1.1", "keep-alive, close", False),
-    ("1.1", "x-y, ClOsE , z", False),
-    ("1.1", "xclose", True),
-    ("1.1", '"close"', True),
-    ("1.1", "upgrade", True),
-    ("1.1", "", True),
-    ("1.0", None, False),
-    ("1.0", "keep-alive", True),
-    ("1.0", "Keep-Alive", True),
-    ("1.0", "te, keep-alive", True),
-    ("1.0", "close, keep-alive", False),
-    ("1.0", "x-keep-alive", False),
-])
-def test_keep_alive_follows_version_and_connection_header(server, version, connection, keeps):
-    with server.connect() as c:
-        fields = [] if connection is None else [("Connection", connection)]
-        first = c.get("/a.txt", fields=fields, version=version)
-        assert (first.status, first.text) == (200, "hello")
-        assert first.closes == (not keeps)
-        if version == "1.0":  # without Connection: keep-alive, a 1.0 connection would close
-            assert ("keep-alive" in first.tokens("Connection")) == keeps
-        if keeps:
-            assert c.get("/a.txt").text == "hello"
-        else:
-            c.expect_end()
-
-
-@pytest.mark.http1
-def test_connection_header_lines_form_one_list(server):
-    with server.connect() as c:
-        reply = c.get("/a.txt", fields=[("Connection", "keep-alive"), ("X", "y"), ("connection", "te, close")])
-        assert reply.closes
-        c.expect_end()
-
-
-@pytest.mark.http1
 def test_response_version_is_always_http_1_1(server):
     for version in ("1.0", "1.1", "1.2", "1.9"):
         assert server.get("/a.txt", version=version).head.startswith(b"HTTP/1.1 200 OK\r\n")
@@ -130,13 +89,6 @@ def test_idle_connection_closes_without_response(monkey, site):
 def test_connection_without_request_closes_without_response(monkey):
     with monkey(server="Timeout 1s").connect() as c:
         c.expect_end()
-
-
-@pytest.mark.http1
-def test_empty_lines_before_request_are_ignored(server):
-    with server.connect() as c:
-        assert c.send(b"\r\n\r\n" + GET + b"\r\n" + GET).read().text == "hello"
-        assert c.read().text == "hello"
 
 
 # Pipelining
@@ -257,24 +209,6 @@ def test_large_response_survives_half_close(monkey, site):
     with monkey().connect(receive_buffer=4096) as c:
         c.send(b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n").shut()
         assert c.read().body == content
-        c.expect_end()
-
-
-@pytest.mark.http1
-def test_bad_request_ends_pipeline(server):
-    with server.connect() as c:
-        c.send(GET + b"GET /a.txt HTTP/1.1\r\nBad Field: x\r\n\r\n" + GET * 100)
-        assert c.read().text == "hello"
-        reply = c.read()
-        assert reply.status == 400 and reply.closes
-        c.expect_end()
-
-
-@pytest.mark.http1
-def test_connection_close_ends_pipeline(server):
-    with server.connect() as c:
-        c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + GET * 100)
-        assert c.read().closes
         c.expect_end()
 
 
@@ -404,12 +338,6 @@ def test_expect_without_body_gets_no_100(server, length):
         reply = c.get("/a.txt", fields=fields)
         assert (reply.status, reply.interim) == (200, [])
         assert c.get("/a.txt").text == "hello"
-
-
-@pytest.mark.http1
-def test_expect_from_http_1_0_gets_no_100(server):
-    reply = server.get("/a.txt", "POST", {"Expect": "100-continue"}, body=b"x", version="1.0")
-    assert (reply.status, reply.interim) == (405, [])
 
 
 def test_expect_with_too_large_body_is_refused_at_once(server):

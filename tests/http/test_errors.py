@@ -30,40 +30,25 @@ def server(monkey, site):
         """)
 
 
-def request(target="/a.txt", fields="", method="GET", version="HTTP/1.1", host="Host: a\r\n", body=""):
-    return f"{method} {target} {version}\r\n{host}{fields}\r\n{body}".encode("latin-1")
-
-
 def asks(target="/a.txt", method="GET", fields=(), **how):
     return {"target": target, "method": method, "fields": fields, **how}
 
 
 # Raw HTTP/1 bytes, or the arguments of Client.ask(). True: an HTTP/1 connection closes after the response.
 CASES = {
-    "no HTTP at all": (400, b"hello\r\n\r\n", True),
-    "a bare LF": (400, b"GET /a.txt HTTP/1.1\nHost: a\n\n", True),
-    "TLS": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", True),
     "no host": (400, asks(host=None), True),
-    "two hosts": (400, request(host="Host: a\r\nHost: a\r\n"), True),
     "a host that is none": (400, asks(host="a/b"), True),
     "a NUL in the path": (400, asks("/a%00.txt"), True),
     "a broken escape": (400, asks("/%zz"), True),
     "above the root": (400, asks("/../a.txt"), True),
-    "both framings": (400, request(method="POST", fields="Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), True),
-    "two lengths": (400, request(method="POST", fields="Content-Length: 3\r\nContent-Length: 4\r\n"), True),
-    "two equal lengths": (400, request(method="POST", fields="Content-Length: 3\r\nContent-Length: 3\r\n"), True),
-    "a folded field": (400, request(fields="X: y\r\n z\r\n"), True),
-    "a blank before the colon": (400, request(fields="X : y\r\n"), True),
     "a dot file": (403, asks("/.hidden"), False),
     "a folder": (403, asks("/"), False),
     "nothing there": (404, asks("/none"), False),
     "another method": (405, asks(method="DELETE"), False),
-    "half a head": (408, request()[:-2], True),
+    "half a head": (408, b"GET /a.txt HTTP/1.1\r\nHost: a\r\n", True),
     "no length, no content": (405, asks(method="POST"), False),
     "it changed": (412, asks(fields={"If-Match": '"x"'}), False),
     "a large content": (413, asks(method="POST", fields={"Content-Length": "101"}), True),
-    "a content that is no number": (400, request(method="POST", fields="Content-Length: 0x5\r\n"), True),
-    "a content beyond 64 bits": (400, request(method="POST", fields=f"Content-Length: {1 << 64}\r\n"), True),
     "a long target": (414, asks("/" + "a" * 1000), True),
     "a long query": (414, asks("/?" + "a" * 999), True),
     "no such range": (416, asks(fields={"Range": "bytes=5-"}), False),
@@ -74,14 +59,10 @@ CASES = {
     "no status of HTTP": (499, asks("/odd"), False),
     "law": (451, asks("/legal"), False),
     "our fault": (500, asks("/broken"), False),
-    "another coding": (501, request(method="POST", fields="Transfer-Encoding: gzip, chunked\r\n"), True),
     "another verb": (501, asks(method="BREW"), False),
     "a very long verb": (501, asks(method="B" * 500), True),
     "busy": (503, asks("/busy"), False),
     "the fault of a backend": (504, asks("/slow"), False),
-    "HTTP/2, but for its last bytes": (505, b"PRI * HTTP/2.0\r\n\r\nSX\r\n\r\n", True),
-    "HTTP/0.9 with a version": (505, request(version="HTTP/0.9"), True),
-    "HTTP/3": (505, request(version="HTTP/3.0"), True),
 }
 NAMES = [pytest.param(name, marks=pytest.mark.http1 if isinstance(case[1], bytes) else ()) for name, case in CASES.items()]
 
@@ -117,13 +98,6 @@ def test_error_page_never_echoes_request(server):
 @pytest.mark.parametrize("size, status", [(1000, 404), (1001, 414)])
 def test_max_uri_size_is_exact(server, size, status):
     assert server.get("/" + "a" * (size - 1)).status == status
-
-
-@pytest.mark.http1
-@pytest.mark.parametrize("size, status", [(2000, 200), (2001, 431)])
-def test_max_header_size_is_exact(server, size, status):
-    filler = size - len(request(fields="X: \r\n"))
-    assert server.send(request(fields="X: " + "y" * filler + "\r\n")).status == status
 
 
 @pytest.mark.parametrize("count, status", [(20, 200), (21, 431)])

@@ -53,29 +53,24 @@ def test_host_header_selects_virtual_host(server, host, expected):
     "::1", "[::1]x", "[one.example]", "..", "one..example", ".one.example", "one.example,two.example", "one.example?",
     "one.example#", "a\\b", "%41", "one.example:-1", ":80", "[]", "[::g]",
 ])
-def test_host_header_that_is_invalid_is_refused(server, host):
+@pytest.mark.http2
+def test_h2_authority_that_is_invalid_is_refused(server, host):
+    """tests/wire/hosts.txt has the cases of HTTP/1."""
     with server.connect() as c:
         c.ask("/", host=host)
-        if server.is_h2 and host == " ":  # in HTTP/2, a header value cannot end with a space
+        if host == " ":  # in HTTP/2, a header value cannot end with a space
             with pytest.raises(Closed) as error:
                 c.read()
             assert error.value.code == "PROTOCOL_ERROR"
         else:
             reply = c.read()
-            assert (reply.status, reply.closes) == (400, not server.is_h2)
+            assert (reply.status, reply.closes) == (400, False)
 
 
 @pytest.mark.http2
 def test_h2_host_header_replaces_missing_authority(server):
     assert server.get("/", fields={"Host": "two.example"}, host=None).text == "two"
     assert server.get("/", host=None).status == 400
-
-
-@pytest.mark.http1
-def test_host_header_is_optional_only_in_http_1_0(server):
-    assert server.get("/", host=None).status == 400
-    assert server.get("/", host=None, version="1.0").text == "first"
-    assert server.get("/", host="two.example", version="1.0").text == "two"
 
 
 @pytest.mark.parametrize("target, host, expected", [
@@ -98,19 +93,14 @@ def test_absolute_target_overrides_host_header(server, target, host, expected):
     "http://two.example:x/", "//two.example/", "two.example", "http://two example/", "*", "two.example:80", "http://[::1/",
     "file:///etc/hostname",
 ])
-def test_unusual_request_targets_are_refused(server, target):
+@pytest.mark.http2
+def test_h2_paths_that_are_unusual_targets_are_refused(server, target):
+    """tests/wire/targets.txt has the cases of HTTP/1."""
     reply = server.get(target, host="one.example")
     if target == "//two.example/":  # this path does not exist
         assert reply.status == 404
     else:
         assert reply.status == 400
-
-
-@pytest.mark.http1
-def test_absolute_target_still_requires_valid_host_header(server):
-    assert server.get("http://two.example/", host=None).status == 400
-    assert server.get("http://two.example/", host="a b").status == 400
-    assert server.get("http://two.example/", host=None, version="1.0").text == "two"
 
 
 def test_default_on_selects_default_host(monkey, hosts):

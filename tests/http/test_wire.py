@@ -35,9 +35,17 @@ def send(c, data, slowly):
 
 
 def expected_answers(case):
-    """Yields the method of each request and the expected status: None stands for any status of an accepted request."""
+    """Returns the method of each request, the expected status (None stands for any status of an accepted request), and the
+    kinds of its events: {b"request", b"keep"}."""
     methods = [line.split()[0].decode() for line in case.events("request")]
-    answers = list(zip_longest(methods, case.statuses, fillvalue="GET"))
+    events = []
+    for line in case.expect:
+        kind = line.split()[0]
+        if kind in (b"request", b"status"):
+            events.append(set())
+        if events:
+            events[-1].add(kind)
+    answers = list(zip_longest(methods, case.statuses, events, fillvalue="GET"))
     if case.file == "chunked.txt" and len(answers) == 2 and answers[1][1]:
         answers.pop()  # both belong to the same request: the server responds before it reads the body
     return answers
@@ -47,7 +55,19 @@ def keeps(case):
     """Does the connection survive the last request? It does not if the client still waits for 100 Continue: the server cannot
     know whether the client will send the body."""
     last = max(i for i, line in enumerate(case.expect) if line.startswith(b"request "))
-    return not {b"close", b"continue"} & set(case.expect[last:]) and not case.expect[last].endswith(b"HTTP/1.0")
+    events = set(case.expect[last:])
+    return b"keep" in events or not ({b"close", b"continue"} & events or case.expect[last].endswith(b"HTTP/1.0"))
+
+
+def check_connection(case, reply, events):
+    """The response announces what happens to the connection. An HTTP/1.0 client closes it unless the server keeps it."""
+    if b"keep" in events:
+        assert not reply.closes, "the response announces the end of the connection"
+        if case.data.split(b"\r\n")[0].endswith(b"HTTP/1.0"):
+            assert "keep-alive" in reply.tokens("Connection")
+    if b"close" in events:
+        assert reply.closes, "the response does not announce the end of the connection"
+    assert b"continue" in events or not reply.interim, "100 Continue for a client that does not wait for it"
 
 
 def play(server, case, slowly):
@@ -55,14 +75,16 @@ def play(server, case, slowly):
     seen = []
     with server.connect() as c:
         send(c, case.data, slowly)
-        for method, status in expected_answers(case):
+        for method, status, events in expected_answers(case):
             reply = c.read(method)
             seen.append(reply.status)
             if status is None:
                 assert reply.status not in REFUSALS, f"{reply.status} for a good request"
+                check_connection(case, reply, events)
             else:
                 assert reply.status == status, f"{reply.status}, not {status}"
                 assert reply.closes
+                assert reply["Content-Type"] == "text/html; charset=utf-8" and f"<title>{status} {reply.reason}</title>" in reply.text
         if case.id in MORE_IS_ALLOWED or case.is_incomplete:
             c.shut()
         elif not case.events("status") and keeps(case):
