@@ -2,8 +2,8 @@
 /* Sends bytes to a connection, split anywhere, with a peer that accepts the responses in any pieces: the
  * output is valid HTTP, with one response for each log record that has a status, in order. The first byte is
  * the length of a plan; each byte of the plan says how much arrives next and how much the peer accepts. */
-#include "fuzz/talk.h"
-#include "unit/reply.h"
+#include "fuzz/server_fixture.h"
+#include "unit/h1_response.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs an HTTP/2 client whose steps are the bytes of the input: a request from a list, body data, settings,
  * any frame, any bytes, how much arrives and how much the client accepts, or time that passes. The target
- * checks the output strictly (unit/h2client.h); each stream leaves one log record, and the connection always
+ * checks the output strictly (unit/h2_client.h); each stream leaves one log record, and the connection always
  * ends after some time. */
-#include "fuzz/talk.h"
+#include "fuzz/server_fixture.h"
 #include "http2/h2.h"
 #include "http2/h2_types.h"
-#include "unit/h2client.h"
+#include "unit/h2_client.h"
 
 extern const struct mk_http2_module mk_h2_module;
 

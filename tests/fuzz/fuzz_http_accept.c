@@ -2,7 +2,7 @@
 /* Parses the lists and weights of Accept-Encoding and Accept headers. */
 #include "base/assert.h"
 #include "http/negotiate.h"
-#include "unit/fields.h"
+#include "unit/headers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

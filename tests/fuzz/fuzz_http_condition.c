@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "http/condition.h"
 #include "http/etag.h"
-#include "unit/fields.h"
+#include "unit/headers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replies to the greeting, from Sentinels, and from cluster nodes about their slots may be any bytes: a
  * worker keeps a map of nodes with addresses that it can connect to. */
-#include "peer.h"
+#include "fake_upstream.h"
 
 #include <duda/wait.h>
 #include <redis/cluster.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The channel for topics may deliver any messages, even messages that Redis would not deliver: subscribers
  * receive the messages published to their topic on other machines. */
-#include "peer.h"
+#include "fake_upstream.h"
 
 #include <redis/topic_relay.h>
 #include <service/topics.h>

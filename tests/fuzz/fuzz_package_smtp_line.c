@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mail server sends any bytes, split anywhere: each step of a conversation gets the same reply as if all
  * bytes had arrived at once, or the connection has failed. */
-#include "peer.h"
+#include "fake_upstream.h"
 
 #include <duda/request.h>
 #include <smtp/session.h>

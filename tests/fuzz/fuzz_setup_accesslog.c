@@ -4,7 +4,7 @@
  * texts. */
 #include "base/assert.h"
 #include "logs/accesslog.h"
-#include "unit/fields.h"
+#include "unit/headers.h"
 #include "unit/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates and keys that a program passes to the library in memory (certified.c)."""
+"""Certificates and keys that a program passes to the library in memory (memory_certificates.c)."""
 import socket
 import ssl
 import subprocess
@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives import serialization
 from certificates import make_authority
 from monkey import PROGRAM, Server
 
-CERTIFIED = PROGRAM.parent / "certified"
+HELPER = PROGRAM.parent / "memory_certificates"
 TLS = PROGRAM.parent / "plugins/monkey-tls.so"
 
-pytestmark = pytest.mark.skipif(not CERTIFIED.exists() or not TLS.exists(), reason="needs tests/lib/certified.c and TLS")
+pytestmark = pytest.mark.skipif(not HELPER.exists() or not TLS.exists(), reason="needs tests/lib/memory_certificates.c and TLS")
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def serve(tmp_path):
     started = []
 
     def start(*words):
-        server = Server(tmp_path, [str(word) for word in words], program=CERTIFIED)
+        server = Server(tmp_path, [str(word) for word in words], program=HELPER)
         started.append(server)
         for word in words:
             if str(word).startswith(str(tmp_path)):
@@ -41,7 +41,7 @@ def serve(tmp_path):
 
 def refuse(*words):
     """Returns the error code and message of a program that fails to start."""
-    done = subprocess.run([CERTIFIED, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([HELPER, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1, done
     code, _, message = done.stderr.strip().partition(" ")
     return int(code), message
@@ -88,7 +88,7 @@ def test_client_selects_by_type_of_key(authority, serve):
 
 def test_expired_certificate_is_a_warning(authority, tmp_path):
     pair = authority.issue(days=-1)
-    server = Server(tmp_path, ["-", str(pair.certificate), str(pair.key)], program=CERTIFIED)
+    server = Server(tmp_path, ["-", str(pair.certificate), str(pair.key)], program=HELPER)
     server.stop()
     assert "the PEM text of the certificate: the certificate has expired, it ended on " in server.log
 
@@ -143,7 +143,7 @@ def test_missing_key_is_expected_in_the_certificate(authority):
 
 def test_out_of_memory_is_reported(authority):
     pair = authority.issue()
-    done = subprocess.run([CERTIFIED, "--oom", pair.certificate, pair.key], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([HELPER, "--oom", pair.certificate, pair.key], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done
     codes = done.stdout.split()
     assert codes[-1] == "0" and "-12" in codes and set(codes) == {"0", "-12"}, codes

@@ -73,7 +73,7 @@ def objects(package):
 @pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
 @pytest.mark.usefixtures("objects")
 def test_package_supports_tls_and_http2(package, tmp_path, encryption, kind):
-    made = package.compile(HERE / "secure.c", tmp_path / "secure", packages=[kind], sanitizers=[])
+    made = package.compile(HERE / "tls_server.c", tmp_path / "secure", packages=[kind], sanitizers=[])
     with package.run(made, "127.0.0.1:0", encryption.certificate, encryption.key) as program:
         for flag, version in (("--http1.1", 11), ("--http2", 20)):
             assert call("curl", "-sS", flag, "--cacert", encryption.trust, program.url) == f"https {version}\n"
@@ -83,7 +83,7 @@ def test_package_supports_tls_and_http2(package, tmp_path, encryption, kind):
 @pytest.mark.skipif(not has_tls_and_http2() or not shutil.which("curl"), reason="needs TLS, HTTP/2 and curl")
 def test_library_moved_with_its_modules_finds_them(package, tmp_path, encryption):
     """The library finds its modules in the folder `monkey` beside it, wherever it is installed."""
-    made = package.compile(HERE / "secure.c", tmp_path / "secure", sanitizers=[])
+    made = package.compile(HERE / "tls_server.c", tmp_path / "secure", sanitizers=[])
     moved = tmp_path / "vendor" / "lib"
     (moved / "monkey").mkdir(parents=True)
     shutil.copy((package.lib / "libmonkey.so.1").resolve(), moved / "libmonkey.so.1")
@@ -141,7 +141,7 @@ def test_library_moved_finds_tls_for_proxy(package, tmp_path, encryption):
     (moved / "monkey").mkdir(parents=True)
     shutil.copy((package.lib / "libmonkey.so.1").resolve(), moved / "libmonkey.so.1")
     shutil.copy(RELEASE / "plugins" / "monkey-tls.so", moved / "monkey")
-    secure = package.compile(HERE / "secure.c", tmp_path / "secure", sanitizers=[])
+    secure = package.compile(HERE / "tls_server.c", tmp_path / "secure", sanitizers=[])
     with package.run(secure, "127.0.0.1:0", encryption.certificate, encryption.key) as behind:
         command = [made, behind.url.removeprefix("https://").partition("/")[0], encryption.trust]
         with Program(command, {"LD_LIBRARY_PATH": str(moved)}) as program:
@@ -249,7 +249,7 @@ def test_library_coexists_with_library_of_monkey_1(package, tmp_path, kind):
     call("cc", "-shared", "-fPIC", HERE / "monkey_1.c", "-o", old)
     for name, flags in (("shared", [f"-L{tmp_path}", "-Wl,--no-as-needed", "-lold", f"-Wl,-rpath,{tmp_path}"]),
                         ("one", [HERE / "monkey_1.c"])):
-        made = package.compile(HERE / "both.c", tmp_path / name, *flags, packages=[kind], sanitizers=[])
+        made = package.compile(HERE / "both_libraries.c", tmp_path / name, *flags, packages=[kind], sanitizers=[])
         with package.run(made, "127.0.0.1:0") as program:
             assert program.get() == (200, "1 call of Monkey 1\n")
             program.end()

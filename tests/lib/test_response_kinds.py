@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of response that a handler of an embedding program can send, over each protocol, with and without TLS (alike.c)."""
+"""Every kind of response that an embedded handler can send, over each protocol, with and without TLS (response_kinds.c)."""
 import functools
 
 import pytest
@@ -8,21 +8,21 @@ from monkey import PROGRAM, PROTOCOLS, Server
 from proc import wait_until
 from wsframes import CLOSE, FIN, TEXT, Peer, closing, frame
 
-ALIKE = PROGRAM.parent / "alike"
+HELPER = PROGRAM.parent / "response_kinds"
 TLS = PROGRAM.parent / "plugins/monkey-tls.so"
 HAS_HTTP2 = "HTTP/2" in (PROGRAM.parent / "features.txt").read_text().partition(";")[0] if TLS.exists() else False
 FILE = b"".join(b"line %d of a file\n" % i for i in range(40_000))
 MB = 1 << 20
 
-pytestmark = pytest.mark.skipif(not ALIKE.exists() or not HAS_HTTP2,
-                                reason="needs tests/lib/alike.c, TLS and HTTP/2")
+pytestmark = pytest.mark.skipif(not HELPER.exists() or not HAS_HTTP2,
+                                reason="needs tests/lib/response_kinds.c, TLS and HTTP/2")
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory, encryption):
-    folder = tmp_path_factory.mktemp("alike")
+    folder = tmp_path_factory.mktemp("response_kinds")
     (folder / "file").write_bytes(FILE)
-    server = Server(folder, [encryption.certificate, encryption.key, "file"], program=ALIKE, encryption=encryption)
+    server = Server(folder, [encryption.certificate, encryption.key, "file"], program=HELPER, encryption=encryption)
     yield server
     server.stop()
 

@@ -92,9 +92,9 @@ def test_plugin_loaded_twice_is_loaded_once(monkey, refused, tmp_path):
 
 
 def test_plugin_that_adds_existing_names_is_rejected(refused):
-    said = refused(plugins=load("probe", "answers", "twin"))
+    said = refused(plugins=load("probe", "answers", "duplicate_names"))
     for what in ("section [Probe]", "section [SERVER]", "handler `Text`"):
-        assert f"error: the plugin `twin` adds a {what}, which already exists" in said, said
+        assert f"error: the plugin `duplicate-names` adds a {what}, which already exists" in said, said
 
 
 def test_plugin_path_is_relative_to_configuration(monkey, tmp_path):

@@ -77,7 +77,8 @@ def test_plugin_dependency_in_printed_config_loads_again(monkey, run, tmp_path):
 def test_plugin_dependency_missing_is_an_error(refused, tmp_path):
     shutil.copy(load("caller")[0], tmp_path / "monkey-caller.so")
     for plugin, said in (("./monkey-caller.so", "cannot load the plugin `./monkey-caller.so`: monkey-callee.so: cannot open"),
-                         (load("lonely")[0], "cannot load the plugin `no-such-plugin`, which `lonely` needs: it is not built in"),
+                         (load("missing_dependency")[0],
+                          "cannot load the plugin `no-such-plugin`, which `missing-dependency` needs: it is not built in"),
                          (load("circular")[0], "cannot load the plugin `circular`, which `circular` needs: plugins need each other")):
         text = refused(plugins=[plugin])
         assert re.search(r"monkey\d*\.conf:\d+:\d+: error: " + re.escape(said), text), text

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sandbox exceptions for plugins: reading and writing outside the served folders, name resolution, and the system's trusted
-certificates. The plugin tests/plugins/api/granted.c tries the operation that a request names.
+certificates. The plugin tests/plugins/api/sandbox_exceptions.c tries the operation that a request names.
 """
 import errno
 import os
@@ -13,8 +13,8 @@ import pytest
 
 from monkey import PROGRAM
 
-PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-granted.so"
-ROUTES = "[ROUTES]\n    /* granted\n"
+PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-sandbox_exceptions.so"
+ROUTES = "[ROUTES]\n    /* sandbox-exceptions\n"
 DENIED = str(errno.EACCES)
 ANCHORS = "/etc/ssl/certs"
 
@@ -30,7 +30,7 @@ def granted(monkey, tmp_path):
     (tmp_path / "outside").write_text("outside")
 
     def start(keys="", server=""):
-        top = "[GRANTED]\n" + "".join(f"    {key}\n" for key in keys.splitlines())
+        top = "[SANDBOX_EXCEPTIONS]\n" + "".join(f"    {key}\n" for key in keys.splitlines())
         it = monkey(plugins=[PLUGIN], top=top, server=server, sections=ROUTES)
         return it, lambda word, text: it.get(f"/{word}?{text}").text
 
@@ -112,7 +112,7 @@ def test_sandbox_grants_appear_in_explain_and_log(granted, run, tmp_path):
     (tmp_path / "again.conf").write_text(printed)
     assert run("-T", "-c", tmp_path / "again.conf").out == printed
     explained = run("explain", "GET", "/", "-c", server.config).out
-    assert re.search(rf"^sandbox   for granted, workers may {said}$", explained, re.MULTILINE), explained
+    assert re.search(rf"^sandbox   for sandbox-exceptions, workers may {said}$", explained, re.MULTILINE), explained
 
 
 def test_sandbox_grants_are_not_shown_without_sandbox(granted, run):

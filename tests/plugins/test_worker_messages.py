@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between workers under load, while workers start and exit: no message is truncated, mixed up, duplicated, or
-delivered to the wrong worker. The plugin tests/plugins/api/talk.c sends continuously, and checks what it receives.
+delivered to the wrong worker. The plugin tests/plugins/api/message_load.c sends continuously, and checks what it receives.
 """
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 from monkey import PROGRAM
 from proc import children, descriptors, name, wait_until
 
-PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-talk.so"
+PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-message_load.so"
 
 
 class Talk:
@@ -19,7 +19,7 @@ class Talk:
 
     def counts(self, pace=None):
         query = "" if pace is None else f"?{pace}"
-        said, refused, heard, wrong = map(int, self.server.get(f"/talk{query}").text.split())
+        said, refused, heard, wrong = map(int, self.server.get(f"/messages{query}").text.split())
         assert wrong == 0
         return said, refused, heard
 
@@ -32,8 +32,8 @@ class Talk:
 @pytest.fixture
 def talk(monkey):
     def start(keys="", pace=20, **how):
-        section = "[TALK]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
-        it = Talk(monkey(plugins=[PLUGIN], top=section, sections="[ROUTES]\n    /talk talk\n    /* static\n", **how))
+        section = "[MESSAGE_LOAD]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
+        it = Talk(monkey(plugins=[PLUGIN], top=section, sections="[ROUTES]\n    /messages message-load\n    /* static\n", **how))
         it.counts(pace)
         it.goes_on()
         return it
@@ -76,12 +76,12 @@ def test_messages_survive_draining_workers(talk):
     for _ in range(3):
         before = it.server.workers
         with it.server.connect() as client:
-            client.get("/talk")  # keeps the worker of this connection alive
+            client.get("/messages")  # keeps the worker of this connection alive
             for pid in before:
                 os.kill(pid, signal.SIGQUIT)
             wait_until(lambda: len(set(it.server.workers) - set(before)) == 2, "successors")
             it.goes_on()
-            client.get("/talk")
+            client.get("/messages")
         wait_until(lambda: not set(it.server.workers) & set(before), "the old ones to end")
         it.goes_on()
 
@@ -115,10 +115,10 @@ def test_messages_continue_while_all_workers_drain(talk):
     """Workers send until their last connection closes."""
     it = talk(workers=2)
     with it.server.connect() as client:
-        client.get("/talk")
+        client.get("/messages")
         it.server.tell(signal.SIGQUIT)
         it.server.err.wait_for("ending when all open requests are finished")
-        said, _, heard, wrong = map(int, client.get("/talk").text.split())
+        said, _, heard, wrong = map(int, client.get("/messages").text.split())
         assert heard and not wrong
     it.server.wait()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services for plugins besides requests: subprocesses, messages between workers, shared memory, and log files. The plugin
-tests/plugins/api/bus.c executes the commands in its requests.
+tests/plugins/api/worker_services.c executes the commands in its requests.
 """
 import errno
 import os
@@ -15,7 +15,7 @@ import pytest
 from monkey import PROGRAM
 from proc import children, descriptors, is_gone, name, status, wait_until
 
-PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-bus.so"
+PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-worker_services.so"
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 
 
@@ -27,7 +27,7 @@ class Bus:
         self.clients = []
 
     def ask(self, word, text="", client=None):
-        target = f"/bus/{word}?{quote(str(text))}"
+        target = f"/worker/{word}?{quote(str(text))}"
         reply = client.get(target) if client else self.server.get(target)
         assert reply.status == 200, reply
         return reply.text
@@ -42,14 +42,14 @@ class Bus:
 
         def look():
             c = self.connect()
-            found.setdefault(int(self.ask("who", client=c).split()[0]), c)
+            found.setdefault(int(self.ask("info", client=c).split()[0]), c)
             return len(found) == count
 
         wait_until(look, f"{count} workers to respond")
         return [found[i] for i in range(count)]
 
     def hears(self, line, client=None, count=1):
-        wait_until(lambda: self.ask("heard", client=client).split("\n").count(line) >= count, f"the message {line!r}")
+        wait_until(lambda: self.ask("received", client=client).split("\n").count(line) >= count, f"the message {line!r}")
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def bus(monkey, site):
     made = []
 
     def start(keys="", **how):
-        section = "[BUS]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
-        how = {"plugins": [PLUGIN], "top": section, "sections": "[ROUTES]\n    /bus/* bus\n    /* static\n", **how}
+        section = "[WORKER_SERVICES]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
+        how = {"plugins": [PLUGIN], "top": section, "sections": "[ROUTES]\n    /worker/* worker-services\n    /* static\n", **how}
         how["server"] = "KeepAliveRequests 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # keeps connections open
         made.append(Bus(monkey(**how)))
         return made[-1]
@@ -136,21 +136,21 @@ def test_subprocess_can_be_signalled_and_dropped(program):
     wait_until(lambda: is_gone(second), "the second to die")
     it.ask("run", "exit 0")
     it.hears("ended 0")
-    assert it.ask("heard") == "ended 15\nended 0\n"
+    assert it.ask("received") == "ended 15\nended 0\n"
 
 
 def test_spawner_death_replaces_the_worker(program):
     it, begin = program()
     old, = it.server.workers
     client, other = it.connect(), it.connect()
-    other.get("/bus/who")
+    other.get("/worker/info")
     pid = begin(client=client)
     os.kill(children(old)[0], signal.SIGKILL)
     it.server.err.wait_for(r"the spawner, process \d+, has ended")
     it.server.err.wait_for(f"worker {old} accepts no more connections: starting a replacement")
     wait_until(lambda: is_gone(pid), "its program to die")
     wait_until(lambda: old not in it.server.workers or len(it.server.workers) == 2, "another worker")
-    assert it.ask("heard", client=client) == f"ended {-errno.EPIPE}\n"
+    assert it.ask("received", client=client) == f"ended {-errno.EPIPE}\n"
     assert it.ask("run", "exit 0", client=other) == str(-errno.ECHILD)
     wait_until(lambda: old not in it.server.workers, "the old one to end")
     it.ask("run", "exit 0")
@@ -189,7 +189,7 @@ def test_subprocess_survives_reload_with_its_worker(program):
     spawner, = children(it.server.workers[0])
     it.server.tell(signal.SIGHUP)
     it.server.err.wait_for("the new configuration serves")
-    assert not is_gone(pid) and it.ask("heard", client=client) == ""
+    assert not is_gone(pid) and it.ask("received", client=client) == ""
     wait_until(lambda: is_gone(pid) and is_gone(spawner), "both to end with their worker")
 
 
@@ -204,7 +204,7 @@ def test_messages_reach_their_destination(bus):
     for client, more in zip(clients, ([], ["myself"], ["second"])):
         for line in ["all", *more]:
             it.hears(line, client)
-    assert it.ask("heard", client=clients[0]) == "all\n"
+    assert it.ask("received", client=clients[0]) == "all\n"
 
 
 def test_messages_have_a_size_limit(bus):
@@ -212,7 +212,7 @@ def test_messages_have_a_size_limit(bus):
     clients = it.each(2)
     for wrong in (-2, 2):
         assert it.ask("send", f"{wrong} x") == str(-errno.EINVAL)
-    assert it.ask("much", 1, clients[0]) == "0"
+    assert it.ask("flood", 1, clients[0]) == "0"
     for client in clients:
         it.hears("32768 bytes", client)
 
@@ -221,7 +221,7 @@ def test_message_flood_does_not_block_other_clients(bus):
     it = bus(workers=2)
     clients = it.each(2)
     for _ in range(20):
-        assert it.ask("much", 1000, clients[0]) == str(-errno.EAGAIN)
+        assert it.ask("flood", 1000, clients[0]) == str(-errno.EAGAIN)
     wait_until(lambda: it.ask("send", "-1 after", clients[0]) == "0", "space for one more")
     for client in clients:
         it.hears("after", client)
@@ -237,22 +237,22 @@ def test_message_flood_at_start_does_not_block_workers(bus):
 def test_message_queue_of_slow_worker_drops_messages(bus):
     it = bus(workers=2)
     clients = it.each(2)
-    asleep = int(it.ask("who", client=clients[1]).split()[1])
+    asleep = int(it.ask("info", client=clients[1]).split()[1])
     os.kill(asleep, signal.SIGSTOP)
     try:
         for _ in range(60):
-            it.ask("much", 1, clients[0])
+            it.ask("flood", 1, clients[0])
             it.hears("32768 bytes", clients[0], count=_ + 1)
         it.server.err.wait_for("messages to worker 1 are lost: too many wait for it")
     finally:
         os.kill(asleep, signal.SIGCONT)
-    wait_until(lambda: 30 < it.ask("heard", client=clients[1]).count("32768 bytes") < 60, "the queued messages")
+    wait_until(lambda: 30 < it.ask("received", client=clients[1]).count("32768 bytes") < 60, "the queued messages")
     it.ask("send", "1 again", clients[0])
     it.hears("again", clients[1])
     os.kill(asleep, signal.SIGSTOP)
     try:
         for _ in range(60, 120):
-            it.ask("much", 1, clients[0])
+            it.ask("flood", 1, clients[0])
             it.hears("32768 bytes", clients[0], count=_ + 1)
     finally:
         os.kill(asleep, signal.SIGCONT)
@@ -263,14 +263,14 @@ def test_messages_do_not_cross_configurations(bus):
     it = bus()
     old = [it.connect() for _ in range(30)]  # each connection may send one more request
     for client in old:
-        it.ask("who", client=client)
+        it.ask("info", client=client)
     it.server.tell(signal.SIGHUP)
     it.server.err.wait_for("the new configuration serves")
     assert it.ask("send", "-1 old", old[0]) == "0"
-    wait_until(lambda: it.ask("heard", client=old.pop()) == "old\n", "the message of the old one")
+    wait_until(lambda: it.ask("received", client=old.pop()) == "old\n", "the message of the old one")
     it.ask("send", "0 new")
     it.hears("new")
-    assert it.ask("heard") == "new\n"
+    assert it.ask("received") == "new\n"
 
 
 # Requests to the master
@@ -319,7 +319,7 @@ def test_shared_memory_lives_as_long_as_the_server(bus):
     assert it.ask("count") == "2"
     for victim in it.server.workers:
         os.kill(victim, signal.SIGKILL)
-    wait_until(lambda: it.server.get("/bus/who").status == 200, "a successor")
+    wait_until(lambda: it.server.get("/worker/info").status == 200, "a successor")
     assert it.ask("count") == "3"
 
 

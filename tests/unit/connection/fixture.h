@@ -11,9 +11,9 @@
 #include "connection/conn_manager.h"
 #include "connection/h1.h"
 #include "connection/h1_types.h"
+#include "unit/h1_response.h"
 #include "unit/handlers.h"
 #include "unit/harness.h"
-#include "unit/reply.h"
 #include "unit/site.h"
 #include "unit/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/condition.h"
 
-#include "unit/fields.h"
+#include "unit/headers.h"
 #include "unit/test.h"
 
 #define AT     "Sun, 06 Nov 1994 08:49:37 GMT"

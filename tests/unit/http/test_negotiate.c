@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/negotiate.h"
 
-#include "unit/fields.h"
+#include "unit/headers.h"
 #include "unit/test.h"
 
 static struct mk_header_field room[4];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/upgrade.h"
 
-#include "unit/fields.h"
+#include "unit/headers.h"
 #include "unit/test.h"
 
 #define KEY "dGhlIHNhbXBsZSBub25jZQ=="

@@ -6,7 +6,7 @@
 #include "http2/h2.h"
 #include "http2/h2_stream.h"
 #include "unit/connection/fixture.h"
-#include "unit/h2client.h"
+#include "unit/h2_client.h"
 #include "unit/harness.h"
 
 extern const struct mk_http2_module mk_h2_module;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "unit/fields.h"
+#include "unit/headers.h"
 #include "unit/json.h"
 #include "unit/test.h"
 

@@ -5,7 +5,7 @@
 #include "http/date.h"
 #include "http/etag.h"
 
-#include "unit/fields.h"
+#include "unit/headers.h"
 #include "unit/site.h"
 #include "unit/test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/trailers.h"
 
-#include "unit/fields.h"
 #include "unit/fixtures.h"
+#include "unit/headers.h"
 #include "unit/test.h"
 #include "web/request_type.h"
 #include "web/response.h"

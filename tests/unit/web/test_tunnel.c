@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
-#include "unit/fields.h"
 #include "unit/fixtures.h"
+#include "unit/headers.h"
 #include "unit/test.h"
 #include "web/dispatch.h"
 #include "web/filter.h"

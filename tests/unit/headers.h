@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds sets of header fields by hand; in the server the head parser builds them. Independent of cmocka:
  * fuzz targets also use it. */
-#ifndef MK_UNIT_FIELDS_H
-#define MK_UNIT_FIELDS_H
+#ifndef MK_UNIT_HEADERS_H
+#define MK_UNIT_HEADERS_H
 
 #include "http/header.h"
 

@@ -2,8 +2,8 @@
 /* For fuzz targets: a server with the handlers of unit/handlers.h, and the peer of one of its connections.
  * The peer sends `said` up to `arrived`, accepts as many bytes as `takes` allows, and checks how the
  * connection ends. */
-#ifndef MK_FUZZ_TALK_H
-#define MK_FUZZ_TALK_H
+#ifndef MK_FUZZ_SERVER_FIXTURE_H
+#define MK_FUZZ_SERVER_FIXTURE_H
 
 #include <sys/eventfd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike CERTIFICATE KEY FILE: serves every kind of response of a handler, on one port without TLS and one
+/* response_kinds CERTIFICATE KEY FILE: serves every kind of response of a handler, on one port without TLS and one
  * with it, in two threads. test_response_kinds.py requests all of them over each protocol. */
 #include <errno.h>
 #include <fcntl.h>
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (!s || set_up(s, argv) || mk_server_listen(s, "127.0.0.1:0", &clear) ||
         mk_server_listen(s, "127.0.0.1:0 tls", &encrypted) || mk_server_start(s, 2)) {
-        fprintf(stderr, "alike: %s\n", mk_server_error(s));
+        fprintf(stderr, "response_kinds: %s\n", mk_server_error(s));
         mk_server_free(s);
         return 1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certified [NAMES CERTIFICATE KEY]...: a TLS server with certificates from memory, which it erases before the
+/* memory_certificates [NAMES CERTIFICATE KEY]...: a TLS server with certificates from memory, which it erases before the
  * start. NAMES `-`: before any virtual host. KEY `-`: in the same text.
- * certified --oom CERTIFICATE KEY: adds a certificate with each allocation failing in turn. */
+ * memory_certificates --oom CERTIFICATE KEY: adds a certificate with each allocation failing in turn. */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static char *read_file(const char *path)
     /* no byte more, so that the sanitizer detects reads past the end */
     char *text = f ? malloc(len + 1) : NULL;
     if (!text) {
-        fprintf(stderr, "certified: cannot read %s\n", path);
+        fprintf(stderr, "memory_certificates: cannot read %s\n", path);
         exit(2);
     }
     memcpy(text, room, len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* secure ADDRESS CERTIFICATE KEY: a TLS server in two threads. */
+/* tls_server ADDRESS CERTIFICATE KEY: a TLS server in two threads. */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdio.h>

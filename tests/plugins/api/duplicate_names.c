@@ -15,4 +15,5 @@ static enum mk_verdict pass(struct mk_request *request, struct mk_response *resp
 static const struct mk_handler handler = {.name = "Text", .handle = pass};
 static const struct mk_handler *const handlers[] = {&handler, NULL};
 
-MK_PLUGIN(twin) = {MK_PLUGIN_HEAD, .name = "twin", .sections = sections, .handlers = handlers};
+MK_PLUGIN(duplicate_names) = {MK_PLUGIN_HEAD, .name = "duplicate-names", .sections = sections,
+                              .handlers = handlers};

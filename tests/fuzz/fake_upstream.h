@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection whose peer sends the fuzzer's bytes and accepts all data. Replaces the `upstream` plugin and
  * the worker. */
-#ifndef MK_FUZZ_PEER_H
-#define MK_FUZZ_PEER_H
+#ifndef MK_FUZZ_FAKE_UPSTREAM_H
+#define MK_FUZZ_FAKE_UPSTREAM_H
 
 #include <duda/memory.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes commands from requests, so that tests can observe the services that workers offer to plugins: `GET
- * /bus/WORD?TEXT`. Each response is text. */
+ * /worker/COMMAND?TEXT`. Each response is text. */
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/plugin.h>
@@ -17,7 +17,7 @@ struct settings {
     uint32_t keep;
 };
 
-struct bus {
+struct options {
     const struct settings *settings;
     struct mk_logfile *log;
     atomic_uint_least64_t *counter;
@@ -40,7 +40,7 @@ static const struct mk_conf_key keys[] = {
 };
 
 static const struct mk_conf_table table = {
-    .section = "BUS", .keys = keys, .n = 6, .size = sizeof(struct settings)};
+    .section = "WORKER_SERVICES", .keys = keys, .n = 6, .size = sizeof(struct settings)};
 
 extern MK_API const struct mk_plugin mk_plugin;
 
@@ -79,22 +79,22 @@ static int send(struct mk_worker *w, mk_str text)
     return mk_worker_send(w, &mk_plugin, number(to), text);
 }
 
-static int send_much(struct mk_worker *w, int n)
+static int send_large_messages(struct mk_worker *w, int n)
 {
-    static const char much[32 * 1024];
+    static const char message[32 * 1024];
     int e = 0;
     for (int i = 0; i < n && !e; i++)
-        e = mk_worker_send(w, &mk_plugin, MK_TO_ALL, mk_str_of(much, sizeof much));
+        e = mk_worker_send(w, &mk_plugin, MK_TO_ALL, mk_str_of(message, sizeof message));
     return e;
 }
 
-static void write_lines(struct mk_worker *w, const struct bus *bus, int n)
+static void write_lines(struct mk_worker *w, const struct options *options, int n)
 {
     char line[128];
     for (int i = 0; i < n; i++) {
         int len = snprintf(line, sizeof line, "%d %llu %060d", (int)getpid(),
                            (unsigned long long)++worker_state_of(w)->written, 0);
-        mk_log_write(w, bus->log, mk_str_of(line, (size_t)len));
+        mk_log_write(w, options->log, mk_str_of(line, (size_t)len));
     }
 }
 
@@ -107,48 +107,49 @@ static int can_read(const char *path)
     return 0;
 }
 
-static void obey(struct mk_worker *w, const struct bus *bus, mk_str word, mk_str text, struct mk_buf *out)
+static void run_command(struct mk_worker *w, const struct options *options, mk_str command, mk_str text,
+                        struct mk_buf *out)
 {
     int n = number(text);
-    if (mk_str_eq(word, MK_STR("who")))
+    if (mk_str_eq(command, MK_STR("info")))
         mk_buf_addf(out, "%u %d", mk_worker_index(w), (int)getpid());
-    else if (mk_str_eq(word, MK_STR("send")))
+    else if (mk_str_eq(command, MK_STR("send")))
         mk_buf_addf(out, "%d", send(w, text));
-    else if (mk_str_eq(word, MK_STR("much")))
-        mk_buf_addf(out, "%d", send_much(w, n));
-    else if (mk_str_eq(word, MK_STR("heard")))
+    else if (mk_str_eq(command, MK_STR("flood")))
+        mk_buf_addf(out, "%d", send_large_messages(w, n));
+    else if (mk_str_eq(command, MK_STR("received")))
         mk_buf_add(out, mk_buf_str(&worker_state_of(w)->lines));
-    else if (mk_str_eq(word, MK_STR("reload")))
+    else if (mk_str_eq(command, MK_STR("reload")))
         mk_buf_addf(out, "%d", mk_worker_request_reload(w));
-    else if (mk_str_eq(word, MK_STR("level")))
+    else if (mk_str_eq(command, MK_STR("level")))
         mk_buf_addf(out, "%d",
                     text.len ? mk_worker_set_log_level(w, (enum mk_log_level)n)
                              : (int)mk_worker_log_level(w));
-    else if (mk_str_eq(word, MK_STR("run")))
+    else if (mk_str_eq(command, MK_STR("run")))
         mk_buf_addf(out, "%d", run(w, text.p));
-    else if (mk_str_eq(word, MK_STR("signal")))
+    else if (mk_str_eq(command, MK_STR("signal")))
         mk_subprocess_signal(worker_state_of(w)->child, n);
-    else if (mk_str_eq(word, MK_STR("drop")))
+    else if (mk_str_eq(command, MK_STR("drop")))
         mk_subprocess_kill(worker_state_of(w)->child);
-    else if (mk_str_eq(word, MK_STR("count")))
-        mk_buf_addf(out, "%llu", (unsigned long long)atomic_fetch_add(bus->counter, 1));
-    else if (mk_str_eq(word, MK_STR("write")))
-        write_lines(w, bus, n);
-    else if (mk_str_eq(word, MK_STR("read")))
+    else if (mk_str_eq(command, MK_STR("count")))
+        mk_buf_addf(out, "%llu", (unsigned long long)atomic_fetch_add(options->counter, 1));
+    else if (mk_str_eq(command, MK_STR("write")))
+        write_lines(w, options, n);
+    else if (mk_str_eq(command, MK_STR("read")))
         mk_buf_addf(out, "%d", can_read(text.p));
-    else if (mk_str_eq(word, MK_STR("abort")))
+    else if (mk_str_eq(command, MK_STR("abort")))
         abort();
 }
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    mk_str word = mk_str_skip(mk_request_path(request), sizeof "/bus/" - 1);
+    mk_str command = mk_str_skip(mk_request_path(request), sizeof "/worker/" - 1);
     struct mk_buf text = mk_buf_growing(64 * 1024), out = mk_buf_growing(1024 * 1024);
     mk_url_unescape(&text, mk_request_query(request));
     mk_buf_add_char(&text, '\0');
-    obey(mk_request_worker(request), mk_vhost_data(mk_request_vhost(request), &mk_plugin), word,
-         mk_str_of(text.p, text.len - 1), &out);
+    run_command(mk_request_worker(request), mk_vhost_data(mk_request_vhost(request), &mk_plugin), command,
+                mk_str_of(text.p, text.len - 1), &out);
     mk_response_set_body(response, mk_buf_str(&out));
     mk_buf_free(&text);
     mk_buf_free(&out);
@@ -157,21 +158,21 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 
 static int load(struct mk_config *c, void **data)
 {
-    struct bus *bus = mk_config_alloc(c, sizeof *bus);
-    if (!bus)
+    struct options *options = mk_config_alloc(c, sizeof *options);
+    if (!options)
         return -ENOMEM;
-    *data = bus;
-    bus->settings = mk_config_section(c, &table, NULL);
-    bus->counter = mk_config_shared(c, "bus.counter", sizeof *bus->counter);
-    if (!bus->settings)
+    *data = options;
+    options->settings = mk_config_section(c, &table, NULL);
+    options->counter = mk_config_shared(c, "worker_services.counter", sizeof *options->counter);
+    if (!options->settings)
         return 0;
-    if (bus->settings->children)
+    if (options->settings->children)
         mk_config_enable_subprocesses(c);
-    if (bus->settings->log.len)
-        bus->log = mk_config_log(c, bus->settings, "Log", bus->settings->log, bus->settings->size,
-                                 bus->settings->keep);
-    if (bus->settings->allow.len)
-        mk_config_allow_path(c, mk_config_path(c, bus->settings, bus->settings->allow));
+    if (options->settings->log.len)
+        options->log = mk_config_log(c, options->settings, "Log", options->settings->log,
+                                     options->settings->size, options->settings->keep);
+    if (options->settings->allow.len)
+        mk_config_allow_path(c, mk_config_path(c, options->settings, options->settings->allow));
     return 0;
 }
 
@@ -185,13 +186,13 @@ static void flood(struct mk_worker *w)
 
 static int start(struct mk_worker *w, void *data)
 {
-    const struct bus *bus = data;
+    const struct options *options = data;
     struct worker_state *state = mk_mem_zalloc(1, sizeof *state);
     if (!state)
         return -ENOMEM;
     state->lines = mk_buf_growing(1024 * 1024);
     mk_worker_set_data(w, &mk_plugin, state);
-    if (bus->settings && bus->settings->flood)
+    if (options->settings && options->settings->flood)
         flood(w);
     return 0;
 }
@@ -214,16 +215,16 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
         mk_buf_addf(&worker_state_of(w)->lines, "%zu bytes\n", message.len);
 }
 
-static const struct mk_handler bus_handler = {
-    .name = "bus", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = handle};
+static const struct mk_handler worker_services_handler = {
+    .name = "worker-services", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = handle};
 
-MK_PLUGIN(bus) = {
+MK_PLUGIN(worker_services) = {
     MK_PLUGIN_HEAD,
-    .name = "bus",
+    .name = "worker-services",
     .version = "1",
     .help = "For tests.",
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
-    .handlers = (const struct mk_handler *const[]){&bus_handler, NULL},
+    .handlers = (const struct mk_handler *const[]){&worker_services_handler, NULL},
     .load = load,
     .worker_start = start,
     .worker_stop = stop,

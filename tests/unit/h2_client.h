@@ -2,8 +2,8 @@
 /* A strict HTTP/2 client: it writes its frames into a buffer and validates everything that it receives
  * against RFC 9113: frames, windows, the order of frames on a stream, header fields. Independent of cmocka:
  * fuzz targets also use it. */
-#ifndef MK_UNIT_H2CLIENT_H
-#define MK_UNIT_H2CLIENT_H
+#ifndef MK_UNIT_H2_CLIENT_H
+#define MK_UNIT_H2_CLIENT_H
 
 #include <stdio.h>
 

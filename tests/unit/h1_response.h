@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses HTTP/1 responses from the bytes that a connection sent, as a strict client would. Independent of
  * cmocka: fuzz targets also use it. */
-#ifndef MK_UNIT_REPLY_H
-#define MK_UNIT_REPLY_H
+#ifndef MK_UNIT_H1_RESPONSE_H
+#define MK_UNIT_H1_RESPONSE_H
 
 #include <stdio.h>
 
 #include "base/num.h"
 #include "http/chunked.h"
 #include "http/header.h"
-#include "unit/fields.h"
+#include "unit/headers.h"
 
 enum { REPLY_FIELDS = 128, REPLY_CONTENT = 1 << 22 };
 
