@@ -220,8 +220,8 @@ MK_API int mk_server_address(const struct mk_server *s, size_t i, char *buf, siz
 /** Runs the server in the calling thread until it is stopped. */
 MK_API int mk_server_run(struct mk_server *s);
 
-/** Starts `threads` threads (1 to 512), which run the server and share the configuration. Returns when all of
- * them serve requests, or with an error when none of them does. */
+/** Starts `threads` threads (1 to 512), which run the server and share the configuration. Returns 0 once all
+ * of them serve requests. If a thread fails to start, stops the others and returns an error. */
 MK_API int mk_server_start(struct mk_server *s, unsigned threads);
 
 /**
@@ -239,7 +239,7 @@ MK_API int mk_server_step(struct mk_server *s);
 /**
  * Runs fn(worker, ctx) once in the loop of each worker, in its thread, for example to send an event to all
  * clients, or to change data of which each worker has its own copy. Calls from one thread run in order.
- * done(ctx) runs when all calls of fn have returned, in the thread that finishes last, which may be the
+ * done(ctx) runs when all calls to fn have returned, in the thread that finishes last, which may be the
  * calling one; it may free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server
  * until mk_server_free().
  *

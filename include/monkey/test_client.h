@@ -39,7 +39,7 @@ MK_API struct mk_test_client *mk_test_client_open(struct mk_server *s) MK_API_MU
 /**
  * Makes mk_test_client_request() use HTTP/2 from now on, with prior knowledge (RFC 9113, section 3.3). An
  * open connection is closed. Header names in responses are then in lower case, as sent. Request headers
- * without meaning in HTTP/2, such as Connection, are passed on unchanged.
+ * that have no meaning in HTTP/2, such as Connection, are sent unchanged.
  *
  * Returns 0; -EOPNOTSUPP if the library has no HTTP/2, or [SERVER] sets `HTTP2 off`; or -EINVAL, -ESHUTDOWN
  * or -EBUSY as for mk_test_client_request().

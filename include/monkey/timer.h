@@ -58,7 +58,7 @@ static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_ti
     t->on_due = on_due;
 }
 
-/** Schedules one call of on_due() after `ms` milliseconds (at most 20 days), replacing an earlier
+/** Schedules one call to on_due() after `ms` milliseconds (at most 20 days), replacing an earlier
  * schedule. */
 MK_API void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms);
 /** Cancels the timer. No effect if it is not set. */

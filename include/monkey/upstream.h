@@ -229,7 +229,7 @@ struct mk_upstream_request_options {
     /** For FastCGI: called with each piece of the program's standard error output; `ctx` is the
      * argument of mk_upstream_request_start(). May be NULL. */
     void (*on_stderr)(void *ctx, mk_str text);
-    /** The request that a handler responds to: it is resumed (mk_request_resume()) in place of a call of
+    /** The request that a handler responds to: it is resumed (mk_request_resume()) in place of a call to
      * on_ready(), which may then be NULL. Free the upstream request before that request ends. NULL: none. */
     struct mk_request *resumes;
 };

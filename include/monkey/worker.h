@@ -94,7 +94,7 @@ struct mk_deferred;
  */
 MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx),
                                            void *ctx) MK_API_MUST_USE;
-/** Schedules one call of on_end(ctx), after all events and timers of this loop iteration were handled,
+/** Schedules one call to on_end(ctx), after all events and timers of this loop iteration were handled,
  * and the requests that they resumed have run. If you schedule it in an on_end, including its own, it runs
  * at the end of the next iteration. Scheduling it again before it runs has no effect. */
 MK_API void mk_deferred_post(struct mk_deferred *t);
