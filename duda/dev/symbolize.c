@@ -116,8 +116,8 @@ bool dev_symbolize_is_exit_report(mk_str report)
     return mk_str_starts(report, MK_STR(DEV_CRASH_HEAD DEV_CRASH_EXIT));
 }
 
-/* The innermost frames down to the handler, and the first one of the service at any depth: that is the line
- * to fix. */
+/* Writes the innermost frames, up to that of the handler. The first frame in the service's own code is
+ * written however deep it is: it shows the line to fix. */
 void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
 {
     struct dev_frame f = {.is_first = !dev_symbolize_is_exit_report(report)}; /* exit() is not a fault */

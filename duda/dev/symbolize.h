@@ -22,7 +22,7 @@ bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row);
 void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report);
 /* The first line: "SIGSEGV (Segmentation fault) at address 0x10". */
 void dev_symbolize_write_cause(struct mk_buf *out, mk_str report);
-/* Was the report caused by a call of exit()? */
+/* Was the report caused by a call to exit()? */
 bool dev_symbolize_is_exit_report(mk_str report);
 
 #endif

@@ -136,7 +136,7 @@ static bool slot_is_free(const struct session_slot *p, int64_t now)
     return p->len == 0 || p->ends <= now;
 }
 
-/* The number of slots of an address, including the new session. */
+/* The number of slots of the set that a client address occupies, including the one for the new session. */
 static unsigned count_client_slots(const struct session_slot *set, uint64_t address, uint64_t of_new)
 {
     unsigned n = address == of_new;

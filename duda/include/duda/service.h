@@ -50,7 +50,7 @@ struct duda_schema;
  * - Any other value, such as 1, 150, 999 or the DUDA_NEXT of a DUDA_BEFORE() function, is a bug: the client
  *   gets 500, and the error is logged.
  *
- * A long response, or a call of duda_flush(), starts the response before the handler returns. If the handler
+ * A long response, or a call to duda_flush(), starts the response before the handler returns. If the handler
  * then fails, the server closes the connection, so that the client detects the incomplete response.
  *
  *     static int hello(struct duda_ctx *d)

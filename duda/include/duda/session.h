@@ -54,7 +54,7 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
  * and sends a cookie with a random session ID. The session ends after `IdleTimeout` without a request, after
  * `AbsoluteTimeout` in any case, or with duda_session_destroy(). A session ID that a client made up, or that
  * belongs to another service or virtual host, is never accepted (duda/scope.h explains how to share
- * sessions). When the limit of sessions is reached, sessions without a login are evicted first. `Store` of
+ * sessions). When the session limit is reached, sessions without a login are evicted first. `Store` of
  * [SESSIONS] selects where sessions are kept: in `memory` shared by all workers, encrypted in the `cookie`,
  * or in the [KV] or [REDIS] section with the given Name (duda/store.h); duda_session_set_store() overrides
  * it. If requests of one session run concurrently, the last write wins.

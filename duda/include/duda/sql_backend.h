@@ -64,8 +64,8 @@ struct duda_sql_db {
  * the configuration. A duplicate name is reported as an error at the section's `Name`. */
 MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_str name);
 
-/** Call it in a backend's worker_start; the backend needs "duda-sql". Registers the database. Returns 0, or
- * -EEXIST: the name is taken. */
+/** Registers the database. Call it in the worker_start of a backend whose `needs` lists "duda-sql". Returns
+ * 0, or -EEXIST: the name is taken. */
 MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db);
 
 /** Like duda_sql_find(), without a handler. */

@@ -41,7 +41,7 @@ static inline void package_meter_end(uint64_t *p, uint64_t began_us, int e)
     mk_meter_end(p, mk_clock_us() - began_us, package_meter_is_failure(e));
 }
 
-/* A call of a handler into a package: one wait, counted as one call. A cancelled handler starts no call, so
+/* A handler's call into a package: one wait, counted as one call. A cancelled handler starts no call, so
  * no call acquires a connection or memory that would not be released. */
 struct package_call {
     struct duda_wait wait; /* must be first */

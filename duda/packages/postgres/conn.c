@@ -52,8 +52,8 @@ static struct postgres_query *first_sent_query(const struct postgres_conn *c)
     return (struct postgres_query *)c->base.sent.first;
 }
 
-/* The server itself enforces the statement timeout; this deadline is for a server that does not respond. The
- * time of later statements starts when the first one is done. */
+/* The server itself enforces the statement timeout; this deadline is for a server that does not respond. A
+ * statement that waits behind others gets its deadline when the one before it is done. */
 static uint64_t due_ms(const struct postgres_conn *c)
 {
     return mk_worker_now_ms(c->base.worker) + c->settings->timeout_ms + GRACE_MS;

@@ -110,7 +110,7 @@ int duda_postgres_subscribe_callback(struct mk_worker *w, const char *database, 
     sub->on_message = on_message;
     sub->ctx = ctx;
     if (out)
-        *out = sub; /* set before the first call of on_message() */
+        *out = sub; /* set before the first call to on_message() */
     postgres_pubsub_subscribe(&b->pubsub, sub);
     return 0;
 }
