@@ -40,7 +40,7 @@ enum mk_http_stream_response {
     MK_RESPONSE_STATES
 };
 
-/* Condition for the next call of dispatch or the body source. */
+/* Condition for the next call to dispatch or the body source. */
 enum mk_http_stream_awaits {
     MK_AWAITS_NOTHING,
     MK_AWAITS_RESUME, /* mk_request_resume(), or an uncached file being read */
@@ -138,7 +138,7 @@ unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_le
 mk_err mk_http_stream_set_body_max(void *ctx, uint64_t max);
 /* Aborts the request of a client that disconnected before the request body was complete. */
 void mk_http_stream_abort_body(struct mk_http_stream *d);
-/* Allows the next call of dispatch or the body source. */
+/* Allows the next call to dispatch or the body source. */
 static inline void mk_http_stream_allow_call(struct mk_http_stream *d)
 {
     d->awaits = MK_AWAITS_NOTHING;

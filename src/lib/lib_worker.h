@@ -15,8 +15,8 @@ bool mk_lib_worker_is_in_call(const struct mk_server *s);
 void mk_lib_worker_enter(struct mk_lib_worker *r);
 void mk_lib_worker_leave(struct mk_lib_worker *r);
 
-/* Adds a hook at the end of the worker. Call it only in the thread that runs the loop, or while the loop is
- * not running. */
+/* Adds a hook that runs when the worker ends. Call it only in the thread that runs the loop, or while the
+ * loop is not running. */
 void mk_lib_worker_add_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 void mk_lib_worker_remove_end_hook(struct mk_lib_worker *r, struct mk_end_hook *h);
 

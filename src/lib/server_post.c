@@ -13,12 +13,12 @@ struct call {
     struct mk_worker *worker;
 };
 
-/* A call of mk_server_post(). */
+/* A call to mk_server_post(). */
 struct broadcast {
     void (*fn)(struct mk_worker *w, void *ctx);
     void (*done)(void *ctx);
     void *ctx;
-    atomic_uint left; /* calls still to be made, and one while they are being posted */
+    atomic_uint left; /* calls still to be made, plus one while they are being posted */
     struct call calls[];
 };
 

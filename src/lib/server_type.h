@@ -24,7 +24,8 @@ enum mk_server_phase {
 /* How the program runs the loops of the server. */
 enum mk_server_run_mode { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
 
-/* A hook at the end of a worker, for resources that depend on the worker but are not part of the library. */
+/* A hook that runs when a worker ends, for resources that depend on the worker but are not part of the
+ * library. */
 struct mk_end_hook {
     struct mk_end_hook *next;
     void (*run)(struct mk_end_hook *h); /* may free the hook */

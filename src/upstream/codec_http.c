@@ -129,7 +129,8 @@ static bool write_connection_header(struct head_writer *w)
     return true;
 }
 
-/* Methods that usually have a body send Content-Length: 0 (RFC 9110, section 8.6). */
+/* If the body is empty, sends Content-Length: 0 only for methods that usually have a body (RFC 9110, section
+ * 8.6). */
 static void write_framing_headers(struct head_writer *w)
 {
     const struct mk_upstream_request_options *options = w->options;

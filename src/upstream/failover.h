@@ -13,7 +13,7 @@ void mk_failover_move_requests(struct mk_backend *o);
 /* A worker reported that a server is down. */
 void mk_failover_on_message(struct mk_pool *p, mk_str message);
 
-/* Encodes the message between workers that a server is down. */
+/* Encodes the message that tells workers that a server is down. */
 static inline uint32_t mk_failover_encode(const struct mk_upstream_server *s)
 {
     return s->upstream->index | (s->index + 1u) << 16;

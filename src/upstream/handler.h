@@ -55,7 +55,7 @@ static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum 
     mk_sm_move(&h->step, &mk_upstream_handler_machine, h, to);
 }
 
-/* First call of a handler. `h` is zeroed except for ops, request, response, spools, and the body's mode and
+/* First call to a handler. `h` is zeroed except for ops, request, response, spools, and the body's mode and
  * upgrade. */
 enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h);
 /* The state of the handler on later calls. NULL: this is the first call. */

@@ -6,7 +6,7 @@
 
 enum {
     ROOM_MIN = 4096
-}; /* minimum space for body data: for less space, a call of the source, or a smaller buffer, is not
+}; /* minimum space for body data: for less space, a call to the source, or a smaller buffer, is not
                            * worthwhile */
 
 /* ---- Body into the buffer ---- */

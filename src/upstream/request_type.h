@@ -75,7 +75,7 @@ struct mk_upstream_request {
     const struct mk_codec_ops *codec;
     const struct mk_codec_body_framing *frame;
     void (*on_ready)(void *ctx);
-    struct mk_request *resumes; /* request to resume in place of a call of on_ready; NULL: none */
+    struct mk_request *resumes; /* request to resume in place of a call to on_ready; NULL: none */
     void *ctx;
     void (*on_down)(void *c);   /* called when the server went down before it responded */
     struct mk_sm state, output; /* enum mk_upstream_request_state, _output */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between workers for plugins, through the generation's sockets. Messages of one loop iteration to
- * the same worker are batched into packets and sent at its end. */
+/* Messages that plugins send between workers, through the generation's sockets. The messages that one loop
+ * iteration sends to the same worker are batched into packets, which are sent when the iteration ends. */
 #ifndef MK_WORKER_WORKER_MESSAGES_H
 #define MK_WORKER_WORKER_MESSAGES_H
 
