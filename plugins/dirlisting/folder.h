@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a folder in blocks. A block is the result of one call of getdents64(), with the status of each
+/* Reads a folder in blocks. A block is the result of one call to getdents64(), with the status of each
  * entry. */
 #ifndef DIRLISTING_FOLDER_H
 #define DIRLISTING_FOLDER_H

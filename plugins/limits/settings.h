@@ -12,7 +12,7 @@ enum limits_by {
     LIMITS_BY_ADDRESS = 1,
     LIMITS_BY_PATH = 2,
     LIMITS_BY_FIELD = 4,
-    LIMITS_BY_RESPONSE = 8, /* each response has its own account */
+    LIMITS_BY_RESPONSE = 8, /* each response has its own limit */
 };
 
 struct limits_rule {

@@ -16,7 +16,7 @@ enum {
 
 struct share {
     const struct limits_rule *rule;
-    struct limits_bucket *line; /* bucket of the account: in the table, or `own` */
+    struct limits_bucket *line; /* the bucket to charge: in the table, or `own` */
     struct limits_bucket own;
     uint64_t subject;
 };

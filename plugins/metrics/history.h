@@ -56,7 +56,7 @@ struct history {
         _Atomic uint64_t now_ms;
         _Atomic uint32_t buckets[BUCKETS];
     } slices[SLICES];
-    _Atomic uint64_t buckets[BUCKETS];             /* all durations until the latest sample */
+    _Atomic uint64_t buckets[BUCKETS];             /* all durations up to the latest sample */
     _Atomic uint64_t set;                          /* set of hosts in the latest sample; 0: none */
     _Atomic uint64_t raw[FIELDS], counted[FIELDS]; /* raw and accumulated values of the latest sample */
 };

@@ -154,7 +154,8 @@ static bool poll_authorization(struct acme_client *c, const char *url, const cha
     }
 }
 
-/* After a helper died, the CA may still be validating the challenge; it then rejects another request. */
+/* If an earlier helper died, the CA may still be validating the challenge, and would reject a second request
+ * to validate it. */
 static bool start_challenge(struct acme_client *c, const json_t *challenge, const char *url,
                             struct acme_error *f)
 {
