@@ -21,7 +21,8 @@ import sys
 from pathlib import Path
 
 SKIPPED = ("CHANGELOG.md", "tools/dev/renames/", "tests/fuzz/corpus")
-ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/", "plugins/", "tests/", "tools/", "")  # of the CMake files
+# The include paths in the CMake files.
+ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/", "plugins/", "tests/", "tools/", "")
 WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not part of the word
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 OTHER = {  # comments, strings and includes

@@ -87,7 +87,7 @@ class Request(Handle):
         """Waits in a coroutine for the next bytes of the body; returns b"" at its end."""
         pointer = self._use()
         self._reading = asyncio.get_running_loop().create_future()
-        lib.mk_request_resume(pointer)  # only a call of the handler can read the body: see _arrived()
+        lib.mk_request_resume(pointer)  # the body can be read only inside a call to the handler: see _arrived()
         return await self._reading
 
     async def __aiter__(self):

@@ -34,8 +34,8 @@ def _close_running():
 class Inside(threading.local):
     """Counts the library calls and callbacks that are active in this thread. During these, the server must not be freed."""
 
-    callbacks = 0  # active calls of handlers, generators and on_log
-    calls = 0  # active calls of run() and wait()
+    callbacks = 0  # active calls to handlers, generators and on_log
+    calls = 0  # active calls to run() and wait()
 
     def __enter__(self):
         self.callbacks += 1
@@ -191,7 +191,7 @@ class Server:
         return self._answer(result, pointer, exchange)
 
     def _wait(self, pointer, exchange):
-        """Keeps the exchange alive, because the request outlives this call of its handler."""
+        """Keeps the exchange alive, because the request outlives this call to its handler."""
         if pointer in self._waiting:
             return
         self._waiting[pointer] = exchange

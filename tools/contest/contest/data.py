@@ -3,7 +3,7 @@
 sockets. Also checks the responses that contestants create from them.
 
     lacks()                                    # why the databases are unavailable, or None
-    command = prepare(folder, cluster)         # starts both; then sockets(folder) exist
+    command = prepare(folder, cluster)         # starts both databases; then sockets(folder) exist
     fault = check(port, "/queries?queries=20") # what is wrong with the responses, or None
 """
 from __future__ import annotations
@@ -76,8 +76,8 @@ def make_cluster(folder: Path) -> None:
 
 
 def prepare(folder: Path, cluster: Path, address: str = "") -> list:
-    """Returns the command that starts both, with a copy of the template cluster, which is created if necessary. With an address
-    PostgreSQL also listens there, at its default port."""
+    """Returns the command that starts PostgreSQL, with a copy of the template cluster (created if necessary), and Redis. With an
+    address, PostgreSQL also listens there, at its default port."""
     prefix, who = _as_user()
     if not cluster.exists():
         make_cluster(cluster)
