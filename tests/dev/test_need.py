@@ -66,7 +66,7 @@ class Machine:
         self.policy.chmod(0o755)
 
     def asked(self):
-        """The exit code of policy-rc.d at each call of apt-get."""
+        """The exit code of policy-rc.d at each call to apt-get."""
         log = self.root / "policy.log"
         return [line.split()[1] for line in log.read_text().splitlines()] if log.exists() else []
 

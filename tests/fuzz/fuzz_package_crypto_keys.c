@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is a JWK set or is rejected; a token that none of its keys has signed is rejected. */
+/* Any text is parsed as a JWK set or rejected; a token that none of its keys has signed is rejected. */
 #include <duda/crypto.h>
 
 #include "base/assert.h"

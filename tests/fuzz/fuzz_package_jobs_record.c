@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is a job record or is rejected; a parsed record is serialized unchanged. */
+/* Any text is parsed as a job record or rejected; a parsed record is serialized unchanged. */
 #include <jobs/job_record.h>
 
 #include "base/assert.h"

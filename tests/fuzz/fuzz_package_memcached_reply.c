@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are Memcached replies or are rejected, regardless of how they are split. */
+/* Any bytes are parsed as Memcached replies or rejected, regardless of how they are split. */
 #include <errno.h>
 #include <memcached/reply.h>
 

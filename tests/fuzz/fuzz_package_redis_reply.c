@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are Redis replies or are rejected, regardless of how they are split or where they are allocated.
- * The memory that they use is proportional to their length. */
+/* Any bytes are parsed as Redis replies or rejected, regardless of how they are split or where they are
+ * allocated. The memory that they use is proportional to their length. */
 #include <duda/memory.h>
 #include <errno.h>
 #include <redis/reply_parser.h>

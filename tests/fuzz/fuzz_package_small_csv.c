@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is rows or is rejected; the rows are written, and parse to the same cells. */
+/* Any text is parsed as rows or rejected; the rows are written, and parse to the same cells. */
 #include <duda/csv.h>
 
 #include "base/assert.h"

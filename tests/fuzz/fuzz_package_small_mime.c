@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is a media type or is rejected; each parameter can be looked up. */
+/* Any text is parsed as a media type or rejected; each parameter can be looked up. */
 #include <duda/mime.h>
 
 #include "base/assert.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are mail server replies or are rejected, regardless of how they are split; any message is terminated
- * only at its end. */
+/* Any bytes are parsed as mail server replies or rejected, regardless of how they are split. In any formatted
+ * message, the terminating dot is only at the end. */
 #include <errno.h>
 #include <smtp/protocol.h>
 

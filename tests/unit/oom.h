@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Included once by a test_*_oom.c: allocation n fails, for every n.
  *
- * The build links these tests with --wrap, so that every call of mk_mem_* in the code under test and every
+ * The build links these tests with --wrap, so that every call to mk_mem_* in the code under test and every
  * allocation from an arena comes here: most arena allocations need no new memory, but any of them may. */
 #ifndef MK_UNIT_OOM_H
 #define MK_UNIT_OOM_H

@@ -242,7 +242,7 @@ static void filter_source_error_is_passed_on(void **state)
     conn_run(&t);
     assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
     reply_fini(&r);
-    assert_int_equal(n_closed, 3); /* the first error page also has the filter */
+    assert_int_equal(n_closed, 3); /* the error page of the first request was filtered too */
 }
 
 static void filter_is_closed_when_client_disconnects(void **state)

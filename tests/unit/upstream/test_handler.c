@@ -25,7 +25,7 @@ struct mk_response {
 };
 
 struct mk_upstream_request {
-    int polls[4]; /* results of successive calls of mk_upstream_request_poll() */
+    int polls[4]; /* results of successive calls to mk_upstream_request_poll() */
     unsigned n_polls, status;
     int64_t length;
     bool is_upgraded, is_buffered, is_freed, is_logged, is_spooled;
