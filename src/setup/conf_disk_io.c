@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/conf_disk_io.h"
 
-#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 
 #include "os/file.h"
+#include "os/path_glob.h"
 
 static bool to_cstr(mk_str s, char buf[PATH_MAX])
 {
@@ -25,17 +25,8 @@ static mk_err read_file(void *ctx, mk_str path, struct mk_buf *out)
 
 static mk_err glob_files(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path), void *data)
 {
-    char name[PATH_MAX];
-    glob_t g = {0};
     (void)ctx;
-    if (!to_cstr(pattern, name))
-        return -ENAMETOOLONG;
-    int r = glob(name, 0, NULL, &g);
-    bool goes_on = true;
-    for (size_t i = 0; r == 0 && goes_on && i < g.gl_pathc; i++)
-        goes_on = found(data, mk_str_from_c(g.gl_pathv[i]));
-    globfree(&g);
-    return r == GLOB_NOSPACE ? -ENOMEM : 0;
+    return mk_path_glob(pattern, found, data);
 }
 
 static mk_str read_env(void *ctx, mk_str name)
