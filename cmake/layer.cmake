@@ -3,6 +3,7 @@
 # named after it.
 # mk_optional_layer(NAME OPTION PACKAGE FEATURE BELOW... [FILES FILE...]): the same for a layer that needs the pkg-config package. OPTION is AUTO
 # (built where the package is found), ON or OFF. Programs and libmonkey contain the layer if it is built.
+# mk_either(NAME IS_WANTED FILE [FILE...]): these files of the layer if IS_WANTED, else FILE_none.c in place of the first one.
 # mk_hot(NAME FILE...): the files of a layer that every request passes are built for speed; all else is small before fast.
 function(mk_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "FILES")
@@ -40,6 +41,18 @@ function(mk_optional_layer name option package feature)
   mk_layer(${name} ${ARGN})
   target_link_libraries(mk_${name} PUBLIC PkgConfig::${id})
   set_property(GLOBAL APPEND PROPERTY MK_OPTIONAL_LAYERS ${name})
+endfunction()
+
+function(mk_either name is_wanted first)
+  get_target_property(sources mk_${name} SOURCES)
+  if(is_wanted)
+    list(FILTER sources EXCLUDE REGEX "/${first}_none\\.c$")
+  else()
+    foreach(file IN LISTS first ARGN)
+      list(FILTER sources EXCLUDE REGEX "/${file}\\.c$")
+    endforeach()
+  endif()
+  set_target_properties(mk_${name} PROPERTIES SOURCES "${sources}")
 endfunction()
 
 # mk_link_layers(TARGET LAYER...): makes the objects of the layers, and the libraries that they need, a part of the target.

@@ -6,7 +6,8 @@
 
 #include "setup/config_generation.h"
 
-/* `url`: absolute ("http://example.org/a") or a path. -EINVAL: neither, or the method is not a token. */
+/* `url`: absolute ("http://example.org/a") or a path. -EINVAL: neither, or the method is not a token.
+ * -ENOSYS: this build has no explain (MK_EXPLAIN). */
 mk_err mk_explain(struct mk_config_generation *g, mk_str method, mk_str url, struct mk_buf *out) MK_MUST_USE;
 
 #endif

@@ -207,6 +207,10 @@ static int explain_request(const struct mk_arguments *a, const struct mk_config_
     mk_buf_free(&text);
     if (e == -ENOMEM)
         return print_out_of_memory();
+    if (e == -ENOSYS) {
+        fputs("monkey: this server was built without the command `explain` (MK_EXPLAIN)\n", stderr);
+        return MK_EXIT_USAGE;
+    }
     fprintf(stderr, "monkey: `%s %s` is not a request: expected a method and a URL or a path\n", a->words[0],
             a->words[1]);
     return MK_EXIT_USAGE;

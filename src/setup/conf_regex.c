@@ -2,7 +2,6 @@
 #include "setup/conf_regex.h"
 
 #include <errno.h>
-#include <regex.h>
 
 /* Frees the expression together with the arena. NULL: out of memory, which the report detects in the
  * arena. */
@@ -43,42 +42,4 @@ struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report
     if (!r)
         report_regex_error(report, at, pattern, &error);
     return r ? free_with_arena(arena, r) : NULL;
-}
-
-/* ---- Monkey 1.6 ---- */
-
-struct posix_regex {
-    struct mk_regex regex;
-    regex_t code;
-};
-
-static void free_posix_regex(struct mk_regex *r)
-{
-    regfree(&MK_CONTAINER(r, struct posix_regex, regex)->code);
-}
-
-static enum mk_regex_result match_posix_regex(const struct mk_regex *r, mk_str text,
-                                              struct mk_regex_captures *out)
-{
-    const struct posix_regex *p =
-        (const struct posix_regex *)(const void *)r; /* first member of posix_regex */
-    int e = regexec(&p->code, text.p, 0, NULL, 0);
-    (void)out;
-    return e == 0 ? MK_REGEX_MATCH : e == REG_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
-}
-
-static const struct mk_regex_ops posix_ops = {.free = free_posix_regex, .match = match_posix_regex};
-
-struct mk_regex *mk_conf_regex_new_posix(struct mk_arena *arena, struct mk_conf_report *report,
-                                         const struct mk_conf_source_pos *at, mk_str pattern)
-{
-    struct posix_regex *p = mk_arena_zalloc(arena, 1, sizeof *p);
-    if (!p || !pattern.p)
-        return NULL;
-    if (regcomp(&p->code, pattern.p, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0) {
-        mk_conf_report_error(report, at, "`%s` is not a regular expression", pattern.p);
-        return NULL;
-    }
-    p->regex.ops = &posix_ops;
-    return free_with_arena(arena, &p->regex);
 }

@@ -4,19 +4,7 @@
 #ifndef MK_SETUP_PLUGIN_OBJECT_H
 #define MK_SETUP_PLUGIN_OBJECT_H
 
-#include <limits.h>
-#include <monkey/plugin.h>
-
-#include "base/err.h"
-
-struct mk_plugin_object {
-    const struct mk_plugin *plugin;
-    struct mk_plugin *widened; /* copy of a plugin that was built with an older, smaller struct mk_plugin */
-    void *handle;              /* NULL: built in */
-    char path[PATH_MAX];       /* path of its file; empty: built in */
-};
-
-enum { MK_PLUGIN_OBJECT_ERROR_MAX = 512 };
+#include "setup/plugin_check.h"
 
 /* `name` is a word ("security": built in, or monkey-security.so next to the program or in the plugin folder)
  * or a file name with a slash. False: it failed; `message` holds the reason. Each file is first loaded in a

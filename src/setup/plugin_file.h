@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plugins in object files, for plugin_object.c alone. A program that exports no functions (MK_EXPORTS=OFF)
+ * has none. */
+#ifndef MK_SETUP_PLUGIN_FILE_H
+#define MK_SETUP_PLUGIN_FILE_H
+
+#include "setup/plugin_check.h"
+
+/* Opens and validates the file. False: it failed; `message` holds the reason. */
+bool mk_plugin_file_open(struct mk_plugin_object *o, mk_str path,
+                         char message[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
+/* The same for monkey-NAME.so of the plugin folders. */
+bool mk_plugin_file_open_by_name(struct mk_plugin_object *o, mk_str name,
+                                 char message[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
+/* Is monkey-NAME.so in the folder of `by`? `path` is set to it. */
+bool mk_plugin_file_is_beside(const struct mk_plugin_object *by, mk_str name,
+                              char path[PATH_MAX]) MK_MUST_USE;
+void mk_plugin_file_close(struct mk_plugin_object *o);
+/* Calls each() for the plugins of the plugin folder, until it returns false. */
+void mk_plugin_file_for_each(bool (*each)(const struct mk_plugin_object *o, void *ctx), void *ctx);
+
+#endif
