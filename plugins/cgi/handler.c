@@ -125,7 +125,7 @@ static enum mk_verdict queue_for_slot(struct cgi_exchange *c, struct mk_response
     c->phase = CGI_WAIT;
     if (!cgi_pool_request_slot(c->pool, c->settings, &c->queue_entry, c->request))
         return cgi_exchange_respond_error(c, response, 503);
-    if (c->queue_entry.state == CGI_SLOT_GRANTED)
+    if (c->queue_entry.state.state == CGI_SLOT_GRANTED)
         return start_script(c, response);
     cgi_exchange_set_timer(c, c->settings->wait_ms, "WaitTimeout");
     return MK_WAIT;
@@ -133,13 +133,14 @@ static enum mk_verdict queue_for_slot(struct cgi_exchange *c, struct mk_response
 
 static enum mk_verdict start_if_slot_granted(struct cgi_exchange *c, struct mk_response *response)
 {
-    switch (c->queue_entry.state) {
+    switch ((enum cgi_slot_state)c->queue_entry.state.state) {
     case CGI_SLOT_GRANTED:
         return start_script(c, response);
     case CGI_SLOT_WAITING:
         return MK_WAIT;
     case CGI_SLOT_REJECTED:
     case CGI_SLOT_NONE:
+    case CGI_SLOT_STATES:
         break;
     }
     return cgi_exchange_respond_error(c, response, 503);

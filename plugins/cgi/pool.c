@@ -8,6 +8,33 @@ struct cgi_client {
     struct cgi_queue_entry *first, **last; /* the client's waiting requests */
 };
 
+/* ---- The states of a slot ---- */
+
+#define TO(state) MK_SM_TO(CGI_SLOT_##state)
+
+static const struct mk_sm_states states = {
+    MK_SM_STATE(CGI_SLOT_NONE, "none", TO(WAITING) | TO(GRANTED)),
+    MK_SM_STATE(CGI_SLOT_WAITING, "waiting", TO(GRANTED) | TO(REJECTED) | TO(NONE)),
+    MK_SM_STATE(CGI_SLOT_GRANTED, "granted", TO(NONE)), /* to a process, or back to the pool */
+    MK_SM_STATE(CGI_SLOT_REJECTED, "rejected", TO(NONE)),
+};
+
+static const char *slot_invariant(const void *owner)
+{
+    const struct cgi_queue_entry *t = owner;
+    if (t->state.state == CGI_SLOT_WAITING && (!t->at || *t->at != t || !t->client->waiting))
+        return "it is in the queue of its client";
+    return t->state.state == CGI_SLOT_GRANTED && !t->client->used ? "its client uses a slot" : NULL;
+}
+
+const struct mk_sm_machine cgi_slot_machine = {"slot of a CGI process", &states, CGI_SLOT_STATES,
+                                               slot_invariant};
+
+static void slot_move(struct cgi_queue_entry *t, enum cgi_slot_state to)
+{
+    mk_sm_move(&t->state, &cgi_slot_machine, t, to);
+}
+
 void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker)
 {
     *p = (struct cgi_pool){.worker = worker};
@@ -61,13 +88,13 @@ static bool may_start(const struct cgi_pool *p, const struct cgi_client *c)
 static void enqueue(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
     struct cgi_client *c = t->client;
-    t->state = CGI_SLOT_WAITING;
     t->number = p->n_tickets++;
     t->at = c->last;
     *c->last = t;
     c->last = &t->next;
     c->waiting++;
     p->waiting++;
+    slot_move(t, CGI_SLOT_WAITING);
 }
 
 static void dequeue(struct cgi_pool *p, struct cgi_queue_entry *t)
@@ -84,9 +111,9 @@ static void dequeue(struct cgi_pool *p, struct cgi_queue_entry *t)
 
 static void grant_slot(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
-    t->state = CGI_SLOT_GRANTED;
     t->client->used++;
     p->used++;
+    slot_move(t, CGI_SLOT_GRANTED);
 }
 
 /* Returns whether `c` gets a slot before `other`. Both have waiting requests. */
@@ -104,8 +131,8 @@ static void grant_next_slots(struct cgi_pool *p)
     if (!best)
         return;
     struct cgi_queue_entry *t = best->first;
-    dequeue(p, t);
     grant_slot(p, t);
+    dequeue(p, t);
     mk_request_resume(t->request);
 }
 
@@ -122,8 +149,8 @@ static bool drop_request_of_busiest(struct cgi_pool *p, const struct cgi_client 
     struct cgi_queue_entry *t = most->first;
     while (t->next)
         t = t->next;
+    slot_move(t, CGI_SLOT_REJECTED);
     dequeue(p, t);
-    t->state = CGI_SLOT_REJECTED;
     mk_request_resume(t->request);
     return true;
 }
@@ -152,8 +179,9 @@ bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settin
 
 void cgi_pool_cancel(struct cgi_pool *p, struct cgi_queue_entry *queue_entry)
 {
-    enum cgi_slot_state state = queue_entry->state;
-    queue_entry->state = CGI_SLOT_NONE;
+    enum cgi_slot_state state = (enum cgi_slot_state)queue_entry->state.state;
+    if (state != CGI_SLOT_NONE)
+        slot_move(queue_entry, CGI_SLOT_NONE);
     if (state == CGI_SLOT_GRANTED)
         cgi_pool_release_slot(p, queue_entry->client);
     if (state != CGI_SLOT_WAITING)
@@ -164,7 +192,7 @@ void cgi_pool_cancel(struct cgi_pool *p, struct cgi_queue_entry *queue_entry)
 
 struct cgi_client *cgi_pool_use_slot(struct cgi_queue_entry *queue_entry)
 {
-    queue_entry->state = CGI_SLOT_NONE;
+    slot_move(queue_entry, CGI_SLOT_NONE);
     return queue_entry->client;
 }
 

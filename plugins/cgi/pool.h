@@ -4,6 +4,8 @@
 #ifndef CGI_POOL_H
 #define CGI_POOL_H
 
+#include <monkey/sm.h>
+
 #include "settings.h"
 
 struct cgi_process;
@@ -14,15 +16,18 @@ enum cgi_slot_state {
     CGI_SLOT_WAITING,
     CGI_SLOT_GRANTED,  /* a script may be started in this slot */
     CGI_SLOT_REJECTED, /* the queue was full, and a client with fewer requests took the place */
+    CGI_SLOT_STATES
 };
+
+extern const struct mk_sm_machine cgi_slot_machine;
 
 /* A request that waits for a process slot; allocated in the memory of the HTTP request. */
 struct cgi_queue_entry {
     struct cgi_queue_entry *next, **at;
     struct mk_request *request;
     struct cgi_client *client;
-    uint64_t number; /* sequence number, in order of arrival */
-    enum cgi_slot_state state;
+    uint64_t number;    /* sequence number, in order of arrival */
+    struct mk_sm state; /* enum cgi_slot_state */
 };
 
 struct cgi_pool {
