@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+#include "base/mem.h"
+#include "base/poison.h"
+
 enum { MK_FREELIST_MAX = 128 };
 
 struct mk_freelist {
@@ -16,14 +19,50 @@ struct mk_freelist {
 };
 
 /* Returns a block with indeterminate contents. NULL: out of memory. */
-void *mk_freelist_pop(struct mk_freelist *s);
-void mk_freelist_push(struct mk_freelist *s, void *block);
-void mk_freelist_fini(struct mk_freelist *s);
+static inline void *mk_freelist_pop(struct mk_freelist *s)
+{
+    if (!s->n)
+        return mk_mem_alloc(s->size);
+    void *block = s->blocks[--s->n];
+    MK_UNPOISON(block, s->size);
+    return block;
+}
+
+static inline void mk_freelist_push(struct mk_freelist *s, void *block)
+{
+    if (s->n == MK_FREELIST_MAX) {
+        mk_mem_free(block);
+        return;
+    }
+    MK_POISON(block, s->size);
+    s->blocks[s->n++] = block;
+}
+
+static inline void mk_freelist_fini(struct mk_freelist *s)
+{
+    while (s->n) {
+        MK_UNPOISON(s->blocks[s->n - 1], s->size);
+        mk_mem_free(s->blocks[--s->n]);
+    }
+}
 
 /* Allocates any size: a block from the list if large enough, else from the heap. `*size` is the wanted size
  * on entry and the actual size on return. NULL: out of memory. */
-void *mk_freelist_alloc(struct mk_freelist *blocks, size_t *size);
+static inline void *mk_freelist_alloc(struct mk_freelist *blocks, size_t *size)
+{
+    if (*size > blocks->size)
+        return mk_mem_alloc(*size);
+    *size = blocks->size;
+    return mk_freelist_pop(blocks);
+}
+
 /* Frees the block; `size` is the size that mk_freelist_alloc() has returned. */
-void mk_freelist_dealloc(struct mk_freelist *blocks, void *p, size_t size);
+static inline void mk_freelist_dealloc(struct mk_freelist *blocks, void *p, size_t size)
+{
+    if (p && size == blocks->size)
+        mk_freelist_push(blocks, p);
+    else
+        mk_mem_free(p);
+}
 
 #endif

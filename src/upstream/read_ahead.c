@@ -6,7 +6,6 @@
 #include "upstream/conn.h"
 #include "upstream/request_receive.h"
 #include "upstream/request_state.h"
-#include "upstream/request_timer.h"
 
 /* A reader is slow if the server always had more data while the reader took less than 10 MB/s. */
 enum { LOOK_MS = 200, FAST = 2 * 1024 * 1024, TURN_MAX = 256 * 1024 };

@@ -7,7 +7,6 @@
 #include "upstream/freelist.h"
 #include "upstream/request_send.h"
 #include "upstream/request_state.h"
-#include "upstream/request_timer.h"
 
 enum { LAST_MAX = 4096 };
 

@@ -2,7 +2,6 @@
 #include "upstream/request_send.h"
 
 #include "upstream/request_state.h"
-#include "upstream/request_timer.h"
 
 enum {
     ROOM_MIN = 4096

@@ -20,9 +20,37 @@ struct mk_retry_budget {
     uint32_t retries[MK_RETRY_SECONDS];
 };
 
+/* Drops counts that are too old. */
+static inline unsigned advance_to_second(struct mk_retry_budget *r, uint64_t now_ms)
+{
+    uint64_t now = now_ms / 1000;
+    if (now > r->second + MK_RETRY_SECONDS)
+        r->second = now - MK_RETRY_SECONDS;
+    while (r->second < now) {
+        unsigned i = (unsigned)(++r->second % MK_RETRY_SECONDS);
+        r->requests[i] = r->retries[i] = 0;
+    }
+    return (unsigned)(r->second % MK_RETRY_SECONDS);
+}
+
 /* Counts a new request. */
-void mk_retry_budget_count_request(struct mk_retry_budget *r, uint64_t now_ms);
+static inline void mk_retry_budget_count_request(struct mk_retry_budget *r, uint64_t now_ms)
+{
+    r->requests[advance_to_second(r, now_ms)]++;
+}
+
 /* May one more request be retried? If so, counts it. */
-bool mk_retry_budget_try_spend(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent);
+static inline bool mk_retry_budget_try_spend(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
+{
+    unsigned now = advance_to_second(r, now_ms);
+    uint64_t requests = 0, retries = 0;
+    for (unsigned i = 0; i < MK_RETRY_SECONDS; i++) {
+        requests += r->requests[i];
+        retries += r->retries[i];
+    }
+    bool may = percent && (r->retries[now] < MK_RETRY_FREE || (retries + 1) * 100 <= requests * percent);
+    r->retries[now] += may;
+    return may;
+}
 
 #endif

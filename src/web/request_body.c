@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the request body, for handlers and hooks. */
+/* The request body for handlers and hooks, and the limits that they set for one request. */
 #include "web/dispatch.h"
 #include "web/effective_limits.h"
+
+enum { DAY_MS = 24 * 3600 * 1000 };
 
 static uint64_t body_length(const struct mk_request *r)
 {
@@ -28,4 +30,57 @@ ssize_t mk_request_read(struct mk_request *r, char *buf, size_t cap)
     if (MK_UNLIKELY(n == -EMSGSIZE))
         mk_effective_limits_log_too_long(mk_exchange_of(r), mk_request_body_max(r), false);
     return n;
+}
+
+/* ---- Limits ---- */
+
+/* Gives the request its own copy of the effective limits. NULL: out of memory. */
+static struct mk_request_limits *get_own_limits(struct mk_request *r)
+{
+    struct mk_exchange *x = mk_exchange_of(r);
+    const struct mk_request_limits *now = mk_dispatch_limits(x);
+    if (!x->limits && (x->limits = mk_arena_alloc(r->arena, sizeof *x->limits)))
+        *x->limits = *now;
+    return x->limits;
+}
+
+static uint32_t clamp_to_day(uint32_t ms)
+{
+    return ms < DAY_MS ? ms : DAY_MS;
+}
+
+int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
+{
+    struct mk_request_limits *l = get_own_limits(r);
+    if (l)
+        l->handler_ms = clamp_to_day(ms);
+    return l ? 0 : -ENOMEM;
+}
+
+int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms)
+{
+    struct mk_request_limits *l = get_own_limits(r);
+    if (l)
+        l->tunnel_ms = clamp_to_day(ms);
+    return l ? 0 : -ENOMEM;
+}
+
+int mk_request_set_body_max(struct mk_request *r, uint64_t bytes)
+{
+    struct mk_exchange *x = mk_exchange_of(r);
+    struct mk_request_limits *l = get_own_limits(r);
+    if (!l)
+        return -ENOMEM;
+    l->content_max = bytes;
+    if (x->handler_sets_body_max || !r->length || !r->ops || !r->ops->limit_body)
+        return 0; /* no handler has decided yet, or there is no body */
+    int e = r->ops->limit_body(r->ops_ctx, bytes);
+    if (e)
+        mk_effective_limits_log_too_long(x, bytes, false);
+    return e;
+}
+
+uint64_t mk_request_body_max(struct mk_request *r)
+{
+    return mk_dispatch_limits(mk_exchange_of(r))->content_max;
 }

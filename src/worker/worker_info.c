@@ -15,16 +15,6 @@ unsigned mk_worker_count(const struct mk_worker *w)
     return w->count;
 }
 
-uint64_t mk_worker_now_ms(const struct mk_worker *w)
-{
-    return w->loop.now_ms;
-}
-
-int64_t mk_worker_now(const struct mk_worker *w)
-{
-    return w->loop.now_unix;
-}
-
 void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
 {
     va_list args;
