@@ -130,7 +130,8 @@ static const struct duda_template *find_partial_template(void *ctx, mk_str name)
     return find_template(s->d, name);
 }
 
-/* Only for developers: in a loop, a wrong name is missing on every iteration. */
+/* Used only during development. Limits the messages, because a wrong name in a loop is missing on every
+ * iteration. */
 static void on_missing_name(void *ctx, mk_str name_and_location)
 {
     struct render_ctx *s = ctx;

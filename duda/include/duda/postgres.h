@@ -27,7 +27,8 @@ struct duda_postgres_sub;
  * Subscribes to a channel; waits until the server has confirmed, so that all later notifications arrive. *out
  * lives until the handler returns or calls duda_postgres_unsubscribe(). All subscriptions of a worker share
  * one connection, separate from those for statements. Returns 0; -EINVAL: the name is empty, too long, or
- * contains a NUL; -ETIMEDOUT: no confirmation within Timeout; -EOPNOTSUPP, -ENOMEM, or an error of the wait.
+ * contains a NUL; -ETIMEDOUT: no confirmation within Timeout; -EOPNOTSUPP, -ENOMEM, or the error of a
+ * failed wait.
  *
  *     struct duda_postgres_sub *sub;
  *     mk_str text;

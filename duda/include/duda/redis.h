@@ -80,8 +80,8 @@ struct duda_redis_command {
  *         return 404;
  *
  * Returns 0; -EREMOTEIO: the server rejected the command, reply->text has its message; -ENOSPC: rejected
- * because its memory is full or it cannot save; -EAGAIN: rejected temporarily (it loads its data, runs a long
- * script, or its cluster is down); -ETIMEDOUT: no reply within Timeout; -ECONNRESET: the connection was lost
+ * because its memory is full or it cannot save; -EAGAIN: rejected temporarily (it is loading its data or
+ * running a long script, or its cluster is down); -ETIMEDOUT: no reply within Timeout; -ECONNRESET: the connection was lost
  * after the command was sent, so the command may or may not have run; -ECONNREFUSED and other errors of
  * connect(2): the server is unreachable, and the command was not sent; -ENOKEY: the server rejected or
  * requires a user or password, or permission for its socket is missing; -EPROTO: the server does not speak

@@ -44,7 +44,7 @@ MK_API int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_
  * file, or an error. May wait for the disk. */
 MK_API int duda_send_file(struct duda_ctx *d, const char *path);
 /** Sends `length` bytes of an open file, starting at `offset`, in place of the response body; the kernel
- * copies the data. Takes ownership of the descriptor in any case. */
+ * copies the data. Takes ownership of the descriptor, even if it fails. */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**

@@ -60,7 +60,7 @@ struct duda_smtp_result {
  * -ETIMEDOUT: the server does not respond; -ECONNRESET, -EPIPE: the connection was lost (the message may have
  * been accepted, so in rare cases it arrives twice); -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -EPROTO: not an SMTP server; -ENOKEY: the server rejects the User or its password, does not
- * offer AUTH PLAIN for it, or requires authentication or TLS; -ENOMEM; or an error of the wait.
+ * offer AUTH PLAIN for it, or requires authentication or TLS; -ENOMEM; or the error of a failed wait.
  *
  *     struct duda_smtp_result result;
  *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &job->payload, .n_to = 1,

@@ -20,7 +20,7 @@ MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
 
 /** Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most `ms`
  * milliseconds (0: no limit). Returns the ready events (above 0); -ETIMEDOUT when the time limit or the
- * deadline has passed; -ECANCELED; -ENOMEM; -EEXIST (another handler already waits for this descriptor). */
+ * deadline has passed; -ECANCELED; -ENOMEM; -EEXIST (another handler is waiting for this descriptor). */
 MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
 
 /**

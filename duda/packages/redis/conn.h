@@ -18,7 +18,7 @@ struct redis_settings {
     const uint64_t *origin; /* ID of this machine in messages, for the lifetime of its master */
     struct mk_upstream *upstream;
     unsigned database, waiting_max;
-    unsigned replicas; /* replicas that must have the writes of stores */
+    unsigned replicas; /* number of replicas that must receive each write of a store */
     uint32_t timeout_ms;
     uint64_t reply_max;
 };

@@ -14,7 +14,7 @@
 enum { BASE64_BYTES = 57, BASE64_LINE = 77 };
 enum { COMMAND_MAX = 4096, GOODBYE_MS = 1000 };
 
-/* The server requires authentication, or rejects it (RFC 4954, section 6): not an error of the message. */
+/* The server requires authentication, or rejects it (RFC 4954, section 6): not an error in the message. */
 static bool is_auth_required(unsigned code)
 {
     return code == 530 || code == 534 || code == 535 || code == 538;
@@ -154,7 +154,7 @@ static int deliver_message(struct smtp_session *session, const struct duda_smtp_
     if (e)
         return set_error(session, result, "connecting", e);
     if ((e = send_command(session, MK_STR_NULL, 2)) ||
-        (e = send_ehlo(session))) /* not an error of the message */
+        (e = send_ehlo(session))) /* not an error in the message */
         return set_error(session, result, "greeting", e == -EBADMSG ? -EAGAIN : e);
     if ((e = authenticate(session)))
         return set_error(session, result, "AUTH", e);
