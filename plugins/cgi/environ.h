@@ -12,7 +12,7 @@ struct cgi_environ {
 };
 
 /* `length` is the body length; -1: unknown. Returns 0, -ENOMEM, or -E2BIG if there is more than a program can
- * receive. Call cgi_environ_free() in any case. */
+ * receive. Call cgi_environ_free() even on failure. */
 int cgi_environ_build(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
                       const struct cgi_settings *settings, int64_t length);
 void cgi_environ_free(struct cgi_environ *e);
