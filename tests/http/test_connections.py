@@ -302,7 +302,7 @@ def test_response_survives_requests_after_unannounced_close(monkey, site, limit)
 
 @pytest.mark.http1
 def test_lingering_close_is_limited(monkey, site):
-    """The server disconnects a client that never stops sending, without effect on other clients."""
+    """The server disconnects a client that never stops sending, without affecting other clients."""
     site.add("a.txt", "hello")
     server = monkey(server="LingerTimeout 500ms")
     with server.connect() as c:

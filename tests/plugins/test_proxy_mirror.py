@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The option mirror copies a share of the requests to a second server, without an effect on clients."""
+"""The option mirror copies a share of the requests to a second server, without affecting clients."""
 import signal
 
 import pytest

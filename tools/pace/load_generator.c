@@ -21,7 +21,7 @@ enum {
 };
 
 /* Run-queue wait time of this thread (schedstat): it was runnable, but other threads had the CPU. Returns -1 if the
- * kernel does not account it. */
+ * kernel does not record it. */
 static int open_schedstat(void)
 {
     return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);

@@ -105,7 +105,7 @@ void wr_process_read_cpu(struct wr_process *p)
     p->waited = cpu_from_ticks(s.waited_user, s.waited_system);
     if (!read_cpu_clocks(p->pid, &self))
         self = cpu_from_ticks(s.user, s.system);
-    /* if the process exited since, the clock lacks its last threads */
+    /* if the process has exited since then, the clock lacks its last threads */
     if (self.total >= p->self.total)
         p->self = self;
 }

@@ -68,7 +68,7 @@ def overlap(a, b):
 
 
 def claimable(a, b):
-    """Returns whether both have enough values for a claim."""
+    """Returns whether both estimates have enough values for a claim."""
     return min(a.count, b.count) >= ROUNDS_MIN
 
 

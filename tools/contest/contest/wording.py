@@ -66,7 +66,7 @@ def compared(name, a, base_name, b, metric):
 
 
 def rest(standing, title, write):
-    """Names the server after the winners; the caller adds the best of ours."""
+    """Names the best server that is not a winner, with its value."""
     behind = [n for n in standing.order if n not in standing.winners]
     if not behind:
         return "No server is behind them." if len(standing.winners) > 1 else ""
