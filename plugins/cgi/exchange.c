@@ -19,7 +19,7 @@ static void on_exchange_timeout(struct mk_timer *t)
 {
     struct cgi_exchange *c = MK_CONTAINER(t, struct cgi_exchange, timer);
     if (waits_for_client(c)) {
-        cgi_exchange_set_timer(c, 0, "MaxTime");
+        cgi_exchange_set_timer(c, 0, "MaxRunTime");
         return;
     }
     c->late = true;
@@ -41,7 +41,7 @@ void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *err
         return;
     c->late_why = error;
     if (c->ends_at && (!ms || left < ms)) {
-        c->late_why = "MaxTime";
+        c->late_why = "MaxRunTime";
         mk_timer_set(&c->timer, mk_request_worker(c->request), (uint32_t)left);
     } else if (ms) {
         mk_timer_set(&c->timer, mk_request_worker(c->request), ms);

@@ -151,7 +151,7 @@ static enum mk_verdict start_if_slot_granted(struct cgi_exchange *c, struct mk_r
 /* Receives the whole body before a process is started, so that a slow client does not occupy a process. */
 static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_response *response)
 {
-    bool wants_length = mk_request_length(c->request) < 0 && c->settings->content == CGI_CONTENT_REFUSE;
+    bool wants_length = mk_request_length(c->request) < 0 && c->settings->body == CGI_BODY_REFUSE;
     struct mk_spool *content;
     int e = mk_spool_request(c->request, wants_length ? CGI_STDIN_BUF_SIZE : 0, &content);
     if (e == -EAGAIN)
@@ -175,11 +175,11 @@ static enum mk_verdict buffer_request_body(struct cgi_exchange *c, struct mk_res
 static enum mk_verdict receive_request_body(struct cgi_exchange *c, struct mk_response *response)
 {
     int64_t length = mk_request_length(c->request);
-    if (c->settings->content == CGI_CONTENT_STREAM && length < 0) {
+    if (c->settings->body == CGI_BODY_STREAM && length < 0) {
         c->phase = CGI_GATHER;
         return buffer_request_body(c, response);
     }
-    if (c->settings->content == CGI_CONTENT_STREAM || !length)
+    if (c->settings->body == CGI_BODY_STREAM || !length)
         return queue_for_slot(c, response);
     c->phase = CGI_SPOOL;
     return spool_request_body(c, response);

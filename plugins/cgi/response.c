@@ -38,7 +38,7 @@ static ssize_t read_script_output(struct cgi_exchange *c, char *buf, size_t cap)
     else if (n == 0)
         c->at_end = true;
     else if (n > 0)
-        cgi_exchange_set_timer(c, 0, "MaxTime");
+        cgi_exchange_set_timer(c, 0, "MaxRunTime");
     return n;
 }
 
@@ -104,7 +104,7 @@ static enum mk_verdict respond_with_body(struct cgi_exchange *c, struct mk_respo
     if (c->from == c->head.len)
         mk_buf_free(&c->head);
     c->phase = CGI_CONTENT;
-    cgi_exchange_set_timer(c, 0, "MaxTime");
+    cgi_exchange_set_timer(c, 0, "MaxRunTime");
     int e =
         mk_response_set_body_source(response, &content_ops, c, c->length < 0 ? MK_LENGTH_UNKNOWN : c->length);
     return e ? cgi_exchange_respond_error(c, response, 503) : MK_DONE;
@@ -140,7 +140,7 @@ static enum mk_verdict respond_raw(struct cgi_exchange *c, struct mk_response *r
     c->phase = CGI_CONTENT;
     c->length = -1;
     (void)mk_response_set_status(response, status); /* for logs, which expect a status of at least 200 */
-    cgi_exchange_set_timer(c, 0, "MaxTime");
+    cgi_exchange_set_timer(c, 0, "MaxRunTime");
     int e = mk_response_set_raw_source(response, &content_ops, c);
     return e ? cgi_exchange_respond_error(c, response, e == -EOPNOTSUPP ? 505 : 503) : MK_DONE;
 }

@@ -172,7 +172,7 @@ static bool show_nothing(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- The table ---- */
 
-static const char *const content_words[] = {"spool", "refuse", "stream", NULL};
+static const char *const body_words[] = {"spool", "refuse", "stream", NULL};
 
 static const char *const path_words[] = {[CGI_PATHS_CHECKED] = "checked", [CGI_PATHS_RAW] = "raw", NULL};
 
@@ -194,11 +194,11 @@ static const struct mk_conf_key keys[] = {
      .syntax = "NAME VALUE",
      .parse = parse_set,
      .show = show_set,
-     .help = "Sets a variable for every script, also in place of one that the server sets."},
+     .help = "Sets a variable for every script, and overrides variables that the server sets."},
     {.name = "PassEnv",
      .type = MK_CONF_WORDS,
      AT(pass),
-     .help = "Passes on variables with the values that the server has."},
+     .help = "Passes variables of the server's environment to scripts."},
     {.name = "ReadTimeout",
      .type = MK_CONF_TIME,
      AT(silence_ms),
@@ -206,77 +206,74 @@ static const struct mk_conf_key keys[] = {
      .max = A_DAY,
      .zero_word = "unlimited",
      .default_value = "30",
-     .help = "How long a script may neither read content nor write anything (504 before its head, else the "
-             "connection is cut). `HandlerTimeout` applies as well."},
-    {.name = "MaxTime",
+     .help = "How long a script may neither read its input nor write output. Then the client gets 504, or an "
+             "aborted response after the head. `HandlerTimeout` applies as well."},
+    {.name = "MaxRunTime",
      .type = MK_CONF_TIME,
      AT(life_ms),
      .min = 100,
      .max = A_DAY,
      .zero_word = "unlimited",
      .default_value = "300",
-     .help =
-         "How long a script may run in all, whatever it does (504 before its head, else the connection is "
-         "cut)."},
+     .help = "Total time that a script may run. Then the client gets 504, or an aborted response after the "
+             "head."},
     {.name = "MaxProcesses",
      .type = MK_CONF_NUM,
      AT(processes),
      .min = 1,
      .max = 10000,
      .default_value = "16",
-     .help = "Scripts that one worker runs at a time."},
+     .help = "Concurrent scripts per worker."},
     {.name = "MaxProcessesPerAddress",
      .type = MK_CONF_NUM,
      AT(per_address),
      .max = 10000,
      .zero_word = "auto",
      .default_value = "auto",
-     .help = "Scripts that a worker runs at a time for one client address (an IPv6 client is its /64 "
-             "network); further requests "
-             "wait. `auto` is three quarters of `MaxProcesses`."},
+     .help = "Concurrent scripts per worker for one client address (for IPv6, its /64 network); further "
+             "requests wait. `auto`: three quarters of `MaxProcesses`."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting),
      .max = 100000,
      .default_value = "64",
      .help =
-         "Requests of one worker that wait until they may start a script. The next one is that of the "
-         "address that runs the fewest scripts. When the queue is full, the address with the most requests "
-         "in it gives way (503)."},
+         "Requests per worker that may wait for a process. The address with the fewest running scripts is "
+         "next. When the queue is full, a request of the address with the most queued requests gets 503."},
     {.name = "QueueTimeout",
      .type = MK_CONF_TIME,
      AT(wait_ms),
      .min = 100,
      .max = A_DAY,
      .default_value = "10",
-     .help = "How long a request waits for a process (503)."},
+     .help = "How long a request may wait for a process before it gets 503."},
     {.name = "MaxOutput",
      .type = MK_CONF_SIZE,
      AT(output),
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "Bytes of content that a script may write."},
+     .help = "Maximum size of a response body in bytes."},
     {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      AT(head),
      .min = 64,
      .max = 56 * 1024,
      .default_value = "32K",
-     .help = "Bytes of the fields before the content (502)."},
+     .help = "Maximum size of a script's response headers in bytes; larger ones are answered with 502."},
     {.name = "MaxStderr",
      .type = MK_CONF_SIZE,
      AT(errors),
      .max = 1 << 30,
      .zero_word = "off",
      .default_value = "64K",
-     .help = "Bytes of a script's standard error that go to the error log; the rest is dropped."},
-    {.name = "MaxCpu",
+     .help = "Bytes of a script's standard error that go to the error log; the rest is discarded."},
+    {.name = "MaxCPUTime",
      .type = MK_CONF_TIME,
      AT(cpu_ms),
      .max = A_DAY,
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "Processor time of each process, in whole seconds."},
+     .help = "CPU time of each process, in whole seconds."},
     {.name = "MaxMemory",
      .type = MK_CONF_SIZE,
      AT(memory),
@@ -289,30 +286,29 @@ static const struct mk_conf_key keys[] = {
      AT(file_size),
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "Bytes of a file that a script may write."},
-    {.name = "RequestContent",
+     .help = "Maximum size of a file that a script may write."},
+    {.name = "RequestBody",
      .type = MK_CONF_ENUM,
-     AT(content),
-     .choices = content_words,
+     AT(body),
+     .choices = body_words,
      .default_value = "spool",
      .help =
-         "`spool` receives all content, up to `MaxBodySize`, before it starts the script, which always gets "
-         "CONTENT_LENGTH; above 64 KB it keeps it in `SpoolFolder`. `refuse` does the same, but wants a "
-         "length for more than 64 KB (411). `stream` starts the script at once, without CONTENT_LENGTH where "
-         "the client sends none and more than 64 KB; a slow client then occupies a process."},
-    {.name = "ChunkedContent", .flags = MK_CONF_DEPRECATED, .alias_of = "RequestContent"},
+         "`spool` receives the whole body, up to `MaxBodySize`, before it starts the script, which always "
+         "gets "
+         "CONTENT_LENGTH; bodies above 64 KB go to `SpoolFolder`. `refuse` does the same, but answers a body "
+         "of unknown length above 64 KB with 411. `stream` starts the script at once, without "
+         "CONTENT_LENGTH if a body above 64 KB has no known length; a slow client then occupies a process."},
     {.name = "CancelOnDisconnect",
      .type = MK_CONF_BOOL,
      AT(follow),
      .default_value = "on",
-     .help = "A client that closes its side of the connection is gone, and its script ends. `off`: the "
-             "client may "
-             "still be reading; the server notices with the next output that it is gone."},
+     .help = "Terminates the script when the client closes its side of the connection. `off`: the client may "
+             "still be reading; the server detects a disconnect only at the next output."},
     {.name = "PassAuthorization",
      .type = MK_CONF_BOOL,
      AT(authorization),
      .default_value = "off",
-     .help = "Scripts see the field Authorization, passwords included, as HTTP_AUTHORIZATION."},
+     .help = "Passes the Authorization header, including passwords, to scripts as HTTP_AUTHORIZATION."},
     {.name = "QueryArguments",
      .type = MK_CONF_BOOL,
      AT(arguments),

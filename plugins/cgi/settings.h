@@ -30,8 +30,8 @@ struct cgi_variable {
     struct mk_header line;
 };
 
-/* How a request body reaches a script (RequestContent). */
-enum cgi_content { CGI_CONTENT_SPOOL, CGI_CONTENT_REFUSE, CGI_CONTENT_STREAM };
+/* How a request body reaches a script (RequestBody). */
+enum cgi_body { CGI_BODY_SPOOL, CGI_BODY_REFUSE, CGI_BODY_STREAM };
 
 /* Paths that a script may interpret as paths of other routes (Paths). */
 enum cgi_paths { CGI_PATHS_CHECKED, CGI_PATHS_RAW };
@@ -44,7 +44,7 @@ struct cgi_settings {
     uint32_t silence_ms, life_ms, wait_ms, cpu_ms;
     uint64_t memory, file_size, output, head, errors;
     uint32_t processes, per_address, waiting;
-    enum cgi_content content;
+    enum cgi_body body;
     enum cgi_paths paths;
     bool authorization, arguments, follow, underscores, forwarded;
     void *unused;  /* target of removed keys, which are errors */

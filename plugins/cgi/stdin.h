@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams a request body to a running script (`RequestContent stream`), and reads from the client only as
+/* Streams a request body to a running script (`RequestBody stream`), and reads from the client only as
  * much as the script accepts. */
 #ifndef CGI_STDIN_H
 #define CGI_STDIN_H

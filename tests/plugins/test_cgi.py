@@ -258,12 +258,12 @@ def test_cgi_chunked_body_gets_content_length(serve, size):
 
 
 def test_cgi_chunked_body_is_refused_with_request_content_refuse(serve):
-    reply = serve({"echo.sh": ECHO}, "RequestContent refuse").get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 65537))
+    reply = serve({"echo.sh": ECHO}, "RequestBody refuse").get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 65537))
     assert reply.status == 411
 
 
 def test_cgi_chunked_body_is_streamed_with_request_content_stream(serve):
-    server = serve({"echo.sh": ECHO}, "RequestContent stream")
+    server = serve({"echo.sh": ECHO}, "RequestBody stream")
     reply = server.get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 300_000, 7000))
     assert reply.body == b"c" * 300_000 and reply["X-Length"] == "none" and reply["X-Coding"] == "chunked"
 
@@ -568,7 +568,7 @@ def test_cgi_query_is_not_arguments_by_default(serve):
     ("ReadTimeout 10ms", "ReadTimeout"),
     ("MaxProcesses 0", "MaxProcesses"),
     ("MaxHeaderSize 1M", "MaxHeaderSize"),
-    ("ChunkedContent maybe", "refuse|stream"),
+    ("RequestBody maybe", "refuse|stream"),
     ("Match /.*.pl", "belong in .ROUTES. or .HANDLERS."),
     ("ReadTimeot 5", "did you mean `ReadTimeout`"),
 ])
@@ -595,10 +595,10 @@ def test_cgi_invalid_routes_are_rejected_with_location(serve, route, message):
 
 
 def test_cgi_printed_config_loads_again(serve, monkey, tmp_path):
-    keys = "Interpreter .php /bin/sh -x \"a b\"\nSetEnv A \"x y\"\nPassEnv B C\nReadTimeout 5s\nMaxOutput 1G\nChunkedContent stream\nMaxProcessesPerAddress auto"
+    keys = "Interpreter .php /bin/sh -x \"a b\"\nSetEnv A \"x y\"\nPassEnv B C\nReadTimeout 5s\nMaxOutput 1G\nRequestBody stream\nMaxProcessesPerAddress auto"
     server = serve(keys=keys)
     printed = subprocess.run([*server.process.args[:1], "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
-    for line in ('Interpreter .php /bin/sh -x "a b"', 'SetEnv A "x y"', "PassEnv B C", "ReadTimeout 5s", "MaxOutput 1G", "RequestContent stream", "MaxProcessesPerAddress auto", "MaxTime 5m"):
+    for line in ('Interpreter .php /bin/sh -x "a b"', 'SetEnv A "x y"', "PassEnv B C", "ReadTimeout 5s", "MaxOutput 1G", "RequestBody stream", "MaxProcessesPerAddress auto", "MaxRunTime 5m"):
         name, value = line.split(" ", 1)
         assert any(each.split(None, 1) == [name, value] for each in printed.splitlines()), f"{line}\n{printed}"
 

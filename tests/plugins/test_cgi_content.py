@@ -140,7 +140,7 @@ def test_cgi_reload_during_upload_loses_nothing(serve):
 @pytest.mark.parametrize("content", ["spool", "refuse", "stream"])
 def test_cgi_interrupted_upload_is_no_server_error(serve, tmp_path, content):
     script = SH + "cat >/dev/null\n" + PLAIN[len(SH):] + "echo fine\n"
-    server = serve({"s": script}, f"RequestContent {content}\nCancelOnDisconnect off", server="AccessLog access.log")
+    server = serve({"s": script}, f"RequestBody {content}\nCancelOnDisconnect off", server="AccessLog access.log")
     log = tmp_path / "access.log"
     for data in (HALF, HALF[:200], b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc"):
         with server.connect() as c:
@@ -259,7 +259,7 @@ def test_spool_folder_is_ignored_without_a_spooling_plugin(monkey, site):
 def test_cgi_printed_config_has_spool_keys(serve):
     server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 8")
     printed = subprocess.run([*server.process.args[:1], "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
-    for name, value in (("SpoolFolder", "/var/tmp"), ("SpoolMax", "1G"), ("MaxTime", "5m"), ("RequestContent", "spool")):
+    for name, value in (("SpoolFolder", "/var/tmp"), ("SpoolMax", "1G"), ("MaxRunTime", "5m"), ("RequestBody", "spool")):
         assert re.search(rf"^ +{name} +{value}$", printed, re.MULTILINE), f"{name} {value}\n{printed}"
 
 

@@ -8,7 +8,7 @@ from faults import Fault, fail_in_a_row, failing_allocations, recover
 from proc import RELEASE, children, wait_until
 
 SECTIONS = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
-KEYS = "[CGI]\n    SetEnv A b\n    MaxProcesses 2\n    ChunkedContent stream\n    QueryArguments on\n"
+KEYS = "[CGI]\n    SetEnv A b\n    MaxProcesses 2\n    RequestBody stream\n    QueryArguments on\n"
 
 SCRIPTS = {"cat": PLAIN + "cat; echo $PATH_INFO \"$@\"\n", "local": SH + "printf 'Location: /cgi-bin/cat/x\\n\\n'\n", "bad": SH + "echo nonsense; echo\n",
            "nph-x": SH + "printf 'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\nDate: Sun, 06 Nov 1994 08:49:37 GMT\\r\\nServer: Monkey\\r\\n\\r\\nok'\n",

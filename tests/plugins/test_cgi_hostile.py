@@ -181,13 +181,13 @@ def test_cgi_read_timeout_restarts_with_output(serve):
 
 @pytest.mark.parametrize("script", [SH + "exec sleep 1000\n", PLAIN + "while :; do echo x; sleep 0.05; done\n"])
 def test_cgi_max_time_ends_script(serve, script):
-    server = serve(script, "MaxTime 400ms")
+    server = serve(script, "MaxRunTime 400ms")
     with server.connect() as c:
         try:
             assert c.get("/cgi-bin/s").status == 504
         except (Closed, ConnectionResetError):
             pass
-    server.err.wait_for("MaxTime")
+    server.err.wait_for("MaxRunTime")
 
 
 def test_cgi_script_that_ignores_sigterm_is_killed(serve, site):
@@ -354,7 +354,7 @@ def test_cgi_stderr_can_be_turned_off(serve):
 
 
 def test_cgi_stderr_flood_does_not_block_other_clients(serve):
-    server = serve(PYTHON + "import os\nos.write(1, b'X-A: b\\n\\n')\nwhile True: os.write(2, b'z' * 65536)\n", "MaxTime 2s")
+    server = serve(PYTHON + "import os\nos.write(1, b'X-A: b\\n\\n')\nwhile True: os.write(2, b'z' * 65536)\n", "MaxRunTime 2s")
     with server.connect() as flooded, server.connect() as other:
         flooded.ask("/cgi-bin/s")
         assert flooded.read_head().status == 200
@@ -373,7 +373,7 @@ def test_cgi_stderr_after_response_is_logged(serve, site):
 # Resource limits
 
 def test_cgi_max_cpu_kills_script(serve):
-    server = serve(SH + "while :; do :; done\n", "MaxCpu 1s")
+    server = serve(SH + "while :; do :; done\n", "MaxCPUTime 1s")
     assert server.get("/cgi-bin/s").status == 502
     server.err.wait_for("was killed by signal (24|9)")
 

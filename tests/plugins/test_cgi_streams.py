@@ -49,7 +49,7 @@ def test_cgi_output_is_sent_at_once(serve, site):
 
 
 def test_cgi_request_body_is_forwarded_at_once(serve):
-    server = serve({"s": CAT}, "RequestContent stream")
+    server = serve({"s": CAT}, "RequestBody stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n")
         for word in (b"one", b"two", b"three"):
@@ -69,7 +69,7 @@ def test_cgi_upload_may_arrive_byte_by_byte(serve):
 
 
 def test_cgi_stalled_upload_times_out_and_ends_script(serve, site):
-    server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, "RequestContent stream", server="MinRate 100\nMinRateInterval 1s")
+    server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, "RequestBody stream", server="MinRate 100\nMinRateInterval 1s")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\nonly this")
         assert c.read("POST").status == 408
@@ -77,7 +77,7 @@ def test_cgi_stalled_upload_times_out_and_ends_script(serve, site):
 
 
 def test_cgi_read_timeout_excludes_slow_client(serve):
-    server = serve({"s": CAT}, "RequestContent stream\nReadTimeout 300ms")
+    server = serve({"s": CAT}, "RequestBody stream\nReadTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nbegin")
         time.sleep(1)  # the test must wait for longer than ReadTimeout
@@ -98,7 +98,7 @@ def test_cgi_read_timeout_excludes_client_that_does_not_read(monkey, site):
 
 
 def test_cgi_read_timeout_applies_to_script_that_never_reads(serve):
-    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream\nReadTimeout 300ms")
+    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestBody stream\nReadTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")
         sender = threading.Thread(target=try_to, args=(c.sock.sendall, b"x" * 10_000_000))
@@ -167,7 +167,7 @@ def is_blocked(pid):
 
 def test_cgi_backpressure_of_script_stops_client(serve):
     """In the other direction, the client keeps the data that the script does not read."""
-    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream")
+    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestBody stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
         c.sock.settimeout(0.5)
@@ -189,7 +189,7 @@ def release(serve, scripts, keys=""):
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("coding", ["length", "chunked"])
 def test_cgi_upload_of_a_gigabyte_uses_no_memory(serve, coding):
-    server = release(serve, {"s": COUNT}, "ChunkedContent stream")
+    server = release(serve, {"s": COUNT}, "RequestBody stream")
     assert server.get("/cgi-bin/s", "POST", body=b"warm up").text.strip() == "7"
     size, piece = 1024 * MB, b"u" * MB
     head = b"Content-Length: %d" % size if coding == "length" else b"Transfer-Encoding: chunked"
@@ -247,7 +247,7 @@ def reset(c):
     (SH + "echo $$ >pid\ntrap '' TERM PIPE\nwhile :; do sleep 0.02; done\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
 ], ids=["silent", "reads", "begun", "floods", "echoes", "stubborn"])
 def test_cgi_script_ends_with_its_client(serve, site, script, begin, go):
-    server = serve({"s": script}, "RequestContent stream")
+    server = serve({"s": script}, "RequestBody stream")
     pid_file = site / "cgi-bin/pid"
     for _ in range(2):
         c = server.connect()

@@ -168,7 +168,7 @@ OTHER_MISTAKES = [
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match ( static\n", 7, "`(` is not a regular expression", None),
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Macth x static\n", 7, "expected `Match REGEX HANDLER", None),
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match x\n", 7, "expected `Match REGEX HANDLER", None),
-    ("[HOST]\n    DocumentRoot site\n[CGI]\n    MaxTime 1\n", 6, "unknown section [CGI]", "the plugin `cgi` brings it: add `Load cgi` to [PLUGINS]"),
+    ("[HOST]\n    DocumentRoot site\n[CGI]\n    MaxRunTime 1\n", 6, "unknown section [CGI]", "the plugin `cgi` brings it: add `Load cgi` to [PLUGINS]"),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /x cgi\n", 7, "there is no handler `cgi`", "the plugin `cgi` brings it: add `Load cgi` to [PLUGINS]"),
     ("[PLUGINS]\n    Load nosuch\n[HOST]\n    DocumentRoot site\n", 5, "cannot load the plugin `nosuch`: it is not built in, and monkey-nosuch.so is not in /", None),
     ("[PLUGINS]\n    Load ./monkey-nosuch.so\n[HOST]\n    DocumentRoot site\n", 5, "cannot load the plugin `./monkey-nosuch.so`: No such file", None),
