@@ -13,14 +13,13 @@
 
 static const char usage[] = "usage: monkey build [-o FILE] SOURCE.c\n";
 static const char help[] =
-    "Compiles a service of Duda, optimised, into an object that the server loads.\n"
+    "Compiles a Duda service, optimized, into a shared object that the server loads.\n"
     "\n"
-    "  -o, --output FILE   where it goes; monkey-NAME.so in this folder if it is not said\n"
-    "  -h, --help          this text\n"
+    "  -o, --output FILE   output file; default: monkey-NAME.so in the current folder\n"
+    "  -h, --help          print this help\n"
     "\n"
-    "A comment in the source may hold `sources: FILE.c...`, `pkg-config: NAME...` and `cflags: FLAG...`. CC "
-    "names the\n"
-    "compiler.\n";
+    "A comment in the source may hold `sources: FILE.c...`, `pkg-config: NAME...` and `cflags: FLAG...`.\n"
+    "The environment variable CC sets the compiler.\n";
 
 static void print_load_hint(const char *object, const char *name)
 {

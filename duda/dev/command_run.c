@@ -39,18 +39,16 @@ struct run {
 
 static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] SOURCE.c|FOLDER\n";
 static const char help[] =
-    "Compiles a service of Duda, serves it, and does both again whenever the source changes.\n"
+    "Compiles and serves a Duda service, again whenever its source changes.\n"
     "\n"
-    "  -p, --port [ADDRESS:]PORT  where to listen; 127.0.0.1:2001 if it is not said\n"
-    "  -n, --names NAME,...       answer for these hosts, too, beside localhost and addresses\n"
-    "  -i, --include FILE         more of the configuration: sections of the service and of other plugins\n"
-    "  -h, --help                 this text\n"
+    "  -p, --port [ADDRESS:]PORT  address to listen on; default: 127.0.0.1:2001\n"
+    "  -n, --names NAME,...       serve these host names, too, besides localhost and addresses\n"
+    "  -i, --include FILE         include a file with configuration sections of the service or of plugins\n"
+    "  -h, --help                 print this help\n"
     "\n"
-    "In a FOLDER each NAME.c answers below /NAME, and is compiled when that is asked for; index.c answers at "
-    "/.\n"
-    "Mistakes and crashes are shown here and in the browser. /.duda/doc lists the routes of a service, in a "
-    "FOLDER\n"
-    "/NAME/.duda/doc. Ctrl+C ends it.\n";
+    "In a FOLDER, each NAME.c serves the paths below /NAME and is compiled at the first request for them;\n"
+    "index.c serves /. Compiler errors and crashes appear here and in the browser. /.duda/doc lists the routes\n"
+    "of a service, /NAME/.duda/doc in a FOLDER. Ctrl+C stops the server.\n";
 
 /* ---- Following the sources ---- */
 

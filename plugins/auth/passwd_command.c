@@ -27,17 +27,16 @@ static const char usage[] = "usage: monkey passwd [-c] [-b KIND] [-r COST] [--di
 
 static const char help[] =
     "\n"
-    "Adds a user to a file of users, or changes the password of a user. The command asks for the password "
-    "at\n"
-    "the terminal, or reads it from the first line of a pipe; other users could see an argument.\n"
+    "Adds a user to a password file, or changes the password of a user. The command reads the password from\n"
+    "the terminal or from the first line of a pipe, because other users can see arguments.\n"
     "\n"
     "  -c, --create         create the file if it does not exist\n"
     "  -D, --delete         delete the user\n"
-    "  -b, --kind KIND      how the password is hashed: yescrypt (the default), bcrypt, sha512, sha256;\n"
-    "                       with --digest: sha256 (the default) or md5\n"
-    "  -r, --cost COST      how much work a check costs; crypt(5) explains the numbers\n"
-    "  -d, --digest REALM   an entry for Digest; REALM is the Title of the section [AUTH]\n"
-    "  -h, --help           this text\n"
+    "  -b, --kind KIND      hash of the password: yescrypt (default), bcrypt, sha512, sha256;\n"
+    "                       with --digest: sha256 (default) or md5\n"
+    "  -r, --cost COST      computing cost of the hash, see crypt(5)\n"
+    "  -d, --digest REALM   add an entry for Digest; REALM is the Realm of the section [AUTH]\n"
+    "  -h, --help           print this help\n"
     "\n"
     "The server reads the file when it loads its configuration: reload it with SIGHUP.\n";
 

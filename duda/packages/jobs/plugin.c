@@ -13,7 +13,7 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct jobs_settings, store),
      .min = 1,
      .max = 63,
-     .help = "The Name of the [KV] or [REDIS] that keeps jobs; `main` if this is not said."},
+     .help = "The Name of the [KV] or [REDIS] that keeps jobs; default: `main`."},
     {.name = "Lease",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct jobs_settings, lease_ms),
