@@ -183,7 +183,7 @@ static int use_child(struct duda_ctx *d)
     return 0;
 }
 
-static int use_rooms(struct duda_ctx *d)
+static int use_topics(struct duda_ctx *d)
 {
     int a = duda_topic_publish(d, MK_STR("town"), MK_WEBSOCKET_TEXT, MK_STR("x")),
         b = duda_topic_publish(d, MK_STR(""), MK_WEBSOCKET_TEXT, MK_STR("x"));
@@ -195,7 +195,7 @@ DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/re
              DUDA_GET("/memcache", use_memcache, ""), DUDA_GET("/sql/:name", use_sql, ""), DUDA_GET("/http", use_http, ""),
              DUDA_GET("/held", hold, ""), DUDA_GET("/store", use_store, ""), DUDA_GET("/smtp", use_smtp, ""),
              DUDA_GET("/jobs", use_jobs, ""), DUDA_GET("/child", use_child, ""),
-             DUDA_GET("/rooms", use_rooms, ""));
+             DUDA_GET("/topics", use_topics, ""));
 """
 
 # For each route: the package, its section, the result of each call, and the number of calls and failures. (2 and 17 are valid
@@ -210,7 +210,7 @@ USES = {
     "/store": ("store", "memory", "0 0 -2 -122 0 0 -90", 7, 1),
     "/smtp": ("smtp", "box", "0 -74", 2, 1),
     "/jobs": ("jobs", "jobs", "0 0 0", 4, 2),
-    "/rooms": ("topics", "main", "0 -22", 2, 1),
+    "/topics": ("topics", "main", "0 -22", 2, 1),
     "/child": ("subprocess", "main", "0 7 -2 -110", 4, 2),
 }
 

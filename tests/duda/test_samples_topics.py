@@ -47,7 +47,7 @@ def test_topics_sample_reaches_streams_and_websockets(start, tmp_path):
         assert b"data: one\n" in stream.read_until(b"data: two\n")
         assert server.get("/topics/news").text == "two"
         publish(server, "rain", "weather")
-        other.read_until(b"event: said\ndata: rain\n")
+        other.read_until(b"event: message\ndata: rain\n")
         late = stack.enter_context(server.connect())
         late.send(b"GET /topics/news/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         late.read_until(b"data: two\n")  # a late subscriber gets the most recent message

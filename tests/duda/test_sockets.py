@@ -131,7 +131,7 @@ static int stream(struct duda_ctx *d)
         e = duda_sse_send(d, NULL, MK_STR(""), NULL);
     size_t mark = duda_arena_mark(d);
     while (!e && !(e = duda_topic_receive(d, 0, &text))) {
-        e = duda_sse_send(d, "said", text, NULL);
+        e = duda_sse_send(d, "message", text, NULL);
         duda_arena_rewind(d, mark);
     }
     return e;
@@ -244,7 +244,7 @@ def test_websocket_topic_reaches_all_workers(server):
         for ws in sockets:
             assert [ws.recv(30) for _ in range(4)] == ["to all"] * 4
         for _ in range(4):
-            stream.read_until(b"event: said\ndata: to all\n\n")
+            stream.read_until(b"event: message\ndata: to all\n\n")
         sockets[0].send("leave")
         sockets[0].send("after")
         assert sockets[0].recv(30) == "after"

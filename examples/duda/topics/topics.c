@@ -15,10 +15,10 @@ static const char page[] =
     "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>topics</title>\n"
     "<style>body{font:16px system-ui;margin:2rem;max-width:40rem}input{font:inherit}</style>\n"
     "<h1>Topic: news</h1>\n<p id=last>-</p>\n<form><input id=text autofocus maxlength=500 aria-label=Text> "
-    "<button>Say</button></form>\n<script>\n"
+    "<button>Publish</button></form>\n<script>\n"
     "const events = new EventSource('topics/news/events');\n"
     "events.onopen = () => document.title = 'connected';\n"
-    "events.addEventListener('said', e => document.getElementById('last').textContent = e.data);\n"
+    "events.addEventListener('message', e => document.getElementById('last').textContent = e.data);\n"
     "document.forms[0].onsubmit = e => {\n  e.preventDefault();\n  const input = "
     "document.getElementById('text');\n  fetch('topics/news', {method: 'POST', body: input.value});\n"
     "  input.value = '';\n};\n</script>\n</html>\n";
@@ -88,7 +88,7 @@ static int events(struct duda_ctx *d)
         e = last(d, buf, &text);
     size_t mark = duda_arena_mark(d);
     while (!e) {
-        e = duda_sse_send(d, text.p ? "said" : NULL, text.p ? text : MK_STR(""), NULL);
+        e = duda_sse_send(d, text.p ? "message" : NULL, text.p ? text : MK_STR(""), NULL);
         duda_arena_rewind(d, mark);
         e = e ? e : hear(d, buf, &text);
     }
