@@ -47,7 +47,8 @@ static const char help[] =
     "  -h, --help                 print this help\n"
     "\n"
     "In a FOLDER, each NAME.c serves the paths below /NAME and is compiled at the first request for them;\n"
-    "index.c serves /. Compiler errors and crashes appear here and in the browser. /.duda/doc lists the routes\n"
+    "index.c serves /. Compiler errors and crashes appear here and in the browser. /.duda/doc lists the "
+    "routes\n"
     "of a service, /NAME/.duda/doc in a FOLDER. Ctrl+C stops the server.\n";
 
 /* ---- Following the sources ---- */

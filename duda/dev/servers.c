@@ -131,8 +131,8 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths)
                               .last_words = mk_buf_growing(2 * TAIL_MAX)};
     dev_stderr_reader_init(&s->stderr_reader, on_back_stderr_line, print_crash, s);
     s->stderr_reader.on_stall = on_stall;
-    for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
-        s->leaving[i] = (struct dev_process){.out = -1, .err = -1};
+    for (size_t i = 0; i < DEV_DRAINING_MAX; i++)
+        s->draining[i] = (struct dev_process){.out = -1, .err = -1};
     if (!dev_private_dir_create(s->folder))
         return false;
     return (dev_paths_format(none, "%s/none", s->folder) && mkdir(none, 0700) == 0) ||
@@ -228,14 +228,14 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
 static void retire_back_server(struct dev_servers *s)
 {
     size_t i = 0;
-    while (i < DEV_LEAVING_MAX - 1 && s->leaving[i].pid)
+    while (i < DEV_DRAINING_MAX - 1 && s->draining[i].pid)
         i++;
-    if (s->leaving[i].pid)
-        dev_process_stop(&s->leaving[i], SIGKILL);
+    if (s->draining[i].pid)
+        dev_process_stop(&s->draining[i], SIGKILL);
     if (s->back.pid)
         (void)kill(s->back.pid, SIGQUIT);
-    s->leaving[i] = s->back;
-    s->leaving[i].rest[1] = s->stderr_reader.line; /* the incomplete last line */
+    s->draining[i] = s->back;
+    s->draining[i].rest[1] = s->stderr_reader.line; /* the incomplete last line */
     s->stderr_reader.line = (struct mk_buf){0};
 }
 
@@ -336,19 +336,19 @@ void dev_servers_read_output(struct dev_servers *s)
 {
     read_server_output(s, &s->front);
     read_server_output(s, &s->back);
-    for (size_t i = 0; i < DEV_LEAVING_MAX; i++) {
-        bool has_ended = dev_process_try_wait(&s->leaving[i]) >= 0;
-        read_server_output(s, &s->leaving[i]);
+    for (size_t i = 0; i < DEV_DRAINING_MAX; i++) {
+        bool has_ended = dev_process_try_wait(&s->draining[i]) >= 0;
+        read_server_output(s, &s->draining[i]);
         if (has_ended)
-            dev_process_close_pipes(&s->leaving[i]);
+            dev_process_close_pipes(&s->draining[i]);
     }
 }
 
 size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds)
 {
     size_t n = 0;
-    for (size_t i = 0; i < DEV_LEAVING_MAX + 2; i++) {
-        const struct dev_process *c = i == 0 ? &s->front : i == 1 ? &s->back : &s->leaving[i - 2];
+    for (size_t i = 0; i < DEV_DRAINING_MAX + 2; i++) {
+        const struct dev_process *c = i == 0 ? &s->front : i == 1 ? &s->back : &s->draining[i - 2];
         if (c->out >= 0)
             fds[n++] = (struct pollfd){.fd = c->out, .events = POLLIN};
         if (c->err >= 0)
@@ -404,8 +404,8 @@ void dev_servers_stop(struct dev_servers *s)
 {
     if (!*s->folder)
         return; /* not started */
-    for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
-        stop_server(s, &s->leaving[i]);
+    for (size_t i = 0; i < DEV_DRAINING_MAX; i++)
+        stop_server(s, &s->draining[i]);
     stop_server(s, &s->front);
     stop_server(s, &s->back);
     dev_private_dir_remove(s->folder);

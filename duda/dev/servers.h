@@ -10,14 +10,14 @@
 
 #include <poll.h>
 
-enum { DEV_LEAVING_MAX = 16, DEV_SERVERS_FDS = 2 * (DEV_LEAVING_MAX + 2) };
+enum { DEV_DRAINING_MAX = 16, DEV_SERVERS_FDS = 2 * (DEV_DRAINING_MAX + 2) };
 
 struct dev_servers {
     const struct dev_paths *paths;
     char folder[PATH_MAX]; /* private folder for sockets and configurations */
     struct dev_process front, back;
     unsigned number; /* number of the back server; 0: none so far */
-    struct dev_process leaving[DEV_LEAVING_MAX];
+    struct dev_process draining[DEV_DRAINING_MAX];
     struct dev_stderr_reader stderr_reader; /* reads standard error of the back server */
     struct mk_buf tail;                     /* output of the back server's running worker, for error pages */
     struct mk_buf last_words;               /* output of the worker that died last */

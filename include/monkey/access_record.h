@@ -22,7 +22,8 @@ enum mk_outcome {
     MK_OUTCOMES
 };
 
-/** The name of an outcome in logs: "done", "refused", "gone", "timeout", "aborted" or "shutdown". */
+/** The name of an outcome in logs and metrics: "ok", "rejected", "client_aborted", "timeout", "failed" or
+ * "shutdown". */
 MK_API const char *mk_outcome_name(enum mk_outcome outcome);
 
 /** The summary of a finished request. Every request produces exactly one. Valid during the hook that

@@ -90,7 +90,7 @@ static void on_helper_readable(void *ctx, unsigned which)
 /* ---- End ---- */
 
 /* A draining worker renews nothing: its successor has its own helper process. */
-static bool is_worker_leaving(const struct mk_worker *w)
+static bool is_worker_draining(const struct mk_worker *w)
 {
     struct mk_worker_stats s;
     for (size_t i = 0; mk_worker_stats_at(w, i, &s); i++)
@@ -207,7 +207,7 @@ static void on_start_timer(struct mk_timer *t)
     if (r->child) {
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not end in time", r->job->program);
         mk_subprocess_signal(r->child, SIGKILL);
-    } else if (is_worker_leaving(r->worker)) {
+    } else if (is_worker_draining(r->worker)) {
         return;
     } else if (start_helper(r)) {
         mk_timer_set(&r->timer, r->worker, RUN_MS);

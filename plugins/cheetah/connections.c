@@ -131,7 +131,7 @@ static void finish_listing(struct cheetah_session *s, const struct listing *a)
     cheetah_session_write_output(s, mk_buf_str(&end));
     uint64_t unseen = count_draining_conns(w);
     if (unseen)
-        cheetah_session_write_remark(s, "%llu more of leaving processes, which are not shown",
+        cheetah_session_write_remark(s, "%llu more in draining processes, not shown",
                                      (unsigned long long)unseen);
     if (a->silent)
         cheetah_session_finish_answer(s, CHEETAH_FAILED,

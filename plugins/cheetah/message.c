@@ -9,12 +9,12 @@ enum { MESSAGE_MAX = 32 * 1024 };
 bool cheetah_is_superseded(const struct mk_worker *w)
 {
     struct mk_worker_stats stats;
-    bool leaving = false, others = false;
+    bool draining = false, others = false;
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++) {
-        leaving |= stats.pid == getpid() && stats.draining;
+        draining |= stats.pid == getpid() && stats.draining;
         others |= stats.pid && !stats.draining;
     }
-    return leaving && others;
+    return draining && others;
 }
 
 /* ---- Facts ---- */

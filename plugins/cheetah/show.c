@@ -32,14 +32,14 @@ static uint64_t server_uptime_s(const struct mk_worker *w)
 
 static const struct cheetah_column status_columns[] = {
     {"version", 0},       {"process", 0},        {"started", 0},       {"uptime", 0},
-    {"workers", 0},       {"leaving", 0},        {"connections", 0},   {"accepted", 0},
+    {"workers", 0},       {"draining", 0},       {"connections", 0},   {"accepted", 0},
     {"dropped", 0},       {"requests", 0},       {"responses_1xx", 0}, {"responses_2xx", 0},
     {"responses_3xx", 0}, {"responses_4xx", 0},  {"responses_5xx", 0}, {"sent", 0},
     {"reloads", 0},       {"failed_reloads", 0}, {"log_level", 0},     {"sessions", 0},
 };
 
 struct totals {
-    uint64_t workers, leaving, open;
+    uint64_t workers, draining, open;
     struct mk_worker_stats all;
 };
 
@@ -62,7 +62,7 @@ static struct totals sum_worker_stats(const struct mk_worker *w)
         add_worker_stats(&t.all, &stats);
         if (!stats.pid)
             continue;
-        *(stats.draining ? &t.leaving : &t.workers) += 1;
+        *(stats.draining ? &t.draining : &t.workers) += 1;
         t.open += stats.open;
     }
     return t;
@@ -71,7 +71,7 @@ static struct totals sum_worker_stats(const struct mk_worker *w)
 static void write_totals(struct cheetah_table_writer *writer, const struct totals *t)
 {
     cheetah_table_cell_num(writer, t->workers);
-    cheetah_table_cell_num(writer, t->leaving);
+    cheetah_table_cell_num(writer, t->draining);
     cheetah_table_cell_num(writer, t->open);
     cheetah_table_cell_num(writer, t->all.accepted);
     cheetah_table_cell_num(writer, t->all.dropped);
@@ -130,7 +130,7 @@ void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json)
 
 static const struct cheetah_column worker_columns[] = {
     {"process", 7},   {"started", -19}, {"connections", 11}, {"accepted", 10},
-    {"requests", 10}, {"sent", 8},      {"memory", 8},       {"leaving", 0},
+    {"requests", 10}, {"sent", 8},      {"memory", 8},       {"draining", 0},
 };
 
 static void write_worker(struct cheetah_table_writer *writer, const struct mk_worker_stats *stats,

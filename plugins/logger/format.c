@@ -11,11 +11,12 @@ static const struct {
 } named[] = {
     {"combined", "%h - %u %t \"%r\" %s %b \"%{Referer}i\" \"%{User-Agent}i\""},
     {"common", "%h - %u %t \"%r\" %s %b"},
-    {"json", "{\"time\":\"%{iso}t\",\"client\":\"%a\"%{member}u,\"host\":\"%V\",\"method\":\"%m\",\"target\":"
-             "\"%{raw}U\","
-             "\"protocol\":\"%H\",\"status\":%s,\"bytes\":%B,\"ms\":%{ms}T,\"end\":\"%X\",\"referer\":\"%{"
-             "Referer}i\","
-             "\"agent\":\"%{User-Agent}i\"}"},
+    {"json",
+     "{\"time\":\"%{iso}t\",\"client\":\"%a\"%{member}u,\"host\":\"%V\",\"method\":\"%m\",\"target\":"
+     "\"%{raw}U\","
+     "\"protocol\":\"%H\",\"status\":%s,\"bytes\":%B,\"ms\":%{ms}T,\"outcome\":\"%X\",\"referer\":\"%{"
+     "Referer}i\","
+     "\"agent\":\"%{User-Agent}i\"}"},
 };
 
 struct format_compiler {

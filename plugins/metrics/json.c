@@ -55,9 +55,9 @@ static void print_requests(const struct totals *t, struct mk_json_writer *w)
     write_number(w, "bytes", t->bytes);
     print_methods(t, w);
     print_statuses(t, w);
-    open_object(w, "by_ending");
+    open_object(w, "by_outcome");
     for (unsigned e = 0; e < MK_OUTCOMES; e++)
-        write_number(w, mk_outcome_name((enum mk_outcome)e), t->endings[e]);
+        write_number(w, mk_outcome_name((enum mk_outcome)e), t->outcomes[e]);
     mk_json_end_object(w);
     mk_json_end_object(w);
 }
@@ -113,7 +113,7 @@ static void print_process(const struct process_view *p, struct mk_json_writer *w
 {
     mk_json_begin_object(w);
     write_number(w, "pid", (uint64_t)p->stats.pid);
-    mk_json_string(mk_json_key(w, "state"), p->stats.draining ? MK_STR("leaving") : MK_STR("serving"));
+    mk_json_string(mk_json_key(w, "state"), p->stats.draining ? MK_STR("draining") : MK_STR("serving"));
     write_number(w, "started", p->stats.started);
     write_number(w, "connections", p->stats.open);
     write_number(w, "requests", p->stats.requests);

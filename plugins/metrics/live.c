@@ -112,7 +112,7 @@ static bool start_latest_event(struct live_viewer *w)
 static ssize_t read_events(void *ctx, char *buf, size_t cap)
 {
     struct live_viewer *w = ctx;
-    if (!w->event && metrics_meter_is_leaving(&w->live->meter, w->live->worker))
+    if (!w->event && metrics_meter_is_draining(&w->live->meter, w->live->worker))
         return 0; /* the browser reconnects to a worker that is not draining */
     if (!w->event && !start_latest_event(w))
         return -EAGAIN;

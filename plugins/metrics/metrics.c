@@ -96,7 +96,7 @@ static const char *not_ready_reason(const struct live *l, const struct settings 
 {
     struct mk_worker_stats stats;
     struct stat st;
-    if (metrics_meter_is_leaving(&l->meter, l->worker))
+    if (metrics_meter_is_draining(&l->meter, l->worker))
         return "draining";
     if (s->not_ready_file.p && stat(s->not_ready_file.p, &st) == 0)
         return "taken out of service";

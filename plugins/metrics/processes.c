@@ -95,7 +95,7 @@ void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
     atomic_store(&p->pid, m->pid);
 }
 
-bool metrics_meter_is_leaving(const struct meter *m, const struct mk_worker *w)
+bool metrics_meter_is_draining(const struct meter *m, const struct mk_worker *w)
 {
     struct mk_worker_stats stats;
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++)

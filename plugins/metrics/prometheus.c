@@ -190,18 +190,18 @@ static void print_family(const struct snapshot *s, const struct process_family *
 static void print_workers(const struct snapshot *s, struct mk_buf *out)
 {
     struct process_view p;
-    uint64_t serving = 0, leaving = 0, open = 0;
+    uint64_t serving = 0, draining = 0, open = 0;
     for (size_t i = 0; metrics_snapshot_process_at(s, i, &p); i++) {
         if (!p.stats.pid)
             continue;
-        *(p.stats.draining ? &leaving : &serving) += 1;
+        *(p.stats.draining ? &draining : &serving) += 1;
         open += p.stats.open;
     }
     print_single_metric(out, "monkey_connections", "gauge", "Open connections.", open);
     metrics_exposition_begin(out, "monkey_workers", "gauge",
-                             "Worker processes; leaving: with an older configuration, or draining.");
-    mk_buf_addf(out, "monkey_workers{state=\"serving\"} %llu\nmonkey_workers{state=\"leaving\"} %llu\n",
-                (unsigned long long)serving, (unsigned long long)leaving);
+                             "Worker processes; draining: they accept no more connections.");
+    mk_buf_addf(out, "monkey_workers{state=\"serving\"} %llu\nmonkey_workers{state=\"draining\"} %llu\n",
+                (unsigned long long)serving, (unsigned long long)draining);
     for (size_t i = 0; i < MK_LEN(families); i++)
         print_family(s, &families[i], out);
 }

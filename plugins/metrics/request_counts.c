@@ -10,11 +10,11 @@ static const struct mk_stat_metric requests[] = {
 static const struct mk_stat_table requests_table = {
     "http_requests", {"host", "method", "code"}, requests, MK_LEN(requests)};
 
-static const struct mk_stat_metric endings[] = {
-    {.name = "monkey_http_endings_total", .help = "How requests ended."},
+static const struct mk_stat_metric outcomes[] = {
+    {.name = "monkey_http_outcomes_total", .help = "Requests by outcome."},
 };
-static const struct mk_stat_table endings_table = {
-    "http_endings", {"host", "ending"}, endings, MK_LEN(endings)};
+static const struct mk_stat_table outcomes_table = {
+    "http_outcomes", {"host", "outcome"}, outcomes, MK_LEN(outcomes)};
 
 static const struct mk_stat_metric hosts[] = {
     {.name = "monkey_http_response_bytes_total", .help = "Bytes of content sent, without heads."},
@@ -30,7 +30,7 @@ bool metrics_request_counts_init(struct counts *c, struct mk_config *config)
     if (!c->registry)
         return false;
     c->requests = mk_stat_define(c->registry, &requests_table);
-    c->endings = mk_stat_define(c->registry, &endings_table);
+    c->outcomes = mk_stat_define(c->registry, &outcomes_table);
     c->hosts = mk_stat_define(c->registry, &hosts_table);
     return true;
 }
@@ -41,8 +41,8 @@ static void open_series(struct counts *c, struct mk_config *config, struct label
     bool is_full = !l->host;
     for (unsigned e = 0; e < MK_OUTCOMES; e++) {
         const mk_str values[] = {l->name, mk_str_from_c(mk_outcome_name((enum mk_outcome)e))};
-        l->endings[e] = mk_stat_series(c->registry, c->endings, values);
-        is_full |= !l->endings[e];
+        l->outcomes[e] = mk_stat_series(c->registry, c->outcomes, values);
+        is_full |= !l->outcomes[e];
     }
     if (is_full && !c->is_full)
         mk_config_warn(
@@ -78,7 +78,7 @@ struct seen {
 
 /* The counts of a label. */
 struct counter {
-    uint64_t *host, *endings[MK_OUTCOMES];
+    uint64_t *host, *outcomes[MK_OUTCOMES];
     struct seen *seen;
     unsigned n, room;
 };
@@ -102,7 +102,7 @@ struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *
         struct counter *of = &all->of[l->index];
         of->host = mk_worker_cells(w, l->host);
         for (unsigned e = 0; e < MK_OUTCOMES; e++)
-            of->endings[e] = mk_worker_cells(w, l->endings[e]);
+            of->outcomes[e] = mk_worker_cells(w, l->outcomes[e]);
     }
     return all;
 }
@@ -175,7 +175,7 @@ void metrics_counters_add(struct counters *all, const struct label *l, const str
         s->cells[method] = find_cell(all, l, s->status, method);
     if (s && s->cells[method])
         increment_cell(s->cells[method], 1);
-    mk_stat_add(c->endings[mk_access_record_outcome(record) % MK_OUTCOMES], 1);
+    mk_stat_add(c->outcomes[mk_access_record_outcome(record) % MK_OUTCOMES], 1);
     if (!c->host)
         return;
     increment_cell(&c->host[BYTES], mk_access_record_sent(record));
@@ -230,7 +230,7 @@ void metrics_request_counts_sum(const struct counts *c, const struct label *l, s
                                      mk_stat_label(r, s, 2)))[parse_method_label(mk_stat_label(r, s, 1))] +=
                 mk_stat_sum(r, s, 0);
     for (unsigned e = 0; e < MK_OUTCOMES; e++)
-        out->endings[e] += mk_stat_sum(r, l->endings[e], 0);
+        out->outcomes[e] += mk_stat_sum(r, l->outcomes[e], 0);
     out->bytes += mk_stat_sum(r, l->host, BYTES);
     for (unsigned b = 0; b < BUCKETS; b++)
         out->buckets[b] += mk_stat_sum(r, l->host, DURATION + b);
@@ -245,7 +245,7 @@ void metrics_totals_add(const struct totals *t, struct totals *out)
             to[m] += t->requests[row][m];
     }
     for (unsigned e = 0; e < MK_OUTCOMES; e++)
-        out->endings[e] += t->endings[e];
+        out->outcomes[e] += t->outcomes[e];
     for (unsigned b = 0; b < BUCKETS; b++)
         out->buckets[b] += t->buckets[b];
     out->bytes += t->bytes;

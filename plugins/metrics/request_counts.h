@@ -18,14 +18,14 @@ enum {
 struct label {
     mk_str name;
     unsigned index;
-    uint32_t host, endings[MK_OUTCOMES]; /* numbers of series; 0: none was left */
+    uint32_t host, outcomes[MK_OUTCOMES]; /* numbers of series; 0: none was left */
     struct label *next;
 };
 
 /* The data of a configuration. */
 struct counts {
     struct mk_stat_registry *registry;
-    unsigned requests, endings, hosts; /* numbers of tables */
+    unsigned requests, outcomes, hosts; /* numbers of tables */
     struct label *labels;
     unsigned n_labels;
     bool is_full; /* no series was left, which was reported */
@@ -39,7 +39,7 @@ struct totals {
     unsigned n_rows;
     uint16_t status[TOTAL_ROWS];
     uint64_t requests[TOTAL_ROWS][MK_METHODS];
-    uint64_t endings[MK_OUTCOMES];
+    uint64_t outcomes[MK_OUTCOMES];
     uint64_t bytes, duration_us;
     uint64_t buckets[BUCKETS];
 };

@@ -139,10 +139,10 @@ static void on_accept_hook_timeout(struct mk_conn *c, enum mk_conn_timeout clock
     mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
-static void on_close(struct mk_conn *c, enum mk_outcome ending)
+static void on_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     (void)c;
-    (void)ending;
+    (void)outcome;
 }
 
 const struct mk_conn_ops mk_accept_hooks_ops = {

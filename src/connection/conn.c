@@ -225,12 +225,12 @@ static void schedule_task(struct mk_conn *c, void (*run)(struct mk_loop_task *t)
     c->task_set = true;
 }
 
-void mk_conn_close(struct mk_conn *c, enum mk_outcome ending)
+void mk_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     struct mk_conn_manager *s = c->service;
     if (c->state.state == MK_CONN_DEAD)
         return;
-    c->ops->on_close(c, ending);
+    c->ops->on_close(c, outcome);
     mk_conn_set_state(c, MK_CONN_DEAD);
     c->stream.ops->close(&c->stream);
     mk_timer_stop(&c->timer);
@@ -248,12 +248,12 @@ void mk_conn_close(struct mk_conn *c, enum mk_outcome ending)
         s->on_room(s);
 }
 
-void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending)
+void mk_conn_reset(struct mk_conn *c, enum mk_outcome outcome)
 {
     if (c->state.state == MK_CONN_DEAD)
         return;
     mk_sock_reset(&c->stream.fd);
-    mk_conn_close(c, ending);
+    mk_conn_close(c, outcome);
 }
 
 static const struct mk_conn *next_resumed_conn(const struct mk_loop_task *t)
@@ -424,15 +424,15 @@ MK_COLD bool mk_conn_discard_input(struct mk_conn *c)
     return n > 0;
 }
 
-void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome ending)
+void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome outcome)
 {
     while (!mk_list_empty(&s->conns)) {
         struct mk_conn *c = MK_LIST_ENTRY(s->conns.next, struct mk_conn, link);
         if (!c->ops->may_close_without_reset || !c->ops->may_close_without_reset(c)) {
-            mk_conn_reset(c, ending);
+            mk_conn_reset(c, outcome);
             continue;
         }
         c->stream.ops->shutdown(&c->stream);
-        mk_conn_close(c, ending);
+        mk_conn_close(c, outcome);
     }
 }

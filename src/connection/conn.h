@@ -81,7 +81,7 @@ struct mk_conn_ops {
     /* The timeout set by the protocol expired. */
     void (*on_timeout)(struct mk_conn *c, enum mk_conn_timeout clock);
     /* The connection is being closed: end everything in progress. */
-    void (*on_close)(struct mk_conn *c, enum mk_outcome ending);
+    void (*on_close)(struct mk_conn *c, enum mk_outcome outcome);
     /* Limits for the timeouts RATE, HANDLER and TUNNEL. If the function or its result is NULL: the server's
      * limits. */
     const struct mk_request_limits *(*limits)(const struct mk_conn *c);
@@ -135,10 +135,10 @@ struct mk_conn {
 struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops *ops, int fd,
                              const struct mk_addr *peer) MK_MUST_USE;
 /* Closes the connection immediately; the struct is freed at the end of the loop iteration. */
-void mk_conn_close(struct mk_conn *c, enum mk_outcome ending);
+void mk_conn_close(struct mk_conn *c, enum mk_outcome outcome);
 /* Closes the connection with a reset and discards unsent data: the peer notices that the data is
  * incomplete. */
-void mk_conn_reset(struct mk_conn *c, enum mk_outcome ending);
+void mk_conn_reset(struct mk_conn *c, enum mk_outcome outcome);
 
 static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
 {
@@ -209,7 +209,7 @@ static inline void mk_conn_consume_input(struct mk_conn *c, size_t n)
     c->service->window.from += n;
 }
 
-void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome ending);
+void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome outcome);
 void mk_conn_free_freelist(struct mk_conn_manager *s);
 /* Buffers that connections share while their input is processed, allocated for the first connection. */
 bool mk_conn_alloc_buffers(struct mk_conn_manager *s) MK_MUST_USE;

@@ -50,15 +50,15 @@ void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_
         module->encode_common_headers(&s->stamp);
 }
 
-void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome ending,
+void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome outcome,
                                     uint64_t content_sent)
 {
     struct mk_counters *n = s->counters;
     unsigned class = x->response.sealed ? x->response.status / 100 : 0;
     mk_counter_add(&n->requests, 1);
     mk_counter_add(&n->by_class[class < MK_LEN(n->by_class) ? class : 0], 1);
-    mk_counter_add(&n->by_ending[ending], 1);
-    mk_dispatch_end(x, ending, content_sent, s->loop->now_ms);
+    mk_counter_add(&n->by_outcome[outcome], 1);
+    mk_dispatch_end(x, outcome, content_sent, s->loop->now_ms);
 }
 
 void mk_conn_manager_note_request_line(struct mk_conn_manager *s, mk_str line)

@@ -17,7 +17,7 @@ void mk_conn_manager_fini(struct mk_conn_manager *s);
 void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_module *module);
 
 /* Writes the access-log entry of a request: counts it and passes it to hooks and logs. */
-void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome ending,
+void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome outcome,
                                     uint64_t content_sent);
 /* Limits open files to three quarters of the descriptors not used by connections. */
 void mk_conn_manager_limit_open_files(struct mk_conn_manager *s);

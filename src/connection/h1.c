@@ -41,7 +41,7 @@ MK_COLD static bool on_client_eof(struct mk_conn *c)
         return false; /* EOF is reported again after these responses are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
-        c->h1->d.ending = MK_OUTCOME_CLIENT_ABORTED; /* access-log entry of an incomplete request */
+        c->h1->d.outcome = MK_OUTCOME_CLIENT_ABORTED; /* access-log entry of an incomplete request */
     mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     return false;
 }
@@ -125,7 +125,7 @@ static bool begin_response(struct mk_conn *c)
     mk_http_stream_allow_call(&h->d);
     mk_conn_set_state(c, MK_CONN_SEND);
     if (!mk_h1_output_head(h)) {
-        mk_conn_close(c, h->d.ending);
+        mk_conn_close(c, h->d.outcome);
         return false;
     }
     if (MK_UNLIKELY(mk_http_stream_is_tunnel(&h->d)) && !mk_http_stream_response_written(&h->d))
@@ -183,7 +183,7 @@ static bool must_linger(const struct mk_conn *c)
     const struct mk_h1 *h = c->h1;
     bool may_follow = h->persistence != MK_H1_CLOSED_BY_CLIENT;
     return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) ||
-           !mk_http_stream_request_received(&h->d) || h->d.ending ||
+           !mk_http_stream_request_received(&h->d) || h->d.outcome ||
            ((may_follow || h->d.sent > AT_ONCE) && !mk_conn_is_half_closed(c));
 }
 
@@ -255,11 +255,11 @@ static bool send_response(struct mk_conn *c)
     case MK_H1_BROKEN:
         break;
     }
-    bool incomplete = h->d.ending == MK_OUTCOME_FAILED || mk_exchange_client_disconnected(h->d.x);
+    bool incomplete = h->d.outcome == MK_OUTCOME_FAILED || mk_exchange_client_disconnected(h->d.x);
     if (incomplete && h->delimiter == MK_H1_BY_CLOSE)
-        mk_conn_reset(c, h->d.ending); /* a clean close would make the response look complete */
+        mk_conn_reset(c, h->d.outcome); /* a clean close would make the response look complete */
     else
-        mk_conn_close(c, h->d.ending);
+        mk_conn_close(c, h->d.outcome);
     return false;
 }
 
@@ -273,7 +273,7 @@ MK_COLD static bool run_tunnel(struct mk_conn *c)
         mk_http_stream_record_request(&h->d, MK_OUTCOME_OK);
         return close_or_linger(c);
     case MK_H1_TUNNEL_BROKEN:
-        mk_conn_reset(c, h->d.ending); /* a clean close would make the response look complete */
+        mk_conn_reset(c, h->d.outcome); /* a clean close would make the response look complete */
         break;
     }
     return false;
@@ -415,7 +415,7 @@ static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
         return;
     }
     mk_conn_begin_serving(c);
-    c->h1->d.ending = MK_OUTCOME_TIMEOUT;
+    c->h1->d.outcome = MK_OUTCOME_TIMEOUT;
     if (mk_h1_request_reject(c, status))
         while (run_conn_state(c))
             ;
@@ -449,11 +449,11 @@ static void on_h1_conn_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
     }
 }
 
-static void on_h1_conn_close(struct mk_conn *c, enum mk_outcome ending)
+static void on_h1_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     if (!c->h1)
         return;
-    mk_http_stream_record_request(&c->h1->d, ending);
+    mk_http_stream_record_request(&c->h1->d, outcome);
     free_request(c);
 }
 

@@ -186,9 +186,9 @@ bool mk_h1_output_head(struct mk_h1 *h)
 
 /* ---- Body ---- */
 
-static enum mk_h1_progress set_broken(struct mk_h1 *h, enum mk_outcome ending)
+static enum mk_h1_progress set_broken(struct mk_h1 *h, enum mk_outcome outcome)
 {
-    h->d.ending = ending;
+    h->d.outcome = outcome;
     return MK_H1_BROKEN;
 }
 

@@ -10,14 +10,14 @@ enum mk_h1_progress {
     MK_H1_COMPLETE,       /* all bytes are sent or in the output buffer */
     MK_H1_SOCKET_FULL,    /* waits for the socket */
     MK_H1_BODY_NOT_READY, /* waits for the body source or a disk */
-    MK_H1_BROKEN,         /* see h->d.ending */
+    MK_H1_BROKEN,         /* see h->d.outcome */
 };
 
 /* Appends an interim response to the output buffer. Returns 0, or -EAGAIN if there is no space. */
 mk_err mk_h1_output_1xx(struct mk_h1 *h, unsigned status, const struct mk_header *fields,
                         size_t n) MK_MUST_USE;
 /* Seals the response and writes its head to the output buffer. h->persistence must be decided. False: the
- * connection is broken; see h->d.ending. */
+ * connection is broken; see h->d.outcome. */
 bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;
 /* Continues with the body. */
 enum mk_h1_progress mk_h1_output_body(struct mk_h1 *h);

@@ -91,8 +91,8 @@ bool mk_h1_request_reject(struct mk_conn *c, unsigned status)
         return reject_out_of_memory(c);
     mk_h1_state_close_after_response(h);
     mk_http_stream_close_remote(&h->d); /* later input is ignored */
-    if (!h->d.ending)
-        h->d.ending = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
+    if (!h->d.outcome)
+        h->d.outcome = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
     mk_dispatch_error(h->d.x, status);
     return true;
 }

@@ -69,8 +69,8 @@ enum mk_h1_tunnel_result mk_h1_tunnel_run(struct mk_h1 *h)
     uint64_t before = c->progress;
     enum mk_h1_progress p = run_both_directions(h);
     if (p == MK_H1_BROKEN || d->x->read_error || d->x->aborted) {
-        if (!d->ending)
-            d->ending = MK_OUTCOME_CLIENT_ABORTED;
+        if (!d->outcome)
+            d->outcome = MK_OUTCOME_CLIENT_ABORTED;
         return MK_H1_TUNNEL_BROKEN;
     }
     if (mk_http_stream_response_written(d) && p == MK_H1_COMPLETE) {

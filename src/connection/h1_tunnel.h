@@ -8,7 +8,7 @@
 enum mk_h1_tunnel_result {
     MK_H1_TUNNEL_OPEN,   /* waits for the next event */
     MK_H1_TUNNEL_OVER,   /* our direction has ended, and the client's has ended or is not wanted */
-    MK_H1_TUNNEL_BROKEN, /* see h->d.ending */
+    MK_H1_TUNNEL_BROKEN, /* see h->d.outcome */
 };
 
 /* Call it when the response head is in the output buffer: from then on, all input belongs to the tunnel. */

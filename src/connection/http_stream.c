@@ -101,12 +101,12 @@ void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const
     return d;
 }
 
-void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome ending)
+void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome outcome)
 {
     if (!mk_sm_may(&d->reply, &mk_http_stream_response_machine, MK_RESPONSE_RECORDED)) /* already written */
         return;
     mk_http_stream_set_response_state(d, MK_RESPONSE_RECORDED);
-    mk_conn_manager_record_request(d->conn->service, d->x, d->ending ? d->ending : ending, d->sent);
+    mk_conn_manager_record_request(d->conn->service, d->x, d->outcome ? d->outcome : outcome, d->sent);
 }
 
 void mk_http_stream_free(struct mk_http_stream *d)
@@ -146,8 +146,8 @@ mk_err mk_http_stream_set_body_max(void *ctx, uint64_t max)
 MK_COLD void mk_http_stream_abort_body(struct mk_http_stream *d)
 {
     d->x->read_error = -ECONNRESET;
-    if (!d->ending)
-        d->ending = MK_OUTCOME_CLIENT_ABORTED;
+    if (!d->outcome)
+        d->outcome = MK_OUTCOME_CLIENT_ABORTED;
 }
 
 bool mk_http_stream_is_client_gone(const struct mk_http_stream *d)
@@ -235,8 +235,8 @@ enum mk_http_stream_pull_body mk_http_stream_pull_body(struct mk_http_stream *d,
 
 MK_COLD enum mk_outcome mk_http_stream_fail_response(struct mk_http_stream *d)
 {
-    d->ending = mk_exchange_client_disconnected(d->x) ? MK_OUTCOME_CLIENT_ABORTED : MK_OUTCOME_FAILED;
-    return d->ending;
+    d->outcome = mk_exchange_client_disconnected(d->x) ? MK_OUTCOME_CLIENT_ABORTED : MK_OUTCOME_FAILED;
+    return d->outcome;
 }
 
 MK_COLD void mk_http_stream_replace_with_error(struct mk_http_stream *d)

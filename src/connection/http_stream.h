@@ -58,7 +58,7 @@ struct mk_http_stream {
     uint64_t to_send;                     /* response body bytes left; MK_RESPONSE_BODY_UNKNOWN */
     uint64_t sent;                        /* response body bytes sent */
     struct mk_prefetch *pending_prefetch; /* the disk read that the response waits for */
-    enum mk_outcome ending;               /* 0: determined when the access-log entry is written */
+    enum mk_outcome outcome;              /* 0: determined when the access-log entry is written */
 };
 
 /* ---- States ---- */
@@ -113,7 +113,7 @@ static inline void mk_http_stream_close_local(struct mk_http_stream *d)
 void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
                          size_t space) MK_MUST_USE;
 /* Writes the access-log entry, unless already written. */
-void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome ending);
+void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome outcome);
 /* Frees the exchange and with it the stream. The access-log entry must have been written. */
 void mk_http_stream_free(struct mk_http_stream *d);
 

@@ -55,10 +55,10 @@ static struct mk_h2 *new_h2_connection(struct mk_conn *c)
 }
 
 /* Closes all streams and frees the HTTP/2 state. */
-static void free_h2_connection(struct mk_conn *c, enum mk_outcome ending)
+static void free_h2_connection(struct mk_conn *c, enum mk_outcome outcome)
 {
     struct mk_h2 *h2 = c->h2;
-    mk_h2_stream_close_all(h2, ending);
+    mk_h2_stream_close_all(h2, outcome);
     mk_h2_stream_free_closed(h2);
     c->h2 = NULL;
     mk_buf_free(&h2->block);
@@ -268,11 +268,11 @@ static void on_h2_conn_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
     end_serving_connection(c);
 }
 
-static void on_h2_conn_close(struct mk_conn *c, enum mk_outcome ending)
+static void on_h2_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     if (c->state.state != MK_CONN_HTTP2 || !c->h2)
         return;
-    free_h2_connection(c, ending);
+    free_h2_connection(c, outcome);
 }
 
 static void on_h2_conn_drain(struct mk_conn *c)

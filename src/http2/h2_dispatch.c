@@ -23,8 +23,8 @@ static void start_response(struct mk_h2_stream *s)
 
 void mk_h2_dispatch_error(struct mk_h2_stream *s, unsigned status)
 {
-    if (!s->d.ending)
-        s->d.ending = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
+    if (!s->d.outcome)
+        s->d.outcome = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
     mk_list_remove(&s->turn);
     mk_h2_stream_discard_input(s);
     mk_dispatch_error(s->d.x, status);
@@ -36,7 +36,7 @@ MK_COLD static void handle_timeout(struct mk_h2_stream *s)
 {
     bool by_handler = s->due == MK_TIMEOUT_HANDLER;
     s->due = MK_TIMEOUT_NONE;
-    s->d.ending = MK_OUTCOME_TIMEOUT;
+    s->d.outcome = MK_OUTCOME_TIMEOUT;
     if (mk_http_stream_response_written(&s->d))
         mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
     else if (s->d.x->response.sealed || mk_http_stream_is_tunnel(&s->d))

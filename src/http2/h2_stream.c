@@ -218,12 +218,12 @@ static void keep_rate_limits(const struct mk_h2_stream *s)
     h2->limits_left = &h2->left;
 }
 
-void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending)
+void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome)
 {
     if (mk_h2_stream_is_closed(s))
         return;
     keep_rate_limits(s);
-    mk_http_stream_record_request(&s->d, ending);
+    mk_http_stream_record_request(&s->d, outcome);
     mk_http_stream_close_remote(&s->d);
     mk_http_stream_close_local(&s->d);
     s->d.x->request.ops = NULL; /* so that cleanups of handlers can still call resume and read */
@@ -232,19 +232,19 @@ void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending)
     mk_list_add_last(&s->h2->closed, &s->turn);
 }
 
-void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome ending)
+void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome outcome)
 {
     if (mk_h2_stream_is_closed(s))
         return;
     mk_h2_write_rst_stream(s->h2, s->id, error);
-    mk_h2_stream_close(s, ending);
+    mk_h2_stream_close(s, outcome);
 }
 
-void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome ending)
+void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome outcome)
 {
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
         while (h2->buckets[i])
-            mk_h2_stream_close(h2->buckets[i], ending);
+            mk_h2_stream_close(h2->buckets[i], outcome);
 }
 
 void mk_h2_stream_free_closed(struct mk_h2 *h2)
@@ -345,7 +345,7 @@ static void end_stream_input(struct mk_h2_stream *s)
         return;
     }
     if (!mk_http_stream_request_received(&s->d) && mk_http_stream_is_tunnel(&s->d)) {
-        s->d.ending = s->d.ending ? s->d.ending : MK_OUTCOME_CLIENT_ABORTED;
+        s->d.outcome = s->d.outcome ? s->d.outcome : MK_OUTCOME_CLIENT_ABORTED;
         fail_input(s, -ECONNRESET);
     } else if (!mk_http_stream_request_received(&s->d)) {
         mk_http_stream_abort_body(&s->d);

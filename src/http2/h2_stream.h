@@ -15,10 +15,10 @@ struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id) MK_MUST_USE
 /* Closes the stream and writes its access-log entry, if not written. The memory stays until
  * mk_h2_stream_free_closed(), so that callers may still read it; all functions below ignore a closed
  * stream. */
-void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome ending);
+void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome);
 /* Like mk_h2_stream_close(), but also sends RST_STREAM. */
-void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome ending);
-void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome ending);
+void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome outcome);
+void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome outcome);
 /* Frees closed streams. Called between two steps of a loop iteration, when no function holds a pointer to a
  * stream. */
 void mk_h2_stream_free_closed(struct mk_h2 *h2);

@@ -62,7 +62,7 @@ static void apply_stop_deadline(struct mk_lib_worker *r)
     if (stop_at == r->stop_at)
         return;
     r->stop_at = stop_at;
-    __atomic_store_n(&r->server->scoreboard.at[r->index].leaving, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->server->scoreboard.at[r->index].draining, true, __ATOMIC_RELAXED);
     uint32_t span = remaining_drain_ms(r, stop_at);
     if (!w->draining)
         mk_worker_drain(w, stop_at == MK_SERVER_STOP_AT_ONCE,

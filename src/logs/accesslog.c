@@ -149,7 +149,7 @@ static void write_json(struct mk_buf *out, const struct mk_access_record *rec,
     mk_json_uint(mk_json_key(&w, "status"), rec->status);
     mk_json_uint(mk_json_key(&w, "bytes"), rec->content_sent);
     mk_json_uint(mk_json_key(&w, "ms"), rec->duration_ms);
-    mk_json_cstr(mk_json_key(&w, "end"), mk_outcome_name(rec->ending));
+    mk_json_cstr(mk_json_key(&w, "outcome"), mk_outcome_name(rec->outcome));
     write_text(&w, "referer", request_header(r, MK_HEADER_REFERER));
     write_text(&w, "agent", request_header(r, MK_HEADER_USER_AGENT));
     mk_json_end_object(&w);

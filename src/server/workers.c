@@ -81,7 +81,7 @@ static void handle_worker_message(struct mk_worker_slot *p, const struct mk_cont
     }
     p->ready |= m->kind == MK_CONTROL_READY;
     p->awaited &= m->kind != MK_CONTROL_DRAINS;
-    if (m->kind == MK_CONTROL_DRAINS && !p->leaving)
+    if (m->kind == MK_CONTROL_DRAINS && !p->draining)
         replace_draining_worker(p);
     p->all->on_change(p->all);
 }
@@ -208,7 +208,7 @@ unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_gen
     unsigned n = 0;
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         const struct mk_worker_slot *p = &w->procs[i];
-        n += p->pid && !p->leaving && p->generation == g && (p->ready || !ready);
+        n += p->pid && !p->draining && p->generation == g && (p->ready || !ready);
     }
     return n;
 }
@@ -228,9 +228,9 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
         struct mk_worker_slot *p = &w->procs[i];
         p->awaited = false;
         /* The generation of a draining worker may have been freed, and its address reused. */
-        if (!p->pid || (g && (p->leaving || p->generation != g)))
+        if (!p->pid || (g && (p->draining || p->generation != g)))
             continue;
-        p->leaving = p->awaited = p->place->leaving = true;
+        p->draining = p->awaited = p->place->draining = true;
         if (!has_successor || mk_control_send_kind(p->control_fd, MK_CONTROL_DRAIN_FOR_SUCCESSOR))
             kill(p->pid, signal);
     }
@@ -309,13 +309,13 @@ static void schedule_restart(const struct mk_worker_slot *p)
 
 static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, int status)
 {
-    bool is_news = !p->leaving && !w->ending;
+    bool is_news = !p->draining && !w->ending;
     if (is_news)
         report_death(w, p, status);
     mk_fd_close(&p->control_fd);
     mk_control_queue_clear(&p->outbox);
     p->place->pid = p->pid = 0;
-    p->place->leaving = false;
+    p->place->draining = false;
     if (w->generation && w->generation->shared->statistics)
         mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p - w->procs) + 1);
     mk_workers_broadcast(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
@@ -328,7 +328,7 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
 static void replace_draining_worker(struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
-    p->leaving = p->place->leaving = true;
+    p->draining = p->place->draining = true;
     if (w->ending)
         return;
     mk_log_info(&w->log->log, "worker %d accepts no more connections: starting a replacement", (int)p->pid);
@@ -348,7 +348,7 @@ static bool has_worker(const struct mk_workers *w, unsigned index)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         const struct mk_worker_slot *p = &w->procs[i];
-        if (p->pid && !p->leaving && p->generation == w->generation && p->index == index)
+        if (p->pid && !p->draining && p->generation == w->generation && p->index == index)
             return true;
     }
     return false;

@@ -25,8 +25,8 @@ struct mk_worker_slot {
     uint64_t changed_ms; /* time of that change */
     bool stuck;          /* reported as stuck */
     bool ready;
-    bool leaving; /* the master has told the worker to shut down: its exit is expected */
-    bool awaited; /* told to shut down, but has not confirmed that it stopped accepting */
+    bool draining; /* the master has told the worker to shut down: its exit is expected */
+    bool awaited;  /* told to shut down, but has not confirmed that it stopped accepting */
 };
 
 /* Restarts a worker of the current set that died, after a delay that grows with consecutive early deaths. */

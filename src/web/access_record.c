@@ -4,13 +4,17 @@
 #include "base/clock.h"
 
 static const char *const names[MK_OUTCOMES] = {
-    [MK_OUTCOME_OK] = "done",         [MK_OUTCOME_REJECTED] = "refused", [MK_OUTCOME_CLIENT_ABORTED] = "gone",
-    [MK_OUTCOME_TIMEOUT] = "timeout", [MK_OUTCOME_FAILED] = "aborted",   [MK_OUTCOME_SHUTDOWN] = "shutdown",
+    [MK_OUTCOME_OK] = "ok",
+    [MK_OUTCOME_REJECTED] = "rejected",
+    [MK_OUTCOME_CLIENT_ABORTED] = "client_aborted",
+    [MK_OUTCOME_TIMEOUT] = "timeout",
+    [MK_OUTCOME_FAILED] = "failed",
+    [MK_OUTCOME_SHUTDOWN] = "shutdown",
 };
 
-const char *mk_outcome_name(enum mk_outcome ending)
+const char *mk_outcome_name(enum mk_outcome outcome)
 {
-    return (unsigned)ending < MK_OUTCOMES ? names[ending] : "";
+    return (unsigned)outcome < MK_OUTCOMES ? names[outcome] : "";
 }
 
 const struct mk_request *mk_access_record_request(const struct mk_access_record *r)
@@ -25,7 +29,7 @@ unsigned mk_access_record_status(const struct mk_access_record *r)
 
 enum mk_outcome mk_access_record_outcome(const struct mk_access_record *r)
 {
-    return r->ending;
+    return r->outcome;
 }
 
 uint64_t mk_access_record_sent(const struct mk_access_record *r)

@@ -14,7 +14,7 @@ struct mk_access_record {
                                          * failed early are absent */
     const struct mk_response *response; /* NULL: no response was started */
     unsigned status;                    /* 0: no response was started */
-    enum mk_outcome ending;
+    enum mk_outcome outcome;
     uint64_t content_sent; /* bytes after the head, including transfer coding */
     uint64_t duration_ms;
     uint64_t began_us; /* 0: not measured */

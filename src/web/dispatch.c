@@ -514,28 +514,28 @@ bool mk_dispatch_run(struct mk_exchange *x)
     return false;
 }
 
-static bool was_aborted(enum mk_outcome ending)
+static bool was_aborted(enum mk_outcome outcome)
 {
-    return ending != MK_OUTCOME_OK && ending != MK_OUTCOME_REJECTED;
+    return outcome != MK_OUTCOME_OK && outcome != MK_OUTCOME_REJECTED;
 }
 
-void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t content_sent, uint64_t now_ms)
+void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t content_sent, uint64_t now_ms)
 {
     const struct mk_web_ctx *web = x->request.web;
     const struct mk_vhost *site = x->request.site ? x->request.site : x->request.hosts->fallback;
-    x->response.sent = ending == MK_OUTCOME_OK;
-    if (!web->on_record && (!site || (!site->hooks.done.n && !was_aborted(ending))))
+    x->response.sent = outcome == MK_OUTCOME_OK;
+    if (!web->on_record && (!site || (!site->hooks.done.n && !was_aborted(outcome))))
         return; /* no hook or log needs the entry */
     struct mk_access_record record = {
         .request = &x->request,
         .response = x->response.sealed ? &x->response : NULL,
         .status = x->response.sealed ? x->response.status : 0,
-        .ending = ending,
+        .outcome = outcome,
         .content_sent = content_sent,
         .duration_ms = now_ms - x->request.now_ms,
         .began_us = x->began_us,
     };
-    for (size_t i = 0; site && was_aborted(ending) && i < site->hooks.abort.n; i++)
+    for (size_t i = 0; site && was_aborted(outcome) && i < site->hooks.abort.n; i++)
         site->hooks.abort.at[i].plugin->on_abort(&x->request, site->hooks.abort.at[i].data);
     for (size_t i = 0; site && i < site->hooks.done.n; i++)
         site->hooks.done.at[i].plugin->on_done(&record, site->hooks.done.at[i].data);

@@ -28,6 +28,6 @@ void mk_dispatch_replace_with_error(struct mk_exchange *x, unsigned status) MK_C
 
 /* The request has ended: calls on_abort and on_done hooks and writes the access-log entry. The caller frees
  * the exchange next. */
-void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome ending, uint64_t content_sent, uint64_t now_ms);
+void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t content_sent, uint64_t now_ms);
 
 #endif

@@ -65,8 +65,8 @@ static void add_counters(struct mk_counters *sum, const struct mk_counters *n)
         sum->by_class[i] += n->by_class[i];
     for (size_t i = 0; i < MK_LEN(sum->h2_ended); i++)
         sum->h2_ended[i] += n->h2_ended[i];
-    for (size_t i = 0; i < MK_LEN(sum->by_ending); i++)
-        sum->by_ending[i] += n->by_ending[i];
+    for (size_t i = 0; i < MK_LEN(sum->by_outcome); i++)
+        sum->by_outcome[i] += n->by_outcome[i];
 }
 
 void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *place, struct mk_buf *out)

@@ -31,7 +31,7 @@ void mk_scoreboard_reload_failed(struct mk_reload_stats *h, mk_str error);
 struct mk_scoreboard_slot {
     int64_t pid;      /* 0: free; thread ID if workers are threads */
     uint64_t started; /* seconds since 1970; 0: neither this nor any later slot was ever used */
-    bool leaving;     /* the master has asked the worker to shut down */
+    bool draining;    /* the master has asked the worker to shut down */
     struct mk_counters counters;
 };
 

@@ -35,7 +35,7 @@ static void count(struct mk_worker_stats *out, const struct mk_counters *n)
     for (size_t i = 0; i < MK_LEN(out->by_class); i++)
         out->by_class[i] = mk_counter_get(&n->by_class[i]);
     for (size_t i = 0; i < MK_LEN(out->by_outcome); i++)
-        out->by_outcome[i] = mk_counter_get(&n->by_ending[i]);
+        out->by_outcome[i] = mk_counter_get(&n->by_outcome[i]);
 }
 
 bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
@@ -46,7 +46,7 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
     count(out, &p->counters);
     out->pid = __atomic_load_n(&p->pid, __ATOMIC_RELAXED);
     out->started = p->started;
-    out->draining = __atomic_load_n(&p->leaving, __ATOMIC_RELAXED);
+    out->draining = __atomic_load_n(&p->draining, __ATOMIC_RELAXED);
     return true;
 }
 

@@ -37,7 +37,7 @@ static void on_received(mk_str bytes)
 static struct {
     unsigned status;
     bool is_head;
-    enum mk_outcome ending;
+    enum mk_outcome outcome;
 } records[RECORDS_MAX];
 static unsigned n_records;
 
@@ -47,7 +47,7 @@ static void on_done(const struct mk_access_record *record, void *data)
     MK_ASSERT(n_records < RECORDS_MAX);
     records[n_records].status = record->status;
     records[n_records].is_head = record->request->target->method == MK_METHOD_HEAD;
-    records[n_records++].ending = record->ending;
+    records[n_records++].outcome = record->outcome;
 }
 
 /* Responses must match the log records; only truncated responses may be missing or partial. */
@@ -65,8 +65,9 @@ static void check_answers(void)
         MK_ASSERT(got != REPLY_WHOLE || r.status == records[i].status);
         if (records[i].status == 101) /* after a 101, all bytes are tunnel data */
             rest = mk_str_skip(rest, rest.len);
-        MK_ASSERT(got == REPLY_WHOLE || records[i].ending == MK_OUTCOME_FAILED ||
-                  records[i].ending == MK_OUTCOME_CLIENT_ABORTED || records[i].ending == MK_OUTCOME_TIMEOUT);
+        MK_ASSERT(got == REPLY_WHOLE || records[i].outcome == MK_OUTCOME_FAILED ||
+                  records[i].outcome == MK_OUTCOME_CLIENT_ABORTED ||
+                  records[i].outcome == MK_OUTCOME_TIMEOUT);
         cut = got != REPLY_WHOLE;
         reply_fini(&r);
     }

@@ -151,7 +151,7 @@ static void note_said(void)
 
 static struct {
     unsigned status;
-    enum mk_outcome ending;
+    enum mk_outcome outcome;
     bool made;
 } records[H2_STREAMS];
 
@@ -168,7 +168,7 @@ static void on_done(const struct mk_access_record *record, void *data)
     MK_ASSERT(!records[i].made);
     records[i].made = true;
     records[i].status = record->status;
-    records[i].ending = record->ending;
+    records[i].outcome = record->outcome;
 }
 
 /* Checks the responses once all output has arrived. */
@@ -180,7 +180,7 @@ static void check_answers(void)
             continue;
         if (records[i].made && s->status)
             MK_ASSERT(s->status == records[i].status);
-        if (records[i].made && records[i].ending == MK_OUTCOME_OK)
+        if (records[i].made && records[i].outcome == MK_OUTCOME_OK)
             MK_ASSERT(s->ended);
     }
 }

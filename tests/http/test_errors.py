@@ -183,7 +183,7 @@ def test_unread_response_times_out(monkey, site):
     server = monkey(server="MinRate 1000\nMinRateInterval 1s\nAccessLog stdout\nAccessLogFormat json")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/a.bin")
-        server.out.wait_for('"target":"/a.bin".*"end":"timeout"')
+        server.out.wait_for('"target":"/a.bin".*"outcome":"timeout"')
         with pytest.raises((ConnectionResetError, AssertionError)):
             c.read()
 

@@ -370,7 +370,7 @@ def test_h2_closed_window_times_out_only_its_stream(monkey, site):
         c.wait(lambda: stuck.received == 100)
         while stuck.reset is None and not c.goaways:
             assert len(c.get("/a.txt").text) == 5
-        server.out.wait_for('"target":"/large.bin".*"end":"timeout"')
+        server.out.wait_for('"target":"/large.bin".*"outcome":"timeout"')
 
 
 # Memory usage, measured with the release build, because sanitizers allocate memory of their own

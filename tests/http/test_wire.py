@@ -116,4 +116,4 @@ def test_wire_cases_get_expected_statuses(monkey, site, tmp_path, file, slowly):
     server.stop()
     records = [json.loads(line) for line in (tmp_path / "access.json").read_text().splitlines()]
     assert [r["status"] for r in records if r["status"]] == statuses, "each request leaves one record, in order"
-    assert all(r["status"] or r["end"] == "gone" for r in records)
+    assert all(r["status"] or r["outcome"] == "client_aborted" for r in records)

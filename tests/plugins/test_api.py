@@ -250,7 +250,7 @@ def test_hooks_are_called_in_order(probed):
     probed.err.wait_for("probe one: destructor")
     assert said_of(probed) == [
         "probe: start, 2 hosts", "probe: accept 127.0.0.1", "probe one: request /a.txt", "probe one: response /a.txt",
-        "probe one: done /a.txt 200 done 5 [text/plain; charset=utf-8]", "probe one: destructor"]
+        "probe one: done /a.txt 200 ok 5 [text/plain; charset=utf-8]", "probe one: destructor"]
     probed.stop()
     assert said_of(probed)[-1] == "probe: stop"
 
@@ -266,9 +266,9 @@ def test_hooks_are_not_called_for_host_without_section(probed):
 def test_hooks_are_called_for_error_responses(probed):
     reply = probed.get("/none")
     assert (reply.status, reply["X-Probe"]) == (404, "one")
-    probed.err.wait_for(r"probe one: done /none 404 done")
+    probed.err.wait_for(r"probe one: done /none 404 ok")
     assert "X-Probe" not in probed.send(b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n")
-    probed.err.wait_for(r"probe one: done .* 400 refused")
+    probed.err.wait_for(r"probe one: done .* 400 rejected")
 
 
 def test_hooks_abort_and_done_follow_client_disconnect(probed):
@@ -277,7 +277,7 @@ def test_hooks_abort_and_done_follow_client_disconnect(probed):
         probed.err.wait_for("probe one: request /wait")
     probed.err.wait_for("probe one: destructor")
     lines = said_of(probed)
-    assert lines[-3:] == ["probe one: abort /wait", "probe one: done /wait 0 gone 0 []", "probe one: destructor"]
+    assert lines[-3:] == ["probe one: abort /wait", "probe one: done /wait 0 client_aborted 0 []", "probe one: destructor"]
 
 
 def test_messages_reach_every_worker(monkey):

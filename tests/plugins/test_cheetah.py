@@ -35,7 +35,7 @@ def test_shell_commands_may_be_arguments(start):
     status = dict(line.split(None, 1) for line in said["status"].lines)
     assert status["version"] == "2.0.0" and int(status["process"]) == it.server.pid
     assert (status["requests"], status["responses_2xx"], status["responses_4xx"]) == ("2", "1", "1")
-    assert (status["workers"], status["leaving"], status["log_level"]) == ("2", "0", "info")
+    assert (status["workers"], status["draining"], status["log_level"]) == ("2", "0", "info")
     assert int(status["sessions"]) == 1
     processes = [int(line.split()[0]) for line in said["workers"].lines[1:]]
     assert sorted(processes) == sorted(it.server.workers)
@@ -121,7 +121,7 @@ def test_shell_json_output_is_valid(start):
     workers = it.json("workers")
     assert {w["process"] for w in workers} == set(it.server.workers)
     assert sum(w["connections"] for w in workers) == len(waiting)
-    assert all(w["memory"] > 1 << 20 and w["leaving"] is False for w in workers)
+    assert all(w["memory"] > 1 << 20 and w["draining"] is False for w in workers)
     assert {c["process"] for c in it.json("connections")} <= set(it.server.workers)
     assert {w["process"] for w in it.json("cache")} == set(it.server.workers)
     assert json.loads(it("json", "status").out)["process"] == it.server.pid

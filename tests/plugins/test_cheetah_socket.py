@@ -257,10 +257,10 @@ def test_shell_session_reports_exit_of_its_worker(start):
         with it.raw() as raw:
             assert raw.ask("reload") == ([], "+the new configuration serves")
             assert raw.ask("status") == ([], "!this process exits")
-            workers = {w["process"]: w["leaving"] for w in it.json("workers")}
+            workers = {w["process"]: w["draining"] for w in it.json("workers")}
             assert workers[raw.process] is True and sorted(workers.values()) == [False, True]
             done = it("connections")
-            assert done.code == 0 and "1 more of leaving processes, which are not shown\n" == done.err
+            assert done.code == 0 and "1 more in draining processes, not shown\n" == done.err
             waiting.close()
             assert raw.line() == "!this process exits" and raw.line() == ""
 

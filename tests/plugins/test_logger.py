@@ -111,14 +111,14 @@ def test_logger_supports_every_format_variable(start, site):
         c.get("/a%20b/x.txt?q=1", fields=[("X-Field", 'a "b" c')], host="Mine.Example:80")
         worker, = server.workers
     line = one_line(server)
-    times = re.search(r" 200 200 5 5 (\d+) 0 0 (\d+) (\d+) done ", line)
+    times = re.search(r" 200 200 5 5 (\d+) 0 0 (\d+) (\d+) ok ", line)
     assert times, line
     micro, milli, again = map(int, times.groups())
     assert 0 < micro <= again < 60_000_000 and milli == again // 1000 or milli == micro // 1000
     p = server.port
     expected = (f'"127.0.0.1" "127.0.0.1" "127.0.0.1" {p} {p} {port} - - GET "/a b/x.txt" "/a%20b/x.txt?q=1" ?q=1 HTTP/1.1 http '
                 r'Mine.Example mine.example /* a\x20\x22b\x22\x20c "a \x22b\x22 c" text/plain;\x20charset=utf-8 - 200 200 5 5 '
-                f'{micro} 0 0 {milli} {again} done {worker} 0 %')
+                f'{micro} 0 0 {milli} {again} ok {worker} 0 %')
     assert line.replace("mine.example mine", "Mine.Example mine") == expected
 
 
@@ -212,8 +212,8 @@ def test_logger_records_invalid_requests(start):
     wait_until(lambda: server.get("/").status == 200, "a response")
     wait_until(lambda: b" 499 " in (server.folder / "access.log").read_bytes(), "the line")
     lines = lines_of(server)
-    assert '127.0.0.1 - - "-" - - - - 400 - refused' in lines
-    assert '127.0.0.1 - - "-" - - - - 499 - gone' in lines and len(lines) == 3
+    assert '127.0.0.1 - - "-" - - - - 400 - rejected' in lines
+    assert '127.0.0.1 - - "-" - - - - 499 - client_aborted' in lines and len(lines) == 3
 
 
 # Selection of requests

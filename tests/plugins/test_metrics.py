@@ -58,8 +58,8 @@ def test_metrics_count_requests_by_method_and_status(start):
     assert found.pop(("other", "400"), 0) + found.pop(("GET", "400"), 0) == 1
     assert found == {("GET", "200"): 6, ("HEAD", "200"): 1, ("GET", "404"): 1, ("POST", "405"): 1, ("other", "501"): 1,
                      ("GET", "304"): 1}
-    assert n["monkey_http_endings_total", {"ending": "refused"}] == 1
-    assert n["monkey_http_endings_total"] == n["monkey_http_request_duration_seconds_count"] == 12
+    assert n["monkey_http_outcomes_total", {"outcome": "rejected"}] == 1
+    assert n["monkey_http_outcomes_total"] == n["monkey_http_request_duration_seconds_count"] == 12
     assert n["monkey_http_requests_total", {"host": "other"}] == 12
     assert numbers(server)["monkey_http_requests_total"] == 13, "the scrape counts itself, but only after its end"
 
@@ -79,7 +79,7 @@ def test_metrics_count_disconnected_clients(start, site):
         c.ask("/big").read_head()
         # Sends an RST, as a browser does when it is closed during a response.
         c.sock.setsockopt(1, 13, struct.pack("ii", 1, 0))
-    wait_until(lambda: numbers(server)["monkey_http_endings_total", {"ending": "gone"}] == 1, "the disconnect to be noticed")
+    wait_until(lambda: numbers(server)["monkey_http_outcomes_total", {"outcome": "client_aborted"}] == 1, "the disconnect to be noticed")
 
 
 def test_metrics_durations_fall_into_correct_buckets(start, site):
@@ -214,7 +214,7 @@ def test_metrics_show_kernel_statistics_of_workers(start):
     n = numbers(server)
     assert {int(labels["pid"]) for labels, _ in n.all("monkey_worker_proportional_bytes")} == set(server.workers)
     assert all(0 < seconds < 60 for _, seconds in n.all("monkey_worker_cpu_seconds_total"))
-    assert n["monkey_workers", {"state": "serving"}] == 2 and n["monkey_workers", {"state": "leaving"}] == 0
+    assert n["monkey_workers", {"state": "serving"}] == 2 and n["monkey_workers", {"state": "draining"}] == 0
     assert abs(n["monkey_start_time_seconds"] - time.time()) < 60
     assert n["monkey_build_info", {"version": status(server)["version"]}] == 1
 
@@ -575,7 +575,7 @@ def test_live_page_streams_do_not_count_in_latency(start):
     with Stream(server) as stream:
         stream.next()
         stream.next()
-    wait_until(lambda: status(server)["requests"]["by_ending"]["gone"] == 1, "the end of the stream to be noticed")
+    wait_until(lambda: status(server)["requests"]["by_outcome"]["client_aborted"] == 1, "the end of the stream to be noticed")
     latency = status(server)["latency_us"]
     assert latency["p999"] < 900_000
     assert latency["count"] == status(server)["requests"]["total"] - 2  # excludes the stream and the status request before

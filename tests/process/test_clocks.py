@@ -131,7 +131,7 @@ def test_min_rate_cuts_off_client_that_does_not_read(start, site, tmp_path, whic
         with pytest.raises((ConnectionError, Closed)):
             c.read()
     server.stop()
-    assert '"end":"timeout"' in (tmp_path / "log").read_text()
+    assert '"outcome":"timeout"' in (tmp_path / "log").read_text()
 
 
 def test_min_rate_of_one_cuts_off_client_that_does_not_read(start, site):

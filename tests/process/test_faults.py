@@ -310,7 +310,7 @@ def test_short_io_requests_have_one_log_record_each(stuttering, tmp_path):
         server.get("/file-100", fields=[] if server.is_h2 else [("Connection", "close")])
     server.stop()
     records = [json.loads(line) for line in (tmp_path / "access.log").read_text().splitlines()][-20:]
-    assert [(record["status"], record["bytes"], record["end"]) for record in records] == [(200, 100, "done")] * 20
+    assert [(record["status"], record["bytes"], record["outcome"]) for record in records] == [(200, 100, "ok")] * 20
 
 
 def test_short_io_reload_and_drain_lose_no_request(stuttering):

@@ -86,7 +86,7 @@ def test_log_json_format_has_all_fields(start):
     server.get("/?q", fields=[("Referer", "http://a/"), ("User-Agent", 'a "b" \\ ü')])
     ask(server, b"/none")
     first, second = map(json.loads, lines_of_json(server))
-    assert first["status"] == 200 and first["bytes"] == 5 and first["end"] == "done" and first["ms"] >= 0
+    assert first["status"] == 200 and first["bytes"] == 5 and first["outcome"] == "ok" and first["ms"] >= 0
     assert first["referer"] == "http://a/" and first["agent"].startswith('a "b" \\ ')
     assert second["status"] == 404
     assert "/?q" in first.values() and "GET" in first.values() and "127.0.0.1" in first.values()
@@ -168,8 +168,8 @@ def test_log_contains_requests_with_invalid_head(start):
             statuses.append(c.send(data).read().status)
     records = [json.loads(line) for line in lines_of_json(server)]
     assert [record["status"] for record in records] == statuses == [400, 400, 505, 414, 431, 431, 408, 413, 501, 400]
-    assert {record["end"] for record in records} == {"refused", "timeout", "done"}
-    assert records[6]["end"] == "timeout" and records[0]["end"] == "refused"
+    assert {record["outcome"] for record in records} == {"rejected", "timeout", "ok"}
+    assert records[6]["outcome"] == "timeout" and records[0]["outcome"] == "rejected"
 
 
 @pytest.mark.http1
@@ -186,9 +186,9 @@ def test_log_contains_disconnected_clients(start, site):
     assert server.get("/").text == "hello"
     wait_until(lambda: not server.workers or connections(server) == 0, "the end of all requests")
     records = [json.loads(line) for line in lines_of_json(server)]
-    ends = sorted((record["end"], record["status"]) for record in records)
-    assert ends == [("done", 200), ("gone", 0), ("gone", 200)], records
-    gone = next(record for record in records if record["end"] == "gone" and record["status"] == 200)
+    outcomes = sorted((record["outcome"], record["status"]) for record in records)
+    assert outcomes == [("client_aborted", 0), ("client_aborted", 200), ("ok", 200)], records
+    gone = next(record for record in records if record["outcome"] == "client_aborted" and record["status"] == 200)
     assert 0 < gone["bytes"] < 32 << 20
 
 
@@ -203,10 +203,10 @@ def test_log_contains_requests_cut_off_by_shutdown(start, site):
         c.ask("/big")
         c.begin()
         record = json.loads(lines_of_json(server)[0])
-    assert record["end"] == "shutdown" and record["status"] == 200
+    assert record["outcome"] == "shutdown" and record["status"] == 200
 
 
-def test_log_marks_response_of_shrinking_file_as_aborted(start, site):
+def test_log_marks_response_of_shrinking_file_as_failed(start, site):
     path = site.add("big", bytes(32 << 20))
     server = start("json", "MinRate off")
     with server.connect(receive_buffer=4096) as c:
@@ -217,7 +217,7 @@ def test_log_marks_response_of_shrinking_file_as_aborted(start, site):
             c.read()
     wait_until(lambda: connections(server) == 0, "the end of the response")
     record = json.loads(lines_of_json(server)[0])
-    assert record["end"] == "aborted" and record["bytes"] < 32 << 20
+    assert record["outcome"] == "failed" and record["bytes"] < 32 << 20
 
 
 def test_log_has_one_record_per_response_under_load(start):

@@ -380,7 +380,7 @@ static int listen_somewhere(void)
 static void print_record(const struct mk_access_record *record, void *data)
 {
     (void)data;
-    printf("%u %s %" PRIu64 " %.*s\n", record->status, mk_outcome_name(record->ending), record->content_sent,
+    printf("%u %s %" PRIu64 " %.*s\n", record->status, mk_outcome_name(record->outcome), record->content_sent,
            MK_STR_ARG(mk_request_path(record->request)));
     fflush(stdout);
 }

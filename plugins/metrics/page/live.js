@@ -311,7 +311,7 @@ function showRequests(now, p) {
     const statuses = Object.entries(now.requests.by_status).map(([s, n]) => [s === "0" ? "none" : s, n]);
     share("statuses", statuses, now.requests.total);
     share("methods", Object.entries(now.requests.by_method), now.requests.total);
-    share("endings", Object.entries(now.requests.by_ending), now.requests.total);
+    share("outcomes", Object.entries(now.requests.by_outcome), now.requests.total);
     table("latency", QUANTILES.map(([name, , words]) =>
         [words, svg => line(svg, x => x[name], `${words}, last five minutes`, micros, LOGARITHMIC), micros(p[name]),
             micros(now.latency_us.count ? now.latency_us[name] : null)]));

@@ -34,7 +34,7 @@ struct conn_fixture {
     size_t read;            /* number of received bytes already parsed as responses */
     /* Access records. */
     unsigned n_records, statuses[CONN_RECORDS];
-    enum mk_outcome endings[CONN_RECORDS];
+    enum mk_outcome outcomes[CONN_RECORDS];
     uint64_t content_sent[CONN_RECORDS];
 };
 
@@ -57,7 +57,7 @@ static inline void conn_on_done(const struct mk_access_record *record, void *dat
     struct conn_fixture *t = data;
     assert_true(t->n_records < CONN_RECORDS);
     t->statuses[t->n_records] = record->status;
-    t->endings[t->n_records] = record->ending;
+    t->outcomes[t->n_records] = record->outcome;
     t->content_sent[t->n_records++] = record->content_sent;
 }
 
@@ -250,13 +250,13 @@ static inline void conn_expect_nothing(struct conn_fixture *t)
 
 /* Expects no further response and a record of every request: the last one with this status and outcome. */
 static inline void conn_expect_end(struct conn_fixture *t, unsigned n_records, unsigned status,
-                                   enum mk_outcome ending)
+                                   enum mk_outcome outcome)
 {
     conn_expect_nothing(t);
     assert_true(t->ended || t->reset);
     assert_int_equal(t->n_records, n_records);
     assert_int_equal(t->statuses[n_records - 1], status);
-    assert_int_equal(t->endings[n_records - 1], ending);
+    assert_int_equal(t->outcomes[n_records - 1], outcome);
 }
 
 static inline void conn_expect_state(struct conn_fixture *t, enum mk_conn_state state)

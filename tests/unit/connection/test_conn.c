@@ -9,7 +9,7 @@
 /* A protocol that only records its calls. */
 static unsigned n_advances, n_clocks, n_closes;
 static enum mk_conn_timeout last_clock;
-static enum mk_outcome last_ending;
+static enum mk_outcome last_outcome;
 static bool closes_on_clock;
 
 static void advance(struct mk_conn *c)
@@ -27,11 +27,11 @@ static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
         mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
-static void on_close(struct mk_conn *c, enum mk_outcome ending)
+static void on_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     (void)c;
     n_closes++;
-    last_ending = ending;
+    last_outcome = outcome;
 }
 
 static const struct mk_conn_ops ops = {.advance = advance, .on_timeout = on_timeout, .on_close = on_close};
@@ -142,7 +142,7 @@ static void conn_open_connections_are_counted(void **state)
     mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(n_closes, 2);
-    assert_int_equal(last_ending, MK_OUTCOME_SHUTDOWN);
+    assert_int_equal(last_outcome, MK_OUTCOME_SHUTDOWN);
     close(a);
     close(b);
 }
@@ -169,7 +169,7 @@ static void conn_close_happens_once(void **state)
     mk_conn_resume(c);
     assert_int_equal(n_closes, 1);
     assert_int_equal(n_rooms, 1);
-    assert_int_equal(last_ending, MK_OUTCOME_CLIENT_ABORTED);
+    assert_int_equal(last_outcome, MK_OUTCOME_CLIENT_ABORTED);
     assert_int_equal(recv(client, room, sizeof room, 0), 0);
     conn_run_server(&t);
     assert_int_equal(n_advances, 0);
@@ -388,7 +388,7 @@ static void conn_events_call_protocol(void **state)
     close(client);
     conn_run_server(&t);
     assert_int_equal(n_closes, 1);
-    assert_int_equal(last_ending, MK_OUTCOME_CLIENT_ABORTED);
+    assert_int_equal(last_outcome, MK_OUTCOME_CLIENT_ABORTED);
 }
 
 static void turn_for(unsigned ms)

@@ -28,11 +28,11 @@ static void h1_request_gets_response(void **state)
     conn_expect_state(&t, MK_CONN_IDLE);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
-    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
     assert_int_equal(t.content_sent[0], 6);
     assert_int_equal(t.counters.requests, 1);
     assert_int_equal(t.counters.by_class[2], 1);
-    assert_int_equal(t.counters.by_ending[MK_OUTCOME_OK], 1);
+    assert_int_equal(t.counters.by_outcome[MK_OUTCOME_OK], 1);
     assert_int_equal(t.counters.sent, t.received.len);
     assert_string_equal(t.counters.line, "GET /early");
 }
@@ -191,7 +191,7 @@ static void h1_client_may_disconnect_while_thread_works(void **state)
     mk_fd_close(&t.fd);
     conn_run_server(&t);
     assert_int_equal(t.service.n_conns, 0);
-    assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_CLIENT_ABORTED);
     conn_run_for(&t, 50); /* the thread finishes after the connection was closed */
 }
 
@@ -336,7 +336,7 @@ static void h1_truncated_body_aborts_request(void **state)
     conn_run(&t);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
-    assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_CLIENT_ABORTED);
 }
 
 static void h1_complete_requests_before_eof_are_served(void **state)

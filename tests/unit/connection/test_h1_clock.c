@@ -91,7 +91,7 @@ static void h1_clock_slow_reader_is_cut_off(void **state)
     conn_run(&t);
     assert_true(t.received.len < 500000);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_clock_steady_reader_gets_whole_response(void **state)
@@ -110,7 +110,7 @@ static void h1_clock_steady_reader_gets_whole_response(void **state)
         if (n > 0)
             mk_buf_add(&t.received, mk_str_of(piece, (size_t)n));
     }
-    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
     conn_run(&t);
     conn_expect(&t, 200, NULL);
 }
@@ -155,7 +155,7 @@ static void h1_clock_unlimited_wait_ends_with_client(void **state)
         shutdown(t.fd, SHUT_WR);
         conn_run(&t);
         assert_int_equal(t.n_records, i + 1);
-        assert_int_equal(t.endings[i], MK_OUTCOME_CLIENT_ABORTED);
+        assert_int_equal(t.outcomes[i], MK_OUTCOME_CLIENT_ABORTED);
     }
     t.limits.request.handler_ms = 0; /* the result is the same without a timeout in the configuration */
     conn_open(&t, GET("/never"));
@@ -228,7 +228,7 @@ static void h1_clock_location_may_disable_download_rate(void **state)
     assert_int_equal(t.service.n_conns, 1);
     while (t.n_records == 0)
         conn_run_for(&t, 1);
-    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
     conn_run(&t);
     conn_expect(&t, 200, NULL);
 }
@@ -244,7 +244,7 @@ static void h1_clock_handler_timeout_restarts_with_each_wait(void **state)
     assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.content.len, 10);
     reply_fini(&r);
-    assert_int_equal(t.endings[0], MK_OUTCOME_OK);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
 }
 
 static void h1_clock_stuck_body_source_closes_connection(void **state)
@@ -255,7 +255,7 @@ static void h1_clock_stuck_body_source_closes_connection(void **state)
     conn_run_for(&t, SHORT_MS * 3);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
-    assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_TIMEOUT);
     assert_int_equal(t.service.n_conns, 0);
 }
 
@@ -331,15 +331,15 @@ static void reach(size_t i)
     conn_expect_state(&t, situations[i].state);
 }
 
-static void check_gone(size_t i, unsigned before, enum mk_outcome ending)
+static void check_gone(size_t i, unsigned before, enum mk_outcome outcome)
 {
     bool was_over = situations[i].state >= MK_CONN_DRAIN || situations[i].state <= MK_CONN_HEAD;
     assert_int_equal(t.service.n_conns, 0);
     assert_true(t.n_records - before >= situations[i].n_records);
     if (situations[i].n_records) {
         assert_int_equal(t.statuses[before], situations[i].status);
-        if (!was_over && t.endings[before] != ending)
-            fail_msg("case %zu ended as %s", i, mk_outcome_name(t.endings[before]));
+        if (!was_over && t.outcomes[before] != outcome)
+            fail_msg("case %zu ended as %s", i, mk_outcome_name(t.outcomes[before]));
     }
 }
 

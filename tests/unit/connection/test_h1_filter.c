@@ -227,7 +227,7 @@ static void filter_failing_later_truncates_response(void **state)
     conn_open(&t, "GET /f.bin HTTP/1.0\r\n\r\n");
     conn_run_until_received(&t, LARGE);
     assert_true(t.ended || t.reset);
-    assert_int_equal(t.endings[0], MK_OUTCOME_FAILED);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_FAILED);
     assert_int_equal(n_closed, 2);
 }
 
@@ -257,7 +257,7 @@ static void filter_is_closed_when_client_disconnects(void **state)
     mk_fd_close(&t.fd);
     conn_run_server(&t);
     assert_int_equal(n_closed, 1);
-    assert_int_equal(t.endings[0], MK_OUTCOME_CLIENT_ABORTED);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_CLIENT_ABORTED);
 }
 
 /* ---- Pages not in the page cache ---- */
@@ -445,7 +445,7 @@ static void raw_response_is_sent_unchanged(void **state)
         assert_true(t.ended && !t.reset);
         assert_int_equal(t.n_records, 1);
         assert_int_equal(t.statuses[0], 203);
-        assert_int_equal(t.endings[0], MK_OUTCOME_OK);
+        assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
         assert_int_equal(t.content_sent[0], strlen(raw_text));
     }
     assert_int_equal(n_closed, 3);

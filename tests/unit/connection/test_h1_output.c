@@ -149,7 +149,7 @@ static void h1_output_source_failing_early_gets_status_of_handler(void **state)
         assert_false(expect_page(statuses[i]));
         conn_expect(&t, 200, "early\n");
         assert_int_equal(t.statuses[0], statuses[i]);
-        assert_int_equal(t.endings[0], MK_OUTCOME_OK);
+        assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
     }
     request_source("/broken?status=502", "1.0");
     conn_run(&t);

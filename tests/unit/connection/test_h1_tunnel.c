@@ -161,7 +161,7 @@ static void h1_tunnel_failure_closes_connection(void **state)
     conn_send(&t, "abc");
     conn_run(&t);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.endings[0], MK_OUTCOME_FAILED);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_FAILED);
     assert_int_equal(t.service.n_conns, 0);
 }
 
@@ -242,7 +242,7 @@ static void h1_tunnel_client_not_reading_times_out(void **state)
     while (!t.n_records && mk_clock_ms() < until)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.endings[0], MK_OUTCOME_TIMEOUT);
+    assert_int_equal(t.outcomes[0], MK_OUTCOME_TIMEOUT);
 }
 
 static void h1_tunnel_closes_when_server_stops(void **state)

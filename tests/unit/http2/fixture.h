@@ -192,12 +192,12 @@ static inline void h2_conn_expect_idle(struct h2_conn *h)
 }
 
 static inline void h2_conn_expect_records(struct h2_conn *h, unsigned n, unsigned status,
-                                          enum mk_outcome ending)
+                                          enum mk_outcome outcome)
 {
     assert_int_equal(h->conn.n_records, n);
     assert_int_equal(h->conn.statuses[n - 1], status);
-    if (h->conn.endings[n - 1] != ending)
-        fail_msg("it ended as %s", mk_outcome_name(h->conn.endings[n - 1]));
+    if (h->conn.outcomes[n - 1] != outcome)
+        fail_msg("it ended as %s", mk_outcome_name(h->conn.outcomes[n - 1]));
 }
 
 #endif

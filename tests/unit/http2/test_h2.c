@@ -318,7 +318,7 @@ static void h2_invalid_frames_fail_connection(void **state)
         h2_conn_get(&h, 11, "/early"); /* the server no longer reads */
         h2_conn_run(&h);
         h2_conn_expect_failed(&h, bad[i].error, bad[i].why);
-        assert_int_equal(h.conn.endings[0], MK_OUTCOME_REJECTED);
+        assert_int_equal(h.conn.outcomes[0], MK_OUTCOME_REJECTED);
         assert_true(h.conn.n_records <= 2);
         assert_int_equal(h2_find(&h.client, 11)->status, 0);
     }

@@ -19,7 +19,7 @@ static void expect_calm(enum mk_h2_reason why)
 {
     h2_conn_expect_failed(&h, MK_H2_ENHANCE_YOUR_CALM, why);
     for (unsigned i = 0; i < h.conn.n_records; i++)
-        assert_true(h.conn.endings[i] != MK_OUTCOME_OK || h.conn.statuses[i] == 200);
+        assert_true(h.conn.outcomes[i] != MK_OUTCOME_OK || h.conn.statuses[i] == 200);
 }
 
 static void ping(unsigned i)
@@ -95,7 +95,7 @@ static void h2_abuse_rapid_resets_close_connection(void **state)
     expect_calm(MK_H2_MANY_RESETS);
     assert_true(h.conn.n_records <= H2_CONN_PATIENCE / 5 + 1);
     for (unsigned i = 0; i + 1 < h.conn.n_records; i++)
-        assert_int_equal(h.conn.endings[i], MK_OUTCOME_CLIENT_ABORTED);
+        assert_int_equal(h.conn.outcomes[i], MK_OUTCOME_CLIENT_ABORTED);
 }
 
 /* The effect is the same if the client provokes resets by the server (CVE-2025-8671). */

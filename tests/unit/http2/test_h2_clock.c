@@ -118,7 +118,7 @@ static void expect_slow(void)
 {
     assert_int_equal(h.conn.counters.h2_ended[MK_H2_SLOW], 1);
     assert_int_equal(h.conn.service.n_conns, 0);
-    assert_int_equal(h.conn.endings[h.conn.n_records - 1], MK_OUTCOME_TIMEOUT);
+    assert_int_equal(h.conn.outcomes[h.conn.n_records - 1], MK_OUTCOME_TIMEOUT);
 }
 
 static void h2_clock_client_must_read_output(void **state)

@@ -312,7 +312,7 @@ static void h2_body_large_unread_rest_resets_stream(void **state)
     h2_conn_expect_reset(&h, 3, MK_H2_NO_ERROR);
     h2_conn_expect_idle(&h);
     assert_int_equal(h.conn.n_records, 2);
-    assert_int_equal(h.conn.endings[1], MK_OUTCOME_OK);
+    assert_int_equal(h.conn.outcomes[1], MK_OUTCOME_OK);
 }
 
 static void h2_body_partly_read_is_drained(void **state)
@@ -376,7 +376,7 @@ static void h2_body_cut_off_fails_request(void **state)
     assert_int_equal(h.conn.n_records, 4);
     unsigned gone = 0;
     for (unsigned i = 0; i < 4; i++)
-        gone += h.conn.endings[i] == MK_OUTCOME_CLIENT_ABORTED;
+        gone += h.conn.outcomes[i] == MK_OUTCOME_CLIENT_ABORTED;
     assert_int_equal(gone, 2);
 }
 

@@ -169,7 +169,7 @@ static void h2_tunnel_failure_resets_stream(void **state)
     h2_conn_run(&h);
     h2_conn_expect_idle(&h);
     assert_int_equal(h.conn.n_records, 2);
-    assert_int_equal(h.conn.endings[1], MK_OUTCOME_FAILED);
+    assert_int_equal(h.conn.outcomes[1], MK_OUTCOME_FAILED);
 }
 
 static void h2_tunnel_client_reset_closes_tunnel(void **state)

@@ -84,7 +84,7 @@ static void accesslog_user_is_one_word(void **state)
     check_json(
         "{\"time\":\"2026-11-21T08:34:56+0000\",\"client\":\"192.0.2.1\",\"user\":\"j\303\244 \\\"x\\\" \","
         "\"host\":\"example.org\",\"method\":\"GET\",\"target\":\"/a?b\",\"protocol\":\"HTTP/1.1\","
-        "\"status\":200,\"bytes\":1234,\"ms\":7,\"end\":\"done\",\"referer\":\"\",\"agent\":\"\"}\n");
+        "\"status\":200,\"bytes\":1234,\"ms\":7,\"outcome\":\"ok\",\"referer\":\"\",\"agent\":\"\"}\n");
     memset(many, ' ', sizeof many);
     assert_int_equal(mk_request_set_user(&request, mk_str_of(many, sizeof many)), 0);
     assert_true(write_line(MK_ACCESS_COMBINED).len < 400);
@@ -108,7 +108,7 @@ static void accesslog_missing_values_are_dashes(void **state)
     assert_str(write_line(MK_ACCESS_SHORT), "08:34:56 400 - -  0 bytes to 192.0.2.1\n");
     check_json(
         "{\"time\":\"2026-11-21T08:34:56+0000\",\"client\":\"192.0.2.1\",\"host\":\"\",\"method\":\"\","
-        "\"target\":\"\",\"protocol\":\"\",\"status\":400,\"bytes\":0,\"ms\":7,\"end\":\"done\","
+        "\"target\":\"\",\"protocol\":\"\",\"status\":400,\"bytes\":0,\"ms\":7,\"outcome\":\"ok\","
         "\"referer\":\"\",\"agent\":\"\"}\n");
 }
 
@@ -116,11 +116,11 @@ static void accesslog_json_format(void **state)
 {
     (void)state;
     add_field("User-Agent", MK_STR("curl"));
-    record.ending = MK_OUTCOME_FAILED;
+    record.outcome = MK_OUTCOME_FAILED;
     check_json(
         "{\"time\":\"2026-11-21T08:34:56+0000\",\"client\":\"192.0.2.1\",\"host\":\"example.org\","
         "\"method\":\"GET\",\"target\":\"/a?b\",\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":1234,"
-        "\"ms\":7,\"end\":\"aborted\",\"referer\":\"\",\"agent\":\"curl\"}\n");
+        "\"ms\":7,\"outcome\":\"failed\",\"referer\":\"\",\"agent\":\"curl\"}\n");
 }
 
 static void accesslog_short_format(void **state)

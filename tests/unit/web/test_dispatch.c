@@ -23,7 +23,7 @@ static void dispatch_runs_request_hooks_handler_response_hooks(void **state)
     assert_true(mk_response_was_sent(&x->response));
     assert_int_equal(n_records, 2);
     assert_int_equal(last_record.status, 200);
-    assert_int_equal(last_record.ending, MK_OUTCOME_OK);
+    assert_int_equal(last_record.outcome, MK_OUTCOME_OK);
     assert_int_equal(last_record.content_sent, 5);
     assert_int_equal(last_record.duration_ms, 7);
     mk_exchange_free(x);

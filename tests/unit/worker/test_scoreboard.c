@@ -39,9 +39,9 @@ static void scoreboard_new_worker_starts_at_zero_and_history_is_kept(void **stat
                                                          .open = 3,
                                                          .requests = 4,
                                                          .by_class = {[2] = 5},
-                                                         .by_ending = {[MK_OUTCOME_CLIENT_ABORTED] = 6},
+                                                         .by_outcome = {[MK_OUTCOME_CLIENT_ABORTED] = 6},
                                                          .sent = 7};
-        scoreboard.at[1].leaving = true;
+        scoreboard.at[1].draining = true;
     }
     const struct mk_counters *past = &scoreboard.history->past;
     assert_int_equal(past->accepted, 2);
@@ -49,7 +49,7 @@ static void scoreboard_new_worker_starts_at_zero_and_history_is_kept(void **stat
     assert_int_equal(past->open, 0); /* no connection is left open */
     assert_int_equal(past->requests, 8);
     assert_int_equal(past->by_class[2], 10);
-    assert_int_equal(past->by_ending[MK_OUTCOME_CLIENT_ABORTED], 12);
+    assert_int_equal(past->by_outcome[MK_OUTCOME_CLIENT_ABORTED], 12);
     assert_int_equal(past->sent, 14);
 }
 

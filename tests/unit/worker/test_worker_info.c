@@ -102,7 +102,7 @@ static void worker_info_counts_all_processes(void **state)
     scoreboard[0] = (struct mk_scoreboard_slot){.started = 1500, .counters = {.requests = 9}};
     scoreboard[1] = (struct mk_scoreboard_slot){.pid = 21, .started = 2000};
     scoreboard[2] =
-        (struct mk_scoreboard_slot){.pid = 22, .started = 3000, .leaving = true, .counters = {.dropped = 5}};
+        (struct mk_scoreboard_slot){.pid = 22, .started = 3000, .draining = true, .counters = {.dropped = 5}};
     serve(HOST);
     send_text(REQUEST);
     assert_true(mk_worker_stats_at(&w, 0, &s));
