@@ -105,8 +105,8 @@ MK_API void duda_kv_batch_expect(struct duda_kv_batch *b, mk_str key, mk_str val
 /** Sets a value, or deletes an entry if it exists. */
 MK_API void duda_kv_batch_set(struct duda_kv_batch *b, mk_str key, mk_str value, uint64_t ttl_ms);
 MK_API void duda_kv_batch_delete(struct duda_kv_batch *b, mk_str key);
-/** Commits the batch, and frees it even on failure. Returns 0, -ESTALE, or an error as above; -ENOMEM for NULL.
- * Waits. */
+/** Commits the batch, and frees it even on failure. Returns 0, -ESTALE, or an error as above; -ENOMEM for
+ * NULL. Waits. */
 MK_API int duda_kv_batch_commit(struct duda_ctx *d, struct duda_kv_batch *b) MK_API_MUST_USE;
 /** Discards the batch; NULL is allowed. */
 MK_API void duda_kv_batch_abort(struct duda_kv_batch *b);

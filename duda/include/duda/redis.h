@@ -81,15 +81,15 @@ struct duda_redis_command {
  *
  * Returns 0; -EREMOTEIO: the server rejected the command, reply->text has its message; -ENOSPC: rejected
  * because its memory is full or it cannot save; -EAGAIN: rejected temporarily (it is loading its data or
- * running a long script, or its cluster is down); -ETIMEDOUT: no reply within Timeout; -ECONNRESET: the connection was lost
- * after the command was sent, so the command may or may not have run; -ECONNREFUSED and other errors of
- * connect(2): the server is unreachable, and the command was not sent; -ENOKEY: the server rejected or
- * requires a user or password, or permission for its socket is missing; -EPROTO: the server does not speak
- * the Redis protocol; -EBUSY: more than MaxQueue commands are queued; -EMSGSIZE: a command or reply is too
- * large; -EOPNOTSUPP: a command that would block the shared connection or change its state (SELECT, MULTI,
- * SUBSCRIBE, BLPOP and others); -EXDEV: the keys belong to several nodes of a cluster, reply->text names two
- * of them; -EPERM: a part begins with `!duda:`, the prefix of Duda's own keys; -EINVAL; -ENOMEM; or an error
- * of the wait. On all errors, reply->text describes the error.
+ * running a long script, or its cluster is down); -ETIMEDOUT: no reply within Timeout; -ECONNRESET: the
+ * connection was lost after the command was sent, so the command may or may not have run; -ECONNREFUSED and
+ * other errors of connect(2): the server is unreachable, and the command was not sent; -ENOKEY: the server
+ * rejected or requires a user or password, or permission for its socket is missing; -EPROTO: the server does
+ * not speak the Redis protocol; -EBUSY: more than MaxQueue commands are queued; -EMSGSIZE: a command or reply
+ * is too large; -EOPNOTSUPP: a command that would block the shared connection or change its state (SELECT,
+ * MULTI, SUBSCRIBE, BLPOP and others); -EXDEV: the keys belong to several nodes of a cluster, reply->text
+ * names two of them; -EPERM: a part begins with `!duda:`, the prefix of Duda's own keys; -EINVAL; -ENOMEM; or
+ * the error of a failed wait. On all errors, reply->text describes the error.
  */
 #define duda_redis(d, r, reply, ...)                                                                         \
     duda_redis_do(d, r, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))

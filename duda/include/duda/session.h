@@ -52,8 +52,8 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
 /**
  * A session stores named strings between the requests of one browser. The first duda_session_set() creates it
  * and sends a cookie with a random session ID. The session ends after `IdleTimeout` without a request, after
- * `AbsoluteTimeout` even if it is in use, or with duda_session_destroy(). A session ID that a client made up, or that
- * belongs to another service or virtual host, is never accepted (duda/scope.h explains how to share
+ * `AbsoluteTimeout` even if it is in use, or with duda_session_destroy(). A session ID that a client made up,
+ * or that belongs to another service or virtual host, is never accepted (duda/scope.h explains how to share
  * sessions). When the session limit is reached, sessions without a login are evicted first. `Store` of
  * [SESSIONS] selects where sessions are kept: in `memory` shared by all workers, encrypted in the `cookie`,
  * or in the [KV] or [REDIS] section with the given Name (duda/store.h); duda_session_set_store() overrides
