@@ -156,12 +156,10 @@ static bool has_reference(mk_str s)
     return false;
 }
 
-bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
-                         mk_str *out)
+/* Apart from its caller, because entering it touches every page of the buffer. */
+static MK_NOINLINE bool expand_references(struct mk_conf_vars *v, mk_str text,
+                                          const struct mk_conf_source_pos *at, mk_str *out)
 {
-    *out = text;
-    if (!has_reference(text))
-        return true;
     char buf[MK_CONF_LINE_MAX];
     struct expansion x = {
         .vars = v, .at = at, .text = text, .out = mk_buf_fixed(buf, sizeof buf), .ok = true};
@@ -174,6 +172,13 @@ bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_co
     if (done.p)
         *out = done;
     return x.ok && done.p;
+}
+
+bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
+                         mk_str *out)
+{
+    *out = text;
+    return !has_reference(text) || expand_references(v, text, at, out);
 }
 
 void mk_conf_vars_escape(mk_str text, struct mk_buf *out)

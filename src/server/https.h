@@ -28,6 +28,6 @@ void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out);
 void mk_https_renew(struct mk_https *h, struct mk_log *log);
 
 /* Runs the command that shows where the CA is, and how to trust it. Returns the exit code. */
-int mk_https_show_ca(void);
+MK_NOINLINE int mk_https_show_ca(void);
 
 #endif

@@ -293,9 +293,19 @@ static int run_with_config(const struct mk_arguments *a, struct mk_https *https,
     return code;
 }
 
-static int run_arguments(const struct mk_arguments *a, char **argv)
+/* Apart from its caller, whose stack stays as small as that of a server without TLS. */
+static MK_NOINLINE int run_with_https(const struct mk_arguments *a, char **argv)
 {
     struct mk_https https;
+    if (!mk_https_init(&https, a))
+        return MK_EXIT_FAILED;
+    int code = run_with_config(a, &https, argv);
+    mk_https_fini(&https);
+    return code;
+}
+
+static int run_arguments(const struct mk_arguments *a, char **argv)
+{
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (a->verb && a->n_words != a->verb->n_args) {
         fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
@@ -307,13 +317,7 @@ static int run_arguments(const struct mk_arguments *a, char **argv)
         mk_cli_plugins_write_all(&text);
         return print_and_free_text(&text);
     }
-    if (!a->https)
-        return run_with_config(a, NULL, argv);
-    if (!mk_https_init(&https, a))
-        return MK_EXIT_FAILED;
-    int code = run_with_config(a, &https, argv);
-    mk_https_fini(&https);
-    return code;
+    return a->https ? run_with_https(a, argv) : run_with_config(a, NULL, argv);
 }
 
 /* If standard streams are closed, files opened later would take their numbers and receive our output. The

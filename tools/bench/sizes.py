@@ -49,7 +49,8 @@ def configure(preset, is_static, folder):
         headers = kernel_headers(folder.parent / "kernel")
         options = ["-DCMAKE_C_COMPILER=musl-gcc", f"-DCMAKE_C_COMPILER_AR={shutil.which('gcc-ar')}",
                    f"-DCMAKE_C_COMPILER_RANLIB={shutil.which('gcc-ranlib')}", f"-DCMAKE_C_FLAGS=-isystem {headers}", "-DCMAKE_EXE_LINKER_FLAGS=-static",
-                   "-DMK_LIBRARIES=OFF", "-DMK_HTTP2=OFF", "-DMK_TLS=OFF", "-DMK_PLUGINS_STATIC=all"]
+                   "-DMK_LIBRARIES=OFF", "-DMK_HTTP2=OFF", "-DMK_TLS=OFF", "-DMK_EXPORTS=OFF",
+                   "-DMK_PLUGINS_STATIC=all"]
     call("cmake", "-S", ROOT, "--preset", preset, "-B", folder, *options, cwd=ROOT)
     call("cmake", "--build", folder, "--target", "server", "libmonkey.a", "--", "-j2")
 
