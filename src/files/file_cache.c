@@ -261,14 +261,18 @@ static bool is_entry_fresh(struct mk_file_cache *c, struct mk_open_file *f, uint
 
 mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root *root, mk_str path, int *fd)
 {
-    char name[PATH_MAX];
-    if (path.len >= sizeof name)
+    if (path.len >= PATH_MAX)
         return -ENAMETOOLONG;
+    char *name =
+        mk_mem_alloc(path.len + 1); /* not on the stack, which may be a small one of a Duda handler */
+    if (!name)
+        return -ENOMEM;
     memcpy(name, path.p, path.len);
     name[path.len] = '\0';
     mk_err e = mk_file_open_beneath(root->fd, name, &root->how, fd);
     if ((e == -EMFILE || e == -ENFILE) && mk_file_cache_close_idle_fds(c) > 0)
         e = mk_file_open_beneath(root->fd, name, &root->how, fd);
+    mk_mem_free(name);
     return e;
 }
 
