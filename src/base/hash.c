@@ -2,17 +2,16 @@
 #include "base/hash.h"
 
 #include <sys/random.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 struct mk_hash_key mk_hash_key_random(void)
 {
     struct mk_hash_key key;
     if (getrandom(&key, sizeof key, GRND_NONBLOCK) != (ssize_t)sizeof key) {
         /* Early in a device's boot there is no entropy yet: fall back to addresses and the time. */
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        key.k0 = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)&key;
-        key.k1 = (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&mk_hash_key_random << 17;
+        key.k0 = mk_clock_us() ^ (uint64_t)(uintptr_t)&key;
+        key.k1 = mk_clock_unix_ms() ^ (uint64_t)(uintptr_t)&mk_hash_key_random << 17;
     }
     return key;
 }

@@ -4,13 +4,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "os/fd.h"
 
 static void append_time(struct mk_buf *line)
 {
     char text[32];
     struct tm t;
-    time_t now = time(NULL);
+    time_t now = (time_t)mk_clock_unix();
     localtime_r(&now, &t);
     size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &t);
     mk_buf_add(line, mk_str_of(text, len));

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "os/regex.h"
 
 enum {
@@ -124,10 +125,11 @@ static uint32_t match_limit_for(const struct pattern *p, size_t len)
     return share < STEPS_MAX ? (uint32_t)share : STEPS_MAX;
 }
 
-static int64_t clock_us(clockid_t clock)
+/* CPU time of the thread, which base/clock.h does not have. */
+static int64_t cpu_time_us(void)
 {
     struct timespec t;
-    clock_gettime(clock, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
@@ -139,16 +141,15 @@ struct deadline {
 
 static struct deadline set_deadline(void)
 {
-    return (struct deadline){.cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID) + SLOW_US,
-                             .us = clock_us(CLOCK_MONOTONIC) + SLOW_US};
+    return (struct deadline){.cpu_us = cpu_time_us() + SLOW_US, .us = (int64_t)mk_clock_us() + SLOW_US};
 }
 
 static bool deadline_has_passed(struct deadline *d)
 {
-    int64_t now = clock_us(CLOCK_MONOTONIC);
+    int64_t now = (int64_t)mk_clock_us();
     if (now <= d->us)
         return false;
-    int64_t left = d->cpu_us - clock_us(CLOCK_THREAD_CPUTIME_ID);
+    int64_t left = d->cpu_us - cpu_time_us();
     d->us = now + left;
     return left < 0;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "event/tls.h"
 #include "os/fd.h"
@@ -209,7 +210,7 @@ bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_ar
 {
     const char *missing = NULL;
     const struct mk_tls_module *tls = mk_tls_load(&missing);
-    struct ca_check l = {.out = out, .arena = arena, .why = error, .now = (int64_t)time(NULL), .dir = -1};
+    struct ca_check l = {.out = out, .arena = arena, .why = error, .now = mk_clock_unix(), .dir = -1};
     *out = (struct mk_local_ca){0};
     if (!tls) {
         mk_buf_addf(error, "TLS is not available: %s\n", missing);

@@ -5,7 +5,8 @@
 #include <monkey/request.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 /* Returns 0 for a regular file, -EISDIR for a folder, -EACCES for another file type, or the error of opening
  * the file. */
@@ -99,7 +100,7 @@ static int find_script_segment(const struct mk_request *r, mk_str path, mk_str e
 static void log_script_forbidden(const struct mk_request *r, mk_str name, int e)
 {
     static _Atomic int64_t last;
-    int64_t now = (int64_t)time(NULL);
+    int64_t now = mk_clock_unix();
     if (atomic_exchange_explicit(&last, now, memory_order_relaxed) == now)
         return;
     mk_request_log((struct mk_request *)(uintptr_t)r, MK_LOG_WARN, "403: the script %.*s beneath %.*s: %s",

@@ -13,7 +13,7 @@
 
 /* ---- Reading ---- */
 
-/* A read takes less than a microsecond. The coarse kernel clock costs a tenth of the exact one, is correct on
+/* Not monkey/clock.h: a read takes less than a microsecond. The coarse kernel clock costs a tenth of the exact one, is correct on
  * average, and lags by a few milliseconds: expired entries stay visible for that long. */
 static uint64_t coarse_clock_us(clockid_t clock)
 {

@@ -2,6 +2,7 @@
 #include "challenge.h"
 
 #include <errno.h>
+#include <monkey/clock.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -13,16 +14,9 @@ enum { FIRST_MS = 250, PAUSE_MAX_MS = 10000, WHOLE_MS = 300000, TOKEN_MAX = 128,
 
 /* ---- Waiting ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
-}
-
 struct acme_backoff acme_backoff_new(void)
 {
-    return (struct acme_backoff){.until_ms = now_ms() + WHOLE_MS, .pause_ms = FIRST_MS};
+    return (struct acme_backoff){.until_ms = (int64_t)mk_clock_ms() + WHOLE_MS, .pause_ms = FIRST_MS};
 }
 
 bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s)
@@ -30,7 +24,7 @@ bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s)
     uint64_t ms = p->pause_ms;
     if (retry_s * 1000 > ms)
         ms = retry_s * 1000;
-    if (now_ms() + (int64_t)ms > p->until_ms)
+    if ((int64_t)mk_clock_ms() + (int64_t)ms > p->until_ms)
         return false;
     struct timespec t = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
     while (nanosleep(&t, &t) < 0 && errno == EINTR)
