@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are text: a whole value or single words, quoted where needed. Between quotes, \" is a quote and
- * \\ a backslash; any other backslash is literal. A quote that is not the first character is also literal. */
+/* Values that are text: a whole value or individual words, quoted where needed. Between quotes, \" is a quote
+ * and \\ a backslash; any other backslash is literal. A quote that is not the first character is also
+ * literal. */
 #ifndef MK_CONF_WORDS_H
 #define MK_CONF_WORDS_H
 

@@ -55,7 +55,7 @@ static void last_filter_is_used(void **state)
     mk_server_free(s);
 }
 
-/* The security plugin replaces the proxy's address by the client's before the filter runs. */
+/* The security plugin replaces the proxy's address with the client's before the filter runs. */
 static void filter_gets_the_client_of_the_proxy_protocol(void **state)
 {
     static const char header[] = "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n";

@@ -343,8 +343,8 @@ static const char bash_command_args[] =
     "        return\n"
     "    fi\n";
 
-/* A folder with the name of a command must be given as `./build`; completed as a file name, `build` would get
- * a slash. */
+/* Does not offer a folder that has the name of a command, such as `build`: bash would complete the command as
+ * `build/`. Users can still type `./build`. */
 static const char bash_first_word[] =
     "' -- \"$cur\"))\n        return\n    fi\n"
     "    COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"

@@ -232,7 +232,7 @@ static int kv_jobs_renew(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     return kv_raw_commit(d, b, NULL);
 }
 
-/* A failed job may have lost its unique text to another job. */
+/* Another job may have taken the unique key of a failed job. */
 static bool owns_unique_key(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
 {
     mk_str owner;
