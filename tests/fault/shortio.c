@@ -57,7 +57,7 @@ static bool is_stream(int fd)
 }
 
 /* Re-arms the watcher, so that epoll reports the current readiness again. */
-static void tell_again(int fd)
+static void rearm_watcher(int fd)
 {
     if (fd >= 0 && fd < FDS_MAX && watched[fd].epoll_fd)
         syscall(SYS_epoll_ctl, watched[fd].epoll_fd, EPOLL_CTL_MOD, fd, &watched[fd].event);
@@ -116,8 +116,8 @@ int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict len, int
     if (got >= 0 && got < FDS_MAX)
         watched[got].epoll_fd = 0;
     if (got >= 0 && fault && in_worker && atomic_load(&fault[CHANCE])) {
-        int little = 1; /* the smallest possible size */
-        setsockopt(got, SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+        int small_size = 1; /* the smallest possible size */
+        setsockopt(got, SOL_SOCKET, SO_SNDBUF, &small_size, sizeof small_size);
     }
     return got;
 }
@@ -129,7 +129,7 @@ ssize_t recv(int fd, void *room, size_t len, int flags)
     n = n < 0 ? fail(n) : syscall(SYS_recvfrom, fd, room, (size_t)n, flags, NULL, NULL);
     if (disturbed) {
         int error = errno;
-        tell_again(fd);
+        rearm_watcher(fd);
         errno = error;
     }
     return n;
@@ -142,7 +142,7 @@ ssize_t send(int fd, const void *bytes, size_t len, int flags)
     n = n < 0 ? fail(n) : syscall(SYS_sendto, fd, bytes, (size_t)n, flags, NULL, 0);
     if (disturbed) {
         int error = errno;
-        tell_again(fd);
+        rearm_watcher(fd);
         errno = error;
     }
     return n;
@@ -155,7 +155,7 @@ ssize_t sendfile(int to, int from, off_t *offset, size_t len)
     n = n < 0 ? fail(n) : syscall(SYS_sendfile, to, from, offset, (size_t)n);
     if (disturbed) {
         int error = errno;
-        tell_again(to);
+        rearm_watcher(to);
         errno = error;
     }
     return n;
@@ -169,7 +169,7 @@ ssize_t read(int fd, void *room, size_t len)
     n = n < 0 ? fail(n) : syscall(SYS_read, fd, room, (size_t)n);
     if (disturbed) {
         int error = errno;
-        tell_again(fd);
+        rearm_watcher(fd);
         errno = error;
     }
     return n;
@@ -182,7 +182,7 @@ ssize_t write(int fd, const void *bytes, size_t len)
     n = n < 0 ? fail(n) : syscall(SYS_write, fd, bytes, (size_t)n);
     if (disturbed) {
         int error = errno;
-        tell_again(fd);
+        rearm_watcher(fd);
         errno = error;
     }
     return n;

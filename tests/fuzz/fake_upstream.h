@@ -14,7 +14,7 @@
 #include "base/assert.h"
 #include "unit/duda/test_allocator.h"
 
-static mk_str peer_says;  /* bytes left to send; then the connection ends */
+static mk_str peer_input; /* bytes left to send; then the connection ends */
 static size_t peer_piece; /* size of a read */
 static uint64_t peer_clock;
 static unsigned peer_open; /* connections that were opened and not released */
@@ -39,11 +39,11 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *l)
 ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap)
 {
     MK_ASSERT(l && peer_open == 1);
-    size_t n = peer_says.len < cap ? peer_says.len : cap;
+    size_t n = peer_input.len < cap ? peer_input.len : cap;
     n = n < peer_piece ? n : peer_piece;
     if (n)
-        memcpy(room, peer_says.p, n);
-    peer_says = mk_str_skip(peer_says, n);
+        memcpy(room, peer_input.p, n);
+    peer_input = mk_str_skip(peer_input, n);
     return (ssize_t)n;
 }
 

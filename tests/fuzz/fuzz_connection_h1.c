@@ -22,14 +22,14 @@ static const struct mk_conn_manager_limits limits = {
     .request.tunnel_ms = 100000,
 };
 
-static char *heard;
-static size_t n_heard;
+static char *output;
+static size_t n_received;
 
 static void on_received(mk_str bytes)
 {
-    MK_ASSERT(n_heard + bytes.len <= OUT_MAX);
-    memcpy(heard + n_heard, bytes.p, bytes.len);
-    n_heard += bytes.len;
+    MK_ASSERT(n_received + bytes.len <= OUT_MAX);
+    memcpy(output + n_received, bytes.p, bytes.len);
+    n_received += bytes.len;
 }
 
 /* ---- Log records ---- */
@@ -53,23 +53,23 @@ static void on_done(const struct mk_access_record *record, void *data)
 /* Responses must match the log records; only truncated responses may be missing or partial. */
 static void check_answers(void)
 {
-    mk_str rest = mk_str_of(heard, n_heard);
+    mk_str rest = mk_str_of(output, n_received);
     bool cut = false;
     for (unsigned i = 0; i < n_records; i++) {
-        struct reply r;
+        struct h1_response r;
         if (records[i].status == 0)
             continue;
         MK_ASSERT(!cut);
-        enum reply_result got = reply_next(&r, &rest, records[i].is_head, true);
-        MK_ASSERT(got != REPLY_BAD);
-        MK_ASSERT(got != REPLY_WHOLE || r.status == records[i].status);
+        enum h1_response_result got = h1_response_next(&r, &rest, records[i].is_head, true);
+        MK_ASSERT(got != H1_RESPONSE_BAD);
+        MK_ASSERT(got != H1_RESPONSE_COMPLETE || r.status == records[i].status);
         if (records[i].status == 101) /* after a 101, all bytes are tunnel data */
             rest = mk_str_skip(rest, rest.len);
-        MK_ASSERT(got == REPLY_WHOLE || records[i].outcome == MK_OUTCOME_FAILED ||
+        MK_ASSERT(got == H1_RESPONSE_COMPLETE || records[i].outcome == MK_OUTCOME_FAILED ||
                   records[i].outcome == MK_OUTCOME_CLIENT_ABORTED ||
                   records[i].outcome == MK_OUTCOME_TIMEOUT);
-        cut = got != REPLY_WHOLE;
-        reply_fini(&r);
+        cut = got != H1_RESPONSE_COMPLETE;
+        h1_response_fini(&r);
     }
     /* A 100 response may precede the failure of its request. */
     while (mk_str_starts(rest, MK_STR("HTTP/1.1 100 Continue\r\n\r\n")))
@@ -81,7 +81,7 @@ static void check_answers(void)
 
 static void end(void)
 {
-    mk_mem_free(heard);
+    mk_mem_free(output);
 }
 
 static void begin(void)
@@ -90,8 +90,8 @@ static void begin(void)
     server_begin(&limits, on_done);
     site_add(&site, "index.html.gz", MK_STR("gzip"));
     site_add(&site, "large", mk_str_of(large, sizeof large)); /* too large for the memory cache */
-    heard = mk_mem_alloc(OUT_MAX);
-    MK_ASSERT(heard != NULL);
+    output = mk_mem_alloc(OUT_MAX);
+    MK_ASSERT(output != NULL);
     atexit(end);
 }
 
@@ -108,12 +108,12 @@ static void advance(struct mk_conn *c)
 static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
 {
     for (size_t i = 0; i < n && !peer.closed; i++) {
-        peer.takes = peer_rooms[plan[i] & 7];
-        peer.arrived = mk_min(peer.arrived + (plan[i] >> 3), peer.said.len);
+        peer.write_max = accept_sizes[plan[i] & 7];
+        peer.arrived = mk_min(peer.arrived + (plan[i] >> 3), peer.sent.len);
         advance(c);
     }
-    peer.takes = SIZE_MAX;
-    peer.arrived = peer.said.len;
+    peer.write_max = SIZE_MAX;
+    peer.arrived = peer.sent.len;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
     peer.ended = c->stream.ended = true;
@@ -139,16 +139,16 @@ static bool is_reasonable(mk_str in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!heard)
+    if (!output)
         begin();
     size_t n_plan = size ? data[0] % PLAN_MAX : 0;
     if (size < 1 + n_plan)
         return 0;
     memset(&peer, 0, sizeof peer);
-    peer.said = mk_str_of((const char *)data + 1 + n_plan, size - 1 - n_plan);
-    if (!is_reasonable(peer.said))
+    peer.sent = mk_str_of((const char *)data + 1 + n_plan, size - 1 - n_plan);
+    if (!is_reasonable(peer.sent))
         return 0;
-    n_heard = n_records = 0;
+    n_received = n_records = 0;
     struct mk_conn *c = peer_connect();
     play(c, data + 1, n_plan);
     mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);

@@ -19,9 +19,9 @@ static void check_fields(mk_str text)
         MK_ASSERT(!fields.pairs[i].name.p[fields.pairs[i].name.len] &&
                   !fields.pairs[i].value.p[fields.pairs[i].value.len]);
     struct person p = {.age = 1};
-    struct duda_validation_errors flaws;
-    e = duda_form_data_bind(&fields, &person_shape, &pool, &p, &flaws);
-    MK_ASSERT((e == 0) == (flaws.n == 0));
+    struct duda_validation_errors errors;
+    e = duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors);
+    MK_ASSERT((e == 0) == (errors.n == 0));
     if (e == 0)
         MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.colour <= 1);
 }

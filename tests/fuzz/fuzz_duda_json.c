@@ -20,25 +20,26 @@ static struct mk_buf written(const struct duda_value *v)
     return out;
 }
 
-static void check_flaws(const struct duda_validation_errors *flaws, int e)
+static void check_errors(const struct duda_validation_errors *errors, int e)
 {
-    MK_ASSERT(flaws->n <= DUDA_VALIDATION_ERRORS_MAX && (e == 0) == (flaws->n == 0));
-    for (size_t i = 0; i < flaws->n; i++)
-        MK_ASSERT(flaws->items[i].line > 0 && flaws->items[i].column > 0 && flaws->items[i].message.len > 0);
+    MK_ASSERT(errors->n <= DUDA_VALIDATION_ERRORS_MAX && (e == 0) == (errors->n == 0));
+    for (size_t i = 0; i < errors->n; i++)
+        MK_ASSERT(errors->items[i].line > 0 && errors->items[i].column > 0 &&
+                  errors->items[i].message.len > 0);
 }
 
 static void check_value(mk_str text)
 {
-    struct duda_validation_errors flaws;
+    struct duda_validation_errors errors;
     struct duda_value v;
-    int e = duda_json_read_value(text, &pool, NULL, &v, &flaws);
-    check_flaws(&flaws, e);
+    int e = duda_json_read_value(text, &pool, NULL, &v, &errors);
+    check_errors(&errors, e);
     MK_ASSERT(e == 0 || e == -EBADMSG || e == -EINVAL || e == -EFBIG);
     if (e)
         return;
     const struct duda_json_limits wide = {.size = 1 << 24};
     struct mk_buf first = written(&v);
-    MK_ASSERT(duda_json_read_value(mk_buf_str(&first), &pool, &wide, &v, &flaws) == 0);
+    MK_ASSERT(duda_json_read_value(mk_buf_str(&first), &pool, &wide, &v, &errors) == 0);
     struct mk_buf second = written(&v);
     MK_ASSERT(mk_str_eq(mk_buf_str(&first), mk_buf_str(&second)));
     mk_buf_free(&first);
@@ -47,17 +48,17 @@ static void check_value(mk_str text)
 
 static void check_struct(mk_str text)
 {
-    struct duda_validation_errors flaws;
+    struct duda_validation_errors errors;
     struct person p = {.age = 1};
-    int e = duda_json_read(text, &person_shape, &pool, NULL, &p, &flaws);
-    check_flaws(&flaws, e);
+    int e = duda_json_read(text, &person_shape, &pool, NULL, &p, &errors);
+    check_errors(&errors, e);
     if (e)
         return;
     MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.colour <= 1);
     const struct duda_json_limits wide = {.size = 1 << 24};
     struct duda_value v = duda_value_struct(&person_shape, &p);
     struct mk_buf out = written(&v);
-    e = duda_json_read(mk_buf_str(&out), &person_shape, &pool, &wide, &p, &flaws);
+    e = duda_json_read(mk_buf_str(&out), &person_shape, &pool, &wide, &p, &errors);
     MK_ASSERT(e == 0 || e == -EINVAL); /* the default of a member need not follow its rules */
     mk_buf_free(&out);
 }
@@ -74,7 +75,7 @@ static void check_writer(mk_str bytes, double n)
 {
     struct mk_buf out = mk_buf_growing(1 << 24);
     struct mk_json_writer w = mk_json_writer_to(&out);
-    struct duda_validation_errors flaws;
+    struct duda_validation_errors errors;
     struct duda_value v, list, first;
     mk_json_begin_object(&w);
     mk_json_begin_array(mk_json_key(&w, "list"));
@@ -86,7 +87,7 @@ static void check_writer(mk_str bytes, double n)
     mk_json_end_object(&w);
     MK_ASSERT(!out.failed);
     const struct duda_json_limits wide = {.size = 1 << 24};
-    int e = duda_json_read_value(mk_buf_str(&out), &pool, &wide, &v, &flaws);
+    int e = duda_json_read_value(mk_buf_str(&out), &pool, &wide, &v, &errors);
     MK_ASSERT(e == 0 || mk_str_eq(bytes, MK_STR("list")) || memchr(bytes.p, 0, bytes.len));
     if (!e) {
         MK_ASSERT(duda_value_member(&v, MK_STR("list"), &list));

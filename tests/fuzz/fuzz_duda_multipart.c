@@ -34,7 +34,7 @@ static int on_end(void *ctx)
     return 0;
 }
 
-static int take(mk_str text, mk_str boundary, size_t piece, struct mk_buf *out)
+static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece, struct mk_buf *out)
 {
     static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
     static const struct duda_multipart_limits limits = {
@@ -55,8 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!text.p || !duda_multipart_boundary(type, &boundary))
         return 0;
     struct mk_buf whole = mk_buf_growing(1 << 24), bytes = mk_buf_growing(1 << 24);
-    int e = take(text, boundary, 4096, &whole);
-    MK_ASSERT(take(text, boundary, 1, &bytes) == e);
+    int e = parse_in_pieces(text, boundary, 4096, &whole);
+    MK_ASSERT(parse_in_pieces(text, boundary, 1, &bytes) == e);
     MK_ASSERT(e || mk_str_eq(mk_buf_str(&whole), mk_buf_str(&bytes)));
     mk_buf_free(&whole);
     mk_buf_free(&bytes);

@@ -35,9 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static char room[512];
     mk_str text = mk_str_of((const char *)data, size), line = mk_str_cut(&text, '\n');
     struct mk_buf why = mk_buf_fixed(room, sizeof room);
-    struct duda_validation_errors flaws;
+    struct duda_validation_errors errors;
     struct duda_value value;
-    if (!text.p || duda_json_read_value(line, &pool, NULL, &value, &flaws))
+    if (!text.p || duda_json_read_value(line, &pool, NULL, &value, &errors))
         value = duda_value_null();
     struct duda_template *t = duda_template_new(text.p ? text : line, "t", &why);
     MK_ASSERT(t || why.len);

@@ -32,7 +32,7 @@ static const struct mk_conn_manager_limits limits = {
 
 /* ---- The peer ---- */
 
-static struct mk_buf said, heard;
+static struct mk_buf input, output;
 static size_t noted; /* length of the input that was analyzed */
 static struct mk_conn *conn;
 static struct h2_client client;
@@ -43,11 +43,11 @@ static bool greeted, full; /* the client has reached a limit of the test */
 
 static void on_received(mk_str bytes)
 {
-    mk_buf_add(&heard, bytes);
-    MK_ASSERT(!heard.failed);
+    mk_buf_add(&output, bytes);
+    MK_ASSERT(!output.failed);
     if (conn->ops == &mk_h1_ops) /* the preface is incomplete */
         return;
-    mk_buf_consume(&heard, h2_hear(&client, mk_buf_str(&heard)));
+    mk_buf_consume(&output, h2_receive(&client, mk_buf_str(&output)));
     if (client.why)
         fprintf(stderr, "on stream %u: %s\n", client.where, client.why);
     MK_ASSERT(!client.why);
@@ -55,7 +55,7 @@ static void on_received(mk_str bytes)
 
 /* ---- Analysis of the client's own input ---- */
 
-static int look_for_head(void *is_head, mk_str name, mk_str value)
+static int note_head_method(void *is_head, mk_str name, mk_str value)
 {
     if (mk_str_eq(name, MK_STR(":method")))
         *(bool *)is_head = mk_str_eq(value, MK_STR("HEAD"));
@@ -65,7 +65,7 @@ static int look_for_head(void *is_head, mk_str name, mk_str value)
 static void note_block(void)
 {
     bool is_head = false, is_new = !h2_find(&client, own_stream);
-    if (mk_hpack_decode(own_decoder, mk_buf_str(&own_block), look_for_head, &is_head) == 0 && is_new)
+    if (mk_hpack_decode(own_decoder, mk_buf_str(&own_block), note_head_method, &is_head) == 0 && is_new)
         h2_expect(&client, own_stream)->is_head = is_head;
     else if (is_new)
         h2_expect(&client, own_stream);
@@ -131,8 +131,8 @@ static void note_frame(const struct mk_h2_frame *f, mk_str payload)
 
 static void note_said(void)
 {
-    peer.said = mk_buf_str(&said);
-    mk_str in = mk_str_skip(peer.said, noted);
+    peer.sent = mk_buf_str(&input);
+    mk_str in = mk_str_skip(peer.sent, noted);
     if (!greeted && in.len >= MK_H2_PREFACE.len) {
         greeted = true;
         in = mk_str_skip(in, MK_H2_PREFACE.len);
@@ -144,7 +144,7 @@ static void note_said(void)
         note_frame(&f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
         in = mk_str_skip(in, MK_H2_FRAME_HEAD + (size_t)f.length);
     }
-    noted = peer.said.len - in.len;
+    noted = peer.sent.len - in.len;
 }
 
 /* ---- Log records ---- */
@@ -326,7 +326,7 @@ static mk_str filler(size_t n)
     return mk_str_of(bytes, n);
 }
 
-static void say_head(struct script *s, bool in_pieces)
+static void send_request(struct script *s, bool in_pieces)
 {
     struct mk_buf block = mk_buf_growing(1 << 16);
     const char *fields = requests[next(s) % MK_LEN(requests)];
@@ -336,44 +336,44 @@ static void say_head(struct script *s, bool in_pieces)
     unsigned end_stream = how & 1 ? MK_H2_END_STREAM : 0;
     if (in_pieces) {
         size_t cut = mk_min(block.len, (size_t)next(s));
-        h2_say_frame(&said, MK_H2_HEADERS, end_stream, id, mk_str_first(mk_buf_str(&block), cut));
+        h2_send_frame(&input, MK_H2_HEADERS, end_stream, id, mk_str_first(mk_buf_str(&block), cut));
         if (!(how & 4))
-            h2_say_frame(&said, MK_H2_CONTINUATION, MK_H2_END_HEADERS, id,
-                         mk_str_skip(mk_buf_str(&block), cut));
+            h2_send_frame(&input, MK_H2_CONTINUATION, MK_H2_END_HEADERS, id,
+                          mk_str_skip(mk_buf_str(&block), cut));
     } else {
-        h2_say_frame(&said, MK_H2_HEADERS, end_stream | MK_H2_END_HEADERS, id, mk_buf_str(&block));
+        h2_send_frame(&input, MK_H2_HEADERS, end_stream | MK_H2_END_HEADERS, id, mk_buf_str(&block));
     }
     mk_buf_free(&block);
 }
 
-static void say_data(struct script *s)
+static void send_data(struct script *s)
 {
     uint32_t id = choose_stream(s);
     uint8_t how = next(s);
     unsigned flags = (how & 0x10 ? MK_H2_END_STREAM : 0u) | (how & 0x20 ? MK_H2_PADDED : 0u);
-    h2_say_frame(&said, MK_H2_DATA, flags, id, filler(sizes[(how & 15) % MK_LEN(sizes)]));
+    h2_send_frame(&input, MK_H2_DATA, flags, id, filler(sizes[(how & 15) % MK_LEN(sizes)]));
 }
 
-static void say_settings(struct script *s)
+static void send_settings(struct script *s)
 {
     unsigned n = next(s) % 3u;
-    mk_h2_frame_emit_head(&said, 6 * n, MK_H2_SETTINGS, 0, 0);
+    mk_h2_frame_emit_head(&input, 6 * n, MK_H2_SETTINGS, 0, 0);
     while (n--) {
         unsigned id = setting_ids[next(s) % MK_LEN(setting_ids)];
-        mk_h2_frame_emit_setting(&said, (enum mk_h2_setting)id, amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_setting(&input, (enum mk_h2_setting)id, amounts[next(s) % MK_LEN(amounts)]);
     }
 }
 
-static void say_priority(struct script *s)
+static void send_priority(struct script *s)
 {
     const char *text = priorities[next(s) % MK_LEN(priorities)];
     uint32_t id = choose_stream(s);
-    mk_h2_frame_emit_head(&said, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
-    mk_h2_frame_emit_u32(&said, id);
-    mk_buf_add(&said, mk_str_from_c(text));
+    mk_h2_frame_emit_head(&input, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
+    mk_h2_frame_emit_u32(&input, id);
+    mk_buf_add(&input, mk_str_from_c(text));
 }
 
-static mk_str take_bytes(struct script *s, size_t n)
+static mk_str next_bytes(struct script *s, size_t n)
 {
     n = mk_min(n, (size_t)(s->end - s->at));
     mk_str bytes = mk_str_of((const char *)s->at, n);
@@ -381,22 +381,22 @@ static mk_str take_bytes(struct script *s, size_t n)
     return bytes;
 }
 
-static void say_any_frame(struct script *s)
+static void send_any_frame(struct script *s)
 {
     unsigned type = next(s) % 18u, flags = next(s);
     uint32_t id = next(s) & 1 ? choose_stream(s) : 0;
-    h2_say_frame(&said, type, flags, id, take_bytes(s, next(s)));
+    h2_send_frame(&input, type, flags, id, next_bytes(s, next(s)));
 }
 
 static void arrive(struct script *s, struct mk_conn *c)
 {
-    peer.arrived = mk_min(peer.arrived + next(s), peer.said.len);
+    peer.arrived = mk_min(peer.arrived + next(s), peer.sent.len);
     advance(c);
 }
 
 static void arrive_all(struct mk_conn *c)
 {
-    peer.arrived = peer.said.len;
+    peer.arrived = peer.sent.len;
     advance(c);
 }
 
@@ -411,7 +411,7 @@ static void drain(struct mk_conn *c)
 
 static void end_input(struct mk_conn *c)
 {
-    peer.arrived = peer.said.len;
+    peer.arrived = peer.sent.len;
     peer.ended = c->stream.ended = true;
     advance(c);
 }
@@ -422,41 +422,41 @@ static void act(struct script *s, struct mk_conn *c)
     switch (b % 20) {
     case 0:
     case 1:
-        say_head(s, false);
+        send_request(s, false);
         break;
     case 2:
-        say_head(s, true);
+        send_request(s, true);
         break;
     case 3:
     case 4:
-        say_data(s);
+        send_data(s);
         break;
     case 5:
-        mk_h2_frame_emit_rst_stream(&said, choose_stream(s), MK_H2_CANCEL);
+        mk_h2_frame_emit_rst_stream(&input, choose_stream(s), MK_H2_CANCEL);
         break;
     case 6:
-        mk_h2_frame_emit_window_update(&said, choose_stream(s), amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_window_update(&input, choose_stream(s), amounts[next(s) % MK_LEN(amounts)]);
         break;
     case 7:
-        mk_h2_frame_emit_window_update(&said, 0, amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_window_update(&input, 0, amounts[next(s) % MK_LEN(amounts)]);
         break;
     case 8:
-        say_settings(s);
+        send_settings(s);
         break;
     case 9:
-        mk_h2_frame_emit_ping(&said, next(s) & 1, MK_STR("12345678"));
+        mk_h2_frame_emit_ping(&input, next(s) & 1, MK_STR("12345678"));
         break;
     case 10:
-        say_priority(s);
+        send_priority(s);
         break;
     case 11:
-        say_any_frame(s);
+        send_any_frame(s);
         break;
     case 12:
-        mk_buf_add(&said, take_bytes(s, next(s)));
+        mk_buf_add(&input, next_bytes(s, next(s)));
         break;
     case 13:
-        peer.takes = peer_rooms[next(s) & 7];
+        peer.write_max = accept_sizes[next(s) & 7];
         advance(c);
         break;
     case 14:
@@ -473,7 +473,7 @@ static void act(struct script *s, struct mk_conn *c)
         if (next(s) & 1)
             drain(c);
         else
-            mk_h2_frame_emit_goaway(&said, 0, MK_H2_NO_ERROR);
+            mk_h2_frame_emit_goaway(&input, 0, MK_H2_NO_ERROR);
         break;
     case 19:
         if (next(s) == 77)
@@ -484,7 +484,7 @@ static void act(struct script *s, struct mk_conn *c)
 
 static void play(struct mk_conn *c, struct script *s)
 {
-    while (s->at < s->end && !peer.closed && !full && said.len < SAY_MAX / 2) {
+    while (s->at < s->end && !peer.closed && !full && input.len < SAY_MAX / 2) {
         note_said();
         act(s, c);
         note_said();
@@ -494,7 +494,7 @@ static void play(struct mk_conn *c, struct script *s)
         mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
         return;
     }
-    peer.takes = SIZE_MAX;
+    peer.write_max = SIZE_MAX;
     for (int i = 0; i < 3; i++)
         arrive_all(c);
     if (!peer.closed && c->state.state != MK_CONN_DEAD)
@@ -509,26 +509,26 @@ static void forget_peer(void)
     h2_fini(&client);
     mk_hpack_decoder_free(own_decoder);
     mk_buf_free(&own_block);
-    mk_buf_free(&said);
-    mk_buf_free(&heard);
+    mk_buf_free(&input);
+    mk_buf_free(&output);
 }
 
 static void make_peer(bool greets)
 {
     memset(&peer, 0, sizeof peer);
     memset(records, 0, sizeof records);
-    said = mk_buf_growing(SAY_MAX);
-    heard = mk_buf_growing(SAY_MAX);
+    input = mk_buf_growing(SAY_MAX);
+    output = mk_buf_growing(SAY_MAX);
     noted = 0;
-    peer.takes = SIZE_MAX;
+    peer.write_max = SIZE_MAX;
     own_decoder = mk_hpack_decoder_new();
     own_block = mk_buf_growing(SAY_MAX);
     own_stream = 0;
     greeted = full = false;
     h2_init(&client);
-    mk_buf_add(&said, MK_H2_PREFACE);
+    mk_buf_add(&input, MK_H2_PREFACE);
     if (greets)
-        h2_say_frame(&said, MK_H2_SETTINGS, 0, 0, MK_STR(""));
+        h2_send_frame(&input, MK_H2_SETTINGS, 0, 0, MK_STR(""));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

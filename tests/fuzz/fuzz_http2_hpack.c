@@ -79,7 +79,7 @@ static void check_fields(const struct mk_headers *fields)
     }
 }
 
-static void take_head(struct mk_hpack_decoder *decoder, mk_str block, mk_err expected, bool is_trailers)
+static void decode_head(struct mk_hpack_decoder *decoder, mk_str block, mk_err expected, bool is_trailers)
 {
     struct mk_header_field room[FIELDS_MAX];
     struct mk_arena arena;
@@ -117,7 +117,7 @@ static void decode(mk_str rest)
         MK_ASSERT(e2 == (e == 0 && a.n > b.wanted ? -ECANCELED : e));
         MK_ASSERT(b.n == mk_min(a.n, b.wanted));
         MK_ASSERT(a.text.failed || mk_str_starts(mk_buf_str(&a.text), mk_buf_str(&b.text)));
-        take_head(heads, block, e, how & 8);
+        decode_head(heads, block, e, how & 8);
         mk_buf_free(&a.text);
         mk_buf_free(&b.text);
     }

@@ -43,7 +43,7 @@ static void check_types(mk_str text)
     mk_str type = mk_str_cut(&text, '\n'); /* the first line is the type to look for */
     mk_headers_init(&fields, room);
     while (text.p)
-        if (!fields_add(&fields, FIELDS_MAX, MK_STR("Accept"), mk_str_trim(mk_str_cut(&text, '\n'))))
+        if (!headers_add(&fields, FIELDS_MAX, MK_STR("Accept"), mk_str_trim(mk_str_cut(&text, '\n'))))
             break;
     check_type(&fields, MK_STR("text/html"));
     check_type(&fields, MK_STR("image/png"));
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (text.p) {
         mk_str line = mk_str_cut(&text, '\n');
         check_list(line);
-        if (!fields_add(&fields, FIELDS_MAX, MK_STR("Accept-Encoding"), mk_str_trim(line)))
+        if (!headers_add(&fields, FIELDS_MAX, MK_STR("Accept-Encoding"), mk_str_trim(line)))
             break;
     }
     check_coding(&fields, MK_STR("gzip"));

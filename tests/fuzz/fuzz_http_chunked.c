@@ -15,7 +15,7 @@ struct result {
     int answer;
 };
 
-static void take(struct result *result, mk_str data)
+static void add_output(struct result *result, mk_str data)
 {
     bool is_body = result->answer == MK_CHUNKED_DATA;
     char *to = is_body ? result->body : result->trailers;
@@ -54,7 +54,7 @@ static void decode(mk_str in, size_t step, struct result *result)
         if (result->answer != MK_CHUNKED_DATA && result->answer != MK_CHUNKED_TRAILERS)
             continue;
         MK_ASSERT(data.len > 0 && data.p >= in.p && data.p + data.len == in.p + result->used);
-        take(result, data);
+        add_output(result, data);
     }
     MK_ASSERT(result->answer != MK_CHUNKED_MORE || result->used == in.len);
     result->total = c.total;

@@ -15,7 +15,7 @@ static void read_fields(struct mk_headers *fields, mk_str text)
 {
     while (text.p) {
         mk_str value = mk_str_cut(&text, '\n'), name = mk_str_cut(&value, ':');
-        if (!fields_add(fields, FIELDS_MAX, name, value.p ? mk_str_trim(value) : MK_STR("")))
+        if (!headers_add(fields, FIELDS_MAX, name, value.p ? mk_str_trim(value) : MK_STR("")))
             return;
     }
 }

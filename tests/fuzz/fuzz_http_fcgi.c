@@ -24,7 +24,7 @@ static void add(char *room, size_t *len, mk_str data)
 }
 
 /* Gives `back` bytes of each longer output piece back to the parser once. */
-static void take(struct mk_fcgi *f, mk_str *in, struct result *r, size_t back)
+static void parse_piece(struct mk_fcgi *f, mk_str *in, struct result *r, size_t back)
 {
     bool gave_back = false;
     mk_str data = MK_STR_NULL, whole = *in;
@@ -54,7 +54,7 @@ static void read_records(mk_str text, size_t size, struct result *r)
     while (r->step == MK_FCGI_MORE && text.len) {
         in = mk_str_first(text, size);
         text = mk_str_skip(text, in.len);
-        take(&f, &in, r, size % 3);
+        parse_piece(&f, &in, r, size % 3);
         MK_ASSERT(r->step != MK_FCGI_MORE || in.len == 0);
     }
     MK_ASSERT((r->step == MK_FCGI_BAD) == (f.problem != NULL));

@@ -29,26 +29,26 @@ static void read_reply(mk_str text, size_t size, struct mk_response_parser_optio
     struct mk_header_field fields[FIELDS_MAX];
     struct mk_response_parser r;
     mk_str in = mk_str_first(text, 0), data;
-    size_t given = 0, content = 0;
+    size_t consumed = 0, content = 0;
     *out = (struct result){.step = MK_RESPONSE_PARSER_MORE};
     mk_response_parser_init(&r, request, fields, FIELDS_MAX);
-    while (goes_on(out->step) || (out->step == MK_RESPONSE_PARSER_MORE && given < text.len)) {
+    while (goes_on(out->step) || (out->step == MK_RESPONSE_PARSER_MORE && consumed < text.len)) {
         if (out->step == MK_RESPONSE_PARSER_MORE) {
             MK_ASSERT(in.len == 0);
-            in = mk_str_first(mk_str_skip(text, given), size);
-            given += in.len;
+            in = mk_str_first(mk_str_skip(text, consumed), size);
+            consumed += in.len;
         }
         out->step = mk_response_parser_next(&r, &in, &data);
         out->heads += out->step == MK_RESPONSE_PARSER_HEAD;
         if (out->step != MK_RESPONSE_PARSER_DATA && out->step != MK_RESPONSE_PARSER_TRAILERS)
             continue;
-        MK_ASSERT(data.len > 0 && data.p >= text.p && data.p + data.len <= text.p + given);
+        MK_ASSERT(data.len > 0 && data.p >= text.p && data.p + data.len <= text.p + consumed);
         MK_ASSERT(out->len + data.len <= INPUT_MAX);
         memcpy(out->body + out->len, data.p, data.len);
         out->len += data.len;
         content += out->step == MK_RESPONSE_PARSER_DATA ? data.len : 0;
     }
-    out->rest = in.len + text.len - given;
+    out->rest = in.len + text.len - consumed;
     MK_ASSERT(r.length == content && r.text.len <= MK_RESPONSE_PARSER_HEAD_MAX);
     MK_ASSERT((out->step == MK_RESPONSE_PARSER_ERROR) == (r.problem != NULL));
     MK_ASSERT(out->step != MK_RESPONSE_PARSER_END || (r.head.status >= 200 && r.head.status <= 599) ||

@@ -14,16 +14,16 @@ static void check_constant(mk_str in)
     struct mk_buf out = mk_buf_growing(2 * TEXT_MAX + 8), back = mk_buf_growing(TEXT_MAX);
     postgres_quote_literal(&out, in);
     bool has_nul = in.len && memchr(in.p, 0, in.len);
-    mk_str said = mk_buf_str(&out);
+    mk_str input = mk_buf_str(&out);
     MK_ASSERT(out.failed == has_nul);
     if (!has_nul) {
-        MK_ASSERT(mk_str_starts(said, MK_STR("E'")) && said.p[said.len - 1] == '\'');
-        for (size_t i = 2; i < said.len - 1; i++) {
-            if (said.p[i] == '\'' || said.p[i] == '\\') {
-                MK_ASSERT(said.p[i] == said.p[i + 1] && i + 2 < said.len);
+        MK_ASSERT(mk_str_starts(input, MK_STR("E'")) && input.p[input.len - 1] == '\'');
+        for (size_t i = 2; i < input.len - 1; i++) {
+            if (input.p[i] == '\'' || input.p[i] == '\\') {
+                MK_ASSERT(input.p[i] == input.p[i + 1] && i + 2 < input.len);
                 i++;
             }
-            mk_buf_add_char(&back, said.p[i]);
+            mk_buf_add_char(&back, input.p[i]);
         }
         MK_ASSERT(mk_str_eq(mk_buf_str(&back), in));
     }

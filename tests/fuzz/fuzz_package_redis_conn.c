@@ -12,7 +12,7 @@ enum { SENTINEL = 1, CLUSTER = 2, DATABASE = 4, REPLY_MAX = 4096, SLOTS_SHOWN = 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct redis_cluster *cluster;
-static struct duda_redis_reply said; /* the reply to CLUSTER SLOTS */
+static struct duda_redis_reply slots_reply; /* the reply to CLUSTER SLOTS */
 static unsigned n_nodes;
 
 /* ---- Replacements of the layers above the connection ---- */
@@ -39,7 +39,7 @@ int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const s
 {
     (void)d, (void)q;
     MK_ASSERT(r->n == 1);
-    *replies = said;
+    *replies = slots_reply;
     *is_unsent = false;
     return 0;
 }
@@ -95,7 +95,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_command_queue *q = NULL;
     MK_ASSERT(redis_conn_is_up(c));
-    said = *reply;
+    slots_reply = *reply;
     enum redis_redirect advice = redis_cluster_parse_redirect(cluster, reply, 1, &q);
     MK_ASSERT((advice == REDIS_REDIRECT_MOVED || advice == REDIS_REDIRECT_ASK) == (q != NULL));
     if (advice != REDIS_REDIRECT_NONE)
@@ -127,12 +127,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     settings.cluster = data[0] & CLUSTER;
     settings.database = data[0] & DATABASE;
     peer_piece = data[1] % 64 + 1;
-    peer_says = mk_str_of((const char *)data + 2, size - 2);
-    said = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
+    peer_input = mk_str_of((const char *)data + 2, size - 2);
+    slots_reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
     MK_ASSERT(redis_conn_init(&any.conn, NULL, &settings, &package_ops, &conn_ops, NULL) == 0);
     cluster = redis_cluster_new(NULL, &settings, &any);
     MK_ASSERT(cluster);
-    while (peer_says.len)
+    while (peer_input.len)
         package_conn_open(&any.conn.stream.base);
     redis_conn_fini(&any.conn);
     redis_cluster_free(cluster);

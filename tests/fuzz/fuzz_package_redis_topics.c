@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char origin[] = "machine";
 static struct duda_worker_ctx worker_ctx;
-static unsigned heard;
+static unsigned input;
 static mk_str all;
 
 /* ---- Replacements of Duda and the command queue ---- */
@@ -77,20 +77,20 @@ int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, 
 
 /* ---- Members ---- */
 
-static void on_received(void *owner, struct duda_topic_delivery *news)
+static void on_received(void *owner, struct duda_topic_delivery *delivery)
 {
-    MK_ASSERT(mk_str_eq(news->topic, mk_str_from_c(owner)) && !news->framed);
-    MK_ASSERT(news->kind == MK_WEBSOCKET_TEXT || news->kind == MK_WEBSOCKET_BINARY);
-    MK_ASSERT(news->text.len + news->topic.len + 2 < all.len);
-    heard++;
+    MK_ASSERT(mk_str_eq(delivery->topic, mk_str_from_c(owner)) && !delivery->framed);
+    MK_ASSERT(delivery->kind == MK_WEBSOCKET_TEXT || delivery->kind == MK_WEBSOCKET_BINARY);
+    MK_ASSERT(delivery->text.len + delivery->topic.len + 2 < all.len);
+    input++;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char chat[] = "s:chat", other[] = "s:o";
-    const struct duda_topic_scope hall = {&worker_ctx, MK_STR("s")};
+    const struct duda_topic_scope scope = {&worker_ctx, MK_STR("s")};
     uint64_t machine;
-    struct duda_subscriber *guests = NULL;
+    struct duda_subscriber *subscribers = NULL;
     struct redis_settings settings = {.name = MK_STR("main"),
                                       .topic_relay = MK_STR("r"),
                                       .timeout_ms = 1000,
@@ -103,17 +103,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&machine, origin, sizeof machine);
     all = mk_str_of((const char *)data, size);
     peer_piece = data[0] % 64 + 1;
-    peer_says = mk_str_skip(all, 1);
-    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("chat"), chat, on_received) == 0);
-    MK_ASSERT(duda_topics_subscribe(hall, &guests, MK_STR("o"), other, on_received) == 0);
+    peer_input = mk_str_skip(all, 1);
+    MK_ASSERT(duda_topics_subscribe(scope, &subscribers, MK_STR("chat"), chat, on_received) == 0);
+    MK_ASSERT(duda_topics_subscribe(scope, &subscribers, MK_STR("o"), other, on_received) == 0);
     MK_ASSERT(redis_pubsub_init(&hub, NULL, &settings) == 0);
-    struct redis_topic_relay *rooms = redis_topic_relay_new(NULL, &queue, &hub);
-    MK_ASSERT(rooms);
-    while (peer_says.len)
+    struct redis_topic_relay *sizes = redis_topic_relay_new(NULL, &queue, &hub);
+    MK_ASSERT(sizes);
+    while (peer_input.len)
         package_conn_open(&hub.conn.stream.base);
-    redis_topic_relay_free(rooms);
+    redis_topic_relay_free(sizes);
     redis_pubsub_fini(&hub);
-    duda_topics_unsubscribe_all(&worker_ctx, &guests);
+    duda_topics_unsubscribe_all(&worker_ctx, &subscribers);
     duda_topic_table_free(worker_ctx.topics);
     worker_ctx.topics = NULL;
     MK_ASSERT(!peer_open && !worker_ctx.relay);

@@ -44,12 +44,12 @@ void duda_wait_wake(struct duda_wait *w)
 }
 
 /* Appends the replies and the result. */
-static void converse(struct mk_buf *out, mk_str says, size_t piece)
+static void converse(struct mk_buf *out, mk_str input, size_t piece)
 {
     struct duda_smtp smtp = {.name = MK_STR("main"), .timeout_ms = 1000, .message_max = 1000};
     struct smtp_session *line = smtp_session_new(NULL, &smtp);
     int e;
-    peer_says = says;
+    peer_input = input;
     peer_piece = piece;
     MK_ASSERT(line && smtp_session_connect(line) == 0 && smtp_session_write(line, MK_STR("EHLO x\r\n")) == 0);
     while ((e = smtp_session_read(line)) == 0) {

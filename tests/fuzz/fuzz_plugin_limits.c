@@ -25,20 +25,21 @@ static uint64_t charge(struct person *p, uint64_t now, const struct limits_charg
 }
 
 /* Returns false if the entry expired or another client took the slot. */
-static bool is_known(struct limits_bucket *line, uint64_t who, uint64_t now_ms)
+static bool is_known(struct limits_bucket *line, uint64_t client_id, uint64_t now_ms)
 {
     uint64_t word;
-    (void)find_slot(line, subject_tag(who), ms_to_ticks(now_ms), &word);
-    return word >> TIME_BITS == subject_tag(who);
+    (void)find_slot(line, subject_tag(client_id), ms_to_ticks(now_ms), &word);
+    return word >> TIME_BITS == subject_tag(client_id);
 }
 
-static void charge_client(struct limits_bucket *line, struct person *people, unsigned who, unsigned n,
+static void charge_client(struct limits_bucket *line, struct person *people, unsigned client_id, unsigned n,
                           uint64_t now_ms, const struct limits_charge *c)
 {
-    uint64_t name = (uint64_t)(who + 1) << TIME_BITS, now = now_ms * LIMITS_TICKS;
+    uint64_t name = (uint64_t)(client_id + 1) << TIME_BITS, now = now_ms * LIMITS_TICKS;
     if (!is_known(line, name, now_ms))
-        people[who].time = 0;
-    uint64_t expected = charge(&people[who], now, c), wait = limits_bucket_charge(line, name, now_ms, c);
+        people[client_id].time = 0;
+    uint64_t expected = charge(&people[client_id], now, c),
+             wait = limits_bucket_charge(line, name, now_ms, c);
     MK_ASSERT(wait == expected);
     MK_ASSERT(n > LIMITS_BUCKET_SLOTS || is_known(line, name, now_ms) || wait > c->wait_max);
 }
@@ -53,9 +54,9 @@ static void play(const uint8_t *data, size_t size, uint64_t began_ms, unsigned n
     struct person people[PEOPLE] = {0};
     uint64_t now_ms = began_ms;
     for (size_t i = 0; i + 1 < size && i < ROUND_MAX; i += 2) {
-        unsigned who = data[i + 1] % n;
+        unsigned client_id = data[i + 1] % n;
         now_ms += (uint64_t)(data[i] % 16) * STEP_MS;
-        charge_client(&line, people, who, n, now_ms, &rules[who % 3]);
+        charge_client(&line, people, client_id, n, now_ms, &rules[client_id % 3]);
         if (data[i] > 250)
             limits_bucket_refund(&line, (uint64_t)(PEOPLE + 1) << TIME_BITS, now_ms, UINT64_MAX);
     }

@@ -16,11 +16,11 @@ static void check(const struct security_real_ip *real, struct mk_header_field *f
                   mk_str expected)
 {
     struct mk_request request = {.fields = {.at = fields, .n = n}};
-    struct mk_addr wanted;
+    struct mk_addr expected_addr;
     struct security_client client;
-    MK_ASSERT(mk_addr_parse(expected, &wanted) && mk_addr_parse(MK_STR("10.0.0.1"), &client.peer));
+    MK_ASSERT(mk_addr_parse(expected, &expected_addr) && mk_addr_parse(MK_STR("10.0.0.1"), &client.peer));
     MK_ASSERT(security_real_ip_find(real, &request, &client) == SECURITY_REAL_IP_FOUND);
-    MK_ASSERT(memcmp(&wanted, &client.peer, sizeof wanted) == 0);
+    MK_ASSERT(memcmp(&expected_addr, &client.peer, sizeof expected_addr) == 0);
     security_real_ip_find_scheme(real, &request, &client);
     MK_ASSERT(!real->scheme_field.p || (client.knows_scheme && !client.is_secure));
 }

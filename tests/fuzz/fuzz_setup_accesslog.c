@@ -71,8 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     request.target_text = next_text(&rest);
     request.host = mk_str_first(next_text(&rest), 255);
     mk_headers_init(&request.fields, fields);
-    MK_ASSERT(fields_add(&request.fields, 2, MK_STR("Referer"), next_text(&rest)));
-    MK_ASSERT(fields_add(&request.fields, 2, MK_STR("User-Agent"), rest));
+    MK_ASSERT(headers_add(&request.fields, 2, MK_STR("Referer"), next_text(&rest)));
+    MK_ASSERT(headers_add(&request.fields, 2, MK_STR("User-Agent"), rest));
     const struct mk_access_record record = {.request = &request,
                                             .status = data[5] < 2 ? 0 : 200u + data[5],
                                             .outcome = (enum mk_outcome)(data[4] % MK_OUTCOMES),

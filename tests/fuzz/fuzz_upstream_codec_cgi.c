@@ -28,7 +28,7 @@ static bool is_bad(const struct mk_header *f)
 
 /* ---- Parsing ---- */
 
-static mk_str take(mk_str *in, size_t n)
+static mk_str read_bytes(mk_str *in, size_t n)
 {
     MK_ASSERT(n <= in->len);
     mk_str part = mk_str_first(*in, n);
@@ -36,54 +36,54 @@ static mk_str take(mk_str *in, size_t n)
     return part;
 }
 
-static size_t take_byte(mk_str *in)
+static size_t read_byte(mk_str *in)
 {
-    return (unsigned char)take(in, 1).p[0];
+    return (unsigned char)read_bytes(in, 1).p[0];
 }
 
-static mk_str take_until_nul(mk_str *in)
+static mk_str read_until_nul(mk_str *in)
 {
     size_t n = mk_str_find(*in, '\0');
     MK_ASSERT(n != MK_STR_NONE);
-    mk_str text = take(in, n);
-    (void)take_byte(in);
+    mk_str text = read_bytes(in, n);
+    (void)read_byte(in);
     return text;
 }
 
-static size_t take_length(enum mk_upstream_protocol protocol, mk_str *in)
+static size_t read_length(enum mk_upstream_protocol protocol, mk_str *in)
 {
-    size_t first = take_byte(in);
+    size_t first = read_byte(in);
     if (protocol == MK_UPSTREAM_PROTOCOL_UWSGI)
-        return first | take_byte(in) << 8;
+        return first | read_byte(in) << 8;
     if (first < 128)
         return first;
-    size_t second = take_byte(in), third = take_byte(in);
-    return (first & 127) << 24 | second << 16 | third << 8 | take_byte(in);
+    size_t second = read_byte(in), third = read_byte(in);
+    return (first & 127) << 24 | second << 16 | third << 8 | read_byte(in);
 }
 
-static void take_pair(enum mk_upstream_protocol protocol, mk_str *in, mk_str *name, mk_str *value)
+static void read_pair(enum mk_upstream_protocol protocol, mk_str *in, mk_str *name, mk_str *value)
 {
     if (protocol == MK_UPSTREAM_PROTOCOL_SCGI) {
-        *name = take_until_nul(in);
-        *value = take_until_nul(in);
+        *name = read_until_nul(in);
+        *value = read_until_nul(in);
         return;
     }
-    size_t n = take_length(protocol, in),
-           v = protocol == MK_UPSTREAM_PROTOCOL_FASTCGI ? take_length(protocol, in) : 0;
-    *name = take(in, n);
-    *value = take(in, protocol == MK_UPSTREAM_PROTOCOL_FASTCGI ? v : take_length(protocol, in));
+    size_t n = read_length(protocol, in),
+           v = protocol == MK_UPSTREAM_PROTOCOL_FASTCGI ? read_length(protocol, in) : 0;
+    *name = read_bytes(in, n);
+    *value = read_bytes(in, protocol == MK_UPSTREAM_PROTOCOL_FASTCGI ? v : read_length(protocol, in));
 }
 
 /* Joins the parameter records. */
 static struct mk_buf join(mk_str in)
 {
     struct mk_buf joined = mk_buf_growing(1 << 20);
-    (void)take(&in, 2 * MK_FCGI_HEADER); /* BEGIN */
+    (void)read_bytes(&in, 2 * MK_FCGI_HEADER); /* BEGIN */
     for (size_t n = 1; n;) {
-        mk_str header = take(&in, MK_FCGI_HEADER);
+        mk_str header = read_bytes(&in, MK_FCGI_HEADER);
         n = (size_t)(unsigned char)header.p[4] << 8 | (unsigned char)header.p[5];
         MK_ASSERT(header.p[1] == MK_FCGI_PARAMS && header.p[6] == 0);
-        mk_buf_add(&joined, take(&in, n));
+        mk_buf_add(&joined, read_bytes(&in, n));
     }
     MK_ASSERT(!in.len);
     return joined;
@@ -105,12 +105,12 @@ static void expect_pairs(enum mk_upstream_protocol protocol, mk_str in,
         if (is_ours(f->name))
             continue;
         do
-            take_pair(protocol, &in, &name, &value);
+            read_pair(protocol, &in, &name, &value);
         while (is_ours(name));
         MK_ASSERT(mk_str_eq(name, f->name) && mk_str_eq(value, f->value));
     }
     while (in.len) {
-        take_pair(protocol, &in, &name, &value);
+        read_pair(protocol, &in, &name, &value);
         MK_ASSERT(is_ours(name));
     }
 }
@@ -144,8 +144,8 @@ static mk_str next_text(mk_str *in)
 {
     if (!in->len)
         return MK_STR("");
-    size_t n = take_byte(in);
-    return take(in, mk_min(n & 128 ? (n & 127) * LONG : n, in->len));
+    size_t n = read_byte(in);
+    return read_bytes(in, mk_min(n & 128 ? (n & 127) * LONG : n, in->len));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mk_str in = mk_str_of((const char *)data, size);
     struct mk_upstream_request_options ask = {.method = MK_STR("POST"), .headers = fields};
     bool bad = false;
-    ask.length = in.len ? (int64_t)take_byte(&in) : 0;
+    ask.length = in.len ? (int64_t)read_byte(&in) : 0;
     for (; in.len && ask.n_headers < FIELDS; ask.n_headers++) {
         struct mk_header *f = &fields[ask.n_headers];
         f->name = next_text(&in);

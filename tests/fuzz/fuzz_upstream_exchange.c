@@ -95,7 +95,7 @@ static struct result play(const struct plan *plan, mk_str in, size_t first, size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int ends[] = {-EAGAIN, 0, -ECONNRESET, -EPIPE};
-    static const size_t rooms[] = {1, 7, 4096, CALL_ROOM_MAX};
+    static const size_t sizes[] = {1, 7, 4096, CALL_READ_MAX};
     if (size < 3 || size > INPUT_MAX)
         return 0;
     struct plan plan = {.protocol = (enum mk_upstream_protocol)(data[0] & 3),
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         .kept = data[0] >> 4 & 1,
                         .held = data[0] >> 5 & 1,
                         .in_end = ends[data[1] & 3],
-                        .room = rooms[data[1] >> 2 & 3]};
+                        .room = sizes[data[1] >> 2 & 3]};
     mk_str in = mk_str_of((const char *)data + 3, size - 3);
     struct result whole = play(&plan, in, SIZE_MAX, SIZE_MAX);
     struct result pieces = play(&plan, in, data[2] + 1u, data[2] % 13u + 1);

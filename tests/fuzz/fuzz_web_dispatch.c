@@ -156,7 +156,7 @@ static void check_answer(struct mk_exchange *x)
 /* ---- Request flow ---- */
 
 /* Returns 0, or the status with which a connection would reject the head. */
-static unsigned take_head(struct mk_exchange *x, struct mk_request_head *head)
+static unsigned parse_head(struct mk_exchange *x, struct mk_request_head *head)
 {
     struct mk_request *r = &x->request;
     struct mk_framing framing;
@@ -183,7 +183,7 @@ static void run(struct mk_exchange *x, mk_str in)
     struct mk_header_field room[FIELDS_MAX];
     struct mk_request_head head = {.fields = {.at = room}};
     int n = mk_request_head_parse(&head, in, 0, &limits);
-    unsigned status = n > 0 ? take_head(x, &head) : n < 0 ? (unsigned)-n : 400;
+    unsigned status = n > 0 ? parse_head(x, &head) : n < 0 ? (unsigned)-n : 400;
     content = mk_str_skip(in, n > 0 ? head.len : in.len);
     bool ready = false;
     if (status)

@@ -112,7 +112,7 @@ static void start_request(struct actor *a, uint8_t how)
                         .limit = how & 2 ? (uint64_t)(how >> 2) * 2048 : 0,
                         .ending = -EAGAIN,
                         .result = -EAGAIN};
-    a->x = site_ask(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
+    a->x = site_request(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
     MK_ASSERT(a->x);
     a->x->request.ops = &ops;
     a->x->request.ops_ctx = a;
@@ -239,7 +239,7 @@ static uint64_t stored_of(const struct actor *a)
     return a->in_memory ? 0 : a->spool->stored;
 }
 
-static void check_room(void)
+static void check_disk_space(void)
 {
     const struct mk_spool_quota *all = &site.web.spools;
     uint64_t sums[PEERS] = {0}, sum = 0;
@@ -269,7 +269,7 @@ static void stop(void)
     site_fini(&site);
 }
 
-static void set_room(uint8_t how)
+static void set_disk_space(uint8_t how)
 {
     static const char *const nowhere = "/nowhere/at/all";
     site.web.spools.folder = how % 8 == 0 ? NULL : how % 8 == 1 ? nowhere : site.folder.path;
@@ -292,14 +292,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         start();
     is_started = true;
     unsigned n_descriptors = count_descriptors();
-    set_room(size ? data[0] : 0);
+    set_disk_space(size ? data[0] : 0);
     for (size_t i = 1, steps = 0; i + 1 < size && steps < STEPS_MAX; i += 2, steps++) {
         step(data[i], data[i + 1]);
-        check_room();
+        check_disk_space();
     }
     for (size_t i = 0; i < ACTORS; i++)
         end_request(&actors[i]);
-    check_room();
+    check_disk_space();
     MK_ASSERT(site.web.spools.stored == 0 && count_descriptors() == n_descriptors);
     for (size_t i = 0; i < MK_SPOOL_BUCKETS; i++)
         MK_ASSERT(!site.web.spools.clients[i]);

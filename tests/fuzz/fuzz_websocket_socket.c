@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { INPUT_MAX = 16 * 1024 };
 
 struct result {
-    struct mk_buf heard, out;
+    struct mk_buf messages, out;
     unsigned code;
     char reason[MK_WEBSOCKET_REASON_MAX + 1];
 };
@@ -28,18 +28,18 @@ static const struct mk_websocket_options kinds[] = {
      .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT},
 };
 
-static void arrive(size_t size, size_t takes)
+static void arrive(size_t size, size_t write_max)
 {
     while (fixture.request.arrived <= fixture.request.in.len && !fixture.is_over) {
-        if (takes)
-            fixture.takes = takes;
+        if (write_max)
+            fixture.write_max = write_max;
         ws_fixture_deliver(size);
     }
-    fixture.takes = SIZE_MAX;
+    fixture.write_max = SIZE_MAX;
     ws_fixture_run();
 }
 
-static struct result play(unsigned kind, mk_str in, int in_end, size_t size, size_t takes)
+static struct result play(unsigned kind, mk_str in, int in_end, size_t size, size_t write_max)
 {
     ws_fixture_init();
     owner_init();
@@ -48,14 +48,14 @@ static struct result play(unsigned kind, mk_str in, int in_end, size_t size, siz
     fixture.request.in = in;
     fixture.request.in_end = in_end;
     MK_ASSERT(owner_open(&kinds[kind]) == 0);
-    arrive(size, takes);
+    arrive(size, write_max);
     if (!fixture.is_over && in_end == -EAGAIN) {
         MK_ASSERT(mk_websocket_close(owner.socket, 1000, MK_STR_NULL) != -EINVAL);
         ws_fixture_run();
         ws_fixture_advance(6000);
     }
     MK_ASSERT(fixture.is_over);
-    struct result r = {.heard = owner.received, .out = fixture.out, .code = owner.code};
+    struct result r = {.messages = owner.received, .out = fixture.out, .code = owner.code};
     memcpy(r.reason, owner.reason, sizeof r.reason);
     fixture.out = mk_buf_growing(1);
     ws_fixture_fini();
@@ -65,7 +65,7 @@ static struct result play(unsigned kind, mk_str in, int in_end, size_t size, siz
 
 static void drop(struct result *r)
 {
-    mk_buf_free(&r->heard);
+    mk_buf_free(&r->messages);
     mk_buf_free(&r->out);
 }
 
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int in_end = ends[data[1] % 3u];
     struct result whole = play(kind, mk_buf_str(&masked), in_end, SIZE_MAX / 2, 0);
     struct result pieces = play(kind, mk_buf_str(&masked), in_end, data[2] % 50u + 1, data[1] & 0x80 ? 7 : 0);
-    MK_ASSERT(mk_str_eq(mk_buf_str(&whole.heard), mk_buf_str(&pieces.heard)));
+    MK_ASSERT(mk_str_eq(mk_buf_str(&whole.messages), mk_buf_str(&pieces.messages)));
     MK_ASSERT(whole.code == pieces.code && strcmp(whole.reason, pieces.reason) == 0);
     if (in_end != -ECONNRESET) /* a reset drops unread data */
         MK_ASSERT(mk_str_eq(mk_buf_str(&whole.out), mk_buf_str(&pieces.out)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For fuzz targets: a server with the handlers of unit/handlers.h, and the peer of one of its connections.
- * The peer sends `said` up to `arrived`, accepts as many bytes as `takes` allows, and checks how the
+ * The peer sends `sent` up to `arrived`, accepts as many bytes as `write_max` allows, and checks how the
  * connection ends. */
 #ifndef MK_FUZZ_SERVER_FIXTURE_H
 #define MK_FUZZ_SERVER_FIXTURE_H
@@ -20,10 +20,10 @@ static struct handlers handlers;
 static struct handlers_routes routes;
 
 static struct {
-    mk_str said; /* bytes from `at` to `arrived` have arrived and are unread */
+    mk_str sent; /* bytes from `at` to `arrived` have arrived and are unread */
     size_t at, arrived;
-    bool ended;   /* the peer sends nothing more */
-    size_t takes; /* bytes that the peer accepts before the next event; SIZE_MAX: all */
+    bool ended;       /* the peer sends nothing more */
+    size_t write_max; /* bytes that the peer accepts before the next event; SIZE_MAX: all */
     bool closed, shut;
 } peer;
 
@@ -35,8 +35,8 @@ static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
     (void)s;
     size_t n = mk_min(cap, peer.arrived - peer.at);
     if (n == 0)
-        return peer.ended && peer.at == peer.said.len ? 0 : -EAGAIN;
-    memcpy(room, peer.said.p + peer.at, n);
+        return peer.ended && peer.at == peer.sent.len ? 0 : -EAGAIN;
+    memcpy(room, peer.sent.p + peer.at, n);
     peer.at += n;
     return (ssize_t)n;
 }
@@ -46,10 +46,10 @@ static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
     (void)s;
     (void)more;
     MK_ASSERT(!peer.shut && !peer.closed && bytes.len > 0);
-    size_t n = mk_min(bytes.len, peer.takes);
+    size_t n = mk_min(bytes.len, peer.write_max);
     if (n == 0)
         return -EAGAIN;
-    peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
+    peer.write_max -= peer.write_max == SIZE_MAX ? 0 : n;
     on_received(mk_str_first(bytes, n));
     return (ssize_t)n;
 }
@@ -78,7 +78,7 @@ static struct mk_conn *peer_connect(void)
     return c;
 }
 
-static const size_t peer_rooms[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_MAX};
+static const size_t accept_sizes[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_MAX};
 
 static void server_end(void)
 {

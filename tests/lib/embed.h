@@ -45,7 +45,8 @@ static inline void *run_server(void *s)
     return NULL;
 }
 
-static inline enum mk_verdict say_hello(struct mk_request *request, struct mk_response *response, void *data)
+static inline enum mk_verdict respond_hello(struct mk_request *request, struct mk_response *response,
+                                            void *data)
 {
     (void)request;
     (void)data;
@@ -77,7 +78,7 @@ static inline int dial(unsigned port)
     return -1;
 }
 
-static inline void ask_on(int fd, const char *method, const char *path)
+static inline void send_request_on(int fd, const char *method, const char *path)
 {
     char text[512];
     int len =
@@ -86,7 +87,7 @@ static inline void ask_on(int fd, const char *method, const char *path)
 }
 
 /* Returns everything up to the end of the connection, as text. */
-static inline const char *hear_all(int fd)
+static inline const char *receive_all(int fd)
 {
     static _Thread_local char room[64 * 1024];
     size_t len = 0;
@@ -98,12 +99,12 @@ static inline const char *hear_all(int fd)
     return room;
 }
 
-static inline const char *ask(unsigned port, const char *method, const char *path)
+static inline const char *fetch(unsigned port, const char *method, const char *path)
 {
     int fd = dial(port);
     assert_true(fd >= 0);
-    ask_on(fd, method, path);
-    return hear_all(fd);
+    send_request_on(fd, method, path);
+    return receive_all(fd);
 }
 
 #endif

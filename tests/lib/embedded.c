@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void say(void *ctx, enum mk_log_level level, mk_str text)
+static void on_log_line(void *ctx, enum mk_log_level level, mk_str text)
 {
     static const char *const names[MK_LOG_LEVELS] = {"error", "warn", "info", "debug"};
     char line[1280];
@@ -32,7 +32,7 @@ static unsigned threads_of(const char *path)
 }
 
 /* Prints all addresses with a single write, as the tests expect. */
-static void say_where(const struct mk_server *s)
+static void print_addresses(const struct mk_server *s)
 {
     char address[192], text[16 * 1024] = "Monkey serves at\n";
     for (size_t i = 0; mk_server_address(s, i, address, sizeof address) == 0; i++) {
@@ -52,7 +52,7 @@ static void say_where(const struct mk_server *s)
 static void serve(struct mk_server *s, const sigset_t *ours)
 {
     int number = 0;
-    say_where(s);
+    print_addresses(s);
     while (sigwait(ours, &number) == 0 && number != SIGTERM && number != SIGINT) {
         mk_server_stop(s, UINT32_MAX);
         if (mk_server_wait(s) == 0)
@@ -63,7 +63,7 @@ static void serve(struct mk_server *s, const sigset_t *ours)
 
 int main(int argc, char **argv)
 {
-    const struct mk_server_options options = {.size = sizeof options, .on_log = say};
+    const struct mk_server_options options = {.size = sizeof options, .on_log = on_log_line};
     struct mk_server *s = mk_server_new(&options);
     sigset_t ours;
     sigemptyset(&ours);

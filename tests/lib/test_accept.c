@@ -25,17 +25,17 @@ static void filter_decides_on_each_connection(void **state)
     (void)state;
     unsigned port;
     struct gate g = {.is_open = true};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set_accept_filter(s, is_open, &g), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello");
     assert_int_equal(atomic_load(&g.n_asked), 1);
     assert_holds(g.client, "127.0.0.1");
     atomic_store(&g.is_open, false);
-    assert_string_equal(ask(port, "GET", "/hello"), ""); /* closed without a response */
+    assert_string_equal(fetch(port, "GET", "/hello"), ""); /* closed without a response */
     assert_int_equal(atomic_load(&g.n_asked), 2);
     atomic_store(&g.is_open, true);
-    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello");
     mk_server_free(s);
 }
 
@@ -44,11 +44,11 @@ static void last_filter_is_used(void **state)
     (void)state;
     unsigned port;
     struct gate first = {0}, last = {.is_open = true};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set_accept_filter(s, is_open, &first), 0);
     assert_int_equal(mk_server_set_accept_filter(s, is_open, &last), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello");
     assert_int_equal(atomic_load(&first.n_asked), 0);
     assert_int_equal(atomic_load(&last.n_asked), 1);
     assert_int_equal(mk_server_set_accept_filter(s, is_open, &first), -EBUSY);
@@ -62,7 +62,7 @@ static void filter_gets_the_client_of_the_proxy_protocol(void **state)
     (void)state;
     unsigned port;
     struct gate g = {.is_open = true};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "security"), 0);
     assert_int_equal(mk_server_set(s, "SECURITY", "TrustedProxy", "127.0.0.1"), 0);
     assert_int_equal(mk_server_set(s, "SECURITY", "ProxyProtocol", "on"), 0);
@@ -72,8 +72,8 @@ static void filter_gets_the_client_of_the_proxy_protocol(void **state)
         int fd = dial(port);
         atomic_store(&g.is_open, is_allowed);
         assert_int_equal(send(fd, header, sizeof header - 1, MSG_NOSIGNAL), sizeof header - 1);
-        ask_on(fd, "GET", "/hello");
-        const char *answer = hear_all(fd);
+        send_request_on(fd, "GET", "/hello");
+        const char *answer = receive_all(fd);
         assert_true(is_allowed ? strstr(answer, "\r\n\r\nhello") != NULL : *answer == '\0');
         assert_holds(g.client, "192.0.2.7");
         assert_int_equal(atomic_load(&g.n_asked), 2 - is_allowed);

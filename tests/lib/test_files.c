@@ -23,7 +23,7 @@ static const char *request(unsigned port, const char *head, const char *fields)
         snprintf(text, sizeof text, "%s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n", head, fields);
     assert_true(fd >= 0);
     assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
-    return hear_all(fd);
+    return receive_all(fd);
 }
 
 static unsigned port;
@@ -32,7 +32,7 @@ static struct mk_server *server;
 static int start(void **state)
 {
     (void)state;
-    server = server_with("GET /hello", say_hello, NULL, &port);
+    server = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_add_files(server, files, sizeof files / sizeof *files, sizeof *files), 0);
     assert_int_equal(mk_server_start(server, 1), 0);
     return 0;

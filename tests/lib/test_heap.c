@@ -16,7 +16,7 @@ static void *resize(void *old, size_t size)
     return p;
 }
 
-static void give_back(void *p)
+static void free_counted(void *p)
 {
     atomic_fetch_sub(&n_blocks, 1);
     free(p);
@@ -26,12 +26,12 @@ static void heap_functions_of_the_program_are_used(void **state)
 {
     (void)state;
     unsigned port;
-    assert_int_equal(mk_mem_use(NULL, give_back), -EINVAL);
-    assert_int_equal(mk_mem_use(resize, give_back), 0);
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
-    assert_int_equal(mk_mem_use(resize, give_back), -EBUSY);
+    assert_int_equal(mk_mem_use(NULL, free_counted), -EINVAL);
+    assert_int_equal(mk_mem_use(resize, free_counted), 0);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
+    assert_int_equal(mk_mem_use(resize, free_counted), -EBUSY);
     assert_int_equal(mk_server_start(s, 2), 0);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_free(s);
     assert_true(atomic_load(&n_calls) > 10);
     assert_int_equal(atomic_load(&n_blocks), 0);

@@ -10,7 +10,7 @@ static void calls_after_start_are_refused(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     assert_int_equal(mk_server_step(s), -EBUSY);
     assert_int_equal(mk_server_wait(s), 0);
     assert_int_equal(mk_server_start(s, 0), -EINVAL);
@@ -23,13 +23,13 @@ static void calls_after_start_are_refused(void **state)
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), -EBUSY);
     assert_int_equal(mk_server_add_section(s, "LOCATION"), -EBUSY);
     assert_int_equal(mk_server_add_vhost(s, "a", NULL), -EBUSY);
-    assert_int_equal(mk_server_add_route(s, "GET /x", say_hello, NULL), -EBUSY);
+    assert_int_equal(mk_server_add_route(s, "GET /x", respond_hello, NULL), -EBUSY);
     assert_int_equal(mk_server_add_plugin(s, NULL), -EBUSY);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", NULL), -EBUSY);
     assert_int_equal(mk_server_listen_fd(s, 0, false), -EBUSY);
     assert_int_equal(mk_server_load_config(s, "/etc"), -EBUSY);
     assert_holds(mk_server_error(s), "was started");
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_stop(s, UINT32_MAX);
     mk_server_stop(s, 0);
     mk_server_stop(s, 5);
@@ -62,7 +62,7 @@ static void server_freed_twice_is_an_error(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     assert_int_equal(mk_server_start(s, 1), 0);
     mk_server_free(s);
     mk_server_free(s);
@@ -78,7 +78,7 @@ static void test_client_closed_twice_is_an_error(void **state)
     (void)state;
     unsigned port;
     struct mk_test_client_response answer;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     struct mk_test_client *p = mk_test_client_open(s);
     assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), 0);
     mk_test_client_close(p);
@@ -98,7 +98,7 @@ static enum mk_verdict free_request_ref_twice(struct mk_request *request, struct
     mk_request_ref_free(t);
     assert_true(mk_request_ref_is_gone(t));
     assert_int_equal(mk_request_ref_resume(t, NULL, NULL), -EINVAL);
-    return say_hello(request, response, data);
+    return respond_hello(request, response, data);
 }
 
 static void request_ref_freed_twice_is_an_error(void **state)
@@ -107,7 +107,7 @@ static void request_ref_freed_twice_is_an_error(void **state)
     unsigned port;
     struct mk_server *s = server_with("GET /", free_request_ref_twice, NULL, &port);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_free(s);
 }
 #endif
@@ -115,14 +115,14 @@ static void request_ref_freed_twice_is_an_error(void **state)
 /* ---- Callbacks that call the library ---- */
 
 static struct mk_server *around;
-static atomic_int n_told;
+static atomic_int n_notified;
 
 static void count_refusals(void *ctx, enum mk_log_level level, mk_str text)
 {
     (void)ctx;
     (void)level;
     (void)text;
-    atomic_fetch_add(&n_told, 1);
+    atomic_fetch_add(&n_notified, 1);
     mk_server_free(around); /* refused, but not logged again */
 }
 
@@ -133,14 +133,14 @@ static enum mk_verdict misbehave(struct mk_request *request, struct mk_response 
     assert_int_equal(mk_server_start(around, 1), -EBUSY);
     assert_int_equal(mk_server_step(around), -EBUSY);
     assert_int_equal(mk_server_set(around, "SERVER", "KeepAlive", "off"), -EBUSY);
-    return say_hello(request, response, data);
+    return respond_hello(request, response, data);
 }
 
 static struct mk_server *misbehaving(unsigned *port)
 {
     const struct mk_server_options options = {.size = sizeof options, .on_log = count_refusals};
     struct mk_server *s = around = mk_server_new(&options);
-    atomic_store(&n_told, 0);
+    atomic_store(&n_notified, 0);
     assert_int_equal(mk_server_add_route(s, "GET /", misbehave, NULL), 0);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", port), 0);
     return s;
@@ -152,9 +152,9 @@ static void handler_cannot_free_its_server(void **state)
     unsigned port;
     struct mk_server *s = misbehaving(&port);
     assert_int_equal(mk_server_start(s, 2), 0);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_free(s);
-    assert_int_equal(atomic_load(&n_told), 1);
+    assert_int_equal(atomic_load(&n_notified), 1);
 }
 
 static void handler_cannot_free_its_server_during_step(void **state)
@@ -164,17 +164,17 @@ static void handler_cannot_free_its_server_during_step(void **state)
     struct mk_server *s = misbehaving(&port);
     assert_true(mk_server_fd(s) >= 0);
     int client = dial(port);
-    ask_on(client, "GET", "/");
-    while (atomic_load(&n_told) == 0)
+    send_request_on(client, "GET", "/");
+    while (atomic_load(&n_notified) == 0)
         assert_int_equal(mk_server_step(s), 1);
-    assert_holds(hear_all(client), "hello");
+    assert_holds(receive_all(client), "hello");
     mk_server_free(s);
 }
 
 static enum mk_verdict stop_all(struct mk_request *request, struct mk_response *response, void *data)
 {
     mk_server_stop(around, UINT32_MAX);
-    return say_hello(request, response, data);
+    return respond_hello(request, response, data);
 }
 
 static void handler_may_stop_its_server(void **state)
@@ -183,7 +183,7 @@ static void handler_may_stop_its_server(void **state)
     unsigned port;
     struct mk_server *s = around = server_with("GET /", stop_all, NULL, &port);
     assert_int_equal(mk_server_start(s, 3), 0);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     assert_int_equal(mk_server_wait(s), 0);
     mk_server_free(s);
 }
@@ -202,10 +202,10 @@ static void plugin_cannot_start_the_server_that_loads_it(void **state)
     static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "eager", .load = start_again};
     (void)state;
     unsigned port;
-    struct mk_server *s = around = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = around = server_with("GET /", respond_hello, NULL, &port);
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_free(s);
 }
 
@@ -255,7 +255,7 @@ static enum mk_verdict wait_badly(struct mk_request *request, struct mk_response
 {
     static const char key;
     if (mk_request_data(request))
-        return say_hello(request, response, data);
+        return respond_hello(request, response, data);
     if (!mk_request_attached(request, &key)) {
         struct mk_request_ref *t = mk_request_ref_new(request);
         assert_int_equal(mk_request_attach(request, &key, t, NULL), 0);
@@ -272,10 +272,10 @@ static void body_source_and_resumed_request_cannot_free_server(void **state)
     assert_int_equal(mk_server_add_route(s, "GET /source", send_badly, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /ticket", wait_badly, NULL), 0);
     assert_int_equal(mk_server_start(s, 2), 0);
-    assert_holds(ask(port, "GET", "/source"), "\r\nxxx\r\n0\r\n");
-    assert_holds(ask(port, "GET", "/ticket"), "hello");
+    assert_holds(fetch(port, "GET", "/source"), "\r\nxxx\r\n0\r\n");
+    assert_holds(fetch(port, "GET", "/ticket"), "hello");
     mk_server_free(s);
-    assert_true(atomic_load(&n_told) >= 3);
+    assert_true(atomic_load(&n_notified) >= 3);
 }
 
 /* ---- Threads that share too much ---- */
@@ -287,11 +287,11 @@ static void server_run_by_another_thread_is_not_freed(void **state)
     pthread_t thread;
     struct mk_server *s = misbehaving(&port);
     pthread_create(&thread, NULL, run_server, s);
-    assert_holds(ask(port, "GET", "/"), "hello");
-    atomic_store(&n_told, 0);
+    assert_holds(fetch(port, "GET", "/"), "hello");
+    atomic_store(&n_notified, 0);
     mk_server_free(s);
-    assert_int_equal(atomic_load(&n_told), 1);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_int_equal(atomic_load(&n_notified), 1);
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_stop(s, 0);
     pthread_join(thread, NULL);
     mk_server_free(s);
@@ -304,7 +304,7 @@ static enum mk_verdict linger(struct mk_request *request, struct mk_response *re
     atomic_store(&n_inside, 1);
     for (int i = 0; !atomic_load(&may_leave) && i < PATIENCE_S * 1000; i++)
         usleep(1000);
-    return say_hello(request, response, data);
+    return respond_hello(request, response, data);
 }
 
 static void *step(void *s)
@@ -325,13 +325,13 @@ static void step_excludes_steps_of_other_threads(void **state)
     assert_int_equal(mk_server_add_route(s, "GET /linger", linger, NULL), 0);
     assert_true(mk_server_fd(s) >= 0);
     int client = dial(port);
-    ask_on(client, "GET", "/linger");
+    send_request_on(client, "GET", "/linger");
     pthread_create(&thread, NULL, step, s);
     wait_until(&n_inside, 1);
     assert_int_equal(mk_server_step(s), -EBUSY);
     assert_holds(mk_server_error(s), "another thread is in mk_server_step()");
     mk_server_free(s);
-    assert_int_equal(atomic_load(&n_told), 1);
+    assert_int_equal(atomic_load(&n_notified), 1);
     atomic_store(&may_leave, 1);
     pthread_join(thread, NULL);
     mk_server_free(s);
@@ -344,11 +344,11 @@ static void stop_may_precede_start(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     mk_server_stop(s, 0);
     assert_int_equal(mk_server_run(s), 0);
     mk_server_free(s);
-    s = server_with("GET /", say_hello, NULL, &port);
+    s = server_with("GET /", respond_hello, NULL, &port);
     mk_server_stop(s, 100);
     assert_int_equal(mk_server_start(s, 2), 0);
     assert_int_equal(mk_server_wait(s), 0);
@@ -367,7 +367,7 @@ static void thread_that_cannot_start_is_an_error(void **state)
     static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "lazy", .worker_start = start_one};
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_start(s, 3), -EPERM);
     assert_holds(mk_server_error(s), "cannot start 3 threads");
@@ -393,7 +393,7 @@ static void requests_in_progress_do_not_delay_stop(void **state)
     assert_int_equal(mk_server_start(s, 2), 0);
     for (size_t i = 0; i < MK_LEN(clients); i++) {
         clients[i] = dial(port);
-        ask_on(clients[i], "GET", "/");
+        send_request_on(clients[i], "GET", "/");
     }
     wait_until(&n_waiting, MK_LEN(clients));
     mk_server_stop(s, UINT32_MAX);

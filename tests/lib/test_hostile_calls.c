@@ -25,21 +25,21 @@ static void strings_that_are_null_are_refused(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, NULL, "KeepAlive", "off"), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", NULL, "off"), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", NULL), -EINVAL);
     assert_int_equal(mk_server_add_section(s, NULL), -EINVAL);
     assert_int_equal(mk_server_load_config(s, NULL), -EINVAL);
     assert_int_equal(mk_server_add_plugin(s, NULL), -EINVAL);
-    assert_int_equal(mk_server_add_route(s, NULL, say_hello, NULL), -EINVAL);
+    assert_int_equal(mk_server_add_route(s, NULL, respond_hello, NULL), -EINVAL);
     assert_int_equal(mk_server_add_route(s, "GET /x", NULL, NULL), -EINVAL);
     assert_int_equal(mk_server_listen(s, NULL, NULL), -EINVAL);
     assert_int_not_equal(mk_server_error(s)[0], '\0');
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_int_equal(mk_server_address(s, 0, NULL, 0), -ENOSPC);
     assert_int_equal(mk_server_address(s, SIZE_MAX, NULL, 0), -ENOENT);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_free(s);
 }
 
@@ -55,7 +55,7 @@ static void strings_that_are_no_lines_are_refused(void **state)
         assert_true(is_name || mk_server_add_section(s, texts[i]) == -EINVAL);
         assert_int_equal(mk_server_set(s, "SERVER", texts[i], "off"), -EINVAL);
         assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", texts[i]), -EINVAL);
-        assert_int_equal(mk_server_add_route(s, texts[i], say_hello, NULL), -EINVAL);
+        assert_int_equal(mk_server_add_route(s, texts[i], respond_hello, NULL), -EINVAL);
         assert_int_equal(mk_server_listen(s, texts[i], NULL), -EINVAL);
     }
     char *large = malloc(1 << 20);
@@ -64,7 +64,7 @@ static void strings_that_are_no_lines_are_refused(void **state)
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", large), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", large, "off"), -EINVAL);
     assert_int_equal(mk_server_listen(s, large, NULL), -EINVAL);
-    assert_true(mk_server_add_route(s, large, say_hello, NULL) < 0);
+    assert_true(mk_server_add_route(s, large, respond_hello, NULL) < 0);
     free(large);
     mk_server_free(s);
 }
@@ -102,7 +102,7 @@ static void plugin_struct_that_is_invalid_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(all); i++) {
         unsigned port;
-        struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+        struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
         if (mk_server_add_plugin(s, all[i]) == 0 && mk_server_start(s, 1) == 0)
             fail_msg("plugin %zu is taken", i);
         assert_int_not_equal(mk_server_error(s)[0], '\0');
@@ -126,7 +126,7 @@ static void plugin_added_twice_is_loaded_once(void **state)
                                   other = {MK_PLUGIN_HEAD, .name = "twice"};
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_add_plugin(s, &other), -EINVAL);
@@ -143,7 +143,7 @@ static void test_client_refuses_invalid_arguments(void **state)
     (void)state;
     unsigned port;
     struct mk_test_client_response answer;
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "SERVER", "HTTP2", HAS_HTTP2 ? "on" : "off"), 0);
     assert_null(mk_test_client_open(NULL));
     struct mk_test_client *p = mk_test_client_open(s);
@@ -176,7 +176,7 @@ static enum mk_verdict use_own_test_client(struct mk_request *request, struct mk
     struct mk_test_client_response answer;
     assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_STR_NULL, &answer), -EBUSY);
     assert_int_equal(mk_test_client_step(p, 0), -EBUSY);
-    return say_hello(request, response, NULL);
+    return respond_hello(request, response, NULL);
 }
 
 static void handler_cannot_use_test_client_of_its_server(void **state)

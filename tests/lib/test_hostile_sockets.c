@@ -35,7 +35,7 @@ static void misuse_the_server(void)
     mk_server_free(around);
     must(mk_server_wait(around) < 0);
     must(mk_server_step(around) < 0);
-    must(mk_server_add_route(around, "GET /x", say_hello, NULL) < 0);
+    must(mk_server_add_route(around, "GET /x", respond_hello, NULL) < 0);
     must(!mk_test_client_open(around));
 }
 
@@ -175,7 +175,7 @@ static struct mk_server *set_up(unsigned *port)
     atomic_store(&n_closed, 0);
     atomic_store(&n_refused, 0);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "websocket"), 0);
-    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /", respond_hello, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /socket", open_socket, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /odd", open_socket, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /events", open_events, NULL), 0);
@@ -229,7 +229,7 @@ static int connect_events(unsigned port)
 {
     int fd = dial(port);
     assert_true(fd >= 0);
-    ask_on(fd, "GET", "/events");
+    send_request_on(fd, "GET", "/events");
     assert_true(receive_until(fd, "data: one"));
     return fd;
 }
@@ -250,7 +250,7 @@ static void websocket_misuse_is_refused(void **state)
     assert_int_equal(atomic_load(&n_closed), 0);
     send_letter(fd, 'd');
     wait_until(&n_closed, 1);
-    assert_holds(hear_all(fd), "");
+    assert_holds(receive_all(fd), "");
     fd = connect_socket(port);
     send_letter(fd, 'c');
     assert_true(receive_until(fd, "bye"));
@@ -261,10 +261,10 @@ static void websocket_misuse_is_refused(void **state)
     upgrade_on(fd, "/odd");
     assert_true(receive_until(fd, "HTTP/1.1 500 "));
     close(fd);
-    assert_holds(ask(port, "GET", "/socket"), "HTTP/1.1 426 ");
-    assert_holds(ask(port, "GET", "/ended"), "data: one");
+    assert_holds(fetch(port, "GET", "/socket"), "HTTP/1.1 426 ");
+    assert_holds(fetch(port, "GET", "/ended"), "data: one");
     wait_until(&n_closed, 3);
-    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_free(s);
     assert_int_equal(atomic_load(&n_closed), 3);
     assert_true(atomic_load(&n_refused) > 0);
@@ -277,7 +277,7 @@ static void event_stream_opened_twice_is_refused(void **state)
     struct mk_server *s = set_up(&port);
     assert_int_equal(mk_server_start(s, 1), 0);
     int fd = dial(port);
-    ask_on(fd, "GET", "/again");
+    send_request_on(fd, "GET", "/again");
     assert_true(receive_until(fd, "data: one"));
     assert_int_equal(atomic_load(&n_closed), 1);
     close(fd);
@@ -301,25 +301,25 @@ static void open_all(unsigned port, int *fds)
 static void close_all(const int *fds)
 {
     for (int i = 0; i < 2 * EACH; i++)
-        assert_holds(hear_all(fds[i]), "");
+        assert_holds(receive_all(fds[i]), "");
 }
 
 static void server_in_threads_ends_with_open_connections(void **state)
 {
     (void)state;
-    for (int way = 0; way < 4; way++) {
+    for (int mode = 0; mode < 4; mode++) {
         unsigned port;
         int fds[2 * EACH];
         struct mk_server *s = set_up(&port);
         assert_int_equal(mk_server_start(s, 2), 0);
         open_all(port, fds);
-        if (way == 1)
+        if (mode == 1)
             mk_server_stop(s, 20);
-        else if (way == 2)
+        else if (mode == 2)
             send_letter(fds[0], 's');
-        else if (way == 3)
+        else if (mode == 3)
             shutdown(fds[0], SHUT_WR);
-        if (way == 1 || way == 2)
+        if (mode == 1 || mode == 2)
             assert_int_equal(mk_server_wait(s), 0);
         mk_server_free(s);
         assert_int_equal(atomic_load(&n_closed), 2 * EACH);
@@ -348,8 +348,8 @@ static void server_in_run_ends_with_open_connections(void **state)
 static void receive_in_memory(struct mk_test_client *p, const char *part)
 {
     for (int i = 0; i < 1000; i++) {
-        mk_str heard = mk_test_client_received(p);
-        if (heard.len && memmem(heard.p, heard.len, part, strlen(part)))
+        mk_str bytes = mk_test_client_received(p);
+        if (bytes.len && memmem(bytes.p, bytes.len, part, strlen(part)))
             return;
         assert_true(mk_test_client_step(p, 100) >= 0);
     }
@@ -394,7 +394,8 @@ static void set_data(struct mk_request *request, void *ctx)
     atomic_fetch_add(request ? &n_brought : &n_gone, 1);
 }
 
-static enum mk_verdict take_request_ref(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict create_request_ref(struct mk_request *request, struct mk_response *response,
+                                          void *data)
 {
     static const char key;
     (void)response, (void)data;
@@ -426,11 +427,11 @@ static void request_refs_outlive_their_server(void **state)
     int fds[TICKETS];
     pthread_t thread;
     void *n_taken;
-    struct mk_server *s = server_with("GET /", take_request_ref, NULL, &port);
+    struct mk_server *s = server_with("GET /", create_request_ref, NULL, &port);
     assert_int_equal(mk_server_start(s, 2), 0);
     for (int i = 0; i < TICKETS; i++) {
         fds[i] = dial(port);
-        ask_on(fds[i], "GET", "/");
+        send_request_on(fds[i], "GET", "/");
     }
     wait_until(&n_tickets, TICKETS);
     pthread_create(&thread, NULL, resume_all, NULL);

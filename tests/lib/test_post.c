@@ -36,7 +36,7 @@ static void post_calls_function_once_in_each_thread(void **state)
     (void)state;
     unsigned port;
     struct count c = {0};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_start(s, THREADS), 0);
     assert_int_equal(mk_server_post(s, count_call, count_done, &c), 0);
     wait_until(&c.done, 1);
@@ -74,7 +74,7 @@ static void posts_of_one_thread_keep_their_order(void **state)
     (void)state;
     unsigned port;
     struct count c = {0};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_start(s, 1), 0);
     for (int i = 1; i <= POSTS; i++) {
         struct numbered *n = malloc(sizeof *n);
@@ -97,7 +97,7 @@ static void post_makes_descriptor_of_a_stepped_server_readable(void **state)
     (void)state;
     unsigned port;
     struct count c = {0};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     struct pollfd p = {.fd = mk_server_fd(s), .events = POLLIN};
     while (poll(&p, 1, 0) > 0)
         assert_int_equal(mk_server_step(s), 1);
@@ -114,7 +114,7 @@ static void post_to_a_server_that_does_not_run_calls_nothing(void **state)
     (void)state;
     unsigned port;
     struct count c = {0};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_post(NULL, count_call, count_done, &c), -EINVAL);
     assert_int_equal(mk_server_post(s, NULL, count_done, &c), -EINVAL);
     assert_int_equal(mk_server_post(s, count_call, count_done, &c), -ESHUTDOWN);
@@ -147,7 +147,7 @@ static void each_accepted_post_is_done_when_the_server_stops(void **state)
     (void)state;
     unsigned port;
     struct count c = {0};
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_start(s, THREADS), 0);
     struct poster posters[POSTERS];
     pthread_t threads[POSTERS];

@@ -61,13 +61,13 @@ static void request_ref_resumes_request_from_another_thread(void **state)
     struct mk_server *s = server_with("GET /", wait_for_data, NULL, &port);
     assert_int_equal(mk_server_start(s, 2), 0);
     int client = dial(port);
-    ask_on(client, "GET", "/");
+    send_request_on(client, "GET", "/");
     wait_until(&n_waiting, 1);
     assert_false(mk_request_ref_is_gone(job.ticket));
     /* no change: the handler continues to wait */
     assert_int_equal(mk_request_ref_resume(job.ticket, NULL, NULL), 0);
     assert_int_equal(mk_request_ref_resume(job.ticket, set_data, &job), 0);
-    assert_holds(hear_all(client), "from elsewhere");
+    assert_holds(receive_all(client), "from elsewhere");
     mk_server_free(s);
     assert_true(job.called);
     assert_false(job.ended);
@@ -84,7 +84,7 @@ static void request_ref_reports_ended_request(void **state)
     struct mk_server *s = server_with("GET /", wait_for_data, NULL, &port);
     assert_int_equal(mk_server_start(s, 1), 0);
     int client = dial(port);
-    ask_on(client, "GET", "/");
+    send_request_on(client, "GET", "/");
     wait_until(&n_waiting, 1);
     close(client);
     for (int i = 0; !mk_request_ref_is_gone(job.ticket); i++) {
@@ -105,7 +105,7 @@ static void request_ref_call_is_dropped_when_request_ends_meanwhile(void **state
     struct mk_server *s = server_with("GET /", wait_for_data, NULL, &port);
     assert_true(mk_server_fd(s) >= 0);
     int client = dial(port);
-    ask_on(client, "GET", "/");
+    send_request_on(client, "GET", "/");
     for (int i = 0; atomic_load(&n_waiting) == 0; i++) {
         assert_true(i < PATIENCE_S * 1000);
         usleep(1000);

@@ -20,10 +20,10 @@ static void run_serves_in_the_calling_thread(void **state)
     unsigned port;
     pthread_t thread;
     void *result;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     pthread_create(&thread, NULL, run, s);
-    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
-    assert_holds(ask(port, "GET", "/nothing"), "HTTP/1.1 404 ");
+    assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_holds(fetch(port, "GET", "/nothing"), "HTTP/1.1 404 ");
     mk_server_stop(s, 0);
     pthread_join(thread, &result);
     assert_null(result);
@@ -34,10 +34,10 @@ static void start_serves_in_its_own_threads(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_start(s, 3), 0);
     for (int i = 0; i < 20; i++)
-        assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+        assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello");
     mk_server_stop(s, 10000);
     assert_int_equal(mk_server_wait(s), 0);
     assert_int_equal(dial(port), -1);
@@ -68,12 +68,12 @@ static void step_serves_in_the_caller_loop(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     int fd = mk_server_fd(s);
     assert_true(fd >= 0);
     assert_int_equal(mk_server_fd(s), fd);
     int client = dial(port);
-    ask_on(client, "GET", "/hello");
+    send_request_on(client, "GET", "/hello");
     assert_holds(receive_in_steps(s, client), "\r\n\r\nhello");
     mk_server_stop(s, 10000);
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -88,7 +88,7 @@ static void step_descriptor_reports_timers(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAliveTimeout", "1s"), 0);
     assert_true(mk_server_fd(s) >= 0);
     int client = dial(port);
@@ -114,7 +114,7 @@ static void set_with_unknown_word_suggests_nearest(void **state)
     assert_int_equal(mk_server_set(s, "SERVER]\n[HOST", "KeepAlive", "on"), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "# KeepAlive", "on"), -EINVAL);
     assert_int_equal(mk_server_set(s, NULL, "KeepAlive", "on"), -EINVAL);
-    assert_int_equal(mk_server_add_route(s, "GET users", say_hello, NULL), -EINVAL);
+    assert_int_equal(mk_server_add_route(s, "GET users", respond_hello, NULL), -EINVAL);
     assert_holds(mk_server_error(s), "users");
     assert_int_equal(mk_server_add_route(s, "GET /", NULL, NULL), -EINVAL);
     assert_int_equal(mk_server_listen(s, "localhost:80", NULL), -EINVAL);
@@ -160,7 +160,7 @@ static void start_without_address_says_so(void **state)
 {
     (void)state;
     struct mk_server *s = mk_server_new(NULL);
-    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /", respond_hello, NULL), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_string_equal(mk_server_error(s),
                         "warning: the server has no address: call mk_server_listen() before it starts");
@@ -181,7 +181,7 @@ static void listen_on_port_in_use_is_an_error_at_once(void **state)
     (void)state;
     unsigned port;
     char where[32];
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &port), *other = mk_server_new(NULL);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &port), *other = mk_server_new(NULL);
     snprintf(where, sizeof where, "127.0.0.1:%u", port);
     assert_int_equal(mk_server_listen(other, where, NULL), -EADDRINUSE);
     assert_holds(mk_server_error(other), where);
@@ -194,12 +194,12 @@ static void listen_on_port_0_chooses_a_new_port(void **state)
     (void)state;
     unsigned a, b;
     char room[128];
-    struct mk_server *s = server_with("GET /", say_hello, NULL, &a);
+    struct mk_server *s = server_with("GET /", respond_hello, NULL, &a);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &b), 0);
     assert_int_not_equal(a, b);
     assert_int_equal(mk_server_start(s, 2), 0);
-    assert_holds(ask(a, "GET", "/"), "hello");
-    assert_holds(ask(b, "GET", "/"), "hello");
+    assert_holds(fetch(a, "GET", "/"), "hello");
+    assert_holds(fetch(b, "GET", "/"), "hello");
     assert_int_equal(mk_server_address(s, 1, room, sizeof room), 0);
     assert_int_equal(strtoul(strrchr(room, ':') + 1, NULL, 10), b);
     assert_int_equal(mk_server_address(s, 1, room, 5), -ENOSPC);
@@ -217,10 +217,10 @@ static void listen_on_socket_of_the_program_serves(void **state)
     assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
     struct mk_server *s = mk_server_new(NULL);
-    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /", respond_hello, NULL), 0);
     assert_int_equal(mk_server_listen_fd(s, fd, false), 0);
     assert_int_equal(mk_server_start(s, 2), 0);
-    assert_holds(ask(ntohs(a.sin_port), "GET", "/"), "hello");
+    assert_holds(fetch(ntohs(a.sin_port), "GET", "/"), "hello");
     mk_server_free(s);
     assert_int_equal(listen(fd, 1), 0); /* the listener is still open */
     close(fd);
@@ -276,11 +276,11 @@ static void files_follow_the_routes_of_a_host(void **state)
     unsigned port;
     struct mk_server *s = mk_server_new(NULL);
     assert_int_equal(mk_server_add_vhost(s, "a *.a", f->path), 0);
-    assert_int_equal(mk_server_add_route(s, "GET /hello", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /hello", respond_hello, NULL), 0);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/"), "the index");
-    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_holds(fetch(port, "GET", "/"), "the index");
+    assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello");
     mk_server_free(s);
 }
 
@@ -294,7 +294,7 @@ static void config_file_is_loaded_and_changed(void **state)
     assert_int_equal(mk_server_load_config(s, path), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "HideVersion", "on"), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    const char *answer = ask(port_of(s, 0), "GET", "/");
+    const char *answer = fetch(port_of(s, 0), "GET", "/");
     assert_holds(answer, "the index");
     assert_holds(answer, "Server: Monkey\r\n");
     mk_server_free(s);
@@ -326,15 +326,15 @@ static void routes_have_methods_and_parameters(void **state)
     assert_int_equal(mk_server_add_route(s, "PUT /users/:id<int>", show_user, own), 0);
     assert_int_equal(mk_server_add_vhost(s, "b", NULL), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/users/-7"), "any user -7 of /users/:id<int>");
-    assert_holds(ask(port, "PUT", "/users/7"), "own user 7 of");
-    assert_holds(ask(port, "HEAD", "/users/7"), "HTTP/1.1 200 ");
-    assert_holds(ask(port, "GET", "/users/x"), "HTTP/1.1 404 ");
-    assert_holds(ask(port, "GET", "/"), "the index");
-    const char *refused = ask(port, "POST", "/users/7");
+    assert_holds(fetch(port, "GET", "/users/-7"), "any user -7 of /users/:id<int>");
+    assert_holds(fetch(port, "PUT", "/users/7"), "own user 7 of");
+    assert_holds(fetch(port, "HEAD", "/users/7"), "HTTP/1.1 200 ");
+    assert_holds(fetch(port, "GET", "/users/x"), "HTTP/1.1 404 ");
+    assert_holds(fetch(port, "GET", "/"), "the index");
+    const char *refused = fetch(port, "POST", "/users/7");
     assert_holds(refused, "HTTP/1.1 405 ");
     assert_holds(refused, "Allow: GET, HEAD, PUT, DELETE, OPTIONS");
-    assert_holds(ask(port, "OPTIONS", "/users/7"), "Allow: GET, HEAD, PUT, DELETE, OPTIONS");
+    assert_holds(fetch(port, "OPTIONS", "/users/7"), "Allow: GET, HEAD, PUT, DELETE, OPTIONS");
     mk_server_free(s);
 }
 
@@ -352,13 +352,13 @@ static void plugins_may_be_structs_of_the_program(void **state)
     static const struct mk_plugin odd = {.abi = 99, .size = sizeof odd, .name = "odd"};
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_add_plugin(s, &greeting), 0);
     assert_int_equal(mk_server_add_plugin(s, NULL), -EINVAL);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/hello"), "X-Greeting: hello\r\n");
+    assert_holds(fetch(port, "GET", "/hello"), "X-Greeting: hello\r\n");
     mk_server_free(s);
-    s = server_with("GET /hello", say_hello, NULL, &port);
+    s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_add_plugin(s, &odd), 0);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
     assert_holds(mk_server_error(s), "built for ABI 99");
@@ -369,15 +369,15 @@ static void bundled_plugins_are_loaded_by_name(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "metrics"), 0);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "headers"), 0);
     assert_int_equal(mk_server_set(s, "HEADERS", "Secure", "on"), 0);
     assert_int_equal(mk_server_set(s, "ROUTES", "/health", "metrics health"), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "GET", "/health"), "HTTP/1.1 200 ");
-    assert_holds(ask(port, "GET", "/hello"), "X-Content-Type-Options: nosniff");
-    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_holds(fetch(port, "GET", "/health"), "HTTP/1.1 200 ");
+    assert_holds(fetch(port, "GET", "/hello"), "X-Content-Type-Options: nosniff");
+    assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello");
     mk_server_free(s);
 }
 
@@ -398,13 +398,13 @@ static void metrics_distinguish_threads(void **state)
     (void)state;
     unsigned port;
     unsigned long numbers[4];
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "metrics"), 0);
     assert_int_equal(mk_server_set(s, "ROUTES", "/metrics", "metrics"), 0);
     assert_int_equal(mk_server_start(s, 2), 0);
     int client = dial(port); /* connects by address, because the server refuses other host names */
     assert_int_equal(send(client, by_address, sizeof by_address - 1, 0), sizeof by_address - 1);
-    find_numbers(hear_all(client), numbers, MK_LEN(numbers));
+    find_numbers(receive_all(client), numbers, MK_LEN(numbers));
     assert_true(numbers[0] && numbers[1] && numbers[0] != numbers[1]);
     assert_int_equal(numbers[2], 0);
     mk_server_free(s);
@@ -429,7 +429,7 @@ static void access_log_is_rotated_by_size(void **state)
     snprintf(path, sizeof path, "%s/log.1", f->path);
     for (int i = 0; stat(path, &st); i++) {
         assert_true(i < PATIENCE_S * 100);
-        assert_holds(ask(port, "GET", target), "the index");
+        assert_holds(fetch(port, "GET", target), "the index");
         usleep(10000);
     }
     mk_server_free(s);
@@ -441,7 +441,7 @@ static void plugin_that_starts_programs_is_a_warning(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "cgi"), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_holds(mk_server_error(s), "`cgi` starts programs, which libmonkey does not");
@@ -455,55 +455,55 @@ static void unix_socket_is_served_and_removed(void **state)
     struct stat st;
     struct mk_server *s = mk_server_new(NULL);
     snprintf(where, sizeof where, "unix:%s/a.sock", f->path);
-    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /", respond_hello, NULL), 0);
     assert_int_equal(mk_server_listen(s, where, NULL), 0);
     assert_int_equal(mk_server_start(s, 2), 0);
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path, sizeof a.sun_path, "%s/a.sock", f->path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
-    ask_on(fd, "GET", "/");
-    assert_holds(hear_all(fd), "hello");
+    send_request_on(fd, "GET", "/");
+    assert_holds(receive_all(fd), "hello");
     mk_server_free(s);
     assert_int_equal(stat(a.sun_path, &st), -1);
 }
 
 /* ---- Log messages ---- */
 
-struct said {
+struct messages {
     pthread_mutex_t lock;
     char text[4096];
 };
 
 static void store_message(void *ctx, enum mk_log_level level, mk_str text)
 {
-    struct said *said = ctx;
-    pthread_mutex_lock(&said->lock);
-    size_t len = strlen(said->text);
-    snprintf(said->text + len, sizeof said->text - len, "%d %.*s\n", (int)level, MK_STR_ARG(text));
-    pthread_mutex_unlock(&said->lock);
+    struct messages *messages = ctx;
+    pthread_mutex_lock(&messages->lock);
+    size_t len = strlen(messages->text);
+    snprintf(messages->text + len, sizeof messages->text - len, "%d %.*s\n", (int)level, MK_STR_ARG(text));
+    pthread_mutex_unlock(&messages->lock);
 }
 
 static enum mk_verdict log_warning(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
     mk_request_log(request, MK_LOG_WARN, "this is odd");
-    return say_hello(request, response, data);
+    return respond_hello(request, response, data);
 }
 
 static void log_messages_go_to_the_program(void **state)
 {
     (void)state;
-    static struct said said = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    static struct messages messages = {.lock = PTHREAD_MUTEX_INITIALIZER};
     unsigned port;
     struct mk_server *s = mk_server_new(&(struct mk_server_options){
-        .size = sizeof(struct mk_server_options), .on_log = store_message, .log_ctx = &said});
+        .size = sizeof(struct mk_server_options), .on_log = store_message, .log_ctx = &messages});
     assert_int_equal(mk_server_add_route(s, "/", log_warning, NULL), 0);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(ask(port, "POST", "/"), "hello");
+    assert_holds(fetch(port, "POST", "/"), "hello");
     mk_server_free(s);
-    assert_holds(said.text, "this is odd");
+    assert_holds(messages.text, "this is odd");
 }
 
 static void in_memory_server_does_not_listen(void **state)

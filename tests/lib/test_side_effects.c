@@ -24,7 +24,7 @@ static const char *in_folder(const char *name)
 /* Starts a server with plugins, logs, files, a unix socket and a TCP socket. */
 static struct mk_server *set_up(unsigned *port)
 {
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, port);
     char where[160];
     snprintf(where, sizeof where, "unix:%s", in_folder("a.sock"));
     assert_int_equal(mk_server_listen(s, where, NULL), 0);
@@ -40,9 +40,9 @@ static void serve_a_while(void)
     unsigned port;
     struct mk_server *s = set_up(&port);
     assert_int_equal(mk_server_start(s, 2), 0);
-    assert_holds(ask(port, "GET", "/hello"), "hello");
-    assert_holds(ask(port, "GET", "/small"), "small");
-    assert_holds(ask(port, "GET", "/missing"), "404");
+    assert_holds(fetch(port, "GET", "/hello"), "hello");
+    assert_holds(fetch(port, "GET", "/small"), "small");
+    assert_holds(fetch(port, "GET", "/missing"), "404");
     mk_server_free(s);
     s = set_up(&port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "nothing"), 0);
@@ -102,10 +102,10 @@ static void library_closes_descriptors_and_sets_close_on_exec(void **state)
     struct mk_server *s = set_up(&port);
     assert_int_equal(mk_server_start(s, 2), 0);
     int client = dial(port);
-    ask_on(client, "GET", "/small");
+    send_request_on(client, "GET", "/small");
     assert_true(count_descriptors(&inherited) > n);
     assert_int_equal(inherited, inherited_before);
-    (void)hear_all(client);
+    (void)receive_all(client);
     mk_server_free(s);
     assert_int_equal(count_descriptors(&inherited), n);
 }
@@ -113,13 +113,13 @@ static void library_closes_descriptors_and_sets_close_on_exec(void **state)
 static void library_prints_nothing(void **state)
 {
     struct stat st;
-    char said[128];
+    char text[128];
     (void)state;
-    snprintf(said, sizeof said, "%s", in_folder("said"));
+    snprintf(text, sizeof text, "%s", in_folder("said"));
     fflush(stdout);
     fflush(stderr);
     int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
-    int file = open(said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int file = open(text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     dup2(file, STDOUT_FILENO);
     dup2(file, STDERR_FILENO);
     serve_a_while();
@@ -140,7 +140,7 @@ static int request_by_unix_socket(const char *target)
     int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     snprintf(a.sun_path, sizeof a.sun_path, "%s", in_folder("a.sock"));
     assert_int_equal(connect(client, (struct sockaddr *)&a, sizeof a), 0);
-    ask_on(client, "GET", target);
+    send_request_on(client, "GET", target);
     return client;
 }
 
@@ -172,18 +172,18 @@ static void log_without_reader_raises_no_signal(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
     int reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_int_equal(mk_server_set(s, "SERVER", "AccessLog", in_folder("pipe")), 0);
     assert_true(mk_server_fd(s) >= 0);
     close(reader);
     int client = dial(port);
-    ask_on(client, "GET", "/hello");
+    send_request_on(client, "GET", "/hello");
     struct pollfd p = {.fd = client, .events = POLLIN};
     while (poll(&p, 1, 0) == 0)
         assert_int_equal(mk_server_step(s), 1);
-    assert_holds(hear_all(client), "hello");
+    assert_holds(receive_all(client), "hello");
     mk_server_free(s); /* writes the log */
     (void)unlink(in_folder("pipe"));
 }
@@ -198,7 +198,7 @@ static void library_keeps_errno(void **state)
     assert_int_equal(mk_server_set(s, "SERVER", "Nothing", "1"), -EINVAL);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
     assert_int_equal(mk_server_listen_fd(s, -1, false), -EBADF);
-    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /", respond_hello, NULL), 0);
     assert_int_equal(mk_server_add_vhost(s, "a", "/no/such/folder"), 0);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
     mk_server_free(s);
@@ -231,7 +231,7 @@ static void forked_child_may_execute_a_program(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), 7);
-    assert_holds(ask(port, "GET", "/hello"), "hello");
+    assert_holds(fetch(port, "GET", "/hello"), "hello");
     mk_server_free(s);
 }
 

@@ -159,7 +159,7 @@ static void stop_in_signal_handler_does_not_deadlock(void **state)
     unsigned port;
     struct sigaction before, action = {.sa_handler = on_alarm};
     const struct itimerval often = {.it_interval.tv_usec = 50, .it_value.tv_usec = 50}, never = {0};
-    signalled = server_with("GET /hello", say_hello, NULL, &port);
+    signalled = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_start(signalled, 2), 0);
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);

@@ -106,7 +106,7 @@ static enum mk_verdict answer_aside(struct mk_request *request, struct mk_respon
     int *job = calloc(1, sizeof *job);
     if (job && mk_worker_offload(mk_request_worker(request), compute, computed, job))
         free(job);
-    return say_hello(request, response, data);
+    return respond_hello(request, response, data);
 }
 
 /* ---- Clients ---- */
@@ -187,7 +187,7 @@ static void set_up(struct mk_server *s)
     assert_int_equal(mk_server_set(s, "SERVER", "ErrorLog", path), 0);
     assert_int_equal(mk_server_set(s, "SERVER", "LogLevel", "debug"), 0);
     assert_int_equal(mk_server_set(s, "HEADERS", "Secure", "on"), 0);
-    assert_int_equal(mk_server_add_route(s, "GET /hello", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /hello", respond_hello, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /later", answer_later, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "GET /aside", answer_aside, NULL), 0);
     assert_int_equal(mk_server_add_vhost(s, "a", folder), 0);

@@ -43,7 +43,7 @@ static enum mk_verdict echo(struct mk_request *request, struct mk_response *resp
 static struct mk_server *set_up(void)
 {
     struct mk_server *s = mk_server_new(NULL);
-    assert_int_equal(mk_server_add_route(s, "GET /hello", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /hello", respond_hello, NULL), 0);
     assert_int_equal(mk_server_add_route(s, "POST /echo", echo, NULL), 0);
     return s;
 }
@@ -113,7 +113,7 @@ static void test_client_gets_response_after_error_that_closes(void **state)
     struct mk_test_client_response answer;
     struct mk_server *s = mk_server_new(NULL);
     assert_int_equal(mk_server_set(s, "SERVER", "MaxBodySize", "10"), 0);
-    assert_int_equal(mk_server_add_route(s, "/hello", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "/hello", respond_hello, NULL), 0);
     struct mk_test_client *p = mk_test_client_open(s);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(
@@ -246,7 +246,7 @@ static ssize_t break_off(void *ctx, char *room, size_t cap)
     return *sent < 1000000 ? (ssize_t)cap : -EIO;
 }
 
-static enum mk_verdict give_up(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict decline(struct mk_request *request, struct mk_response *response, void *data)
 {
     static const struct mk_body_source_ops ops = {.read = break_off};
     size_t *sent = mk_request_alloc(request, sizeof *sent);
@@ -261,7 +261,7 @@ static void test_client_reports_aborted_response(void **state)
     (void)state;
     struct mk_server *s = set_up();
     struct mk_test_client_response a;
-    assert_int_equal(mk_server_add_route(s, "GET /abort", give_up, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /abort", decline, NULL), 0);
     struct mk_test_client *p = open_http2(s);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(mk_test_client_request(p, "GET", "/abort", NULL, 0, MK_STR_NULL, &a), -ECONNRESET);
@@ -303,7 +303,7 @@ static enum mk_verdict answer_later(struct mk_request *request, struct mk_respon
     pthread_t thread;
     struct mk_request_ref *t = mk_request_attached(request, &key) ? NULL : mk_request_ref_new(request);
     if (!t)
-        return say_hello(request, response, data);
+        return respond_hello(request, response, data);
     (void)mk_request_attach(request, &key, t, NULL);
     pthread_create(&thread, NULL, resume, t);
     pthread_detach(thread);

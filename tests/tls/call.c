@@ -62,7 +62,7 @@ static mk_err shake_hands(struct mk_stream *s, const char **why)
     return e;
 }
 
-static ssize_t say(struct mk_stream *s, mk_str text)
+static ssize_t write_all(struct mk_stream *s, mk_str text)
 {
     while (text.len) {
         ssize_t n = s->ops->write(s, text, false);
@@ -102,13 +102,13 @@ static void report(struct mk_stream *s, ssize_t e, bool ended)
     }
 }
 
-static void talk(const struct call *c, struct mk_stream *s)
+static void serve_request(const struct call *c, struct mk_stream *s)
 {
     struct mk_tls_conn_info facts;
     tls->facts(s, &facts);
     printf("%.*s %s\n", MK_STR_ARG(facts.version), facts.resumed ? "resumed" : "new");
     fflush(stdout);
-    ssize_t e = say(s, mk_str_from_c(c->text));
+    ssize_t e = write_all(s, mk_str_from_c(c->text));
     if (!e && c->half_closes)
         s->ops->shutdown(s);
     if (!e)
@@ -139,7 +139,7 @@ static int run(const struct call *c)
         if (e)
             printf("failed: %s: %s\n", strerror(-e), why);
         else
-            talk(c, &s);
+            serve_request(c, &s);
         s.ops->close(&s);
     }
     tls->session_free(session);

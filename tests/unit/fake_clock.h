@@ -78,7 +78,7 @@ static inline bool fake_clock_fire(void)
 }
 
 /* Ends the loop iteration. Returns true if a callback was registered for its end. */
-static inline bool fake_clock_end_turn(void)
+static inline bool fake_clock_end_iteration(void)
 {
     bool is_set = fake_clock.end.is_set;
     fake_clock.end.is_set = false;

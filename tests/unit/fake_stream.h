@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "event/stream.h"
 
-enum { FAKE_STREAM_ROOM = 1 << 22 };
+enum { FAKE_STREAM_OUT_MAX = 1 << 22 };
 
 struct fake_stream {
     struct mk_stream stream;
@@ -80,8 +80,8 @@ static inline void fake_stream_init(struct fake_stream *f, mk_str in)
     *f = (struct fake_stream){.stream = {.ops = &fake_stream_ops, .fd = -1},
                               .in = in,
                               .read_max = SIZE_MAX,
-                              .out = mk_buf_growing(FAKE_STREAM_ROOM),
-                              .otherwise = FAKE_STREAM_ROOM};
+                              .out = mk_buf_growing(FAKE_STREAM_OUT_MAX),
+                              .otherwise = FAKE_STREAM_OUT_MAX};
 }
 
 static inline void fake_stream_fini(struct fake_stream *f)

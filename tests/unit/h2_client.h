@@ -19,12 +19,12 @@ enum { H2_STREAMS = 256, H2_FIELDS = 160 * 1024, H2_CONTENT = 1 << 25, H2_LOG = 
 
 struct h2_stream {
     uint32_t id;
-    bool is_head;    /* the request was HEAD */
-    unsigned told;   /* interim responses received */
-    unsigned status; /* status of the final response; 0: not received yet */
+    bool is_head;       /* the request was HEAD */
+    unsigned n_interim; /* interim responses received */
+    unsigned status;    /* status of the final response; 0: not received yet */
     bool ended, reset;
-    bool left; /* the client has reset the stream and ignores later frames */
-    bool said; /* the client has sent END_STREAM */
+    bool left;         /* the client has reset the stream and ignores later frames */
+    bool has_sent_end; /* the client has sent END_STREAM */
     enum mk_h2_error error;
     uint64_t length; /* Content-Length; UINT64_MAX: none */
     int64_t window;  /* receive window: bytes that the server may send */
@@ -34,7 +34,7 @@ struct h2_stream {
     struct mk_buf content;
 };
 
-struct h2_heard {
+struct h2_frame_log {
     uint8_t type, flags;
     uint32_t length, stream;
 };
@@ -53,7 +53,7 @@ struct h2_client {
     uint32_t highest; /* highest stream ID that the client has opened */
     struct h2_pending pending[H2_PENDING];
     unsigned n_pending;
-    struct h2_heard log[H2_LOG];
+    struct h2_frame_log log[H2_LOG];
     unsigned n_log;
 
     struct mk_buf block;
@@ -108,23 +108,23 @@ static inline bool h2_bad(struct h2_client *c, uint32_t stream, const char *why)
 
 /* ---- Sending frames ---- */
 
-static inline void h2_say_frame(struct mk_buf *out, unsigned type, unsigned flags, uint32_t stream,
-                                mk_str payload)
+static inline void h2_send_frame(struct mk_buf *out, unsigned type, unsigned flags, uint32_t stream,
+                                 mk_str payload)
 {
     mk_h2_frame_emit_head(out, (uint32_t)payload.len, (enum mk_h2_type)type, flags, stream);
     mk_buf_add(out, payload);
 }
 
-static inline void h2_say_hello(struct h2_client *c, struct mk_buf *out)
+static inline void h2_send_preface(struct h2_client *c, struct mk_buf *out)
 {
     mk_buf_add(out, MK_H2_PREFACE);
-    h2_say_frame(out, MK_H2_SETTINGS, 0, 0, MK_STR(""));
+    h2_send_frame(out, MK_H2_SETTINGS, 0, 0, MK_STR(""));
     MK_ASSERT(c->n_pending < H2_PENDING);
     c->pending[c->n_pending++] = (struct h2_pending){0, 0};
 }
 
-static inline void h2_say_setting(struct h2_client *c, struct mk_buf *out, enum mk_h2_setting id,
-                                  uint32_t value)
+static inline void h2_send_setting(struct h2_client *c, struct mk_buf *out, enum mk_h2_setting id,
+                                   uint32_t value)
 {
     struct h2_pending p = {0, c->n};
     mk_h2_frame_emit_head(out, 6, MK_H2_SETTINGS, 0, 0);
@@ -137,7 +137,8 @@ static inline void h2_say_setting(struct h2_client *c, struct mk_buf *out, enum 
     c->pending[c->n_pending++] = p;
 }
 
-static inline void h2_say_window(struct h2_client *c, struct mk_buf *out, uint32_t stream, uint32_t by)
+static inline void h2_send_window_update(struct h2_client *c, struct mk_buf *out, uint32_t stream,
+                                         uint32_t by)
 {
     struct h2_stream *s = h2_find(c, stream);
     mk_h2_frame_emit_window_update(out, stream, by);
@@ -147,13 +148,13 @@ static inline void h2_say_window(struct h2_client *c, struct mk_buf *out, uint32
         s->window += by;
 }
 
-static inline void h2_say_reset(struct h2_client *c, struct mk_buf *out, uint32_t stream,
-                                enum mk_h2_error error)
+static inline void h2_send_reset(struct h2_client *c, struct mk_buf *out, uint32_t stream,
+                                 enum mk_h2_error error)
 {
     struct h2_stream *s = h2_find(c, stream);
     mk_h2_frame_emit_rst_stream(out, stream, error);
     if (s)
-        s->left = s->said = true;
+        s->left = s->has_sent_end = true;
 }
 
 /* Registers a stream on which a response is expected. */
@@ -185,26 +186,27 @@ static inline void h2_pack(struct mk_buf *block, const char *fields)
 }
 
 /* Sends arbitrary header fields as a single HEADERS frame. */
-static inline struct h2_stream *h2_say_head(struct h2_client *c, struct mk_buf *out, uint32_t id,
-                                            unsigned flags, const char *fields)
+static inline struct h2_stream *h2_send_headers(struct h2_client *c, struct mk_buf *out, uint32_t id,
+                                                unsigned flags, const char *fields)
 {
     struct mk_buf block = mk_buf_growing(1 << 20);
     struct h2_stream *s = h2_expect(c, id);
     h2_pack(&block, fields);
-    h2_say_frame(out, MK_H2_HEADERS, flags | MK_H2_END_HEADERS, id, mk_buf_str(&block));
-    s->said |= flags & MK_H2_END_STREAM;
+    h2_send_frame(out, MK_H2_HEADERS, flags | MK_H2_END_HEADERS, id, mk_buf_str(&block));
+    s->has_sent_end |= flags & MK_H2_END_STREAM;
     mk_buf_free(&block);
     return s;
 }
 
 /* Sends a request; `more` has the format of h2_pack(). */
-static inline struct h2_stream *h2_ask(struct h2_client *c, struct mk_buf *out, uint32_t id,
-                                       const char *method, const char *target, bool ends, const char *more)
+static inline struct h2_stream *h2_send_request(struct h2_client *c, struct mk_buf *out, uint32_t id,
+                                                const char *method, const char *target, bool ends,
+                                                const char *more)
 {
     char fields[8192];
     snprintf(fields, sizeof fields, ":method: %s\n:scheme: http\n:authority: a\n:path: %s\n%s", method,
              target, more);
-    struct h2_stream *s = h2_say_head(c, out, id, ends ? MK_H2_END_STREAM : 0, fields);
+    struct h2_stream *s = h2_send_headers(c, out, id, ends ? MK_H2_END_STREAM : 0, fields);
     s->is_head = strcmp(method, "HEAD") == 0;
     return s;
 }
@@ -212,18 +214,18 @@ static inline struct h2_stream *h2_ask(struct h2_client *c, struct mk_buf *out, 
 static inline struct h2_stream *h2_get(struct h2_client *c, struct mk_buf *out, uint32_t id,
                                        const char *target)
 {
-    return h2_ask(c, out, id, "GET", target, true, "");
+    return h2_send_request(c, out, id, "GET", target, true, "");
 }
 
-static inline void h2_say_data(struct h2_client *c, struct mk_buf *out, uint32_t id, mk_str data, bool ends)
+static inline void h2_send_data(struct h2_client *c, struct mk_buf *out, uint32_t id, mk_str data, bool ends)
 {
     struct h2_stream *s = h2_find(c, id);
-    h2_say_frame(out, MK_H2_DATA, ends ? MK_H2_END_STREAM : 0, id, data);
+    h2_send_frame(out, MK_H2_DATA, ends ? MK_H2_END_STREAM : 0, id, data);
     c->upload -= (int64_t)data.len;
     if (!s)
         return;
     s->upload -= (int64_t)data.len;
-    s->said |= ends;
+    s->has_sent_end |= ends;
 }
 
 /* ---- Receiving header blocks ---- */
@@ -245,7 +247,7 @@ static inline bool h2_is_of_connection(mk_str name)
     return false;
 }
 
-static inline bool h2_hear_status(struct h2_reading *r, mk_str name, mk_str value)
+static inline bool h2_receive_status(struct h2_reading *r, mk_str name, mk_str value)
 {
     uint64_t status;
     if (r->in_regular || r->is_trailers || r->status || !mk_str_eq(name, MK_STR(":status")))
@@ -263,7 +265,7 @@ static inline bool h2_twice(bool *seen)
     return before;
 }
 
-static inline bool h2_hear_known(struct h2_reading *r, mk_str name, mk_str value)
+static inline bool h2_receive_known_header(struct h2_reading *r, mk_str name, mk_str value)
 {
     bool twice = false;
     if (mk_str_eq(name, MK_STR("date")))
@@ -281,14 +283,14 @@ static inline int h2_on_field(void *ctx, mk_str name, mk_str value)
 {
     struct h2_reading *r = ctx;
     if (name.len && name.p[0] == ':') {
-        (void)h2_hear_status(r, name, value);
+        (void)h2_receive_status(r, name, value);
         return 0;
     }
     r->in_regular = true;
     if (!mk_is_token(name) || mk_scan_has_capitals(name) || !mk_is_header_value(value) ||
         mk_str_trim(value).len != value.len || h2_is_of_connection(name))
         h2_bad(r->c, r->s->id, "a field");
-    (void)h2_hear_known(r, name, value);
+    (void)h2_receive_known_header(r, name, value);
     mk_buf_add(&r->s->fields, name);
     mk_buf_add(&r->s->fields, MK_STR(": "));
     mk_buf_add(&r->s->fields, value);
@@ -296,7 +298,7 @@ static inline int h2_on_field(void *ctx, mk_str name, mk_str value)
     return 0;
 }
 
-static inline bool h2_hear_end(struct h2_client *c, struct h2_stream *s)
+static inline bool h2_receive_end(struct h2_client *c, struct h2_stream *s)
 {
     bool none = s->is_head || s->status == 204 || s->status == 304;
     s->ended = true;
@@ -307,23 +309,23 @@ static inline bool h2_hear_end(struct h2_client *c, struct h2_stream *s)
     return true;
 }
 
-static inline bool h2_hear_response(struct h2_client *c, struct h2_stream *s, const struct h2_reading *r,
-                                    bool ends)
+static inline bool h2_receive_response(struct h2_client *c, struct h2_stream *s, const struct h2_reading *r,
+                                       bool ends)
 {
     if (!r->status)
         return h2_bad(c, s->id, "no status");
     if (r->status < 200) {
-        s->told++;
+        s->n_interim++;
         mk_buf_clear(&s->fields);
         return !ends || h2_bad(c, s->id, "the end with 1xx");
     }
     s->status = r->status;
     if (s->status < 500 && (!r->has_date || !r->has_server))
         return h2_bad(c, s->id, "no Date or no Server");
-    return !ends || h2_hear_end(c, s);
+    return !ends || h2_receive_end(c, s);
 }
 
-static inline bool h2_hear_block(struct h2_client *c)
+static inline bool h2_receive_block(struct h2_client *c)
 {
     struct h2_stream *s = h2_find(c, c->block_stream);
     struct h2_reading r = {.c = c, .s = s, .is_trailers = s->status != 0};
@@ -335,15 +337,15 @@ static inline bool h2_hear_block(struct h2_client *c)
     if (s->left || c->why)
         return !c->why;
     if (!r.is_trailers)
-        return h2_hear_response(c, s, &r, c->block_ends);
+        return h2_receive_response(c, s, &r, c->block_ends);
     s->has_trailers = true;
-    return c->block_ends ? h2_hear_end(c, s) : h2_bad(c, s->id, "trailers and no end");
+    return c->block_ends ? h2_receive_end(c, s) : h2_bad(c, s->id, "trailers and no end");
 }
 
 /* ---- Receiving frames ---- */
 
 /* Finds the stream of a frame that is valid only on an open stream. */
-static inline struct h2_stream *h2_speaker(struct h2_client *c, uint32_t id)
+static inline struct h2_stream *h2_stream_of_frame(struct h2_client *c, uint32_t id)
 {
     struct h2_stream *s = h2_find(c, id);
     if (!s)
@@ -353,9 +355,9 @@ static inline struct h2_stream *h2_speaker(struct h2_client *c, uint32_t id)
     return c->why ? NULL : s;
 }
 
-static inline bool h2_hear_headers(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_headers(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
-    if (!h2_speaker(c, f->stream))
+    if (!h2_stream_of_frame(c, f->stream))
         return false;
     if (f->flags & ~(MK_H2_END_HEADERS | MK_H2_END_STREAM))
         return h2_bad(c, f->stream, "flags of HEADERS");
@@ -363,12 +365,12 @@ static inline bool h2_hear_headers(struct h2_client *c, const struct mk_h2_frame
     c->block_stream = f->stream;
     c->block_ends = f->flags & MK_H2_END_STREAM;
     mk_buf_add(&c->block, payload);
-    return f->flags & MK_H2_END_HEADERS ? h2_hear_block(c) : true;
+    return f->flags & MK_H2_END_HEADERS ? h2_receive_block(c) : true;
 }
 
-static inline bool h2_hear_data(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_data(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
-    struct h2_stream *s = h2_speaker(c, f->stream);
+    struct h2_stream *s = h2_stream_of_frame(c, f->stream);
     if (!s)
         return false;
     if (!s->status && !s->left)
@@ -382,17 +384,17 @@ static inline bool h2_hear_data(struct h2_client *c, const struct mk_h2_frame *f
     if (s->left)
         return true;
     mk_buf_add(&s->content, payload);
-    return f->flags & MK_H2_END_STREAM ? h2_hear_end(c, s) : true;
+    return f->flags & MK_H2_END_STREAM ? h2_receive_end(c, s) : true;
 }
 
-static inline void h2_hear_initial_window(struct h2_client *c, int64_t value)
+static inline void h2_receive_initial_window(struct h2_client *c, int64_t value)
 {
     for (unsigned i = 0; i < c->n; i++)
         c->at[i].upload += value - c->initial_upload;
     c->initial_upload = value;
 }
 
-static inline bool h2_hear_settings(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_settings(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     unsigned id;
     uint32_t value;
@@ -408,12 +410,12 @@ static inline bool h2_hear_settings(struct h2_client *c, const struct mk_h2_fram
         if (id == MK_H2_MAX_CONCURRENT_STREAMS)
             c->streams_max = value;
         else if (id == MK_H2_INITIAL_WINDOW_SIZE)
-            h2_hear_initial_window(c, value);
+            h2_receive_initial_window(c, value);
     c->n_settings++;
     return true;
 }
 
-static inline bool h2_hear_window(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_window_update(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     struct h2_stream *s = h2_find(c, f->stream);
     uint32_t by = mk_h2_frame_read_u32(payload);
@@ -426,7 +428,7 @@ static inline bool h2_hear_window(struct h2_client *c, const struct mk_h2_frame 
     return *window <= MK_H2_WINDOW_MAX || h2_bad(c, f->stream, "a window beyond all bounds");
 }
 
-static inline bool h2_hear_reset(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_reset(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     struct h2_stream *s = h2_find(c, f->stream);
     if (!s) /* lower stream IDs that were skipped are closed (RFC 9113, section 5.1.1) */
@@ -436,7 +438,7 @@ static inline bool h2_hear_reset(struct h2_client *c, const struct mk_h2_frame *
     return true;
 }
 
-static inline bool h2_hear_goaway(struct h2_client *c, mk_str payload)
+static inline bool h2_receive_goaway(struct h2_client *c, mk_str payload)
 {
     uint32_t last = mk_h2_frame_read_u32(payload);
     if (last > c->last_stream)
@@ -447,7 +449,7 @@ static inline bool h2_hear_goaway(struct h2_client *c, mk_str payload)
     return true;
 }
 
-static inline bool h2_hear_ping(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_ping(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     memcpy(c->ping, payload.p, 8);
     if (f->flags & MK_H2_ACK)
@@ -457,13 +459,13 @@ static inline bool h2_hear_ping(struct h2_client *c, const struct mk_h2_frame *f
     return true;
 }
 
-static inline bool h2_hear_continuation(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_continuation(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     mk_buf_add(&c->block, payload);
-    return f->flags & MK_H2_END_HEADERS ? h2_hear_block(c) : true;
+    return f->flags & MK_H2_END_HEADERS ? h2_receive_block(c) : true;
 }
 
-static inline bool h2_hear_frame(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
+static inline bool h2_receive_frame(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     enum mk_h2_error error = mk_h2_frame_check(f);
     if (error)
@@ -476,31 +478,31 @@ static inline bool h2_hear_frame(struct h2_client *c, const struct mk_h2_frame *
         (c->block_stream && c->block_stream != f->stream))
         return h2_bad(c, f->stream, "CONTINUATION out of place");
     if (c->n_log < H2_LOG)
-        c->log[c->n_log++] = (struct h2_heard){f->type, f->flags, f->length, f->stream};
+        c->log[c->n_log++] = (struct h2_frame_log){f->type, f->flags, f->length, f->stream};
     switch (f->type) {
     case MK_H2_DATA:
-        return h2_hear_data(c, f, payload);
+        return h2_receive_data(c, f, payload);
     case MK_H2_HEADERS:
-        return h2_hear_headers(c, f, payload);
+        return h2_receive_headers(c, f, payload);
     case MK_H2_RST_STREAM:
-        return h2_hear_reset(c, f, payload);
+        return h2_receive_reset(c, f, payload);
     case MK_H2_SETTINGS:
-        return h2_hear_settings(c, f, payload);
+        return h2_receive_settings(c, f, payload);
     case MK_H2_PING:
-        return h2_hear_ping(c, f, payload);
+        return h2_receive_ping(c, f, payload);
     case MK_H2_GOAWAY:
-        return h2_hear_goaway(c, payload);
+        return h2_receive_goaway(c, payload);
     case MK_H2_WINDOW_UPDATE:
-        return h2_hear_window(c, f, payload);
+        return h2_receive_window_update(c, f, payload);
     case MK_H2_CONTINUATION:
-        return h2_hear_continuation(c, f, payload);
+        return h2_receive_continuation(c, f, payload);
     default:
         return h2_bad(c, f->stream, "a frame that servers do not send");
     }
 }
 
 /* Parses all complete frames of `in`. Returns the number of bytes consumed; c->why describes an error. */
-static inline size_t h2_hear(struct h2_client *c, mk_str in)
+static inline size_t h2_receive(struct h2_client *c, mk_str in)
 {
     size_t before = in.len;
     while (!c->why && in.len >= MK_H2_FRAME_HEAD) {
@@ -510,7 +512,7 @@ static inline size_t h2_hear(struct h2_client *c, mk_str in)
         else if (in.len < MK_H2_FRAME_HEAD + (size_t)f.length)
             break;
         else
-            (void)h2_hear_frame(c, &f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
+            (void)h2_receive_frame(c, &f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
         in = mk_str_skip(in, MK_H2_FRAME_HEAD + (size_t)f.length);
     }
     return before - in.len;

@@ -41,7 +41,7 @@ static inline enum mk_verdict handlers_refuse(struct mk_response *response, unsi
     return MK_ERROR;
 }
 
-static inline enum mk_verdict handlers_say(struct mk_response *response, mk_str text)
+static inline enum mk_verdict handlers_respond(struct mk_response *response, mk_str text)
 {
     (void)mk_response_add_header(response, MK_STR("Content-Type"), MK_STR("text/plain"));
     return mk_response_set_body(response, text) ? handlers_refuse(response, 503) : MK_DONE;
@@ -84,7 +84,7 @@ static inline enum mk_verdict handlers_sink(struct mk_request *request, struct m
         return handlers_refuse(response, n == -EMSGSIZE ? 413 : n == -EBADMSG ? 400 : 500);
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_addf(&text, "%llu %llu\n", (unsigned long long)s->n, (unsigned long long)s->sum);
-    return handlers_say(response, mk_buf_str(&text));
+    return handlers_respond(response, mk_buf_str(&text));
 }
 
 /* sip: reads n bytes, or slightly more, and leaves the other bytes unread. */
@@ -101,7 +101,7 @@ static inline enum mk_verdict handlers_sip(struct mk_request *request, struct mk
     }
     while (left && *left && (n = mk_request_read(request, room, sizeof room)) > 0)
         *left -= mk_min((size_t)n, (size_t)*left);
-    return n == -EAGAIN ? MK_WAIT : handlers_say(response, MK_STR("sip\n"));
+    return n == -EAGAIN ? MK_WAIT : handlers_respond(response, MK_STR("sip\n"));
 }
 
 /* early: responds without reading the body. */
@@ -110,7 +110,7 @@ static inline enum mk_verdict handlers_early(struct mk_request *request, struct 
 {
     (void)request;
     (void)data;
-    return handlers_say(response, MK_STR("early\n"));
+    return handlers_respond(response, MK_STR("early\n"));
 }
 
 static inline ssize_t handlers_pull_echo(void *ctx, char *room, size_t cap)
@@ -153,12 +153,12 @@ static inline char handlers_byte(uint64_t at)
 }
 
 /* Size of the largest buffer that a source was offered; tests may reset it. */
-static size_t handlers_most;
+static size_t handlers_largest_buffer;
 
 static inline ssize_t handlers_pull(void *ctx, char *room, size_t cap)
 {
     struct handlers_source *s = ctx;
-    handlers_most = cap > handlers_most ? cap : handlers_most;
+    handlers_largest_buffer = cap > handlers_largest_buffer ? cap : handlers_largest_buffer;
     if (s->at >= s->fails_at)
         return -EIO;
     uint64_t left = (s->n < s->fails_at ? s->n : s->fails_at) - s->at;
@@ -238,7 +238,7 @@ static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk
     memset(value, 'm', sizeof value);
     for (; left; left -= mk_min(left, sizeof value))
         (void)mk_response_add_header(response, MK_STR("X-Mad"), mk_str_of(value, mk_min(left, sizeof value)));
-    return handlers_say(response, MK_STR("mad\n"));
+    return handlers_respond(response, MK_STR("mad\n"));
 }
 
 /* ---- Waiting ---- */
@@ -298,7 +298,7 @@ static inline enum mk_verdict handlers_wait(struct mk_request *request, struct m
 {
     struct handlers_slow *s = mk_request_data(request);
     if (s)
-        return s->rung ? handlers_say(response, MK_STR("slow\n")) : MK_WAIT;
+        return s->rung ? handlers_respond(response, MK_STR("slow\n")) : MK_WAIT;
     s = handlers_new_slow(request, data);
     if (!s)
         return handlers_refuse(response, 503);
@@ -317,7 +317,7 @@ static inline enum mk_verdict handlers_hint(struct mk_request *request, struct m
     if (s) {
         struct mk_buf text = mk_buf_fixed(room, sizeof room);
         mk_buf_addf(&text, "%llu\n", (unsigned long long)s->source.at);
-        return s->rung ? handlers_say(response, mk_buf_str(&text)) : MK_WAIT;
+        return s->rung ? handlers_respond(response, mk_buf_str(&text)) : MK_WAIT;
     }
     s = handlers_new_slow(request, data);
     if (!s)
@@ -366,8 +366,8 @@ struct handlers_job {
 static inline void handlers_run_job(struct mk_offload_job *job)
 {
     (void)job;
-    const struct timespec little = {.tv_nsec = 5000000};
-    nanosleep(&little, NULL);
+    const struct timespec short_pause = {.tv_nsec = 5000000};
+    nanosleep(&short_pause, NULL);
 }
 
 static inline void handlers_on_job_done(struct mk_offload_job *job)
@@ -396,7 +396,7 @@ static inline enum mk_verdict handlers_thread(struct mk_request *request, struct
     const struct handlers *h = data;
     struct handlers_job *j = mk_request_data(request);
     if (j)
-        return j->done ? handlers_say(response, MK_STR("thread\n")) : MK_WAIT;
+        return j->done ? handlers_respond(response, MK_STR("thread\n")) : MK_WAIT;
     j = h->helper ? mk_mem_alloc(sizeof *j) : NULL;
     if (!j)
         return handlers_refuse(response, 503);
@@ -415,7 +415,7 @@ static inline enum mk_verdict handlers_thread(struct mk_request *request, struct
 struct handlers_tunnel {
     struct mk_request *request;
     uint64_t left, stops_at; /* bytes still to send; client bytes to read before closing (stops=...) */
-    uint64_t heard, fails_at;
+    uint64_t input_bytes, fails_at;
     bool ended;
 };
 
@@ -425,8 +425,8 @@ static inline ssize_t handlers_pull_tunnel(void *ctx, char *room, size_t cap)
     size_t n = mk_min(cap, t->left < SIZE_MAX ? (size_t)t->left : cap);
     if (n == 0) {
         ssize_t got = mk_request_read(t->request, room, cap);
-        t->heard += got > 0 ? (uint64_t)got : 0;
-        return t->heard >= t->fails_at ? -EPIPE : got;
+        t->input_bytes += got > 0 ? (uint64_t)got : 0;
+        return t->input_bytes >= t->fails_at ? -EPIPE : got;
     }
     memset(room, 't', n);
     t->left -= n;
@@ -439,17 +439,18 @@ static inline ssize_t handlers_pull_speech(void *ctx, char *room, size_t cap)
     return t->left ? handlers_pull_tunnel(ctx, room, cap) : 0;
 }
 
-static unsigned handlers_hear_calls[2]; /* number of calls without and with input */
+static unsigned handlers_input_calls[2]; /* number of calls without and with input */
 
 static inline bool handlers_hear(void *ctx, bool has_input)
 {
     struct handlers_tunnel *t = ctx;
     char room[500];
     ssize_t n;
-    handlers_hear_calls[has_input]++;
-    while (has_input && t->heard < t->stops_at && (n = mk_request_read(t->request, room, sizeof room)) > 0)
-        t->heard += (uint64_t)n;
-    return t->heard < t->stops_at;
+    handlers_input_calls[has_input]++;
+    while (has_input && t->input_bytes < t->stops_at &&
+           (n = mk_request_read(t->request, room, sizeof room)) > 0)
+        t->input_bytes += (uint64_t)n;
+    return t->input_bytes < t->stops_at;
 }
 
 /* tunnel: sends n bytes, then echoes all input until the client closes or fails=... bytes have arrived. With

@@ -7,7 +7,7 @@
 #include "http/header.h"
 
 /* Appends a field without checking or copying it; returns false if there are `max` fields already. */
-static inline bool fields_add(struct mk_headers *fields, unsigned max, mk_str name, mk_str value)
+static inline bool headers_add(struct mk_headers *fields, unsigned max, mk_str name, mk_str value)
 {
     if (fields->n >= max)
         return false;

@@ -100,7 +100,7 @@ static inline void site_add(const struct site *s, const char *name, mk_str text)
 }
 
 /* Creates a request from the bytes of its head, as a connection would. Returns NULL if out of memory. */
-static inline struct mk_exchange *site_ask(struct site *s, const char *head_text)
+static inline struct mk_exchange *site_request(struct site *s, const char *head_text)
 {
     static const struct mk_request_head_limits limits = {
         .head_max = 65536, .target_max = 32768, .fields_max = SITE_FIELDS};
@@ -133,11 +133,11 @@ static inline struct mk_exchange *site_get(struct site *s, const char *target, c
 {
     char head[4096];
     snprintf(head, sizeof head, "GET %s HTTP/1.1\r\nHost: a\r\n%s\r\n", target, fields);
-    return site_ask(s, head);
+    return site_request(s, head);
 }
 
 /* Creates a GET request and runs its handler. */
-static inline struct mk_exchange *site_answer(struct site *s, const char *target, const char *fields)
+static inline struct mk_exchange *site_run_get(struct site *s, const char *target, const char *fields)
 {
     struct mk_exchange *x = site_get(s, target, fields);
     MK_ASSERT(x && mk_dispatch_run(x));

@@ -219,7 +219,7 @@ static void finish(struct wait *w)
     mk_request_resume(w->request);
 }
 
-static enum mk_verdict said(const struct wait *w, struct mk_response *response)
+static enum mk_verdict respond_result(const struct wait *w, struct mk_response *response)
 {
     char room[320];
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
@@ -238,7 +238,7 @@ static enum mk_verdict timer(struct mk_request *request, struct mk_response *res
     struct wait *w = mk_request_data(request);
     (void)data;
     if (w)
-        return w->over ? said(w, response) : MK_WAIT;
+        return w->over ? respond_result(w, response) : MK_WAIT;
     w = start_wait(request);
     if (!w)
         return refuse(response, 503);
@@ -297,7 +297,7 @@ static enum mk_verdict descriptor(struct mk_request *request, struct mk_response
     pthread_t thread;
     (void)data;
     if (w)
-        return w->over ? said(w, response) : MK_WAIT;
+        return w->over ? respond_result(w, response) : MK_WAIT;
     w = start_wait(request);
     int *fd = mk_mem_alloc(sizeof *fd);
     if (!w || !fd || (*fd = watch_pipe(w)) < 0 || pthread_create(&thread, NULL, write_slowly, fd)) {
@@ -324,7 +324,7 @@ static enum mk_verdict child(struct mk_request *request, struct mk_response *res
     char script[64];
     (void)data;
     if (w)
-        return w->over ? said(w, response) : MK_WAIT;
+        return w->over ? respond_result(w, response) : MK_WAIT;
     w = start_wait(request);
     int fd = w ? watch_pipe(w) : -1;
     if (fd < 0)

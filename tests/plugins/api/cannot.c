@@ -65,9 +65,9 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
 /* Succeeds only after a few polls. */
 static int await(struct mk_config *config, void *data)
 {
-    static int asked;
+    static int n_polls;
     (void)config;
-    return ++asked % 3 ? -EAGAIN : if_it_is(data, LATER);
+    return ++n_polls % 3 ? -EAGAIN : if_it_is(data, LATER);
 }
 
 static int master_start(struct mk_config *config, void *data)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generates responses on demand: `made` sends the body that the query describes; `events` streams the texts
- * that `say` receives, until `say` gets an empty query. */
+ * that `send_event` receives, until `send_event` gets an empty query. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdio.h>
@@ -107,20 +107,20 @@ static enum mk_verdict make(struct mk_request *request, struct mk_response *resp
 
 struct listener {
     struct mk_request *request;
-    struct mk_buf said;
+    struct mk_buf events;
     bool ends;
 };
 
 static struct listener *last;
 
-static ssize_t pull_said(void *ctx, char *room, size_t cap)
+static ssize_t pull_events(void *ctx, char *room, size_t cap)
 {
     struct listener *l = ctx;
-    size_t n = l->said.len < cap ? l->said.len : cap;
+    size_t n = l->events.len < cap ? l->events.len : cap;
     if (n == 0)
         return l->ends ? 0 : -EAGAIN;
-    memcpy(room, l->said.p, n);
-    mk_buf_consume(&l->said, n);
+    memcpy(room, l->events.p, n);
+    mk_buf_consume(&l->events, n);
     return (ssize_t)n;
 }
 
@@ -129,11 +129,11 @@ static void stop_listening(void *ctx)
     struct listener *l = ctx;
     if (last == l)
         last = NULL;
-    mk_buf_free(&l->said);
+    mk_buf_free(&l->events);
     free(l);
 }
 
-static const struct mk_body_source_ops listener_ops = {.read = pull_said, .close = stop_listening};
+static const struct mk_body_source_ops listener_ops = {.read = pull_events, .close = stop_listening};
 
 static enum mk_verdict listen(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -141,21 +141,21 @@ static enum mk_verdict listen(struct mk_request *request, struct mk_response *re
     (void)data;
     if (!l)
         return refuse(response, 503);
-    *l = (struct listener){.request = request, .said = mk_buf_growing(1 << 20)};
+    *l = (struct listener){.request = request, .events = mk_buf_growing(1 << 20)};
     last = l;
     mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
     return mk_response_set_body_source(response, &listener_ops, l, MK_LENGTH_UNKNOWN) ? refuse(response, 503)
                                                                                       : MK_DONE;
 }
 
-static enum mk_verdict say(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict send_event(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
     if (!last)
         return refuse(response, 409);
     mk_str text = mk_request_query(request);
     if (text.p)
-        mk_buf_addf(&last->said, "data: %.*s\n\n", MK_STR_ARG(text));
+        mk_buf_addf(&last->events, "data: %.*s\n\n", MK_STR_ARG(text));
     else
         last->ends = true;
     mk_request_resume(last->request);
@@ -164,12 +164,13 @@ static enum mk_verdict say(struct mk_request *request, struct mk_response *respo
 
 static const struct mk_handler made_handler = {.name = "made", .handle = make},
                                events_handler = {.name = "events", .handle = listen},
-                               say_handler = {.name = "say", .handle = say};
+                               events_input_handler = {.name = "say", .handle = send_event};
 
 MK_PLUGIN(contents) = {
     MK_PLUGIN_HEAD,
     .name = "contents",
     .version = "1",
     .help = "Answers as a test wants.",
-    .handlers = (const struct mk_handler *const[]){&made_handler, &events_handler, &say_handler, NULL},
+    .handlers = (const struct mk_handler *const[]){&made_handler, &events_handler, &events_input_handler,
+                                                   NULL},
 };

@@ -96,7 +96,7 @@ static ssize_t pull_counted(void *ctx, char *room, size_t cap)
     return n ? (ssize_t)n : c->lies ? -EPIPE : 0;
 }
 
-static void say_closed(const struct closes *c, const char *what)
+static void log_closed(const struct closes *c, const char *what)
 {
     mk_worker_log(mk_request_worker(c->request), MK_LOG_INFO, "gateway: %s %.*s: %s, %llu left", what,
                   MK_STR_ARG(word_of(c->request, "name")),
@@ -105,12 +105,12 @@ static void say_closed(const struct closes *c, const char *what)
 
 static void on_close(void *ctx)
 {
-    say_closed(ctx, "closed");
+    log_closed(ctx, "closed");
 }
 
 static void on_end(void *ctx)
 {
-    say_closed(ctx, "ended");
+    log_closed(ctx, "ended");
 }
 
 static enum mk_verdict closes(struct mk_request *request, struct mk_response *response, void *data)
@@ -128,7 +128,7 @@ static enum mk_verdict closes(struct mk_request *request, struct mk_response *re
     return mk_response_set_body_source(response, &ops, c, length) ? refuse(response, 503) : MK_DONE;
 }
 
-static ssize_t pull_little(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_slowly(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
 {
     uint64_t *left = ctx;
     ssize_t n = *left ? mk_filter_next_read(inner, room, *left < cap ? (size_t)*left : cap) : 0;
@@ -138,7 +138,7 @@ static ssize_t pull_little(void *ctx, struct mk_filter_next *inner, char *room, 
 
 static void cut(struct mk_request *request, struct mk_response *response)
 {
-    static const struct mk_filter_ops ops = {.read = pull_little};
+    static const struct mk_filter_ops ops = {.read = pull_slowly};
     uint64_t *left = mk_request_alloc(request, sizeof *left);
     if (!left)
         return;
@@ -166,7 +166,7 @@ static void end_hints(void *ctx)
     mk_timer_stop(&((struct hints *)ctx)->timer);
 }
 
-static int give_hints(struct mk_request *request, struct mk_response *response)
+static int send_hints(struct mk_request *request, struct mk_response *response)
 {
     unsigned status = (unsigned)number_of(request, "status", 103);
     uint64_t often = number_of(request, "often", 1);
@@ -206,7 +206,7 @@ static enum mk_verdict hints(struct mk_request *request, struct mk_response *res
         bool reads = mk_str_eq(word_of(request, "reads"), MK_STR("before"));
         if (reads)
             (void)read_all(request);
-        int e = give_hints(request, response);
+        int e = send_hints(request, response);
         snprintf(text, sizeof text, "%d", e);
         mk_response_set_header(response, MK_STR("X-Error"), mk_str_from_c(text));
         h = begin_hints(request);
@@ -226,7 +226,7 @@ static enum mk_verdict hints(struct mk_request *request, struct mk_response *res
 struct origin {
     struct mk_request *request;
     struct mk_response *response;
-    bool said;
+    bool hinted;
 };
 
 /* Adds every header or trailer with this name from the query. */
@@ -249,10 +249,10 @@ static void add_all(struct origin *o, const char *name, int (*add)(struct mk_res
 static ssize_t pull_origin(void *ctx, char *room, size_t cap)
 {
     struct origin *o = ctx;
-    if (o->said)
+    if (o->hinted)
         return 0;
     add_all(o, "late", mk_response_add_trailer);
-    o->said = true;
+    o->hinted = true;
     size_t n = cap < 5 ? cap : 5;
     memcpy(room, "hello", n);
     return (ssize_t)n;
@@ -281,7 +281,7 @@ static enum mk_verdict origin(struct mk_request *request, struct mk_response *re
 struct events {
     struct mk_request *request;
     struct mk_timer timer;
-    unsigned due, said;
+    unsigned due, hinted;
     struct mk_response *response;
 };
 
@@ -295,13 +295,13 @@ static void on_event(struct mk_timer *t)
 static ssize_t pull_event(void *ctx, char *room, size_t cap)
 {
     struct events *e = ctx;
-    if (e->said == 2)
+    if (e->hinted == 2)
         return 0;
-    if (e->said == e->due)
+    if (e->hinted == e->due)
         return -EAGAIN;
     size_t n = cap < 9 ? cap : 9;
     memcpy(room, "data: a\n\n", n);
-    if (e->said++ == 0)
+    if (e->hinted++ == 0)
         mk_timer_set(&e->timer, mk_request_worker(e->request), (uint32_t)number_of(e->request, "silence", 0));
     return (ssize_t)n;
 }
@@ -357,7 +357,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 
 /* ---- look?PATH: type, size and time of the path ---- */
 
-static enum mk_verdict look(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict stat_path(struct mk_request *request, struct mk_response *response, void *data)
 {
     static const char *const kinds[] = {"file", "folder", "other"};
     struct mk_file_id id = {0};
@@ -398,7 +398,7 @@ static const struct mk_handler fails_handler = {.name = "fails", .handle = fails
                                hints_handler = {.name = "hints", .handle = hints},
                                origin_handler = {.name = "origin", .handle = origin},
                                raw_handler = {.name = "raw", .handle = raw},
-                               look_handler = {.name = "look", .handle = look},
+                               stat_handler = {.name = "look", .handle = stat_path},
                                events_handler = {.name = "gateway-events", .handle = events};
 
 MK_PLUGIN(gateway) = {
@@ -408,7 +408,7 @@ MK_PLUGIN(gateway) = {
     .help = "Does what gateways do.",
     .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, &hints_handler,
                                                    &origin_handler, &raw_handler, &events_handler,
-                                                   &look_handler, NULL},
+                                                   &stat_handler, NULL},
     .host = host,
     .on_request = on_request,
     .on_response = on_response,

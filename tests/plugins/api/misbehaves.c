@@ -72,7 +72,7 @@ static void wait_forever(void *ctx)
         pause();
 }
 
-static const char *const places[] = {"nowhere", "start", "stop", "thread", NULL};
+static const char *const phases[] = {"nowhere", "start", "stop", "thread", NULL};
 
 struct settings {
     unsigned hangs;
@@ -82,7 +82,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Hangs",
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct settings, hangs),
-     .choices = places,
+     .choices = phases,
      .default_value = "nowhere",
      .help = "Where workers never return from."},
 };
@@ -103,7 +103,7 @@ static int load(struct mk_config *config, void **data)
 
 static bool hangs(const void *data, const char *where)
 {
-    return strcmp(places[((const struct settings *)data)->hangs], where) == 0;
+    return strcmp(phases[((const struct settings *)data)->hangs], where) == 0;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)

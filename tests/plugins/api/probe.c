@@ -52,7 +52,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_worker_log(worker, MK_LOG_INFO, "probe: stop");
 }
 
-static void say(const struct mk_request *request, const struct probe *p, const char *what)
+static void log_hook(const struct mk_request *request, const struct probe *p, const char *what)
 {
     mk_worker_log(mk_request_worker(request), MK_LOG_INFO, "probe %.*s: %s %.*s", MK_STR_ARG(p->name), what,
                   MK_STR_ARG(mk_request_path(request)));
@@ -87,7 +87,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     const struct probe *p = host_data;
     struct attached *a = mk_request_alloc(request, sizeof *a);
     (void)response;
-    say(request, p, "request");
+    log_hook(request, p, "request");
     if (a)
         *a = (struct attached){mk_request_worker(request), p};
     if (!a || mk_request_attach(request, &MK_PLUGIN_OF(probe), a, on_end))
@@ -98,14 +98,14 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct attached *a = mk_request_attached(request, &MK_PLUGIN_OF(probe));
-    say(request, host_data, "response");
+    log_hook(request, host_data, "response");
     if (a)
         mk_response_add_header(response, MK_STR("X-Probe"), a->probe->name);
 }
 
 static void on_abort(struct mk_request *request, void *host_data)
 {
-    say(request, host_data, "abort");
+    log_hook(request, host_data, "abort");
 }
 
 static void on_done(const struct mk_access_record *record, void *host_data)

@@ -105,7 +105,7 @@ static void send_to_all(struct mk_websocket *s, mk_str text)
     mk_websocket_message_free(m);
 }
 
-static void send_news(struct mk_websocket *s, mk_str text)
+static void send_to_streams(struct mk_websocket *s, mk_str text)
 {
     struct mk_sse_event e = {.name = MK_STR("news"), .id = MK_STR("7"), .data = text};
     struct mk_buf once = mk_buf_growing(1 << 20);
@@ -118,14 +118,14 @@ static void send_news(struct mk_websocket *s, mk_str text)
     mk_buf_free(&once);
 }
 
-static void end_news(struct mk_websocket *s)
+static void end_streams(struct mk_websocket *s)
 {
     for (struct reader *at = worker_state_of(s)->readers; at; at = at->next)
         mk_events_end(at->events);
 }
 
 /* Returns false if the message is not a command. */
-static bool obey(struct member *m, mk_str words)
+static bool run_command(struct member *m, mk_str words)
 {
     struct mk_websocket *s = m->socket;
     mk_str what = mk_str_word(&words);
@@ -151,9 +151,9 @@ static bool obey(struct member *m, mk_str words)
     else if (mk_str_eq(what, MK_STR("/all")))
         send_to_all(s, words);
     else if (mk_str_eq(what, MK_STR("/news")))
-        send_news(s, words);
+        send_to_streams(s, words);
     else if (mk_str_eq(what, MK_STR("/over")))
-        end_news(s);
+        end_streams(s);
     else if (mk_str_eq(what, MK_STR("/about")))
         send_text(s, "%.*s", MK_STR_ARG(mk_websocket_subprotocol(s)));
     else
@@ -163,7 +163,7 @@ static bool obey(struct member *m, mk_str words)
 
 static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
 {
-    if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")) && obey(ctx, data))
+    if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")) && run_command(ctx, data))
         return;
     if (mk_websocket_send(s, kind, data)) /* a reply sent in on_message() always fits */
         mk_websocket_abort(s);
@@ -250,7 +250,7 @@ HANDLER(guarded)
 
 /* ---- Server-sent events ---- */
 
-static void on_events_room(void *ctx, struct mk_events *s)
+static void on_events_writable(void *ctx, struct mk_events *s)
 {
     const struct mk_sse_event e = {.data = MK_STR("room")};
     (void)ctx;
@@ -272,7 +272,8 @@ static void on_events_close(void *ctx, struct mk_events *s)
     mk_mem_free(r);
 }
 
-static const struct mk_events_ops events_ops = {.on_writable = on_events_room, .on_close = on_events_close};
+static const struct mk_events_ops events_ops = {.on_writable = on_events_writable,
+                                                .on_close = on_events_close};
 static const struct mk_events_options events_options = {
     .size = sizeof(struct mk_events_options), .ops = &events_ops, .keepalive_ms = 300, .queue_max = 10000};
 

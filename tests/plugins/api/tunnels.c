@@ -17,7 +17,7 @@
 struct tunnel {
     struct mk_request *request;
     struct mk_timer timer;
-    uint64_t heard, left, said;
+    uint64_t received, left, sent;
     bool client_ended;
     mk_str text; /* text to send before anything else */
 };
@@ -27,7 +27,7 @@ static void count_input(struct tunnel *t)
     char room[16384];
     ssize_t n;
     while ((n = mk_request_read(t->request, room, sizeof room)) > 0)
-        t->heard += (uint64_t)n;
+        t->received += (uint64_t)n;
     t->client_ended = t->client_ended || n == 0;
 }
 
@@ -37,7 +37,7 @@ static size_t write_output(struct tunnel *t, char *room, size_t cap)
     if (n)
         memcpy(room, t->text.p, n);
     t->text = mk_str_skip(t->text, n);
-    t->said += n;
+    t->sent += n;
     return n;
 }
 
@@ -46,7 +46,7 @@ static void on_close(void *ctx)
     struct tunnel *t = ctx;
     mk_timer_stop(&t->timer);
     mk_worker_log(mk_request_worker(t->request), MK_LOG_INFO, "tunnel: closed, heard %llu, said %llu%s",
-                  (unsigned long long)t->heard, (unsigned long long)t->said,
+                  (unsigned long long)t->received, (unsigned long long)t->sent,
                   t->client_ended ? ", to the end" : "");
 }
 
@@ -59,8 +59,8 @@ static ssize_t pull_echo(void *ctx, char *room, size_t cap)
     ssize_t n = mk_request_read(t->request, room, cap);
     t->client_ended = n == 0;
     if (n > 0) {
-        t->heard += (uint64_t)n;
-        t->said += (uint64_t)n;
+        t->received += (uint64_t)n;
+        t->sent += (uint64_t)n;
     }
     return n;
 }
@@ -79,7 +79,7 @@ static ssize_t pull_both(void *ctx, char *room, size_t cap)
         size_t n = t->left < cap ? (size_t)t->left : cap;
         memset(room, 'x', n);
         t->left -= n;
-        t->said += n;
+        t->sent += n;
         return (ssize_t)n;
     }
     if (!t->client_ended)
@@ -87,7 +87,7 @@ static ssize_t pull_both(void *ctx, char *room, size_t cap)
     if (!t->text.p) {
         char *line = mk_request_alloc(t->request, 64);
         struct mk_buf text = mk_buf_fixed(line, line ? 64 : 0);
-        mk_buf_addf(&text, "heard %llu\n", (unsigned long long)t->heard);
+        mk_buf_addf(&text, "heard %llu\n", (unsigned long long)t->received);
         t->text = mk_buf_str(&text);
     }
     return (ssize_t)write_output(t, room, cap);
@@ -132,7 +132,7 @@ static ssize_t pull_break(void *ctx, char *room, size_t cap)
 {
     (void)room, (void)cap;
     count_input(ctx);
-    return ((struct tunnel *)ctx)->heard ? -EIO : -EAGAIN;
+    return ((struct tunnel *)ctx)->received ? -EIO : -EAGAIN;
 }
 
 static const struct mk_tunnel_ops echo = {.source = {.read = pull_echo, .close = on_close}},

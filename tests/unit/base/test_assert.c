@@ -21,12 +21,12 @@ static void assert_true_condition_passes(void **state)
 static void assert_false_condition_aborts_with_its_location(void **state)
 {
     (void)state;
-    char said[512];
-    int status = run_in_dying_child(die, NULL, said, sizeof said);
+    char output[512];
+    int status = run_in_dying_child(die, NULL, output, sizeof output);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
-    assert_non_null(strstr(said, "monkey: bug: one == 2 is not true ("));
-    assert_non_null(strstr(said, "test_assert.c:"));
+    assert_non_null(strstr(output, "monkey: bug: one == 2 is not true ("));
+    assert_non_null(strstr(output, "test_assert.c:"));
 }
 
 int main(void)

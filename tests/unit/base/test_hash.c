@@ -80,14 +80,14 @@ static void hash_known_depends_on_every_bit(void **state)
 static void hash_known_is_spread_evenly(void **state)
 {
     (void)state;
-    enum { TEXTS = 4096, PLACES = 1024 };
-    unsigned places[PLACES] = {0}, most = 0;
+    enum { TEXTS = 4096, BUCKETS = 1024 };
+    unsigned buckets[BUCKETS] = {0}, most = 0;
     for (unsigned i = 0; i < TEXTS; i++) {
         char text[32];
         int len = snprintf(text, sizeof text, "img/%u.html", i);
-        unsigned *place = &places[known(&KEY, text, (size_t)len) % PLACES];
-        *place += 1;
-        most = *place > most ? *place : most;
+        unsigned *bucket = &buckets[known(&KEY, text, (size_t)len) % BUCKETS];
+        *bucket += 1;
+        most = *bucket > most ? *bucket : most;
     }
     assert_true(most <= 16); /* the average is 4 */
 }

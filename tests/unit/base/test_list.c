@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-struct thing {
+struct item {
     int number;
     struct mk_list link;
 };
@@ -11,7 +11,7 @@ struct thing {
 static void expect_order(struct mk_list *head, const char *digits)
 {
     MK_LIST_EACH_SAFE (at, head) {
-        assert_int_equal(MK_LIST_ENTRY(at, struct thing, link)->number, *digits - '0');
+        assert_int_equal(MK_LIST_ENTRY(at, struct item, link)->number, *digits - '0');
         assert_ptr_equal(at->next->prev, at);
         assert_ptr_equal(at->prev->next, at);
         digits++;
@@ -19,12 +19,12 @@ static void expect_order(struct mk_list *head, const char *digits)
     assert_int_equal(*digits, '\0');
 }
 
-static void fill(struct mk_list *head, struct thing *things, int n)
+static void fill(struct mk_list *head, struct item *items, int n)
 {
     mk_list_init(head);
     for (int i = 0; i < n; i++) {
-        things[i].number = i;
-        mk_list_add_last(head, &things[i].link);
+        items[i].number = i;
+        mk_list_add_last(head, &items[i].link);
     }
 }
 
@@ -41,8 +41,8 @@ static void list_keeps_the_order(void **state)
 {
     (void)state;
     struct mk_list head;
-    struct thing things[4];
-    fill(&head, things, 4);
+    struct item items[4];
+    fill(&head, items, 4);
     assert_false(mk_list_empty(&head));
     expect_order(&head, "0123");
 }
@@ -51,19 +51,19 @@ static void list_remove_works_anywhere_and_twice(void **state)
 {
     (void)state;
     struct mk_list head;
-    struct thing things[4];
-    fill(&head, things, 4);
-    mk_list_remove(&things[2].link);
+    struct item items[4];
+    fill(&head, items, 4);
+    mk_list_remove(&items[2].link);
     expect_order(&head, "013");
-    mk_list_remove(&things[2].link);
+    mk_list_remove(&items[2].link);
     expect_order(&head, "013");
-    mk_list_remove(&things[0].link);
-    mk_list_remove(&things[3].link);
+    mk_list_remove(&items[0].link);
+    mk_list_remove(&items[3].link);
     expect_order(&head, "1");
-    mk_list_add_last(&head, &things[0].link);
+    mk_list_add_last(&head, &items[0].link);
     expect_order(&head, "10");
-    mk_list_remove(&things[1].link);
-    mk_list_remove(&things[0].link);
+    mk_list_remove(&items[1].link);
+    mk_list_remove(&items[0].link);
     assert_true(mk_list_empty(&head));
 }
 
@@ -71,11 +71,11 @@ static void list_each_safe_allows_removal(void **state)
 {
     (void)state;
     struct mk_list head, odd;
-    struct thing things[6];
-    fill(&head, things, 6);
+    struct item items[6];
+    fill(&head, items, 6);
     mk_list_init(&odd);
     MK_LIST_EACH_SAFE (at, &head) {
-        if (MK_LIST_ENTRY(at, struct thing, link)->number % 2) {
+        if (MK_LIST_ENTRY(at, struct item, link)->number % 2) {
             mk_list_remove(at);
             mk_list_add_last(&odd, at);
         }
@@ -91,7 +91,7 @@ static void list_each_safe_can_be_nested(void **state)
 {
     (void)state;
     struct mk_list outer, inner;
-    struct thing a[2], b[3];
+    struct item a[2], b[3];
     int n = 0;
     fill(&outer, a, 2);
     fill(&inner, b, 3);

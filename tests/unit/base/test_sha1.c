@@ -19,15 +19,15 @@ static void expect(mk_str text, const char *hex)
 static void sha1_matches_the_rfc_examples(void **state)
 {
     (void)state;
-    static char many[1000000];
-    memset(many, 'a', sizeof many);
+    static char repeated[1000000];
+    memset(repeated, 'a', sizeof repeated);
     expect(MK_STR("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
     expect(MK_STR("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
            "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
-    expect(mk_str_of(many, sizeof many), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+    expect(mk_str_of(repeated, sizeof repeated), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
     for (size_t i = 0; i < 640; i++)
-        many[i] = (char)('0' + i % 8);
-    expect(mk_str_of(many, 640), "dea356a2cddd90c7a7ecedc5ebb563934f460452");
+        repeated[i] = (char)('0' + i % 8);
+    expect(mk_str_of(repeated, 640), "dea356a2cddd90c7a7ecedc5ebb563934f460452");
     expect(MK_STR(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
     expect(MK_STR_NULL, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
 }

@@ -15,7 +15,7 @@ static void expect(const unsigned char sum[MK_SHA256_LEN], const char *hex)
 static void sha256_matches_the_standard(void **state)
 {
     unsigned char sum[MK_SHA256_LEN];
-    char many[1000];
+    char repeated[1000];
     (void)state;
     mk_sha256(MK_STR(""), sum);
     expect(sum, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -24,12 +24,12 @@ static void sha256_matches_the_standard(void **state)
     mk_sha256(MK_STR("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
               sum); /* 56 bytes need a second block */
     expect(sum, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    memset(many, 'a', sizeof many);
-    mk_sha256(mk_str_of(many, 1000), sum);
+    memset(repeated, 'a', sizeof repeated);
+    mk_sha256(mk_str_of(repeated, 1000), sum);
     expect(sum, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3");
-    mk_sha256(mk_str_of(many, 55), sum); /* the length still fits into the first block */
+    mk_sha256(mk_str_of(repeated, 55), sum); /* the length still fits into the first block */
     expect(sum, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
-    mk_sha256(mk_str_of(many, 64), sum);
+    mk_sha256(mk_str_of(repeated, 64), sum);
     expect(sum, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
 }
 

@@ -45,10 +45,10 @@ static void sm_allowed_move_changes_the_state(void **state)
 {
     (void)state;
     struct door d = {0};
-    static const enum door_state way[] = {OPEN, OPEN, SHUT, GONE};
-    for (size_t i = 0; i < MK_LEN(way); i++) {
-        move(&d, way[i]);
-        assert_int_equal(d.state.state, way[i]);
+    static const enum door_state sequence[] = {OPEN, OPEN, SHUT, GONE};
+    for (size_t i = 0; i < MK_LEN(sequence); i++) {
+        move(&d, sequence[i]);
+        assert_int_equal(d.state.state, sequence[i]);
     }
 }
 
@@ -78,16 +78,16 @@ static void sm_disallowed_move_aborts(void **state)
     static void (*const moves[STATES])(void *ctx) = {move_shut, move_open, move_locked, move_gone};
     for (unsigned from = 0; from < STATES; from++) {
         for (unsigned to = 0; to < STATES; to++) {
-            char said[1024], expected[64];
+            char output[1024], expected[64];
             struct door d = {.has_key = true};
             mk_sm_init(&d.state, &machine, from);
             bool may = states.next[from] & MK_SM_TO(to);
             assert_int_equal(mk_sm_may(&d.state, &machine, to), may);
-            int status = run_in_dying_child(moves[to], &d, said, sizeof said);
+            int status = run_in_dying_child(moves[to], &d, output, sizeof output);
             assert_int_equal(status == 0, may);
             snprintf(expected, sizeof expected, "door: %s may become %s; ", states.names[from],
                      states.names[to]);
-            assert_int_equal(strstr(said, expected) != NULL, !may);
+            assert_int_equal(strstr(output, expected) != NULL, !may);
         }
     }
 }

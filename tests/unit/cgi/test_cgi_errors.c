@@ -40,13 +40,13 @@ static void cgi_errors_joins_pieces_to_lines(void **state)
 
 static void cgi_errors_are_limited(void **state)
 {
-    static char much[3000];
+    static char long_text[3000];
     struct received h = {.n_lines = 0};
     struct mk_cgi_stderr e = {.on_line = on_line, .ctx = &h, .remaining = LEFT, .limit_message = "full"};
     (void)state;
-    memset(much, 'x', sizeof much);
+    memset(long_text, 'x', sizeof long_text);
     for (int i = 0; i < 100; i++)
-        mk_cgi_stderr_add(&e, mk_str_of(much, sizeof much));
+        mk_cgi_stderr_add(&e, mk_str_of(long_text, sizeof long_text));
     mk_cgi_stderr_end(&e);
     assert_int_equal(h.n_bytes, LEFT + strlen("full"));
     assert_string_equal(h.last, "full");

@@ -5,7 +5,7 @@
 
 static char room[1 << 16];
 
-static mk_str print_one(const struct mk_conf_problem *p)
+static mk_str print_problem(const struct mk_conf_problem *p)
 {
     struct mk_buf b = mk_buf_fixed(room, sizeof room);
     mk_conf_report_print_one(p, &b);
@@ -19,18 +19,18 @@ static void conf_report_shows_the_line(void **state)
     struct mk_conf_problem p = {.at = {MK_STR("a.conf"), 7, 9, MK_STR("\tKey \xc3\xa4\tvalue")},
                                 .text = MK_STR("`value` is wrong"),
                                 .hint = MK_STR("did you mean `x`?")};
-    assert_str(print_one(&p), "a.conf:7:9: error: `value` is wrong\n"
-                              "    \tKey \xc3\xa4\tvalue\n"
-                              "    \t     \t^\n"
-                              "    hint: did you mean `x`?\n");
+    assert_str(print_problem(&p), "a.conf:7:9: error: `value` is wrong\n"
+                                  "    \tKey \xc3\xa4\tvalue\n"
+                                  "    \t     \t^\n"
+                                  "    hint: did you mean `x`?\n");
     p.severity = MK_CONF_WARNING;
     p.hint = MK_STR_NULL;
     p.at.column = 0;
-    assert_str(print_one(&p), "a.conf:7: warning: `value` is wrong\n    \tKey \xc3\xa4\tvalue\n");
+    assert_str(print_problem(&p), "a.conf:7: warning: `value` is wrong\n    \tKey \xc3\xa4\tvalue\n");
     p.at = (struct mk_conf_source_pos){.file = MK_STR("a.conf")};
-    assert_str(print_one(&p), "a.conf: warning: `value` is wrong\n");
+    assert_str(print_problem(&p), "a.conf: warning: `value` is wrong\n");
     p.at.file = MK_STR("");
-    assert_str(print_one(&p), "warning: `value` is wrong\n");
+    assert_str(print_problem(&p), "warning: `value` is wrong\n");
 }
 
 static void conf_report_escapes_control_characters(void **state)
@@ -39,7 +39,7 @@ static void conf_report_escapes_control_characters(void **state)
     struct mk_conf_problem p = {.at = {MK_STR("a\x1b.conf"), 1, 2, MK_STR("a\x1b[31m\0\x7f")},
                                 .text = MK_STR("x\ny"),
                                 .hint = MK_STR("\r")};
-    assert_str(print_one(&p), "a?.conf:1:2: error: x?y\n    a?[31m??\n     ^\n    hint: ?\n");
+    assert_str(print_problem(&p), "a?.conf:1:2: error: x?y\n    a?[31m??\n     ^\n    hint: ?\n");
 }
 
 static void conf_report_long_lines_are_shortened(void **state)
@@ -50,17 +50,17 @@ static void conf_report_long_lines_are_shortened(void **state)
     line[2000] = 'X';
     struct mk_conf_problem p = {.at = {MK_STR("f"), 1, 2001, mk_str_of(line, sizeof line)},
                                 .text = MK_STR("t")};
-    mk_str text = print_one(&p);
+    mk_str text = print_problem(&p);
     mk_str_cut(&text, '\n');
     mk_str shown = mk_str_cut(&text, '\n'), caret = mk_str_cut(&text, '\n');
     assert_int_equal(shown.len, 4 + 160);
     assert_int_equal(shown.p[caret.len - 1], 'X');
     p.at.column = 9999;
-    print_one(&p);
+    print_problem(&p);
     memset(line, 0x80, sizeof line);
-    print_one(&p);
+    print_problem(&p);
     p.at.column = 2001;
-    print_one(&p);
+    print_problem(&p);
 }
 
 static void conf_report_keeps_order_and_counts(void **state)
@@ -120,7 +120,7 @@ static void conf_report_outlives_the_configuration(void **state)
     const struct mk_conf_source_pos at = {mk_str_of(config, 6), 1, 1, mk_str_of(config + 6, 3)};
     mk_conf_report_error(&r, &at, "wrong");
     memset(config, '#', sizeof config);
-    assert_str(print_one(r.first), "a.conf:1:1: error: wrong\n    Key\n    ^\n");
+    assert_str(print_problem(r.first), "a.conf:1:1: error: wrong\n    Key\n    ^\n");
     mk_arena_fini(&arena);
 }
 

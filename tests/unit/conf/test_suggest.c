@@ -42,10 +42,10 @@ static const char *nearest(const char *word)
     static const char *const keys[] = {
         "Listen",         "Workers", "Timeout", "KeepAlive", "KeepAliveTimeout", "SymLink",
         "MaxRequestSize", "User",    "on",      "off",       "NoTimeout"};
-    struct mk_conf_suggest near = mk_conf_suggest_for(mk_str_from_c(word));
+    struct mk_conf_suggest suggestion = mk_conf_suggest_for(mk_str_from_c(word));
     for (size_t i = 0; i < MK_LEN(keys); i++)
-        mk_conf_suggest_try(&near, mk_str_from_c(keys[i]));
-    return near.best.p ? near.best.p : "-";
+        mk_conf_suggest_try(&suggestion, mk_str_from_c(keys[i]));
+    return suggestion.best.p ? suggestion.best.p : "-";
 }
 
 static void conf_suggest_finds_similar_words_only(void **state)

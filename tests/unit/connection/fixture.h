@@ -214,11 +214,12 @@ static inline mk_str conn_received(const struct conn_fixture *t)
 
 /* ---- Responses ---- */
 
-static inline enum reply_result conn_response(struct conn_fixture *t, struct reply *r, bool is_head)
+static inline enum h1_response_result conn_response(struct conn_fixture *t, struct h1_response *r,
+                                                    bool is_head)
 {
     mk_str rest = conn_received(t), before = rest;
-    enum reply_result got = reply_next(r, &rest, is_head, t->ended);
-    if (got == REPLY_BAD)
+    enum h1_response_result got = h1_response_next(r, &rest, is_head, t->ended);
+    if (got == H1_RESPONSE_BAD)
         fail_msg("invalid response, %s: \"%.*s\"", r->why, MK_STR_ARG(before));
     t->read += before.len - rest.len;
     return got;
@@ -227,14 +228,14 @@ static inline enum reply_result conn_response(struct conn_fixture *t, struct rep
 /* Expects the next response to be complete and to have this status; NULL content: any. */
 static inline void conn_expect_for(struct conn_fixture *t, bool is_head, unsigned status, const char *content)
 {
-    struct reply r;
+    struct h1_response r;
     mk_str before = conn_received(t);
-    enum reply_result got = conn_response(t, &r, is_head);
-    if (got != REPLY_WHOLE || r.status != status)
+    enum h1_response_result got = conn_response(t, &r, is_head);
+    if (got != H1_RESPONSE_COMPLETE || r.status != status)
         fail_msg("no response %u: \"%.*s\"", status, MK_STR_ARG(before));
     if (content)
         assert_str(mk_buf_str(&r.content), content);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 static inline void conn_expect(struct conn_fixture *t, unsigned status, const char *content)

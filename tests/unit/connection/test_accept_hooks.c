@@ -313,13 +313,13 @@ static void accept_hooks_half_closed_client_is_served(void **state)
 static void accept_hooks_full_input_buffer_ends_wait(void **state)
 {
     (void)state;
-    static char much[MK_INPUT_BUFFER_SIZE + 1];
+    static char long_input[MK_INPUT_BUFFER_SIZE + 1];
     use(1);
     hooks[0] = (struct mk_accept_hook){.name = "sample", .on_accept = on_accept, .data = &verdicts[1]};
     verdicts[1] = MK_WAIT;
-    memset(much, 'x', sizeof much);
+    memset(long_input, 'x', sizeof long_input);
     connect_from("");
-    conn_send_bytes(&t, mk_str_of(much, MK_INPUT_BUFFER_SIZE - 1));
+    conn_send_bytes(&t, mk_str_of(long_input, MK_INPUT_BUFFER_SIZE - 1));
     conn_run(&t);
     assert_int_equal(t.service.n_conns, 1);
     assert_int_equal(t.conn->n_saved, MK_INPUT_BUFFER_SIZE - 1);
@@ -327,7 +327,7 @@ static void accept_hooks_full_input_buffer_ends_wait(void **state)
     expect_refused();
 }
 
-static enum mk_verdict take_too_much(struct mk_conn *c, void *data)
+static enum mk_verdict consume_too_much(struct mk_conn *c, void *data)
 {
     (void)data;
     if (!mk_conn_peek(c).len)
@@ -341,7 +341,7 @@ static void accept_hooks_cannot_consume_more_than_input(void **state)
 {
     (void)state;
     use(1);
-    hooks[0].on_accept = take_too_much;
+    hooks[0].on_accept = consume_too_much;
     connect_from("some noise");
     conn_send(&t, REQUEST);
     conn_run(&t);

@@ -84,9 +84,9 @@ static mk_str receive(int fd)
 
 static void expect(int fd, const char *beginning)
 {
-    mk_str heard = receive(fd);
-    if (*beginning ? !mk_str_starts(heard, mk_str_from_c(beginning)) : heard.len > 0)
-        fail_msg("\"%.*s\", not \"%s\"", MK_STR_ARG(heard), beginning);
+    mk_str received = receive(fd);
+    if (*beginning ? !mk_str_starts(received, mk_str_from_c(beginning)) : received.len > 0)
+        fail_msg("\"%.*s\", not \"%s\"", MK_STR_ARG(received), beginning);
 }
 
 static void acceptor_connections_are_served(void **state)
@@ -180,10 +180,10 @@ static void acceptor_over_limit_toobusy_sends_503(void **state)
     accept_all();
     int a = call(), b = call();
     expect(a, "HTTP/1.1 200 OK\r\n");
-    mk_str heard = receive(b);
-    assert_true(mk_str_starts(heard, MK_STR("HTTP/1.1 503 Service Unavailable\r\n")));
-    assert_contains(heard, "Retry-After: ");
-    assert_true(mk_str_ends(heard, MK_STR("\r\n\r\n")));
+    mk_str received = receive(b);
+    assert_true(mk_str_starts(received, MK_STR("HTTP/1.1 503 Service Unavailable\r\n")));
+    assert_contains(received, "Retry-After: ");
+    assert_true(mk_str_ends(received, MK_STR("\r\n\r\n")));
     expect(b, "reset");
     assert_int_equal(t.counters.dropped, 1);
 }

@@ -103,7 +103,7 @@ static void client_limits_unix_sockets_are_not_counted(void **state)
     assert_null(peers.slots);
 }
 
-static void leave_once_more(void *ctx)
+static void release_twice(void *ctx)
 {
     (void)ctx;
     release("192.0.2.1:1");
@@ -115,7 +115,7 @@ static void client_limits_leave_without_enter_asserts(void **state)
     mk_client_limits_init(&peers, 1);
     assert_int_equal(acquire("192.0.2.1:1"), 0);
     release("192.0.2.1:1");
-    assert_aborts(leave_once_more, NULL, "slot->n > 0");
+    assert_aborts(release_twice, NULL, "slot->n > 0");
 }
 
 /* Clients connect and disconnect at random, which fills and closes gaps in the table; each count must stay

@@ -147,12 +147,12 @@ static void conn_open_connections_are_counted(void **state)
     close(b);
 }
 
-static unsigned n_rooms;
+static unsigned n_sizes;
 
 static void on_room(struct mk_conn_manager *s)
 {
     (void)s;
-    n_rooms++;
+    n_sizes++;
 }
 
 static void conn_close_happens_once(void **state)
@@ -162,13 +162,13 @@ static void conn_close_happens_once(void **state)
     char room[4];
     struct mk_conn *c = open_conn(&client);
     t.service.on_room = on_room;
-    n_rooms = 0;
+    n_sizes = 0;
     mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     mk_conn_close(c, MK_OUTCOME_OK);
     mk_conn_reset(c, MK_OUTCOME_OK);
     mk_conn_resume(c);
     assert_int_equal(n_closes, 1);
-    assert_int_equal(n_rooms, 1);
+    assert_int_equal(n_sizes, 1);
     assert_int_equal(last_outcome, MK_OUTCOME_CLIENT_ABORTED);
     assert_int_equal(recv(client, room, sizeof room, 0), 0);
     conn_run_server(&t);
@@ -391,7 +391,7 @@ static void conn_events_call_protocol(void **state)
     assert_int_equal(last_outcome, MK_OUTCOME_CLIENT_ABORTED);
 }
 
-static void turn_for(unsigned ms)
+static void run_for(unsigned ms)
 {
     uint64_t until = mk_clock_ms() + ms;
     do
@@ -413,9 +413,9 @@ static void conn_each_timeout_has_its_duration(void **state)
         struct mk_conn *c = open_conn(&client);
         n_clocks = 0;
         mk_conn_set_timeout(c, clocks[i]);
-        turn_for(20);
+        run_for(20);
         assert_int_equal(n_clocks, 0);
-        turn_for(100);
+        run_for(100);
         assert_int_equal(n_clocks, 1);
         assert_int_equal(last_clock, clocks[i]);
         mk_conn_close(c, MK_OUTCOME_OK);
@@ -431,12 +431,12 @@ static void conn_running_timeout_continues_and_idle_restarts(void **state)
     t.limits.head_ms = t.limits.idle_ms = 60;
     mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
     uint32_t due = c->timer.due_ms;
-    turn_for(20);
+    run_for(20);
     mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
     assert_int_equal(c->timer.due_ms, due);
     mk_conn_set_timeout(c, MK_TIMEOUT_IDLE);
     due = c->timer.due_ms;
-    turn_for(20);
+    run_for(20);
     mk_conn_set_timeout(c, MK_TIMEOUT_IDLE);
     assert_true((int32_t)(c->timer.due_ms - due) >= 15);
     close(client);
@@ -451,7 +451,7 @@ static void conn_zero_timeout_never_fires(void **state)
     t.limits.head_ms = 20;
     mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
     mk_conn_set_timeout(c, MK_TIMEOUT_HANDLER);
-    turn_for(80);
+    run_for(80);
     assert_int_equal(n_clocks, 0);
     close(client);
 }
@@ -464,7 +464,7 @@ static void conn_finished_wait_does_not_time_out(void **state)
     t.limits.request.handler_ms = 20;
     mk_conn_set_timeout(c, MK_TIMEOUT_HANDLER);
     c->clock = MK_TIMEOUT_NONE;
-    turn_for(80);
+    run_for(80);
     assert_int_equal(n_clocks, 0);
     assert_int_equal(n_closes, 0);
     close(client);
@@ -481,7 +481,7 @@ static void conn_rate_credit_allows_pause(void **state)
     t.limits.request.rate_bytes = 10;
     mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
     c->progress += 1000; /* credit is limited to twelve intervals */
-    turn_for(150);
+    run_for(150);
     assert_int_equal(n_clocks, 0);
     assert_in_range(c->rate.credit, 0, 110);
     close(client);
@@ -497,12 +497,12 @@ static void conn_rate_fast_peer_continues(void **state)
     mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
     for (int i = 0; i < 6; i++) {
         c->progress += 10;
-        turn_for(20);
+        run_for(20);
     }
     assert_int_equal(n_clocks, 0);
     closes_on_clock = true;
     c->progress += 9;
-    turn_for(800); /* the connection uses up its credit first */
+    run_for(800); /* the connection uses up its credit first */
     assert_int_equal(n_clocks, 1);
     assert_int_equal(last_clock, MK_TIMEOUT_RATE);
     assert_int_equal(n_closes, 1);

@@ -9,13 +9,13 @@
 /* Expects the next response, and checks whether it announces the close of the connection. */
 static void expect(unsigned status, const char *content, bool closes)
 {
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, status);
     if (content)
         assert_str(mk_buf_str(&r.content), content);
     assert_int_equal(r.closes, closes);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 static void h1_request_gets_response(void **state)
@@ -66,7 +66,7 @@ static void h1_connection_is_reused(void **state)
 /* Connects over TCP; the client has a small receive buffer. */
 static void connect_by_tcp(int ends[2])
 {
-    int little = 4096;
+    int small_size = 4096;
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof here;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -74,7 +74,7 @@ static void connect_by_tcp(int ends[2])
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &len), 0);
     ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(setsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
+    assert_int_equal(setsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &small_size, sizeof small_size), 0);
     assert_int_equal(connect(ends[1], (struct sockaddr *)&here, sizeof here), 0);
     ends[0] = accept(listener, NULL, NULL);
     assert_true(ends[0] >= 0);
@@ -91,16 +91,16 @@ static void on_record_say_more(const struct mk_access_record *record, void *data
 static void last_answer(const char *request, size_t size)
 {
     const struct mk_addr peer = {.is_unix = 1};
-    struct reply r;
+    struct h1_response r;
     int ends[2];
     connect_by_tcp(ends);
     t.site.web.on_record = on_record_say_more;
     conn_open_by(&t, &mk_h1_ops, &peer, ends, request);
     conn_run_until_received(&t, size);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.content.len, size);
     assert_true(r.closes);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 static void h1_last_response_arrives_despite_further_input(void **state)
@@ -149,10 +149,10 @@ static void h1_pipelined_requests_are_served(void **state)
         conn_run(&t);
     }
     for (int i = 0; i < N; i++) {
-        struct reply r;
-        assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+        struct h1_response r;
+        assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
         assert_int_equal(r.content.len, i % 50);
-        reply_fini(&r);
+        h1_response_fini(&r);
     }
     conn_expect_nothing(&t);
     assert_int_equal(t.counters.requests, N);
@@ -201,11 +201,11 @@ static void h1_head_response_has_no_body(void **state)
     conn_open(&t, "HEAD /source?n=100 HTTP/1.1\r\nHost: a\r\n\r\n"
                   "HEAD /source?n=100&unknown=1 HTTP/1.1\r\nHost: a\r\n\r\n" GET("/early"));
     conn_run(&t);
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, true), REPLY_WHOLE);
-    assert_str(reply_field(&r, MK_HEADER_CONTENT_LENGTH), "100");
-    assert_int_equal(conn_response(&t, &r, true), REPLY_WHOLE);
-    assert_str(reply_field(&r, MK_HEADER_TRANSFER_ENCODING), "chunked");
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, true), H1_RESPONSE_COMPLETE);
+    assert_str(h1_response_header(&r, MK_HEADER_CONTENT_LENGTH), "100");
+    assert_int_equal(conn_response(&t, &r, true), H1_RESPONSE_COMPLETE);
+    assert_str(h1_response_header(&r, MK_HEADER_TRANSFER_ENCODING), "chunked");
     expect(200, "early\n", false);
     assert_int_equal(t.content_sent[0], 0);
 }
@@ -222,10 +222,10 @@ static void h1_http10_closes_without_keep_alive(void **state)
     conn_expect_nothing(&t);
     conn_open(&t, "GET /early HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     conn_run(&t);
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
-    assert_str(reply_field(&r, MK_HEADER_CONNECTION), "keep-alive");
-    reply_fini(&r);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
+    assert_str(h1_response_header(&r, MK_HEADER_CONNECTION), "keep-alive");
+    h1_response_fini(&r);
     assert_false(t.ended);
 }
 

@@ -236,14 +236,14 @@ static void h1_clock_location_may_disable_download_rate(void **state)
 static void h1_clock_handler_timeout_restarts_with_each_wait(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     t.limits.request.handler_ms = SHORT_MS * 2;
     conn_open(&t, GET("/drip?n=10&ms=30"));
     for (int i = 0; i < 200 && t.n_records == 0; i++)
         conn_run_for(&t, 10);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.content.len, 10);
-    reply_fini(&r);
+    h1_response_fini(&r);
     assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
 }
 
@@ -295,7 +295,7 @@ static void h1_clock_slow_discarded_upload_is_cut_off(void **state)
 /* ---- Disconnects and exits in every state ---- */
 
 static const struct {
-    const char *said;
+    const char *input;
     enum mk_conn_state state;
     unsigned n_records, status; /* expected when the client disconnects or the server exits in this state */
 } situations[] = {
@@ -326,12 +326,12 @@ static void add_large_file(void)
 
 static void reach(size_t i)
 {
-    conn_open(&t, situations[i].said);
+    conn_open(&t, situations[i].input);
     conn_run_server(&t);
     conn_expect_state(&t, situations[i].state);
 }
 
-static void check_gone(size_t i, unsigned before, enum mk_outcome outcome)
+static void check_disconnect(size_t i, unsigned before, enum mk_outcome outcome)
 {
     bool was_over = situations[i].state >= MK_CONN_DRAIN || situations[i].state <= MK_CONN_HEAD;
     assert_int_equal(t.service.n_conns, 0);
@@ -352,7 +352,7 @@ static void h1_clock_client_may_disconnect_in_every_state(void **state)
         reach(i);
         mk_fd_close(&t.fd);
         conn_run_server(&t);
-        check_gone(i, before, MK_OUTCOME_CLIENT_ABORTED);
+        check_disconnect(i, before, MK_OUTCOME_CLIENT_ABORTED);
     }
     conn_run_for(&t, 50); /* lets late timers fire and late threads finish */
     assert_int_equal(t.service.n_spare, 1);
@@ -366,7 +366,7 @@ static void h1_clock_server_may_exit_in_every_state(void **state)
         unsigned before = t.n_records;
         reach(i);
         mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
-        check_gone(i, before, MK_OUTCOME_SHUTDOWN);
+        check_disconnect(i, before, MK_OUTCOME_SHUTDOWN);
     }
     conn_run_for(&t, 50);
 }
@@ -380,7 +380,7 @@ static void h1_clock_client_may_half_close_in_every_state(void **state)
         shutdown(t.fd, SHUT_WR);
         for (int n = 0; n < 100 && !t.ended && !t.reset; n++)
             conn_run_for(&t, 5);
-        bool waits_for_ever = strstr(situations[i].said, "/never");
+        bool waits_for_ever = strstr(situations[i].input, "/never");
         if ((t.ended || t.reset) == waits_for_ever)
             fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");
         mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);

@@ -17,7 +17,7 @@ static const char *sum_of(size_t n, char room[64])
 }
 
 /* Sends the text n times, then the rest. */
-static void say_often(const char *text, size_t n, const char *rest)
+static void send_repeated(const char *text, size_t n, const char *rest)
 {
     struct mk_buf all = mk_buf_growing(1 << 26);
     for (size_t i = 0; i < n; i++)
@@ -57,7 +57,7 @@ static void h1_body_with_content_length_is_read(void **state)
         snprintf(fields, sizeof fields, "Content-Length: %zu\r\n", sizes[i]);
         open_post("/sink", fields);
         conn_expect_nothing(&t);
-        say_often("x", sizes[i], GET_EARLY);
+        send_repeated("x", sizes[i], GET_EARLY);
         conn_expect(&t, 200, sum_of(sizes[i], room));
         conn_expect(&t, 200, "early\n");
         conn_expect_nothing(&t);
@@ -106,12 +106,12 @@ static void h1_body_many_small_chunks_and_a_large_one(void **state)
     (void)state;
     char room[64];
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
-    say_often("1\r\nx\r\n", 50000, "0\r\n\r\n" GET_EARLY);
+    send_repeated("1\r\nx\r\n", 50000, "0\r\n\r\n" GET_EARLY);
     conn_expect(&t, 200, sum_of(50000, room));
     conn_expect(&t, 200, "early\n");
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     conn_send(&t, "493e0\r\n");
-    say_often("x", 300000, "\r\n0\r\n\r\n" GET_EARLY);
+    send_repeated("x", 300000, "\r\n0\r\n\r\n" GET_EARLY);
     conn_expect(&t, 200, sum_of(300000, room));
     conn_expect(&t, 200, "early\n");
 }
@@ -148,7 +148,7 @@ static void h1_body_is_echoed_as_it_arrives(void **state)
 
 #define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
 
-static bool heard_continue(void)
+static bool received_continue(void)
 {
     return mk_str_starts(conn_received(&t), MK_STR(CONTINUE));
 }
@@ -160,7 +160,7 @@ static void h1_body_read_sends_100_continue(void **state)
     static const char *const targets[] = {"/sink", "/echo"};
     for (size_t i = 0; i < MK_LEN(targets); i++) {
         open_post(targets[i], "Content-Length: 3\r\nExpect: 100-continue\r\n");
-        assert_true(heard_continue());
+        assert_true(received_continue());
         conn_send(&t, "xxx" GET_EARLY);
         conn_run(&t);
         conn_expect(&t, 200, i ? "xxx" : sum_of(3, room));
@@ -171,18 +171,18 @@ static void h1_body_read_sends_100_continue(void **state)
 static void h1_body_unread_sends_no_100_continue(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     open_post("/early", "Content-Length: 3\r\nExpect: 100-continue\r\n");
-    assert_false(heard_continue());
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    assert_false(received_continue());
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, 200);
     assert_true(r.closes); /* the connection closes, because the client may or may not send the body */
-    reply_fini(&r);
+    h1_response_fini(&r);
     open_post("/nothing", "Content-Length: 3\r\nExpect: 100-continue\r\n");
-    assert_false(heard_continue());
+    assert_false(received_continue());
     conn_expect(&t, 405, NULL);
     open_post("/sink", "Content-Length: 99999999\r\nExpect: 100-continue\r\n");
-    assert_false(heard_continue());
+    assert_false(received_continue());
     conn_expect(&t, 413, NULL);
 }
 
@@ -192,7 +192,7 @@ static void h1_body_sent_early_gets_no_100_continue(void **state)
     char room[64];
     conn_open(&t, "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nxxx");
     conn_run(&t);
-    assert_false(heard_continue());
+    assert_false(received_continue());
     conn_expect(&t, 200, sum_of(3, room));
 }
 
@@ -203,7 +203,7 @@ static void h1_body_100_continue_follows_earlier_response(void **state)
               "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
-    assert_true(heard_continue());
+    assert_true(received_continue());
     conn_send(&t, "xxx");
     conn_run(&t);
     conn_expect(&t, 200, "xxx");
@@ -220,10 +220,11 @@ static void h1_body_over_limit_gets_413(void **state)
     conn_expect_end(&t, 1, 413, MK_OUTCOME_REJECTED);
     t.n_records = 0;
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
-    say_often("64\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-              "xxxxxxxxxxxx"
-              "\r\n",
-              11, "0\r\n\r\n");
+    send_repeated(
+        "64\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "xxxxxxxxxxxx"
+        "\r\n",
+        11, "0\r\n\r\n");
     conn_expect(&t, 413, NULL);
     conn_expect_end(&t, 1, 413, MK_OUTCOME_OK);
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
@@ -232,7 +233,7 @@ static void h1_body_over_limit_gets_413(void **state)
     conn_expect(&t, 413, NULL);
     char room[64], fields[] = "Content-Length: 1000\r\n";
     open_post("/sink", fields);
-    say_often("x", 1000, "");
+    send_repeated("x", 1000, "");
     conn_expect(&t, 200, sum_of(1000, room));
 }
 
@@ -288,15 +289,15 @@ static void h1_body_malformed_chunks_get_400(void **state)
 static void h1_body_echo_of_malformed_chunks_is_truncated(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     open_post("/echo", "Transfer-Encoding: chunked\r\n");
     conn_send(&t, "2\r\nxx\r\n");
     conn_run(&t);
     conn_send(&t, "nonsense\r\n");
     conn_run(&t);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
     assert_str(mk_buf_str(&r.content), "xx");
-    reply_fini(&r);
+    h1_response_fini(&r);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
@@ -327,35 +328,35 @@ static void h1_body_small_unread_rest_is_drained(void **state)
     conn_expect(&t, 200, "early\n");
     conn_expect_state(&t, MK_CONN_DRAIN);
     assert_int_equal(t.n_records, 1); /* the request completes with the response */
-    say_often("x", 999, "");
+    send_repeated("x", 999, "");
     conn_expect_state(&t, MK_CONN_DRAIN);
     conn_send(&t, "x" GET_EARLY);
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
     open_post("/early", "Transfer-Encoding: chunked\r\n");
     conn_expect(&t, 200, "early\n");
-    say_often("3\r\nxxx\r\n", 1000, "0\r\n\r\n" GET_EARLY);
+    send_repeated("3\r\nxxx\r\n", 1000, "0\r\n\r\n" GET_EARLY);
     conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_large_unread_rest_closes_connection(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     open_post("/early", "Content-Length: 70000\r\n");
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_true(r.closes);
-    reply_fini(&r);
+    h1_response_fini(&r);
     conn_expect_state(&t, MK_CONN_LINGER);
-    say_often("x", 70000, GET_EARLY);
+    send_repeated("x", 70000, GET_EARLY);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_OK);
     open_post("/early", "Transfer-Encoding: chunked\r\n");
     conn_expect(&t, 200, "early\n");
-    say_often("3e8\r\n" THOUSAND "\r\n", 1000, "0\r\n\r\n" GET_EARLY);
+    send_repeated("3e8\r\n" THOUSAND "\r\n", 1000, "0\r\n\r\n" GET_EARLY);
     conn_expect(&t, 200, "early\n");
     open_post("/early", "Transfer-Encoding: chunked\r\n");
     conn_expect(&t, 200, "early\n");
-    say_often("3e8\r\n" THOUSAND "\r\n", 1100, "0\r\n\r\n" GET_EARLY);
+    send_repeated("3e8\r\n" THOUSAND "\r\n", 1100, "0\r\n\r\n" GET_EARLY);
     assert_true(t.ended || t.reset); /* only now has the unread rest turned out to be too large */
     conn_expect_nothing(&t);
 }
@@ -364,7 +365,7 @@ static void h1_body_partly_read_is_drained(void **state)
 {
     (void)state;
     open_post("/sip?n=100000", "Transfer-Encoding: chunked\r\n");
-    say_often("a\r\nxxxxxxxxxx\r\n", 10100, "0\r\n\r\n" GET_EARLY);
+    send_repeated("a\r\nxxxxxxxxxx\r\n", 10100, "0\r\n\r\n" GET_EARLY);
     conn_expect(&t, 200, "sip\n");
     conn_expect(&t, 200, "early\n");
 }
@@ -373,7 +374,7 @@ static void h1_body_read_by_source_is_not_drained(void **state)
 {
     (void)state;
     open_post("/echo", "Content-Length: 100000\r\n");
-    say_often("x", 100000, GET_EARLY);
+    send_repeated("x", 100000, GET_EARLY);
     conn_expect(&t, 200, NULL);
     conn_expect(&t, 200, "early\n");
     conn_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");

@@ -93,15 +93,15 @@ static void add_file(const char *name, size_t n)
 /* Expects a response of n bytes, each shifted `by` letters. */
 static void expect_shifted(size_t n, int by, bool chunked)
 {
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, 200);
     assert_int_equal(r.content.len, n);
     for (size_t i = 0; i < n; i++)
         if (r.content.p[i] != handlers_byte(i) + by)
             fail_msg("byte %zu is wrong", i);
     assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_TRANSFER_ENCODING), chunked);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 static void filter_handles_every_kind_of_body(void **state)
@@ -166,15 +166,15 @@ static void filter_waits_for_source(void **state)
 static void filter_http10_body_ends_with_connection(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     add_file("f.bin", 5000);
     conn_open(&t, "GET /f.bin HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     conn_run(&t);
     assert_true(t.ended && !t.reset);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.content.len, 5000);
     assert_true(r.closes);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 static void filter_without_body_is_not_pulled(void **state)
@@ -215,13 +215,13 @@ static void filter_failing_at_once_gets_500(void **state)
 static void filter_failing_later_truncates_response(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     add_file("f.bin", LARGE);
     plan.fails_at = 200000;
     conn_open(&t, GET("/f.bin"));
     conn_run_until_received(&t, LARGE);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
-    reply_fini(&r);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
+    h1_response_fini(&r);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
     t.n_records = 0;
     conn_open(&t, "GET /f.bin HTTP/1.0\r\n\r\n");
@@ -234,14 +234,14 @@ static void filter_failing_later_truncates_response(void **state)
 static void filter_source_error_is_passed_on(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     conn_open(&t, GET("/liar?n=1000&has=600"));
     conn_run(&t);
     conn_expect(&t, 500, NULL);
     conn_open(&t, GET("/broken?n=400000"));
     conn_run(&t);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
-    reply_fini(&r);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
+    h1_response_fini(&r);
     assert_int_equal(n_closed, 3); /* the error page of the first request was filtered too */
 }
 
@@ -328,7 +328,8 @@ static enum mk_verdict speak_raw(struct mk_request *request, struct mk_response 
 static struct mk_request *seen;
 static struct mk_addr local;
 
-static enum mk_verdict look_at_local(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict respond_local_addr(struct mk_request *request, struct mk_response *response,
+                                          void *data)
 {
     (void)data;
     seen = request;
@@ -340,7 +341,7 @@ static const char *raw_text;
 
 static const struct mk_handler file_handler = {.name = "file", .handle = send_file},
                                raw_handler = {.name = "raw", .handle = speak_raw},
-                               local_handler = {.name = "local", .handle = look_at_local};
+                               local_handler = {.name = "local", .handle = respond_local_addr};
 
 static const struct mk_route own_routes[] = {
     {.pattern = {.text = MK_STR_INIT("/file"), .kind = MK_PATTERN_EXACT}, .handler = &file_handler},
@@ -351,7 +352,7 @@ static const struct mk_route own_routes[] = {
     {.pattern = {.text = MK_STR_INIT("/early"), .kind = MK_PATTERN_EXACT}, .handler = &handlers_all[4]},
 };
 
-static void setup_own(void)
+static void setup_own_file(void)
 {
     setup();
     plan.filters = 0;
@@ -408,12 +409,12 @@ static void file_of_handler_client_disconnects_during_cold_read(void **state)
 static void file_of_handler_too_short_truncates_response(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     conn_open(&t, GET("/file?n=3000001"));
     conn_run_until_received(&t, LARGE);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
     assert_int_equal(r.content.len, LARGE);
-    reply_fini(&r);
+    h1_response_fini(&r);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
@@ -510,16 +511,16 @@ int main(void)
         fixture_test(filter_is_closed_when_client_disconnects, setup),
         fixture_test(filter_cold_file_is_read_by_thread, setup),
         fixture_test(filter_cold_file_without_thread_blocks, setup),
-        fixture_test(file_of_handler_is_sent, setup_own),
-        fixture_test(file_of_handler_may_be_cold, setup_own),
-        fixture_test(file_of_handler_client_disconnects_during_cold_read, setup_own),
-        fixture_test(file_of_handler_too_short_truncates_response, setup_own),
-        fixture_test(file_of_handler_is_filtered, setup_own),
-        fixture_test(raw_response_is_sent_unchanged, setup_own),
-        fixture_test(raw_response_follows_earlier_responses, setup_own),
-        fixture_test(raw_response_source_error_gets_500, setup_own),
-        fixture_test(raw_response_may_be_empty, setup_own),
-        fixture_test(local_address_is_available, setup_own),
+        fixture_test(file_of_handler_is_sent, setup_own_file),
+        fixture_test(file_of_handler_may_be_cold, setup_own_file),
+        fixture_test(file_of_handler_client_disconnects_during_cold_read, setup_own_file),
+        fixture_test(file_of_handler_too_short_truncates_response, setup_own_file),
+        fixture_test(file_of_handler_is_filtered, setup_own_file),
+        fixture_test(raw_response_is_sent_unchanged, setup_own_file),
+        fixture_test(raw_response_follows_earlier_responses, setup_own_file),
+        fixture_test(raw_response_source_error_gets_500, setup_own_file),
+        fixture_test(raw_response_may_be_empty, setup_own_file),
+        fixture_test(local_address_is_available, setup_own_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,16 @@
 #include "unit/connection/fixture.h"
 #include "unit/oom.h"
 
-enum { HEARD = 1 << 20 };
+enum { RECEIVED_MAX = 1 << 20 };
 
 static struct conn_fixture t;
-static char heard[HEARD];
+static char received_text[RECEIVED_MAX];
 
 /* The bytes that a client sends at once, and the number of responses if no allocation fails. */
 static const struct dialogue {
-    const char *said;
+    const char *input;
     unsigned n_answers;
-    enum { AS_USUAL, HALF_CLOSES, IS_SLOW } manner;
+    enum { AS_USUAL, HALF_CLOSES, IS_SLOW } mode;
 } dialogues[] = {
     {"GET /early HTTP/1.1\r\nHost: a\r\n\r\n", 1, AS_USUAL},
     {"GET /page.html HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"
@@ -46,14 +46,14 @@ static const struct dialogue {
 static void setup(void)
 {
     conn_setup(&t);
-    t.received = mk_buf_fixed(heard, sizeof heard);
+    t.received = mk_buf_fixed(received_text, sizeof received_text);
     site_add(&t.site, "page.html", MK_STR("page"));
     site_add(&t.site, "page.html.gz", MK_STR("gzip"));
     static char large[5000];
     site_add(&t.site, "large", mk_str_of(large, sizeof large));
 }
 
-static bool open_talk(const struct dialogue *d)
+static bool open_dialogue(const struct dialogue *d)
 {
     int ends[2];
     const struct mk_addr peer = {.is_unix = 1};
@@ -64,15 +64,15 @@ static bool open_talk(const struct dialogue *d)
     t.n_records = 0;
     mk_buf_clear(&t.received);
     t.read = 0;
-    conn_send(&t, d->said);
-    if (d->manner == HALF_CLOSES)
+    conn_send(&t, d->input);
+    if (d->mode == HALF_CLOSES)
         shutdown(t.fd, SHUT_WR);
     t.conn = mk_conn_open(&t.service, &mk_h1_ops, ends[0], &peer);
     if (!t.conn) {
         mk_fd_close(&ends[0]);
         return false;
     }
-    if (d->manner == IS_SLOW)
+    if (d->mode == IS_SLOW)
         conn_set_send_buffer(&t, 1);
     t.conn->ops->advance(t.conn);
     return true;
@@ -83,12 +83,12 @@ static unsigned count_answers(void)
 {
     unsigned n = 0;
     for (;;) {
-        struct reply r;
-        enum reply_result got = conn_response(&t, &r, false);
-        reply_fini(&r);
-        if (got == REPLY_PART)
+        struct h1_response r;
+        enum h1_response_result got = conn_response(&t, &r, false);
+        h1_response_fini(&r);
+        if (got == H1_RESPONSE_PARTIAL)
             assert_true(t.ended || t.reset);
-        if (got != REPLY_WHOLE)
+        if (got != H1_RESPONSE_COMPLETE)
             return n;
         n++;
         if (r.status == 101)
@@ -100,7 +100,7 @@ static const struct dialogue *current;
 
 static bool waits_for_thread(void)
 {
-    return strstr(current->said, "/thread");
+    return strstr(current->input, "/thread");
 }
 
 /* Frees everything that the dialogue allocated. */
@@ -120,8 +120,8 @@ static void forget_all(void)
 
 static bool run_dialogue(void)
 {
-    bool opened = open_talk(current);
-    if (opened && current->manner == IS_SLOW)
+    bool opened = open_dialogue(current);
+    if (opened && current->mode == IS_SLOW)
         conn_run_server(&t);
     for (int i = 0; opened && waits_for_thread() && i < 200; i++) {
         conn_run_for(&t, 1);
@@ -136,7 +136,7 @@ static bool run_dialogue(void)
     unsigned n = opened ? count_answers() : 0;
     assert_true(t.n_records <= current->n_answers + 1);
     if (well && n != current->n_answers)
-        fail_msg("%u answers to %s", n, current->said);
+        fail_msg("%u answers to %s", n, current->input);
     conn_expect_nothing(&t);
     oom.fail_at = at;
     forget_all();

@@ -15,8 +15,8 @@ static void request_source(const char *target, const char *version)
 /* Expects a response of n bytes from a source. */
 static void expect_source(size_t n, bool chunked, bool closes)
 {
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, 200);
     assert_int_equal(r.content.len, n);
     for (size_t i = 0; i < n; i++)
@@ -24,7 +24,7 @@ static void expect_source(size_t n, bool chunked, bool closes)
             fail_msg("byte %zu is wrong", i);
     assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_TRANSFER_ENCODING), chunked);
     assert_int_equal(r.closes, closes);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 /* ---- Framing ---- */
@@ -93,26 +93,26 @@ static void h1_output_source_may_wait(void **state)
 static void h1_output_short_source_truncates_response(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     conn_open(&t, GET("/liar?n=200000&has=100000") GET("/early"));
     conn_run(&t);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
     assert_true(r.content.len <= 100000);
-    reply_fini(&r);
+    h1_response_fini(&r);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* later requests get no response */
 }
 
 /* Expects the error page of this status. Returns whether the connection closes. */
 static bool expect_page(unsigned status)
 {
-    struct reply r;
+    struct h1_response r;
     char number[16];
     snprintf(number, sizeof number, "<h1>%u", status);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, status);
     assert_non_null(memmem(r.content.p, r.content.len, number, strlen(number)));
     bool closes = r.closes;
-    reply_fini(&r);
+    h1_response_fini(&r);
     return closes;
 }
 
@@ -159,11 +159,11 @@ static void h1_output_source_failing_early_gets_status_of_handler(void **state)
 static void h1_output_source_failing_late_keeps_status(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     request_source("/broken?n=200000&status=502", "1.1");
     conn_run(&t);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
-    reply_fini(&r);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
+    h1_response_fini(&r);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
 }
 
@@ -213,13 +213,13 @@ static void h1_output_source_failing_late_truncates_response(void **state)
     static const char *const requests[] = {GET("/broken?n=200000") GET("/early"),
                                            GET("/broken?n=200000&unknown=1") GET("/early")};
     for (size_t i = 0; i < MK_LEN(requests); i++) {
-        struct reply r;
+        struct h1_response r;
         t.n_records = 0;
         conn_open(&t, requests[i]);
         conn_run(&t);
-        assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
+        assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
         assert_true(r.content.len < 100001);
-        reply_fini(&r);
+        h1_response_fini(&r);
         conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
         assert_true(t.content_sent[0] <= 100000);
     }
@@ -233,11 +233,11 @@ static void h1_output_oversized_head_becomes_500(void **state)
     request_source("/mad?n=100000", "1.1");
     conn_send(&t, GET("/early"));
     conn_run(&t);
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, 500);
     assert_true(r.closes);
-    reply_fini(&r);
+    h1_response_fini(&r);
     conn_expect_end(&t, 1, 500, MK_OUTCOME_FAILED);
 }
 
@@ -279,16 +279,16 @@ static void h1_output_some_statuses_have_no_body(void **state)
     t.site.host.routes = &route;
     t.site.host.n_routes = 1;
     for (size_t i = 0; i < MK_LEN(statuses); i++) {
-        struct reply r;
+        struct h1_response r;
         route.data = &statuses[i];
         conn_open(&t, GET("/") GET("/"));
         conn_run(&t);
         for (int twice = 0; twice < 2; twice++) {
-            assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+            assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
             assert_int_equal(r.status, statuses[i]);
             assert_int_equal(r.content.len, i < 2 ? 0 : 4);
             assert_int_equal(mk_headers_has(&r.fields, MK_HEADER_CONTENT_LENGTH), i >= 2);
-            reply_fini(&r);
+            h1_response_fini(&r);
         }
         conn_expect_nothing(&t);
     }
@@ -299,7 +299,7 @@ static void h1_output_some_statuses_have_no_body(void **state)
 #define HINT "HTTP/1.1 103 Early Hints\r\nX-Hint: "
 
 /* Parses the received interim responses, each with a header of `size` bytes. Returns their number. */
-static unsigned take_hints(size_t size)
+static unsigned parse_hints(size_t size)
 {
     unsigned n = 0;
     for (; mk_str_starts(conn_received(&t), MK_STR(HINT)); n++) {
@@ -316,7 +316,7 @@ static void h1_output_interim_responses_precede_head(void **state)
     conn_open(&t, GET("/early") GET("/hint?n=3&ms=100") GET("/hint?n=0") GET("/early"));
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
-    assert_int_equal(take_hints(10), 3); /* while the handler waits */
+    assert_int_equal(parse_hints(10), 3); /* while the handler waits */
     conn_expect_nothing(&t);
     while (t.n_records < 4)
         conn_run_for(&t, 10);
@@ -326,7 +326,7 @@ static void h1_output_interim_responses_precede_head(void **state)
     conn_open(&t, "HEAD /hint?n=1 HTTP/1.1\r\nHost: a\r\n\r\n");
     while (t.n_records < 5)
         conn_run_for(&t, 10);
-    assert_int_equal(take_hints(10), 1);
+    assert_int_equal(parse_hints(10), 1);
     conn_expect_for(&t, true, 200, "");
 }
 
@@ -349,7 +349,7 @@ static void h1_output_interim_responses_are_bounded(void **state)
     conn_send(&t, GET("/hint?n=100&size=8000&ms=1"));
     while (t.n_records < 1)
         conn_run_for(&t, 10);
-    n = take_hints(8000);
+    n = parse_hints(8000);
     assert_true(n > 1 && n < 10);
     snprintf(text, sizeof text, "%u\n", n);
     conn_expect(&t, 200, text);
@@ -392,35 +392,35 @@ static void h1_output_files_are_sent_from_memory_and_disk(void **state)
 static void h1_output_cached_response_equals_uncached(void **state)
 {
     (void)state;
-    struct reply ready, other;
+    struct h1_response ready, other;
     add_file("f.html", 100);
     conn_open(&t, GET("/f.html") "GET /f.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     conn_run(&t);
-    assert_int_equal(conn_response(&t, &ready, false), REPLY_WHOLE);
-    assert_int_equal(conn_response(&t, &other, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &ready, false), H1_RESPONSE_COMPLETE);
+    assert_int_equal(conn_response(&t, &other, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(ready.fields.n + 1, other.fields.n);
     for (unsigned i = 0; i < ready.fields.n; i++)
         assert_true(
             mk_str_eq(mk_headers_find(&other.fields, ready.fields.at[i].name), ready.fields.at[i].value));
     assert_true(mk_str_eq(mk_buf_str(&ready.content), mk_buf_str(&other.content)));
-    reply_fini(&ready);
-    reply_fini(&other);
+    h1_response_fini(&ready);
+    h1_response_fini(&other);
 }
 
 static void h1_output_ranges_of_file_are_sent(void **state)
 {
     (void)state;
-    struct reply r;
+    struct h1_response r;
     add_file("f.bin", 100000);
     conn_open(&t, "GET /f.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=10-19,50000-50009\r\n\r\n" GET("/early"));
     conn_run_until_received(&t, 300);
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, 206);
     char part[10];
     for (size_t i = 0; i < sizeof part; i++)
         part[i] = handlers_byte(50000 + i);
     assert_non_null(memmem(r.content.p, r.content.len, part, sizeof part));
-    reply_fini(&r);
+    h1_response_fini(&r);
     conn_expect(&t, 200, "early\n");
 }
 
@@ -434,11 +434,11 @@ static void h1_output_shrinking_file_truncates_response(void **state)
     conn_expect_state(&t, MK_CONN_SEND); /* the client has not read it yet */
     assert_int_equal(truncate(folder_path(&t.site.folder, "f.bin", room), 1000), 0);
     conn_run_until_received(&t, 4000000);
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_PART);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
     assert_int_equal(r.content.len, t.content_sent[0]);
     assert_true(t.content_sent[0] < 3000000);
-    reply_fini(&r);
+    h1_response_fini(&r);
     conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED);
     request_source("/f.bin", "1.1"); /* a new request gets the new file */
     conn_run(&t);
@@ -471,34 +471,34 @@ static void h1_output_echo_stops_reading_when_client_does(void **state)
     static char piece[4096];
     conn_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
     conn_set_send_buffer(&t, 10000);
-    size_t said = 0;
-    for (int i = 0; i < 2000 && said < 1000000; i++) {
-        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
-        said += n > 0 ? (size_t)n : 0;
+    size_t sent = 0;
+    for (int i = 0; i < 2000 && sent < 1000000; i++) {
+        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - sent), MSG_DONTWAIT);
+        sent += n > 0 ? (size_t)n : 0;
         assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     }
     /* sending blocks, because the server does not read, and the kernel's buffers are full */
-    assert_true(said < 900000);
-    while (said < 1000000) {
-        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
-        said += n > 0 ? (size_t)n : 0;
+    assert_true(sent < 900000);
+    while (sent < 1000000) {
+        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - sent), MSG_DONTWAIT);
+        sent += n > 0 ? (size_t)n : 0;
         conn_run(&t);
     }
     while (t.n_records == 0)
         conn_run_for(&t, 5);
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.content.len, 1000000);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 static void h1_output_any_socket_buffer_size_works(void **state)
 {
     (void)state;
-    static const int rooms[] = {1, 5000, 20000, 100000};
-    for (size_t i = 0; i < MK_LEN(rooms); i++) {
+    static const int buffer_sizes[] = {1, 5000, 20000, 100000};
+    for (size_t i = 0; i < MK_LEN(buffer_sizes); i++) {
         conn_open(&t, "");
-        conn_set_send_buffer(&t, rooms[i]);
+        conn_set_send_buffer(&t, buffer_sizes[i]);
         conn_send(&t, GET("/source?n=200000") GET("/source?n=100000&unknown=1") GET("/early"));
         conn_run_until_received(&t, 300000);
         expect_source(200000, false, false);
@@ -526,8 +526,8 @@ static void fill_up(void)
 static unsigned count_answers(void)
 {
     unsigned n = 0;
-    for (struct reply r; conn_response(&t, &r, false) == REPLY_WHOLE; n++)
-        reply_fini(&r);
+    for (struct h1_response r; conn_response(&t, &r, false) == H1_RESPONSE_COMPLETE; n++)
+        h1_response_fini(&r);
     return n;
 }
 

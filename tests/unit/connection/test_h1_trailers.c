@@ -8,13 +8,13 @@
 
 static void expect(const char *trailers)
 {
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, 200);
     assert_str(mk_buf_str(&r.content), "abc");
     assert_str(mk_buf_str(&r.trailers), trailers);
-    assert_true(*trailers == '\0' || mk_str_eq(reply_field(&r, MK_HEADER_TRAILER), MK_STR("X-First")));
-    reply_fini(&r);
+    assert_true(*trailers == '\0' || mk_str_eq(h1_response_header(&r, MK_HEADER_TRAILER), MK_STR("X-First")));
+    h1_response_fini(&r);
 }
 
 static void h1_trailers_are_received_and_sent(void **state)
@@ -44,8 +44,9 @@ static void h1_trailers_may_arrive_byte_by_byte(void **state)
 static void h1_trailers_over_limit_get_error(void **state)
 {
     (void)state;
-    static char said[16384], expected[16384];
-    struct mk_buf out = mk_buf_fixed(said, sizeof said), in = mk_buf_fixed(expected, sizeof expected);
+    static char expected_body[16384], expected[16384];
+    struct mk_buf out = mk_buf_fixed(expected_body, sizeof expected_body),
+                  in = mk_buf_fixed(expected, sizeof expected);
     t.limits.head.fields_max = 100;
     mk_buf_add(&out, MK_STR(POST));
     mk_buf_add(&in, MK_STR("X-First: known\r\n"));

@@ -14,7 +14,7 @@ static void open_tunnel(const char *wish)
     conn_expect_state(&t, MK_CONN_TUNNEL);
 }
 
-static void expect_heard(const char *text)
+static void expect_received(const char *text)
 {
     conn_run(&t);
     assert_str(conn_received(&t), text);
@@ -25,11 +25,11 @@ static void h1_tunnel_echoes_bytes(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel") "behind the head");
-    expect_heard("behind the head");
+    expect_received("behind the head");
     conn_send(&t, "a");
-    expect_heard("a");
+    expect_received("a");
     conn_send(&t, WISH("/early"));
-    expect_heard(WISH("/early"));
+    expect_received(WISH("/early"));
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
     conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
@@ -41,9 +41,9 @@ static void h1_tunnel_server_may_send_first(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?n=4"));
-    expect_heard("tttt");
+    expect_received("tttt");
     conn_send(&t, "x");
-    expect_heard("x");
+    expect_received("x");
 }
 
 /* A handler that is called because it can send more output finds no input to read. */
@@ -51,14 +51,14 @@ static void h1_tunnel_output_alone_is_no_input(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?n=3000000&stops=1000"));
-    memset(handlers_hear_calls, 0, sizeof handlers_hear_calls);
+    memset(handlers_input_calls, 0, sizeof handlers_input_calls);
     conn_run(&t);
     assert_true(t.ended);
     t.read = t.received.len;
-    assert_int_equal(handlers_hear_calls[true], 0);
+    assert_int_equal(handlers_input_calls[true], 0);
     conn_send(&t, "more"); /* this input is noticed although the handler has read nothing before */
     conn_run_server(&t);
-    assert_int_equal(handlers_hear_calls[true], 1);
+    assert_int_equal(handlers_input_calls[true], 1);
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
     conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
@@ -78,7 +78,7 @@ static void h1_tunnel_follows_unread_responses(void **state)
     assert_int_equal(conn_received(&t).len, 20000);
     t.read = t.received.len;
     conn_send(&t, "x");
-    expect_heard("x");
+    expect_received("x");
 }
 
 /* The server has sent everything, and keeps receiving as long as it wants. */
@@ -86,7 +86,7 @@ static void h1_tunnel_server_may_half_close(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel?n=3&stops=1000"));
-    expect_heard("ttt");
+    expect_received("ttt");
     assert_true(t.ended);
     conn_send(&t, "more");
     conn_run_server(&t);
@@ -100,14 +100,15 @@ static void h1_tunnel_server_may_half_close(void **state)
 static void h1_tunnel_unread_input_is_discarded(void **state)
 {
     (void)state;
-    static char much[100000];
+    static char large_input[100000];
     open_tunnel(WISH("/tunnel?n=3&stops=5"));
-    expect_heard("ttt");
+    expect_received("ttt");
     conn_send(&t, "12345");
     conn_run_server(&t);
     conn_expect_state(&t, MK_CONN_LINGER);
     assert_int_equal(t.n_records, 1);
-    conn_send_bytes(&t, mk_str_of(much, sizeof much)); /* the server does not reset the connection */
+    conn_send_bytes(
+        &t, mk_str_of(large_input, sizeof large_input)); /* the server does not reset the connection */
     conn_run_server(&t);
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
@@ -141,17 +142,17 @@ static void h1_tunnel_client_not_reading_is_not_read(void **state)
     memset(piece, 'p', sizeof piece);
     open_tunnel(WISH("/tunnel"));
     conn_set_send_buffer(&t, 1);
-    size_t said = 0;
-    for (int quiet = 0; quiet < 10 && said < MANY;) {
+    size_t sent = 0;
+    for (int quiet = 0; quiet < 10 && sent < MANY;) {
         ssize_t n = send(t.fd, piece, sizeof piece, MSG_DONTWAIT | MSG_NOSIGNAL);
-        said += n > 0 ? (size_t)n : 0;
+        sent += n > 0 ? (size_t)n : 0;
         quiet = n > 0 ? 0 : quiet + 1;
         conn_run_server(&t);
     }
-    assert_true(said < MANY / 2);
+    assert_true(sent < MANY / 2);
     size_t before = t.received.len;
     conn_run(&t);
-    assert_int_equal(t.received.len - before, said);
+    assert_int_equal(t.received.len - before, sent);
 }
 
 static void h1_tunnel_failure_closes_connection(void **state)
@@ -192,7 +193,7 @@ static void h1_tunnel_uses_only_tunnel_timeout(void **state)
     open_tunnel(WISH("/tunnel"));
     conn_run_for(&t, SHORT_MS * 5);
     conn_send(&t, "x");
-    expect_heard("x");
+    expect_received("x");
 }
 
 static void h1_tunnel_idle_times_out(void **state)
@@ -227,7 +228,7 @@ static void h1_tunnel_zero_timeout_is_unlimited(void **state)
     open_tunnel(WISH("/tunnel"));
     conn_run_for(&t, SHORT_MS);
     conn_send(&t, "x");
-    expect_heard("x");
+    expect_received("x");
 }
 
 static void h1_tunnel_client_not_reading_times_out(void **state)
@@ -262,13 +263,13 @@ static void h1_tunnel_wrong_websocket_version_gets_426(void **state)
     conn_open(&t, "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
                   "Sec-WebSocket-Version: 9\r\n\r\n");
     conn_run(&t);
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.status, 426);
-    assert_str(reply_field(&r, MK_HEADER_UPGRADE), "websocket");
-    assert_str(reply_field(&r, MK_HEADER_SEC_WEBSOCKET_VERSION), "13");
-    assert_str(reply_field(&r, MK_HEADER_CONNECTION), "upgrade");
-    reply_fini(&r);
+    assert_str(h1_response_header(&r, MK_HEADER_UPGRADE), "websocket");
+    assert_str(h1_response_header(&r, MK_HEADER_SEC_WEBSOCKET_VERSION), "13");
+    assert_str(h1_response_header(&r, MK_HEADER_CONNECTION), "upgrade");
+    h1_response_fini(&r);
     conn_expect_state(&t, MK_CONN_IDLE);
 }
 

@@ -4,19 +4,19 @@
 
 static void expect_source(size_t n)
 {
-    struct reply r;
-    assert_int_equal(conn_response(&t, &r, false), REPLY_WHOLE);
+    struct h1_response r;
+    assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_COMPLETE);
     assert_int_equal(r.content.len, n);
     for (size_t i = 0; i < n; i++)
         if (r.content.p[i] != handlers_byte(i))
             fail_msg("byte %zu is wrong", i);
-    reply_fini(&r);
+    h1_response_fini(&r);
 }
 
 /* Gives the socket a buffer of this size and sends the request, or skips the test. */
 static void request_with_space(int bytes, size_t must_be, const char *text)
 {
-    handlers_most = 0;
+    handlers_largest_buffer = 0;
     conn_open(&t, "");
     conn_set_send_buffer(&t, bytes);
     if (t.conn->stream.ops->room(&t.conn->stream) < must_be)
@@ -29,7 +29,7 @@ static void h1_width_large_socket_buffer_gets_large_pulls(void **state)
 {
     (void)state;
     request_with_space(1 << 20, MK_SEND_QUEUE_WIDE_BUFFER, GET("/source?n=200000") GET("/source?n=100"));
-    assert_in_range(handlers_most, 190000, MK_SEND_QUEUE_WIDE_BUFFER);
+    assert_in_range(handlers_largest_buffer, 190000, MK_SEND_QUEUE_WIDE_BUFFER);
     assert_int_equal(t.service.out.cap, MK_SEND_QUEUE_BUFFER);
     conn_run(&t);
     expect_source(200000);
@@ -41,7 +41,7 @@ static void h1_width_slow_client_holds_one_buffer(void **state)
 {
     (void)state;
     request_with_space(10000, 1, GET("/source?n=1000000"));
-    assert_in_range(handlers_most, 1, MK_SEND_QUEUE_BUFFER);
+    assert_in_range(handlers_largest_buffer, 1, MK_SEND_QUEUE_BUFFER);
     assert_in_range(mk_send_queue_len(&t.conn->out), 1, MK_SEND_QUEUE_BUFFER);
     conn_run(&t);
     expect_source(1000000);

@@ -51,11 +51,11 @@ static void setup(void)
     site_add(&t.site, "page", MK_STR("content"));
 }
 
-static void open_with(mk_str said)
+static void open_with(mk_str input)
 {
     const struct mk_addr peer = {.is_unix = 1};
     conn_open_as(&t, &mk_tls_handshake_ops, &peer, "");
-    conn_send_bytes(&t, said);
+    conn_send_bytes(&t, input);
     conn_run(&t);
 }
 

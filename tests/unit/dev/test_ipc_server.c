@@ -13,14 +13,14 @@ struct fixture {
     struct folder folder;
     struct dev_ipc_server office;
     char path[PATH_MAX];
-    unsigned asked, faults;
+    unsigned n_requests, faults;
     bool elsewhere; /* another process responds */
 };
 
 static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *answer)
 {
     struct fixture *r = ctx;
-    r->asked++;
+    r->n_requests++;
     if (r->elsewhere)
         return send(fd, "else", 4, 0) < 0;
     mk_buf_addf(answer, "%s %.*s %.*s\n", html ? "html" : "text", MK_STR_ARG(method), MK_STR_ARG(target));
@@ -126,13 +126,13 @@ static void ipc_server_too_long_request_is_rejected(void **state)
 {
     (void)state;
     struct fixture *r = &fixture;
-    static char much[DEV_LINE_MAX + 4096];
-    memset(much, 'a', sizeof much);
+    static char large_input[DEV_LINE_MAX + 4096];
+    memset(large_input, 'a', sizeof large_input);
     int fd = connect_client(r);
-    assert_true(send(fd, much, sizeof much, MSG_DONTWAIT) > DEV_LINE_MAX);
+    assert_true(send(fd, large_input, sizeof large_input, MSG_DONTWAIT) > DEV_LINE_MAX);
     dev_ipc_server_process(&r->office);
     dev_ipc_server_process(&r->office);
-    assert_int_equal(r->asked, 0);
+    assert_int_equal(r->n_requests, 0);
     close(fd);
 }
 

@@ -133,7 +133,7 @@ static void crash_cause_is_described(void **state)
 
 /* ---- Sources ---- */
 
-static struct dev_source look(const char *text)
+static struct dev_source parse_source(const char *text)
 {
     struct dev_source s = {
         .text = mk_buf_growing(4096), .packages = mk_buf_growing(4096), .flags = mk_buf_growing(4096)};
@@ -144,7 +144,7 @@ static struct dev_source look(const char *text)
 
 static void expect_source(const char *text, const char *name, const char *packages, const char *flags)
 {
-    struct dev_source s = look(text);
+    struct dev_source s = parse_source(text);
     assert_string_equal(s.name, name);
     assert_str(mk_str_trim(mk_buf_str(&s.packages)), packages);
     assert_str(mk_str_trim(mk_buf_str(&s.flags)), flags);

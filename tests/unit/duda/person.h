@@ -5,7 +5,7 @@
 
 #include <duda/json.h>
 
-struct person_place {
+struct person_address {
     mk_str street;
     double rent;
 };
@@ -16,10 +16,10 @@ struct person {
     bool admin, has_place;
     signed char mood;
     int colour;
-    struct person_place place;
+    struct person_address place;
     mk_str *tags;
     size_t n_tags;
-    struct person_place *places;
+    struct person_address *places;
     size_t n_places;
     int64_t *numbers;
     size_t n_numbers;
@@ -30,10 +30,10 @@ struct person {
 static const char *const person_colours[] = {"red", "green", NULL};
 
 static const struct duda_schema_field person_place_members[] = {
-    DUDA_STRING(struct person_place, street),
-    DUDA_DOUBLE(struct person_place, rent, .optional = true, .minimum = 0.5, .maximum = 99),
+    DUDA_STRING(struct person_address, street),
+    DUDA_DOUBLE(struct person_address, rent, .optional = true, .minimum = 0.5, .maximum = 99),
 };
-static const struct duda_schema person_place_shape = DUDA_SCHEMA(struct person_place, person_place_members);
+static const struct duda_schema person_place_shape = DUDA_SCHEMA(struct person_address, person_place_members);
 
 static const struct duda_schema_field person_members[] = {
     DUDA_STRING(struct person, name, .min_length = 1, .max_length = 10),

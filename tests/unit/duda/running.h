@@ -28,7 +28,7 @@ static struct {
     const struct mk_body_source_ops *ops;
     void *ctx;
     mk_str content;
-    void (*on_turn_end)(void *ctx);
+    void (*on_iteration_end)(void *ctx);
 } fake;
 
 uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
@@ -164,7 +164,7 @@ struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ct
 {
     (void)w;
     assert_ptr_equal(ctx, &worker_ctx);
-    fake.on_turn_end = on_end;
+    fake.on_iteration_end = on_end;
     return fake.fails ? NULL : (struct mk_deferred *)(void *)&request;
 }
 

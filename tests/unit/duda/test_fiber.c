@@ -178,7 +178,7 @@ static size_t value_of(const char *name)
 
 /* Runs in a child process, because the limit stays in force. Returns 0 if this many stacks can be
  * acquired, all with a guard. */
-static int take_within(uint8_t resource, const char *used, size_t more, int n)
+static int acquire_stacks_within(uint8_t resource, const char *used, size_t more, int n)
 {
     int fds[2];
     struct rlimit limit = {.rlim_cur = (value_of(used) << 10) + more, .rlim_max = RLIM_INFINITY};
@@ -203,7 +203,7 @@ static void expect_within(uint8_t resource, const char *used, size_t more, int n
     int status;
     pid_t pid = fork();
     if (!pid)
-        _exit(take_within(resource, used, more, n));
+        _exit(acquire_stacks_within(resource, used, more, n));
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
@@ -293,7 +293,7 @@ static void stack_guards_need_no_mappings(void **state)
     close(fds[1]);
 }
 
-static void take_all(struct duda_stack **all, int n)
+static void acquire_stacks(struct duda_stack **all, int n)
 {
     for (int i = 0; i < n; i++) {
         all[i] = duda_stack_pool_acquire(stacks);
@@ -323,7 +323,7 @@ static void stack_pool_releases_memory_of_free_stacks(void **state)
     enum { MANY = DUDA_STACK_POOL_WARM_MAX + 100 };
     static struct duda_stack *all[MANY];
     (void)state;
-    take_all(all, MANY);
+    acquire_stacks(all, MANY);
     drop_all(all, MANY);
     assert_int_equal(count_cleared(all, MANY), 100);
 }
@@ -333,10 +333,10 @@ static void stack_pool_releases_memory_after_burst(void **state)
     enum { MANY = 300 };
     struct duda_stack *all[MANY];
     (void)state;
-    take_all(all, MANY);
+    acquire_stacks(all, MANY);
     drop_all(all, MANY);
     for (int i = 0; i < 2 * DUDA_STACK_POOL_SPAN; i++) {
-        take_all(all, 10);
+        acquire_stacks(all, 10);
         drop_all(all, 10);
     }
     assert_int_equal(count_cleared(all, MANY), MANY - 10);
@@ -344,14 +344,14 @@ static void stack_pool_releases_memory_after_burst(void **state)
 
 static void stack_size_is_limited(void **state)
 {
-    static const size_t asked[] = {0, 1, 100000, DUDA_STACK_POOL_SIZE_MAX, (size_t)1 << 40};
+    static const size_t sizes[] = {0, 1, 100000, DUDA_STACK_POOL_SIZE_MAX, (size_t)1 << 40};
     (void)state;
-    for (size_t i = 0; i < MK_LEN(asked); i++) {
-        struct duda_stack_pool *s = duda_stack_pool_new(asked[i]);
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        struct duda_stack_pool *s = duda_stack_pool_new(sizes[i]);
         struct duda_stack *one = duda_stack_pool_acquire(s);
         assert_non_null(one);
         assert_true(one->size >= DUDA_STACK_POOL_SIZE_MIN && one->size <= DUDA_STACK_POOL_SIZE_MAX);
-        assert_true(one->size >= asked[i] || asked[i] > DUDA_STACK_POOL_SIZE_MAX);
+        assert_true(one->size >= sizes[i] || sizes[i] > DUDA_STACK_POOL_SIZE_MAX);
         duda_stack_pool_release(one);
         duda_stack_pool_free(s);
     }

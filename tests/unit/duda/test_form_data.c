@@ -8,7 +8,7 @@
 #include "unit/test.h"
 
 static struct duda_form_data fields;
-static struct duda_validation_errors flaws;
+static struct duda_validation_errors errors;
 
 static int parse(const char *text)
 {
@@ -62,14 +62,14 @@ static void form_data_binds_to_struct(void **state)
         parse("name=Ana&age=+7+&mood=&colour=green&tags=x&tags=y&place.street=s&place.rent=2.5&go=Send"
               "&numbers=-2&big-one=9"),
         0);
-    assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &flaws), 0);
+    assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors), 0);
     assert_str(p.name, "Ana");
     assert_true(p.age == 7 && p.mood == 5 && p.colour == 1 && p.n_tags == 2 && p.place.rent == 2.5 &&
                 !p.admin);
     assert_true(p.n_numbers == 1 && p.numbers[0] == -2 && p.big == 9);
     assert_str(p.tags[1], "y");
     assert_int_equal(parse("name=a&age=1&place.street=&admin=ON"), 0);
-    assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &flaws), 0);
+    assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors), 0);
     assert_true(p.admin);
 }
 
@@ -80,7 +80,7 @@ static void form_data_reports_validation_errors(void **state)
     assert_int_equal(parse("name=&age=1e1&admin=maybe&mood=-129&tags=a&tags=%ff&raw=1&numbers=x&place.rent=0&"
                            "place.street=a"),
                      0);
-    assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &flaws), -EINVAL);
+    assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors), -EINVAL);
     static const char *const expected[] = {"`name` is missing: it must be a text of 1 to 10 characters",
                                            "`age` must be an integer from 0 to 150",
                                            "`admin` must be true or false",
@@ -89,12 +89,12 @@ static void form_data_reports_validation_errors(void **state)
                                            "`tags` must be a text",
                                            "`numbers` must be an integer from -2 to 9",
                                            "`raw` must be a value"};
-    assert_int_equal(flaws.n, MK_LEN(expected));
+    assert_int_equal(errors.n, MK_LEN(expected));
     for (size_t i = 0; i < MK_LEN(expected); i++)
-        assert_str(flaws.items[i].message, expected[i]);
-    assert_str(flaws.items[5].pointer, "/tags/1");
-    assert_str(flaws.items[4].pointer, "/place/rent");
-    assert_int_equal(flaws.items[4].line, 0);
+        assert_str(errors.items[i].message, expected[i]);
+    assert_str(errors.items[5].pointer, "/tags/1");
+    assert_str(errors.items[4].pointer, "/place/rent");
+    assert_int_equal(errors.items[4].line, 0);
 }
 
 int main(void)

@@ -9,13 +9,13 @@
 #include "unit/duda/test_allocator.h"
 #include "unit/test.h"
 
-static struct duda_validation_errors flaws;
+static struct duda_validation_errors errors;
 static char room[8192];
 
 static int read_person(const char *text, struct person *out)
 {
     memset(out, 0, sizeof *out);
-    return duda_json_read(mk_str_from_c(text), &person_shape, &pool, NULL, out, &flaws);
+    return duda_json_read(mk_str_from_c(text), &person_shape, &pool, NULL, out, &errors);
 }
 
 static mk_str written(const struct duda_value *v)
@@ -30,8 +30,8 @@ static mk_str written(const struct duda_value *v)
 static mk_str complaints(void)
 {
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    for (size_t i = 0; i < flaws.n; i++) {
-        duda_validation_error_write(&out, &flaws.items[i]);
+    for (size_t i = 0; i < errors.n; i++) {
+        duda_validation_error_write(&out, &errors.items[i]);
         mk_buf_add_char(&out, '\n');
     }
     return mk_buf_str(&out);
@@ -59,7 +59,7 @@ static void json_null_keeps_default(void **state)
     (void)state;
     struct person p = {.mood = 3, .has_place = true};
     int e = duda_json_read(MK_STR("{\"name\":\"A\",\"age\":1,\"mood\":null,\"tags\":[]}"), &person_shape,
-                           &pool, NULL, &p, &flaws);
+                           &pool, NULL, &p, &errors);
     assert_int_equal(e, 0);
     assert_int_equal(p.mood, 3);
     assert_false(p.has_place);
@@ -90,8 +90,8 @@ static void json_errors_have_positions(void **state)
                              "line 4, column 30: `places[0].street` is missing: it must be a text\n"
                              "line 4, column 44: `x/y` is not known here\n"
                              "line 4, column 59: `age` is there more than once\n");
-    assert_str(flaws.items[8].pointer, "/places/0/street");
-    assert_str(flaws.items[9].pointer, "/x~1y");
+    assert_str(errors.items[8].pointer, "/places/0/street");
+    assert_str(errors.items[9].pointer, "/x~1y");
 }
 
 /* In truncated text, fields that seem to be missing may be in the lost part. */
@@ -100,10 +100,10 @@ static void json_truncated_reports_syntax_error_first(void **state)
     struct person p = {0};
     (void)state;
     assert_int_equal(read_person("{\"name\":7,\"places\":[", &p), -EBADMSG);
-    assert_true(flaws.n > 1);
-    assert_int_equal(flaws.items[0].pointer.len, 0);
-    assert_int_equal(flaws.items[0].column, 21);
-    assert_str(flaws.items[1].pointer, "/name");
+    assert_true(errors.n > 1);
+    assert_int_equal(errors.items[0].pointer.len, 0);
+    assert_int_equal(errors.items[0].column, 21);
+    assert_str(errors.items[1].pointer, "/name");
     char many[2048] = "{";
     struct mk_buf out = mk_buf_fixed(many, sizeof many - 1);
     mk_buf_add(&out, MK_STR("{"));
@@ -111,7 +111,7 @@ static void json_truncated_reports_syntax_error_first(void **state)
         mk_buf_addf(&out, "\"unknown%u\":1,", i);
     many[out.len] = '\0';
     (void)read_person(many, &p);
-    assert_int_equal(flaws.n, DUDA_VALIDATION_ERRORS_MAX);
+    assert_int_equal(errors.n, DUDA_VALIDATION_ERRORS_MAX);
 }
 
 static void json_number_of_errors_is_limited(void **state)
@@ -123,10 +123,10 @@ static void json_number_of_errors_is_limited(void **state)
                     "\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1}",
                     &p),
         -EINVAL);
-    assert_int_equal(flaws.n, DUDA_VALIDATION_ERRORS_MAX);
+    assert_int_equal(errors.n, DUDA_VALIDATION_ERRORS_MAX);
 }
 
-static const char *ends_later(const void *at)
+static const char *check_span_order(const void *at)
 {
     const int64_t *both = at;
     return both[0] < both[1] ? NULL : "`end` must be after `begin`";
@@ -142,21 +142,21 @@ static void json_schema_check_runs_on_whole_struct(void **state)
     static const struct duda_schema_field members[] = {DUDA_INTEGER(struct span, begin),
                                                        DUDA_INTEGER(struct span, end)};
     static const struct duda_schema shape =
-        DUDA_SCHEMA(struct span, members, .validate = ends_later, .allow_unknown = true);
+        DUDA_SCHEMA(struct span, members, .validate = check_span_order, .allow_unknown = true);
     struct span s;
     assert_int_equal(
-        duda_json_read(MK_STR(" {\"begin\":2,\"x\":{},\"end\":2}"), &shape, &pool, NULL, &s, &flaws),
+        duda_json_read(MK_STR(" {\"begin\":2,\"x\":{},\"end\":2}"), &shape, &pool, NULL, &s, &errors),
         -EINVAL);
     assert_str(complaints(), "line 1, column 2: `end` must be after `begin`\n");
     struct span *list;
     size_t n;
     assert_int_equal(
         duda_json_read_list(MK_STR("[{\"begin\":-9223372036854775808,\"end\":2},{\"begin\":1,\"end\":3}]"),
-                            &shape, &pool, NULL, &list, &n, &flaws),
+                            &shape, &pool, NULL, &list, &n, &errors),
         0);
     assert_int_equal(n, 2);
     assert_true(list[0].begin == INT64_MIN && list[1].end == 3);
-    assert_int_equal(duda_json_read_list(MK_STR("{}"), &shape, &pool, NULL, &list, &n, &flaws), -EINVAL);
+    assert_int_equal(duda_json_read_list(MK_STR("{}"), &shape, &pool, NULL, &list, &n, &errors), -EINVAL);
     assert_str(complaints(), "line 1, column 1: the content must be a list\n");
 }
 
@@ -164,7 +164,7 @@ static void json_schema_check_runs_on_whole_struct(void **state)
 
 static int read_any(const char *text, size_t len, struct duda_value *v)
 {
-    return duda_json_read_value(mk_str_of(text, len), &pool, NULL, v, &flaws);
+    return duda_json_read_value(mk_str_of(text, len), &pool, NULL, v, &errors);
 }
 
 static void json_valid_texts_are_parsed(void **state)
@@ -264,7 +264,7 @@ static void json_malformed_texts_are_rejected(void **state)
         struct duda_value v;
         if (read_any(cases[i], strlen(cases[i]), &v) != -EBADMSG)
             fail_msg("%s is accepted", cases[i]);
-        assert_int_equal(flaws.n, 1);
+        assert_int_equal(errors.n, 1);
         struct person p;
         assert_int_equal(read_person(cases[i], &p), -EBADMSG);
     }
@@ -310,20 +310,20 @@ static void json_limits_are_enforced(void **state)
     memset(deep, '[', 64);
     memset(deep + 64, ']', 64);
     const struct duda_json_limits all = {.depth = 1000}, few = {.items = 3}, small = {.size = 4};
-    assert_int_equal(duda_json_read_value(mk_str_of(deep, 128), &pool, &all, &v, &flaws), 0);
+    assert_int_equal(duda_json_read_value(mk_str_of(deep, 128), &pool, &all, &v, &errors), 0);
     assert_int_equal(read_any(deep, 128, &v), -EFBIG);
-    assert_int_equal(duda_json_read_value(MK_STR("[1,2,3]"), &pool, &few, &v, &flaws), 0);
-    assert_int_equal(duda_json_read_value(MK_STR("[1,2,3,4]"), &pool, &few, &v, &flaws), -EFBIG);
-    assert_int_equal(duda_json_read_value(MK_STR("12345"), &pool, &small, &v, &flaws), -EFBIG);
+    assert_int_equal(duda_json_read_value(MK_STR("[1,2,3]"), &pool, &few, &v, &errors), 0);
+    assert_int_equal(duda_json_read_value(MK_STR("[1,2,3,4]"), &pool, &few, &v, &errors), -EFBIG);
+    assert_int_equal(duda_json_read_value(MK_STR("12345"), &pool, &small, &v, &errors), -EFBIG);
     assert_int_equal(read_any("1e400", 5, &v), -EINVAL);
     assert_int_equal(read_any("{\"a\":-1e400}", 12, &v), -EINVAL);
     /* Skipped values also count toward the limits. */
     struct person p;
-    assert_int_equal(duda_json_read(MK_STR("{\"raw\":[1,2,3]}"), &person_shape, &pool, &few, &p, &flaws),
+    assert_int_equal(duda_json_read(MK_STR("{\"raw\":[1,2,3]}"), &person_shape, &pool, &few, &p, &errors),
                      -EFBIG);
     memmove(deep + 7, deep, 128);
     memcpy(deep, "{\"raw\":", 7);
-    assert_int_equal(duda_json_read(mk_str_of(deep, 135), &person_shape, &pool, &all, &p, &flaws), -EFBIG);
+    assert_int_equal(duda_json_read(mk_str_of(deep, 135), &person_shape, &pool, &all, &p, &errors), -EFBIG);
 }
 
 static void json_without_memory_fails(void **state)
@@ -336,10 +336,10 @@ static void json_without_memory_fails(void **state)
         pool_free();
         pool_left = n;
         memset(&p, 0, sizeof p);
-        int e = duda_json_read(mk_str_from_c(text), &person_shape, &pool, NULL, &p, &flaws);
+        int e = duda_json_read(mk_str_from_c(text), &person_shape, &pool, NULL, &p, &errors);
         assert_true(e == -ENOMEM || e == -EINVAL);
         pool_left = n;
-        e = duda_json_read_value(mk_str_from_c(text), &pool, NULL, &v, &flaws);
+        e = duda_json_read_value(mk_str_from_c(text), &pool, NULL, &v, &errors);
         assert_true(e == -ENOMEM || (e == 0 && n > 8));
     }
 }

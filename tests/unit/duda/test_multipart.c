@@ -39,7 +39,8 @@ static int on_end(void *ctx)
 static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
 
 /* Feeds the text in pieces of this size. */
-static int take(mk_str text, mk_str boundary, size_t piece, const struct duda_multipart_limits *limits)
+static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece,
+                           const struct duda_multipart_limits *limits)
 {
     seen = mk_buf_fixed(room, sizeof room);
     struct duda_multipart *m = duda_multipart_new(boundary, limits, &ops, NULL);
@@ -61,7 +62,7 @@ static int take(mk_str text, mk_str boundary, size_t piece, const struct duda_mu
 static void expect(const char *text, const char *expected)
 {
     for (size_t piece = 1; piece < 300; piece += piece < 20 ? 1 : 50) {
-        assert_int_equal(take(mk_str_from_c(text), MK_STR("xyz"), piece, NULL), 0);
+        assert_int_equal(parse_in_pieces(mk_str_from_c(text), MK_STR("xyz"), piece, NULL), 0);
         assert_str(mk_buf_str(&seen), expected);
     }
 }
@@ -139,7 +140,7 @@ static void multipart_rejects_malformed(void **state)
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
         for (size_t piece = 1; piece < 100; piece += 7)
-            if (take(mk_str_from_c(cases[i]), MK_STR("xyz"), piece, NULL) != -EBADMSG)
+            if (parse_in_pieces(mk_str_from_c(cases[i]), MK_STR("xyz"), piece, NULL) != -EBADMSG)
                 fail_msg("%s", cases[i]);
 }
 
@@ -163,12 +164,13 @@ static void multipart_limits_are_enforced(void **state)
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
         for (size_t piece = 1; piece < 200; piece += 13)
-            assert_int_equal(take(mk_str_from_c(two), MK_STR("b"), piece, &cases[i].limits), cases[i].result);
+            assert_int_equal(parse_in_pieces(mk_str_from_c(two), MK_STR("b"), piece, &cases[i].limits),
+                             cases[i].result);
     answer = -ENOSPC;
-    assert_int_equal(take(mk_str_from_c(two), MK_STR("b"), 100, NULL), -ENOSPC);
+    assert_int_equal(parse_in_pieces(mk_str_from_c(two), MK_STR("b"), 100, NULL), -ENOSPC);
     answer = 0;
     mk_str endless = mk_str_of(memset(calloc(1, 100000), '-', 100000), 100000);
-    assert_int_equal(take(endless, MK_STR("b"), 4096, NULL), -EBADMSG);
+    assert_int_equal(parse_in_pieces(endless, MK_STR("b"), 4096, NULL), -EBADMSG);
     free((void *)(uintptr_t)endless.p);
 }
 
@@ -183,7 +185,7 @@ static void multipart_boundary_like_data_is_cheap(void **state)
         mk_buf_add(&text, MK_STR("\r\n--aaaaaaaaaaaaaaaaaaaaaaaa\r\n--aaaaaaaaaaaaaaaaaaaaaaa"));
     size_t len = text.len - begin;
     mk_buf_add(&text, MK_STR("\r\n--aaaaaaaaaaaaaaaaaaaaaaaab--"));
-    assert_int_equal(take(mk_buf_str(&text), MK_STR("aaaaaaaaaaaaaaaaaaaaaaaab"), 777, NULL), 0);
+    assert_int_equal(parse_in_pieces(mk_buf_str(&text), MK_STR("aaaaaaaaaaaaaaaaaaaaaaaab"), 777, NULL), 0);
     assert_int_equal(seen.len, len + sizeof "<x></>" - 1);
     mk_buf_free(&text);
 }

@@ -29,18 +29,18 @@ static void crash_table_each_route_has_its_own_slot(void **state)
     static const mk_str names[] = {MK_STR_INIT("shop GET /"), MK_STR_INIT("chop GET /"),
                                    MK_STR_INIT("shop PET /"), MK_STR_INIT("shop GET ."),
                                    MK_STR_INIT("shop GET"),   MK_STR_INIT("")};
-    struct duda_route_slot *places[MK_LEN(names)];
+    struct duda_route_slot *route_slots[MK_LEN(names)];
     (void)state;
     begin();
     for (size_t i = 0; i < MK_LEN(names); i++) {
-        places[i] = duda_crash_table_add_route(&crash_table, names[i]);
-        assert_non_null(places[i]);
-        assert_string_equal(places[i]->name, names[i].p);
+        route_slots[i] = duda_crash_table_add_route(&crash_table, names[i]);
+        assert_non_null(route_slots[i]);
+        assert_string_equal(route_slots[i]->name, names[i].p);
         for (size_t k = 0; k < i; k++)
-            assert_ptr_not_equal(places[i], places[k]);
+            assert_ptr_not_equal(route_slots[i], route_slots[k]);
     }
     for (size_t i = 0; i < MK_LEN(names); i++)
-        assert_ptr_equal(duda_crash_table_add_route(&crash_table, names[i]), places[i]);
+        assert_ptr_equal(duda_crash_table_add_route(&crash_table, names[i]), route_slots[i]);
 }
 
 static void crash_table_live_worker_keeps_slot(void **state)

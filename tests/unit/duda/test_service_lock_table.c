@@ -10,12 +10,12 @@ enum { MANY = 2000 };
 
 static struct duda_lock_table *locks;
 static struct duda_lock_waiter claims[MANY];
-static unsigned n_turns;
+static unsigned n_waits;
 static struct duda_lock_waiter *last;
 
 static void setup(void)
 {
-    n_turns = 0;
+    n_waits = 0;
     locks = duda_lock_table_new();
     assert_non_null(locks);
 }
@@ -28,7 +28,7 @@ static void teardown(void)
 static void on_lock_granted(void *owner)
 {
     last = owner;
-    n_turns++;
+    n_waits++;
 }
 
 static struct duda_lock_waiter *enqueue(unsigned i, const char *name)
@@ -51,16 +51,16 @@ static void lock_table_is_fifo(void **state)
     for (unsigned i = 2; i < 5; i++)
         assert_false(duda_lock_waiter_has_lock(enqueue(i, "a")));
     dequeue(1);
-    assert_int_equal(n_turns, 0);
+    assert_int_equal(n_waits, 0);
     dequeue(0);
     for (unsigned i = 2; i < 5; i++) {
-        assert_int_equal(n_turns, i - 1);
+        assert_int_equal(n_waits, i - 1);
         assert_ptr_equal(last, &claims[i]);
         assert_true(duda_lock_waiter_has_lock(&claims[i]));
         assert_str(duda_lock_waiter_name(&claims[i]), "a");
         dequeue(i);
     }
-    assert_int_equal(n_turns, 3);
+    assert_int_equal(n_waits, 3);
     assert_true(duda_lock_waiter_has_lock(enqueue(0, "a")));
     dequeue(0);
 }
@@ -73,7 +73,7 @@ static void lock_table_waiter_may_leave(void **state)
     dequeue(4);
     dequeue(2);
     enqueue(4, "a"); /* now queued after the others */
-    assert_int_equal(n_turns, 0);
+    assert_int_equal(n_waits, 0);
     dequeue(0);
     assert_ptr_equal(last, &claims[1]);
     dequeue(1);
@@ -81,7 +81,7 @@ static void lock_table_waiter_may_leave(void **state)
     dequeue(3);
     assert_ptr_equal(last, &claims[4]);
     dequeue(4);
-    assert_int_equal(n_turns, 3);
+    assert_int_equal(n_waits, 3);
 }
 
 static void lock_table_names_are_independent(void **state)
@@ -94,7 +94,7 @@ static void lock_table_names_are_independent(void **state)
     }
     for (unsigned i = 0; i < MANY; i++)
         dequeue(i);
-    assert_int_equal(n_turns, MANY / 2);
+    assert_int_equal(n_waits, MANY / 2);
 }
 
 int main(void)

@@ -47,7 +47,7 @@ static int step(struct duda_ctx *d)
     return e;
 }
 
-static int say_hello(struct duda_ctx *d)
+static int respond_hello(struct duda_ctx *d)
 {
     return duda_puts(d, "hello");
 }
@@ -60,7 +60,7 @@ static int answer(struct duda_ctx *d)
     return answered;
 }
 
-static int say_hello_and_answer(struct duda_ctx *d)
+static int write_hello_and_return(struct duda_ctx *d)
 {
     int e = duda_puts(d, "hello");
     return e ? e : answered;
@@ -89,10 +89,10 @@ static struct duda_ctx *tunnel(size_t i)
     return d;
 }
 
-static void end_turn(void)
+static void end_iteration(void)
 {
     fake.turns = 0;
-    fake.on_turn_end(&worker_ctx);
+    fake.on_iteration_end(&worker_ctx);
 }
 
 static void setup(void)
@@ -127,11 +127,11 @@ static void scheduler_woken_handler_runs_once_at_iteration_end(void **state)
     assert_int_equal(fake.turns, 2);
     assert_true(a->is_queued && b->is_queued);
     assert_int_equal(n_steps[0] + n_steps[1], 2);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_steps[0], 2);
     assert_int_equal(n_steps[1], 2);
     assert_false(a->is_queued || b->is_queued);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_steps[0] + n_steps[1], 4);
     assert_int_equal(fake.resumed, 0); /* the server does not resume tunnels */
     duda_scheduler_cancel(a);
@@ -145,11 +145,11 @@ static void scheduler_handler_woken_at_iteration_end_runs_in_next(void **state)
     (void)state;
     duda_wake(a);
     to_wake = b;
-    end_turn();
+    end_iteration();
     assert_int_equal(n_steps[0], 2);
     assert_int_equal(n_steps[1], 1);
     assert_int_equal(fake.turns, 1);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_steps[1], 2);
     duda_scheduler_cancel(a);
     duda_scheduler_cancel(b);
@@ -158,16 +158,16 @@ static void scheduler_handler_woken_at_iteration_end_runs_in_next(void **state)
 static void scheduler_cancelled_handler_leaves_queue(void **state)
 {
     (void)state;
-    for (size_t gone = 0; gone < HANDLERS; gone++) {
+    for (size_t removed = 0; removed < HANDLERS; removed++) {
         memset(n_steps, 0, sizeof n_steps);
         for (size_t i = 0; i < HANDLERS; i++)
             duda_wake(tunnel(i));
-        duda_scheduler_cancel(&handlers[gone]);
-        assert_false(handlers[gone].is_queued);
-        memset(&handlers[gone], 0xff, sizeof handlers[gone]); /* another handler now uses its memory */
-        end_turn();
+        duda_scheduler_cancel(&handlers[removed]);
+        assert_false(handlers[removed].is_queued);
+        memset(&handlers[removed], 0xff, sizeof handlers[removed]); /* another handler now uses its memory */
+        end_iteration();
         for (size_t i = 0; i < HANDLERS; i++)
-            if (i != gone) {
+            if (i != removed) {
                 assert_int_equal(n_steps[i], 2);
                 duda_scheduler_cancel(&handlers[i]);
             }
@@ -195,7 +195,7 @@ static void scheduler_due_handler_can_be_cancelled_by_another(void **state)
     duda_wake(b);
     duda_wake(a); /* the last one woken runs first */
     to_wake = b;
-    end_turn();
+    end_iteration();
     assert_int_equal(n_steps[1], 1);
     assert_int_equal(n_over, 2);
     assert_null(worker_ctx.due);
@@ -207,7 +207,7 @@ static void scheduler_tunnel_ends_when_handler_returns(void **state)
     (void)state;
     d->cancel_error = -ETIMEDOUT;
     duda_wake(d);
-    end_turn();
+    end_iteration();
     assert_null(d->fiber);
     assert_int_equal(n_over, 1);
     assert_int_equal(fake.freed, 1);
@@ -243,7 +243,7 @@ static void scheduler_ended_stream_continues_with_full_send_buffer(void **state)
     d->cancel_error = -ETIMEDOUT;
     duda_wake(d);
     assert_int_equal(fake.turns, 1);
-    end_turn();
+    end_iteration();
     assert_null(d->fiber);
     assert_int_equal(n_over, 0); /* the server has yet to read the written data */
     duda_scheduler_cancel(d);
@@ -252,36 +252,36 @@ static void scheduler_ended_stream_continues_with_full_send_buffer(void **state)
 
 /* ---- Stages of a route ---- */
 
-static char trail[16];
+static char steps_taken[16];
 
-static void leave_trail(struct duda_ctx *d, char c)
+static void record_step(struct duda_ctx *d, char c)
 {
     assert_true(d->runs);
     assert_ptr_equal(worker_ctx.runs, d);
-    trail[strlen(trail)] = c;
+    steps_taken[strlen(steps_taken)] = c;
 }
 
 static int let_pass(struct duda_ctx *d)
 {
-    leave_trail(d, 'g');
+    record_step(d, 'g');
     return DUDA_NEXT;
 }
 
 static bool refuse(struct duda_ctx *d)
 {
-    leave_trail(d, 'r');
+    record_step(d, 'r');
     return false;
 }
 
 static int handle(struct duda_ctx *d)
 {
-    leave_trail(d, 'h');
+    record_step(d, 'h');
     return 201;
 }
 
 static int clean_up(struct duda_ctx *d)
 {
-    leave_trail(d, 'a');
+    record_step(d, 'a');
     assert_int_equal(duda_result(d), answered); /* the later stage sees the result of the handler */
     return 0;
 }
@@ -290,11 +290,11 @@ static const struct duda_route guard = {.kind = DUDA_IS_BEFORE, .fn = let_pass};
 static const struct duda_route requirement = {.kind = DUDA_IS_REQUIRE, .predicate = refuse, .status = 403};
 static const struct duda_middleware outer = {.fn = clean_up}, inner = {.outer = &outer, .fn = clean_up};
 
-static void expect_trail(const struct duda_route *const *before, size_t n, int result, const char *steps,
+static void expect_steps(const struct duda_route *const *before, size_t n, int result, const char *steps,
                          const struct duda_route *answers)
 {
     struct duda_ctx *d = make(0, handle);
-    memset(trail, 0, sizeof trail);
+    memset(steps_taken, 0, sizeof steps_taken);
     answered = result;
     entries[0].before = before;
     entries[0].n_before = n;
@@ -302,7 +302,7 @@ static void expect_trail(const struct duda_route *const *before, size_t n, int r
     fake.cleanups = 0;
     fake.status = 0;
     (void)duda_scheduler_run(d);
-    assert_string_equal(trail, steps);
+    assert_string_equal(steps_taken, steps);
     assert_int_equal(fake.status, (unsigned)result);
     assert_ptr_equal(d->result_route, answers ? answers : &routes[0]);
     assert_int_equal(fake.cleanups, 1);
@@ -315,9 +315,9 @@ static void scheduler_before_functions_run_until_one_responds(void **state)
 {
     const struct duda_route *const pass[] = {&guard, &guard}, *const stop[] = {&guard, &requirement, &guard};
     (void)state;
-    expect_trail(NULL, 0, 201, "haa", NULL);
-    expect_trail(pass, 2, 201, "gghaa", NULL);
-    expect_trail(stop, 3, 403, "graa", &requirement);
+    expect_steps(NULL, 0, 201, "haa", NULL);
+    expect_steps(pass, 2, 201, "gghaa", NULL);
+    expect_steps(stop, 3, 403, "graa", &requirement);
 }
 
 static int cancel_inside(struct duda_ctx *d)
@@ -362,7 +362,7 @@ static void expect_counts(uint64_t requests, uint64_t failures, uint64_t cancell
 
 static void finish_with(unsigned status)
 {
-    struct duda_ctx *d = make(0, say_hello);
+    struct duda_ctx *d = make(0, respond_hello);
     (void)duda_scheduler_run(d);
     fake.status = status;
     duda_scheduler_cancel(d);
@@ -413,7 +413,7 @@ static void scheduler_background_task_fails_by_its_result(void **state)
 
 static void scheduler_unstarted_handler_is_not_counted(void **state)
 {
-    struct duda_ctx *d = make(0, say_hello);
+    struct duda_ctx *d = make(0, respond_hello);
     (void)state;
     d->began_us = 0;
     duda_scheduler_cancel(d);
@@ -422,14 +422,14 @@ static void scheduler_unstarted_handler_is_not_counted(void **state)
 
 /* ---- After the end of a handler ---- */
 
-static int said[3];
+static int statuses[3];
 
 static int write_after_end(struct duda_ctx *d)
 {
-    said[0] = duda_puts(d, "before");
+    statuses[0] = duda_puts(d, "before");
     (void)!duda_suspend(d);
-    said[1] = duda_puts(d, "after");
-    said[2] = duda_printf(d, "%d", 1);
+    statuses[1] = duda_puts(d, "after");
+    statuses[2] = duda_printf(d, "%d", 1);
     return d->cancel_error;
 }
 
@@ -441,9 +441,9 @@ static void scheduler_writes_after_end_are_rejected(void **state)
     d->cancel_error = -ETIMEDOUT;
     duda_wake(d);
     assert_int_equal(duda_scheduler_run(d), MK_ERROR);
-    assert_int_equal(said[0], 0);
-    assert_int_equal(said[1], -ETIMEDOUT);
-    assert_int_equal(said[2], -ETIMEDOUT);
+    assert_int_equal(statuses[0], 0);
+    assert_int_equal(statuses[1], -ETIMEDOUT);
+    assert_int_equal(statuses[2], -ETIMEDOUT);
     assert_int_equal(d->out.len, strlen("before"));
     assert_int_equal(d->n_refused_waits, 2);
     duda_scheduler_cancel(d);
@@ -481,7 +481,7 @@ static void scheduler_tunnel_rejects_response_functions(void **state)
 
 static void scheduler_output_buffer_is_reused(void **state)
 {
-    struct duda_ctx *d = make(0, say_hello);
+    struct duda_ctx *d = make(0, respond_hello);
     (void)state;
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
     assert_true(mk_str_eq(fake.content, MK_STR("hello")));
@@ -489,14 +489,14 @@ static void scheduler_output_buffer_is_reused(void **state)
     duda_scheduler_cancel(d);
     assert_ptr_equal(worker_ctx.spare.p, room);
     assert_int_equal(worker_ctx.spare.len, 0);
-    d = make(0, say_hello);
+    d = make(0, respond_hello);
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
     assert_ptr_equal(d->out.p, room);
     assert_true(mk_str_eq(fake.content, MK_STR("hello")));
     duda_scheduler_cancel(d);
 }
 
-static int say_much(struct duda_ctx *d)
+static int write_large_body(struct duda_ctx *d)
 {
     char room[4096];
     int e = 0;
@@ -508,7 +508,7 @@ static int say_much(struct duda_ctx *d)
 
 static void scheduler_large_output_buffer_is_freed(void **state)
 {
-    struct duda_ctx *d = make(0, say_much);
+    struct duda_ctx *d = make(0, write_large_body);
     (void)state;
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
     assert_int_equal(fake.content.len, 5 * 4096);
@@ -552,9 +552,9 @@ static void scheduler_stream_ends_with_result_of_handler(void **state)
     expect_stream(-EIO, -EIO);
 }
 
-static unsigned status_of(int result, bool says)
+static unsigned status_of(int result, bool has_output)
 {
-    struct duda_ctx *d = make(0, says ? say_hello_and_answer : answer);
+    struct duda_ctx *d = make(0, has_output ? write_hello_and_return : answer);
     answered = result;
     fake.status = 0;
     (void)duda_scheduler_run(d);

@@ -244,7 +244,7 @@ static _Atomic uint32_t *lock_of(const unsigned char *id)
 
 enum { LOCKED_BY_ANOTHER = 0x7fffffff };
 
-static void take_the_lock(void)
+static void acquire_lock(void)
 {
     *lock_of(id_of(1)) = LOCKED_BY_ANOTHER;
 }
@@ -255,7 +255,7 @@ static void session_shm_lock_is_released_only_by_its_holder(void **state)
     (void)state;
     assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_int_equal(*lock_of(id_of(1)), 0);
-    at_hash = take_the_lock;
+    at_hash = acquire_lock;
     assert_true(load(1, NOW, 10));
     assert_int_equal(*lock_of(id_of(1)), LOCKED_BY_ANOTHER);
 }

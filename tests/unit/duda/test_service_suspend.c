@@ -149,7 +149,7 @@ static void teardown(void)
 
 /* ---- Package ---- */
 
-static char trail[32]; /* letters of the waits that have ended */
+static char ended_waits[32]; /* letters of the waits that have ended */
 
 struct question {
     struct duda_wait wait; /* must be first */
@@ -158,67 +158,67 @@ struct question {
 
 static void end_question(struct duda_wait *w)
 {
-    trail[strlen(trail)] = ((struct question *)w)->letter;
+    ended_waits[strlen(ended_waits)] = ((struct question *)w)->letter;
 }
 
-static struct question asked; /* not on the stack: the test reads it after the handler has returned */
+static struct question sent_question; /* not on the stack: the test reads it after the handler has returned */
 static int results[4];
 
-static void ask_once(void)
+static void send_question(void)
 {
-    asked = (struct question){.letter = 'q'};
-    memset(trail, 0, sizeof trail);
-    results[0] = duda_wait_begin(&d, &asked.wait, end_question);
-    results[1] = duda_wait_suspend(&asked.wait);
-    duda_wait_end(&asked.wait);
-    results[2] = duda_wait_suspend(&asked.wait);
+    sent_question = (struct question){.letter = 'q'};
+    memset(ended_waits, 0, sizeof ended_waits);
+    results[0] = duda_wait_begin(&d, &sent_question.wait, end_question);
+    results[1] = duda_wait_suspend(&sent_question.wait);
+    duda_wait_end(&sent_question.wait);
+    results[2] = duda_wait_suspend(&sent_question.wait);
 }
 
 static void suspend_wake_ends_only_its_wait(void **state)
 {
     (void)state;
-    assert_false(start_handler(ask_once));
+    assert_false(start_handler(send_question));
     duda_wake(&d); /* wakes the handler for another reason */
     assert_false(resume_handler());
-    duda_wait_wake(&asked.wait);
+    duda_wait_wake(&sent_question.wait);
     assert_int_equal(n_resumed, 2);
-    assert_string_equal(trail, "");
+    assert_string_equal(ended_waits, "");
     assert_true(resume_handler());
     assert_int_equal(results[0], 0);
     assert_int_equal(results[1], 0);
     assert_int_equal(results[2], -EINVAL); /* nothing would wake this wait */
-    assert_string_equal(trail, "q");
+    assert_string_equal(ended_waits, "q");
     assert_null(d.waits);
 }
 
 static void suspend_cancellation_ends_wait(void **state)
 {
     (void)state;
-    assert_false(start_handler(ask_once));
+    assert_false(start_handler(send_question));
     d.cancel_error = -ETIMEDOUT;
     duda_wake(&d);
     assert_true(resume_handler());
     assert_int_equal(results[1], -ETIMEDOUT);
     assert_int_equal(results[2], -ETIMEDOUT);
-    assert_string_equal(trail, "q"); /* only once */
+    assert_string_equal(ended_waits, "q"); /* only once */
     assert_null(d.waits);
 }
 
 static void suspend_wake_wins_over_simultaneous_cancellation(void **state)
 {
     (void)state;
-    assert_false(start_handler(ask_once));
-    duda_wait_wake(&asked.wait);
+    assert_false(start_handler(send_question));
+    duda_wait_wake(&sent_question.wait);
     d.cancel_error = -ECANCELED;
     assert_true(resume_handler());
     assert_int_equal(results[1], 0);
-    assert_string_equal(trail, "q");
+    assert_string_equal(ended_waits, "q");
 }
 
 static void begin_wait_after_end(void)
 {
     d.cancel_error = -ECANCELED;
-    ask_once();
+    send_question();
 }
 
 /* The package ignores the failure of the wait to begin, and registers it anyway. */
@@ -229,17 +229,17 @@ static void suspend_cancelled_handler_cannot_begin_wait(void **state)
     assert_int_equal(results[0], -ECANCELED);
     assert_int_equal(results[1], -ECANCELED);
     assert_int_equal(results[2], -ECANCELED);
-    assert_string_equal(trail, "q");
+    assert_string_equal(ended_waits, "q");
     assert_null(d.waits);
     assert_int_equal(d.n_refused_waits, 3);
-    duda_wait_wake(&asked.wait);
+    duda_wait_wake(&sent_question.wait);
     assert_int_equal(n_resumed, 0);
 }
 
 static void begin_with_care(void)
 {
     struct question q = {.letter = 'q'};
-    memset(trail, 0, sizeof trail);
+    memset(ended_waits, 0, sizeof ended_waits);
     d.cancel_error = -ECANCELED;
     results[0] = duda_wait_begin(&d, &q.wait, end_question);
     duda_wait_end(&q.wait);
@@ -250,16 +250,16 @@ static void suspend_failed_begin_needs_no_end(void **state)
     (void)state;
     assert_true(start_handler(begin_with_care));
     assert_int_equal(results[0], -ECANCELED);
-    assert_string_equal(trail, "");
+    assert_string_equal(ended_waits, "");
 }
 
 static void begin_three_waits(void)
 {
-    asked = (struct question){.letter = 'q'};
-    results[3] = duda_wait_begin(&d, &asked.wait, end_question);
+    sent_question = (struct question){.letter = 'q'};
+    results[3] = duda_wait_begin(&d, &sent_question.wait, end_question);
     for (size_t i = 0; i < 3; i++)
-        results[i] = duda_wait_suspend(&asked.wait);
-    duda_wait_end(&asked.wait);
+        results[i] = duda_wait_suspend(&sent_question.wait);
+    duda_wait_end(&sent_question.wait);
 }
 
 static void suspend_wait_can_be_woken_again(void **state)
@@ -267,8 +267,8 @@ static void suspend_wait_can_be_woken_again(void **state)
     (void)state;
     assert_false(start_handler(begin_three_waits));
     for (size_t i = 0; i < 2; i++) {
-        duda_wait_wake(&asked.wait);
-        duda_wait_wake(&asked.wait); /* the second wake-up does not count */
+        duda_wait_wake(&sent_question.wait);
+        duda_wait_wake(&sent_question.wait); /* the second wake-up does not count */
         assert_false(resume_handler());
     }
     d.cancel_error = -ECANCELED;
@@ -283,7 +283,7 @@ static struct question outer, inner;
 
 static void ignore_the_end(void)
 {
-    memset(trail, 0, sizeof trail);
+    memset(ended_waits, 0, sizeof ended_waits);
     outer = (struct question){.letter = 'o'};
     inner = (struct question){.letter = 'i'};
     results[0] = duda_wait_begin(&d, &outer.wait, end_question);
@@ -298,9 +298,9 @@ static void suspend_termination_ends_waits_in_reverse_order(void **state)
     (void)state;
     assert_false(start_handler(ignore_the_end));
     assert_int_equal(d.n_refused_waits, DUDA_REFUSALS_MAX);
-    assert_string_equal(trail, "");
+    assert_string_equal(ended_waits, "");
     duda_terminate(&d);
-    assert_string_equal(trail, "io");
+    assert_string_equal(ended_waits, "io");
     assert_int_equal(n_duties, 1);
     duda_wait_wake(&outer.wait);
     assert_int_equal(n_resumed, 0);
@@ -312,7 +312,7 @@ static void ignore_all_errors(void)
 {
     struct question q = {.letter = 'q'};
     d.cancel_error = -ETIMEDOUT;
-    memset(trail, 0, sizeof trail);
+    memset(ended_waits, 0, sizeof ended_waits);
     for (n_begun = 0;; n_begun++) {
         results[0] = duda_wait_begin(&d, &q.wait, end_question);
         duda_wait_end(&q.wait);
@@ -326,13 +326,13 @@ static void suspend_handler_ignoring_failed_begins_is_terminated(void **state)
     assert_int_equal(n_begun, DUDA_REFUSALS_MAX - 1);
     assert_null(d.waits);
     duda_terminate(&d);
-    assert_string_equal(trail, "");
+    assert_string_equal(ended_waits, "");
 }
 
 static void suspend_for_ever(void)
 {
     struct question q = {.letter = 'q'};
-    memset(trail, 0, sizeof trail);
+    memset(ended_waits, 0, sizeof ended_waits);
     results[0] = duda_wait_begin(&d, &q.wait, end_question);
     d.cancel_error = -ETIMEDOUT;
     for (;;)
@@ -344,9 +344,9 @@ static void suspend_handler_ignoring_cancellation_is_terminated(void **state)
     (void)state;
     assert_false(start_handler(suspend_for_ever));
     assert_int_equal(d.n_refused_waits, DUDA_REFUSALS_MAX);
-    assert_string_equal(trail, "q");
+    assert_string_equal(ended_waits, "q");
     duda_terminate(&d);
-    assert_string_equal(trail, "q");
+    assert_string_equal(ended_waits, "q");
 }
 
 /* ---- Misuse that debug builds detect ---- */

@@ -6,17 +6,17 @@
 
 #include "unit/test.h"
 
-enum { GUESTS = 3 };
+enum { SUBSCRIBERS = 3 };
 
-static struct duda_topic_table *rooms;
+static struct duda_topic_table *sizes;
 
 struct subscriber {
-    struct duda_subscriber guest;
-    unsigned heard;
+    struct duda_subscriber member;
+    unsigned received;
     void (*reaction)(void);
 };
 
-static struct subscriber hall[GUESTS], bar[GUESTS];
+static struct subscriber first_topic[SUBSCRIBERS], second_topic[SUBSCRIBERS];
 
 /* This test creates no frames. */
 void mk_websocket_message_free(struct mk_websocket_message *m)
@@ -24,49 +24,49 @@ void mk_websocket_message_free(struct mk_websocket_message *m)
     assert_null(m);
 }
 
-static void on_message(void *owner, struct duda_topic_delivery *news)
+static void on_message(void *owner, struct duda_topic_delivery *delivery)
 {
     struct subscriber *v = owner;
-    assert_str(news->text, "news");
-    v->heard++;
+    assert_str(delivery->text, "news");
+    v->received++;
     if (v->reaction)
         v->reaction();
 }
 
 static void subscribe(struct subscriber *v, const char *room)
 {
-    *v = (struct subscriber){.guest = {.owner = v, .on_message = on_message}};
-    assert_int_equal(duda_topic_table_add(rooms, mk_str_from_c(room), &v->guest), 0);
+    *v = (struct subscriber){.member = {.owner = v, .on_message = on_message}};
+    assert_int_equal(duda_topic_table_add(sizes, mk_str_from_c(room), &v->member), 0);
 }
 
 static void setup(void)
 {
-    rooms = duda_topic_table_new();
-    for (int i = GUESTS - 1; i >= 0; i--) { /* the last subscriber receives messages first */
-        subscribe(&hall[i], "hall");
-        subscribe(&bar[i], "bar");
+    sizes = duda_topic_table_new();
+    for (int i = SUBSCRIBERS - 1; i >= 0; i--) { /* the last subscriber receives messages first */
+        subscribe(&first_topic[i], "hall");
+        subscribe(&second_topic[i], "bar");
     }
 }
 
 static void teardown(void)
 {
-    for (int i = 0; i < GUESTS; i++) {
-        duda_topic_table_remove(rooms, &hall[i].guest);
-        duda_topic_table_remove(rooms, &bar[i].guest);
+    for (int i = 0; i < SUBSCRIBERS; i++) {
+        duda_topic_table_remove(sizes, &first_topic[i].member);
+        duda_topic_table_remove(sizes, &second_topic[i].member);
     }
-    duda_topic_table_free(rooms);
+    duda_topic_table_free(sizes);
 }
 
 static void publish(const char *room)
 {
-    duda_topic_table_publish(rooms, mk_str_from_c(room), MK_WEBSOCKET_TEXT, MK_STR("news"));
+    duda_topic_table_publish(sizes, mk_str_from_c(room), MK_WEBSOCKET_TEXT, MK_STR("news"));
 }
 
 static void unsubscribe(struct subscriber *v)
 {
-    duda_topic_table_remove(rooms, &v->guest);
-    memset(&v->guest, 0xaa, sizeof v->guest); /* another object reuses its memory */
-    v->guest.topic = NULL;
+    duda_topic_table_remove(sizes, &v->member);
+    memset(&v->member, 0xaa, sizeof v->member); /* another object reuses its memory */
+    v->member.topic = NULL;
 }
 
 static void topic_table_delivers_to_all_subscribers(void **state)
@@ -74,26 +74,26 @@ static void topic_table_delivers_to_all_subscribers(void **state)
     (void)state;
     publish("hall");
     publish("nowhere");
-    for (int i = 0; i < GUESTS; i++) {
-        assert_int_equal(hall[i].heard, 1);
-        assert_int_equal(bar[i].heard, 0);
+    for (int i = 0; i < SUBSCRIBERS; i++) {
+        assert_int_equal(first_topic[i].received, 1);
+        assert_int_equal(second_topic[i].received, 0);
     }
 }
 
 static void leave_first(void)
 {
-    unsubscribe(&hall[0]);
-    unsubscribe(&hall[1]);
+    unsubscribe(&first_topic[0]);
+    unsubscribe(&first_topic[1]);
 }
 
 static void topic_table_subscriber_may_unsubscribe_others_during_delivery(void **state)
 {
     (void)state;
-    hall[0].reaction = leave_first;
+    first_topic[0].reaction = leave_first;
     publish("hall");
-    assert_int_equal(hall[1].heard, 0);
-    assert_int_equal(hall[2].heard, 1);
-    assert_int_equal(duda_topic_table_count(rooms, MK_STR("hall")), 1);
+    assert_int_equal(first_topic[1].received, 0);
+    assert_int_equal(first_topic[2].received, 1);
+    assert_int_equal(duda_topic_table_count(sizes, MK_STR("hall")), 1);
 }
 
 static void publish_to_bar(void)
@@ -103,20 +103,20 @@ static void publish_to_bar(void)
 
 static void unsubscribe_from_hall(void)
 {
-    unsubscribe(&hall[0]); /* unsubscribes the subscriber that is receiving */
+    unsubscribe(&first_topic[0]); /* unsubscribes the subscriber that is receiving */
 }
 
 static void topic_table_subscriber_may_unsubscribe_during_nested_delivery(void **state)
 {
     (void)state;
-    hall[0].reaction = publish_to_bar;
-    bar[0].reaction = unsubscribe_from_hall;
+    first_topic[0].reaction = publish_to_bar;
+    second_topic[0].reaction = unsubscribe_from_hall;
     publish("hall");
-    for (int i = 0; i < GUESTS; i++) {
-        assert_int_equal(hall[i].heard, 1);
-        assert_int_equal(bar[i].heard, 1);
+    for (int i = 0; i < SUBSCRIBERS; i++) {
+        assert_int_equal(first_topic[i].received, 1);
+        assert_int_equal(second_topic[i].received, 1);
     }
-    assert_int_equal(duda_topic_table_count(rooms, MK_STR("hall")), GUESTS - 1);
+    assert_int_equal(duda_topic_table_count(sizes, MK_STR("hall")), SUBSCRIBERS - 1);
 }
 
 int main(void)

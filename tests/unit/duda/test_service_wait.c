@@ -7,7 +7,7 @@
 #include "unit/test.h"
 
 static struct duda_ctx d;
-static struct duda_wait *under_way;
+static struct duda_wait *current_wait;
 static struct {
     int refuses, ends; /* results of the threads and of the wait */
     void (*work)(void *ctx), (*done)(void *ctx);
@@ -24,13 +24,13 @@ int duda_wait_begin(struct duda_ctx *self, struct duda_wait *w, void (*on_end)(s
 {
     assert_ptr_equal(self, &d);
     *w = (struct duda_wait){.d = self, .on_end = on_end, .is_active = true};
-    under_way = w;
+    current_wait = w;
     return 0;
 }
 
 int duda_wait_suspend(struct duda_wait *w)
 {
-    assert_ptr_equal(w, under_way);
+    assert_ptr_equal(w, current_wait);
     d.cancel_error = fake.ends;
     if (d.cancel_error) {
         duda_wait_end(w);
@@ -44,14 +44,14 @@ int duda_wait_suspend(struct duda_wait *w)
 
 void duda_wait_end(struct duda_wait *w)
 {
-    assert_ptr_equal(w, under_way);
-    under_way = NULL;
+    assert_ptr_equal(w, current_wait);
+    current_wait = NULL;
     w->on_end(w);
 }
 
 void duda_wait_wake(struct duda_wait *w)
 {
-    assert_ptr_equal(w, under_way);
+    assert_ptr_equal(w, current_wait);
     w->is_woken = true;
 }
 
@@ -111,7 +111,7 @@ static void drop(void *job)
     free(job);
 }
 
-static int given(int refuses, int ends)
+static int offload(int refuses, int ends)
 {
     unsigned *job = malloc(sizeof *job);
     *job = 1;
@@ -120,7 +120,7 @@ static int given(int refuses, int ends)
     fake.refuses = refuses;
     fake.ends = ends;
     int e = duda_offload_owned(&d, NULL, work, job, drop);
-    assert_null(under_way); /* otherwise a terminated handler would leave pointers to its stack */
+    assert_null(current_wait); /* otherwise a terminated handler would leave pointers to its stack */
     if (!e)
         free(job);
     return e;
@@ -130,15 +130,15 @@ static void offload_drops_job_only_if_not_started(void **state)
 {
     static const int errors[] = {-EAGAIN, -ENOMEM, -ESHUTDOWN};
     (void)state;
-    assert_int_equal(given(0, 0), 0);
+    assert_int_equal(offload(0, 0), 0);
     assert_int_equal(n_worked, 1);
     assert_int_equal(n_dropped, 0);
     for (size_t i = 0; i < MK_LEN(errors); i++) {
-        assert_int_equal(given(errors[i], 0), errors[i]);
+        assert_int_equal(offload(errors[i], 0), errors[i]);
         assert_int_equal(n_worked, 0);
         assert_int_equal(n_dropped, 1);
     }
-    assert_int_equal(given(0, -ECANCELED), -ECANCELED);
+    assert_int_equal(offload(0, -ECANCELED), -ECANCELED);
     assert_int_equal(n_dropped, 0); /* the thread may still use the job */
     fake.work(fake.ctx);
     fake.done(fake.ctx);

@@ -23,11 +23,11 @@ static const struct duda_template *find(void *ctx, mk_str name)
 
 static int render(const struct example *c, bool strict, struct mk_buf *out)
 {
-    struct duda_validation_errors flaws;
+    struct duda_validation_errors errors;
     struct duda_value value;
     why = mk_buf_fixed(reasons, sizeof reasons);
     *out = mk_buf_fixed(room, sizeof room);
-    assert_int_equal(duda_json_read_value(mk_str_from_c(c->values), &pool, NULL, &value, &flaws), 0);
+    assert_int_equal(duda_json_read_value(mk_str_from_c(c->values), &pool, NULL, &value, &errors), 0);
     struct duda_templates *set = duda_templates_new();
     int e = duda_templates_add(set, "page", mk_str_from_c(c->text), &why);
     if (!e && c->partial)

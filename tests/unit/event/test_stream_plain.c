@@ -50,10 +50,10 @@ static void stream_plain_reads_and_writes(void **state)
 static void stream_plain_full_socket_returns_eagain(void **state)
 {
     (void)state;
-    static char much[1 << 20];
-    ssize_t n = s.ops->write(&s, mk_str_of(much, sizeof much), false);
-    assert_true(n > 0 && (size_t)n < sizeof much);
-    assert_int_equal(s.ops->write(&s, mk_str_of(much, sizeof much), false), -EAGAIN);
+    static char large[1 << 20];
+    ssize_t n = s.ops->write(&s, mk_str_of(large, sizeof large), false);
+    assert_true(n > 0 && (size_t)n < sizeof large);
+    assert_int_equal(s.ops->write(&s, mk_str_of(large, sizeof large), false), -EAGAIN);
 }
 
 static void stream_plain_room_is_the_free_space(void **state)

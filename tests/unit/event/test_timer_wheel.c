@@ -199,17 +199,17 @@ static void timer_wheel_all_due_timers_fire_after_a_long_iteration(void **state)
     }
 }
 
-enum { CROWD = 3 * MK_TIMER_WHEEL_AT_ONCE };
+enum { MANY = 3 * MK_TIMER_WHEEL_AT_ONCE };
 
-static struct mk_timer crowd[CROWD];
+static struct mk_timer many_timers[MANY];
 
 /* Sets many timers that are due at the same time. */
-static void crowd_due_in(uint32_t ms)
+static void set_many_timers(uint32_t ms)
 {
     n_silent = 0;
-    for (size_t i = 0; i < CROWD; i++) {
-        mk_timer_init(&crowd[i], on_silent_due);
-        mk_timer_wheel_set(&wheel, &crowd[i], now, ms);
+    for (size_t i = 0; i < MANY; i++) {
+        mk_timer_init(&many_timers[i], on_silent_due);
+        mk_timer_wheel_set(&wheel, &many_timers[i], now, ms);
     }
 }
 
@@ -219,7 +219,7 @@ static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
     for (size_t i = 0; i < MK_LEN(starts); i++) {
         struct test_timer b = test_timer('b');
         begin_at(starts[i]);
-        crowd_due_in(100);
+        set_many_timers(100);
         set(&b, 1000);
         run_at(now + 200);
         assert_int_equal(n_silent, MK_TIMER_WHEEL_AT_ONCE);
@@ -229,7 +229,7 @@ static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
         run_at(now);
         assert_int_equal(n_silent, 2 * MK_TIMER_WHEEL_AT_ONCE);
         run_at(now + 1);
-        assert_int_equal(n_silent, CROWD);
+        assert_int_equal(n_silent, MANY);
         assert_in_range(mk_timer_wheel_wait(&wheel, now), 1, 1000);
         assert_true(sleep_until(&b, 2));
     }
@@ -241,7 +241,7 @@ static void timer_wheel_overdue_timers_can_be_stopped_and_set(void **state)
     (void)state;
     struct test_timer stopped = test_timer('s'), postponed = test_timer('p'), again = test_timer('a');
     begin_at(0);
-    crowd_due_in(100);
+    set_many_timers(100);
     set(&stopped, 100);
     set(&postponed, 100);
     set(&again, 100);
@@ -251,7 +251,7 @@ static void timer_wheel_overdue_timers_can_be_stopped_and_set(void **state)
     set(&again, 0);
     for (int i = 0; i < 4; i++)
         run_at(now + 1);
-    assert_int_equal(n_silent, CROWD);
+    assert_int_equal(n_silent, MANY);
     assert_string_equal(fired, "a");
     run_at(1199);
     assert_string_equal(fired, "a");
@@ -265,9 +265,9 @@ static void timer_wheel_postponed_timers_do_not_count_towards_the_limit(void **s
     (void)state;
     struct test_timer b = test_timer('b');
     begin_at(0);
-    crowd_due_in(100);
-    for (size_t i = 0; i < CROWD; i++)
-        mk_timer_wheel_set(&wheel, &crowd[i], now, 5000);
+    set_many_timers(100);
+    for (size_t i = 0; i < MANY; i++)
+        mk_timer_wheel_set(&wheel, &many_timers[i], now, 5000);
     set(&b, 100);
     run_at(200);
     assert_string_equal(fired, "b");
@@ -424,17 +424,17 @@ static void timer_callback_can_set_others(void **state)
 }
 
 /* Models the wheel as a list of times. */
-enum { BELLS = 40, STEPS = 20000 };
+enum { TIMERS = 40, STEPS = 20000 };
 
 struct model {
-    struct test_timer bells[BELLS];
-    uint64_t due[BELLS]; /* 0: not set */
+    struct test_timer modelled[TIMERS];
+    uint64_t due[TIMERS]; /* 0: not set */
 };
 
 static void check_model(struct model *m)
 {
-    for (size_t i = 0; i < BELLS; i++) {
-        struct test_timer *b = &m->bells[i];
+    for (size_t i = 0; i < TIMERS; i++) {
+        struct test_timer *b = &m->modelled[i];
         if (b->n_fired) {
             assert_int_equal(b->n_fired, 1);
             assert_true(m->due[i] && now >= m->due[i]);
@@ -449,15 +449,15 @@ static void check_model(struct model *m)
 
 static void move_something(struct model *m)
 {
-    size_t i = (size_t)rand() % BELLS;
+    size_t i = (size_t)rand() % TIMERS;
     if (rand() % 4 == 0) {
         if (m->due[i])
-            mk_timer_stop(&m->bells[i].timer);
+            mk_timer_stop(&m->modelled[i].timer);
         m->due[i] = 0;
         return;
     }
     uint32_t span = (uint32_t)rand() % (rand() % 3 ? 2000 : 40000);
-    set(&m->bells[i], span);
+    set(&m->modelled[i], span);
     m->due[i] = now + span;
 }
 

@@ -42,7 +42,7 @@ static inline void teardown(void)
     mk_file_cache_fini(&cache);
 }
 
-static inline struct mk_open_file *take(const char *path)
+static inline struct mk_open_file *acquire_file(const char *path)
 {
     struct mk_open_file *f = NULL;
     mk_err e = mk_file_cache_acquire(&cache, &root, mk_str_from_c(path), now, &f);
@@ -55,14 +55,14 @@ static inline struct mk_open_file *take(const char *path)
 }
 
 /* Acquires and releases the cached file; only compare the pointer with others. */
-static inline const struct mk_open_file *look(const char *path)
+static inline const struct mk_open_file *find_file(const char *path)
 {
-    struct mk_open_file *f = take(path);
+    struct mk_open_file *f = acquire_file(path);
     mk_open_file_release(f);
     return f;
 }
 
-static inline mk_err take_error(const char *path)
+static inline mk_err acquire_error(const char *path)
 {
     struct mk_open_file *f = NULL;
     return mk_file_cache_acquire(&cache, &root, mk_str_from_c(path), now, &f);
@@ -109,7 +109,7 @@ static inline unsigned found_of(unsigned n)
     unsigned found = 0;
     for (unsigned i = 0; i < n; i++) {
         bool was = is_listed(nth(i));
-        look(nth(i));
+        find_file(nth(i));
         found += was;
     }
     return found;

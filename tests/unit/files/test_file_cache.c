@@ -6,14 +6,14 @@
 static void file_cache_keeps_small_files_in_memory(void **state)
 {
     (void)state;
-    struct mk_open_file *f = take("small");
+    struct mk_open_file *f = acquire_file("small");
     assert_int_equal(f->kind, MK_OPEN_FILE);
     assert_int_equal(f->fd, -1);
     assert_str(f->content, "0123456789");
     assert_int_equal(f->size, 10);
     assert_int_equal(cache.memory, 10);
     mk_open_file_release(f);
-    f = take("empty");
+    f = acquire_file("empty");
     assert_non_null(f->content.p);
     assert_int_equal(f->content.len, 0);
     mk_open_file_release(f);
@@ -22,7 +22,7 @@ static void file_cache_keeps_small_files_in_memory(void **state)
 static void file_cache_keeps_large_files_open(void **state)
 {
     (void)state;
-    struct mk_open_file *f = take("large");
+    struct mk_open_file *f = acquire_file("large");
     assert_int_equal(f->kind, MK_OPEN_FILE);
     assert_true(f->fd >= 0);
     assert_null(f->content.p);
@@ -35,7 +35,7 @@ static void file_cache_reports_the_kind_of_non_files(void **state)
 {
     (void)state;
     assert_int_equal(mkfifoat(folder.fd, "fifo", 0600), 0);
-    struct mk_open_file *f = take("dir"), *top = take(""), *fifo = take("fifo");
+    struct mk_open_file *f = acquire_file("dir"), *top = acquire_file(""), *fifo = acquire_file("fifo");
     assert_int_equal(f->kind, MK_OPEN_FOLDER);
     assert_int_equal(top->kind, MK_OPEN_FOLDER);
     assert_int_equal(fifo->kind, MK_OPEN_OTHER);
@@ -51,12 +51,12 @@ static void file_cache_does_not_cache_errors(void **state)
     (void)state;
     static char longest[PATH_MAX + 1];
     memset(longest, 'x', PATH_MAX);
-    assert_int_equal(take_error("nothing"), -ENOENT);
-    assert_int_equal(take_error("small/x"), -ENOTDIR);
-    assert_int_equal(take_error(longest), -ENAMETOOLONG);
+    assert_int_equal(acquire_error("nothing"), -ENOENT);
+    assert_int_equal(acquire_error("small/x"), -ENOTDIR);
+    assert_int_equal(acquire_error(longest), -ENAMETOOLONG);
     assert_int_equal(cache.n, 0);
     folder_add(&folder, "nothing", MK_STR("something"));
-    struct mk_open_file *f = take("nothing");
+    struct mk_open_file *f = acquire_file("nothing");
     assert_str(f->content, "something");
     mk_open_file_release(f);
 }
@@ -66,12 +66,12 @@ static void file_cache_does_not_cache_errors(void **state)
 static void file_cache_entry_is_not_rechecked_within_the_interval(void **state)
 {
     (void)state;
-    const struct mk_open_file *f = look("small");
+    const struct mk_open_file *f = find_file("small");
     folder_add(&folder, "small", MK_STR("changed"));
     now += RECHECK_MS - 1;
-    assert_ptr_equal(look("small"), f);
+    assert_ptr_equal(find_file("small"), f);
     now += 1;
-    struct mk_open_file *other = take("small");
+    struct mk_open_file *other = acquire_file("small");
     assert_str(other->content, "changed");
     mk_open_file_release(other);
     assert_int_equal(cache.n, 1);
@@ -83,20 +83,20 @@ static void file_cache_recheck_keeps_an_unchanged_file(void **state)
     (void)state;
     static const char *const names[] = {"small", "large", "dir", ""};
     for (size_t i = 0; i < MK_LEN(names); i++) {
-        struct mk_open_file *f = take(names[i]);
+        struct mk_open_file *f = acquire_file(names[i]);
         now += RECHECK_MS;
-        assert_ptr_equal(look(names[i]), f);
+        assert_ptr_equal(find_file(names[i]), f);
         folder_add(&folder, "large", MK_STR("shorter, but believed for another while"));
-        assert_ptr_equal(look(names[i]), f);
+        assert_ptr_equal(find_file(names[i]), f);
         mk_open_file_release(f);
     }
 }
 
 static void check_seen(const char *what)
 {
-    struct mk_open_file *before = take("large");
+    struct mk_open_file *before = acquire_file("large");
     now += RECHECK_MS;
-    struct mk_open_file *same = take("large");
+    struct mk_open_file *same = acquire_file("large");
     assert_ptr_equal(before, same);
     mk_open_file_release(same);
     struct stat st;
@@ -112,7 +112,7 @@ static void check_seen(const char *what)
     else /* chmod changes only the change time */
         assert_int_equal(chmod(room, 0600), 0);
     now += RECHECK_MS;
-    struct mk_open_file *after = take("large");
+    struct mk_open_file *after = acquire_file("large");
     if (after == before)
         fail_msg("a change of %s was not seen", what);
     mk_open_file_release(after);
@@ -150,10 +150,10 @@ static void file_cache_recheck_needs_no_descriptor(void **state)
 static void file_cache_recheck_drops_a_deleted_file(void **state)
 {
     (void)state;
-    struct mk_open_file *f = take("large");
+    struct mk_open_file *f = acquire_file("large");
     assert_int_equal(unlinkat(folder.fd, "large", 0), 0);
     now += RECHECK_MS;
-    assert_int_equal(take_error("large"), -ENOENT);
+    assert_int_equal(acquire_error("large"), -ENOENT);
     assert_int_equal(cache.n, 0);
     char room[64];
     assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* a user of the entry can still read it */
@@ -168,7 +168,7 @@ static void file_cache_separates_roots(void **state)
     char room[PATH_MAX];
     folder_add(&folder, "dir/small", MK_STR("other"));
     assert_int_equal(mk_file_open_root(folder_path(&folder, "dir", room), &other.fd), 0);
-    a = take("small");
+    a = acquire_file("small");
     assert_int_equal(mk_file_cache_acquire(&cache, &other, MK_STR("small"), now, &b), 0);
     assert_str(a->content, "0123456789");
     assert_str(b->content, "other");
@@ -183,16 +183,16 @@ static void file_cache_evicts_the_least_recently_used(void **state)
 {
     (void)state;
     add_many(6);
-    look("f0");
-    look("f1");
-    look("f2");
-    look("f3");
-    look("f0");
+    find_file("f0");
+    find_file("f1");
+    find_file("f2");
+    find_file("f3");
+    find_file("f0");
     now += RECHECK_MS;
-    look("f4");
+    find_file("f4");
     assert_int_equal(cache.n, 4);
     assert_true(is_listed("f0") && is_listed("f2") && is_listed("f3") && is_listed("f4"));
-    look("f5");
+    find_file("f5");
     assert_true(is_listed("f0") && is_listed("f3") && is_listed("f4") && is_listed("f5"));
 }
 
@@ -200,13 +200,13 @@ static void file_cache_recheck_counts_as_use(void **state)
 {
     (void)state;
     add_many(5);
-    look("f0");
-    look("f1");
-    look("f2");
-    look("f3");
+    find_file("f0");
+    find_file("f1");
+    find_file("f2");
+    find_file("f3");
     now += RECHECK_MS;
-    look("f0");
-    look("f4");
+    find_file("f0");
+    find_file("f4");
     assert_true(is_listed("f0"));
     assert_false(is_listed("f1"));
 }
@@ -219,7 +219,7 @@ static void file_cache_memory_goes_to_the_first_files(void **state)
     add_many(6);
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < 6; i++) {
-            const struct mk_open_file *f = look(nth(i));
+            const struct mk_open_file *f = find_file(nth(i));
             assert_int_equal(f->content.p != NULL, i < 3);
             assert_int_equal(f->fd >= 0, i >= 3);
             now++;
@@ -237,7 +237,7 @@ static void file_cache_cyclic_use_keeps_memory_on_recheck(void **state)
     add_many(6);
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < 6; i++)
-            assert_int_equal(look(nth(i))->content.p != NULL, i < 3);
+            assert_int_equal(find_file(nth(i))->content.p != NULL, i < 3);
         now += RECHECK_MS;
     }
 }
@@ -249,16 +249,16 @@ static void file_cache_used_file_takes_memory_of_unused_files(void **state)
         (struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = RECHECK_MS});
     add_many(6);
     for (unsigned i = 0; i < 6; i++, now++)
-        look(nth(i));
+        find_file(nth(i));
     now += RECHECK_MS;
-    look("f2");
-    const struct mk_open_file *f = look("f4");
+    find_file("f2");
+    const struct mk_open_file *f = find_file("f4");
     assert_non_null(f->content.p);
     assert_int_equal(f->fd, -1);
     assert_false(is_listed("f0"));
     assert_true(is_listed("f1") && is_listed("f2"));
-    assert_non_null(look("f5")->content.p);
-    assert_null(look("f3")->content.p); /* all files in memory are in use */
+    assert_non_null(find_file("f5")->content.p);
+    assert_null(find_file("f3")->content.p); /* all files in memory are in use */
     assert_int_equal(cache.memory, 30);
 }
 
@@ -269,11 +269,11 @@ static void file_cache_frequently_used_files_stay_in_memory(void **state)
     init_with((struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = 3600000});
     add_many(6);
     for (unsigned i = 0; i < 6; i++, now++)
-        look(nth(i));
+        find_file(nth(i));
     now += 998;
-    assert_null(look("f5")->content.p);
+    assert_null(find_file("f5")->content.p);
     now += 1;
-    assert_non_null(look("f5")->content.p);
+    assert_non_null(find_file("f5")->content.p);
     assert_int_equal(cache.memory, 30);
 }
 
@@ -284,17 +284,17 @@ static void file_cache_changed_file_keeps_its_memory(void **state)
         (struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = RECHECK_MS});
     add_many(4);
     for (unsigned i = 0; i < 4; i++)
-        look(nth(i));
+        find_file(nth(i));
     folder_add(&folder, "f1", MK_STR("other ten."));
     now += RECHECK_MS;
     for (unsigned i = 0; i < 3; i++)
-        assert_non_null(look(nth(i))->content.p);
-    assert_str(look("f1")->content, "other ten.");
+        assert_non_null(find_file(nth(i))->content.p);
+    assert_str(find_file("f1")->content, "other ten.");
     folder_add(&folder, "f1", MK_STR("now it is 16 long"));
     now += RECHECK_MS;
-    look("f0");
-    look("f2");
-    assert_null(look("f1")->content.p); /* the other files are in use, and f1 no longer fits */
+    find_file("f0");
+    find_file("f2");
+    assert_null(find_file("f1")->content.p); /* the other files are in use, and f1 no longer fits */
     assert_int_equal(cache.memory, 20);
 }
 
@@ -303,8 +303,8 @@ static void file_cache_file_above_the_memory_limit_is_open(void **state)
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 100, .memory = 15, .small = 20});
     folder_add(&folder, "sixteen", MK_STR("0123456789abcdef"));
-    look("small");
-    const struct mk_open_file *f = look("sixteen");
+    find_file("small");
+    const struct mk_open_file *f = find_file("sixteen");
     assert_null(f->content.p);
     assert_true(f->fd >= 0);
     assert_int_equal(cache.memory, 10);
@@ -330,13 +330,13 @@ static void file_cache_new_file_is_soon_cached(void **state)
     init_with((struct mk_file_cache_limits){.files = 4, .memory = 0, .recheck_ms = RECHECK_MS});
     add_many(5);
     found_of(4);
-    unsigned looks = 0;
-    for (; !is_listed("f4"); looks++)
-        look("f4");
-    assert_true(looks > 1 && looks <= 16);
+    unsigned n_requests = 0;
+    for (; !is_listed("f4"); n_requests++)
+        find_file("f4");
+    assert_true(n_requests > 1 && n_requests <= 16);
 }
 
-static mk_err take_kept(const char *path)
+static mk_err acquire_kept(const char *path)
 {
     struct mk_open_file *f = NULL;
     mk_err e = mk_file_cache_acquire_if_kept(&cache, &root, mk_str_from_c(path), now, &f);
@@ -349,15 +349,15 @@ static void file_cache_uncacheable_file_is_not_opened(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 2, .recheck_ms = RECHECK_MS});
-    assert_int_equal(take_kept("dir"), 0);
+    assert_int_equal(acquire_kept("dir"), 0);
     assert_true(is_listed("dir"));
-    look("small");
-    assert_int_equal(take_kept("large"), -EAGAIN);
-    assert_int_equal(take_kept("dir"), 0);
+    find_file("small");
+    assert_int_equal(acquire_kept("large"), -EAGAIN);
+    assert_int_equal(acquire_kept("dir"), 0);
     now += RECHECK_MS;
-    assert_int_equal(take_kept("large"), 0);
+    assert_int_equal(acquire_kept("large"), 0);
     init_with((struct mk_file_cache_limits){.files = 0});
-    assert_int_equal(take_kept("large"), -EAGAIN);
+    assert_int_equal(acquire_kept("large"), -EAGAIN);
 }
 
 static void file_cache_of_size_0_keeps_nothing(void **state)
@@ -367,7 +367,7 @@ static void file_cache_of_size_0_keeps_nothing(void **state)
         .files = 0, .memory = 100, .small = 20, .recheck_ms = 1000};
     mk_file_cache_fini(&cache);
     init_cache(&limits);
-    struct mk_open_file *a = take("small"), *b = take("small");
+    struct mk_open_file *a = acquire_file("small"), *b = acquire_file("small");
     assert_ptr_not_equal(a, b);
     assert_int_equal(cache.n, 0);
     mk_open_file_release(a);
@@ -378,12 +378,12 @@ static void file_cache_references_outlive_eviction(void **state)
 {
     (void)state;
     add_many(6);
-    struct mk_open_file *f = take("f0"), *large = take("large");
+    struct mk_open_file *f = acquire_file("f0"), *large = acquire_file("large");
     now += RECHECK_MS;
     for (unsigned i = 1; i < 6; i++) {
         char name[16];
         snprintf(name, sizeof name, "f%u", i);
-        look(name);
+        find_file(name);
     }
     assert_false(f->listed);
     assert_false(large->listed);
@@ -396,7 +396,7 @@ static void file_cache_references_outlive_eviction(void **state)
 static void file_cache_references_outlive_the_cache(void **state)
 {
     (void)state;
-    struct mk_open_file *f = take("small"), *large = take("large");
+    struct mk_open_file *f = acquire_file("small"), *large = acquire_file("large");
     mk_file_cache_fini(&cache);
     assert_str(f->content, "0123456789");
     char room[64];
@@ -423,11 +423,11 @@ static void file_cache_release_without_reference_aborts(void **state)
 static void file_cache_invalidated_file_is_reopened(void **state)
 {
     (void)state;
-    struct mk_open_file *f = take("small");
+    struct mk_open_file *f = acquire_file("small");
     mk_file_cache_invalidate(f);
     assert_int_equal(cache.n, 0);
     mk_file_cache_invalidate(f);
-    struct mk_open_file *again = take("small");
+    struct mk_open_file *again = acquire_file("small");
     assert_ptr_not_equal(f, again);
     assert_str(f->content, "0123456789");
     mk_open_file_release(f);
@@ -439,9 +439,9 @@ static void file_cache_close_idle_closes_idle_descriptors(void **state)
 {
     (void)state;
     folder_add(&folder, "large2", MK_STR("0123456789012345678901234567890123456789"));
-    look("small");
-    look("large");
-    struct mk_open_file *used = take("large2");
+    find_file("small");
+    find_file("large");
+    struct mk_open_file *used = acquire_file("large2");
     assert_int_equal(mk_file_cache_close_idle_fds(&cache), 1);
     assert_true(is_listed("small") && is_listed("large2"));
     assert_false(is_listed("large"));
@@ -453,9 +453,9 @@ static void file_cache_close_idle_closes_idle_descriptors(void **state)
 static void file_cache_evict_idle_keeps_used_files(void **state)
 {
     (void)state;
-    look("small");
-    look("large");
-    struct mk_open_file *used = take("dir/file");
+    find_file("small");
+    find_file("large");
+    struct mk_open_file *used = acquire_file("dir/file");
     mk_file_cache_evict_idle(&cache);
     assert_false(is_listed("small") || is_listed("large"));
     assert_int_equal(cache.n, 1);
@@ -469,7 +469,7 @@ static void file_cache_without_descriptors_closes_idle_files(void **state)
 {
     (void)state;
     struct rlimit before, none;
-    look("large");
+    find_file("large");
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
     int next = dup(0);
@@ -502,7 +502,7 @@ static void file_cache_finds_many_files(void **state)
         snprintf(name, sizeof name, "%d", i % MANY);
         if (i < MANY)
             folder_add(&folder, name, mk_str_from_c(name));
-        struct mk_open_file *f = take(name);
+        struct mk_open_file *f = acquire_file(name);
         assert_str(f->content, name);
         assert_int_equal(f->refs, 2); /* the cache holds the other reference */
         mk_open_file_release(f);

@@ -15,11 +15,11 @@ static void file_cache_attachment_is_freed_with_its_file(void **state)
     (void)state;
     static struct mk_open_file_attachment note = {.free = free_note};
     n_freed = 0;
-    struct mk_open_file *f = take("small");
+    struct mk_open_file *f = acquire_file("small");
     mk_file_cache_attach(f, &note, 1);
     mk_open_file_release(f);
     assert_int_equal(n_freed, 0);
-    f = take("small");
+    f = acquire_file("small");
     assert_ptr_equal(f->note, &note);
     mk_file_cache_invalidate(f);
     assert_int_equal(n_freed, 0);
@@ -44,14 +44,14 @@ static void file_cache_attachment_without_size_is_freed_with_the_last_user(void 
     (void)state;
     static struct mk_open_file_attachment note = {.free = free_note};
     n_freed = 0;
-    struct mk_open_file *a = take("large"), *b = take("large");
+    struct mk_open_file *a = acquire_file("large"), *b = acquire_file("large");
     mk_file_cache_attach(a, &note, 0);
     mk_open_file_release(a);
     assert_ptr_equal(b->note, &note);
     mk_open_file_release(b);
     assert_int_equal(n_freed, 1);
     assert_true(is_in(&cache.lean, "large"));
-    b = take("large");
+    b = acquire_file("large");
     assert_null(b->note);
     mk_open_file_release(b);
 }
@@ -60,7 +60,7 @@ static void file_cache_attachments_count_as_memory(void **state)
 {
     (void)state;
     n_freed = 0;
-    struct mk_open_file *large = take("large"), *small = take("small");
+    struct mk_open_file *large = acquire_file("large"), *small = acquire_file("small");
     assert_true(add_note(large, 0, 60));
     assert_int_equal(cache.memory, 70);
     assert_true(is_in(&cache.rich, "large"));
@@ -78,15 +78,15 @@ static void file_cache_attachments_count_as_memory(void **state)
 static void file_cache_attachment_takes_memory_of_unused_entries(void **state)
 {
     (void)state;
-    struct mk_open_file *large = take("large");
+    struct mk_open_file *large = acquire_file("large");
     assert_true(add_note(large, 0, 90));
     mk_open_file_release(large);
     now++;
-    struct mk_open_file *file = take("dir/file");
+    struct mk_open_file *file = acquire_file("dir/file");
     assert_false(add_note(file, 1, 50)); /* the large file was used just now */
     now += RECHECK_MS;
     mk_open_file_release(file);
-    file = take("dir/file");
+    file = acquire_file("dir/file");
     assert_true(add_note(file, 1, 50));
     assert_false(is_listed("large"));
     assert_int_equal(cache.memory, 50 + 6);
@@ -97,7 +97,7 @@ static void file_cache_uncached_file_cannot_have_attachments(void **state)
 {
     (void)state;
     init_with((struct mk_file_cache_limits){.files = 0, .memory = 100, .small = 20});
-    struct mk_open_file *f = take("small");
+    struct mk_open_file *f = acquire_file("small");
     assert_false(mk_file_cache_may_attach(f, 1, now));
     mk_open_file_release(f);
 }
@@ -107,16 +107,16 @@ static void file_cache_max_entries_can_be_reduced(void **state)
     (void)state;
     add_many(4);
     found_of(4);
-    struct mk_open_file *used = take("f1");
+    struct mk_open_file *used = acquire_file("f1");
     mk_file_cache_set_max_entries(&cache, 2);
     assert_int_equal(cache.n, 2);
     assert_true(is_listed("f3") && is_listed("f1"));
     now += RECHECK_MS;
-    look("f0");
+    find_file("f0");
     assert_int_equal(cache.n, 2);
     mk_file_cache_set_max_entries(&cache, 0);
     assert_int_equal(cache.n, 0);
-    look("f0");
+    find_file("f0");
     assert_int_equal(cache.n, 0);
     assert_str(used->content, "ten bytes.");
     mk_open_file_release(used);

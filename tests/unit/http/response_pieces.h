@@ -64,17 +64,17 @@ static inline struct outcome read_in_pieces(mk_str text, size_t size, bool close
     struct mk_header_field fields[FIELDS_MAX];
     struct mk_response_parser r;
     mk_str in = mk_str_first(text, 0), data = MK_STR_NULL;
-    size_t given = 0;
+    size_t consumed = 0;
     mk_response_parser_init(&r, request, fields, FIELDS_MAX);
-    while (goes_on(o.step) || (o.step == MK_RESPONSE_PARSER_MORE && given < text.len)) {
+    while (goes_on(o.step) || (o.step == MK_RESPONSE_PARSER_MORE && consumed < text.len)) {
         if (o.step == MK_RESPONSE_PARSER_MORE) {
-            in = mk_str_first(mk_str_skip(text, given), size);
-            given += in.len;
+            in = mk_str_first(mk_str_skip(text, consumed), size);
+            consumed += in.len;
         }
         o.step = mk_response_parser_next(&r, &in, &data);
         note(&o, &r, o.step, data);
     }
-    o.rest = in.len + text.len - given;
+    o.rest = in.len + text.len - consumed;
     if (o.step == MK_RESPONSE_PARSER_MORE && closes)
         o.step = mk_response_parser_eof(&r);
     o.problem = r.problem;

@@ -22,7 +22,7 @@ static struct mk_headers fields_of(const char *lines)
     while (rest.len) {
         mk_str value = mk_str_cut(&rest, '\n');
         mk_str name = mk_str_cut(&value, ':');
-        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_trim(value)));
+        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_trim(value)));
     }
     return fields;
 }

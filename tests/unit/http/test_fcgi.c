@@ -30,7 +30,7 @@ static void note(struct outcome *o, enum mk_fcgi_event step, mk_str data)
 }
 
 /* Gives half of each output piece back to the parser once, which must return it again. */
-static void take(struct mk_fcgi *f, struct outcome *o, mk_str in)
+static void parse_piece(struct mk_fcgi *f, struct outcome *o, mk_str in)
 {
     bool gave_back = false;
     for (;;) {
@@ -60,7 +60,7 @@ static void read_in_pieces(mk_str text, size_t first, size_t size, struct outcom
     for (size_t n = first; text.len && o->step == MK_FCGI_MORE; n = size) {
         mk_str piece = mk_str_first(text, n);
         text = mk_str_skip(text, piece.len);
-        take(&f, o, piece);
+        parse_piece(&f, o, piece);
     }
     o->rest += text.len;
     o->problem = f.problem;
@@ -203,13 +203,13 @@ static size_t nuls_of(size_t name, size_t value)
     static char text[70000];
     struct mk_buf out = mk_buf_growing(1 << 20);
     memset(text, 't', sizeof text);
-    size_t said = mk_fcgi_append_param(&out, mk_str_of(text, name), mk_str_of(text, value)), there = 0;
+    size_t written = mk_fcgi_append_param(&out, mk_str_of(text, name), mk_str_of(text, value)), there = 0;
     assert_false(out.failed);
     for (size_t i = 0; i < out.len; i++)
         there += out.p[i] == '\0';
-    assert_int_equal(said, there);
+    assert_int_equal(written, there);
     mk_buf_free(&out);
-    return said;
+    return written;
 }
 
 static void fcgi_nuls_in_lengths_are_counted(void **state)

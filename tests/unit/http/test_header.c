@@ -77,8 +77,8 @@ static struct mk_headers fields_of(const char *const *names_and_values)
     struct mk_headers fields;
     mk_headers_init(&fields, room);
     for (; *names_and_values; names_and_values += 2)
-        assert_true(fields_add(&fields, MK_HEADERS_MAX, mk_str_from_c(names_and_values[0]),
-                               mk_str_from_c(names_and_values[1])));
+        assert_true(headers_add(&fields, MK_HEADERS_MAX, mk_str_from_c(names_and_values[0]),
+                                mk_str_from_c(names_and_values[1])));
     return fields;
 }
 

@@ -12,9 +12,9 @@ static unsigned q2(const char *first, const char *second, const char *coding)
     mk_headers_init(&fields, room);
     mk_str name = MK_STR("Accept-Encoding");
     if (first)
-        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
+        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
     if (second)
-        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
+        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
     return mk_negotiate_coding_q(&fields, MK_HEADER_ACCEPT_ENCODING, mk_str_from_c(coding));
 }
 
@@ -96,9 +96,9 @@ static unsigned type_q2(const char *first, const char *second, const char *type)
     mk_headers_init(&fields, room);
     mk_str name = MK_STR("Accept");
     if (first)
-        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
+        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
     if (second)
-        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
+        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
     return mk_negotiate_type_q(&fields, mk_str_from_c(type));
 }
 

@@ -17,7 +17,7 @@ static struct mk_headers fields_of(const char *const *lines)
     mk_headers_init(&fields, room);
     for (; *lines; lines++) {
         mk_str value = mk_str_from_c(*lines), name = mk_str_cut(&value, ':');
-        assert_true(fields_add(&fields, LINES, name, mk_str_trim(value)));
+        assert_true(headers_add(&fields, LINES, name, mk_str_trim(value)));
     }
     return fields;
 }

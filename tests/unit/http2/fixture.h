@@ -44,7 +44,7 @@ HARNESS_FIXTURE(h2_conn, struct h2_conn);
 static inline void h2_conn_receive(struct h2_conn *h)
 {
     struct conn_fixture *t = &h->conn;
-    t->read += h2_hear(&h->client, conn_received(t));
+    t->read += h2_receive(&h->client, conn_received(t));
     if (h->client.why)
         fail_msg("on stream %u: %s", h->client.where, h->client.why);
 }
@@ -85,7 +85,7 @@ static inline void h2_conn_open(struct h2_conn *h)
     h2_init(&h->client);
     mk_buf_clear(&h->say);
     conn_open(&h->conn, "");
-    h2_say_hello(&h->client, &h->say);
+    h2_send_preface(&h->client, &h->say);
     h2_conn_run(h);
     conn_expect_state(&h->conn, MK_CONN_HTTP2);
     assert_int_equal(h->client.n_settings, 1);
@@ -100,12 +100,12 @@ static inline struct h2_stream *h2_conn_get(struct h2_conn *h, uint32_t id, cons
 static inline struct h2_stream *h2_conn_post(struct h2_conn *h, uint32_t id, const char *target,
                                              const char *fields)
 {
-    return h2_ask(&h->client, &h->say, id, "POST", target, false, fields);
+    return h2_send_request(&h->client, &h->say, id, "POST", target, false, fields);
 }
 
 static inline void h2_conn_data(struct h2_conn *h, uint32_t id, const char *text, bool ends)
 {
-    h2_say_data(&h->client, &h->say, id, mk_str_from_c(text), ends);
+    h2_send_data(&h->client, &h->say, id, mk_str_from_c(text), ends);
 }
 
 /* Uploads n bytes of 'x' within the flow-control windows while the server runs. Returns false if the windows
@@ -122,7 +122,7 @@ static inline bool h2_conn_upload(struct h2_conn *h, uint32_t id, size_t n, bool
             return false;
         part = (int64_t)part > window ? (size_t)window : part;
         n -= part;
-        h2_say_data(&h->client, &h->say, id, mk_str_of(piece, part), ends && !n);
+        h2_send_data(&h->client, &h->say, id, mk_str_of(piece, part), ends && !n);
         h2_conn_run(h);
         if (!n)
             return true;

@@ -18,7 +18,7 @@ static void h2_preface_may_arrive_byte_by_byte(void **state)
     (void)state;
     h2_init(&h.client);
     conn_open(&h.conn, "");
-    h2_say_hello(&h.client, &h.say);
+    h2_send_preface(&h.client, &h.say);
     h2_conn_get(&h, 1, "/early");
     for (size_t i = 0; i < h.say.len; i++) {
         conn_send_bytes(&h.conn, mk_str_of(h.say.p + i, 1));
@@ -34,7 +34,7 @@ static void h2_preface_and_requests_may_arrive_at_once(void **state)
 {
     (void)state;
     h2_init(&h.client);
-    h2_say_hello(&h.client, &h.say);
+    h2_send_preface(&h.client, &h.say);
     h2_conn_post(&h, 1, "/sink", "");
     h2_conn_data(&h, 1, "xxx", true);
     h2_conn_get(&h, 3, "/early");
@@ -123,13 +123,13 @@ static void h2_responses_without_body_end_stream(void **state)
     (void)state;
     site_add(&h.conn.site, "page.html", MK_STR("page"));
     h2_conn_open(&h);
-    h2_ask(&h.client, &h.say, 1, "HEAD", "/page.html", true, "");
-    h2_ask(&h.client, &h.say, 3, "HEAD", "/source?n=100000000", true, "");
-    h2_ask(&h.client, &h.say, 5, "GET", "/page.html", true,
-           "if-modified-since: Fri, 01 Jan 2100 00:00:00 GMT\n");
-    h2_ask(&h.client, &h.say, 7, "OPTIONS", "*", true, "");
-    h2_ask(&h.client, &h.say, 9, "HEAD", "/nothing", true, "");
-    h2_ask(&h.client, &h.say, 11, "GET", "/page.html", true, "");
+    h2_send_request(&h.client, &h.say, 1, "HEAD", "/page.html", true, "");
+    h2_send_request(&h.client, &h.say, 3, "HEAD", "/source?n=100000000", true, "");
+    h2_send_request(&h.client, &h.say, 5, "GET", "/page.html", true,
+                    "if-modified-since: Fri, 01 Jan 2100 00:00:00 GMT\n");
+    h2_send_request(&h.client, &h.say, 7, "OPTIONS", "*", true, "");
+    h2_send_request(&h.client, &h.say, 9, "HEAD", "/nothing", true, "");
+    h2_send_request(&h.client, &h.say, 11, "GET", "/page.html", true, "");
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, "");
     assert_int_equal(h2_find(&h.client, 1)->length, 4);
@@ -151,11 +151,11 @@ static void h2_invalid_requests_get_error_responses(void **state)
     memset(path + 1, 'p', sizeof path - 2);
     h2_conn_open(&h);
     h2_conn_get(&h, 1, path);
-    h2_ask(&h.client, &h.say, 3, "GET", "/%zz", true, "");
-    h2_ask(&h.client, &h.say, 5, "GET", "/early", true, "expect: something\n");
-    h2_ask(&h.client, &h.say, 7, "BREW", "/early", true, "");
-    h2_say_head(&h.client, &h.say, 9, MK_H2_END_STREAM, ":method: GET\n:scheme: http\n:path: /early\n");
-    h2_ask(&h.client, &h.say, 11, "POST", "/sink", false, "content-length: 99999999\n");
+    h2_send_request(&h.client, &h.say, 3, "GET", "/%zz", true, "");
+    h2_send_request(&h.client, &h.say, 5, "GET", "/early", true, "expect: something\n");
+    h2_send_request(&h.client, &h.say, 7, "BREW", "/early", true, "");
+    h2_send_headers(&h.client, &h.say, 9, MK_H2_END_STREAM, ":method: GET\n:scheme: http\n:path: /early\n");
+    h2_send_request(&h.client, &h.say, 11, "POST", "/sink", false, "content-length: 99999999\n");
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 414, NULL);
     h2_conn_expect(&h, 3, 400, NULL);
@@ -180,7 +180,7 @@ static void h2_malformed_requests_are_reset(void **state)
     };
     h2_conn_open(&h);
     for (uint32_t i = 0; i < MK_LEN(bad); i++)
-        h2_say_head(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, bad[i]);
+        h2_send_headers(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, bad[i]);
     h2_conn_get(&h, 101, "/early");
     h2_conn_run(&h);
     for (uint32_t i = 0; i < MK_LEN(bad); i++)
@@ -200,16 +200,16 @@ static void h2_head_may_span_continuation_frames(void **state)
     h2_expect(&h.client, 1);
     for (size_t i = 0; i < block.len; i += 4) {
         mk_str piece = mk_str_first(mk_str_skip(mk_buf_str(&block), i), 4);
-        h2_say_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS,
-                     (i ? 0 : MK_H2_END_STREAM) | (i + 4 >= block.len ? MK_H2_END_HEADERS : 0), 1, piece);
+        h2_send_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS,
+                      (i ? 0 : MK_H2_END_STREAM) | (i + 4 >= block.len ? MK_H2_END_HEADERS : 0), 1, piece);
         h2_conn_run(&h);
     }
     h2_conn_expect(&h, 1, 200, "early\n");
     /* Sends an empty frame first, then all fields in a single frame. */
     h2_expect(&h.client, 3);
-    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 3, MK_STR(""));
-    h2_say_frame(&h.say, MK_H2_CONTINUATION, 0, 3, MK_STR(""));
-    h2_say_frame(&h.say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 3, mk_buf_str(&block));
+    h2_send_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 3, MK_STR(""));
+    h2_send_frame(&h.say, MK_H2_CONTINUATION, 0, 3, MK_STR(""));
+    h2_send_frame(&h.say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 3, mk_buf_str(&block));
     h2_conn_run(&h);
     h2_conn_expect(&h, 3, 200, "early\n");
     h2_conn_expect_idle(&h);
@@ -225,11 +225,11 @@ static void h2_padding_and_old_priorities_are_skipped(void **state)
     mk_buf_add(&block, mk_str_of("\0\0\0\0\0", 5));
     h2_conn_open(&h);
     h2_expect(&h.client, 1);
-    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_HEADERS | MK_H2_PADDED | MK_H2_WITH_PRIORITY, 1,
-                 mk_buf_str(&block));
-    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of("\x02one\0\0", 6));
-    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of("\x03\0\0\0", 4));
-    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED | MK_H2_END_STREAM, 1, mk_str_of("\0two", 4));
+    h2_send_frame(&h.say, MK_H2_HEADERS, MK_H2_END_HEADERS | MK_H2_PADDED | MK_H2_WITH_PRIORITY, 1,
+                  mk_buf_str(&block));
+    h2_send_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of("\x02one\0\0", 6));
+    h2_send_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of("\x03\0\0\0", 4));
+    h2_send_frame(&h.say, MK_H2_DATA, MK_H2_PADDED | MK_H2_END_STREAM, 1, mk_str_of("\0two", 4));
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, "onetwo");
     h2_conn_expect_idle(&h);
@@ -255,11 +255,11 @@ static void h2_unknown_frames_and_settings_are_ignored(void **state)
 {
     (void)state;
     h2_conn_open(&h);
-    h2_say_frame(&h.say, 0x77, 0xff, 0, MK_STR("whatever"));
-    h2_say_frame(&h.say, 0x77, 0xff, 7, MK_STR(""));
-    h2_say_setting(&h.client, &h.say, (enum mk_h2_setting)0x4444, 77);
-    h2_say_setting(&h.client, &h.say, MK_H2_MAX_FRAME_SIZE, 0xffffff);
-    h2_say_frame(&h.say, MK_H2_PRIORITY, MK_H2_PADDED, 3, mk_str_of("\0\0\0\0\x03", 5));
+    h2_send_frame(&h.say, 0x77, 0xff, 0, MK_STR("whatever"));
+    h2_send_frame(&h.say, 0x77, 0xff, 7, MK_STR(""));
+    h2_send_setting(&h.client, &h.say, (enum mk_h2_setting)0x4444, 77);
+    h2_send_setting(&h.client, &h.say, MK_H2_MAX_FRAME_SIZE, 0xffffff);
+    h2_send_frame(&h.say, MK_H2_PRIORITY, MK_H2_PADDED, 3, mk_str_of("\0\0\0\0\x03", 5));
     h2_conn_get(&h, 1, "/source?n=50000");
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
@@ -314,7 +314,7 @@ static void h2_invalid_frames_fail_connection(void **state)
         h2_conn_open(&h);
         h2_conn_post(&h, 1, "/sink", "");
         h2_conn_run(&h);
-        h2_say_frame(&h.say, bad[i].type, bad[i].flags, bad[i].stream, bad[i].payload);
+        h2_send_frame(&h.say, bad[i].type, bad[i].flags, bad[i].stream, bad[i].payload);
         h2_conn_get(&h, 11, "/early"); /* the server no longer reads */
         h2_conn_run(&h);
         h2_conn_expect_failed(&h, bad[i].error, bad[i].why);
@@ -338,8 +338,8 @@ static void h2_continuation_of_other_stream_fails_connection(void **state)
     (void)state;
     h2_conn_open(&h);
     h2_expect(&h.client, 1);
-    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, MK_STR("\x82"));
-    h2_say_frame(&h.say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 3, MK_STR("\x86"));
+    h2_send_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, MK_STR("\x82"));
+    h2_send_frame(&h.say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 3, MK_STR("\x86"));
     h2_conn_run(&h);
     h2_conn_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
 }
@@ -349,7 +349,7 @@ static void h2_frame_between_continuations_fails_connection(void **state)
     (void)state;
     h2_conn_open(&h);
     h2_expect(&h.client, 1);
-    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, MK_STR("\x82"));
+    h2_send_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, MK_STR("\x82"));
     mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
     h2_conn_run(&h);
     h2_conn_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
@@ -389,13 +389,13 @@ static void h2_frames_after_our_reset_are_ignored(void **state)
     h2_conn_data(&h, 1, "xxxx", false); /* more bytes than announced */
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
-    unsigned heard = h.client.n_log;
+    unsigned n_before = h.client.n_log;
     h2_conn_data(&h, 1, "yyy", false);
     mk_h2_frame_emit_window_update(&h.say, 1, 1000);
-    h2_say_head(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\n");
-    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2_send_headers(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2_send_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
     h2_conn_run(&h);
-    assert_int_equal(h.client.n_log, heard);
+    assert_int_equal(h.client.n_log, n_before);
     h2_conn_expect_idle(&h);
     h2_conn_expect_records(&h, 1, 0, MK_OUTCOME_REJECTED);
 }
@@ -413,9 +413,9 @@ static void h2_client_reset_cancels_request(void **state)
     h2_conn_run(&h);
     assert_int_equal(h.conn.n_records, 0);
     for (uint32_t i = 0; i < MK_LEN(targets); i++)
-        h2_say_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
-    h2_say_reset(&h.client, &h.say, 21, MK_H2_CANCEL);
-    h2_say_reset(&h.client, &h.say, 23, MK_H2_CANCEL);
+        h2_send_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 21, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 23, MK_H2_CANCEL);
     h2_conn_run(&h);
     h2_conn_expect_idle(&h);
     h2_conn_expect_records(&h, MK_LEN(targets) + 2, 200, MK_OUTCOME_CLIENT_ABORTED);
@@ -452,7 +452,7 @@ static enum mk_verdict handle_with_delay(struct mk_request *request, struct mk_r
         mk_request_set_data(request, turns);
     }
     if (!turns || --*turns == 0)
-        return handlers_say(response, MK_STR("well\n"));
+        return handlers_respond(response, MK_STR("well\n"));
     mk_request_resume(request);
     return MK_WAIT;
 }
@@ -487,7 +487,7 @@ static void h2_streams_over_limit_are_refused(void **state)
     h2_conn_get(&h, 101, "/early");
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 101, MK_H2_REFUSED_STREAM);
-    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
     h2_conn_get(&h, 103, "/early");
     h2_conn_run(&h);
     h2_conn_expect(&h, 103, 200, "early\n");
@@ -505,7 +505,7 @@ static void h2_refused_streams_may_have_body(void **state)
         h2_conn_post(&h, id, "/sink", "");
         for (int i = 0; i < 4; i++)
             h2_conn_data(&h, id, "some of it", false);
-        h2_say_head(&h.client, &h.say, id, MK_H2_END_STREAM, "x-trailer: x\n");
+        h2_send_headers(&h.client, &h.say, id, MK_H2_END_STREAM, "x-trailer: x\n");
     }
     h2_conn_run(&h);
     for (uint32_t id = 101; id < 101 + 2 * 8; id += 2)

@@ -39,7 +39,7 @@ static void h2_abuse_ping_flood_closes_connection(void **state)
 static void set(unsigned i)
 {
     if (h.client.n_pending + 1 < H2_PENDING)
-        h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, i);
+        h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, i);
 }
 
 static void h2_abuse_settings_flood_closes_connection(void **state)
@@ -52,7 +52,7 @@ static void h2_abuse_settings_flood_closes_connection(void **state)
 static void agree(unsigned i)
 {
     (void)i;
-    h2_say_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
+    h2_send_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
 }
 
 static void h2_abuse_unsolicited_settings_acks_close_connection(void **state)
@@ -80,18 +80,18 @@ static void h2_abuse_long_settings_cost_more(void **state)
     expect_calm(MK_H2_MANY_SETTINGS);
 }
 
-static void take_back(unsigned i)
+static void request_and_cancel(unsigned i)
 {
     if (h.client.n >= H2_STREAMS - 1)
         return;
     h2_conn_get(&h, 1 + 2 * i, "/never");
-    h2_say_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
 }
 
 static void h2_abuse_rapid_resets_close_connection(void **state)
 {
     (void)state;
-    flood(take_back);
+    flood(request_and_cancel);
     expect_calm(MK_H2_MANY_RESETS);
     assert_true(h.conn.n_records <= H2_CONN_PATIENCE / 5 + 1);
     for (unsigned i = 0; i + 1 < h.conn.n_records; i++)
@@ -131,15 +131,15 @@ static void wide_window(uint32_t id)
 
 static void bad_trailers(uint32_t id)
 {
-    h2_say_head(&h.client, &h.say, id, 0, "x-trailer: x\n");
+    h2_send_headers(&h.client, &h.say, id, 0, "x-trailer: x\n");
 }
 
 static void worse_trailers(uint32_t id)
 {
-    h2_say_head(&h.client, &h.say, id, MK_H2_END_STREAM, ":path: /\n");
+    h2_send_headers(&h.client, &h.say, id, MK_H2_END_STREAM, ":path: /\n");
 }
 
-static void one_more(uint32_t id)
+static void send_data_after_end(uint32_t id)
 {
     h2_conn_data(&h, id, "xxx", true);
     h2_conn_data(&h, id, "x", false);
@@ -148,8 +148,8 @@ static void one_more(uint32_t id)
 static void h2_abuse_provoked_resets_close_connection(void **state)
 {
     (void)state;
-    static void (*const mistakes[])(uint32_t) = {too_long,     too_short,      no_window, wide_window,
-                                                 bad_trailers, worse_trailers, one_more};
+    static void (*const mistakes[])(uint32_t) = {
+        too_long, too_short, no_window, wide_window, bad_trailers, worse_trailers, send_data_after_end};
     for (size_t i = 0; i < MK_LEN(mistakes); i++) {
         memset(&h.conn.counters, 0, sizeof h.conn.counters);
         h.conn.n_records = 0;
@@ -164,7 +164,7 @@ static void h2_abuse_provoked_resets_close_connection(void **state)
 static void send_malformed_head(unsigned i)
 {
     if (h.client.n < H2_STREAMS - 1)
-        h2_say_head(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, ":method: GET\n");
+        h2_send_headers(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, ":method: GET\n");
 }
 
 static void h2_abuse_malformed_requests_close_connection(void **state)
@@ -174,7 +174,7 @@ static void h2_abuse_malformed_requests_close_connection(void **state)
     expect_calm(MK_H2_MANY_RESETS);
 }
 
-static void say_nothing(unsigned i)
+static void send_empty_frame(unsigned i)
 {
     if (i == 0)
         h2_conn_post(&h, 1, "/sink", "");
@@ -184,7 +184,7 @@ static void say_nothing(unsigned i)
 static void h2_abuse_empty_frames_close_connection(void **state)
 {
     (void)state;
-    flood(say_nothing);
+    flood(send_empty_frame);
     expect_calm(MK_H2_MANY_EMPTY);
 }
 
@@ -193,7 +193,7 @@ static void pad(unsigned i)
     static const char padding[256] = {(char)255};
     if (i == 0)
         h2_conn_post(&h, 1, "/sink", "");
-    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padding, 256));
+    h2_send_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padding, 256));
 }
 
 static void h2_abuse_padding_only_closes_connection(void **state)
@@ -219,7 +219,7 @@ static void h2_abuse_streams_over_limit_close_connection(void **state)
 
 static void prefer(unsigned i)
 {
-    h2_say_frame(&h.say, MK_H2_PRIORITY, 0, 3, mk_str_of(i % 2 ? "\0\0\0\1\3" : "\0\0\0\0\3", 5));
+    h2_send_frame(&h.say, MK_H2_PRIORITY, 0, 3, mk_str_of(i % 2 ? "\0\0\0\1\3" : "\0\0\0\0\3", 5));
 }
 
 static void h2_abuse_priority_flood_closes_connection(void **state)
@@ -245,7 +245,7 @@ static void h2_abuse_priority_update_flood_closes_connection(void **state)
 
 static void send_unknown_frame(unsigned i)
 {
-    h2_say_frame(&h.say, 0x20 + i % 100, 0, i, MK_STR("?"));
+    h2_send_frame(&h.say, 0x20 + i % 100, 0, i, MK_STR("?"));
 }
 
 static void h2_abuse_unknown_frames_close_connection(void **state)
@@ -258,10 +258,10 @@ static void h2_abuse_unknown_frames_close_connection(void **state)
 static void open_a_little(unsigned i)
 {
     if (i == 0) {
-        h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+        h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
         h2_conn_get(&h, 1, "/source?n=100000");
     }
-    h2_say_window(&h.client, &h.say, 1, 1);
+    h2_send_window_update(&h.client, &h.say, 1, 1);
 }
 
 static void h2_abuse_tiny_window_updates_close_connection(void **state)
@@ -278,11 +278,11 @@ static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
     h.conn.limits.h2.patience = 1000;
     h2_conn_open(&h);
     uint32_t size = 0;
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
     for (uint32_t id = 1; id < 2 * H2_CONN_STREAMS; id += 2)
         h2_conn_get(&h, id, "/source?n=100000");
     for (int i = 0; i < 1000 && !h.conn.ended; i++) {
-        h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, ++size);
+        h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, ++size);
         h2_conn_run(&h);
     }
     /* SETTINGS frames also consume the abuse budget: the reason depends on the frame that exhausts it. */
@@ -295,9 +295,9 @@ static void h2_abuse_endless_continuations_close_connection(void **state)
 {
     (void)state;
     h2_expect(&h.client, 1);
-    h2_say_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR(""));
+    h2_send_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR(""));
     for (int i = 0; i < 100; i++)
-        h2_say_frame(&h.say, MK_H2_CONTINUATION, 0, 1, MK_STR(""));
+        h2_send_frame(&h.say, MK_H2_CONTINUATION, 0, 1, MK_STR(""));
     h2_conn_run(&h);
     expect_calm(MK_H2_LONG_HEAD);
     assert_int_equal(h.conn.n_records, 0);
@@ -309,7 +309,7 @@ static void h2_abuse_oversized_head_closes_connection(void **state)
     static char piece[MK_H2_FRAME_MAX];
     h2_expect(&h.client, 1);
     for (unsigned i = 0; i < 8; i++)
-        h2_say_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS, 0, 1, mk_str_of(piece, sizeof piece));
+        h2_send_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS, 0, 1, mk_str_of(piece, sizeof piece));
     h2_conn_run(&h);
     expect_calm(MK_H2_LONG_HEAD);
 }
@@ -328,7 +328,7 @@ static void h2_abuse_header_bomb_is_refused(void **state)
     for (int i = 0; i < 10000; i++)
         mk_buf_add(&block, MK_STR("\xbe"));
     h2_expect(&h.client, 1);
-    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM | MK_H2_END_HEADERS, 1, mk_buf_str(&block));
+    h2_send_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM | MK_H2_END_HEADERS, 1, mk_buf_str(&block));
     h2_conn_get(&h, 3, "/early");
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 431, NULL);
@@ -366,7 +366,7 @@ static void h2_abuse_useful_frames_cost_nothing(void **state)
     for (; id < 400; id += 2) {
         h2_conn_get(&h, id, "/source?n=2000");
         if (id % 20 == 1)
-            h2_say_window(&h.client, &h.say, 0, 20000);
+            h2_send_window_update(&h.client, &h.say, 0, 20000);
         h2_conn_run(&h);
         h2_conn_expect(&h, id, 200, NULL);
     }

@@ -6,7 +6,7 @@
 #include "unit/test.h"
 #include "web/response.h"
 
-static char heard[1024];
+static char decoded_text[1024];
 static struct mk_buf lines;
 
 static int on_field(void *ctx, mk_str name, mk_str value)
@@ -20,7 +20,7 @@ static int on_field(void *ctx, mk_str name, mk_str value)
 static mk_str decoded(mk_str block)
 {
     struct mk_hpack_decoder *h = mk_hpack_decoder_new();
-    lines = mk_buf_fixed(heard, sizeof heard);
+    lines = mk_buf_fixed(decoded_text, sizeof decoded_text);
     assert_non_null(h);
     assert_int_equal(mk_hpack_decode(h, block, on_field, NULL), 0);
     mk_hpack_decoder_free(h);
@@ -106,7 +106,7 @@ static void cached_head_of_file_is_encoded_once(void **state)
     site_init(&site);
     site.host.pack_head = mk_h2_module.pack_head;
     site_add(&site, "a.txt", MK_STR("hello"));
-    struct mk_exchange *x = site_answer(&site, "/a.txt", "");
+    struct mk_exchange *x = site_run_get(&site, "/a.txt", "");
     assert_int_equal(x->response.n_blocks, 1);
     mk_str text = decoded(x->response.blocks[0]->cached_head_h2);
     assert_true(mk_str_starts(text, MK_STR(":status: 200\n")));

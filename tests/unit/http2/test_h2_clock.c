@@ -102,7 +102,7 @@ static void h2_clock_head_in_pieces_has_fixed_deadline(void **state)
     h.conn.limits.head_ms = SHORT_MS;
     h2_conn_open(&h);
     h2_expect(&h.client, 1);
-    h2_say_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR("\x82"));
+    h2_send_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR("\x82"));
     h2_conn_run(&h);
     wait_for_end(SHORT_MS * 20);
     assert_int_equal(h.conn.n_records, 0);
@@ -142,7 +142,7 @@ static void h2_clock_client_must_open_connection_window(void **state)
     be_slow();
     h2_conn_open(&h);
     h2_conn_get(&h, 1, "/source?n=100000");
-    h2_say_window(&h.client, &h.say, 1, 100000);
+    h2_send_window_update(&h.client, &h.say, 1, 100000);
     h2_conn_run(&h);
     wait_for_end(SHORT_MS * 20);
     expect_slow();
@@ -156,7 +156,7 @@ static void h2_clock_pings_do_not_replace_window_updates(void **state)
     h.conn.limits.h2.patience = 100000;
     h2_conn_open(&h);
     h2_conn_get(&h, 1, "/source?n=100000");
-    h2_say_window(&h.client, &h.say, 1, 100000);
+    h2_send_window_update(&h.client, &h.say, 1, 100000);
     for (int i = 0; i < 200 && !is_over(); i++) {
         for (int n = 0; n < 10; n++)
             mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
@@ -222,7 +222,7 @@ static void h2_clock_client_must_open_stream_window(void **state)
     (void)state;
     be_slow();
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
     h2_conn_get(&h, 1, "/source?n=100000");
     h2_conn_run(&h);
     wait_for_records(1);
@@ -237,11 +237,11 @@ static void h2_clock_tiny_window_updates_are_not_enough(void **state)
     be_slow();
     h.conn.limits.h2.patience = 100000;
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
     h2_conn_get(&h, 1, "/source?n=100000");
     h2_conn_run(&h);
     for (int i = 0; i < 100 && h.conn.n_records == 0; i++) {
-        h2_say_window(&h.client, &h.say, 1, 1);
+        h2_send_window_update(&h.client, &h.say, 1, 1);
         h2_conn_run(&h);
         h2_conn_run_for(&h, SHORT_MS / 4);
     }
@@ -254,11 +254,11 @@ static void h2_clock_steady_window_updates_are_enough(void **state)
     (void)state;
     be_slow();
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
     h2_conn_get(&h, 1, "/source?n=70000");
     h2_conn_run(&h);
     while (h.conn.n_records == 0) {
-        h2_say_window(&h.client, &h.say, 1, 300);
+        h2_send_window_update(&h.client, &h.say, 1, 300);
         h2_conn_run(&h);
         h2_conn_run_for(&h, SHORT_MS / 2);
     }
@@ -387,7 +387,7 @@ static void h2_clock_request_may_set_handler_timeout(void **state)
     h2_conn_expect(&h, 1, 200, "slow\n");
     h2_conn_expect(&h, 3, 200, "ab");
     h2_conn_expect(&h, 5, 504, NULL);
-    h2_say_reset(&h.client, &h.say, 9, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 9, MK_H2_CANCEL);
     h2_conn_run(&h);
     h2_conn_expect_records(&h, 4, 200, MK_OUTCOME_CLIENT_ABORTED);
     h2_conn_expect_open(&h, 7);
@@ -457,8 +457,8 @@ static void h2_clock_silent_tunnel_is_closed(void **state)
     (void)state;
     h.conn.limits.request.tunnel_ms = SHORT_MS * 3;
     h2_conn_open(&h);
-    h2_say_head(&h.client, &h.say, 1, 0,
-                ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
+    h2_send_headers(&h.client, &h.say, 1, 0,
+                    ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
     for (int i = 0; i < 10; i++) {
         h2_conn_data(&h, 1, "x", false);
         h2_conn_run(&h);
@@ -481,8 +481,8 @@ static void h2_clock_tunnel_with_unsent_head_times_out(void **state)
     h2_conn_get(&h, 1, "/source?n=60000");
     h2_conn_send(&h);
     conn_run_server(&h.conn);
-    h2_say_head(&h.client, &h.say, 3, 0,
-                ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
+    h2_send_headers(&h.client, &h.say, 3, 0,
+                    ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
     h2_conn_send(&h);
     for (int i = 0; i < 100; i++)
         assert_int_equal(mk_loop_run_once(&h.conn.loop, 5), 0);
@@ -501,15 +501,15 @@ static void nothing(void)
 {
 }
 
-static void part_of_a_frame(void)
+static void send_partial_frame(void)
 {
     mk_buf_add(&h.say, mk_str_of("\0\1\0\1\4", 5));
 }
 
-static void part_of_a_head(void)
+static void send_partial_head(void)
 {
     h2_expect(&h.client, 1);
-    h2_say_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR("\x82"));
+    h2_send_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR("\x82"));
 }
 
 static void handlers_that_wait(void)
@@ -543,16 +543,16 @@ static void content_that_waits(void)
 
 static void tunnels(void)
 {
-    h2_say_head(&h.client, &h.say, 1, 0, tunnel_fields);
-    h2_say_head(&h.client, &h.say, 3, 0, tunnel_fields);
-    h2_say_head(&h.client, &h.say, 5, 0, tunnel_fields);
+    h2_send_headers(&h.client, &h.say, 1, 0, tunnel_fields);
+    h2_send_headers(&h.client, &h.say, 3, 0, tunnel_fields);
+    h2_send_headers(&h.client, &h.say, 5, 0, tunnel_fields);
     h2_conn_data(&h, 3, "some", false);
 }
 
 static void an_error(void)
 {
     h2_conn_get(&h, 1, "/never");
-    h2_say_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
+    h2_send_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
 }
 
 static const struct situation {
@@ -560,8 +560,8 @@ static const struct situation {
     unsigned n_records;
 } situations[] = {
     {nothing, 0},
-    {part_of_a_frame, 0},
-    {part_of_a_head, 0},
+    {send_partial_frame, 0},
+    {send_partial_head, 0},
     {handlers_that_wait, 3},
     {sources_that_wait, 3},
     {content_that_waits, 3},

@@ -86,8 +86,8 @@ static void h2_body_is_echoed_as_it_arrives(void **state)
     h2_conn_expect(&h, 1, 200, "onetwo");
     open_post(3, "/echo", "content-length: 200000\n");
     assert_true(h2_conn_upload(&h, 3, 60000, false));
-    h2_say_window(&h.client, &h.say, 0, 1000000);
-    h2_say_window(&h.client, &h.say, 3, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 3, 1000000);
     assert_true(h2_conn_upload(&h, 3, 140000, true));
     h2_conn_expect(&h, 3, 200, NULL);
     h2_conn_expect_idle(&h);
@@ -121,13 +121,13 @@ static void h2_body_slow_echo_is_bounded(void **state)
     h2_conn_open(&h);
     struct h2_stream *s = open_post(1, "/echo", "");
     assert_false(h2_conn_upload(&h, 1, 2000000, false));
-    size_t said = (size_t)(MK_H2_WINDOW + WIDE);
+    size_t sent = (size_t)(MK_H2_WINDOW + WIDE);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
-    assert_true(s->upload == 0 && s->content.len <= said);
-    h2_say_window(&h.client, &h.say, 0, 10000000);
-    h2_say_window(&h.client, &h.say, 1, 10000000);
+    assert_true(s->upload == 0 && s->content.len <= sent);
+    h2_send_window_update(&h.client, &h.say, 0, 10000000);
+    h2_send_window_update(&h.client, &h.say, 1, 10000000);
     h2_conn_run(&h);
-    assert_true(s->content.len > MK_H2_WINDOW && s->content.len <= said);
+    assert_true(s->content.len > MK_H2_WINDOW && s->content.len <= sent);
     assert_true(h2_conn_upload(&h, 1, 1000000, true));
     h2_conn_expect(&h, 1, 200, NULL);
     h2_conn_expect_idle(&h);
@@ -140,7 +140,7 @@ static void h2_body_beyond_window_resets_stream(void **state)
     h2_conn_open(&h);
     open_post(1, "/never", "");
     for (int i = 0; i < 5; i++)
-        h2_say_data(&h.client, &h.say, 1, mk_str_of(piece, sizeof piece), false);
+        h2_send_data(&h.client, &h.say, 1, mk_str_of(piece, sizeof piece), false);
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
     h2_conn_expect_records(&h, 1, 0, MK_OUTCOME_REJECTED);
@@ -157,7 +157,7 @@ static void h2_body_padding_is_returned_to_window(void **state)
     h2_conn_open(&h);
     struct h2_stream *s = open_post(1, "/sink", "");
     for (int i = 0; i < 100; i++) {
-        h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padded, 257));
+        h2_send_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padded, 257));
         s->upload -= 257;
         h.client.upload -= 257;
         h2_conn_run(&h);
@@ -245,11 +245,11 @@ static void h2_body_read_sends_100_continue(void **state)
     for (uint32_t i = 0; i < MK_LEN(targets); i++) {
         uint32_t id = 1 + 2 * i;
         struct h2_stream *s = open_post(id, targets[i], "content-length: 3\nexpect: 100-continue\n");
-        assert_int_equal(s->told, 1);
+        assert_int_equal(s->n_interim, 1);
         h2_conn_data(&h, id, "xxx", true);
         h2_conn_run(&h);
         h2_conn_expect(&h, id, 200, NULL);
-        assert_int_equal(s->told, 1);
+        assert_int_equal(s->n_interim, 1);
     }
     h2_conn_expect_idle(&h);
 }
@@ -269,7 +269,7 @@ static void h2_body_unread_sends_no_100_continue(void **state)
     h2_conn_data(&h, 7, "xxx", true);
     h2_conn_run(&h);
     for (uint32_t id = 1; id <= 5; id += 2)
-        assert_int_equal(h2_find(&h.client, id)->told, 0);
+        assert_int_equal(h2_find(&h.client, id)->n_interim, 0);
     h2_conn_expect(&h, 7, 200, NULL);
 }
 
@@ -334,20 +334,20 @@ static void h2_body_trailers_end_body(void **state)
     h2_conn_open(&h);
     open_post(1, "/sink", "");
     h2_conn_data(&h, 1, "xxx", false);
-    h2_say_head(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\ncontent-length: 5\n");
+    h2_send_headers(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\ncontent-length: 5\n");
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, sum_of(3, room));
     open_post(3, "/sink", "content-length: 3\n");
     h2_conn_data(&h, 3, "xx", false);
-    h2_say_head(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2_send_headers(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 3, MK_H2_PROTOCOL_ERROR);
     open_post(5, "/sink", "");
-    h2_say_head(&h.client, &h.say, 5, 0, "x-trailer: x\n");
+    h2_send_headers(&h.client, &h.say, 5, 0, "x-trailer: x\n");
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 5, MK_H2_PROTOCOL_ERROR);
     open_post(7, "/early", ""); /* the server only discards this body, including its trailers */
-    h2_say_head(&h.client, &h.say, 7, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2_send_headers(&h.client, &h.say, 7, MK_H2_END_STREAM, "x-trailer: x\n");
     h2_conn_run(&h);
     h2_conn_expect(&h, 7, 200, "early\n");
     h2_conn_expect_idle(&h);
@@ -374,10 +374,10 @@ static void h2_body_cut_off_fails_request(void **state)
     h2_conn_expect(&h, 5, 200, "early\n");
     h2_conn_expect(&h, 7, 200, "slow\n"); /* the client may still be reading */
     assert_int_equal(h.conn.n_records, 4);
-    unsigned gone = 0;
+    unsigned n_gone = 0;
     for (unsigned i = 0; i < 4; i++)
-        gone += h.conn.outcomes[i] == MK_OUTCOME_CLIENT_ABORTED;
-    assert_int_equal(gone, 2);
+        n_gone += h.conn.outcomes[i] == MK_OUTCOME_CLIENT_ABORTED;
+    assert_int_equal(n_gone, 2);
 }
 
 static enum mk_verdict follow(struct mk_request *request, struct mk_response *response, void *data)

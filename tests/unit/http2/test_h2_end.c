@@ -46,10 +46,10 @@ static void h2_drain_ignores_late_streams(void **state)
     h2_conn_post(&h, 3, "/sink", "");
     for (int i = 0; i < 50; i++)
         h2_conn_data(&h, 3, "too late", false);
-    h2_say_head(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2_send_headers(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
     h2_conn_get(&h, 5, "/early");
     mk_h2_frame_emit_window_update(&h.say, 5, 1000);
-    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
     h2_conn_run(&h);
     assert_int_equal(h.client.last_stream, 1);
     assert_int_equal(h2_find(&h.client, 3)->reset, false);
@@ -70,7 +70,7 @@ static void h2_drain_error_keeps_last_stream(void **state)
     start_drain();
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
     h2_conn_get(&h, 3, "/early");
-    h2_say_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
+    h2_send_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
     h2_conn_run(&h);
     h2_conn_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
     assert_int_equal(h.client.last_stream, 1);
@@ -154,7 +154,7 @@ static void h2_client_goaway_with_new_requests_closes_connection(void **state)
         h2_conn_run(&h);
     }
     assert_int_equal(h.client.n_goaways, 2);
-    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
     h2_conn_run(&h);
     assert_true(h.conn.ended);
 }

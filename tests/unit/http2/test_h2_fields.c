@@ -83,7 +83,7 @@ static enum mk_verdict send_hop_by_hop_headers(struct mk_request *request, struc
     (void)mk_response_add_header(response, MK_STR("Set-Cookie"), MK_STR("a=b"));
     (void)mk_response_add_header(response, MK_STR("X-Space"), MK_STR(" \tx y\t "));
     (void)mk_response_add_header(response, MK_STR("X-Empty"), MK_STR(" "));
-    return handlers_say(response, MK_STR("odd\n"));
+    return handlers_respond(response, MK_STR("odd\n"));
 }
 
 static void h2_fields_hop_by_hop_headers_are_removed(void **state)
@@ -105,7 +105,7 @@ static void h2_fields_client_without_hpack_table(void **state)
     (void)state;
     nghttp2_hd_inflater *inflater;
     h2_conn_open(&h);
-    h2_say_setting(&h.client, &h.say, MK_H2_HEADER_TABLE_SIZE, 0);
+    h2_send_setting(&h.client, &h.say, MK_H2_HEADER_TABLE_SIZE, 0);
     h2_conn_run(&h);
     h2_conn_get(&h, 1, "/broken?n=0&unknown=1"); /* the server retracts the head of this response */
     h2_conn_get(&h, 3, "/source?n=10");
@@ -138,11 +138,11 @@ static void h2_fields_trailers_follow_body(void **state)
 {
     (void)state;
     h2_conn_open(&h);
-    h2_ask(&h.client, &h.say, 1, "POST", "/trailers", false, "te: trailers\n");
-    h2_ask(&h.client, &h.say, 3, "POST", "/trailers", false, "");
+    h2_send_request(&h.client, &h.say, 1, "POST", "/trailers", false, "te: trailers\n");
+    h2_send_request(&h.client, &h.say, 3, "POST", "/trailers", false, "");
     for (uint32_t id = 1; id <= 3; id += 2) {
         h2_conn_data(&h, id, "content", false);
-        h2_say_head(&h.client, &h.say, id, MK_H2_END_STREAM, "x-last: one\n");
+        h2_send_headers(&h.client, &h.say, id, MK_H2_END_STREAM, "x-last: one\n");
     }
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, "content");
@@ -154,7 +154,8 @@ static void h2_fields_trailers_follow_body(void **state)
     h2_conn_expect_idle(&h);
 }
 
-static enum mk_verdict say_with_trailers(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict respond_with_trailers(struct mk_request *request, struct mk_response *response,
+                                             void *data)
 {
     char *big = mk_request_alloc(request, 40000);
     (void)data;
@@ -163,20 +164,20 @@ static enum mk_verdict say_with_trailers(struct mk_request *request, struct mk_r
     memset(big, 'b', 40000);
     (void)mk_response_add_trailer(response, MK_STR("X-End"), mk_str_first(mk_str_of(big, 40000), 16000));
     uint64_t n = handlers_number(request, "n", 0);
-    return handlers_say(response, mk_str_of(big, (size_t)n));
+    return handlers_respond(response, mk_str_of(big, (size_t)n));
 }
 
 /* HTTP/2 trailers need no chunked coding. */
 static void h2_fields_trailers_with_content_length(void **state)
 {
     (void)state;
-    static const struct mk_handler handler = {.name = "t", .handle = say_with_trailers};
+    static const struct mk_handler handler = {.name = "t", .handle = respond_with_trailers};
     static const char *const targets[] = {"/?n=3", "/?n=20000", "/?n=0", "/?n=16384"};
     h2_conn_route(&h, &handler);
     h2_conn_open(&h);
     for (uint32_t i = 0; i < MK_LEN(targets); i++)
-        h2_ask(&h.client, &h.say, 1 + 2 * i, "GET", targets[i], true, "te: trailers\n");
-    h2_ask(&h.client, &h.say, 11, "HEAD", "/?n=3", true, "te: trailers\n");
+        h2_send_request(&h.client, &h.say, 1 + 2 * i, "GET", targets[i], true, "te: trailers\n");
+    h2_send_request(&h.client, &h.say, 11, "HEAD", "/?n=3", true, "te: trailers\n");
     h2_conn_run(&h);
     for (uint32_t i = 0; i < MK_LEN(targets); i++) {
         h2_conn_expect(&h, 1 + 2 * i, 200, NULL);
@@ -196,8 +197,8 @@ static void h2_fields_interim_responses_precede_head(void **state)
     h2_conn_get(&h, 1, "/hint?n=3&ms=20");
     h2_conn_get(&h, 3, "/hint?n=1&size=100&ms=5000");
     h2_conn_run(&h);
-    assert_int_equal(h2_find(&h.client, 1)->told, 3); /* sent while the handler waits */
-    assert_int_equal(h2_find(&h.client, 3)->told, 1);
+    assert_int_equal(h2_find(&h.client, 1)->n_interim, 3); /* sent while the handler waits */
+    assert_int_equal(h2_find(&h.client, 3)->n_interim, 1);
     while (h.conn.n_records < 1)
         h2_conn_run_for(&h, 10);
     h2_conn_expect(&h, 1, 200, "3\n");
@@ -214,7 +215,7 @@ static void h2_fields_interim_response_without_room_is_dropped(void **state)
     h2_conn_run(&h);
     while (h.conn.n_records < 1)
         h2_conn_run_for(&h, 10);
-    unsigned n = h2_find(&h.client, 1)->told;
+    unsigned n = h2_find(&h.client, 1)->n_interim;
     assert_true(n > 5 && n <= 100);
     snprintf(text, sizeof text, "%u\n", n);
     h2_conn_expect(&h, 1, 200, text);

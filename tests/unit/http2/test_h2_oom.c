@@ -6,10 +6,10 @@
 #include "unit/http2/fixture.h"
 #include "unit/oom.h"
 
-enum { HEARD = 1 << 20 };
+enum { RECEIVED_MAX = 1 << 20 };
 
 static struct h2_conn h;
-static char heard[HEARD];
+static char received_text[RECEIVED_MAX];
 
 static struct mk_buf *say;
 static struct h2_client *client;
@@ -24,20 +24,21 @@ static void request_plain(void)
     h2_get(client, say, 1, "/early");
     h2_get(client, say, 3, "/page.html");
     h2_get(client, say, 5, "/nothing");
-    h2_ask(client, say, 7, "GET", "/large", true, "range: bytes=0-9,20-29\ncookie: a=b\ncookie: c=d\n");
+    h2_send_request(client, say, 7, "GET", "/large", true,
+                    "range: bytes=0-9,20-29\ncookie: a=b\ncookie: c=d\n");
 }
 
 static void request_with_body(void)
 {
-    h2_ask(client, say, 1, "POST", "/sink", false, "");
-    h2_ask(client, say, 3, "POST", "/echo", false, "content-length: 3\nexpect: 100-continue\n");
-    h2_ask(client, say, 5, "POST", "/trailers", false, "te: trailers\n");
-    h2_ask(client, say, 7, "POST", "/slow?ms=5", false, "");
-    h2_say_data(client, say, 7, MK_STR("unread"), true);
-    h2_say_data(client, say, 1, MK_STR("abc"), true);
-    h2_say_data(client, say, 3, MK_STR("abc"), true);
-    h2_say_data(client, say, 5, MK_STR("abc"), false);
-    h2_say_head(client, say, 5, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2_send_request(client, say, 1, "POST", "/sink", false, "");
+    h2_send_request(client, say, 3, "POST", "/echo", false, "content-length: 3\nexpect: 100-continue\n");
+    h2_send_request(client, say, 5, "POST", "/trailers", false, "te: trailers\n");
+    h2_send_request(client, say, 7, "POST", "/slow?ms=5", false, "");
+    h2_send_data(client, say, 7, MK_STR("unread"), true);
+    h2_send_data(client, say, 1, MK_STR("abc"), true);
+    h2_send_data(client, say, 3, MK_STR("abc"), true);
+    h2_send_data(client, say, 5, MK_STR("abc"), false);
+    h2_send_headers(client, say, 5, MK_H2_END_STREAM, "x-trailer: x\n");
 }
 
 static void request_in_pieces(void)
@@ -45,8 +46,8 @@ static void request_in_pieces(void)
     struct mk_buf block = mk_buf_growing(1000);
     h2_pack(&block, ":method: GET\n:scheme: http\n:authority: a\n:path: /early\n");
     h2_expect(client, 1);
-    h2_say_frame(say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, mk_str_first(mk_buf_str(&block), 3));
-    h2_say_frame(say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 1, mk_str_skip(mk_buf_str(&block), 3));
+    h2_send_frame(say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, mk_str_first(mk_buf_str(&block), 3));
+    h2_send_frame(say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 1, mk_str_skip(mk_buf_str(&block), 3));
     mk_buf_free(&block);
 }
 
@@ -60,14 +61,14 @@ static void request_large(void)
 
 static void request_tunnel(void)
 {
-    h2_say_head(client, say, 1, 0, tunnel);
-    h2_say_data(client, say, 1, MK_STR("hear"), true);
+    h2_send_headers(client, say, 1, 0, tunnel);
+    h2_send_data(client, say, 1, MK_STR("hear"), true);
 }
 
 static void send_invalid(void)
 {
     h2_get(client, say, 1, "/never");
-    h2_say_frame(say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
+    h2_send_frame(say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
 }
 
 static const struct dialogue {
@@ -88,7 +89,7 @@ static const struct dialogue {
 static const struct dialogue *current;
 
 /* Reads the properties of the request, as access log plugins do. */
-static void look_at(const struct mk_access_record *record, void *data)
+static void read_record(const struct mk_access_record *record, void *data)
 {
     static const char *const names[] = {"host", "cookie", "user-agent"};
     for (size_t i = 0; i < MK_LEN(names); i++) {
@@ -101,9 +102,9 @@ static void look_at(const struct mk_access_record *record, void *data)
 static void setup(void)
 {
     h2_conn_init(&h);
-    h.conn.site.web.on_record = look_at;
+    h.conn.site.web.on_record = read_record;
     h.conn.limits.request.tunnel_ms = 10000;
-    h.conn.received = mk_buf_fixed(heard, sizeof heard);
+    h.conn.received = mk_buf_fixed(received_text, sizeof received_text);
     say = &h.say;
     client = &h.client;
     site_add(&h.conn.site, "page.html", MK_STR("page"));
@@ -144,7 +145,7 @@ static void prepare(size_t fail_at)
     oom.fail_at = 0;
     h2_init(&h.client);
     h.say = mk_buf_growing(1 << 20);
-    h2_say_hello(&h.client, &h.say);
+    h2_send_preface(&h.client, &h.say);
     current->say();
     oom.fail_at = fail_at;
     oom.n_allocs = 0;
@@ -152,7 +153,7 @@ static void prepare(size_t fail_at)
 
 /* Returns whether the client has received the end of each stream. The client's allocations neither fail nor
  * count. */
-static bool has_heard_all(void)
+static bool has_received_all(void)
 {
     size_t fail_at = oom.fail_at, n_allocs = oom.n_allocs;
     oom.fail_at = 0;
@@ -170,7 +171,7 @@ static bool is_done(void)
 {
     struct conn_fixture *t = &h.conn;
     return t->n_records == current->n_streams || t->service.n_conns == 0 || t->ended || t->reset ||
-           has_heard_all();
+           has_received_all();
 }
 
 /* Every stream has a response or an error, or the connection has closed. */

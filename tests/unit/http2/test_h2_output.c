@@ -16,8 +16,8 @@ static void expect_source(uint32_t id, size_t n)
 
 static void open_windows(uint32_t id, uint32_t by)
 {
-    h2_say_window(&h.client, &h.say, 0, by);
-    h2_say_window(&h.client, &h.say, id, by);
+    h2_send_window_update(&h.client, &h.say, 0, by);
+    h2_send_window_update(&h.client, &h.say, id, by);
 }
 
 /* Returns the stream IDs of the DATA frames received from index `from` on. */
@@ -36,16 +36,16 @@ static void h2_output_stream_waits_for_its_window(void **state)
 {
     (void)state;
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
     struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=300000");
     h2_conn_get(&h, 3, "/early");
     h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
     h2_conn_expect(&h, 3, 200, "early\n"); /* a closed stream window blocks no other stream */
-    h2_say_window(&h.client, &h.say, 1, 1);
+    h2_send_window_update(&h.client, &h.say, 1, 1);
     h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW + 1);
-    h2_say_window(&h.client, &h.say, 1, 300000);
+    h2_send_window_update(&h.client, &h.say, 1, 300000);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
     expect_source(1, 300000);
@@ -59,12 +59,12 @@ static void h2_output_all_streams_wait_for_connection_window(void **state)
     (void)state;
     h2_conn_open(&h);
     struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=70000"), *last = h2_conn_get(&h, 3, "/early");
-    h2_say_window(&h.client, &h.say, 1, 100000);
+    h2_send_window_update(&h.client, &h.say, 1, 100000);
     h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
     assert_int_equal(last->status, 200); /* heads need no window */
     h2_conn_expect_open(&h, 3);
-    h2_say_window(&h.client, &h.say, 0, 10000);
+    h2_send_window_update(&h.client, &h.say, 0, 10000);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
     h2_conn_expect(&h, 3, 200, "early\n");
@@ -82,7 +82,7 @@ static void h2_output_half_closed_client_ends_blocked_streams(void **state)
         h.conn.n_records = 0;
         h2_conn_open(&h);
         struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=300000");
-        h2_say_window(&h.client, &h.say, widened[i], 10000);
+        h2_send_window_update(&h.client, &h.say, widened[i], 10000);
         h2_conn_run(&h);
         assert_int_equal(s->content.len, MK_H2_WINDOW);
         h2_conn_get(&h, 3, "/slow");
@@ -101,19 +101,19 @@ static void h2_output_initial_window_may_be_zero(void **state)
 {
     (void)state;
     h2_conn_open(&h);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
     struct h2_stream *s = h2_conn_get(&h, 1, "/early");
-    h2_ask(&h.client, &h.say, 3, "HEAD", "/early", true, "");
+    h2_send_request(&h.client, &h.say, 3, "HEAD", "/early", true, "");
     h2_conn_get(&h, 5, "/source?n=0"); /* an empty body needs no window */
     h2_conn_run(&h);
     assert_int_equal(s->status, 200);
     h2_conn_expect_open(&h, 1);
     h2_conn_expect(&h, 3, 200, "");
     h2_conn_expect(&h, 5, 200, "");
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 3);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 3);
     h2_conn_run(&h);
     assert_str(mk_buf_str(&s->content), "ear");
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, "early\n");
 }
@@ -123,20 +123,20 @@ static void h2_output_window_may_become_negative(void **state)
     (void)state;
     h2_conn_open(&h);
     struct h2_stream *s = h2_conn_get(&h, 1, "/source?n=100000");
-    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
     h2_conn_run(&h);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000);
-    h2_say_window(&h.client, &h.say, 1, MK_H2_WINDOW - 1000);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000);
+    h2_send_window_update(&h.client, &h.say, 1, MK_H2_WINDOW - 1000);
     h2_conn_run(&h);
     assert_int_equal(s->window, 0);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
-    h2_say_window(&h.client, &h.say, 1, 5);
+    h2_send_window_update(&h.client, &h.say, 1, 5);
     h2_conn_run(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW + 5);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
     h2_conn_run(&h);
     assert_int_equal(s->window, -1000);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100000);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100000);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
     expect_source(1, 100000);
@@ -149,11 +149,11 @@ static void h2_output_window_overflow_is_an_error(void **state)
     h2_conn_get(&h, 1, "/never");
     h2_conn_get(&h, 3, "/never");
     mk_h2_frame_emit_window_update(&h.say, 1, MK_H2_WINDOW_MAX);
-    h2_say_window(&h.client, &h.say, 3, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
+    h2_send_window_update(&h.client, &h.say, 3, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
     h2_conn_expect_open(&h, 3);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW + 1);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW + 1);
     h2_conn_run(&h);
     h2_conn_expect_failed(&h, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
 }
@@ -175,8 +175,8 @@ static void h2_output_failed_body_resets_stream(void **state)
 {
     (void)state;
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
     h2_conn_get(&h, 1, "/broken?n=0&unknown=1"); /* fails immediately */
     h2_conn_get(&h, 3, "/broken?n=200000");      /* fails after a part of the body has been sent */
     h2_conn_get(&h, 5, "/liar?n=1000&has=600");
@@ -224,7 +224,7 @@ static void request_with_priority(uint32_t id, const char *target, const char *p
 {
     char fields[64];
     snprintf(fields, sizeof fields, "priority: %s\n", priority);
-    h2_ask(&h.client, &h.say, id, "GET", target, true, fields);
+    h2_send_request(&h.client, &h.say, id, "GET", target, true, fields);
 }
 
 static void h2_output_most_urgent_stream_is_sent_first(void **state)
@@ -249,7 +249,7 @@ static void h2_output_incremental_streams_alternate(void **state)
     static const uint32_t expected[] = {1, 1, 1, 3, 3, 3, 5, 7, 5, 7, 5, 7};
     uint32_t order[32];
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
     request_with_priority(1, "/source?n=40000", "u=3");
     request_with_priority(3, "/source?n=40000", "u=3");
     request_with_priority(5, "/source?n=40000", "u=4, i");
@@ -270,7 +270,7 @@ static void h2_output_incremental_streams_alternate(void **state)
         assert_false(turns[i] == 1 && turns[i - 1] != 1);
 }
 
-static void say_priority(uint32_t id, const char *text)
+static void send_priority(uint32_t id, const char *text)
 {
     mk_h2_frame_emit_head(&h.say, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
     mk_h2_frame_emit_u32(&h.say, id);
@@ -284,15 +284,15 @@ static void h2_output_priority_update_reorders_streams(void **state)
     h2_conn_open(&h);
     h2_conn_get(&h, 1, "/source?n=100000");
     h2_conn_get(&h, 3, "/source?n=20000");
-    h2_say_window(&h.client, &h.say, 1, 100000);
-    h2_say_window(&h.client, &h.say, 3, 100000);
+    h2_send_window_update(&h.client, &h.say, 1, 100000);
+    h2_send_window_update(&h.client, &h.say, 3, 100000);
     h2_conn_get(&h, 5, "/never");
     h2_conn_run(&h);
     unsigned from = h.client.n_log;
-    say_priority(3, "u=1");
-    say_priority(5, "u=0");
-    say_priority(99, "u=0"); /* a stream that does not exist */
-    h2_say_window(&h.client, &h.say, 0, 20000);
+    send_priority(3, "u=1");
+    send_priority(5, "u=0");
+    send_priority(99, "u=0"); /* a stream that does not exist */
+    h2_send_window_update(&h.client, &h.say, 0, 20000);
     h2_conn_run(&h);
     assert_true(data_order(from, order, 16) > 0);
     assert_int_equal(order[0], 3);
@@ -394,22 +394,22 @@ static void h2_output_client_not_reading_is_not_read(void **state)
     h2_conn_get(&h, 1, "/source?n=60000");
     h2_conn_send(&h);
     conn_run_server(&h.conn);
-    size_t said = 0;
+    size_t sent = 0;
     for (int quiet = 0; quiet < 10;) {
         for (int i = 0; i < 500; i++)
             mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
         ssize_t n = send(h.conn.fd, h.say.p, h.say.len - h.say.len % 17, MSG_DONTWAIT | MSG_NOSIGNAL);
         mk_buf_clear(&h.say);
-        said += n > 0 ? (size_t)n : 0;
+        sent += n > 0 ? (size_t)n : 0;
         quiet = n > 0 ? 0 : quiet + 1;
         assert_true(n <= 0 || n % 17 == 0);
         conn_run_server(&h.conn);
-        if (said > 30000000)
+        if (sent > 30000000)
             fail_msg("the stream accepts everything");
     }
     assert_true(h.conn.conn->clock == MK_TIMEOUT_RATE);
     h2_conn_run(&h);
-    assert_int_equal(h.client.n_pongs, said / 17);
+    assert_int_equal(h.client.n_pongs, sent / 17);
     h2_conn_expect(&h, 1, 200, NULL);
     h2_conn_expect_idle(&h);
 }
@@ -439,8 +439,8 @@ static void h2_output_long_response_yields_to_other_connections(void **state)
     hole.ops = *hole.plain;
     hole.ops.write = discard_write;
     c->stream.ops = &hole.ops;
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
-    h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
+    h2_send_window_update(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
     h2_conn_get(&h, 1, "/source?n=100000000");
     h2_conn_send(&h);
     for (size_t turns = 0; h.conn.n_records == 0; turns++) {
@@ -458,8 +458,8 @@ static void h2_output_large_response_yields(void **state)
     (void)state;
     struct conn_fixture *t = &h.conn;
     h2_conn_open(&h);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
-    h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
+    h2_send_window_update(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
     int bytes = 64 << 20;
     (void)setsockopt(t->conn->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     h2_conn_get(&h, 1, "/source?n=12000000");
@@ -485,12 +485,12 @@ static void h2_output_files_are_sent(void **state)
     site_add(&h.conn.site, "large.bin", mk_str_of(large, sizeof large));
     site_add(&h.conn.site, "small.txt", MK_STR("small"));
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
     h2_conn_get(&h, 1, "/large.bin");
     h2_conn_get(&h, 3, "/small.txt");
-    h2_ask(&h.client, &h.say, 5, "GET", "/large.bin", true, "range: bytes=10-19,30-39\n");
-    h2_ask(&h.client, &h.say, 7, "GET", "/large.bin", true, "range: bytes=23-45\n");
+    h2_send_request(&h.client, &h.say, 5, "GET", "/large.bin", true, "range: bytes=10-19,30-39\n");
+    h2_send_request(&h.client, &h.say, 7, "GET", "/large.bin", true, "range: bytes=23-45\n");
     for (int i = 0; i < 100 && h.conn.n_records < 4; i++)
         h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
@@ -508,15 +508,15 @@ static void h2_output_cold_file_does_not_block_others(void **state)
     site_add(&h.conn.site, "cold.bin", mk_str_of(large, sizeof large));
     page_cache_miss_next();
     h2_conn_open(&h);
-    h2_say_window(&h.client, &h.say, 0, 10000000);
-    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 10000000);
+    h2_send_window_update(&h.client, &h.say, 0, 10000000);
+    h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 10000000);
     h2_conn_get(&h, 1, "/cold.bin");
     h2_conn_get(&h, 3, "/early");
     h2_conn_get(&h, 5, "/cold.bin");
     h2_conn_run(&h);
     h2_conn_expect(&h, 3, 200, "early\n");
     /* resets the stream, possibly while a thread reads for it */
-    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
     for (int i = 0; i < 1000 && h.conn.n_records < 3; i++)
         h2_conn_run_for(&h, 2);
     h2_conn_run(&h);
@@ -538,7 +538,7 @@ static enum mk_verdict keep_until_end(struct mk_request *request, struct mk_resp
     (void)data;
     if (mk_request_add_cleanup(request, resume_it, request))
         return handlers_refuse(response, 503);
-    return handlers_number(request, "wait", 0) ? MK_WAIT : handlers_say(response, MK_STR("end\n"));
+    return handlers_number(request, "wait", 0) ? MK_WAIT : handlers_respond(response, MK_STR("end\n"));
 }
 
 /* A handler notified of the end of a request may still try to resume it. */
@@ -553,7 +553,7 @@ static void h2_output_resume_at_request_end_is_harmless(void **state)
     h2_conn_get(&h, 5, "/?wait=1");
     h2_conn_post(&h, 7, "/", "");
     h2_conn_run(&h);
-    h2_say_reset(&h.client, &h.say, 3, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 3, MK_H2_CANCEL);
     h2_conn_data(&h, 7, "", true);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, "end\n");

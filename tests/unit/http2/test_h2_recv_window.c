@@ -28,7 +28,7 @@ static size_t fill(uint32_t id)
         if (window <= 0)
             return sum;
         size_t n = mk_min((size_t)window, sizeof piece);
-        h2_say_data(&h.client, &h.say, id, mk_str_of(piece, n), false);
+        h2_send_data(&h.client, &h.say, id, mk_str_of(piece, n), false);
         h2_conn_run(&h);
         sum += n;
     }
@@ -36,7 +36,7 @@ static size_t fill(uint32_t id)
 
 static void acknowledge(void)
 {
-    h2_say_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
+    h2_send_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
     h2_conn_run(&h);
 }
 
@@ -49,7 +49,7 @@ static void expect_upload(uint32_t id, size_t n)
 
 /* Expects that nothing is buffered and that the windows are open again, except for amounts not worth a
  * WINDOW_UPDATE. */
-static void expect_all_given_back(void)
+static void expect_windows_restored(void)
 {
     const struct mk_h2 *h2 = h.conn.conn->h2;
     h2_conn_expect_idle(&h);
@@ -73,9 +73,9 @@ static void recv_window_unread_bodies_are_bounded(void **state)
     assert_true(sum > 0 && sum <= UNREAD_MAX);
     assert_int_equal(h.conn.conn->h2->held, sum);
     for (uint32_t id = 1; id <= LAST; id += 2)
-        h2_say_reset(&h.client, &h.say, id, MK_H2_CANCEL);
+        h2_send_reset(&h.client, &h.say, id, MK_H2_CANCEL);
     h2_conn_run(&h);
-    expect_all_given_back();
+    expect_windows_restored();
 }
 
 static void recv_window_unread_streams_do_not_block_another(void **state)
@@ -105,16 +105,16 @@ static void recv_window_stalled_echoes_do_not_block_another(void **state)
     assert_true(h.conn.conn->h2->held > UNREAD_MAX / 2 && h.conn.conn->h2->held <= UNREAD_MAX);
     post(LAST, "/sink", "");
     assert_true(h2_conn_upload(&h, LAST, 1000000, true));
-    h2_say_window(&h.client, &h.say, 0, 10000000);
+    h2_send_window_update(&h.client, &h.say, 0, 10000000);
     h2_conn_run(&h);
     h2_conn_expect(&h, LAST, 200, NULL);
     for (uint32_t id = 1; id < LAST; id += 2) {
-        h2_say_window(&h.client, &h.say, id, 1000000);
+        h2_send_window_update(&h.client, &h.say, id, 1000000);
         h2_conn_data(&h, id, "", true);
         h2_conn_run(&h);
         h2_conn_expect(&h, id, 200, NULL);
     }
-    expect_all_given_back();
+    expect_windows_restored();
 }
 
 /* The handlers time out, and the server discards their buffered bodies. */
@@ -134,7 +134,7 @@ static void recv_window_timeouts_return_window(void **state)
         h2_conn_data(&h, id, "", true);
     }
     h2_conn_run(&h);
-    expect_all_given_back();
+    expect_windows_restored();
 }
 
 /* ---- Bodies that are not buffered ---- */
@@ -151,10 +151,10 @@ static void recv_window_closed_streams_return_window(void **state)
         if (h.client.upload >= 10000) { /* the client has sent these bytes before it saw the reset */
             static const char late[10000];
             h2_find(&h.client, id)->upload = 0;
-            h2_say_data(&h.client, &h.say, id, mk_str_of(late, sizeof late), false);
+            h2_send_data(&h.client, &h.say, id, mk_str_of(late, sizeof late), false);
             h2_conn_run(&h);
         }
-        expect_all_given_back();
+        expect_windows_restored();
     }
 }
 
@@ -167,7 +167,7 @@ static void recv_window_uploads_return_window(void **state)
         post(id, "/sink", fields[id / 2 % 2]);
         assert_true(h2_conn_upload(&h, id, 300000, true));
         h2_conn_expect(&h, id, 200, NULL);
-        expect_all_given_back();
+        expect_windows_restored();
     }
 }
 
@@ -187,7 +187,7 @@ static void recv_window_is_limited_to_content_length(void **state)
     assert_int_equal(h.conn.conn->h2->spare, spare - 1000 - (spare - 1000) / 2);
     assert_true(h2_conn_upload(&h, 3, share + 1000, true));
     h2_conn_expect(&h, 3, 200, NULL);
-    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
     h2_conn_run(&h);
     assert_int_equal(h.conn.conn->h2->spare, spare);
 }
@@ -225,7 +225,7 @@ static void early(uint32_t id, size_t n)
     static const char content[MK_H2_FRAME_MAX];
     for (size_t part; n > 0; n -= part) {
         part = mk_min(n, sizeof content);
-        h2_say_data(&h.client, &h.say, id, mk_str_of(content, part), false);
+        h2_send_data(&h.client, &h.say, id, mk_str_of(content, part), false);
     }
     h2_conn_run(&h);
 }
@@ -241,7 +241,7 @@ static void recv_window_early_client_has_initial_window(void **state)
     acknowledge();
     h2_conn_expect_open(&h, 1);
     expect_upload(3, 1000000);
-    h2_say_data(&h.client, &h.say, 1, MK_STR("x"), false);
+    h2_send_data(&h.client, &h.say, 1, MK_STR("x"), false);
     h2_conn_run(&h);
     h2_conn_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
 }
@@ -254,7 +254,7 @@ static void recv_window_early_client_may_end_stream(void **state)
     h2_conn_post(&h, 1, "/never", "");
     early(1, MK_H2_WINDOW);
     acknowledge();
-    h2_say_data(&h.client, &h.say, 1, MK_STR(""), true);
+    h2_send_data(&h.client, &h.say, 1, MK_STR(""), true);
     h2_conn_run(&h);
     h2_conn_expect_open(&h, 1);
 }
@@ -303,7 +303,7 @@ static void recv_window_early_upload_continues(void **state)
     acknowledge();
     assert_true(h2_conn_upload(&h, 1, 900000, true));
     h2_conn_expect(&h, 1, 200, NULL);
-    expect_all_given_back();
+    expect_windows_restored();
 }
 
 static void recv_window_exceeding_share_after_ack_is_an_error(void **state)
@@ -324,30 +324,30 @@ static void recv_window_frames_of_any_size_are_read_in_order(void **state)
     (void)state;
     h2_conn_open(&h);
     post(1, "/echo", "");
-    struct mk_buf said = mk_buf_growing(1 << 20);
+    struct mk_buf frames = mk_buf_growing(1 << 20);
     for (size_t i = 0; i < 400; i++) {
         char piece[2000];
         size_t n = i * 997 % sizeof piece;
         for (size_t k = 0; k < n; k++)
-            piece[k] = (char)('a' + (said.len + k) % 23);
+            piece[k] = (char)('a' + (frames.len + k) % 23);
         while (h2_find(&h.client, 1)->upload < (int64_t)n) {
-            h2_say_window(&h.client, &h.say, 0, 10000);
-            h2_say_window(&h.client, &h.say, 1, 10000);
+            h2_send_window_update(&h.client, &h.say, 0, 10000);
+            h2_send_window_update(&h.client, &h.say, 1, 10000);
             h2_conn_run(&h);
         }
-        mk_buf_add(&said, mk_str_of(piece, n));
-        h2_say_data(&h.client, &h.say, 1, mk_str_of(piece, n), false);
+        mk_buf_add(&frames, mk_str_of(piece, n));
+        h2_send_data(&h.client, &h.say, 1, mk_str_of(piece, n), false);
         if (i % 7 == 0)
             h2_conn_run(&h);
     }
     h2_conn_data(&h, 1, "", true);
-    h2_say_window(&h.client, &h.say, 0, 1000000);
-    h2_say_window(&h.client, &h.say, 1, 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 1000000);
+    h2_send_window_update(&h.client, &h.say, 1, 1000000);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
     struct h2_stream *s = h2_find(&h.client, 1);
-    assert_true(mk_str_eq(mk_buf_str(&s->content), mk_buf_str(&said)));
-    mk_buf_free(&said);
+    assert_true(mk_str_eq(mk_buf_str(&s->content), mk_buf_str(&frames)));
+    mk_buf_free(&frames);
 }
 
 int main(void)

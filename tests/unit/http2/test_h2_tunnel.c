@@ -14,7 +14,7 @@ static struct h2_stream *request_tunnel(uint32_t id, const char *target, const c
     char fields[500];
     snprintf(fields, sizeof fields,
              ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: %s\n%s", target, more);
-    return h2_say_head(&h.client, &h.say, id, 0, fields);
+    return h2_send_headers(&h.client, &h.say, id, 0, fields);
 }
 
 static struct h2_stream *open_tunnel(uint32_t id, const char *target)
@@ -26,7 +26,7 @@ static struct h2_stream *open_tunnel(uint32_t id, const char *target)
     return s;
 }
 
-static void expect_heard(struct h2_stream *s, const char *text)
+static void expect_received(struct h2_stream *s, const char *text)
 {
     h2_conn_run(&h);
     assert_str(mk_buf_str(&s->content), text);
@@ -38,14 +38,14 @@ static void h2_tunnel_echoes_bytes(void **state)
     (void)state;
     struct h2_stream *s = request_tunnel(1, "/tunnel", "");
     h2_conn_data(&h, 1, "behind the head", false);
-    expect_heard(s, "behind the head");
+    expect_received(s, "behind the head");
     for (int i = 0; i < 10; i++) {
         h2_conn_data(&h, 1, "a", false);
-        expect_heard(s, "a");
+        expect_received(s, "a");
     }
     h2_conn_get(&h, 3, "/early");
     h2_conn_data(&h, 1, "last", true);
-    expect_heard(s, "last");
+    expect_received(s, "last");
     h2_conn_expect(&h, 3, 200, "early\n");
     assert_true(s->ended);
     assert_false(s->reset);
@@ -58,27 +58,27 @@ static void h2_tunnel_server_may_send_first(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel?n=4");
-    expect_heard(s, "tttt");
+    expect_received(s, "tttt");
     h2_conn_data(&h, 1, "x", false);
-    expect_heard(s, "x");
+    expect_received(s, "x");
 }
 
 /* A handler that is called because it can send more output finds no input to read. */
 static void h2_tunnel_output_alone_is_no_input(void **state)
 {
     (void)state;
-    memset(handlers_hear_calls, 0, sizeof handlers_hear_calls);
+    memset(handlers_input_calls, 0, sizeof handlers_input_calls);
     struct h2_stream *s = open_tunnel(1, "/tunnel?n=3000000&stops=1000");
-    h2_say_window(&h.client, &h.say, 0, 5000000);
-    h2_say_window(&h.client, &h.say, 1, 5000000);
+    h2_send_window_update(&h.client, &h.say, 0, 5000000);
+    h2_send_window_update(&h.client, &h.say, 1, 5000000);
     h2_conn_run(&h);
     assert_true(s->ended);
-    assert_true(handlers_hear_calls[false] > 0);
-    assert_int_equal(handlers_hear_calls[true], 0);
+    assert_true(handlers_input_calls[false] > 0);
+    assert_int_equal(handlers_input_calls[true], 0);
     /* this input is noticed although the handler has read nothing before */
     h2_conn_data(&h, 1, "more", false);
     h2_conn_run(&h);
-    assert_int_equal(handlers_hear_calls[true], 1);
+    assert_int_equal(handlers_input_calls[true], 1);
     h2_conn_data(&h, 1, "", true);
     h2_conn_run(&h);
     h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_OK);
@@ -88,11 +88,11 @@ static void h2_tunnel_server_may_half_close(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(3, "/tunnel"), *half = request_tunnel(5, "/tunnel?n=3&stops=1000", "");
-    expect_heard(half, "ttt");
+    expect_received(half, "ttt");
     assert_true(half->ended && !half->reset);
     h2_conn_data(&h, 5, "more", false);
     h2_conn_data(&h, 3, "x", false);
-    expect_heard(s, "x");
+    expect_received(s, "x");
     assert_int_equal(h.conn.n_records, 0);
     h2_conn_data(&h, 5, "", true);
     h2_conn_run(&h);
@@ -104,7 +104,7 @@ static void h2_tunnel_unread_input_resets_stream(void **state)
 {
     (void)state;
     struct h2_stream *s = request_tunnel(1, "/tunnel?n=3&stops=5", "");
-    expect_heard(s, "ttt");
+    expect_received(s, "ttt");
     assert_int_equal(h.conn.n_records, 0);
     h2_conn_data(&h, 1, "12345", false);
     h2_conn_run(&h);
@@ -121,8 +121,8 @@ static void h2_tunnel_directions_are_independent(void **state)
     struct h2_stream *s = open_tunnel(1, "/tunnel?n=3000000&stops=1000000000");
     assert_int_equal(s->content.len, MK_H2_WINDOW);
     assert_true(h2_conn_upload(&h, 1, 2000000, false));
-    h2_say_window(&h.client, &h.say, 0, 5000000);
-    h2_say_window(&h.client, &h.say, 1, 5000000);
+    h2_send_window_update(&h.client, &h.say, 0, 5000000);
+    h2_send_window_update(&h.client, &h.say, 1, 5000000);
     h2_conn_run(&h);
     assert_int_equal(s->content.len, 3000000);
     assert_true(s->ended);
@@ -138,10 +138,10 @@ static void h2_tunnel_client_not_reading_is_not_read(void **state)
     struct h2_stream *s = open_tunnel(1, "/tunnel");
     assert_false(h2_conn_upload(&h, 1, 3000000, false));
     assert_int_equal(s->content.len, MK_H2_WINDOW);
-    size_t said = (size_t)(MK_H2_WINDOW + H2_CONN_UNREAD) - (size_t)h.client.upload;
-    assert_true(said < 1000000);
-    h2_say_window(&h.client, &h.say, 0, 5000000);
-    h2_say_window(&h.client, &h.say, 1, 5000000);
+    size_t sent = (size_t)(MK_H2_WINDOW + H2_CONN_UNREAD) - (size_t)h.client.upload;
+    assert_true(sent < 1000000);
+    h2_send_window_update(&h.client, &h.say, 0, 5000000);
+    h2_send_window_update(&h.client, &h.say, 1, 5000000);
     h2_conn_run(&h);
     assert_true(h2_conn_upload(&h, 1, 2000000, true));
     assert_true(s->ended && s->content.len > 2000000);
@@ -165,7 +165,7 @@ static void h2_tunnel_failure_resets_stream(void **state)
     assert_true(s->reset || (s->ended && s->status == 500));
     h2_conn_run(&h);
     if (!s->reset)
-        h2_say_reset(&h.client, &h.say, 3, MK_H2_CANCEL);
+        h2_send_reset(&h.client, &h.say, 3, MK_H2_CANCEL);
     h2_conn_run(&h);
     h2_conn_expect_idle(&h);
     assert_int_equal(h.conn.n_records, 2);
@@ -177,7 +177,7 @@ static void h2_tunnel_client_reset_closes_tunnel(void **state)
     (void)state;
     open_tunnel(1, "/tunnel?n=1000000");
     open_tunnel(3, "/tunnel");
-    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2_send_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
     h2_conn_run(&h);
     h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_CLIENT_ABORTED);
     shutdown(h.conn.fd, SHUT_WR);
@@ -196,7 +196,7 @@ static void h2_tunnel_priority_updates_lose_no_data(void **state)
         mk_h2_frame_emit_head(&h.say, 7, MK_H2_PRIORITY_UPDATE, 0, 0);
         mk_h2_frame_emit_u32(&h.say, 1);
         mk_buf_add(&h.say, i % 2 ? MK_STR("u=1") : MK_STR("u=6"));
-        expect_heard(s, "heard");
+        expect_received(s, "heard");
     }
     request_tunnel(3, "/tunnel?stops=1000", "");
     h2_conn_data(&h, 3, "heard", false);
@@ -214,7 +214,7 @@ static void h2_tunnel_has_no_body_limit(void **state)
     struct h2_stream *s = open_tunnel(1, "/tunnel");
     for (int i = 0; i < 10; i++) {
         h2_conn_data(&h, 1, "0123456789", false);
-        expect_heard(s, "0123456789");
+        expect_received(s, "0123456789");
     }
 }
 
@@ -241,7 +241,7 @@ static void h2_tunnel_needs_supporting_handler(void **state)
     (void)state;
     request_tunnel(1, "/early", "");
     request_tunnel(3, "/nothing", "");
-    h2_say_head(&h.client, &h.say, 5, 0, ":method: CONNECT\n:authority: a:80\n");
+    h2_send_headers(&h.client, &h.say, 5, 0, ":method: CONNECT\n:authority: a:80\n");
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 501, NULL);
     h2_conn_expect(&h, 3, 404, NULL);
@@ -262,7 +262,7 @@ static void h2_tunnel_with_end_stream_is_rejected(void **state)
         char fields[200];
         snprintf(fields, sizeof fields,
                  ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: %s\n", targets[i]);
-        h2_say_head(&h.client, &h.say, 2 * i + 1, MK_H2_END_STREAM, fields);
+        h2_send_headers(&h.client, &h.say, 2 * i + 1, MK_H2_END_STREAM, fields);
         h2_conn_run(&h);
         h2_conn_expect(&h, 2 * i + 1, 400, NULL);
     }
@@ -279,7 +279,7 @@ static void h2_tunnel_is_closed_when_worker_drains(void **state)
     h2_conn_run(&h);
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
     h2_conn_data(&h, 1, "still", false);
-    expect_heard(s, "still");
+    expect_received(s, "still");
     h2_conn_data(&h, 1, "", true);
     h2_conn_run(&h);
     assert_true(h.conn.ended);

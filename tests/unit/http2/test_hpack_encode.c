@@ -25,8 +25,8 @@ static void teardown(void)
 /* Compares the bytes written since the last call. */
 static void expect_bytes(const char *hex)
 {
-    mk_str wanted = hpack_bytes(hex, bytes), got = mk_buf_str(&out);
-    if (out.failed || !mk_str_eq(got, wanted)) {
+    mk_str expected = hpack_bytes(hex, bytes), got = mk_buf_str(&out);
+    if (out.failed || !mk_str_eq(got, expected)) {
         for (size_t i = 0; i < got.len && i < 64; i++)
             print_error("%02x ", (unsigned)(unsigned char)got.p[i]);
         fail_msg("is not %s", hex);

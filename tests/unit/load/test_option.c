@@ -6,7 +6,7 @@
 
 #include "unit/test.h"
 
-static char said[200];
+static char message[200];
 
 static bool refuse(const char *fmt, ...) MK_PRINTF(1, 2);
 
@@ -14,7 +14,7 @@ static bool refuse(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(said, sizeof said, fmt, args);
+    (void)vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
     return false;
 }
@@ -33,7 +33,7 @@ static void option_number_is_limited(void **state)
         if (load_option_number(refuse, "-c", wrong[i], 5, 7, &n))
             fail_msg("%s was accepted", wrong[i]);
     assert_false(load_option_number(refuse, "-c", "8", 5, 7, &n));
-    assert_string_equal(said, "-c expects a number from 5 to 7, not \"8\"");
+    assert_string_equal(message, "-c expects a number from 5 to 7, not \"8\"");
 }
 
 static void option_expectations_are_parsed(void **state)
@@ -56,13 +56,13 @@ static void option_impossible_expectations_are_rejected(void **state)
     struct load_expected e = {.status = 0};
     (void)state;
     assert_false(load_option_status(refuse, "199", &e));
-    assert_string_equal(said, "--status expects a number from 200 to 599, not \"199\"");
+    assert_string_equal(message, "--status expects a number from 200 to 599, not \"199\"");
     assert_false(load_option_status(refuse, "600", &e));
     assert_false(load_option_length(refuse, "-1", &e));
     assert_false(load_option_sha1(refuse, "2aae6c35c94fcfb415dbe95f408b9ce91ee846E", &e));
     assert_false(load_option_sha1(refuse, "2aae6c35c94fcfb415dbe95f408b9ce91ee846Ex", &e));
     assert_string_equal(
-        said, "--sha1 expects 40 hexadecimal digits, not \"2aae6c35c94fcfb415dbe95f408b9ce91ee846Ex\"");
+        message, "--sha1 expects 40 hexadecimal digits, not \"2aae6c35c94fcfb415dbe95f408b9ce91ee846Ex\"");
     assert_false(e.has_sha1);
 }
 

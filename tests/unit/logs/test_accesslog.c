@@ -41,7 +41,7 @@ static void setup(void)
 
 static void add_field(const char *name, mk_str value)
 {
-    assert_true(fields_add(&request.fields, MK_LEN(fields), mk_str_from_c(name), value));
+    assert_true(headers_add(&request.fields, MK_LEN(fields), mk_str_from_c(name), value));
 }
 
 static mk_str write_line(enum mk_access_format format)
@@ -243,14 +243,14 @@ static void accesslog_long_texts_are_truncated_within_the_format(void **state)
 {
     (void)state;
     static const char *const fillings[] = {"x", "\"", "\n", "\xff", "\xf0\x9f\x90\x92", "\xc2\x80"};
-    static char much[20000];
+    static char long_target[20000];
     for (size_t i = 0; i < MK_LEN(fillings); i++) {
         size_t len = strlen(fillings[i]);
-        for (size_t at = 0; at + len <= sizeof much; at += len)
-            memcpy(much + at, fillings[i], len);
-        for (size_t n = 0; n < sizeof much; n += n < 700 ? 97 : n < 800 ? 1 : 4999)
+        for (size_t at = 0; at + len <= sizeof long_target; at += len)
+            memcpy(long_target + at, fillings[i], len);
+        for (size_t n = 0; n < sizeof long_target; n += n < 700 ? 97 : n < 800 ? 1 : 4999)
             for (size_t f = 0; f < MK_LEN(formats); f++) {
-                use_everywhere(mk_str_of(much, n));
+                use_everywhere(mk_str_of(long_target, n));
                 request.method_text = mk_str_first(request.method_text, 32);
                 check_form(formats[f]);
             }

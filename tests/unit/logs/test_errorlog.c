@@ -114,7 +114,7 @@ static mk_str on_stderr(void (*say)(void), char room[8192])
     return mk_str_of(room, (size_t)n);
 }
 
-static void say_it(void)
+static void log_line(void)
 {
     mk_log_error(&e.log, "heard");
 }
@@ -124,12 +124,12 @@ static void errorlog_without_a_file_writes_to_stderr(void **state)
     (void)state;
     char room[8192];
     begin(NULL);
-    mk_str said = on_stderr(say_it, room);
-    check_line(mk_str_first(said, said.len - 1), "error", "heard");
+    mk_str output = on_stderr(log_line, room);
+    check_line(mk_str_first(output, output.len - 1), "error", "heard");
     mk_logfile_close(&file);
     mk_errorlog_switch(&e, MK_LOG_INFO, &file);
-    said = on_stderr(say_it, room);
-    check_line(mk_str_first(said, said.len - 1), "error", "heard");
+    output = on_stderr(log_line, room);
+    check_line(mk_str_first(output, output.len - 1), "error", "heard");
 }
 
 /* The writer keeps lines in order, and counts lost lines. */

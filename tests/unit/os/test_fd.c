@@ -92,7 +92,7 @@ static void fd_count_includes_gaps(void **state)
     assert_int_equal(mk_fd_count(), before);
 }
 
-enum { MUCH = 1 << 20 };
+enum { LARGE = 1 << 20 };
 
 static void *read_all(void *arg)
 {
@@ -109,15 +109,15 @@ static void fd_write_all_writes_everything(void **state)
     int ends[2];
     pthread_t reader;
     void *total;
-    char *much = test_calloc(1, MUCH);
+    char *large = test_calloc(1, LARGE);
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(pthread_create(&reader, NULL, read_all, &ends[0]), 0);
-    assert_int_equal(mk_fd_write_all(ends[1], much, MUCH), 0); /* more than the pipe's buffer holds */
+    assert_int_equal(mk_fd_write_all(ends[1], large, LARGE), 0); /* more than the pipe's buffer holds */
     close(ends[1]);
     pthread_join(reader, &total);
-    assert_int_equal((size_t)total, MUCH);
+    assert_int_equal((size_t)total, LARGE);
     close(ends[0]);
-    test_free(much);
+    test_free(large);
 }
 
 static void fd_write_all_reports_error(void **state)

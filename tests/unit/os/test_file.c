@@ -15,9 +15,9 @@
 enum { OTHER_OWNER = 1234, LINKS_MAX = 16 };
 
 /* Ways to open a file; the guarantees of each must hold for every path. */
-enum way { OFF, OFF_WALKING, OWNER, ON, WAYS };
+enum open_mode { OFF, OFF_WALKING, OWNER, ON, MODES };
 
-static const struct mk_file_open_how hows[WAYS] = {
+static const struct mk_file_open_how hows[MODES] = {
     [OFF] = {.symlink = MK_SYMLINK_OFF},
     [OFF_WALKING] = {.symlink = MK_SYMLINK_OFF, .no_openat2 = true},
     [OWNER] = {.symlink = MK_SYMLINK_OWNER},
@@ -97,11 +97,11 @@ static int build(void **state)
 }
 
 /* Returns the result of opening: the content of a file, "folder", "special", or an error text. */
-static const char *outcome(const char *path, enum way way, char room[256])
+static const char *outcome(const char *path, enum open_mode open_mode, char room[256])
 {
     int fd = -1;
     struct stat st;
-    mk_err e = mk_file_open_beneath(root, path, &hows[way], &fd);
+    mk_err e = mk_file_open_beneath(root, path, &hows[open_mode], &fd);
     if (e) {
         assert_true(e < 0);
         snprintf(room, 256, "%s", e == -EXDEV ? mk_err_text(-ELOOP) : mk_err_text(e));
@@ -121,18 +121,18 @@ static const char *outcome(const char *path, enum way way, char room[256])
     return room;
 }
 
-static void expect(const char *path, enum way way, const char *expected)
+static void expect(const char *path, enum open_mode open_mode, const char *expected)
 {
     char room[256];
-    const char *got = outcome(path, way, room);
+    const char *got = outcome(path, open_mode, room);
     if (strcmp(got, expected) != 0)
-        fail_msg("%s, way %d: \"%s\", not \"%s\"", path, way, got, expected);
+        fail_msg("%s, way %d: \"%s\", not \"%s\"", path, open_mode, got, expected);
 }
 
 static void expect_everywhere(const char *path, const char *expected)
 {
-    for (enum way way = 0; way < WAYS; way++)
-        expect(path, way, expected);
+    for (enum open_mode open_mode = 0; open_mode < MODES; open_mode++)
+        expect(path, open_mode, expected);
 }
 
 static void expect_link(const char *path, const char *owner, const char *on)
@@ -242,11 +242,11 @@ static void file_link_depth_is_limited(void **state)
 static void file_links_of_other_user(void **state)
 {
     (void)state;
-    for (enum way way = OFF; way <= OWNER; way++) {
-        expect("foreign", way, mk_err_text(-ELOOP));
-        expect("foreign-folder", way, mk_err_text(-ELOOP));
-        expect("foreign-folder/passwd", way, mk_err_text(-ELOOP));
-        expect("to-foreign", way, mk_err_text(-ELOOP));
+    for (enum open_mode open_mode = OFF; open_mode <= OWNER; open_mode++) {
+        expect("foreign", open_mode, mk_err_text(-ELOOP));
+        expect("foreign-folder", open_mode, mk_err_text(-ELOOP));
+        expect("foreign-folder/passwd", open_mode, mk_err_text(-ELOOP));
+        expect("to-foreign", open_mode, mk_err_text(-ELOOP));
     }
     if (geteuid() == 0)
         expect("foreign", ON, "file");
@@ -272,8 +272,8 @@ static void file_open_leaks_no_descriptor(void **state)
     int before = dup(root), after;
     close(before);
     for (size_t i = 0; i < MK_LEN(paths); i++)
-        for (enum way way = 0; way < WAYS; way++)
-            outcome(paths[i], way, room);
+        for (enum open_mode open_mode = 0; open_mode < MODES; open_mode++)
+            outcome(paths[i], open_mode, room);
     after = dup(root);
     close(after);
     assert_int_equal(before, after);
@@ -316,10 +316,10 @@ static void file_larger_than_4_gb_is_opened(void **state)
     char room[PATH_MAX];
     folder_add(&top, "site/large", MK_STR(""));
     assert_int_equal(truncate(folder_path(&top, "site/large", room), size), 0);
-    for (enum way way = 0; way < WAYS; way++) {
+    for (enum open_mode open_mode = 0; open_mode < MODES; open_mode++) {
         int fd = -1;
         struct stat st;
-        assert_int_equal(mk_file_open_beneath(root, "large", &hows[way], &fd), 0);
+        assert_int_equal(mk_file_open_beneath(root, "large", &hows[open_mode], &fd), 0);
         assert_int_equal(fstat(fd, &st), 0);
         assert_true(st.st_size == size);
         assert_true(mk_file_is_cached(fd, (uint64_t)size - 1, 1)); /* a hole is read without waiting */

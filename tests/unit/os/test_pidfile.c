@@ -49,7 +49,7 @@ static void pidfile_of_dead_process_is_taken_over(void **state)
     mk_pidfile_release(pid_path, &fd);
 }
 
-static int take_it_too(void)
+static int acquire_in_child(void)
 {
     int fd = -1;
     mk_err e = mk_pidfile_acquire(pid_path, &fd);
@@ -63,10 +63,10 @@ static void pidfile_of_living_process_is_locked(void **state)
     int fd = -1;
     snprintf(expected, sizeof expected, "%d\n", (int)getpid());
     assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
-    assert_int_equal(run_in_child(take_it_too), 0);
+    assert_int_equal(run_in_child(acquire_in_child), 0);
     check_pidfile(expected);
     mk_pidfile_release(pid_path, &fd);
-    assert_int_equal(run_in_child(take_it_too), 1); /* the file is free now */
+    assert_int_equal(run_in_child(acquire_in_child), 1); /* the file is free now */
 }
 
 /* Overwrites the file as another process does; the inode stays the same. */
@@ -115,7 +115,7 @@ static void pidfile_lock_survives_concurrent_removal(void **state)
     removals = 2;
     assert_int_equal(mk_pidfile_acquire(pid_path, &fd), 0);
     assert_int_equal(removals, 0);
-    assert_int_equal(run_in_child(take_it_too), 0);
+    assert_int_equal(run_in_child(acquire_in_child), 0);
     mk_pidfile_release(pid_path, &fd);
     removals = 1000;
     assert_int_equal(mk_pidfile_acquire(pid_path, &fd), -EAGAIN); /* the number of retries is limited */

@@ -149,7 +149,7 @@ static void sleep_a_while(int number)
     set_timer(300);
 }
 
-static bool gives_up_while_it_sleeps(struct mk_regex *r, mk_str text)
+static bool hits_limit_while_asleep(struct mk_regex *r, mk_str text)
 {
     signal(SIGALRM, sleep_a_while);
     set_timer(300);
@@ -169,7 +169,7 @@ static void regex_limit_counts_cpu_time_only(void **state)
     text[sizeof text - 1] = 'p';
     struct mk_regex *r = make("a.*\\.p", false); /* from each `a`, the search scans to the end and back */
     for (int i = 0; i < 5; i++)
-        assert_false(gives_up_while_it_sleeps(r, mk_str_of(text, sizeof text)));
+        assert_false(hits_limit_while_asleep(r, mk_str_of(text, sizeof text)));
     mk_regex_free(r);
 }
 

@@ -66,8 +66,8 @@ static int live_in_sandbox(void)
 
 static int try_rename(const char *from, const char *to)
 {
-    char rooms[2][PATH_MAX];
-    return rename(folder_path(&f, from, rooms[0]), folder_path(&f, to, rooms[1])) < 0 ? errno : 0;
+    char sizes[2][PATH_MAX];
+    return rename(folder_path(&f, from, sizes[0]), folder_path(&f, to, sizes[1])) < 0 ? errno : 0;
 }
 
 static int try_remove(const char *name)

@@ -34,7 +34,7 @@ static int call(const struct mk_sockaddr *a)
     return fd;
 }
 
-static int take(int listener, struct mk_addr *peer)
+static int accept_client(int listener, struct mk_addr *peer)
 {
     struct pollfd p = {.fd = listener, .events = POLLIN};
     assert_int_equal(poll(&p, 1, 5000), 1);
@@ -62,13 +62,13 @@ static void check_connection(const char *where, const char *peer_text)
     char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     struct mk_sock_options o = {.backlog = 16, .send_room = 100000};
-    struct mk_sockaddr asked = addr(where), bound;
+    struct mk_sockaddr address = addr(where), bound;
     struct mk_addr peer;
-    int listener = listen_at(&asked, &o, &bound);
+    int listener = listen_at(&address, &o, &bound);
     check_flags(listener);
     assert_false(mk_sock_is_dual_stack(listener));
     assert_int_equal(mk_sock_accept(listener, &peer), -EAGAIN);
-    int client = call(&bound), fd = take(listener, &peer);
+    int client = call(&bound), fd = accept_client(listener, &peer);
     check_flags(fd);
     mk_addr_format(&peer, &text);
     assert_str(mk_buf_str(&text), peer_text);
@@ -100,8 +100,8 @@ static void sock_accepts_ipv6(void **state)
 static void sock_address_in_use_is_an_error(void **state)
 {
     (void)state;
-    struct mk_sockaddr asked = addr("0"), bound;
-    int first = listen_at(&asked, &options, &bound), second = 0;
+    struct mk_sockaddr address = addr("0"), bound;
+    int first = listen_at(&address, &options, &bound), second = 0;
     assert_int_equal(mk_sock_listen(&bound, &options, &second), -EADDRINUSE);
     assert_int_equal(second, -1);
     assert_int_equal(mk_sock_test_bind(&bound), -EADDRINUSE);
@@ -114,8 +114,8 @@ static void sock_reuse_port_shares_address(void **state)
     (void)state;
     struct mk_sock_options shared = options;
     shared.reuse_port = true;
-    struct mk_sockaddr asked = addr("0"), bound, again;
-    int first = listen_at(&asked, &shared, &bound), second = listen_at(&bound, &shared, &again);
+    struct mk_sockaddr address = addr("0"), bound, again;
+    int first = listen_at(&address, &shared, &bound), second = listen_at(&bound, &shared, &again);
     assert_true(mk_sockaddr_eq(&bound, &again));
     assert_int_equal(mk_sock_test_bind(&bound), -EADDRINUSE); /* another program still gets the error */
     close(first);
@@ -153,7 +153,7 @@ static void sock_unix_has_mode_and_no_peer_address(void **state)
     assert_true(mk_sockaddr_eq(&a, &bound));
     assert_int_equal(fstatat(f.fd, "s", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    int client = call(&a), fd = take(listener, &peer);
+    int client = call(&a), fd = accept_client(listener, &peer);
     assert_int_equal(peer.is_unix, 1);
     close(client);
     close(fd);
@@ -212,13 +212,13 @@ static void sock_unix_stale_file_is_replaced_but_not_living_one(void **state)
     struct mk_sockaddr a = unix_addr(&f, "s"), bound;
     int first = listen_at(&a, &options, &bound);
     assert_int_equal(mk_sock_listen(&a, &options, &second), -EADDRINUSE);
-    int client = call(&a), fd = take(first, &peer); /* the living listener still works */
+    int client = call(&a), fd = accept_client(first, &peer); /* the living listener still works */
     close(client);
     close(fd);
     close(first);
     second = listen_at(&a, &options, &bound);
     client = call(&a);
-    fd = take(second, &peer);
+    fd = accept_client(second, &peer);
     close(client);
     close(fd);
     close(second);
@@ -244,10 +244,11 @@ static void sock_unix_other_file_is_never_removed(void **state)
 static void sock_reset_reaches_client_at_once(void **state)
 {
     (void)state;
-    struct mk_sockaddr asked = addr("0"), bound;
+    struct mk_sockaddr address = addr("0"), bound;
     struct mk_addr peer;
     char room[8];
-    int listener = listen_at(&asked, &options, &bound), client = call(&bound), fd = take(listener, &peer);
+    int listener = listen_at(&address, &options, &bound), client = call(&bound),
+        fd = accept_client(listener, &peer);
     mk_sock_reset(&fd);
     assert_int_equal(fd, -1);
     assert_int_equal(recv(client, room, sizeof room, 0), -1);

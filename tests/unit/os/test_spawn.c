@@ -8,7 +8,7 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-static char said[8192];
+static char output[8192];
 
 /* Returns the output of `sh -c script`, and stores its wait status in *status. */
 static mk_str run(const char *script, struct mk_spawn s, int *status)
@@ -27,11 +27,11 @@ static mk_str run(const char *script, struct mk_spawn s, int *status)
     pid_t pid = mk_spawn(&s);
     assert_true(pid > 0);
     mk_fd_close(&ends[1]);
-    for (ssize_t n; (n = read(ends[0], said + len, sizeof said - len)) > 0;)
+    for (ssize_t n; (n = read(ends[0], output + len, sizeof output - len)) > 0;)
         len += (size_t)n;
     mk_fd_close(&ends[0]);
     assert_int_equal(waitpid(pid, status, 0), pid);
-    return mk_str_of(said, len);
+    return mk_str_of(output, len);
 }
 
 static void spawn_passes_environment_and_folder(void **state)

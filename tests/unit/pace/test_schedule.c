@@ -7,7 +7,7 @@
 
 #include "unit/test.h"
 
-static uint64_t take(struct pace_schedule *s)
+static uint64_t next_due(struct pace_schedule *s)
 {
     uint64_t due;
     assert_true(pace_schedule_next(s, 0, &due));
@@ -21,11 +21,11 @@ static void schedule_constant_rate_does_not_drift(void **state)
     (void)state;
     pace_schedule_init(&s, PACE_CONSTANT, 3, 1);
     pace_schedule_start(&s, 100, 100 + 1000 * PACE_SECOND);
-    assert_int_equal(take(&s), 100);
-    assert_int_equal(take(&s), 100 + PACE_SECOND / 3);
+    assert_int_equal(next_due(&s), 100);
+    assert_int_equal(next_due(&s), 100 + PACE_SECOND / 3);
     for (unsigned i = 2; i < 2998; i++)
-        (void)take(&s);
-    assert_in_range(take(&s), 99 + 999 * PACE_SECOND + PACE_SECOND / 3,
+        (void)next_due(&s);
+    assert_in_range(next_due(&s), 99 + 999 * PACE_SECOND + PACE_SECOND / 3,
                     101 + 999 * PACE_SECOND + PACE_SECOND / 3);
 }
 
@@ -53,7 +53,7 @@ static void schedule_tiny_rate_sends_at_most_one_request(void **state)
         uint64_t due;
         pace_schedule_init(&s, PACE_CONSTANT, rates[i], 1);
         pace_schedule_start(&s, 5 * PACE_SECOND, 86400 * PACE_SECOND);
-        assert_int_equal(take(&s), 5 * PACE_SECOND);
+        assert_int_equal(next_due(&s), 5 * PACE_SECOND);
         assert_false(pace_schedule_next(&s, 86399 * PACE_SECOND, &due));
         pace_schedule_init(&s, PACE_POISSON, rates[i], 1);
         pace_schedule_start(&s, 5 * PACE_SECOND, 3600 * PACE_SECOND);
@@ -68,7 +68,7 @@ static void schedule_stop_drops_pending_requests(void **state)
     (void)state;
     pace_schedule_init(&s, PACE_CONSTANT, 1e7, 1);
     pace_schedule_start(&s, 0, PACE_SECOND);
-    (void)take(&s);
+    (void)next_due(&s);
     assert_true(pace_schedule_next(&s, PACE_SECOND / 2, &due));
     pace_schedule_stop(&s);
     assert_false(pace_schedule_next(&s, PACE_SECOND / 2, &due));
@@ -81,7 +81,7 @@ static void schedule_request_stays_due_until_taken(void **state)
     (void)state;
     pace_schedule_init(&s, PACE_CONSTANT, 1000, 1);
     pace_schedule_start(&s, 0, PACE_SECOND);
-    (void)take(&s);
+    (void)next_due(&s);
     for (unsigned i = 0; i < 3; i++) {
         assert_true(pace_schedule_next(&s, 500 * 1000 * 1000, &due));
         assert_int_equal(due, PACE_SECOND / 1000);
@@ -98,7 +98,7 @@ static void schedule_poisson_gaps_have_its_mean_and_variance(void **state)
     pace_schedule_init(&s, PACE_POISSON, 1000, 1);
     pace_schedule_start(&s, 0, PACE_NEVER);
     for (unsigned i = 0; i < N; i++) {
-        uint64_t due = take(&s);
+        uint64_t due = next_due(&s);
         double gap = (double)(due - last) / 1e6; /* as a multiple of the mean */
         assert_true(due >= last);
         sum += gap;
@@ -121,9 +121,9 @@ static void schedule_same_seed_gives_the_same_gaps(void **state)
     pace_schedule_start(&b, 0, PACE_NEVER);
     pace_schedule_start(&c, 0, PACE_NEVER);
     for (unsigned i = 0; i < 100; i++) {
-        uint64_t due = take(&a);
-        assert_int_equal(due, take(&b));
-        differs |= due != take(&c);
+        uint64_t due = next_due(&a);
+        assert_int_equal(due, next_due(&b));
+        differs |= due != next_due(&c);
     }
     assert_true(differs);
 }

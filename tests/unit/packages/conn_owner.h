@@ -8,24 +8,24 @@
 /* ---- Time ---- */
 
 /* Ends the loop iteration. */
-static void end_turn(void)
+static void end_iteration(void)
 {
-    if (!turn_is_set)
+    if (!iteration_end_is_set)
         return;
-    turn_is_set = false;
-    end_of_turn(turn_ctx);
+    iteration_end_is_set = false;
+    iteration_end(iteration_ctx);
 }
 
 /* Lets time pass and fires the timer and the iteration callbacks. */
 static void pass(uint64_t ms)
 {
     uint64_t until = now_ms + ms;
-    end_turn();
+    end_iteration();
     while (timer_at && timer_at <= until) {
         now_ms = timer_at;
         timer_at = 0;
         timer->on_due(timer);
-        end_turn();
+        end_iteration();
     }
     now_ms = until;
 }
@@ -109,7 +109,7 @@ static void setup(void)
     memset(&link_, 0, sizeof link_);
     now_ms = 1000000;
     timer_at = chance = 0;
-    turn_is_set = is_refused = is_out_of_memory = false;
+    iteration_end_is_set = is_refused = is_out_of_memory = false;
     n_logged = n_timers_set = n_connects = n_closes = n_ups = n_downs = n_late = n_sends = 0;
     down_with = 0;
     logged[0] = 0;

@@ -13,12 +13,12 @@
 static uint64_t now_ms;
 static uint64_t timer_at;      /* 0: not armed */
 static struct mk_timer *timer; /* armed or due */
-static bool turn_is_set;
+static bool iteration_end_is_set;
 static char logged[2000];
 static enum mk_log_level level_logged;
 static unsigned n_logged, n_timers_set;
-static void (*end_of_turn)(void *ctx);
-static void *turn_ctx;
+static void (*iteration_end)(void *ctx);
+static void *iteration_ctx;
 static unsigned n_open; /* iteration callbacks created and not freed */
 static bool is_out_of_memory;
 static char a_thing;
@@ -67,8 +67,8 @@ struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ct
     (void)w;
     if (is_out_of_memory)
         return NULL;
-    end_of_turn = on_end;
-    turn_ctx = ctx;
+    iteration_end = on_end;
+    iteration_ctx = ctx;
     n_open++;
     return (struct mk_deferred *)(void *)&a_thing;
 }
@@ -76,7 +76,7 @@ struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ct
 void mk_deferred_post(struct mk_deferred *t)
 {
     assert_non_null(t);
-    turn_is_set = true;
+    iteration_end_is_set = true;
 }
 
 void mk_deferred_free(struct mk_deferred *t)

@@ -7,8 +7,8 @@
 
 #include "unit/duda/test_allocator.h"
 
-static char handler_room;
-#define HANDLER ((struct duda_ctx *)(void *)&handler_room)
+static char handler_buf;
+#define HANDLER ((struct duda_ctx *)(void *)&handler_buf)
 
 void *duda_alloc(struct duda_ctx *d, size_t size)
 {

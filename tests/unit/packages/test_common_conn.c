@@ -240,12 +240,12 @@ static void conn_stay_up_opens_at_iteration_end(void **state)
     (void)state;
     package_conn_stay_up(&link_);
     assert_int_equal(n_connects, 0);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_connects, 1);
     package_conn_stay_up(&link_);
-    assert_false(turn_is_set);
+    assert_false(iteration_end_is_set);
     package_conn_mark_ready(&link_);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_connects, 1);
     assert_int_equal(n_sends, 0);
 }
@@ -255,7 +255,7 @@ static void conn_stay_up_cancelled_stays_closed(void **state)
     (void)state;
     package_conn_stay_up(&link_);
     link_.stays_up = false;
-    end_turn();
+    end_iteration();
     assert_int_equal(n_connects, 0);
 }
 

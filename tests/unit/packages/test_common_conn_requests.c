@@ -36,19 +36,19 @@ static void request_opens_connection_and_is_sent_at_iteration_end(void **state)
     add(&a);
     add(&b);
     assert_int_equal(n_connects, 0);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_connects, 1);
     assert_int_equal(n_sends, 0);
     package_conn_mark_ready(&link_);
     assert_int_equal(n_sends, 0);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_sends, 1);
     assert_int_equal(link_.sent.n, 2);
     package_conn_finish_first_sent(&link_, 0);
     assert_true(a.is_over && a.was_sent && !a.error && !b.is_over);
     package_conn_finish_first_sent(&link_, -EPROTO);
     assert_int_equal(b.error, -EPROTO);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_sends, 1);
 }
 
@@ -56,7 +56,7 @@ static void request_idle_connection_sends_nothing(void **state)
 {
     (void)state;
     bring_up();
-    end_turn();
+    end_iteration();
     assert_int_equal(n_sends, 0);
 }
 
@@ -66,18 +66,18 @@ static void request_sent_fails_on_loss_and_unsent_reconnects(void **state)
     (void)state;
     bring_up();
     add(&sent);
-    end_turn();
+    end_iteration();
     add(&unsent);
-    turn_is_set = false;
+    iteration_end_is_set = false;
     package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_true(sent.is_over && sent.was_sent);
     assert_int_equal(sent.error, -ECONNRESET);
     assert_false(unsent.is_over);
-    assert_true(turn_is_set);
-    end_turn();
+    assert_true(iteration_end_is_set);
+    end_iteration();
     assert_int_equal(n_connects, 2);
     package_conn_mark_ready(&link_);
-    end_turn();
+    end_iteration();
     assert_ptr_equal(link_.sent.first, &unsent.request);
 }
 
@@ -138,7 +138,7 @@ static void request_capacity_is_limited(void **state)
     (void)state;
     bring_up();
     add(&a);
-    end_turn();
+    end_iteration();
     assert_int_equal(package_conn_check_capacity(&link_, 2), 0);
     add(&b);
     assert_int_equal(package_conn_check_capacity(&link_, 2), -EBUSY);
@@ -151,7 +151,7 @@ static void request_waiting_fails_on_authentication_error(void **state)
     static struct question q;
     (void)state;
     add(&q);
-    end_turn();
+    end_iteration();
     package_conn_fail(&link_, -ENOKEY, "wrong password");
     assert_int_equal(q.error, -ENOKEY);
     assert_false(q.was_sent);
@@ -166,7 +166,7 @@ static void request_fails_fast_after_failed_attempt(void **state)
     add(&a);
     package_conn_fail(&link_, -ECONNRESET, "closed");
     assert_false(a.is_over);
-    end_turn();
+    end_iteration();
     package_conn_fail(&link_, -ECONNREFUSED, "refused");
     assert_int_equal(a.error, -ECONNREFUSED);
     add(&b);
@@ -188,7 +188,7 @@ static void request_late_reply_closes_connection(void **state)
     pass(TIMEOUT - 1001);
     assert_int_equal(link_.state.state, PACKAGE_CONN_READY);
     add(&c);
-    turn_is_set = false;
+    iteration_end_is_set = false;
     pass(1);
     assert_int_equal(n_late, 1);
     assert_int_equal(a.error, -ETIMEDOUT);
@@ -222,7 +222,7 @@ static void request_reuses_running_timer(void **state)
     n_timers_set = 0;
     for (size_t i = 0; i < MK_LEN(q); i++) {
         add(&q[i]);
-        end_turn();
+        end_iteration();
         package_conn_finish_first_sent(&link_, 0);
     }
     assert_int_equal(n_timers_set, 0); /* the requests reuse the timer of the attempt */
@@ -241,11 +241,11 @@ static void request_earlier_deadline_rearms_timer(void **state)
     bring_up();
     pass(TIMEOUT);
     package_conn_enqueue(&link_, &late.request);
-    end_turn();
+    end_iteration();
     assert_int_equal(timer_at, 0);
     early.request.due_ms = now_ms + 100;
     package_conn_enqueue(&link_, &early.request);
-    turn_is_set = false;
+    iteration_end_is_set = false;
     pass(100);
     assert_int_equal(early.error, -ETIMEDOUT);
     assert_false(late.is_over);
@@ -257,7 +257,7 @@ static void request_fini_fails_all(void **state)
     (void)state;
     bring_up();
     add(&sent);
-    end_turn();
+    end_iteration();
     add(&waiting);
     package_conn_fini(&link_);
     assert_int_equal(sent.error, -ECANCELED);

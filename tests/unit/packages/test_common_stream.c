@@ -15,7 +15,7 @@ static int conn_state;
 static bool is_tls, has_no_memory;
 static ssize_t reads[8]; /* results of successive reads, followed by -EAGAIN */
 static unsigned n_reads, n_acquired, n_released;
-static ssize_t takes; /* number of bytes that a write accepts, or an error */
+static ssize_t write_max; /* number of bytes that a write accepts, or an error */
 static char written[4096];
 static size_t n_written;
 
@@ -54,14 +54,14 @@ ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool mo
 {
     assert_non_null(c);
     assert_false(more);
-    ssize_t n = takes;
+    ssize_t n = write_max;
     if (n <= 0)
         return n ? n : -EAGAIN;
     n = n < (ssize_t)bytes.len ? n : (ssize_t)bytes.len;
     if (n_written + (size_t)n <= sizeof written)
         memcpy(written + n_written, bytes.p, (size_t)n);
     n_written += (size_t)n;
-    takes -= n;
+    write_max -= n;
     return n;
 }
 
@@ -129,7 +129,7 @@ static void setup(void)
     is_tls = has_no_memory = false;
     n_reads = n_acquired = n_released = n_connected = n_pieces = n_ready = 0;
     n_bytes = n_written = 0;
-    takes = 1 << 30;
+    write_max = 1 << 30;
     does = READS;
     package_stream_init(&stream, &reading, NULL);
     assert_int_equal(package_conn_init(&stream.base, NULL, &package_ops, MK_STR("main"), 1000), 0);
@@ -218,11 +218,11 @@ static void stream_keeps_unsent_bytes(void **state)
 {
     (void)state;
     bring_up();
-    takes = 3;
+    write_max = 3;
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
     package_stream_flush(&stream);
     assert_str(mk_buf_str(&stream.out), "G\r\n");
-    takes = 100;
+    write_max = 100;
     ready(ready_ctx, MK_WRITABLE);
     assert_int_equal(stream.out.len, 0);
     assert_str(mk_str_of(written, n_written), "PING\r\n");
@@ -237,11 +237,11 @@ static void stream_frees_large_buffer(void **state)
     assert_true(stream.out.cap > 0);
     assert_true(mk_buf_reserve(&stream.out, 300 << 10));
     stream.out.len = 300 << 10;
-    takes = 1000;
+    write_max = 1000;
     memset(stream.out.p, 'x', stream.out.len);
     package_stream_flush(&stream);
     assert_true(stream.out.cap >= 300 << 10 && stream.out.len);
-    takes = 1 << 30;
+    write_max = 1 << 30;
     package_stream_flush(&stream);
     assert_int_equal(stream.out.cap, 0);
 }
@@ -261,13 +261,13 @@ static void stream_write_error_closes_it(void **state)
 {
     (void)state;
     bring_up();
-    takes = -EPIPE;
+    write_max = -EPIPE;
     mk_buf_add(&stream.out, MK_STR("PING\r\n"));
     package_stream_flush(&stream);
     assert_int_equal(down_with, -EPIPE);
     assert_int_equal(stream.out.len, 0);
     now_ms += 1000;
-    takes = -EACCES;
+    write_max = -EACCES;
     bring_up();
     assert_int_equal(package_stream_write(&stream, MK_STR("x")), -ENOKEY);
     assert_int_equal(down_with, -ENOKEY);

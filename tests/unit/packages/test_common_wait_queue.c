@@ -14,7 +14,7 @@ static struct duda_wait *waits[HANDLERS];
 static int results[HANDLERS], ends[HANDLERS], refusal; /* `ends`: errors that end the handlers */
 static void *got[HANDLERS];
 static size_t n;
-static char things[HANDLERS];
+static char resources[HANDLERS];
 static void (*act)(void);
 
 int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
@@ -72,21 +72,21 @@ static void run(void (*what)(void))
     assert_ptr_equal(all.last, &all.first);
 }
 
-static void give_all(void)
+static void grant_all(void)
 {
     assert_int_equal(all.n, HANDLERS);
     for (size_t i = 0; i < HANDLERS; i++)
-        assert_true(package_wait_queue_hand_over(&all, &things[i]));
-    assert_false(package_wait_queue_hand_over(&all, &things[0]));
+        assert_true(package_wait_queue_hand_over(&all, &resources[i]));
+    assert_false(package_wait_queue_hand_over(&all, &resources[0]));
 }
 
 static void wait_queue_is_fifo(void **state)
 {
     (void)state;
-    run(give_all);
+    run(grant_all);
     for (size_t i = 0; i < HANDLERS; i++) {
         assert_int_equal(results[i], 0);
-        assert_ptr_equal(got[i], &things[i]);
+        assert_ptr_equal(got[i], &resources[i]);
     }
 }
 
@@ -116,7 +116,7 @@ static void end_one_wait(void)
     if (leaver == HANDLERS - 1)
         assert_ptr_equal(*all.last, NULL);
     for (size_t i = 0; i < HANDLERS - 1; i++)
-        assert_true(package_wait_queue_hand_over(&all, &things[i]));
+        assert_true(package_wait_queue_hand_over(&all, &resources[i]));
 }
 
 static void wait_queue_cancelled_handler_leaves(void **state)
@@ -126,7 +126,7 @@ static void wait_queue_cancelled_handler_leaves(void **state)
         run(end_one_wait);
         for (size_t i = 0, next = 0; i < HANDLERS; i++) {
             assert_int_equal(results[i], i == leaver ? -ECANCELED : 0);
-            assert_ptr_equal(got[i], i == leaver ? NULL : &things[next]);
+            assert_ptr_equal(got[i], i == leaver ? NULL : &resources[next]);
             next += i != leaver;
         }
     }
@@ -152,7 +152,7 @@ static void wait_queue_cancelled_handler_does_not_wait(void **state)
     refusal = -ETIMEDOUT;
     assert_int_equal(package_wait_queue_wait(&all, NULL, &got[0]), -ETIMEDOUT);
     assert_int_equal(all.n, 0);
-    assert_false(package_wait_queue_hand_over(&all, &things[0]));
+    assert_false(package_wait_queue_hand_over(&all, &resources[0]));
 }
 
 int main(void)

@@ -15,9 +15,9 @@ static mk_str hex(mk_str bytes)
 
 static mk_str bytes(const char *digits)
 {
-    static char rooms[4][256];
+    static char sizes[4][256];
     static unsigned deferred;
-    struct mk_buf out = mk_buf_fixed(rooms[deferred++ % 4], 256);
+    struct mk_buf out = mk_buf_fixed(sizes[deferred++ % 4], 256);
     assert_true(duda_hex_decode(&out, mk_str_from_c(digits)));
     return mk_buf_str(&out);
 }

@@ -9,7 +9,7 @@
 
 #include "unit/test.h"
 
-static char token_room[65536], set_room[1 << 16];
+static char token_buf[65536], set_room[1 << 16];
 
 static mk_str pem_of(EVP_PKEY *pair)
 {
@@ -23,7 +23,7 @@ static mk_str pem_of(EVP_PKEY *pair)
 
 static mk_str sign(EVP_PKEY *pair, enum duda_jwt_algorithm algorithm, const char *id)
 {
-    struct mk_buf out = mk_buf_fixed(token_room, sizeof token_room);
+    struct mk_buf out = mk_buf_fixed(token_buf, sizeof token_buf);
     struct duda_jwt_key *key = duda_jwt_key_new(algorithm, mk_str_from_c(id), pem_of(pair));
     assert_non_null(key);
     assert_int_equal(duda_jwt_sign(&out, key, MK_STR("{\"exp\":2000,\"aud\":\"me\"}")), 0);
@@ -156,7 +156,7 @@ static void jwks_skips_unusable_keys(void **state)
 
 static mk_str token_of(const char *head)
 {
-    struct mk_buf out = mk_buf_fixed(token_room, sizeof token_room);
+    struct mk_buf out = mk_buf_fixed(token_buf, sizeof token_buf);
     duda_base64url_encode(&out, mk_str_from_c(head));
     mk_buf_add(&out, MK_STR(".e30.AAAA"));
     return mk_buf_str(&out);
@@ -165,7 +165,7 @@ static mk_str token_of(const char *head)
 static void jwks_token_cannot_choose_algorithm(void **state)
 {
     EVP_PKEY *rsa = new_rsa(2048);
-    struct mk_buf out = begin(), forged = mk_buf_fixed(token_room, sizeof token_room);
+    struct mk_buf out = begin(), forged = mk_buf_fixed(token_buf, sizeof token_buf);
     (void)state;
     add_rsa(&out, rsa, ",\"kid\":\"r\"");
     struct duda_jwks *keys = end(&out);

@@ -16,9 +16,9 @@ struct pems {
 
 static mk_str of_bio(BIO *bio)
 {
-    static char rooms[8][4096];
+    static char sizes[8][4096];
     static unsigned deferred;
-    char *at = rooms[deferred++ % 8];
+    char *at = sizes[deferred++ % 8];
     int n = BIO_read(bio, at, 4096);
     BIO_free(bio);
     assert_true(n > 0);

@@ -183,12 +183,12 @@ static void teardown(void)
 
 /* ---- Job types ---- */
 
-static void expect_kind(const struct duda_job_type *kind, int e, const char *says)
+static void expect_kind(const struct duda_job_type *kind, int e, const char *expected)
 {
     logged[0] = '\0';
     assert_int_equal(duda_jobs_register(NULL, kind), e);
-    if (!strstr(logged, says))
-        fail_msg("`%s` does not say `%s`", logged, says);
+    if (!strstr(logged, expected))
+        fail_msg("`%s` does not say `%s`", logged, expected);
 }
 
 static void jobs_register_validates_name_and_stack(void **state)

@@ -291,7 +291,7 @@ struct look {
     int n, n_old;
 };
 
-static bool look_at(void *ctx, mk_str key, mk_str value)
+static bool on_entry(void *ctx, mk_str key, mk_str value)
 {
     struct look *l = ctx;
     (void)key;
@@ -314,7 +314,7 @@ static void kv_workers_of_one_process_have_separate_readers(void **state)
     memset(new_text, 'n', sizeof new_text - 1);
     write_all(old_text);
     assert_int_equal(duda_kv_db_open(top.path, 64 << 20, false, &l.second), 0);
-    assert_int_equal(duda_kv_db_scan(store, MK_STR("k"), MK_STR(""), 1, look_at, &l), 0);
+    assert_int_equal(duda_kv_db_scan(store, MK_STR("k"), MK_STR(""), 1, on_entry, &l), 0);
     assert_int_equal(l.n, ENTRIES);
     assert_int_equal(l.n_old, ENTRIES);
     duda_kv_db_close(l.second);

@@ -109,7 +109,7 @@ static void memcached_keys_are_checked(void **state)
 
 enum { KEYS = 10000 };
 
-static unsigned place(const struct memcached_hash_ring_point *points, unsigned n, unsigned i)
+static unsigned ring_server(const struct memcached_hash_ring_point *points, unsigned n, unsigned i)
 {
     char room[16];
     struct mk_buf key = mk_buf_fixed(room, sizeof room);
@@ -126,7 +126,7 @@ static void memcached_ring_added_server_moves_only_its_share(void **state)
     memcached_hash_ring_build(four, names, 4);
     memcached_hash_ring_build(five, names, 5);
     for (unsigned i = 0; i < KEYS; i++) {
-        unsigned before = place(four, 4, i), after = place(five, 5, i);
+        unsigned before = ring_server(four, 4, i), after = ring_server(five, 5, i);
         assert_true(before == after || after == 4);
         moved += before != after;
         shares[after]++;
@@ -144,8 +144,8 @@ static void memcached_ring_ignores_server_order(void **state)
     memcached_hash_ring_build(one, names, 2);
     memcached_hash_ring_build(other, turned, 2);
     for (unsigned i = 0; i < 100; i++)
-        assert_int_not_equal(place(one, 2, i), place(other, 2, i));
-    assert_int_equal(place(one, 1, 0), 0);
+        assert_int_not_equal(ring_server(one, 2, i), ring_server(other, 2, i));
+    assert_int_equal(ring_server(one, 1, 0), 0);
 }
 
 int main(void)

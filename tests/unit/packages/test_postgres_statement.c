@@ -4,7 +4,7 @@
 
 #include "unit/test.h"
 
-static const char *shown(const char *text)
+static const char *statement_text(const char *text)
 {
     static char room[8];
     struct postgres_statement s = postgres_statement_classify(mk_str_from_c(text));
@@ -28,8 +28,8 @@ struct pair {
 static void check(const struct pair *all, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(shown(all[i].text), all[i].is) != 0)
-            fail_msg("`%s` is `%s`, not `%s`", all[i].text, shown(all[i].text), all[i].is);
+        if (strcmp(statement_text(all[i].text), all[i].is) != 0)
+            fail_msg("`%s` is `%s`, not `%s`", all[i].text, statement_text(all[i].text), all[i].is);
 }
 
 static void statement_queries_can_be_prepared(void **state)

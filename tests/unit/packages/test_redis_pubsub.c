@@ -69,7 +69,7 @@ static void setup(void)
 {
     memset(&hub, 0, sizeof hub);
     now_ms = 1000000;
-    turn_is_set = false;
+    iteration_end_is_set = false;
     n_acquired = 0;
     assert_int_equal(redis_pubsub_init(&hub, NULL, &settings), 0);
 }
@@ -80,11 +80,11 @@ static void teardown(void)
     assert_int_equal(n_open, 0);
 }
 
-static void end_turn(void)
+static void end_iteration(void)
 {
-    assert_true(turn_is_set);
-    turn_is_set = false;
-    end_of_turn(turn_ctx);
+    assert_true(iteration_end_is_set);
+    iteration_end_is_set = false;
+    iteration_end(iteration_ctx);
 }
 
 static void pubsub_connects_at_iteration_end(void **state)
@@ -95,7 +95,7 @@ static void pubsub_connects_at_iteration_end(void **state)
     redis_pubsub_subscribe(&hub, &one);
     redis_pubsub_subscribe(&hub, &two);
     assert_int_equal(n_acquired, 0);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_acquired, 1);
     redis_pubsub_unsubscribe(&one);
     redis_pubsub_unsubscribe(&two);
@@ -107,7 +107,7 @@ static void pubsub_without_subscriptions_does_not_connect(void **state)
     (void)state;
     redis_pubsub_subscribe(&hub, &one);
     redis_pubsub_unsubscribe(&one);
-    end_turn();
+    end_iteration();
     assert_int_equal(n_acquired, 0);
 }
 

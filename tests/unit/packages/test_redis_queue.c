@@ -110,23 +110,23 @@ static void assert_got(const char *text)
     mk_buf_clear(&got);
 }
 
-static void end_turn(void)
+static void end_iteration(void)
 {
-    if (turn_is_set) {
-        turn_is_set = false;
-        end_of_turn(turn_ctx);
+    if (iteration_end_is_set) {
+        iteration_end_is_set = false;
+        iteration_end(iteration_ctx);
     }
 }
 
 static void pass(uint64_t ms)
 {
     uint64_t until = now_ms + ms;
-    end_turn();
+    end_iteration();
     while (timer_at && timer_at <= until) {
         now_ms = timer_at;
         timer_at = 0;
         timer->on_due(timer);
-        end_turn();
+        end_iteration();
     }
     now_ms = until;
 }
@@ -136,7 +136,7 @@ static void setup(void)
     now_ms = 1000000;
     timer_at = 0;
     conn_state = 0;
-    turn_is_set = false;
+    iteration_end_is_set = false;
     n_acquired = n_released = n_woken = 0;
     replies = MK_STR_NULL;
     got = mk_buf_growing(4096);
@@ -161,8 +161,8 @@ static void queue_replies_follow_command_order(void **state)
     static struct handler a, b;
     (void)state;
     assert_int_equal(submit(&a, "A") | submit(&b, "B"), 0);
-    end_turn();
-    end_turn();
+    end_iteration();
+    end_iteration();
     assert_got("*1\r\n$1\r\nA\r\n*1\r\n$1\r\nB\r\n");
     reply(":1\r\n:2\r\n");
     assert_true(a.wait.is_over && b.wait.is_over && !a.wait.error && !b.wait.error);
@@ -186,10 +186,10 @@ static void queue_command_timed_out_is_not_sent(void **state)
     assert_int_equal(a.wait.error, -ETIMEDOUT);
     conn_state = 0;
     ready(ready_ctx, MK_WRITABLE);
-    end_turn();
+    end_iteration();
     assert_got("*1\r\n$24\r\nBBBBBBBBBBBBBBBBBBBBBBBB\r\n*1\r\n$1\r\nC\r\n");
     assert_int_equal(submit(&a, "A"), 0);
-    end_turn();
+    end_iteration();
     assert_got("*1\r\n$1\r\nA\r\n");
     reply("+b\r\n+c\r\n+a\r\n");
     assert_str(a.reply.text, "a");
@@ -212,7 +212,7 @@ static void queue_drops_bytes_of_timed_out_commands(void **state)
     assert_true(b.wait.is_over && !c.wait.is_over);
     conn_state = 0;
     ready(ready_ctx, MK_WRITABLE);
-    end_turn();
+    end_iteration();
     assert_got("*1\r\n$1\r\nC\r\n");
 }
 
@@ -236,8 +236,8 @@ static void queue_distinguishes_lost_from_unsent_commands(void **state)
     static struct handler a, b;
     (void)state;
     assert_int_equal(submit(&a, "A"), 0);
-    end_turn();
-    end_turn();
+    end_iteration();
+    end_iteration();
     assert_int_equal(submit(&b, "B"), 0);
     package_conn_fail(&queue.conn.stream.base, -ECONNRESET, "closed");
     assert_true(a.wait.is_over && !a.wait.is_not_sent && !b.wait.is_over);
@@ -250,12 +250,12 @@ static void queue_leaves_replica_after_last_reply(void **state)
     static struct handler a, b, c;
     (void)state;
     assert_int_equal(submit(&a, "A") | submit(&b, "B"), 0);
-    end_turn();
-    end_turn();
+    end_iteration();
+    end_iteration();
     mk_buf_clear(&got);
     reply("-READONLY You can't write against a read only replica.\r\n");
     assert_int_equal(submit(&c, "C"), 0);
-    end_turn();
+    end_iteration();
     assert_got(""); /* the command waits for another connection */
     assert_int_equal(n_released, 0);
     reply("+b\r\n");
@@ -285,7 +285,7 @@ static void queue_of_cluster_node_fails_fast(void **state)
     assert_int_equal(redis_command_queue_init(&queue, NULL, &settings, "127.0.0.1:7001"), 0);
     conn_state = -ECONNREFUSED;
     assert_int_equal(submit(&a, "A"), 0);
-    end_turn();
+    end_iteration();
     assert_true(a.wait.is_over && a.wait.is_not_sent);
     assert_string_equal(queue.conn.stream.base.error_text,
                         "[REDIS] main, 127.0.0.1:7001: Connection refused");

@@ -15,7 +15,7 @@ static struct smtp_reply read_reply(const char *text)
     return r;
 }
 
-static mk_str shown(const struct smtp_reply *r)
+static mk_str reply_text(const struct smtp_reply *r)
 {
     static char room[1000];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
@@ -28,12 +28,12 @@ static void smtp_reply_is_parsed(void **state)
     struct smtp_reply r = read_reply("250 fine\r\n");
     (void)state;
     assert_int_equal(r.code, 250);
-    assert_str(shown(&r), "fine");
+    assert_str(reply_text(&r), "fine");
     r = read_reply("550-no such user\r\n550-\r\n550 at all\x1b[2J\n");
     assert_int_equal(r.code, 550);
-    assert_str(shown(&r), "no such user at all\\x1b[2J");
+    assert_str(reply_text(&r), "no such user at all\\x1b[2J");
     r = read_reply("354\r\n");
-    assert_str(shown(&r), "");
+    assert_str(reply_text(&r), "");
     assert_int_equal(smtp_reply_parse(MK_STR("220 a\r\n250 b\r\n"), &r), 7);
 }
 

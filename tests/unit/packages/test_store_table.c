@@ -25,7 +25,7 @@ static void drop(struct store_table *t)
     munmap(t->memory, SIZE);
 }
 
-static void *room_of(void *ctx, size_t size)
+static void *buf_of(void *ctx, size_t size)
 {
     static char room[STORE_VALUE_MAX + 1];
     const bool *has_room = ctx;
@@ -35,7 +35,7 @@ static void *room_of(void *ctx, size_t size)
 static mk_str value_at(const struct store_table *t, const char *key, uint64_t now)
 {
     mk_str value;
-    int e = store_table_get(t, mk_str_from_c(key), now, room_of, &(bool){true}, &value);
+    int e = store_table_get(t, mk_str_from_c(key), now, buf_of, &(bool){true}, &value);
     assert_true(e == 0 || e == -ENOENT);
     return e ? MK_STR("none") : value;
 }
@@ -54,7 +54,7 @@ static void store_table_reader_without_memory_leaves_no_lock(void **state)
     mk_str value;
     (void)state;
     assert_int_equal(store_table_set(&t, MK_STR("a"), MK_STR("1"), 1, 0), 0);
-    assert_int_equal(store_table_get(&t, MK_STR("a"), 1, room_of, &(bool){false}, &value), -ENOMEM);
+    assert_int_equal(store_table_get(&t, MK_STR("a"), 1, buf_of, &(bool){false}, &value), -ENOMEM);
     assert_true(mk_str_eq(value_at(&t, "a", 1), MK_STR("1")));
     drop(&t);
 }

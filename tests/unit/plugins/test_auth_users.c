@@ -19,16 +19,16 @@
 
 /* ---- Fake server ---- */
 
-static char said[16 * 1024];
+static char logged[16 * 1024];
 static void *pieces[16];
 static size_t n_pieces;
 
 static void on_problem(const char *kind, const char *fmt, va_list args)
 {
-    size_t len = strlen(said);
-    len += (size_t)snprintf(said + len, sizeof said - len, "%s: ", kind);
-    len += (size_t)vsnprintf(said + len, sizeof said - len, fmt, args);
-    (void)snprintf(said + len, sizeof said - len, "\n");
+    size_t len = strlen(logged);
+    len += (size_t)snprintf(logged + len, sizeof logged - len, "%s: ", kind);
+    len += (size_t)vsnprintf(logged + len, sizeof logged - len, fmt, args);
+    (void)snprintf(logged + len, sizeof logged - len, "\n");
 }
 
 void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
@@ -72,7 +72,7 @@ static char path[] = "/tmp/monkey-users-XXXXXX";
 
 static void setup(void)
 {
-    said[0] = '\0';
+    logged[0] = '\0';
     memcpy(path + strlen(path) - 6, "XXXXXX", 6);
     close(mkstemp(path));
 }
@@ -95,19 +95,19 @@ static const struct auth_users *read_text(const char *text)
     return u;
 }
 
-static void expect_said(const char *line, const char *what)
+static void expect_log(const char *line, const char *what)
 {
-    char wanted[256];
-    (void)snprintf(wanted, sizeof wanted, "error: %s:%s: %s\n", path, line, what);
-    if (!strstr(said, wanted))
-        fail_msg("`%s` is not in:\n%s", wanted, said);
+    char expected[256];
+    (void)snprintf(expected, sizeof expected, "error: %s:%s: %s\n", path, line, what);
+    if (!strstr(logged, expected))
+        fail_msg("`%s` is not in:\n%s", expected, logged);
 }
 
 static void users_basic_entry_is_found_by_name(void **state)
 {
     (void)state;
     const struct auth_users *u = read_text("# a comment\n\nzoe:" CRYPT "\r\n  ann:" CRYPT "  \nbob:" CRYPT);
-    assert_string_equal(said, "");
+    assert_string_equal(logged, "");
     assert_int_equal(u->n_basic, 3);
     assert_int_equal(u->n_digest, 0);
     assert_str(auth_users_find(u, MK_STR("ann"))->hash, CRYPT);
@@ -124,7 +124,7 @@ static void users_digest_entry_is_found_by_realm_and_algorithm(void **state)
     (void)state;
     const struct auth_users *u =
         read_text("ann:one:" HA1 "\nann:two:" HA1 "\nann:one:" HA1 HA1 "\nbob:two:" HA1 "\n");
-    assert_string_equal(said, "");
+    assert_string_equal(logged, "");
     assert_int_equal(u->n_digest, 4);
     assert_int_equal(auth_users_find_digest(u, MK_STR("ann"), MK_STR("one"), AUTH_MD5)->line, 1);
     assert_int_equal(auth_users_find_digest(u, MK_STR("ann"), MK_STR("one"), AUTH_SHA256)->line, 3);
@@ -144,15 +144,15 @@ static void users_invalid_lines_are_reported_without_their_text(void **state)
     (void)state;
     (void)read_text("secret\nann:\n:" CRYPT "\nan\tn:" CRYPT "\nann::" HA1
                     "\nann:r:0123\nann:secret\nann:a:" HA1 "\n");
-    expect_said("1", "expected name:hash or name:realm:hash");
-    expect_said("2", "expected name:hash or name:realm:hash");
-    expect_said("3", "a name has 1 to 255 bytes");
-    expect_said("4", "there is a control character in it");
-    expect_said("5", "the realm is empty: expected name:realm:hash");
-    expect_said("6", "behind the realm there must be 64 (SHA-256) or 32 (MD5) hexadecimal digits");
-    assert_non_null(strstr(said, ":7: not a hash that is known here"));
-    assert_null(strstr(said, ":8:"));
-    assert_null(strstr(said, "secret"));
+    expect_log("1", "expected name:hash or name:realm:hash");
+    expect_log("2", "expected name:hash or name:realm:hash");
+    expect_log("3", "a name has 1 to 255 bytes");
+    expect_log("4", "there is a control character in it");
+    expect_log("5", "the realm is empty: expected name:realm:hash");
+    expect_log("6", "behind the realm there must be 64 (SHA-256) or 32 (MD5) hexadecimal digits");
+    assert_non_null(strstr(logged, ":7: not a hash that is known here"));
+    assert_null(strstr(logged, ":8:"));
+    assert_null(strstr(logged, "secret"));
 }
 
 static void users_name_has_at_most_255_bytes(void **state)
@@ -161,10 +161,10 @@ static void users_name_has_at_most_255_bytes(void **state)
     (void)state;
     (void)snprintf(text, sizeof text, "%0255d:" CRYPT "\n", 7);
     assert_int_equal(read_text(text)->n_basic, 1);
-    assert_string_equal(said, "");
+    assert_string_equal(logged, "");
     (void)snprintf(text, sizeof text, "%0256d:" CRYPT "\n", 7);
     (void)read_text(text);
-    expect_said("1", "a name has 1 to 255 bytes");
+    expect_log("1", "a name has 1 to 255 bytes");
 }
 
 static void users_duplicates_are_reported(void **state)
@@ -172,10 +172,10 @@ static void users_duplicates_are_reported(void **state)
     (void)state;
     (void)read_text("ann:" CRYPT "\nbob:" CRYPT "\nann:" CRYPT "\nzoe:r:" HA1 "\nzoe:s:" HA1 "\nzoe:r:" HA1
                     "\n");
-    expect_said("3", "ann is already on line 1");
-    expect_said("6", "zoe is already on line 4");
-    assert_null(strstr(said, "bob"));
-    assert_null(strstr(said, ":5:"));
+    expect_log("3", "ann is already on line 1");
+    expect_log("6", "zoe is already on line 4");
+    assert_null(strstr(logged, "bob"));
+    assert_null(strstr(logged, ":5:"));
 }
 
 static void users_many_errors_are_summarized(void **state)
@@ -185,22 +185,22 @@ static void users_many_errors_are_summarized(void **state)
     for (size_t i = 0; i < sizeof text - 1; i += 2)
         memcpy(text + i, "x\n", 2);
     (void)read_text(text);
-    expect_said("20", "expected name:hash or name:realm:hash");
-    assert_null(strstr(said, ":21:"));
-    assert_non_null(strstr(said, ": 3 lines more are wrong\n"));
-    said[0] = '\0';
+    expect_log("20", "expected name:hash or name:realm:hash");
+    assert_null(strstr(logged, ":21:"));
+    assert_non_null(strstr(logged, ": 3 lines more are wrong\n"));
+    logged[0] = '\0';
     text[40] = '\0';
     (void)read_text(text);
-    assert_null(strstr(said, "lines more"));
+    assert_null(strstr(logged, "lines more"));
 }
 
 static void users_weak_hashes_are_reported(void **state)
 {
     (void)state;
     (void)read_text("ann:" SHA1 "\nbob:" CRYPT "\n");
-    assert_non_null(strstr(said, ": 1 password is hashed with {SHA1}, which is no protection"));
+    assert_non_null(strstr(logged, ": 1 password is hashed with {SHA1}, which is no protection"));
     (void)read_text("ann:" SHA1 "\nbob:" SHA1 "\n");
-    assert_non_null(strstr(said, ": 2 passwords are hashed with {SHA1}"));
+    assert_non_null(strstr(logged, ": 2 passwords are hashed with {SHA1}"));
 }
 
 static void users_world_readable_file_is_reported(void **state)
@@ -208,26 +208,26 @@ static void users_world_readable_file_is_reported(void **state)
     (void)state;
     assert_int_equal(chmod(path, 0644), 0);
     (void)read_text("ann:" CRYPT "\n");
-    assert_non_null(strstr(said, "warning: every user of this machine can read "));
-    assert_non_null(strstr(said, "hint: chmod o-r "));
+    assert_non_null(strstr(logged, "warning: every user of this machine can read "));
+    assert_non_null(strstr(logged, "hint: chmod o-r "));
     assert_int_equal(chmod(path, 0640), 0);
-    said[0] = '\0';
+    logged[0] = '\0';
     (void)read_text("ann:" CRYPT "\n");
-    assert_string_equal(said, "");
+    assert_string_equal(logged, "");
 }
 
 static void users_unreadable_file_is_reported(void **state)
 {
     (void)state;
     assert_non_null(auth_users_load(NULL, NULL, MK_STR("/there/is/none")));
-    assert_non_null(strstr(said, "error: cannot open /there/is/none: No such file or directory\n"));
-    assert_non_null(strstr(said, "hint: monkey passwd -c /there/is/none NAME makes it\n"));
+    assert_non_null(strstr(logged, "error: cannot open /there/is/none: No such file or directory\n"));
+    assert_non_null(strstr(logged, "hint: monkey passwd -c /there/is/none NAME makes it\n"));
     assert_non_null(auth_users_load(NULL, NULL, MK_STR("/tmp")));
-    assert_non_null(strstr(said, "error: cannot read /tmp: it is not a regular file\n"));
+    assert_non_null(strstr(logged, "error: cannot read /tmp: it is not a regular file\n"));
     assert_int_equal(truncate(path, 64 << 20), 0);
     assert_int_equal(truncate(path, (64 << 20) + 1), 0);
     assert_non_null(auth_users_load(NULL, NULL, mk_str_from_c(path)));
-    assert_non_null(strstr(said, ": it is larger than 64 MB\n"));
+    assert_non_null(strstr(logged, ": it is larger than 64 MB\n"));
 }
 
 /* An unknown user is always checked against the same hash, so that the time of the check does not reveal

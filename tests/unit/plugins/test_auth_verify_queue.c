@@ -18,8 +18,8 @@ static struct {
     void (*work)(void *ctx);
     void (*done)(void *ctx);
     void *ctx;
-} given[ALL];
-static unsigned n_given, n_done;
+} submitted[ALL];
+static unsigned n_submitted, n_done;
 static int refusal; /* result of submitting work; 0: accepted */
 static unsigned resumed;
 static uint64_t now_ms;
@@ -29,10 +29,10 @@ int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)
     (void)w;
     if (refusal)
         return refusal;
-    assert_true(n_given < ALL);
-    given[n_given].work = work;
-    given[n_given].done = done;
-    given[n_given++].ctx = ctx;
+    assert_true(n_submitted < ALL);
+    submitted[n_submitted].work = work;
+    submitted[n_submitted].done = done;
+    submitted[n_submitted++].ctx = ctx;
     return 0;
 }
 
@@ -55,11 +55,11 @@ void mk_request_resume(struct mk_request *r)
 }
 
 /* Runs the next work item that the threads have accepted. */
-static void finish_one(void)
+static void finish_work(void)
 {
-    assert_true(n_done < n_given);
-    given[n_done].work(given[n_done].ctx);
-    given[n_done].done(given[n_done].ctx);
+    assert_true(n_done < n_submitted);
+    submitted[n_done].work(submitted[n_done].ctx);
+    submitted[n_done].done(submitted[n_done].ctx);
     n_done++;
 }
 
@@ -69,8 +69,8 @@ static struct auth_shared shared;
 static struct auth_verify_queue *desk;
 static struct auth_waiter waits[ALL];
 static const struct auth_users users;
-static const struct auth_location place = {.users = &users, .cache_ms = 1000},
-                                  other_place = {.users = &users, .cache_ms = 1000};
+static const struct auth_location location = {.users = &users, .cache_ms = 1000},
+                                  other_location = {.users = &users, .cache_ms = 1000};
 static char hash[CRYPT_OUTPUT_SIZE];
 static struct auth_user ann;
 
@@ -78,7 +78,7 @@ static void setup(void)
 {
     memset(&shared, 0, sizeof shared);
     memset(waits, 0, sizeof waits);
-    n_given = n_done = resumed = 0;
+    n_submitted = n_done = resumed = 0;
     refusal = 0;
     now_ms = 5000;
     desk = auth_verify_queue_new(NULL, &shared);
@@ -88,14 +88,14 @@ static void setup(void)
 /* Finishes all submitted work first, as the worker guarantees. */
 static void teardown(void)
 {
-    while (n_done < n_given)
-        finish_one();
+    while (n_done < n_submitted)
+        finish_work();
     auth_verify_queue_free(desk);
 }
 
 static struct auth_verify_query make_query(const char *password, uint64_t client)
 {
-    struct auth_verify_query q = {.place = &place,
+    struct auth_verify_query q = {.place = &location,
                                   .user = MK_STR("ann"),
                                   .password = mk_str_from_c(password),
                                   .known = &ann,
@@ -126,10 +126,10 @@ static void verify_queue_correct_password_is_accepted_and_cached(void **state)
     assert_false(auth_verify_queue_is_cached(desk, &q));
     assert_true(submit(&q, &waits[0]));
     assert_non_null(waits[0].job);
-    assert_ptr_equal(waits[0].place, &place);
+    assert_ptr_equal(waits[0].place, &location);
     assert_int_equal(waits[0].answer, AUTH_RESULT_UNKNOWN);
     assert_true(is_counted(&q));
-    finish_one();
+    finish_work();
     assert_null(waits[0].job);
     assert_int_equal(waits[0].answer, AUTH_RESULT_VALID);
     assert_int_equal(resumed, 1);
@@ -146,7 +146,7 @@ static void verify_queue_wrong_password_is_counted(void **state)
     struct auth_verify_query q = make_query("secreT", 1);
     (void)state;
     assert_true(submit(&q, &waits[0]));
-    finish_one();
+    finish_work();
     assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
     assert_true(is_counted(&q));
     assert_false(auth_verify_queue_is_cached(desk, &q));
@@ -159,7 +159,7 @@ static void verify_queue_unknown_user_is_rejected(void **state)
     (void)state;
     q.exists = false;
     assert_true(submit(&q, &waits[0]));
-    finish_one();
+    finish_work();
     assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
     assert_true(is_counted(&q));
     assert_false(auth_verify_queue_is_cached(desk, &q));
@@ -172,11 +172,11 @@ static void verify_queue_location_without_cache_caches_nothing(void **state)
     (void)state;
     q.place = &forgetful;
     assert_true(submit(&q, &waits[0]));
-    finish_one();
+    finish_work();
     assert_int_equal(waits[0].answer, AUTH_RESULT_VALID);
     assert_false(auth_verify_queue_is_cached(desk, &same));
     assert_true(submit(&same, &waits[1])); /* the same users, in a location with a cache */
-    finish_one();
+    finish_work();
     assert_true(auth_verify_queue_is_cached(desk, &same));
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
@@ -189,7 +189,7 @@ static void verify_queue_identical_queries_share_a_job(void **state)
                              other = make_query("secreT", 1), from = make_query("secret", 2),
                              at = make_query("secret", 1);
     (void)state;
-    at.place = &other_place;
+    at.place = &other_location;
     assert_null(auth_verify_queue_find_job(desk, &q));
     assert_true(submit(&other, &waits[0]));
     auth_attempts_refund(&shared, &other.counted, NOW);
@@ -202,8 +202,8 @@ static void verify_queue_identical_queries_share_a_job(void **state)
     auth_waiter_join_job(&waits[3], job, &same);
     auth_waiter_leave(&waits[2]);
     assert_null(waits[2].job);
-    finish_one();
-    finish_one();
+    finish_work();
+    finish_work();
     assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
     assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
     assert_int_equal(waits[2].answer, AUTH_RESULT_UNKNOWN);
@@ -234,11 +234,11 @@ static void verify_queue_runs_two_jobs_at_once_in_order(void **state)
     for (unsigned i = 0; i < 5; i++) {
         struct auth_verify_query q = make_query("secret", i);
         assert_true(submit(&q, &waits[i]));
-        assert_int_equal(n_given, i < AT_ONCE ? i + 1 : AT_ONCE);
+        assert_int_equal(n_submitted, i < AT_ONCE ? i + 1 : AT_ONCE);
     }
     for (unsigned i = 0; i < 5; i++) {
-        finish_one();
-        assert_int_equal(n_given, i + 3 < 5 ? i + 3 : 5);
+        finish_work();
+        assert_int_equal(n_submitted, i + 3 < 5 ? i + 3 : 5);
         for (unsigned k = 0; k < 5; k++)
             assert_int_equal(waits[k].answer, k <= i ? AUTH_RESULT_VALID : AUTH_RESULT_UNKNOWN);
     }
@@ -255,7 +255,7 @@ static void verify_queue_full_rejects_query(void **state)
     q = make_query("secret", ALL);
     assert_false(submit(&q, &waits[ALL - 1]));
     assert_false(is_counted(&q));
-    finish_one();
+    finish_work();
     assert_true(submit(&q, &waits[ALL - 1]));
 }
 
@@ -278,8 +278,8 @@ static void verify_queue_abandoned_job_is_dropped(void **state)
     assert_true(is_counted(&q[0]));
     struct auth_verify_query later = make_query("secret", 7);
     assert_true(submit(&later, &waits[7]));
-    while (n_done < n_given)
-        finish_one();
+    while (n_done < n_submitted)
+        finish_work();
     assert_int_equal(n_done, 5);
     assert_int_equal(resumed, 4);
     assert_int_equal(waits[0].answer, AUTH_RESULT_UNKNOWN);
@@ -296,8 +296,8 @@ static void verify_queue_worker_exit_completes_waiters(void **state)
         assert_true(submit(&q[i], &waits[i]));
     }
     refusal = -EAGAIN; /* the threads accept no more work */
-    finish_one();
-    finish_one();
+    finish_work();
+    finish_work();
     assert_int_equal(waits[3].answer, AUTH_RESULT_BUSY);
     assert_false(is_counted(&q[3]));
 }
@@ -315,7 +315,7 @@ static void verify_queue_without_threads_is_busy(void **state)
     assert_false(is_counted(&q));
     refusal = 0;
     assert_true(submit(&q, &waits[1]));
-    finish_one();
+    finish_work();
     assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
 }
 
@@ -327,11 +327,11 @@ static void verify_queue_busy_threads_are_retried(void **state)
     refusal = -EAGAIN;
     assert_true(submit(&second, &waits[1]));
     assert_non_null(waits[1].job);
-    assert_int_equal(n_given, 1);
+    assert_int_equal(n_submitted, 1);
     refusal = 0;
-    finish_one();
-    assert_int_equal(n_given, 2);
-    finish_one();
+    finish_work();
+    assert_int_equal(n_submitted, 2);
+    finish_work();
     assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
 }
 

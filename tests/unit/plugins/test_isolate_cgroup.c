@@ -48,7 +48,7 @@ static void make(const char *name)
     assert_int_equal(mkdir(path, 0755), 0);
 }
 
-static void assert_text(const char *name, const char *wanted)
+static void assert_text(const char *name, const char *expected)
 {
     char path[PATH_MAX], text[256] = "";
     (void)snprintf(path, sizeof path, "%s/%s", top.path, name);
@@ -56,7 +56,7 @@ static void assert_text(const char *name, const char *wanted)
     assert_non_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     assert_int_equal(fclose(f), 0);
-    assert_string_equal(text, wanted);
+    assert_string_equal(text, expected);
 }
 
 static void setup(void)
@@ -77,22 +77,22 @@ static void setup(void)
 
 static struct isolate_cgroup_path find(void)
 {
-    struct isolate_cgroup_path place;
+    struct isolate_cgroup_path paths;
     char why[ISOLATE_CGROUP_ERROR_MAX] = "";
-    assert_true(isolate_cgroup_find_own(top.path, &place, why));
-    assert_string_equal(place.mount, top.path);
-    return place;
+    assert_true(isolate_cgroup_find_own(top.path, &paths, why));
+    assert_string_equal(paths.mount, top.path);
+    return paths;
 }
 
 static void cgroup_limits_are_written_before_process_enters(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
-    struct isolate_cgroup_path place = find();
+    struct isolate_cgroup_path paths = find();
     const struct isolate_cgroup_limits limits = {.cpu = 50, .memory = 64 << 20};
     (void)state;
-    assert_string_equal(place.own, "");
-    assert_true(isolate_cgroup_check_limits(&place, &limits, why));
-    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    assert_string_equal(paths.own, "");
+    assert_true(isolate_cgroup_check_limits(&paths, &limits, why));
+    int fd = isolate_cgroup_create(&paths, "shop", &limits, why);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "0", 1), 1);
     close(fd);
@@ -104,35 +104,35 @@ static void cgroup_limits_are_written_before_process_enters(void **state)
 static void cgroup_missing_controller_is_reported(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
-    struct isolate_cgroup_path place = find();
+    struct isolate_cgroup_path paths = find();
     const struct isolate_cgroup_limits limits = {.cpu = 50};
     (void)state;
     put("cgroup.controllers", "cpuset io hugetlb");
-    assert_false(isolate_cgroup_check_limits(&place, &limits, why));
+    assert_false(isolate_cgroup_check_limits(&paths, &limits, why));
     assert_non_null(strstr(why, "the controller `cpu` is not in"));
     assert_non_null(strstr(why, "Delegate=cpu memory"));
-    assert_int_equal(isolate_cgroup_create(&place, "shop", &limits, why), -1);
+    assert_int_equal(isolate_cgroup_create(&paths, "shop", &limits, why), -1);
 }
 
 static void cgroup_without_version_2_mount_is_rejected(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
-    struct isolate_cgroup_path place;
+    struct isolate_cgroup_path paths;
     (void)state;
     put("mounts", "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n");
-    assert_false(isolate_cgroup_find_own(top.path, &place, why));
+    assert_false(isolate_cgroup_find_own(top.path, &paths, why));
     assert_non_null(strstr(why, "there are no control groups of version 2"));
-    assert_false(isolate_cgroup_find_own("/there/is/no/such/folder", &place, why));
+    assert_false(isolate_cgroup_find_own("/there/is/no/such/folder", &paths, why));
     assert_non_null(strstr(why, "there are no control groups of version 2"));
 }
 
 static void cgroup_process_outside_version_2_is_rejected(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
-    struct isolate_cgroup_path place;
+    struct isolate_cgroup_path paths;
     (void)state;
     put("cgroup", "4:memory:/old\n10::/odd\n");
-    assert_false(isolate_cgroup_find_own(top.path, &place, why));
+    assert_false(isolate_cgroup_find_own(top.path, &paths, why));
     assert_non_null(strstr(why, "this process has no control group of version 2"));
 }
 
@@ -171,8 +171,8 @@ static void cgroup_create_leaves_one_descriptor_open(void **state)
     const struct isolate_cgroup_limits limits = {.cpu = 50, .memory = 64 << 20};
     unsigned before = count_descriptors();
     (void)state;
-    struct isolate_cgroup_path place = find();
-    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    struct isolate_cgroup_path paths = find();
+    int fd = isolate_cgroup_create(&paths, "shop", &limits, why);
     assert_true(fd >= 0);
     assert_int_equal(count_descriptors(), before + 1);
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -200,18 +200,18 @@ static void cgroup_server_moves_into_subgroup(void **state)
     const struct isolate_cgroup_limits limits = {.memory = 64 << 20};
     (void)state;
     make_service();
-    struct isolate_cgroup_path place = find();
-    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    struct isolate_cgroup_path paths = find();
+    int fd = isolate_cgroup_create(&paths, "shop", &limits, why);
     assert_true(fd >= 0);
     close(fd);
     (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
     assert_text("monkey.service/server/cgroup.procs", pid);
     assert_text("monkey.service/shop/memory.max", "67108864");
     put("cgroup", "0::/monkey.service/server\n"); /* the kernel would report this from now on */
-    place = find();
-    assert_string_equal(place.own, "/monkey.service");
+    paths = find();
+    assert_string_equal(paths.own, "/monkey.service");
     put("monkey.service/cgroup.procs", "1\n");
-    assert_int_equal(isolate_cgroup_create(&place, "shop", &limits, why), -1);
+    assert_int_equal(isolate_cgroup_create(&paths, "shop", &limits, why), -1);
     assert_non_null(strstr(why, "other processes are in the control group"));
 }
 
@@ -232,8 +232,8 @@ static void cgroup_children_move_with_server(void **state)
     assert_true(child > 0);
     (void)snprintf(text, sizeof text, "%d\n", (int)child);
     put("monkey.service/cgroup.procs", text);
-    struct isolate_cgroup_path place = find();
-    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    struct isolate_cgroup_path paths = find();
+    int fd = isolate_cgroup_create(&paths, "shop", &limits, why);
     close(ends[0]);
     close(ends[1]);
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -264,10 +264,10 @@ static int open_beside_child(int error, char why[ISOLATE_CGROUP_ERROR_MAX])
     (void)snprintf(text, sizeof text, "%d\n", (int)child);
     put("monkey.service/cgroup.procs", text);
     text[strlen(text) - 1] = '\0';
-    struct isolate_cgroup_path place = find();
+    struct isolate_cgroup_path paths = find();
     refused = text;
     refusal = error;
-    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    int fd = isolate_cgroup_create(&paths, "shop", &limits, why);
     refused = NULL;
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -295,18 +295,18 @@ static void cgroup_process_that_has_exited_is_ignored(void **state)
 static void cgroup_create_makes_group_folder(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX], path[PATH_MAX];
-    struct isolate_cgroup_path place = find();
+    struct isolate_cgroup_path paths = find();
     struct stat st;
     const struct isolate_cgroup_limits limits = {.cpu = 50};
     (void)state;
-    assert_int_equal(isolate_cgroup_create(&place, "other", &limits, why),
+    assert_int_equal(isolate_cgroup_create(&paths, "other", &limits, why),
                      -1); /* unlike a kernel, this folder does not create the files of a group */
     assert_non_null(strstr(why, "cannot write"));
     assert_non_null(strstr(why, "/other/cpu.max"));
     (void)snprintf(path, sizeof path, "%s/other", top.path);
     assert_int_equal(stat(path, &st), 0);
     assert_true(S_ISDIR(st.st_mode));
-    assert_int_equal(isolate_cgroup_create(&place, "no/other", &limits, why), -1);
+    assert_int_equal(isolate_cgroup_create(&paths, "no/other", &limits, why), -1);
     assert_non_null(strstr(why, "cannot make the control group"));
 }
 
@@ -314,17 +314,17 @@ static void cgroup_create_makes_group_folder(void **state)
 static void cgroup_controller_is_enabled_once(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX];
-    struct isolate_cgroup_path place = find();
+    struct isolate_cgroup_path paths = find();
     const struct isolate_cgroup_limits limits = {.cpu = 50};
     (void)state;
     put("cgroup.subtree_control", "cpuset memory");
-    int fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    int fd = isolate_cgroup_create(&paths, "shop", &limits, why);
     assert_true(fd >= 0);
     close(fd);
     /* The write replaces the first bytes of the file. */
     assert_text("cgroup.subtree_control", "+cpuet memory");
     put("cgroup.subtree_control", "memory cpu");
-    fd = isolate_cgroup_create(&place, "shop", &limits, why);
+    fd = isolate_cgroup_create(&paths, "shop", &limits, why);
     assert_true(fd >= 0);
     close(fd);
     assert_text("cgroup.subtree_control", "memory cpu");
@@ -335,10 +335,10 @@ static void cgroup_remove_deletes_group(void **state)
 {
     struct stat st;
     char path[PATH_MAX];
-    struct isolate_cgroup_path place = find();
+    struct isolate_cgroup_path paths = find();
     (void)state;
     make("gone");
-    isolate_cgroup_remove(&place, "gone");
+    isolate_cgroup_remove(&paths, "gone");
     (void)snprintf(path, sizeof path, "%s/gone", top.path);
     assert_int_equal(stat(path, &st), -1);
 }

@@ -89,12 +89,12 @@ int64_t isolate_process_now_ms(void)
 
 /* ---- Checks ---- */
 
-static void expect_report(int (*what)(void), const char *said)
+static void expect_report(int (*what)(void), const char *output)
 {
     program = what;
     errors[0] = '\0';
-    assert_int_equal(isolate_config_check(NULL, &group), *said == '\0');
-    assert_string_equal(errors, said);
+    assert_int_equal(isolate_config_check(NULL, &group), *output == '\0');
+    assert_string_equal(errors, output);
 }
 
 static int is_fine(void)
@@ -130,7 +130,7 @@ static void config_check_reports_each_error_of_service(void **state)
                             "the service `shop` cannot serve: plain text\n");
 }
 
-static int says_nothing(void)
+static int print_nothing(void)
 {
     return 1;
 }
@@ -145,12 +145,12 @@ static int crashes(void)
 static void config_check_silent_exit_is_reported(void **state)
 {
     (void)state;
-    expect_report(says_nothing, "the service `shop` cannot serve: it ended at once\n");
+    expect_report(print_nothing, "the service `shop` cannot serve: it ended at once\n");
     expect_report(crashes, "the service `shop` cannot serve: it ended at once\n");
 }
 
 /* Writes more than the report buffer holds: the check must read everything, so that the service can exit. */
-static int says_much(void)
+static int print_large_report(void)
 {
     char line[1024];
     memset(line, 'x', sizeof line);
@@ -164,7 +164,7 @@ static int says_much(void)
 static void config_check_long_output_does_not_block(void **state)
 {
     (void)state;
-    expect_report(says_much, "");
+    expect_report(print_large_report, "");
 }
 
 /* ---- Hanging services ---- */
@@ -268,7 +268,7 @@ static void config_check_is_skipped_in_trial(void **state)
 {
     (void)state;
     is_tried = true;
-    expect_report(says_nothing, "");
+    expect_report(print_nothing, "");
     is_tried = false;
 }
 

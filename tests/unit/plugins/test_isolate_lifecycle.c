@@ -8,19 +8,19 @@
 
 enum { NOW = 1000000 };
 
-static struct isolate_lifecycle life;
+static struct isolate_lifecycle lifecycle;
 
 static void setup(void)
 {
-    life = (struct isolate_lifecycle){0};
-    mk_sm_init(&life.state, &isolate_lifecycle_machine, ISOLATE_DOWN);
-    mk_sm_init(&life.pending, &isolate_lifecycle_pending_machine, ISOLATE_PENDING_START);
+    lifecycle = (struct isolate_lifecycle){0};
+    mk_sm_init(&lifecycle.state, &isolate_lifecycle_machine, ISOLATE_DOWN);
+    mk_sm_init(&lifecycle.pending, &isolate_lifecycle_pending_machine, ISOLATE_PENDING_START);
 }
 
 static void expect(enum isolate_state state, enum isolate_pending pending)
 {
-    assert_int_equal(life.state.state, state);
-    assert_int_equal(life.pending.state, pending);
+    assert_int_equal(lifecycle.state.state, state);
+    assert_int_equal(lifecycle.pending.state, pending);
 }
 
 static void lifecycle_state_machine_has_these_transitions(void **state)
@@ -46,32 +46,32 @@ static void on_down_state(void)
 
 static void start_process(void)
 {
-    assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
-    isolate_lifecycle_started(&life, NOW, true);
+    assert_int_equal(isolate_lifecycle_due(&lifecycle, NOW), ISOLATE_DUE_START);
+    isolate_lifecycle_started(&lifecycle, NOW, true);
 }
 
 static void serve(void)
 {
     start_process();
-    assert_true(isolate_lifecycle_ready(&life));
-    assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_START);
+    assert_true(isolate_lifecycle_ready(&lifecycle));
+    assert_int_equal(isolate_lifecycle_pop_reply(&lifecycle), ISOLATE_START);
 }
 
 static void restart(void)
 {
     start_process();
-    isolate_lifecycle_restart(&life);
+    isolate_lifecycle_restart(&lifecycle);
 }
 
 static void drain(void)
 {
     serve();
-    assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT), SIGQUIT);
+    assert_int_equal(isolate_lifecycle_shut_down(&lifecycle, NOW, SIGQUIT), SIGQUIT);
 }
 
 static void end(void)
 {
-    assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT), 0);
+    assert_int_equal(isolate_lifecycle_shut_down(&lifecycle, NOW, SIGQUIT), 0);
 }
 
 static void (*const reach[ISOLATE_STATES])(void) = {
@@ -83,7 +83,7 @@ static void enter(enum isolate_state state)
 {
     setup();
     reach[state]();
-    assert_int_equal(life.state.state, state);
+    assert_int_equal(lifecycle.state.state, state);
 }
 
 /* ---- Commands in each state ---- */
@@ -105,11 +105,11 @@ static void lifecycle_reload_depends_on_state(void **state)
     (void)state;
     for (unsigned i = 0; i < ISOLATE_STATES; i++) {
         enter((enum isolate_state)i);
-        life.start_ms = NOW + 1;
-        assert_int_equal(isolate_lifecycle_reload(&life), rules[i].signal);
+        lifecycle.start_ms = NOW + 1;
+        assert_int_equal(isolate_lifecycle_reload(&lifecycle), rules[i].signal);
         expect(rules[i].then, rules[i].pending);
         if (i == ISOLATE_DOWN) /* the restart delay has passed */
-            assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
+            assert_int_equal(isolate_lifecycle_due(&lifecycle, NOW), ISOLATE_DUE_START);
     }
 }
 
@@ -129,8 +129,8 @@ static void lifecycle_end_depends_on_state(void **state)
     (void)state;
     for (unsigned i = 0; i < ISOLATE_STATES; i++) {
         enter((enum isolate_state)i);
-        assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT), rules[i].signal);
-        assert_int_equal(life.state.state, rules[i].then);
+        assert_int_equal(isolate_lifecycle_shut_down(&lifecycle, NOW, SIGQUIT), rules[i].signal);
+        assert_int_equal(lifecycle.state.state, rules[i].then);
     }
 }
 
@@ -148,10 +148,10 @@ static void lifecycle_death_depends_on_state(void **state)
     (void)state;
     for (unsigned i = ISOLATE_STARTING; i < ISOLATE_ENDED; i++) {
         enter((enum isolate_state)i);
-        assert_int_equal(isolate_lifecycle_died(&life, NOW), rules[i].is_unexpected);
-        assert_int_equal(life.state.state, rules[i].then);
+        assert_int_equal(isolate_lifecycle_died(&lifecycle, NOW), rules[i].is_unexpected);
+        assert_int_equal(lifecycle.state.state, rules[i].then);
         if (rules[i].then == ISOLATE_DOWN)
-            assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
+            assert_int_equal(isolate_lifecycle_due(&lifecycle, NOW), ISOLATE_DUE_START);
     }
 }
 
@@ -161,8 +161,8 @@ static void lifecycle_ready_counts_while_starting_or_serving(void **state)
     for (unsigned i = 0; i < ISOLATE_STATES; i++) {
         enter((enum isolate_state)i);
         bool counts = i == ISOLATE_STARTING || i == ISOLATE_SERVING;
-        assert_int_equal(isolate_lifecycle_ready(&life), counts);
-        assert_int_equal(life.state.state, counts ? ISOLATE_SERVING : i);
+        assert_int_equal(isolate_lifecycle_ready(&lifecycle), counts);
+        assert_int_equal(lifecycle.state.state, counts ? ISOLATE_SERVING : i);
     }
 }
 
@@ -171,31 +171,31 @@ static void lifecycle_ready_of_killed_process_completes_no_reload(void **state)
 {
     (void)state;
     start_process();
-    assert_int_equal(isolate_lifecycle_reload(&life), SIGKILL);
-    assert_false(isolate_lifecycle_ready(&life));
-    assert_false(isolate_lifecycle_died(&life, NOW));
+    assert_int_equal(isolate_lifecycle_reload(&lifecycle), SIGKILL);
+    assert_false(isolate_lifecycle_ready(&lifecycle));
+    assert_false(isolate_lifecycle_died(&lifecycle, NOW));
     start_process();
-    assert_true(isolate_lifecycle_ready(&life));
-    assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_RELOAD);
-    assert_int_equal(isolate_lifecycle_pop_reply(&life), 0);
+    assert_true(isolate_lifecycle_ready(&lifecycle));
+    assert_int_equal(isolate_lifecycle_pop_reply(&lifecycle), ISOLATE_RELOAD);
+    assert_int_equal(isolate_lifecycle_pop_reply(&lifecycle), 0);
 }
 
 static void lifecycle_reload_completes_after_begin_and_ready(void **state)
 {
     (void)state;
     serve();
-    isolate_lifecycle_reloading(&life); /* a reload without a command */
+    isolate_lifecycle_reloading(&lifecycle); /* a reload without a command */
     expect(ISOLATE_SERVING, ISOLATE_PENDING_NONE);
-    (void)isolate_lifecycle_reload(&life);
-    assert_false(isolate_lifecycle_ready(&life)); /* this READY=1 belongs to the previous start */
-    isolate_lifecycle_reloading(&life);
-    (void)isolate_lifecycle_reload(&life); /* another command starts the reload again */
-    assert_false(isolate_lifecycle_ready(&life));
-    isolate_lifecycle_reloading(&life);
-    assert_true(isolate_lifecycle_ready(&life));
-    assert_int_equal(isolate_lifecycle_pop_reply(&life), ISOLATE_RELOAD);
-    (void)isolate_lifecycle_reload(&life);
-    assert_int_equal(isolate_lifecycle_shut_down(&life, NOW, SIGQUIT),
+    (void)isolate_lifecycle_reload(&lifecycle);
+    assert_false(isolate_lifecycle_ready(&lifecycle)); /* this READY=1 belongs to the previous start */
+    isolate_lifecycle_reloading(&lifecycle);
+    (void)isolate_lifecycle_reload(&lifecycle); /* another command starts the reload again */
+    assert_false(isolate_lifecycle_ready(&lifecycle));
+    isolate_lifecycle_reloading(&lifecycle);
+    assert_true(isolate_lifecycle_ready(&lifecycle));
+    assert_int_equal(isolate_lifecycle_pop_reply(&lifecycle), ISOLATE_RELOAD);
+    (void)isolate_lifecycle_reload(&lifecycle);
+    assert_int_equal(isolate_lifecycle_shut_down(&lifecycle, NOW, SIGQUIT),
                      SIGTERM); /* SIGQUIT would wait for the reload */
 }
 
@@ -203,11 +203,11 @@ static void lifecycle_reload_completes_after_begin_and_ready(void **state)
 
 static void expect_due(uint64_t at_ms, enum isolate_due due)
 {
-    assert_int_equal(isolate_lifecycle_due(&life, at_ms - 1), ISOLATE_DUE_NOTHING);
-    assert_int_equal(isolate_lifecycle_due(&life, at_ms), due);
-    assert_int_equal(isolate_lifecycle_timeout_ms(&life, at_ms - 1), 1);
-    assert_int_equal(isolate_lifecycle_timeout_ms(&life, at_ms), 0);
-    assert_int_equal(isolate_lifecycle_timeout_ms(&life, at_ms + 1), 0);
+    assert_int_equal(isolate_lifecycle_due(&lifecycle, at_ms - 1), ISOLATE_DUE_NOTHING);
+    assert_int_equal(isolate_lifecycle_due(&lifecycle, at_ms), due);
+    assert_int_equal(isolate_lifecycle_timeout_ms(&lifecycle, at_ms - 1), 1);
+    assert_int_equal(isolate_lifecycle_timeout_ms(&lifecycle, at_ms), 0);
+    assert_int_equal(isolate_lifecycle_timeout_ms(&lifecycle, at_ms + 1), 0);
 }
 
 static void lifecycle_starting_and_draining_have_deadlines(void **state)
@@ -218,13 +218,13 @@ static void lifecycle_starting_and_draining_have_deadlines(void **state)
     enter(ISOLATE_DRAINING);
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
     /* A second command does not extend the limit. */
-    (void)isolate_lifecycle_shut_down(&life, NOW + 5, SIGTERM);
+    (void)isolate_lifecycle_shut_down(&lifecycle, NOW + 5, SIGTERM);
     expect_due(NOW + 70000, ISOLATE_DUE_KILL);
     static const enum isolate_state none[] = {ISOLATE_SERVING, ISOLATE_RESTARTING, ISOLATE_ENDED};
     for (size_t i = 0; i < MK_LEN(none); i++) {
         enter(none[i]);
-        assert_int_equal(isolate_lifecycle_due(&life, UINT64_MAX - 1), ISOLATE_DUE_NOTHING);
-        assert_true(isolate_lifecycle_timeout_ms(&life, NOW) == UINT64_MAX);
+        assert_int_equal(isolate_lifecycle_due(&lifecycle, UINT64_MAX - 1), ISOLATE_DUE_NOTHING);
+        assert_true(isolate_lifecycle_timeout_ms(&lifecycle, NOW) == UINT64_MAX);
     }
 }
 
@@ -234,29 +234,29 @@ static void lifecycle_early_deaths_back_off_up_to_limit(void **state)
     (void)state;
     uint64_t now = NOW;
     for (size_t i = 0; i < MK_LEN(pauses); i++) {
-        isolate_lifecycle_started(&life, now, true);
-        assert_true(isolate_lifecycle_died(&life, now + 999));
-        assert_int_equal(life.start_ms, now + 999 + pauses[i]);
+        isolate_lifecycle_started(&lifecycle, now, true);
+        assert_true(isolate_lifecycle_died(&lifecycle, now + 999));
+        assert_int_equal(lifecycle.start_ms, now + 999 + pauses[i]);
     }
-    isolate_lifecycle_started(&life, now, true);
-    assert_true(isolate_lifecycle_died(&life, now + 1000));
-    assert_int_equal(life.start_ms, now + 1000);
-    isolate_lifecycle_started(&life, now, false); /* no process could be started */
+    isolate_lifecycle_started(&lifecycle, now, true);
+    assert_true(isolate_lifecycle_died(&lifecycle, now + 1000));
+    assert_int_equal(lifecycle.start_ms, now + 1000);
+    isolate_lifecycle_started(&lifecycle, now, false); /* no process could be started */
     expect_due(now + 10000, ISOLATE_DUE_START);
 }
 
 static void move_to_serving(void *ctx)
 {
-    mk_sm_move(&life.state, &isolate_lifecycle_machine, ctx, ISOLATE_SERVING);
+    mk_sm_move(&lifecycle.state, &isolate_lifecycle_machine, ctx, ISOLATE_SERVING);
 }
 
 static void lifecycle_down_cannot_become_serving(void **state)
 {
     (void)state;
-    assert_aborts(move_to_serving, &life, "isolated group: down may become serving");
+    assert_aborts(move_to_serving, &lifecycle, "isolated group: down may become serving");
     enter(ISOLATE_DRAINING);
-    life.end_ms = 0;
-    assert_aborts(move_to_serving, &life, "isolated group, draining: it has a time to end");
+    lifecycle.end_ms = 0;
+    assert_aborts(move_to_serving, &lifecycle, "isolated group, draining: it has a time to end");
 }
 
 int main(void)

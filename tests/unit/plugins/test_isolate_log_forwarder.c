@@ -65,7 +65,7 @@ static void begin(void)
     lines.group = getpgrp();
 }
 
-static void take(const char *text)
+static void append(const char *text)
 {
     isolate_log_forwarder_append(&lines, mk_str_from_c(text));
 }
@@ -86,7 +86,7 @@ static void expect_line(const char *time, const char *level, int pid, const char
     char line[512];
     begin();
     (void)snprintf(line, sizeof line, "%s %s %d: %s\n", time, level, pid, message);
-    take(line);
+    append(line);
     expect_log(pattern);
 }
 
@@ -95,7 +95,7 @@ static void log_forwarder_plain_line_gets_time_and_name(void **state)
     char pattern[200];
     (void)state;
     begin();
-    take("hello\n");
+    append("hello\n");
     (void)snprintf(pattern, sizeof pattern, "^" STAMP "\\[info\\] %d: shop: hello\n$", (int)getpid());
     expect_log(pattern);
 }
@@ -132,7 +132,7 @@ static void log_forwarder_forged_line_is_plain_text(void **state)
     begin();
     lines.group = 0;
     (void)snprintf(pattern, sizeof pattern, "2026-01-02T03:04:05+0000 [error] %d: x\n", (int)getpid());
-    take(pattern);
+    append(pattern);
     expect_log("shop: 2026-01-02T03:04:05\\+0000 \\[error\\]");
     static const char *const odd[] = {"2026-01-02T03:04:05+0000 [fatal] 0: x\n",
                                       "2026-01-02T03:04:05+0000 [error] 0: x\n",
@@ -145,7 +145,7 @@ static void log_forwarder_forged_line_is_plain_text(void **state)
                                       "2026-01-02T03:04:05+0000 [error] 99999999999999999999: x\n"};
     for (size_t i = 0; i < MK_LEN(odd); i++) {
         begin();
-        take(odd[i]);
+        append(odd[i]);
         expect_log("^" STAMP "\\[info\\] [0-9]+: shop: [2x\\[]");
     }
 }
@@ -167,7 +167,7 @@ static void log_forwarder_escapes_control_characters(void **state)
 {
     (void)state;
     begin();
-    take("a\033[2Jb\ac\rd\177e\tf\n");
+    append("a\033[2Jb\ac\rd\177e\tf\n");
     expect_log("shop: a\\\\x1B\\[2Jb\\\\x07c\\\\x0Dd\\\\x7Fe\tf\n$");
     begin();
     isolate_log_forwarder_append(&lines, MK_STR("nul\0end\n"));
@@ -204,7 +204,7 @@ static void log_forwarder_escapes_c1_and_invalid_utf8(void **state)
         begin();
         (void)snprintf(line, sizeof line, "%s\n", cases[i].text);
         (void)snprintf(end, sizeof end, "shop: %s\n", cases[i].shown);
-        take(line);
+        append(line);
         assert_non_null(strstr(log_text(), end));
     }
 }
@@ -221,10 +221,10 @@ static void log_forwarder_joins_pieces_of_line(void **state)
 {
     (void)state;
     begin();
-    take("one ");
+    append("one ");
     assert_string_equal(log_text(), "");
-    take("two\nthr");
-    take("ee\n\n");
+    append("two\nthr");
+    append("ee\n\n");
     expect_log("^[^\n]*shop: one two\n[^\n]*shop: three\n[^\n]*shop: \n$");
 }
 
@@ -234,8 +234,8 @@ static void log_forwarder_splits_long_line(void **state)
     (void)state;
     begin();
     memset(text, 'a', sizeof text - 1);
-    take(text);
-    take("b\nnext\n");
+    append(text);
+    append("b\nnext\n");
     const char *log = log_text(), *a = strchr(log, '\n'), *b = a ? strchr(a + 1, '\n') : NULL;
     assert_non_null(b);
     assert_true(a - log > 16 * 1024 && a - log < 16 * 1024 + 100);
@@ -250,9 +250,9 @@ static void log_forwarder_keeps_line_of_maximum_length(void **state)
     (void)state;
     begin();
     memset(text, 'a', sizeof text - 1);
-    take(text);
+    append(text);
     assert_string_equal(log_text(), "");
-    take("\n");
+    append("\n");
     expect_log("^[^\n]*shop: a+\n$");
 }
 
@@ -263,8 +263,8 @@ static void log_forwarder_keeps_lines_after_long_one(void **state)
     (void)state;
     begin();
     memset(text, 'a', sizeof text - 1);
-    take(text);
-    take("aaa\nthe handler crashed\nhere\n");
+    append(text);
+    append("aaa\nthe handler crashed\nhere\n");
     expect_log("\n[^\n]*shop: the handler crashed\n[^\n]*shop: here\n$");
 }
 
@@ -272,9 +272,9 @@ static void log_forwarder_flush_completes_last_line(void **state)
 {
     (void)state;
     begin();
-    take("one\nabort");
+    append("one\nabort");
     isolate_log_forwarder_flush(&lines);
-    take("2026-01-02T03:04:05+0000 [warn] 1: two\n");
+    append("2026-01-02T03:04:05+0000 [warn] 1: two\n");
     isolate_log_forwarder_flush(&lines);
     expect_log(
         "^[^\n]*shop: one\n[^\n]*shop: abort\n[^\n]*shop: 2026-01-02T03:04:05\\+0000 \\[warn\\] 1: two\n$");
@@ -287,7 +287,7 @@ static void log_forwarder_many_empty_lines_fit_buffer(void **state)
     (void)state;
     begin();
     memset(text, '\n', sizeof text - 1);
-    take(text);
+    append(text);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size > 4096 * 40);
@@ -312,7 +312,7 @@ static void log_forwarder_journal_line_begins_with_priority(void **state)
     lines.has_priorities = true;
     isolate_log_forwarder_printf(&lines, "warn", "code %d", 7);
     (void)snprintf(line, sizeof line, "2026-11-28T01:02:03+0000 [error] %d: said\n<0>plain\n", (int)getpid());
-    take(line);
+    append(line);
     (void)snprintf(pattern, sizeof pattern, "^<4>shop: code 7\n<3>shop\\[%d\\]: said\n<6>shop: <0>plain\n$",
                    (int)getpid());
     expect_log(pattern);
@@ -320,7 +320,7 @@ static void log_forwarder_journal_line_begins_with_priority(void **state)
 
 static void log_forwarder_syslog_gets_priority_of_each_line(void **state)
 {
-    char line[100], wanted[200];
+    char line[100], expected[200];
     (void)state;
     begin();
     mk_buf_free(&lines.rest);
@@ -328,10 +328,10 @@ static void log_forwarder_syslog_gets_priority_of_each_line(void **state)
     lines.group = getpgrp();
     isolate_log_forwarder_printf(&lines, "warn", "code %d", 7);
     (void)snprintf(line, sizeof line, "2026-11-28T01:02:03+0000 [error] %d: one\ntwo %%s\n", (int)getpid());
-    take(line);
-    (void)snprintf(wanted, sizeof wanted, "monkey %d %d|4 shop: code 7|3 shop[%d]: one|6 shop: two %%s|",
+    append(line);
+    (void)snprintf(expected, sizeof expected, "monkey %d %d|4 shop: code 7|3 shop[%d]: one|6 shop: two %%s|",
                    LOG_PID, LOG_DAEMON, (int)getpid());
-    assert_string_equal(to_syslog, wanted);
+    assert_string_equal(to_syslog, expected);
     assert_string_equal(log_text(), "");
 }
 
@@ -344,8 +344,8 @@ static void log_forwarder_writes_to_stderr_if_configured(void **state)
     to_syslog[0] = '\0';
     isolate_log_forwarder_init(&lines, "shop", "stderr", false);
     assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
-    take("one\n");
-    take("two\n"); /* the log is still open */
+    append("one\n");
+    append("two\n"); /* the log is still open */
     assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
     close(before);
     close(fd);
@@ -362,15 +362,15 @@ static void log_forwarder_rejects_links_and_special_files(void **state)
     (void)snprintf(link_path, sizeof link_path, "%s.link", path);
     assert_int_equal(symlink(path, link_path), 0);
     lines.log = link_path;
-    take("x\n");
+    append("x\n");
     assert_string_equal(log_text(), "");
     assert_int_equal(unlink(link_path), 0);
     assert_int_equal(link(path, link_path), 0);
     lines.log = path;
-    take("x\n");
+    append("x\n");
     assert_string_equal(log_text(), "");
     assert_int_equal(unlink(link_path), 0);
-    take("x\n");
+    append("x\n");
     expect_log("shop: x\n$");
 }
 

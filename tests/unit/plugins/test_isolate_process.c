@@ -33,10 +33,10 @@ static int expect_fine(pid_t pid)
 
 /* ---- Descriptors ---- */
 
-static bool is_same(int fd, const struct stat *wanted)
+static bool is_same(int fd, const struct stat *reference)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && st.st_ino == wanted->st_ino && st.st_dev == wanted->st_dev;
+    return fstat(fd, &st) == 0 && st.st_ino == reference->st_ino && st.st_dev == reference->st_dev;
 }
 
 static bool is_open(int fd)
@@ -90,9 +90,9 @@ static int confine(const struct isolate_group *group, uint64_t memory)
     if (getrlimit(RLIMIT_DATA, &limit) || limit.rlim_max != (memory ? memory : before.rlim_max) ||
         limit.rlim_cur != (memory ? memory : before.rlim_cur))
         return WRONG;
-    int wanted = priority + (int)settings.nice;
+    int reference = priority + (int)settings.nice;
     if (getpriority(PRIO_PROCESS, 0) !=
-        (wanted < NICE_MAX ? wanted : NICE_MAX)) /* the tests themselves may run with a nice value */
+        (reference < NICE_MAX ? reference : NICE_MAX)) /* the tests themselves may run with a nice value */
         return WRONG;
     if (!group->has_user)
         return FINE;
@@ -170,9 +170,9 @@ static void copy_program(void)
     close(to);
 }
 
-static void expect_program(const char *how, const char *says)
+static void expect_program(const char *how, const char *expected)
 {
-    char said[256] = "";
+    char output[256] = "";
     int ends[2];
     ssize_t n, at = 0;
     copy_program();
@@ -184,11 +184,11 @@ static void expect_program(const char *how, const char *says)
         _exit(WRONG);
     }
     close(ends[1]);
-    while ((n = read(ends[0], said + at, sizeof said - 1 - (size_t)at)) > 0)
+    while ((n = read(ends[0], output + at, sizeof output - 1 - (size_t)at)) > 0)
         at += n;
     close(ends[0]);
     assert_int_equal(expect_fine(pid), FINE);
-    assert_string_equal(said, says);
+    assert_string_equal(output, expected);
 }
 
 /* A package upgrade replaces or removes the file. */

@@ -32,11 +32,11 @@ static void scoreboard_slot_of_process_killed_while_acquiring_is_free(void **sta
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
-    pid_t gone = fork();
-    if (gone == 0)
+    pid_t exited = fork();
+    if (exited == 0)
         _exit(0);
-    assert_int_equal(waitpid(gone, NULL, 0), gone);
-    atomic_store(&b->slots[0].pid, -(int32_t)gone);
+    assert_int_equal(waitpid(exited, NULL, 0), exited);
+    atomic_store(&b->slots[0].pid, -(int32_t)exited);
     assert_ptr_equal(isolate_scoreboard_acquire_slot(b, 7), &b->slots[0]);
     munmap(b, sizeof *b);
 }

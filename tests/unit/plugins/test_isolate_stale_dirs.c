@@ -23,8 +23,8 @@ static void setup(void)
     folder_setup(&top);
 }
 
-/* Creates a folder with a socket, whose listener has exited unless `lives`. */
-static int make(const char *name, bool lives, bool is_old)
+/* Creates a folder with a socket, whose listener has exited unless `is_alive`. */
+static int make(const char *name, bool is_alive, bool is_old)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     char path[PATH_MAX];
@@ -37,9 +37,9 @@ static int make(const char *name, bool lives, bool is_old)
     const struct timespec past[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     if (is_old)
         assert_int_equal(utimensat(AT_FDCWD, path, past, 0), 0);
-    if (!lives)
+    if (!is_alive)
         close(fd);
-    return lives ? fd : -1;
+    return is_alive ? fd : -1;
 }
 
 static bool is_there(const char *name)

@@ -11,7 +11,7 @@ static int master, worker;
 static struct mk_control_queue box;
 static struct mk_control_buffer room;
 static struct mk_control_message m;
-static char much[MK_CONTROL_TEXT];
+static char large_text[MK_CONTROL_TEXT];
 
 static void setup(void)
 {
@@ -29,7 +29,7 @@ static void teardown(void)
 static mk_err send_number(int number, size_t len)
 {
     const struct mk_control_message out = {
-        .kind = MK_CONTROL_LOG_LEVEL, .number = number, .text = mk_str_of(much, len), .fd = -1};
+        .kind = MK_CONTROL_LOG_LEVEL, .number = number, .text = mk_str_of(large_text, len), .fd = -1};
     return mk_control_queue_send(&box, master, &out);
 }
 
@@ -47,7 +47,7 @@ static void control_queue_keeps_order_when_socket_is_full(void **state)
     (void)state;
     int sent = 0, got = 0;
     while (!box.first)
-        assert_int_equal(send_number(sent++, sizeof much), 0);
+        assert_int_equal(send_number(sent++, sizeof large_text), 0);
     for (int i = 0; i < 5; i++)
         assert_int_equal(send_number(sent++, 1), 0); /* these would fit, but must not overtake the others */
     assert_int_equal(mk_control_queue_flush(&box, master), -EAGAIN);
@@ -70,7 +70,7 @@ static void control_queue_keeps_descriptors(void **state)
     unsigned before = mk_fd_count();
     assert_int_equal(pipe(ends), 0);
     while (!box.first)
-        assert_int_equal(send_number(0, sizeof much), 0);
+        assert_int_equal(send_number(0, sizeof large_text), 0);
     const struct mk_control_message log = {.kind = MK_CONTROL_LOG, .text = MK_STR("log"), .fd = ends[1]};
     assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
     mk_fd_close(&ends[1]);
@@ -89,7 +89,7 @@ static void control_queue_drops_messages_without_receiver(void **state)
     (void)state;
     unsigned before = mk_fd_count();
     while (!box.first)
-        assert_int_equal(send_number(0, sizeof much), 0);
+        assert_int_equal(send_number(0, sizeof large_text), 0);
     const struct mk_control_message log = {.kind = MK_CONTROL_LOG, .text = MK_STR("log"), .fd = 2};
     assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
     assert_int_equal(mk_fd_count(), before + 1);

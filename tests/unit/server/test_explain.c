@@ -4,7 +4,7 @@
 #include "unit/setup/fixture.h"
 
 static struct config_fixture c;
-static char said[65536];
+static char output[65536];
 
 static void setup(void)
 {
@@ -20,7 +20,7 @@ static void setup(void)
 
 static mk_str explain(const char *method, const char *url)
 {
-    struct mk_buf out = mk_buf_fixed(said, sizeof said);
+    struct mk_buf out = mk_buf_fixed(output, sizeof output);
     mk_err e = mk_explain(c.g, mk_str_from_c(method), mk_str_from_c(url), &out);
     if (e)
         fail_msg("%s %s: %s", method, url, mk_err_text(e));
@@ -114,7 +114,7 @@ static void explain_rejects_malformed_request(void **state)
     static const char *const bad[][2] = {{"GET", ""}, {"GET", "x"}, {"GET", "ftp://a/"},
                                          {"", "/"},   {"G T", "/"}, {"GET\r\n", "/"}};
     for (size_t i = 0; i < MK_LEN(bad); i++) {
-        struct mk_buf out = mk_buf_fixed(said, sizeof said);
+        struct mk_buf out = mk_buf_fixed(output, sizeof output);
         if (mk_explain(c.g, mk_str_from_c(bad[i][0]), mk_str_from_c(bad[i][1]), &out) != -EINVAL)
             fail_msg("%s %s is explained", bad[i][0], bad[i][1]);
     }

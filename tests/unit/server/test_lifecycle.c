@@ -4,20 +4,20 @@
 #include "unit/child.h"
 #include "unit/state_machine.h"
 
-static struct mk_lifecycle life;
+static struct mk_lifecycle lifecycle;
 static struct mk_lifecycle_workers workers;
 
 static void setup(void)
 {
-    life = (struct mk_lifecycle){0};
-    mk_sm_init(&life.phase, &mk_lifecycle_machine, MK_PHASE_PREPARING_FIRST);
+    lifecycle = (struct mk_lifecycle){0};
+    mk_sm_init(&lifecycle.phase, &mk_lifecycle_machine, MK_PHASE_PREPARING_FIRST);
     workers = (struct mk_lifecycle_workers){.old_wanted = 2};
 }
 
 static void expect(enum mk_lifecycle_step step, enum mk_lifecycle_phase phase)
 {
-    assert_int_equal(mk_lifecycle_next_step(&life, &workers), step);
-    assert_int_equal(life.phase.state, phase);
+    assert_int_equal(mk_lifecycle_next_step(&lifecycle, &workers), step);
+    assert_int_equal(lifecycle.phase.state, phase);
 }
 
 /* Expects no further step, however often the master polls. */
@@ -30,11 +30,11 @@ static void expect_nothing(enum mk_lifecycle_phase phase)
 /* Starts two workers of the first set. */
 static void serve(void)
 {
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers =
         (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .old_wanted = 2, .old_there = 2, .all = 2};
-    mk_lifecycle_workers_started(&life, true);
+    mk_lifecycle_workers_started(&lifecycle, true);
     expect_nothing(MK_PHASE_STARTING);
     workers.ready = 2;
     expect(MK_STEP_SERVE, MK_PHASE_SERVING);
@@ -44,7 +44,7 @@ static void serve(void)
 static void try_reload(void)
 {
     serve();
-    mk_lifecycle_request_reload(&life);
+    mk_lifecycle_request_reload(&lifecycle);
     expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
     expect_nothing(MK_PHASE_TRYING);
 }
@@ -52,9 +52,9 @@ static void try_reload(void)
 static void prepare_reload(void)
 {
     try_reload();
-    mk_lifecycle_trial_done(&life, true);
+    mk_lifecycle_trial_done(&lifecycle, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
-    mk_lifecycle_config_loaded(&life, true);
+    mk_lifecycle_config_loaded(&lifecycle, true);
     expect_nothing(MK_PHASE_PREPARING);
 }
 
@@ -62,11 +62,11 @@ static void prepare_reload(void)
 static void start_reload(void)
 {
     prepare_reload();
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
     workers =
         (struct mk_lifecycle_workers){.wanted = 3, .there = 3, .old_wanted = 2, .old_there = 2, .all = 5};
-    mk_lifecycle_workers_started(&life, true);
+    mk_lifecycle_workers_started(&lifecycle, true);
     expect_nothing(MK_PHASE_RELOADING);
 }
 
@@ -87,7 +87,7 @@ static void lifecycle_start_waits_until_all_workers_serve(void **state)
 {
     (void)state;
     expect_nothing(MK_PHASE_PREPARING_FIRST);
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers = (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .ready = 1, .all = 2};
     expect_nothing(MK_PHASE_STARTING);
@@ -98,37 +98,37 @@ static void lifecycle_start_waits_until_all_workers_serve(void **state)
 static void lifecycle_start_with_failed_plugin_starts_no_workers(void **state)
 {
     (void)state;
-    mk_lifecycle_plugins_prepared(&life, false);
+    mk_lifecycle_plugins_prepared(&lifecycle, false);
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
-    assert_true(mk_lifecycle_begin_shutdown(&life, true).is_first);
+    assert_true(mk_lifecycle_begin_shutdown(&lifecycle, true).is_first);
     expect(MK_STEP_STOP, MK_PHASE_ENDING);
 }
 
 static void lifecycle_start_fails_if_fork_fails(void **state)
 {
     (void)state;
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
-    mk_lifecycle_workers_started(&life, false);
+    mk_lifecycle_workers_started(&lifecycle, false);
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
 }
 
 static void lifecycle_start_fails_after_early_death(void **state)
 {
     (void)state;
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers = (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .ready = 2, .all = 2};
-    mk_lifecycle_worker_died_early(&life);
+    mk_lifecycle_worker_died_early(&lifecycle);
     expect(MK_STEP_FAIL, MK_PHASE_STARTING);
 }
 
 static void lifecycle_reload_during_start_follows_start(void **state)
 {
     (void)state;
-    mk_lifecycle_request_reload(&life);
+    mk_lifecycle_request_reload(&lifecycle);
     expect_nothing(MK_PHASE_PREPARING_FIRST);
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers = (struct mk_lifecycle_workers){.wanted = 1, .there = 1, .ready = 1, .all = 1};
     expect(MK_STEP_SERVE, MK_PHASE_SERVING);
@@ -142,7 +142,7 @@ static void lifecycle_early_death_while_serving_is_ignored(void **state)
     (void)state;
     serve();
     workers.there = workers.ready = workers.old_there = 1;
-    mk_lifecycle_worker_died_early(&life);
+    mk_lifecycle_worker_died_early(&lifecycle);
     expect_nothing(MK_PHASE_SERVING);
 }
 
@@ -150,8 +150,8 @@ static void lifecycle_upgrade_needs_serving(void **state)
 {
     (void)state;
     for (unsigned phase = 0; phase < MK_PHASES; phase++) {
-        mk_sm_init(&life.phase, &mk_lifecycle_machine, phase);
-        assert_int_equal(mk_lifecycle_may_upgrade(&life), phase == MK_PHASE_SERVING);
+        mk_sm_init(&lifecycle.phase, &mk_lifecycle_machine, phase);
+        assert_int_equal(mk_lifecycle_may_upgrade(&lifecycle), phase == MK_PHASE_SERVING);
     }
 }
 
@@ -188,21 +188,21 @@ static void lifecycle_handover_times_out(void **state)
 {
     (void)state;
     hand_over();
-    mk_lifecycle_old_workers_late(&life);
+    mk_lifecycle_old_workers_late(&lifecycle);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    mk_lifecycle_old_workers_late(&life); /* while the master serves, this belongs to no handover */
+    mk_lifecycle_old_workers_late(&lifecycle); /* while the master serves, this belongs to no handover */
     workers.wanted = 2;
     workers.there = workers.ready = 2;
-    mk_lifecycle_request_reload(&life);
+    mk_lifecycle_request_reload(&lifecycle);
     expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
-    assert_false(life.late);
+    assert_false(lifecycle.late);
 }
 
 static void lifecycle_handover_ignores_early_death(void **state)
 {
     (void)state;
     hand_over();
-    mk_lifecycle_worker_died_early(&life);
+    mk_lifecycle_worker_died_early(&lifecycle);
     expect_nothing(MK_PHASE_HANDING_OVER);
 }
 
@@ -210,24 +210,24 @@ static void lifecycle_failed_reload_keeps_old_configuration(void **state)
 {
     (void)state;
     try_reload();
-    mk_lifecycle_trial_done(&life, false);
+    mk_lifecycle_trial_done(&lifecycle, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
     setup();
     try_reload();
-    mk_lifecycle_trial_done(&life, true);
+    mk_lifecycle_trial_done(&lifecycle, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
-    mk_lifecycle_config_loaded(&life, false);
+    mk_lifecycle_config_loaded(&lifecycle, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
     setup();
     prepare_reload();
-    mk_lifecycle_plugins_prepared(&life, false);
+    mk_lifecycle_plugins_prepared(&lifecycle, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
     setup();
     start_reload();
-    mk_lifecycle_worker_died_early(&life);
+    mk_lifecycle_worker_died_early(&lifecycle);
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
 }
@@ -236,9 +236,9 @@ static void lifecycle_reload_is_abandoned_if_fork_fails(void **state)
 {
     (void)state;
     prepare_reload();
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
-    mk_lifecycle_workers_started(&life, false);
+    mk_lifecycle_workers_started(&lifecycle, false);
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
 }
 
@@ -248,7 +248,7 @@ static void lifecycle_reload_is_abandoned_after_early_death(void **state)
     (void)state;
     start_reload();
     workers.ready = 3;
-    mk_lifecycle_worker_died_early(&life);
+    mk_lifecycle_worker_died_early(&lifecycle);
     expect(MK_STEP_ABANDON, MK_PHASE_SERVING);
 }
 
@@ -256,13 +256,13 @@ static void lifecycle_reload_during_reload_follows_once(void **state)
 {
     (void)state;
     hand_over();
-    mk_lifecycle_request_reload(&life);
-    mk_lifecycle_request_reload(&life);
+    mk_lifecycle_request_reload(&lifecycle);
+    mk_lifecycle_request_reload(&lifecycle);
     expect_nothing(MK_PHASE_HANDING_OVER);
     workers.accept_still = false;
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
     expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
-    mk_lifecycle_trial_done(&life, false);
+    mk_lifecycle_trial_done(&lifecycle, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
 }
@@ -272,9 +272,9 @@ static void lifecycle_reload_during_preparation_follows_failure(void **state)
 {
     (void)state;
     prepare_reload();
-    mk_lifecycle_request_reload(&life);
+    mk_lifecycle_request_reload(&lifecycle);
     expect_nothing(MK_PHASE_PREPARING);
-    mk_lifecycle_plugins_prepared(&life, false);
+    mk_lifecycle_plugins_prepared(&lifecycle, false);
     expect(MK_STEP_REJECT, MK_PHASE_SERVING);
     expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
 }
@@ -285,13 +285,13 @@ static void lifecycle_slow_reload_yields_to_next_in_each_phase(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         setup();
         reloading[i]();
-        enum mk_lifecycle_phase phase = life.phase.state;
-        mk_lifecycle_request_reload(&life);
+        enum mk_lifecycle_phase phase = lifecycle.phase.state;
+        mk_lifecycle_request_reload(&lifecycle);
         expect_nothing(phase);
-        mk_lifecycle_reload_is_slow(&life);
+        mk_lifecycle_reload_is_slow(&lifecycle);
         expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
         expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
-        assert_false(life.slow || life.again); /* the next reload has its own time limit */
+        assert_false(lifecycle.slow || lifecycle.again); /* the next reload has its own time limit */
         expect_nothing(MK_PHASE_TRYING);
     }
 }
@@ -302,10 +302,10 @@ static void lifecycle_slow_reload_without_next_continues(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         setup();
         reloading[i]();
-        enum mk_lifecycle_phase phase = life.phase.state;
-        mk_lifecycle_reload_is_slow(&life);
+        enum mk_lifecycle_phase phase = lifecycle.phase.state;
+        mk_lifecycle_reload_is_slow(&lifecycle);
         expect_nothing(phase);
-        mk_lifecycle_request_reload(&life);
+        mk_lifecycle_request_reload(&lifecycle);
         expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
     }
 }
@@ -314,7 +314,7 @@ static void lifecycle_slow_reload_is_given_up_after_death(void **state)
 {
     (void)state;
     start_reload();
-    mk_lifecycle_reload_is_slow(&life);
+    mk_lifecycle_reload_is_slow(&lifecycle);
     workers.old_there = 1;
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
@@ -327,7 +327,7 @@ static void lifecycle_reload_slow_after_death_is_given_up(void **state)
     start_reload();
     workers.old_there = 1;
     expect_nothing(MK_PHASE_RELOADING);
-    mk_lifecycle_reload_is_slow(&life);
+    mk_lifecycle_reload_is_slow(&lifecycle);
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
 }
 
@@ -338,8 +338,8 @@ static void lifecycle_slow_trial_continues_after_death(void **state)
     for (size_t i = 0; i < 2; i++) {
         setup();
         reloading[i]();
-        enum mk_lifecycle_phase phase = life.phase.state;
-        mk_lifecycle_reload_is_slow(&life);
+        enum mk_lifecycle_phase phase = lifecycle.phase.state;
+        mk_lifecycle_reload_is_slow(&lifecycle);
         workers.old_there = 1;
         expect_nothing(phase);
     }
@@ -351,10 +351,10 @@ static void lifecycle_unexpected_results_are_ignored(void **state)
     (void)state;
     serve();
     for (int ok = 0; ok < 2; ok++) {
-        mk_lifecycle_trial_done(&life, ok);
-        mk_lifecycle_config_loaded(&life, ok);
-        mk_lifecycle_plugins_prepared(&life, ok);
-        mk_lifecycle_workers_started(&life, ok);
+        mk_lifecycle_trial_done(&lifecycle, ok);
+        mk_lifecycle_config_loaded(&lifecycle, ok);
+        mk_lifecycle_plugins_prepared(&lifecycle, ok);
+        mk_lifecycle_workers_started(&lifecycle, ok);
         expect_nothing(MK_PHASE_SERVING);
     }
 }
@@ -365,7 +365,7 @@ static void lifecycle_shutdown_waits_for_last_worker(void **state)
 {
     (void)state;
     serve();
-    const struct mk_lifecycle_shutdown ending = mk_lifecycle_begin_shutdown(&life, false);
+    const struct mk_lifecycle_shutdown ending = mk_lifecycle_begin_shutdown(&lifecycle, false);
     assert_true(ending.is_first);
     assert_false(ending.has_limit || ending.kills_starting);
     expect_nothing(MK_PHASE_ENDING);
@@ -379,8 +379,8 @@ static void lifecycle_fast_shutdown_follows_graceful_one(void **state)
 {
     (void)state;
     serve();
-    assert_true(mk_lifecycle_begin_shutdown(&life, false).is_first);
-    const struct mk_lifecycle_shutdown second = mk_lifecycle_begin_shutdown(&life, true);
+    assert_true(mk_lifecycle_begin_shutdown(&lifecycle, false).is_first);
+    const struct mk_lifecycle_shutdown second = mk_lifecycle_begin_shutdown(&lifecycle, true);
     assert_false(second.is_first); /* the second command does not change the exit code */
     assert_true(second.has_limit);
 }
@@ -389,8 +389,8 @@ static void lifecycle_shutdown_drops_due_step(void **state)
 {
     (void)state;
     try_reload();
-    mk_lifecycle_trial_done(&life, true);
-    (void)mk_lifecycle_begin_shutdown(&life, false);
+    mk_lifecycle_trial_done(&lifecycle, true);
+    (void)mk_lifecycle_begin_shutdown(&lifecycle, false);
     expect_nothing(MK_PHASE_ENDING);
 }
 
@@ -398,14 +398,14 @@ static void lifecycle_shutdown_starts_nothing(void **state)
 {
     (void)state;
     start_reload();
-    (void)mk_lifecycle_begin_shutdown(&life, false);
-    mk_lifecycle_request_reload(&life);
-    mk_lifecycle_reload_is_slow(&life);
-    mk_lifecycle_old_workers_late(&life);
-    mk_lifecycle_worker_died_early(&life);
-    mk_lifecycle_trial_done(&life, true);
-    mk_lifecycle_config_loaded(&life, true);
-    mk_lifecycle_plugins_prepared(&life, true);
+    (void)mk_lifecycle_begin_shutdown(&lifecycle, false);
+    mk_lifecycle_request_reload(&lifecycle);
+    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_old_workers_late(&lifecycle);
+    mk_lifecycle_worker_died_early(&lifecycle);
+    mk_lifecycle_trial_done(&lifecycle, true);
+    mk_lifecycle_config_loaded(&lifecycle, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     workers.ready = workers.wanted;
     workers.old_there = 0;
     expect_nothing(MK_PHASE_ENDING);
@@ -416,17 +416,17 @@ static void lifecycle_shutdown_kills_starting_workers(void **state)
 {
     (void)state;
     start_reload();
-    assert_true(mk_lifecycle_begin_shutdown(&life, true).kills_starting);
+    assert_true(mk_lifecycle_begin_shutdown(&lifecycle, true).kills_starting);
     setup();
     start_reload();
-    assert_false(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
+    assert_false(mk_lifecycle_begin_shutdown(&lifecycle, false).kills_starting);
     setup();
     start_reload();
-    mk_lifecycle_reload_is_slow(&life);
-    assert_true(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
+    mk_lifecycle_reload_is_slow(&lifecycle);
+    assert_true(mk_lifecycle_begin_shutdown(&lifecycle, false).kills_starting);
     setup();
     serve();
-    assert_false(mk_lifecycle_begin_shutdown(&life, true).kills_starting);
+    assert_false(mk_lifecycle_begin_shutdown(&lifecycle, true).kills_starting);
 }
 
 /* ---- Replacing workers ---- */
@@ -494,30 +494,30 @@ static void happen(enum event e)
 {
     switch (e) {
     case RELOAD:
-        mk_lifecycle_request_reload(&life);
+        mk_lifecycle_request_reload(&lifecycle);
         break;
     case TRIED:
     case TRIED_IN_VAIN:
-        mk_lifecycle_trial_done(&life, e == TRIED);
+        mk_lifecycle_trial_done(&lifecycle, e == TRIED);
         break;
     case LOADED:
     case NOT_LOADED:
-        mk_lifecycle_config_loaded(&life, e == LOADED);
+        mk_lifecycle_config_loaded(&lifecycle, e == LOADED);
         break;
     case PREPARED:
     case NOT_PREPARED:
-        mk_lifecycle_plugins_prepared(&life, e == PREPARED);
+        mk_lifecycle_plugins_prepared(&lifecycle, e == PREPARED);
         break;
     case NOT_STARTED:
-        mk_lifecycle_workers_started(&life, false);
+        mk_lifecycle_workers_started(&lifecycle, false);
         break;
     case SLOW_AND_RELOAD:
-        mk_lifecycle_request_reload(&life);
-        mk_lifecycle_reload_is_slow(&life);
+        mk_lifecycle_request_reload(&lifecycle);
+        mk_lifecycle_reload_is_slow(&lifecycle);
         break;
     case SLOW:
     case SLOW_AND_LOSS:
-        mk_lifecycle_reload_is_slow(&life);
+        mk_lifecycle_reload_is_slow(&lifecycle);
         if (e == SLOW)
             break;
         /* fallthrough */
@@ -525,7 +525,7 @@ static void happen(enum event e)
         workers.old_there = 1;
         break;
     case LATE:
-        mk_lifecycle_old_workers_late(&life);
+        mk_lifecycle_old_workers_late(&lifecycle);
         break;
     case READY_AND_QUIET:
         workers.accept_still = false;
@@ -534,7 +534,7 @@ static void happen(enum event e)
         workers.ready = workers.there = workers.wanted;
         break;
     case END:
-        (void)mk_lifecycle_begin_shutdown(&life, false);
+        (void)mk_lifecycle_begin_shutdown(&lifecycle, false);
         workers.all = 0;
         break;
     case EVENTS:
@@ -549,7 +549,7 @@ static void wait_for_plugins(void)
 
 static void start_first(void)
 {
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
     workers =
         (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .old_wanted = 2, .old_there = 2, .all = 2};
@@ -558,7 +558,7 @@ static void start_first(void)
 static void end(void)
 {
     serve();
-    (void)mk_lifecycle_begin_shutdown(&life, false);
+    (void)mk_lifecycle_begin_shutdown(&lifecycle, false);
 }
 
 static void (*const reach[MK_PHASES])(void) = {
@@ -623,7 +623,7 @@ static void lifecycle_event_has_one_effect_in_each_phase(void **state)
         for (unsigned event = 0; event < EVENTS; event++) {
             setup();
             reach[phase]();
-            assert_int_equal(life.phase.state, phase);
+            assert_int_equal(lifecycle.phase.state, phase);
             happen((enum event)event);
             expect_rule((enum event)event, (enum mk_lifecycle_phase)phase);
         }
@@ -661,7 +661,7 @@ static enum mk_lifecycle_step advance(bool can_fail)
     enum mk_lifecycle_step step = MK_STEP_START_TRIAL;
     for (int i = 0; step != MK_STEP_WAIT && step != MK_STEP_STOP; i++) {
         assert_true(i < 10);
-        step = mk_lifecycle_next_step(&life, &workers);
+        step = mk_lifecycle_next_step(&lifecycle, &workers);
         do_step(step, !can_fail || flip());
     }
     return step;
@@ -676,8 +676,8 @@ static void expect_rest(void)
         happen(good[i % MK_LEN(good)]);
         step = advance(false);
     }
-    if (step != MK_STEP_STOP && (life.phase.state != MK_PHASE_SERVING || life.again))
-        fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[life.phase.state]);
+    if (step != MK_STEP_STOP && (lifecycle.phase.state != MK_PHASE_SERVING || lifecycle.again))
+        fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[lifecycle.phase.state]);
 }
 
 /* A trial, a lost worker and a reload request arrive at once, in any order: the state machine checks each
@@ -696,7 +696,7 @@ static void lifecycle_settles_after_random_events(void **state)
             (void)flip();
             happen(any[(seed >> 16 & 0x7fff) % MK_LEN(any)]);
             (void)advance(true);
-            seen |= MK_SM_TO(life.phase.state);
+            seen |= MK_SM_TO(lifecycle.phase.state);
         }
         if (round % 8 == 0)
             happen(END);
@@ -707,30 +707,30 @@ static void lifecycle_settles_after_random_events(void **state)
 
 static void move_to_handing_over(void *ctx)
 {
-    mk_sm_move(&life.phase, &mk_lifecycle_machine, ctx, MK_PHASE_HANDING_OVER);
+    mk_sm_move(&lifecycle.phase, &mk_lifecycle_machine, ctx, MK_PHASE_HANDING_OVER);
 }
 
 static void lifecycle_handover_needs_no_due_step(void **state)
 {
     (void)state;
     start_reload();
-    life.due = MK_STEP_ABANDON;
-    assert_aborts(move_to_handing_over, &life, "master, handing over: this step may be due");
-    life.due = MK_STEP_WAIT;
-    life.slow = true;
-    assert_aborts(move_to_handing_over, &life, "master, handing over: a reload is slow");
+    lifecycle.due = MK_STEP_ABANDON;
+    assert_aborts(move_to_handing_over, &lifecycle, "master, handing over: this step may be due");
+    lifecycle.due = MK_STEP_WAIT;
+    lifecycle.slow = true;
+    assert_aborts(move_to_handing_over, &lifecycle, "master, handing over: a reload is slow");
 }
 
 static void lifecycle_slow_reload_stays_slow_in_later_phases(void **state)
 {
     (void)state;
     try_reload();
-    mk_lifecycle_reload_is_slow(&life);
-    mk_lifecycle_trial_done(&life, true);
+    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_trial_done(&lifecycle, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
-    mk_lifecycle_config_loaded(&life, true);
+    mk_lifecycle_config_loaded(&lifecycle, true);
     expect_nothing(MK_PHASE_PREPARING);
-    mk_lifecycle_plugins_prepared(&life, true);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
     expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
     workers.old_there = 1;
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
@@ -741,11 +741,11 @@ static void lifecycle_finished_reload_is_not_slow(void **state)
 {
     (void)state;
     start_reload();
-    mk_lifecycle_reload_is_slow(&life);
+    mk_lifecycle_reload_is_slow(&lifecycle);
     workers.ready = 3;
     expect(MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    assert_false(mk_lifecycle_begin_shutdown(&life, false).kills_starting);
+    assert_false(mk_lifecycle_begin_shutdown(&lifecycle, false).kills_starting);
 }
 
 int main(void)

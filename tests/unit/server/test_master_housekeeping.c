@@ -7,7 +7,7 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-enum { LOOKED_MS = 2100, SETTLED_MS = 1100 }; /* slightly more than the intervals of the code */
+enum { CHECK_MS = 2100, SETTLED_MS = 1100 }; /* slightly more than the intervals of the code */
 
 static struct folder folder;
 static struct mk_arena arena;
@@ -15,12 +15,12 @@ static struct mk_loop loop;
 static struct mk_master_housekeeping upkeep;
 static struct mk_config_generation first, second;
 static char path[PATH_MAX];
-static unsigned n_told;
+static unsigned n_notified;
 
 static void on_change(struct mk_master_housekeeping *u)
 {
     assert_ptr_equal(u, &upkeep);
-    n_told++;
+    n_notified++;
 }
 
 static void watch(struct mk_config_generation *g)
@@ -31,7 +31,7 @@ static void watch(struct mk_config_generation *g)
 
 static void setup(void)
 {
-    n_told = 0;
+    n_notified = 0;
     folder_setup(&folder);
     arena_setup(&arena);
     loop.now_ms = 1000;
@@ -52,24 +52,24 @@ static void housekeeping_unchanged_files_are_not_reported(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++)
-        pass(LOOKED_MS);
-    assert_int_equal(n_told, 0);
+        pass(CHECK_MS);
+    assert_int_equal(n_notified, 0);
 }
 
 static void housekeeping_settled_change_is_reported_once(void **state)
 {
     (void)state;
     folder_add(&folder, "a.pem", MK_STR("three"));
-    pass(LOOKED_MS);
-    assert_int_equal(n_told, 0);
+    pass(CHECK_MS);
+    assert_int_equal(n_notified, 0);
     folder_add(&folder, "a.pem", MK_STR("fourteen"));
     pass(SETTLED_MS);
-    assert_int_equal(n_told, 0);
+    assert_int_equal(n_notified, 0);
     pass(SETTLED_MS);
-    assert_int_equal(n_told, 1);
+    assert_int_equal(n_notified, 1);
     for (unsigned i = 0; i < 5; i++)
-        pass(LOOKED_MS);
-    assert_int_equal(n_told, 1);
+        pass(CHECK_MS);
+    assert_int_equal(n_notified, 1);
 }
 
 /* Tools that renew certificates do so before they send SIGHUP. */
@@ -77,28 +77,28 @@ static void housekeeping_files_reloaded_before_settling_are_not_reported(void **
 {
     (void)state;
     folder_add(&folder, "a.pem", MK_STR("three"));
-    pass(LOOKED_MS);
+    pass(CHECK_MS);
     watch(&second);
     mk_master_housekeeping_set_config(&upkeep, &second);
     for (unsigned i = 0; i < 5; i++)
-        pass(LOOKED_MS);
-    assert_int_equal(n_told, 0);
+        pass(CHECK_MS);
+    assert_int_equal(n_notified, 0);
 }
 
 /* ---- Certificates ---- */
 
 enum { DAY_S = 24 * 3600, DAY_MS = DAY_S * 1000, MINUTE_S = 60 };
 
-static char told[4096];
+static char logged[4096];
 
-static void take(struct mk_log *log, enum mk_log_level level, mk_str text)
+static void on_log_line(struct mk_log *log, enum mk_log_level level, mk_str text)
 {
-    size_t len = strlen(told);
+    size_t len = strlen(logged);
     (void)log;
-    snprintf(told + len, sizeof told - len, "%s: %.*s\n", mk_log_level_names[level], MK_STR_ARG(text));
+    snprintf(logged + len, sizeof logged - len, "%s: %.*s\n", mk_log_level_names[level], MK_STR_ARG(text));
 }
 
-static struct mk_log sink = {.level = MK_LOG_INFO, .write = take};
+static struct mk_log sink = {.level = MK_LOG_INFO, .write = on_log_line};
 static const struct mk_tls_module module;
 
 struct certificate {
@@ -122,7 +122,7 @@ static void add_certificate(struct certificate *c, const char *name, int64_t lef
 static void setup_tls(void)
 {
     setup();
-    told[0] = '\0';
+    logged[0] = '\0';
     upkeep.log = &sink;
     first.tls = &module;
 }
@@ -135,15 +135,15 @@ static void housekeeping_expiring_certificate_is_logged_daily(void **state)
     add_certificate(&late, "late.example", 14LL * DAY_S + MINUTE_S);
     mk_master_housekeeping_set_config(&upkeep, &first);
     pass(DAY_MS - 1000);
-    assert_string_equal(told, ""); /* the load has already logged the warning */
+    assert_string_equal(logged, ""); /* the load has already logged the warning */
     for (unsigned day = 0; day < 3; day++) {
-        told[0] = '\0';
+        logged[0] = '\0';
         pass(day ? DAY_MS : 2000);
         char date[MK_CERTIFICATES_DATE], line[256];
         mk_certificates_format_date(soon.made.expires, date);
         snprintf(line, sizeof line,
                  "warn: the certificate of the host soon.example (sites/a.conf:3) ends on %s\n", date);
-        assert_string_equal(told, line);
+        assert_string_equal(logged, line);
     }
 }
 
@@ -161,7 +161,7 @@ static void housekeeping_expired_certificate_is_an_error(void **state)
              "error: the certificate of the host without a name (sites/a.conf:3) expired on %s: clients "
              "refuse it\n",
              date);
-    assert_string_equal(told, line);
+    assert_string_equal(logged, line);
 }
 
 static void housekeeping_replaced_configuration_is_not_logged(void **state)
@@ -179,7 +179,7 @@ static void housekeeping_replaced_configuration_is_not_logged(void **state)
     second.contexts = first.contexts;
     mk_master_housekeeping_set_config(&upkeep, &second);
     pass(DAY_MS + 1000);
-    assert_string_equal(told, "");
+    assert_string_equal(logged, "");
 }
 
 int main(void)

@@ -73,13 +73,13 @@ static void check_whole(void)
 static bool load(void)
 {
     bool ok = config_load_file(&c, file);
-    bool told = c.report.n_errors > 0 || mk_conf_report_out_of_memory(&c.report);
+    bool is_reported = c.report.n_errors > 0 || mk_conf_report_out_of_memory(&c.report);
     size_t at = oom.fail_at;
     oom.fail_at = 0;
     if (ok)
         check_whole();
     else
-        assert_true(told);
+        assert_true(is_reported);
     config_unload(&c);
     oom.fail_at = at;
     return ok;

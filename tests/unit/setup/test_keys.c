@@ -92,7 +92,7 @@ static void keys_are_unique(void **state)
 }
 
 /* Writes `Key value` into the section and binds it. */
-static void bind_one(const struct mk_conf_table *t, const char *key, const char *value, union settings *out)
+static void bind_key(const struct mk_conf_table *t, const char *key, const char *value, union settings *out)
 {
     mk_str text = mk_arena_printf(&arena, "[%s]\n    %s %s\n", t->section, key, value);
     memset(out, 0, sizeof *out);
@@ -110,7 +110,7 @@ static void keys_defaults_are_valid_values(void **state)
                 continue;
             memset(&by_default, 0, sizeof by_default);
             (void)!mk_conf_bind(t, NULL, &by_default, &arena, &report);
-            bind_one(t, t->keys[k].name, t->keys[k].default_value, &written);
+            bind_key(t, t->keys[k].name, t->keys[k].default_value, &written);
             expect_no_problem(t->keys[k].name);
             const char *a = (const char *)&by_default + t->keys[k].offset;
             const char *b = (const char *)&written + t->keys[k].offset;
@@ -134,10 +134,10 @@ static void keys_bounds_are_enforced(void **state)
             if (key->type != MK_CONF_NUM || key->max == 0)
                 continue;
             snprintf(beyond, sizeof beyond, "%llu", (unsigned long long)key->max);
-            bind_one(t, key->name, beyond, &out);
+            bind_key(t, key->name, beyond, &out);
             assert_int_equal(report.n_errors, errors);
             snprintf(beyond, sizeof beyond, "%llu", (unsigned long long)key->max + 1);
-            bind_one(t, key->name, beyond, &out);
+            bind_key(t, key->name, beyond, &out);
             if (report.n_errors != errors + 1)
                 fail_msg("%s takes %s", key->name, beyond);
         }
@@ -187,7 +187,7 @@ static void expect_listen(const char *value, const char *address)
     union settings out;
     char room[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    bind_one(table_of(MK_SECTION_SERVER), "Listen", value, &out);
+    bind_key(table_of(MK_SECTION_SERVER), "Listen", value, &out);
     expect_no_problem(value);
     assert_int_equal(out.server.listens.n, 1);
     mk_sockaddr_format(&out.server.listens.at[0].addr, &text);
@@ -206,7 +206,7 @@ static void keys_listen_addresses(void **state)
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         union settings out;
         size_t errors = report.n_errors;
-        bind_one(table_of(MK_SECTION_SERVER), "Listen", bad[i], &out);
+        bind_key(table_of(MK_SECTION_SERVER), "Listen", bad[i], &out);
         if (report.n_errors != errors + 1)
             fail_msg("Listen %s is taken", bad[i]);
         assert_int_equal(report.last->at.line, 2);
@@ -223,7 +223,7 @@ static void keys_listen_flags(void **state)
         {"443", false}, {"443 tls", true}, {"[::]:443 SSL", true}, {"443 tls h2", true}, {"80 h2c", false}};
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         union settings out;
-        bind_one(table_of(MK_SECTION_SERVER), "Listen", cases[i].written, &out);
+        bind_key(table_of(MK_SECTION_SERVER), "Listen", cases[i].written, &out);
         expect_no_problem(cases[i].written);
         assert_int_equal(out.server.listens.at[0].tls, cases[i].tls);
     }
@@ -232,14 +232,14 @@ static void keys_listen_flags(void **state)
 /* ---- Custom values ---- */
 
 /* Returns the value as printed, or NULL if it is rejected. */
-static const char *shown(const char *key_name, const char *value)
+static const char *printed_value(const char *key_name, const char *value)
 {
     static char room[256];
     union settings out;
     const struct mk_conf_table *t = table_of(MK_SECTION_SERVER);
     struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
     size_t errors = report.n_errors;
-    bind_one(t, key_name, value, &out);
+    bind_key(t, key_name, value, &out);
     const struct mk_conf_key *k = mk_conf_table_find(t, mk_str_from_c(key_name), false);
     if (report.n_errors != errors || !k->show((const char *)&out + k->offset, 0, &text))
         return NULL;
@@ -251,7 +251,7 @@ static const char *shown(const char *key_name, const char *value)
 static void keys_custom_values_are_printed_as_read(void **state)
 {
     static const struct {
-        const char *key, *written, *shown;
+        const char *key, *written, *printed_value;
     } cases[] = {
         {"HSTS", "180d", "180d"},
         {"HSTS", "off", "off"},
@@ -279,10 +279,10 @@ static void keys_custom_values_are_printed_as_read(void **state)
     };
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        const char *is = shown(cases[i].key, cases[i].written);
-        if (!cases[i].shown != !is || (is && strcmp(is, cases[i].shown) != 0))
+        const char *is = printed_value(cases[i].key, cases[i].written);
+        if (!cases[i].printed_value != !is || (is && strcmp(is, cases[i].printed_value) != 0))
             fail_msg("%s %s is shown as %s, not %s", cases[i].key, cases[i].written, is ? is : "nothing",
-                     cases[i].shown ? cases[i].shown : "nothing");
+                     cases[i].printed_value ? cases[i].printed_value : "nothing");
     }
 }
 

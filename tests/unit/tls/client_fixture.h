@@ -40,7 +40,7 @@ struct tls_client_fixture {
     int at_client, at_server; /* descriptors of the relay */
     size_t piece;             /* largest piece that the relay passes on at a time */
     const char *why;
-    mk_err its; /* result of the server's handshake */
+    mk_err server_error; /* result of the server's handshake */
 };
 
 /* ---- Certificates ---- */
@@ -217,13 +217,13 @@ static inline mk_err tls_client_handshake(struct tls_client_fixture *c)
     mk_err ours = -EAGAIN;
     const char *unheard;
     bool moved = true;
-    c->its = -EAGAIN;
+    c->server_error = -EAGAIN;
     while (moved) {
         c->s.dry = c->w.s.dry = false;
         if (ours == -EAGAIN)
             ours = mk_tls_stream_handshake(&c->s, &c->why);
-        if (c->its == -EAGAIN)
-            c->its = mk_tls_stream_handshake(&c->w.s, &unheard);
+        if (c->server_error == -EAGAIN)
+            c->server_error = mk_tls_stream_handshake(&c->w.s, &unheard);
         moved = tls_client_relay(c);
     }
     return ours;

@@ -33,7 +33,7 @@ struct tls_fixture {
     struct mk_stream s;
     SSL *client;
     int fd; /* descriptor of the client */
-    char asked[256];
+    char server_name[256];
 };
 
 static inline const char *tls_fixture_path(struct tls_fixture *w, const char *name)
@@ -92,7 +92,7 @@ static inline const struct mk_tls_context *tls_fixture_choose(void *ctx, mk_str 
 {
     struct tls_fixture *w = ctx;
     if (name.p)
-        snprintf(w->asked, sizeof w->asked, "%.*s", MK_STR_ARG(name));
+        snprintf(w->server_name, sizeof w->server_name, "%.*s", MK_STR_ARG(name));
     return w->context;
 }
 

@@ -42,7 +42,7 @@ static void connect_supports_tls_1_2_and_1_3(void **state)
         assert_false(facts.client_subject.p || facts.kernel || facts.context);
         mk_tls_conn_info_get(&c.w.s, &facts);
         assert_str(facts.protocol, "http/1.1");
-        assert_string_equal(c.w.asked, "a.example");
+        assert_string_equal(c.w.server_name, "a.example");
         tls_client_close(&c);
     }
 }
@@ -57,10 +57,10 @@ static void connect_verifies_name_and_sends_sni(void **state)
 {
     (void)state;
     tls_client_connect(&c, "x.b.example");
-    assert_string_equal(c.w.asked, "x.b.example");
+    assert_string_equal(c.w.server_name, "x.b.example");
     tls_client_close(&c);
     tls_client_connect(&c, "A.Example.");
-    assert_string_equal(c.w.asked, "a.example");
+    assert_string_equal(c.w.server_name, "a.example");
 }
 
 static void connect_verifies_address_without_sni(void **state)
@@ -69,7 +69,7 @@ static void connect_verifies_address_without_sni(void **state)
     static const char *const addresses[] = {"192.0.2.1", "2001:db8::1", "2001:DB8:0::1"};
     for (unsigned i = 0; i < 3; i++) {
         tls_client_connect(&c, addresses[i]);
-        assert_string_equal(c.w.asked, "");
+        assert_string_equal(c.w.server_name, "");
         tls_client_close(&c);
     }
     assert_int_equal(tls_client_try_connect(&c, "192.0.2.2"), -EPROTO);
@@ -101,7 +101,7 @@ static void connect_last_flight_is_sent_with_first_data(void **state)
     (void)state;
     const char *why;
     assert_int_equal(tls_client_try_connect(&c, "a.example"), 0);
-    assert_int_equal(c.its, -EAGAIN);
+    assert_int_equal(c.server_error, -EAGAIN);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("hello"), false), 5);
     tls_client_relay_all(&c);
     c.w.s.dry = false;
@@ -169,47 +169,48 @@ static char pattern(size_t at)
     return (char)(at * 7 + at / 251 + at / 65537);
 }
 
-struct way {
+struct direction {
     struct mk_stream *from, *to;
-    size_t sent, heard;
+    size_t sent, received;
 };
 
-static void push(struct way *way, size_t size)
+static void push(struct direction *direction, size_t size)
 {
-    static char much[200000];
-    size = mk_min(mk_min(size, sizeof much), MUCH - way->sent);
+    static char large[200000];
+    size = mk_min(mk_min(size, sizeof large), MUCH - direction->sent);
     for (size_t i = 0; i < size; i++)
-        much[i] = pattern(way->sent + i);
-    ssize_t n = size ? way->from->ops->write(way->from, mk_str_of(much, size), size % 3 == 0) : 0;
+        large[i] = pattern(direction->sent + i);
+    ssize_t n =
+        size ? direction->from->ops->write(direction->from, mk_str_of(large, size), size % 3 == 0) : 0;
     assert_true(n >= 0 || n == -EAGAIN);
-    way->sent += n > 0 ? (size_t)n : 0;
+    direction->sent += n > 0 ? (size_t)n : 0;
 }
 
-static void pull(struct way *way, size_t cap)
+static void pull(struct direction *direction, size_t cap)
 {
-    ssize_t n = tls_client_read(way->to, room, mk_min(cap, sizeof room));
+    ssize_t n = tls_client_read(direction->to, room, mk_min(cap, sizeof room));
     assert_true(n > 0 || n == -EAGAIN);
     for (ssize_t i = 0; i < n; i++)
-        assert_int_equal(room[i], pattern(way->heard + (size_t)i));
-    way->heard += n > 0 ? (size_t)n : 0;
+        assert_int_equal(room[i], pattern(direction->received + (size_t)i));
+    direction->received += n > 0 ? (size_t)n : 0;
 }
 
 /* Sends data in any order and size, with records split anywhere: none is lost, duplicated or changed. */
 static void exchange_random_data(unsigned seed)
 {
-    struct way ways[2] = {{.from = &c.s, .to = &c.w.s}, {.from = &c.w.s, .to = &c.s}};
+    struct direction directions[2] = {{.from = &c.s, .to = &c.w.s}, {.from = &c.w.s, .to = &c.s}};
     uint64_t r = seed;
-    while (ways[0].heard < MUCH || ways[1].heard < MUCH) {
+    while (directions[0].received < MUCH || directions[1].received < MUCH) {
         r = r * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        struct way *way = &ways[r >> 63];
+        struct direction *direction = &directions[r >> 63];
         size_t size = 1 + (size_t)((r >> 20) % (r >> 40 & 1 ? 100 : 150000));
         switch (r >> 60 & 3) {
         case 0:
         case 1:
-            push(way, size);
+            push(direction, size);
             break;
         case 2:
-            pull(way, size);
+            pull(direction, size);
             break;
         default:
             c.piece = 1 + size / 2;

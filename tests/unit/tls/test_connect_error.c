@@ -6,7 +6,7 @@
 static char room[4096];
 
 /* Expects this reason: the client reports the first failure. */
-static void expect_why(const char *part)
+static void expect_error_text(const char *part)
 {
     assert_contains(mk_str_from_c(c.why), part);
     const char *again;
@@ -17,7 +17,7 @@ static void expect_why(const char *part)
 static void expect_failure(const char *name, const char *part)
 {
     assert_int_equal(tls_client_try_connect(&c, name), -EPROTO);
-    expect_why(part);
+    expect_error_text(part);
     tls_client_close(&c);
 }
 
@@ -151,7 +151,7 @@ static void expect_answer(mk_str bytes, const char *part)
         e = mk_tls_stream_handshake(&c.s, &c.why);
     }
     assert_int_equal(e, -EPROTO);
-    expect_why(part);
+    expect_error_text(part);
     tls_client_close(&c);
 }
 
@@ -194,7 +194,7 @@ static void connect_error_reset_during_handshake(void **state)
     mk_fd_close(&c.at_client); /* closes with the ClientHello unread */
     c.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -ECONNRESET);
-    expect_why("it closed the connection during the handshake");
+    expect_error_text("it closed the connection during the handshake");
 }
 
 /* ---- Client certificates ---- */
@@ -248,7 +248,7 @@ static void fail_later(const char *part)
             assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EPROTO);
         }
         assert_true(mk_tls_stream_handshake(&c.s, &c.why) < 0);
-        expect_why(part);
+        expect_error_text(part);
         tls_client_close(&c);
     }
 }

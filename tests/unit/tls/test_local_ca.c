@@ -20,7 +20,7 @@ static const struct mk_tls_names box = {box_names, MK_LEN(box_names)};
 static const struct mk_tls_local_ca_ops *const ops = &mk_tls_local_ca_ops_openssl;
 
 struct fixture {
-    char pem_room[ROOM], leaf_room[ROOM];
+    char pem_buf[ROOM], leaf_buf[ROOM];
     struct mk_buf pem, leaf;
     struct mk_tls_local_ca *a;
 };
@@ -38,8 +38,8 @@ static struct mk_tls_local_ca *open_again(mk_str pem)
 
 static void setup(void)
 {
-    f.pem = mk_buf_fixed(f.pem_room, ROOM);
-    f.leaf = mk_buf_fixed(f.leaf_room, ROOM);
+    f.pem = mk_buf_fixed(f.pem_buf, ROOM);
+    f.leaf = mk_buf_fixed(f.leaf_buf, ROOM);
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &f.pem), 0);
     f.a = open_again(mk_buf_str(&f.pem));
     assert_int_equal(ops->issue(f.a, &box, NOW, &f.leaf), 0);
@@ -133,8 +133,8 @@ static void local_ca_leaf_is_valid_for_90_days(void **state)
 static void local_ca_leaf_of_other_authority_does_not_verify(void **state)
 {
     (void)state;
-    char room[ROOM], leaf_room[ROOM];
-    struct mk_buf pem = mk_buf_fixed(room, ROOM), leaf = mk_buf_fixed(leaf_room, ROOM);
+    char room[ROOM], leaf_buf[ROOM];
+    struct mk_buf pem = mk_buf_fixed(room, ROOM), leaf = mk_buf_fixed(leaf_buf, ROOM);
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &pem), 0);
     struct mk_tls_local_ca *other = open_again(mk_buf_str(&pem));
     assert_int_equal(ops->issue(other, &box, NOW, &leaf), 0);
@@ -367,8 +367,8 @@ static void local_ca_invalid_authority_is_rejected(void **state)
 static void local_ca_mismatched_key_is_rejected(void **state)
 {
     (void)state;
-    char room[ROOM], mixed_room[ROOM];
-    struct mk_buf other = mk_buf_fixed(room, ROOM), mixed = mk_buf_fixed(mixed_room, ROOM);
+    char room[ROOM], mixed_buf[ROOM];
+    struct mk_buf other = mk_buf_fixed(room, ROOM), mixed = mk_buf_fixed(mixed_buf, ROOM);
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &other), 0);
     mk_str pem = mk_buf_str(&f.pem), o = mk_buf_str(&other);
     mk_buf_add(&mixed,

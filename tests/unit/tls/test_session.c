@@ -22,11 +22,11 @@ time_t __wrap_time(time_t *out)
 /* Returns whether the session was resumed; both sides must agree. */
 static bool was_resumed(void)
 {
-    struct mk_tls_conn_info ours, its;
-    mk_tls_conn_info_get(&c.s, &ours);
-    mk_tls_conn_info_get(&c.w.s, &its);
-    assert_int_equal(ours.resumed, its.resumed);
-    return ours.resumed;
+    struct mk_tls_conn_info client_info, server_info;
+    mk_tls_conn_info_get(&c.s, &client_info);
+    mk_tls_conn_info_get(&c.w.s, &server_info);
+    assert_int_equal(client_info.resumed, server_info.resumed);
+    return client_info.resumed;
 }
 
 static bool resumes(const char *name)
@@ -76,19 +76,19 @@ static void session_is_shared_by_concurrent_connections(void **state)
 {
     (void)state;
     enum { N = 4 };
-    struct mk_stream ours[N];
+    struct mk_stream client_info[N];
     struct mk_tls *tls[N];
     int ends[N];
     assert_false(resumes("a.example"));
     for (unsigned i = 0; i < N; i++) {
         assert_int_equal(tls_client_open(&c, "a.example"), 0);
         assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
-        ours[i] = c.s;
+        client_info[i] = c.s;
         tls[i] = c.s.tls;
         ends[i] = c.at_client;
     }
     for (unsigned i = 0; i < N; i++) {
-        c.s = ours[i];
+        c.s = client_info[i];
         tls[i]->stream = &c.s;
         c.at_client = ends[i];
         assert_int_equal(tls_client_accept(&c), 0);

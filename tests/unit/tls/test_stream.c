@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "unit/tls/fixture.h"
 
-enum { MUCH = 3 << 20, ROOM = 1 << 16 };
+enum { LARGE = 3 << 20, ROOM = 1 << 16 };
 
 static struct tls_fixture w;
 static char room[ROOM];
@@ -29,7 +29,7 @@ static void exchange_data(const char *version)
     mk_tls_conn_info_get(&w.s, &facts);
     assert_str(facts.version, version);
     assert_str(facts.server_name, "Own.Example");
-    assert_string_equal(w.asked, "own.example");
+    assert_string_equal(w.server_name, "own.example");
     assert_ptr_equal(facts.context, w.context);
     assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EAGAIN);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
@@ -153,18 +153,18 @@ static char pattern(size_t at)
     return (char)(at * 7 + at / 251 + at / 65537);
 }
 
-static char *make_much(void)
+static char *make_pattern(void)
 {
-    char *much = mk_mem_alloc(MUCH);
-    assert_non_null(much);
-    for (size_t i = 0; i < MUCH; i++)
-        much[i] = pattern(i);
-    return much;
+    char *large = mk_mem_alloc(LARGE);
+    assert_non_null(large);
+    for (size_t i = 0; i < LARGE; i++)
+        large[i] = pattern(i);
+    return large;
 }
 
 /* Reads a piece at the client and compares it with the pattern at this position. Returns the next
  * position. */
-static size_t take(size_t at)
+static size_t read_piece(size_t at)
 {
     int n = SSL_read(w.client, room, 1 + (int)(at % 40000));
     for (int i = 0; i < n; i++)
@@ -176,46 +176,46 @@ static size_t take(size_t at)
 static void stream_data_arrives_exactly_once(void **state)
 {
     (void)state;
-    char *much = make_much();
-    size_t sent = 0, heard = 0;
+    char *large = make_pattern();
+    size_t sent = 0, received = 0;
     unsigned full = 0;
     tls_fixture_connect(&w);
-    while (heard < MUCH) {
-        size_t offered = mk_min(MUCH - sent, 1 + sent % 150000);
+    while (received < LARGE) {
+        size_t offered = mk_min(LARGE - sent, 1 + sent % 150000);
         ssize_t n =
-            sent < MUCH ? w.s.ops->write(&w.s, mk_str_of(much + sent, offered), sent % 3 == 0) : -EAGAIN;
+            sent < LARGE ? w.s.ops->write(&w.s, mk_str_of(large + sent, offered), sent % 3 == 0) : -EAGAIN;
         assert_true(n > 0 || n == -EAGAIN);
         if (n > 0)
             sent += (size_t)n;
         else
             full++;
         if (n < 0 || sent % 5 == 0)
-            heard = take(heard);
-        if (sent == MUCH) /* a small remainder may wait for data that does not follow */
+            received = read_piece(received);
+        if (sent == LARGE) /* a small remainder may wait for data that does not follow */
             assert_true(w.s.ops->read(&w.s, room, sizeof room) == -EAGAIN);
     }
-    assert_int_equal(sent, MUCH);
+    assert_int_equal(sent, LARGE);
     assert_true(full > 10);
-    mk_mem_free(much);
+    mk_mem_free(large);
 }
 
 static void stream_files_arrive_exactly_once(void **state)
 {
     (void)state;
-    char *much = make_much();
-    size_t sent = 0, heard = 0;
-    folder_add(&w.folder, "file", mk_str_of(much, MUCH));
-    mk_mem_free(much);
+    char *large = make_pattern();
+    size_t sent = 0, received = 0;
+    folder_add(&w.folder, "file", mk_str_of(large, LARGE));
+    mk_mem_free(large);
     int file = openat(w.folder.fd, "file", O_RDONLY);
     tls_fixture_connect(&w);
-    while (heard < MUCH) {
+    while (received < LARGE) {
         ssize_t n = w.s.ops->send_file(&w.s, file, sent, 1 << 20);
-        if (sent == MUCH)
+        if (sent == LARGE)
             assert_int_equal(n, 0);
         else
             assert_true(n > 0 || n == -EAGAIN);
         sent += n > 0 ? (size_t)n : 0;
-        heard = take(heard);
+        received = read_piece(received);
     }
     assert_int_equal(lseek(file, 0, SEEK_CUR), 0);
     close(file);
@@ -288,10 +288,10 @@ static void stream_close_sends_close_notify(void **state)
 static void stream_end_of_peer_reads_as_eof(void **state)
 {
     (void)state;
-    for (int told = 0; told < 2; told++) {
+    for (int round = 0; round < 2; round++) {
         tls_fixture_connect(&w);
         assert_int_equal(SSL_write(w.client, "last", 4), 4);
-        if (told)
+        if (round)
             SSL_shutdown(w.client);
         shutdown(w.fd, SHUT_WR);
         assert_int_equal(tls_fixture_read(&w, room, sizeof room), 4);

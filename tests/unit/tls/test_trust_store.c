@@ -58,7 +58,7 @@ static bool holds(X509_STORE *store, const struct issuer *i)
     return false;
 }
 
-static X509_STORE *take(const char *file)
+static X509_STORE *load_store(const char *file)
 {
     X509_STORE *store = mk_tls_trust_store_acquire(file, &problem);
     if (!store)
@@ -73,7 +73,7 @@ static void trust_store_file_replaces_system_authorities(void **state)
 {
     (void)state;
     set_system("a.ca", "");
-    X509_STORE *store = take(b.file);
+    X509_STORE *store = load_store(b.file);
     assert_true(holds(store, &b) && !holds(store, &a));
     mk_tls_trust_store_release(store);
 }
@@ -103,7 +103,7 @@ static void trust_store_reads_all_system_authorities(void **state)
     (void)state;
     set_system("a.ca", in_folder("hashed"));
     add_to("hashed", &b, ".0");
-    X509_STORE *store = take(NULL);
+    X509_STORE *store = load_store(NULL);
     assert_true(holds(store, &a) && holds(store, &b));
     mk_tls_trust_store_release(store);
 }
@@ -117,7 +117,7 @@ static void trust_store_reads_several_folders(void **state)
     set_system("nothing", folders);
     add_to("hashed", &a, ".0");
     add_to("more", &b, ".12");
-    X509_STORE *store = take(NULL);
+    X509_STORE *store = load_store(NULL);
     assert_true(holds(store, &a) && holds(store, &b));
     mk_tls_trust_store_release(store);
 }
@@ -132,7 +132,7 @@ static void trust_store_reads_only_hashed_names(void **state)
     add_to("hashed", &b, "");
     assert_int_equal(symlink(b.file, in_folder("hashed/b.pem")), 0);
     assert_int_equal(symlink(b.file, in_folder("hashed/1234567.0")), 0);
-    X509_STORE *store = take(NULL);
+    X509_STORE *store = load_store(NULL);
     assert_true(holds(store, &a) && !holds(store, &b));
     mk_tls_trust_store_release(store);
 }
@@ -143,7 +143,7 @@ static void trust_store_skips_malformed_files(void **state)
     folder_add(&w.folder, "hashed/00000000.0", MK_STR("hello\n"));
     add_to("hashed", &a, ".0");
     assert_int_equal(symlink("/nowhere", in_folder("hashed/00000001.0")), 0);
-    X509_STORE *store = take(NULL);
+    X509_STORE *store = load_store(NULL);
     assert_true(holds(store, &a));
     mk_tls_trust_store_release(store);
 }
@@ -161,15 +161,15 @@ static void trust_store_is_shared(void **state)
 {
     (void)state;
     add_to("hashed", &a, ".0");
-    X509_STORE *one = take(NULL), *two = take(NULL);
+    X509_STORE *one = load_store(NULL), *two = load_store(NULL);
     assert_ptr_equal(one, two);
     mk_tls_trust_store_release(one);
-    X509_STORE *three = take(NULL);
+    X509_STORE *three = load_store(NULL);
     assert_ptr_equal(three, two);
     mk_tls_trust_store_release(two);
     (void)X509_STORE_up_ref(three);
     mk_tls_trust_store_release(three); /* releasing the last reference frees the store */
-    X509_STORE *four = take(NULL);
+    X509_STORE *four = load_store(NULL);
     assert_ptr_not_equal(four, three);
     X509_STORE_free(three);
     mk_tls_trust_store_release(four);
@@ -180,15 +180,15 @@ static void trust_store_is_reloaded_after_change(void **state)
 {
     (void)state;
     add_to("hashed", &a, ".0");
-    X509_STORE *before = take(NULL);
+    X509_STORE *before = load_store(NULL);
     add_to("hashed", &b, ".0");
-    X509_STORE *after = take(NULL), *again = take(NULL);
+    X509_STORE *after = load_store(NULL), *again = load_store(NULL);
     assert_true(after != before && after == again);
     assert_true(!holds(before, &b) && holds(after, &b));
     mk_tls_trust_store_release(before);
     mk_tls_trust_store_release(after);
     assert_int_equal(unlink(a.file), 0);
-    X509_STORE *fewer = take(NULL);
+    X509_STORE *fewer = load_store(NULL);
     assert_true(fewer != again && !holds(fewer, &a) && holds(fewer, &b));
     mk_tls_trust_store_release(again);
     mk_tls_trust_store_release(fewer);
@@ -198,11 +198,11 @@ static void trust_store_is_reloaded_after_rewrite_in_place(void **state)
 {
     (void)state;
     add_to("hashed", &a, ".0");
-    X509_STORE *before = take(NULL);
+    X509_STORE *before = load_store(NULL);
     FILE *f = fopen(a.file, "w"); /* the file keeps its inode */
     assert_true(PEM_write_X509(f, b.x) && PEM_write_X509(f, a.x));
     fclose(f);
-    X509_STORE *after = take(NULL);
+    X509_STORE *after = load_store(NULL);
     assert_true(!holds(before, &b) && holds(after, &b));
     mk_tls_trust_store_release(before);
     mk_tls_trust_store_release(after);

@@ -40,12 +40,12 @@ struct mk_upstream_conn {
     bool is_gradual;   /* the script arrives later, by fake_arrive() */
     bool is_announced; /* an event has announced the arrival of the whole script */
     size_t record;     /* bytes that a read gets while TLS holds more; 0: all */
-    size_t takes;      /* bytes that writes accept before they would block */
+    size_t write_max;  /* bytes that writes accept before they would block */
     size_t takes_at_once;
-    int takes_no_more; /* result of later writes: -EAGAIN, or an error */
+    int write_error; /* result of later writes: -EAGAIN, or an error */
 
     /* Outcome. */
-    bool is_taken, is_given;
+    bool is_acquired, is_released;
     enum mk_upstream_conn_disposition how;
     bool has_ended;             /* mk_upstream_conn_shutdown_write() was called */
     bool is_abandoned, streams; /* arguments of mk_upstream_conn_mark_cancelled() */
@@ -103,7 +103,7 @@ static inline struct mk_upstream_conn *fake_add(mk_str in, int in_end)
     struct mk_upstream_conn *l = &fake.links[fake.n_links++];
     assert_true(fake.n_links <= FAKE_LINKS);
     *l = (struct mk_upstream_conn){
-        .in = in, .in_end = in_end, .takes = SIZE_MAX, .takes_at_once = SIZE_MAX, .takes_no_more = -EAGAIN};
+        .in = in, .in_end = in_end, .write_max = SIZE_MAX, .takes_at_once = SIZE_MAX, .write_error = -EAGAIN};
     l->out = mk_buf_growing(FAKE_OUT_MAX);
     return l;
 }
@@ -112,7 +112,7 @@ static inline void fake_fini(void)
 {
     for (unsigned i = 0; i < fake.n_links; i++) {
         struct mk_upstream_conn *l = &fake.links[i];
-        assert_true(l->is_given || !l->is_taken);
+        assert_true(l->is_released || !l->is_acquired);
         mk_buf_free(&l->out);
     }
     fake_clock_fini();
@@ -123,7 +123,7 @@ static inline void fake_fini(void)
 
 static inline void fake_happen(struct mk_upstream_conn *l, unsigned which)
 {
-    if (!l->is_taken || l->is_given)
+    if (!l->is_acquired || l->is_released)
         return;
     /* events of a failed attempt do not count, since the next attempt has its own socket */
     bool is_of_socket = l->state == 0;
@@ -155,16 +155,16 @@ static inline bool fake_arrive(struct mk_upstream_conn *l, size_t n)
 }
 
 /* The server accepts n more bytes. */
-static inline void fake_take_more(struct mk_upstream_conn *l, size_t n)
+static inline void fake_accept_more(struct mk_upstream_conn *l, size_t n)
 {
-    l->takes += n;
+    l->write_max += n;
     fake_happen(l, MK_WRITABLE);
 }
 
 /* Raises the event for data that was present from the start. */
 static inline void fake_announce(struct mk_upstream_conn *l)
 {
-    if (l->is_gradual || l->is_announced || l->state || !l->is_taken)
+    if (l->is_gradual || l->is_announced || l->state || !l->is_acquired)
         return;
     l->is_announced = true;
     fake_happen(l, MK_READABLE);
@@ -190,10 +190,10 @@ static inline bool fake_send_put_off(void)
 }
 
 /* Returns true if there was work to do. */
-static inline bool fake_end_turn(void)
+static inline bool fake_end_iteration(void)
 {
     bool has_any = fake_send_put_off();
-    if (!fake_clock_end_turn())
+    if (!fake_clock_end_iteration())
         return has_any;
     return true;
 }
@@ -274,7 +274,7 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
     assert_true(fake.n_taken < fake.n_links);
     struct mk_upstream_conn *l = &fake.links[fake.n_taken];
     fake.n_taken++;
-    l->is_taken = true;
+    l->is_acquired = true;
     l->options = *options;
     l->on_ready = on_ready;
     l->ctx = ctx;
@@ -286,7 +286,7 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
 
 int mk_upstream_conn_state(const struct mk_upstream_conn *l)
 {
-    assert_true(l->is_taken && !l->is_given);
+    assert_true(l->is_acquired && !l->is_released);
     return l->state;
 }
 
@@ -331,9 +331,9 @@ ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str bytes, bool mo
     assert_false(l->has_ended);
     assert_true(bytes.len > 0);
     l->n_writes++;
-    size_t n = mk_min(mk_min(bytes.len, l->takes_at_once), l->takes - l->taken);
+    size_t n = mk_min(mk_min(bytes.len, l->takes_at_once), l->write_max - l->taken);
     if (n == 0)
-        return l->takes_no_more;
+        return l->write_error;
     mk_buf_add(&l->out, mk_str_first(bytes, n));
     l->taken += n;
     return (ssize_t)n;
@@ -368,7 +368,7 @@ void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l)
 
 void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *why)
 {
-    assert_true(l->is_taken && !l->is_given);
+    assert_true(l->is_acquired && !l->is_released);
     assert_true(error < 0 && why);
     l->why = why;
 }
@@ -382,7 +382,7 @@ void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l)
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
 {
     (void)which;
-    assert_true(l->is_taken && !l->is_given);
+    assert_true(l->is_acquired && !l->is_released);
 }
 
 void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx))
@@ -403,8 +403,8 @@ void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_
 {
     if (how == MK_UPSTREAM_CONN_FAILED)
         assert_true(l->why != NULL);
-    assert_true(l->is_taken && !l->is_given);
-    l->is_given = true;
+    assert_true(l->is_acquired && !l->is_released);
+    l->is_released = true;
     l->how = how;
 }
 
@@ -443,7 +443,7 @@ struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct m
 
 void mk_pool_count_request(const struct mk_upstream_conn *l)
 {
-    assert_true(l->is_taken);
+    assert_true(l->is_acquired);
     fake.n_requests++;
 }
 

@@ -9,7 +9,7 @@
 
 #include "unit/upstream/fake_conn.h"
 
-enum { CALL_TEXT_MAX = 1 << 20, CALL_ROOM_MAX = 64 * 1024 };
+enum { CALL_TEXT_MAX = 1 << 20, CALL_READ_MAX = 64 * 1024 };
 
 struct call {
     struct mk_upstream_request_options ask;
@@ -154,7 +154,7 @@ static inline void call_note_trailers(struct call *call)
 /* Reads until no more data is available. */
 static inline void call_go(struct call *call)
 {
-    static char room[CALL_ROOM_MAX];
+    static char room[CALL_READ_MAX];
     call->is_ready = false;
     while (call->head != 0) {
         call->head = mk_upstream_request_head(call->client);
@@ -213,7 +213,7 @@ static inline void call_settle(struct call *call)
             call_go(call);
         call->is_ready = false;
         call_announce(call);
-    } while (fake_end_turn() || (call->is_ready && !call_is_over(call)));
+    } while (fake_end_iteration() || (call->is_ready && !call_is_over(call)));
 }
 
 /* Delivers the response: `first` bytes at once, then `size` at a time, until it is complete or nothing

@@ -42,7 +42,7 @@ static void expect(unsigned n, unsigned a, unsigned b, unsigned c)
     assert_int_equal(counts[2], c);
 }
 
-static void take_out(unsigned i)
+static void disable_server(unsigned i)
 {
     for (unsigned k = 0; k < settings.max_fails; k++)
         (void)mk_health_record_failure(&servers[i]);
@@ -163,7 +163,7 @@ static void balance_hash_server_down_moves_only_its_values(void **state)
         options.hash = i * 0x9e3779b97f4a7c15;
         before[i] = choose();
     }
-    take_out(1);
+    disable_server(1);
     for (uint64_t i = 0; i < 300; i++) {
         options.hash = i * 0x9e3779b97f4a7c15;
         int now = choose();
@@ -183,7 +183,7 @@ static void balance_hash_without_value_uses_round_robin(void **state)
 static void balance_server_down_gets_no_requests(void **state)
 {
     (void)state;
-    take_out(1);
+    disable_server(1);
     expect(20, 10, 0, 10);
     refuse(0);
     expect(10, 0, 0, 10);
@@ -193,7 +193,7 @@ static void balance_all_servers_failed_tries_all(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3; i++)
-        take_out(i);
+        disable_server(i);
     expect(30, 10, 10, 10);
     refuse(2); /* no request tries a server that fails its health check */
     expect(20, 10, 10, 0);
@@ -206,7 +206,7 @@ static void balance_single_failed_server_is_tried(void **state)
 {
     (void)state;
     upstream.n = 1;
-    take_out(0);
+    disable_server(0);
     assert_int_equal(choose(), 0);
     assert_int_equal(choose_but(1), -1);
     refuse(0);
@@ -237,11 +237,11 @@ static void balance_backup_serves_while_primaries_are_down(void **state)
     (void)state;
     servers[2].backup = true;
     expect(20, 10, 10, 0);
-    take_out(0);
+    disable_server(0);
     expect(10, 0, 10, 0);
-    take_out(1);
+    disable_server(1);
     expect(10, 0, 0, 10);
-    take_out(2);
+    disable_server(2);
     expect(30, 10, 10, 10);
 }
 
@@ -252,7 +252,7 @@ static void balance_sticky_server_is_used_while_up(void **state)
     (void)state;
     options.server = 1;
     expect(5, 0, 5, 0);
-    take_out(1);
+    disable_server(1);
     expect(10, 5, 0, 5);
     options.server = 3; /* server 3 does not exist */
     assert_int_equal(choose_but(3), 2);
@@ -264,9 +264,9 @@ static void balance_sticky_backup_is_used_only_while_backups_serve(void **state)
     servers[2].backup = true;
     options.server = 2;
     expect(10, 5, 5, 0);
-    take_out(0);
+    disable_server(0);
     expect(5, 0, 5, 0);
-    take_out(1);
+    disable_server(1);
     expect(5, 0, 0, 5);
 }
 
@@ -276,7 +276,7 @@ static void balance_sticky_selects_among_backups(void **state)
     servers[1].backup = servers[2].backup = true;
     options.server = 2;
     expect(5, 5, 0, 0);
-    take_out(0);
+    disable_server(0);
     expect(5, 0, 0, 5);
 }
 

@@ -10,7 +10,7 @@
 #include "upstream/failover.h"
 
 static struct mk_addr peers[2];
-static struct notification told[4];
+static struct notification notified[4];
 static int fd; /* descriptor of the server */
 
 static void setup(void)
@@ -23,16 +23,16 @@ static void setup(void)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
 }
 
-static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
+static struct mk_upstream_conn *acquire_for(unsigned i, const struct mk_addr *peer)
 {
-    return acquire_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+    return acquire_with(&notified[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 /* Sends a request and waits until the server has received it. */
 static struct mk_upstream_conn *send_request(void)
 {
     char byte;
-    struct mk_upstream_conn *l = take_for(0, &peers[0]);
+    struct mk_upstream_conn *l = acquire_for(0, &peers[0]);
     wait_until_open(l);
     fd = accept_from(0);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("?"), false), 1);
@@ -98,7 +98,7 @@ static void cancelled_conn_closed_frees_slot_for_waiting_request(void **state)
     upstream.max = 1;
     start_pool();
     cancel(send_request(), 1000, false);
-    struct mk_upstream_conn *l = take_for(1, &peers[1]);
+    struct mk_upstream_conn *l = acquire_for(1, &peers[1]);
     turns();
     assert_false(mk_upstream_conn_has_socket(l));
     mk_fd_close(&fd);
@@ -111,7 +111,7 @@ static void cancelled_conn_counts_only_toward_its_client(void **state)
     (void)state;
     start_pool();
     cancel(send_request(), 1000, false);
-    struct mk_upstream_conn *same = take_for(1, &peers[0]), *other = take_for(2, &peers[1]);
+    struct mk_upstream_conn *same = acquire_for(1, &peers[0]), *other = acquire_for(2, &peers[1]);
     wait_until_open(other);
     assert_false(mk_upstream_conn_has_socket(same));
     mk_fd_close(&fd);
@@ -218,7 +218,7 @@ static void cancelled_conn_to_redirected_server_is_closed_at_once(void **state)
     start_pool();
     (void)snprintf(to, sizeof to, "127.0.0.1:%u", servers[0].port);
     struct mk_upstream_conn *l =
-        acquire_with(told, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(to)});
+        acquire_with(notified, (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(to)});
     wait_until_open(l);
     cancel(l, 60000, false);
     assert_int_equal(stats_of(0).open, 0);
@@ -228,7 +228,7 @@ static void cancelled_conn_while_connecting_is_closed(void **state)
 {
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = take_for(0, &peers[0]);
+    struct mk_upstream_conn *l = acquire_for(0, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     cancel(l, 60000, false);
     assert_int_equal(stats_of(0).open, 0);

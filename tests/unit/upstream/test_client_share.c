@@ -7,7 +7,7 @@
 #include "unit/upstream/fixture.h"
 
 static struct mk_addr peers[3];
-static struct notification told[8];
+static struct notification notified[8];
 
 static void setup(void)
 {
@@ -19,9 +19,9 @@ static void setup(void)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
 }
 
-static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
+static struct mk_upstream_conn *acquire_for(unsigned i, const struct mk_addr *peer)
 {
-    return acquire_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+    return acquire_with(&notified[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 static uint64_t client_of(const struct mk_addr *peer)
@@ -43,7 +43,7 @@ static void serve(unsigned slot, uint64_t client)
         mk_conn_limit_unassign_slot(&upstreams.limit, all.backend, slot);
 }
 
-static bool take_share(const struct mk_backend *o, unsigned slot, uint64_t client)
+static bool acquire_share(const struct mk_backend *o, unsigned slot, uint64_t client)
 {
     const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
     return mk_conn_limit_assign_slot(&upstreams.limit, &rule, slot, client);
@@ -134,13 +134,13 @@ static void client_share_exceeded_returns_slot(void **state)
     (void)state;
     uint64_t client = client_of(&peers[0]);
     struct mk_backend *o = &pool->backends[0];
-    assert_true(take_share(o, 0, client));
-    assert_true(take_share(o, 1, client));
-    assert_false(take_share(o, 2, client));
+    assert_true(acquire_share(o, 0, client));
+    assert_true(acquire_share(o, 1, client));
+    assert_false(acquire_share(o, 2, client));
     assert_int_equal(clients()[2], 0);
     serve(0, 0);
-    assert_true(take_share(o, 2, client));
-    assert_true(take_share(o, 3, 0));
+    assert_true(acquire_share(o, 2, client));
+    assert_true(acquire_share(o, 3, 0));
 }
 
 /* A worker died between the two steps. */
@@ -152,10 +152,10 @@ static void client_share_overcounted_bucket_limits_no_client(void **state)
     struct mk_backend *o = &pool->backends[0];
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->served[client % MK_CONN_LIMIT_BUCKETS] =
         100;
-    assert_true(take_share(o, 0, other));
-    assert_true(take_share(o, 1, client));
-    assert_true(take_share(o, 2, client));
-    assert_false(take_share(o, 3, client));
+    assert_true(acquire_share(o, 0, other));
+    assert_true(acquire_share(o, 1, client));
+    assert_true(acquire_share(o, 2, client));
+    assert_false(acquire_share(o, 3, client));
 }
 
 static void client_share_bucket_counts_served_connections(void **state)
@@ -181,15 +181,15 @@ static void client_share_used_up_request_waits_others_proceed(void **state)
     (void)state;
     struct mk_upstream_conn *a[3], *b[2];
     for (unsigned i = 0; i < 3; i++)
-        a[i] = take_for(i, &peers[0]);
+        a[i] = acquire_for(i, &peers[0]);
     wait_until_open(a[0]);
     wait_until_open(a[1]);
     assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
     for (unsigned i = 0; i < 2; i++) {
-        b[i] = take_for(3 + i, &peers[1]);
+        b[i] = acquire_for(3 + i, &peers[1]);
         wait_until_open(b[i]);
     }
-    struct mk_upstream_conn *last = take_for(5, &peers[1]);
+    struct mk_upstream_conn *last = acquire_for(5, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
     /* the first waiting client has used up its share, the second one has not */
     mk_upstream_conn_release(b[0], MK_UPSTREAM_CONN_KEEP);
@@ -210,18 +210,18 @@ static void client_share_limits_idle_connections(void **state)
     (void)state;
     struct mk_upstream_conn *l[4];
     for (unsigned i = 0; i < 4; i++) {
-        l[i] = take_for(i, &peers[i / 2]);
+        l[i] = acquire_for(i, &peers[i / 2]);
         wait_until_open(l[i]);
     }
     for (unsigned i = 0; i < 4; i++)
         mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(stats_of(0).idle, 4);
     for (unsigned i = 0; i < 3; i++)
-        l[i] = take_for(i, &peers[0]);
+        l[i] = acquire_for(i, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l[1]), 0);
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(stats_of(0).idle, 2);
-    l[3] = take_for(3, NULL); /* no share limits a connection without a client */
+    l[3] = acquire_for(3, NULL); /* no share limits a connection without a client */
     assert_int_equal(mk_upstream_conn_state(l[3]), 0);
     for (unsigned i = 0; i < 4; i++)
         mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
@@ -234,23 +234,23 @@ static void client_share_limits_one_client_to_half_of_queue(void **state)
     unsigned n = 0;
     upstream.max = 1;
     settings.queue_max = 5;
-    l[n++] = take_for(0, &peers[0]);
+    l[n++] = acquire_for(0, &peers[0]);
     for (; n < 4; n++)
-        l[n] = take_for(n, &peers[0]);
+        l[n] = acquire_for(n, &peers[0]);
     /* requests use three of five places in the queue */
     assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN);
-    l[n++] = take_for(4, &peers[0]);
+    l[n++] = acquire_for(4, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l[4]), -EBUSY);
-    l[n++] = take_for(5, &peers[1]);
-    l[n++] = take_for(6, NULL);
+    l[n++] = acquire_for(5, &peers[1]);
+    l[n++] = acquire_for(6, NULL);
     assert_int_equal(mk_upstream_conn_state(l[6]), -EAGAIN);
-    l[n++] = take_for(7, &peers[2]);
+    l[n++] = acquire_for(7, &peers[2]);
     assert_int_equal(mk_upstream_conn_state(l[7]), -EBUSY); /* the wait queue is full */
     while (n)
         mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
     settings.max_client = 0;
     for (; n < 6; n++)
-        l[n] = take_for(n, &peers[0]);
+        l[n] = acquire_for(n, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l[5]), -EAGAIN);
     while (n)
         mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
@@ -274,16 +274,16 @@ static void client_share_blocked_request_of_other_worker_is_skipped(void **state
     serve(2, client);
     serve(3, client);
     show_other(0, client);
-    struct mk_upstream_conn *l = take_for(0, &peers[1]);
+    struct mk_upstream_conn *l = acquire_for(0, &peers[1]);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     serve(3, 0); /* the other client has unused share, and has waited longest */
-    l = take_for(0, &peers[1]);
+    l = acquire_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     serve(3, client);
     show_other(1, client_of(&peers[2])); /* the next waiting request there belongs to another client */
-    l = take_for(0, &peers[1]);
+    l = acquire_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -296,12 +296,12 @@ static void client_share_publishes_two_waiting_clients(void **state)
     struct mk_upstream_conn *l[7];
     unsigned n = 0;
     for (; n < 3; n++)
-        l[n] = take_for(n, &peers[0]);
+        l[n] = acquire_for(n, &peers[0]);
     assert_int_equal(shown[0].client, client_of(&peers[0]));
     assert_true(shown[0].since_ms > 0);
     assert_int_equal(shown[1].since_ms, 0);
     for (; n < 6; n++)
-        l[n] = take_for(n, n < 5 ? &peers[1] : &peers[2]);
+        l[n] = acquire_for(n, n < 5 ? &peers[1] : &peers[2]);
     assert_int_equal(shown[1].client, client_of(&peers[2]));
     assert_true(shown[1].since_ms > 0);
     while (n)

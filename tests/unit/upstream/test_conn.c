@@ -78,11 +78,11 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
 /* This saves a system call that would find nothing. */
 static void conn_new_is_readable_after_server_sends(void **state)
 {
-    struct notification told;
+    struct notification notified;
     char room[16];
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     assert_false(mk_upstream_conn_is_readable(l));
@@ -115,12 +115,12 @@ static int fill_queue(unsigned i)
 /* The request may keep the connection for longer than ConnectTimeout. */
 static void conn_broken_does_not_time_out(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     int queued[] = {fill_queue(0), fill_queue(1)};
     settings.connect_ms = 20;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     assert_int_equal(l->state.state, MK_UPSTREAM_CONN_CONNECTING);
     mk_upstream_conn_fail(l, -ECONNRESET);
     for (uint64_t end_ms = mk_clock_ms() + 100; mk_clock_ms() < end_ms;)
@@ -135,10 +135,10 @@ static void conn_broken_does_not_time_out(void **state)
 /* Bytes after the first piece must not wait for its acknowledgement (Nagle's algorithm). */
 static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     close(accept_from((unsigned)mk_upstream_conn_server(l)));
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
@@ -151,11 +151,11 @@ static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
 /* The handler of another event of this iteration may have already read the bytes. */
 static void conn_stale_event_keeps_idle_connection(void **state)
 {
-    struct notification told;
+    struct notification notified;
     char room[16];
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     int at = mk_upstream_conn_server(l), fd = accept_from((unsigned)at);
     run_once(&worker);

@@ -7,19 +7,19 @@
 
 static void acquire_connection_transfers_both_ways(void **state)
 {
-    struct notification told;
+    struct notification notified;
     char room[16];
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
     assert_int_equal(read(fd, room, sizeof room), 5);
     assert_int_equal(write(fd, "you", 3), 3);
-    told.which = 0;
-    while (!(told.which & MK_READABLE))
+    notified.which = 0;
+    while (!(notified.which & MK_READABLE))
         run_once(&worker);
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
     mk_upstream_conn_shutdown_write(l);
@@ -32,11 +32,11 @@ static void acquire_connection_transfers_both_ways(void **state)
 /* Opens `n` connections whose requests have finished, so that the pool keeps them. */
 static void keep_connections(unsigned n)
 {
-    struct notification told;
+    struct notification notified;
     struct mk_upstream_conn *links[4];
     assert_true(n <= MK_LEN(links));
     for (unsigned i = 0; i < n; i++) {
-        links[i] = acquire(&told);
+        links[i] = acquire(&notified);
         wait_until_open(links[i]);
         assert_false(mk_wait_queue_notify_if_reused(links[i])); /* this is a new connection */
     }
@@ -65,19 +65,19 @@ static struct mk_upstream_conn *put_off(struct notification *t, unsigned n)
 
 static void acquire_deferred_callbacks_run_in_order_at_iteration_end(void **state)
 {
-    struct notification told[4];
+    struct notification notified[4];
     struct mk_upstream_conn *links[4];
     (void)state;
     start_pool();
     memset(order, 0, sizeof order);
     keep_connections(4);
     for (unsigned i = 0; i < 4; i++)
-        links[i] = put_off(&told[i], i);
+        links[i] = put_off(&notified[i], i);
     mk_upstream_conn_release(links[1], MK_UPSTREAM_CONN_CLOSE);
     assert_string_equal(order, "");
     run_once(&worker);
     assert_string_equal(order, "acd");
-    assert_int_equal(told[0].which, MK_WRITABLE);
+    assert_int_equal(notified[0].which, MK_WRITABLE);
     run_once(&worker);
     assert_string_equal(order, "acd"); /* only once */
     mk_upstream_conn_release(links[0], MK_UPSTREAM_CONN_CLOSE);
@@ -99,15 +99,15 @@ static void put_off_again(void *ctx, unsigned which)
 static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **state)
 {
     struct mk_upstream_conn_options options = {.server = -1};
-    struct notification told = {0};
+    struct notification notified = {0};
     (void)state;
     start_pool();
     keep_connections(2); /* opens one connection to each server */
-    again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &told);
+    again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &notified);
     assert_true(mk_wait_queue_notify_if_reused(again));
     for (unsigned i = 1; i < 4; i++) {
         run_once(&worker);
-        assert_int_equal(told.n, i);
+        assert_int_equal(notified.n, i);
     }
     mk_upstream_conn_release(again, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -130,11 +130,11 @@ static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
 
 static void acquire_tls_buffered_data_is_read_without_event(void **state)
 {
-    struct notification told;
+    struct notification notified;
     char room[16];
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     run_once(&worker);
@@ -143,18 +143,18 @@ static void acquire_tls_buffered_data_is_read_without_event(void **state)
     l->stream.ops = &ops;
     n_held = 3;
     for (unsigned i = 0; i < 2; i++) {
-        told = (struct notification){0};
+        notified = (struct notification){0};
         assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
-        assert_int_equal(told.n, 0); /* other connections run first */
+        assert_int_equal(notified.n, 0); /* other connections run first */
         run_once(&worker);
-        assert_int_equal(told.n, 1);
-        assert_int_equal(told.which, MK_READABLE);
+        assert_int_equal(notified.n, 1);
+        assert_int_equal(notified.which, MK_READABLE);
     }
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 1);
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
-    told.n = 0;
+    notified.n = 0;
     run_once(&worker);
-    assert_int_equal(told.n, 0);
+    assert_int_equal(notified.n, 0);
     n_held = 3;
     assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
     /* releases the connection before its callback runs */
@@ -183,13 +183,13 @@ static mk_err fake_handshake(struct mk_stream *s, const char **why)
 static void acquire_tls_handshake_continues_with_buffered_data(void **state)
 {
     static const struct mk_tls_module tls = {.connect = fake_connect, .handshake = fake_handshake};
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstreams.tls = &tls;
     upstream.tls = (struct mk_tls_client *)&worker;
     handshake = HELD;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     for (int i = 0; handshake == HELD && i < 100; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     run_once(&worker);
@@ -201,22 +201,22 @@ static void acquire_tls_handshake_continues_with_buffered_data(void **state)
 
 static void acquire_reuses_clean_connection(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     assert_false(mk_upstream_conn_was_reused(l));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(stats_of(0).idle, 1);
-    l = acquire(&told);
+    l = acquire(&notified);
     assert_int_equal(mk_upstream_conn_state(l), 0);
     assert_true(mk_upstream_conn_was_reused(l));
     assert_int_equal(stats_of(0).idle, 0);
     assert_int_equal(stats_of(0).requests, 2);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    l = acquire_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    l = acquire_with(&notified, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
     wait_until_open(l);
     assert_false(mk_upstream_conn_was_reused(l));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -224,11 +224,11 @@ static void acquire_reuses_clean_connection(void **state)
 
 static void acquire_idle_connection_closed_by_server_is_dropped(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     int fd = accept_from(0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
@@ -242,12 +242,12 @@ static void acquire_idle_connection_closed_by_server_is_dropped(void **state)
 
 static void acquire_idle_connection_times_out(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.idle_ms = 20;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     for (int i = 0; stats_of(0).open && i < 300; i++)
@@ -257,13 +257,13 @@ static void acquire_idle_connection_times_out(void **state)
 
 static void acquire_round_robin_follows_weights(void **state)
 {
-    struct notification told;
+    struct notification notified;
     unsigned n[2] = {0};
     (void)state;
     servers[0].weight = 3;
     start_pool();
     for (int i = 0; i < 40; i++) {
-        struct mk_upstream_conn *l = acquire(&told);
+        struct mk_upstream_conn *l = acquire(&notified);
         wait_until_open(l);
         n[mk_upstream_conn_server(l)]++;
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
@@ -274,7 +274,7 @@ static void acquire_round_robin_follows_weights(void **state)
 
 static void acquire_least_conn_chooses_least_busy(void **state)
 {
-    struct notification told[3];
+    struct notification notified[3];
     struct mk_upstream_conn *l[3];
     unsigned n[2] = {0};
     (void)state;
@@ -282,7 +282,7 @@ static void acquire_least_conn_chooses_least_busy(void **state)
     servers[0].weight = 2;
     start_pool();
     for (int i = 0; i < 3; i++) {
-        l[i] = acquire(&told[i]);
+        l[i] = acquire(&notified[i]);
         wait_until_open(l[i]);
         n[mk_upstream_conn_server(l[i])]++;
     }
@@ -293,9 +293,9 @@ static void acquire_least_conn_chooses_least_busy(void **state)
 
 static int server_of_hash(uint64_t hash)
 {
-    struct notification told;
-    struct mk_upstream_conn *l =
-        acquire_with(&told, (struct mk_upstream_conn_options){.server = -1, .hash = hash, .has_hash = true});
+    struct notification notified;
+    struct mk_upstream_conn *l = acquire_with(
+        &notified, (struct mk_upstream_conn_options){.server = -1, .hash = hash, .has_hash = true});
     wait_until_open(l);
     int server = mk_upstream_conn_server(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
@@ -318,12 +318,12 @@ static void acquire_equal_hashes_use_same_server(void **state)
 
 static void acquire_skips_server_that_refuses(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     stop_server(0);
     start_pool();
     for (int i = 0; i < 6; i++) {
-        struct mk_upstream_conn *l = acquire(&told);
+        struct mk_upstream_conn *l = acquire(&notified);
         wait_until_open(l);
         assert_int_equal(mk_upstream_conn_server(l), 1);
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -334,13 +334,13 @@ static void acquire_skips_server_that_refuses(void **state)
 
 static void acquire_all_servers_refuse_reports_error(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     start_pool();
     stop_server(0);
     stop_server(1);
     for (int i = 0; i < 8; i++) { /* all servers are down, so they are tried anyway */
-        struct mk_upstream_conn *l = acquire(&told);
+        struct mk_upstream_conn *l = acquire(&notified);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
             assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
         assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
@@ -348,13 +348,13 @@ static void acquire_all_servers_refuse_reports_error(void **state)
     }
     uint16_t port = servers[0].port;
     listening[0] = listen_on(&port);
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-static struct mk_upstream_conn *take_to(struct notification *t, uint16_t port)
+static struct mk_upstream_conn *acquire_to(struct notification *t, uint16_t port)
 {
     static char text[32];
     snprintf(text, sizeof text, "127.0.0.1:%u", port);
@@ -363,12 +363,12 @@ static struct mk_upstream_conn *take_to(struct notification *t, uint16_t port)
 
 static void acquire_may_name_another_server(void **state)
 {
-    struct notification told;
+    struct notification notified;
     uint16_t port = 0;
     (void)state;
     start_pool();
     int fd = listen_on(&port);
-    struct mk_upstream_conn *l = take_to(&told, port);
+    struct mk_upstream_conn *l = acquire_to(&notified, port);
     wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), -1);
     int accepted = accept(fd, NULL, NULL);
@@ -380,7 +380,7 @@ static void acquire_may_name_another_server(void **state)
     assert_int_equal(read(accepted, room, sizeof room), 0);
     close(accepted);
     mk_fd_close(&fd);
-    l = take_to(&told, port);
+    l = acquire_to(&notified, port);
     for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
@@ -391,17 +391,17 @@ static void acquire_may_name_another_server(void **state)
 
 static void acquire_backup_serves_when_primary_is_down(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     servers[1].backup = true;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     settings.check = MK_STR("connect");
     mk_health_record_check(&servers[0], false);
-    l = acquire(&told);
+    l = acquire(&notified);
     wait_until_open(l);
     assert_int_equal(mk_upstream_conn_server(l), 1);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -409,22 +409,22 @@ static void acquire_backup_serves_when_primary_is_down(void **state)
 
 static void acquire_over_limit_queues_in_order(void **state)
 {
-    struct notification told[4];
+    struct notification notified[4];
     struct mk_upstream_conn *l[4];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 2;
     start_pool();
     for (int i = 0; i < 4; i++)
-        l[i] = acquire(&told[i]);
+        l[i] = acquire(&notified[i]);
     wait_until_open(l[0]);
     wait_until_open(l[1]);
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(stats_of(0).waiting, 2);
     mk_upstream_conn_release(l[1], MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(told[2].n, 0); /* acquiring never runs callbacks */
+    assert_int_equal(notified[2].n, 0); /* acquiring never runs callbacks */
     run_once(&worker);
-    assert_int_equal(told[2].n, 1);
+    assert_int_equal(notified[2].n, 1);
     assert_int_equal(mk_upstream_conn_state(l[2]), 0);
     assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN);
     mk_upstream_conn_release(l[0], MK_UPSTREAM_CONN_CLOSE);
@@ -437,20 +437,21 @@ static void acquire_over_limit_queues_in_order(void **state)
 
 static void acquire_queue_has_length_and_time_limits(void **state)
 {
-    struct notification told[3];
+    struct notification notified[3];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     settings.queue_max = 1;
     settings.queue_ms = 30;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]), *c = acquire(&told[2]);
+    struct mk_upstream_conn *a = acquire(&notified[0]), *b = acquire(&notified[1]),
+                            *c = acquire(&notified[2]);
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(c), -EBUSY);
     for (int i = 0; mk_upstream_conn_state(b) == -EAGAIN && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(mk_upstream_conn_state(b), -EBUSY);
-    assert_int_equal(told[1].n, 1);
+    assert_int_equal(notified[1].n, 1);
     mk_upstream_conn_release(c, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
@@ -458,18 +459,18 @@ static void acquire_queue_has_length_and_time_limits(void **state)
 
 static void acquire_waiting_request_can_be_cancelled(void **state)
 {
-    struct notification told[2];
+    struct notification notified[2];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    struct mk_upstream_conn *a = acquire(&notified[0]), *b = acquire(&notified[1]);
     wait_until_open(a);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(stats_of(0).waiting, 0);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     run_once(&worker);
-    assert_int_equal(told[1].n, 0);
+    assert_int_equal(notified[1].n, 0);
 }
 
 /* Publishes a request of another worker that has waited since this time. */
@@ -481,12 +482,12 @@ static void add_other_waiter(uint64_t since_ms)
 
 static void acquire_older_request_of_other_worker_goes_first(void **state)
 {
-    struct notification told[2];
+    struct notification notified[2];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    struct mk_upstream_conn *a = acquire(&notified[0]), *b = acquire(&notified[1]);
     wait_until_open(a);
     add_other_waiter(mk_clock_ms() - 1000);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
@@ -501,12 +502,12 @@ static void acquire_older_request_of_other_worker_goes_first(void **state)
 
 static void acquire_idle_connection_is_closed_for_other_worker(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told);
+    struct mk_upstream_conn *a = acquire(&notified);
     wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(stats_of(0).idle, 1);
@@ -520,15 +521,15 @@ static void acquire_idle_connection_is_closed_for_other_worker(void **state)
 
 static void acquire_fresh_connection_replaces_idle_one(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    l = acquire_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    l = acquire_with(&notified, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
     wait_until_open(l);
     assert_int_equal(stats_of(0).open, 1);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
@@ -536,16 +537,16 @@ static void acquire_fresh_connection_replaces_idle_one(void **state)
 
 static void acquire_fresh_request_keeps_its_place_in_queue(void **state)
 {
-    struct notification told[3];
+    struct notification notified[3];
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *busy = acquire(&told[0]);
+    struct mk_upstream_conn *busy = acquire(&notified[0]);
     wait_until_open(busy);
     struct mk_upstream_conn *fresh = acquire_with(
-                                &told[1], (struct mk_upstream_conn_options){.server = -1, .fresh = true}),
-                            *next = acquire(&told[2]);
+                                &notified[1], (struct mk_upstream_conn_options){.server = -1, .fresh = true}),
+                            *next = acquire(&notified[2]);
     mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     wait_until_open(fresh);
@@ -559,16 +560,16 @@ static void acquire_fresh_request_keeps_its_place_in_queue(void **state)
 
 static void acquire_waiting_request_closes_idle_connections(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     add_other_waiter(mk_clock_ms() - 1000);
-    l = acquire(&told);
+    l = acquire(&notified);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     assert_int_equal(stats_of(0).open, 0);
     assert_true(was_woken(&upstreams.limit, 9));
@@ -577,14 +578,14 @@ static void acquire_waiting_request_closes_idle_connections(void **state)
 
 static void acquire_waiting_request_gets_slot_of_other_worker(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
     start_pool();
     unsigned slot;
     assert_true(mk_conn_limit_acquire_slot(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     /* the pool does not poll */
     assert_true(pool->sweeps_at_ms >= worker.loop.now_ms + settings.queue_ms - 100);

@@ -11,14 +11,14 @@
 #include "os/fd.h"
 #include "unit/upstream/fake_worker.h"
 
-enum { ACTORS = 4, LIVES_MAX = 1000, HELD_MAX = 6, WAITING_MAX = 6, CLIENTS = 5, MAX_MAX = 6 };
+enum { ACTORS = 4, PROCESSES_MAX = 1000, HELD_MAX = 6, WAITING_MAX = 6, CLIENTS = 5, MAX_MAX = 6 };
 
 struct request {
     uint64_t since_ms, client;
 };
 
 /* State that a process publishes for the checks. */
-struct life {
+struct process {
     uint32_t is_doomed;  /* the process may be dead already */
     uint32_t is_asleep;  /* the process waits for an event */
     uint32_t leaves;     /* the process must exit */
@@ -33,10 +33,10 @@ struct model {
     uint32_t max, share;
     uint32_t n_exits;
     uint32_t holders[MK_CONN_LIMIT_MAX]; /* the process that holds each slot, numbered from 1 */
-    uint32_t n_lives;
+    uint32_t n_processes;
     uint32_t n_claims;
     uint32_t error; /* line number in this file */
-    struct life lives[LIVES_MAX];
+    struct process processes[PROCESSES_MAX];
 };
 
 static struct model *model;
@@ -69,7 +69,7 @@ static struct mk_conn_limit_rule rule(void)
 /* ---- Worker process ---- */
 
 struct actor {
-    struct life *me;
+    struct process *me;
     uint32_t id;
     unsigned row;
     uint64_t random;
@@ -123,11 +123,11 @@ static void pass_on(const struct actor *a, bool has_changed)
 }
 
 /* Asserts that no living process holds this slot. */
-static void own(const struct actor *a, unsigned slot, unsigned max)
+static void claim_slot(const struct actor *a, unsigned slot, unsigned max)
 {
     uint32_t old = __atomic_exchange_n(&model->holders[slot], a->id + 1, __ATOMIC_SEQ_CST);
     EXPECT(slot < max);
-    EXPECT(!old || LOAD(&model->lives[old - 1].is_doomed));
+    EXPECT(!old || LOAD(&model->processes[old - 1].is_doomed));
     __atomic_fetch_add(&model->n_claims, 1, __ATOMIC_RELAXED);
     a->me->held[a->me->n_held] = slot;
     STORE(&a->me->n_held, a->me->n_held + 1);
@@ -159,13 +159,13 @@ static int acquire(const struct actor *a, const struct request *w)
         wake_older(a, true);
         return -1;
     }
-    own(a, slot, r.max);
+    claim_slot(a, slot, r.max);
     return 0;
 }
 
 static void remove_waiting(const struct actor *a, unsigned i)
 {
-    struct life *me = a->me;
+    struct process *me = a->me;
     memmove(&me->waiting[i], &me->waiting[i + 1], (me->n_waiting - i - 1) * sizeof me->waiting[0]);
     STORE(&me->n_waiting, me->n_waiting - 1);
     show(a);
@@ -188,7 +188,7 @@ static void serve(const struct actor *a)
 
 static void request(struct actor *a)
 {
-    struct life *me = a->me;
+    struct process *me = a->me;
     struct request w = {.client = pick(&a->random, CLIENTS)}; /* 0: no share limits the request */
     if (me->n_held == HELD_MAX || me->n_waiting == WAITING_MAX || acquire(a, &w) == 0)
         return;
@@ -200,9 +200,9 @@ static void request(struct actor *a)
     serve(a);
 }
 
-static void give(struct actor *a)
+static void release_slot(struct actor *a)
 {
-    struct life *me = a->me;
+    struct process *me = a->me;
     if (!me->n_held)
         return;
     unsigned i = pick(&a->random, me->n_held), slot = me->held[i];
@@ -215,7 +215,7 @@ static void give(struct actor *a)
 /* Hands the connection over to a waiting request. */
 static void hand_over(struct actor *a)
 {
-    struct life *me = a->me;
+    struct process *me = a->me;
     const struct mk_conn_limit_rule r = rule();
     if (!me->n_held)
         return;
@@ -248,8 +248,9 @@ static void cancel(struct actor *a)
 
 static void step(struct actor *a)
 {
-    static void (*const steps[])(struct actor *) = {request, request, request, request, give,
-                                                    give,    give,    give,    cancel,  hand_over};
+    static void (*const steps[])(struct actor *) = {request,      request,      request,      request,
+                                                    release_slot, release_slot, release_slot, release_slot,
+                                                    cancel,       hand_over};
     steps[pick(&a->random, MK_LEN(steps))](a);
 }
 
@@ -278,7 +279,7 @@ static _Noreturn void leave(const struct actor *a)
 
 static _Noreturn void act(uint32_t id, uint64_t seed)
 {
-    struct actor a = {.me = &model->lives[id], .id = id, .random = seed};
+    struct actor a = {.me = &model->processes[id], .id = id, .random = seed};
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     EXPECT(epoll >= 0 && mk_conn_limit_acquire_row(&limit, &a.row));
@@ -316,8 +317,8 @@ static void start_actor(unsigned i)
 {
     uint64_t seed = random_state + 1 + i;
     (void)pick(&random_state, 2);
-    assert_true(model->n_lives < LIVES_MAX);
-    running[i].id = model->n_lives++;
+    assert_true(model->n_processes < PROCESSES_MAX);
+    running[i].id = model->n_processes++;
     running[i].pid = fork();
     assert_true(running[i].pid >= 0);
     if (running[i].pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
@@ -336,7 +337,7 @@ static void kill_actor(unsigned i)
 {
     if (!running[i].pid)
         return;
-    STORE(&model->lives[running[i].id].is_doomed, 1);
+    STORE(&model->processes[running[i].id].is_doomed, 1);
     kill(running[i].pid, SIGKILL);
     remove_dead(i);
 }
@@ -347,17 +348,17 @@ static void reload(unsigned i)
     STORE(&model->max, 1 + pick(&random_state, MAX_MAX));
     STORE(&model->share, LOAD(&model->max) / 2 + LOAD(&model->max) % 2);
     if (running[i].pid) {
-        STORE(&model->lives[running[i].id].leaves, 1);
+        STORE(&model->processes[running[i].id].leaves, 1);
         wake_all();
         remove_dead(i);
     }
     start_actor(i);
 }
 
-static bool is_at_rest(void)
+static bool model_is_at_rest(void)
 {
     for (unsigned i = 0; i < ACTORS; i++) {
-        const struct life *l = &model->lives[running[i].id];
+        const struct process *l = &model->processes[running[i].id];
         if (running[i].pid && (!LOAD(&l->is_asleep) || LOAD(&l->seen_exits) != LOAD(&model->n_exits)))
             return false;
     }
@@ -367,12 +368,12 @@ static bool is_at_rest(void)
     return true;
 }
 
-static void rest(void)
+static void wait_until_rest(void)
 {
     STORE(&model->rests, 1);
     for (unsigned i = 0, quiet = 0; quiet < 3; i++) {
         assert_true(i < 20000);
-        quiet = is_at_rest() ? quiet + 1 : 0;
+        quiet = model_is_at_rest() ? quiet + 1 : 0;
         usleep(500);
     }
 }
@@ -391,9 +392,9 @@ static void check_at_rest(void)
     unsigned n_held = 0, n_taken = 0;
     if (!running[0].pid)
         start_actor(0); /* without a process, nothing releases the slots */
-    rest();
+    wait_until_rest();
     for (unsigned i = 0; i < ACTORS; i++) {
-        const struct life *l = &model->lives[running[i].id];
+        const struct process *l = &model->processes[running[i].id];
         for (unsigned k = 0; running[i].pid && k < l->n_waiting; k++)
             assert_false(l->n_held < HELD_MAX && mk_conn_limit_has_free_slot(&limit, &r) &&
                          !mk_conn_limit_is_share_used_up(&limit, &r, l->waiting[k].client));
@@ -494,7 +495,7 @@ static void conn_limit_random_clients_stay_within_share(void **state)
         start_actor(i);
     for (unsigned n = 0; n < 60; n++) {
         usleep(5000);
-        rest();
+        wait_until_rest();
         for (uint64_t client = 1; client < CLIENTS; client++)
             assert_true(count_of(client, 5) <= 1);
         check_at_rest();
@@ -507,24 +508,24 @@ static uint32_t *order; /* shared memory: the number of turns so far, then the p
 
 static _Noreturn void wait_for_turn(uint32_t me)
 {
-    struct life life = {0};
-    const struct actor a = {.me = &life, .id = me};
+    struct process process = {0};
+    const struct actor a = {.me = &process, .id = me};
     struct actor mine = a;
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     EXPECT(mk_conn_limit_acquire_row(&limit, &mine.row) &&
            epoll_ctl(epoll, EPOLL_CTL_ADD, mk_conn_limit_wake_fd(&limit, mine.row), &event) == 0);
-    life.waiting[0].since_ms = mk_clock_ms();
-    life.n_waiting = 1;
+    process.waiting[0].since_ms = mk_clock_ms();
+    process.n_waiting = 1;
     show(&mine);
     serve(&mine);
-    __atomic_fetch_add(&model->n_lives, 1, __ATOMIC_SEQ_CST);
-    while (life.n_waiting) {
+    __atomic_fetch_add(&model->n_processes, 1, __ATOMIC_SEQ_CST);
+    while (process.n_waiting) {
         (void)epoll_wait(epoll, &event, 1, -1);
         listen_to_others(&mine);
     }
     STORE(&order[1 + __atomic_fetch_add(&order[0], 1, __ATOMIC_SEQ_CST)], me);
-    release(&mine, life.held[0]);
+    release(&mine, process.held[0]);
     for (;;)
         pause();
 }
@@ -542,7 +543,7 @@ static void conn_limit_workers_are_served_in_waiting_order(void **state)
         running[i].pid = fork();
         if (running[i].pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
             wait_for_turn((i * 3 + 1) % ACTORS);
-        for (unsigned k = 0; LOAD(&model->n_lives) <= i && k < 10000; k++)
+        for (unsigned k = 0; LOAD(&model->n_processes) <= i && k < 10000; k++)
             usleep(500);
         usleep(20000); /* longer than the clock resolution and timer slack */
     }

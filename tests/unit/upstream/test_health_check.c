@@ -24,8 +24,8 @@ static void until_checked(uint64_t n)
     assert_true(info().checks >= n);
 }
 
-/* Responds to one health check and stores the text of its request in `asked`. */
-static char asked[2048];
+/* Responds to one health check and stores the text of its request in `request_text`. */
+static char request_text[2048];
 
 static void respond(const char *text)
 {
@@ -36,8 +36,8 @@ static void respond(const char *text)
     assert_true(fd >= 0);
     for (int i = 0; i < 5; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
-    ssize_t n = recv(fd, asked, sizeof asked - 1, MSG_DONTWAIT);
-    asked[n > 0 ? n : 0] = '\0';
+    ssize_t n = recv(fd, request_text, sizeof request_text - 1, MSG_DONTWAIT);
+    request_text[n > 0 ? n : 0] = '\0';
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
 }
@@ -47,7 +47,7 @@ static void respond(const char *text)
     do {                                                                                                     \
         char expected[200];                                                                                  \
         snprintf(expected, sizeof expected, text, servers[0].port);                                          \
-        assert_contains(mk_str_from_c(asked), expected);                                                     \
+        assert_contains(mk_str_from_c(request_text), expected);                                              \
     } while (0)
 
 static void health_check_status_below_400_passes(void **state)
@@ -88,7 +88,7 @@ static void health_check_reads_whole_response(void **state)
     assert_int_equal(info().checks_failed, 0);
     shutdown(fd, SHUT_WR);
     ssize_t n;
-    while ((n = recv(fd, asked, sizeof asked, MSG_DONTWAIT)) > 0 || (n < 0 && errno == EAGAIN))
+    while ((n = recv(fd, request_text, sizeof request_text, MSG_DONTWAIT)) > 0 || (n < 0 && errno == EAGAIN))
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(n, 0); /* the connection was closed, not reset */
     close(fd);
@@ -119,8 +119,8 @@ static void health_check_refused_connection_fails(void **state)
     until_checked(2);
     assert_int_equal(info().checks_failed, info().checks);
     assert_int_equal(info().state, MK_UPSTREAM_DOWN);
-    struct notification told;
-    struct mk_upstream_conn *l = acquire(&told);
+    struct notification notified;
+    struct mk_upstream_conn *l = acquire(&notified);
     assert_int_equal(mk_upstream_conn_state(l), -EHOSTUNREACH); /* the pool has not even tried the server */
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -224,7 +224,7 @@ static void health_check_sends_configured_host(void **state)
     start_pool();
     respond("HTTP/1.1 200 OK\r\n\r\n");
     until_checked(1);
-    assert_contains(mk_str_from_c(asked), "\r\nHost: app.example\r\n");
+    assert_contains(mk_str_from_c(request_text), "\r\nHost: app.example\r\n");
 }
 
 static void health_check_failure_notifies_all_workers(void **state)

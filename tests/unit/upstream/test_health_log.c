@@ -155,9 +155,9 @@ static void receive_message(void)
 static void failover_notifies_requests_on_server_down(void **state)
 {
     (void)state;
-    struct notification told[3];
-    struct mk_upstream_conn *waits = acquire(&told[0]), *other = acquire(&told[1]),
-                            *answered = acquire(&told[2]);
+    struct notification notified[3];
+    struct mk_upstream_conn *waits = acquire(&notified[0]), *other = acquire(&notified[1]),
+                            *answered = acquire(&notified[2]);
     struct mk_upstream_conn *l[] = {waits, other, answered};
     n_out = 0;
     for (unsigned i = 0; i < 3; i++) {
@@ -179,8 +179,8 @@ static void failover_notifies_requests_on_server_down(void **state)
 static void failover_keeps_requests_when_no_server_is_up(void **state)
 {
     (void)state;
-    struct notification told;
-    struct mk_upstream_conn *l = acquire(&told);
+    struct notification notified;
+    struct mk_upstream_conn *l = acquire(&notified);
     n_out = 0;
     wait_until_open(l);
     mk_upstream_conn_set_on_down(l, on_down);
@@ -204,9 +204,9 @@ static void failover_message_about_unknown_server_is_dropped(void **state)
 static void failover_max_fails_notifies_other_workers(void **state)
 {
     (void)state;
-    struct notification told[2];
+    struct notification notified[2];
     settings.max_fails = 1;
-    struct mk_upstream_conn *l = acquire(&told[0]);
+    struct mk_upstream_conn *l = acquire(&notified[0]);
     wait_until_open(l);
     unsigned before = worker.n_messages;
     int server = mk_upstream_conn_server(l);

@@ -9,7 +9,7 @@
 #include "unit/upstream/fixture.h"
 
 static struct mk_addr peers[2];
-static struct notification told[8];
+static struct notification notified[8];
 
 static void setup(void)
 {
@@ -18,9 +18,9 @@ static void setup(void)
         peers[i] = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
 }
 
-static struct mk_upstream_conn *take_for(unsigned i, const struct mk_addr *peer)
+static struct mk_upstream_conn *acquire_for(unsigned i, const struct mk_addr *peer)
 {
-    return acquire_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
+    return acquire_with(&notified[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 /* ---- Addresses ---- */
@@ -33,7 +33,7 @@ static void pool_address_refused_tries_next_address(void **state)
     n->addresses[1] = n->addresses[0];
     n->addresses[0].v4.sin_port = htons(1); /* nothing listens on this port */
     n->n = 2;
-    struct mk_upstream_conn *l = acquire(&told[0]);
+    struct mk_upstream_conn *l = acquire(&notified[0]);
     wait_until_open(l);
     assert_int_equal(stats_of(0).failures, 0);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -50,7 +50,7 @@ static void pool_refused_addresses_are_tried_once_each(void **state)
     n->addresses[1].v4.sin_port = htons(1);
     n->n = 2;
     unsigned before = n->next;
-    struct mk_upstream_conn *l = acquire(&told[0]);
+    struct mk_upstream_conn *l = acquire(&notified[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         run_once(&worker);
     assert_true(mk_upstream_conn_state(l) < 0 && mk_upstream_conn_state(l) != -EAGAIN);
@@ -64,7 +64,7 @@ static void pool_waiting_request_is_notified_of_server_failure(void **state)
     (void)state;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *busy = acquire(&told[0]), *waits = acquire(&told[1]);
+    struct mk_upstream_conn *busy = acquire(&notified[0]), *waits = acquire(&notified[1]);
     wait_until_open(busy);
     assert_int_equal(mk_upstream_conn_state(waits), -EAGAIN);
     assert_int_equal(mk_upstream_conn_server(waits), -1);
@@ -74,7 +74,7 @@ static void pool_waiting_request_is_notified_of_server_failure(void **state)
     assert_int_equal(mk_upstream_conn_server(waits), 0);
     assert_int_equal(stats_of(0).waiting, 0);
     run_once(&worker);
-    assert_int_equal(told[1].n, 1);
+    assert_int_equal(notified[1].n, 1);
     mk_upstream_conn_release(waits, MK_UPSTREAM_CONN_CLOSE);
 }
 
@@ -86,7 +86,7 @@ static void pool_sweep_publishes_recovered_server(void **state)
     settings.fail_ms = 1500;
     stop_server(0);
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told[0]);
+    struct mk_upstream_conn *l = acquire(&notified[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         run_once(&worker);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -117,7 +117,7 @@ static void pool_latency_is_time_to_first_byte(void **state)
 {
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told[0]);
+    struct mk_upstream_conn *l = acquire(&notified[0]);
     wait_until_open(l);
     usleep(3000);
     mk_upstream_conn_mark_first_byte(l);
@@ -130,7 +130,7 @@ static void pool_refused_connection_names_server(void **state)
     (void)state;
     stop_server(0);
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told[0]);
+    struct mk_upstream_conn *l = acquire(&notified[0]);
     for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         run_once(&worker);
     assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
@@ -149,7 +149,7 @@ static void pool_connect_error_tries_next_address(void **state)
     n->addresses[1] = n->addresses[0];
     n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST);
     n->n = 2;
-    struct mk_upstream_conn *l = acquire(&told[0]);
+    struct mk_upstream_conn *l = acquire(&notified[0]);
     wait_until_open(l);
     assert_true(n->avoided_until_ms[0] > 0);
     assert_int_equal(n->avoided_until_ms[1], 0);
@@ -178,7 +178,7 @@ static void pool_explicit_address_accepts_brackets(void **state)
         port += at ? snprintf(port, 16, "%u%s", servers[0].port, at + 2) : 0;
         *port = '\0';
         struct mk_upstream_conn *l = acquire_with(
-            &told[0], (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(text)});
+            &notified[0], (struct mk_upstream_conn_options){.server = -1, .address = mk_str_from_c(text)});
         if (cases[i].error)
             assert_int_equal(mk_upstream_conn_state(l), cases[i].error);
         else
@@ -193,13 +193,13 @@ static void pool_reuses_most_recently_used_connection(void **state)
 {
     (void)state;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    struct mk_upstream_conn *a = acquire(&notified[0]), *b = acquire(&notified[1]);
     wait_until_open(a);
     wait_until_open(b);
     int last = b->stream.fd;
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
-    a = acquire(&told[0]);
+    a = acquire(&notified[0]);
     assert_int_equal(a->stream.fd, last);
     assert_true(mk_upstream_conn_was_reused(a));
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
@@ -210,7 +210,7 @@ static void pool_keeps_at_most_keep_idle_connections(void **state)
     (void)state;
     upstream.keep = 1;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]), *b = acquire(&told[1]);
+    struct mk_upstream_conn *a = acquire(&notified[0]), *b = acquire(&notified[1]);
     wait_until_open(a);
     wait_until_open(b);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
@@ -223,7 +223,7 @@ static void pool_idle_connection_is_closed_after_idle_time(void **state)
 {
     (void)state;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]);
+    struct mk_upstream_conn *a = acquire(&notified[0]);
     wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(stats_of(0).idle, 1);
@@ -245,10 +245,10 @@ static void pool_free_slot_skips_requests_over_client_share(void **state)
     start_pool();
     struct mk_upstream_conn *a[4], *b[3];
     for (unsigned i = 0; i < 4; i++)
-        a[i] = take_for(i, &peers[0]); /* a[2] and a[3] have to wait */
-    b[0] = acquire(&told[4]);
-    b[1] = acquire(&told[5]);
-    b[2] = take_for(6, &peers[1]); /* b[2] waits after a[2] and a[3] */
+        a[i] = acquire_for(i, &peers[0]); /* a[2] and a[3] have to wait */
+    b[0] = acquire(&notified[4]);
+    b[1] = acquire(&notified[5]);
+    b[2] = acquire_for(6, &peers[1]); /* b[2] waits after a[2] and a[3] */
     wait_until_open(b[0]);
     wait_until_open(b[1]);
     assert_int_equal(mk_upstream_conn_state(b[2]), -EAGAIN);
@@ -273,7 +273,7 @@ static void pool_full_queue_rejects_request(void **state)
     start_pool();
     struct mk_upstream_conn *l[4];
     for (unsigned i = 0; i < 4; i++)
-        l[i] = acquire(&told[i]);
+        l[i] = acquire(&notified[i]);
     assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(l[3]), -EBUSY);
     assert_int_equal(stats_of(0).waiting, 2);
@@ -286,11 +286,11 @@ static void pool_fresh_connection_replaces_idle_one(void **state)
     (void)state;
     upstream.max = 1;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]);
+    struct mk_upstream_conn *a = acquire(&notified[0]);
     wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(stats_of(0).idle, 1);
-    a = acquire_with(&told[0], (struct mk_upstream_conn_options){.server = -1, .fresh = true});
+    a = acquire_with(&notified[0], (struct mk_upstream_conn_options){.server = -1, .fresh = true});
     wait_until_open(a);
     assert_false(mk_upstream_conn_was_reused(a));
     assert_int_equal(stats_of(0).open, 1);
@@ -306,7 +306,7 @@ static void pool_full_wakes_workers_with_idle_connections(void **state)
     assert_true(mk_conn_limit_acquire_slot(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
     upstreams.limit.memory->n_rows = 10;
     upstreams.stats.memory->idle[servers[0].stats_slot][9] = 1;
-    struct mk_upstream_conn *a = acquire(&told[0]);
+    struct mk_upstream_conn *a = acquire(&notified[0]);
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_true(was_woken(&upstreams.limit, 9));
     mk_conn_limit_release_slot(&upstreams.limit, servers[0].stats_slot, slot);
@@ -321,13 +321,13 @@ static void pool_idle_connection_is_closed_for_older_request_of_other_worker(voi
     (void)state;
     upstream.max = 2;
     start_pool();
-    struct mk_upstream_conn *a = acquire(&told[0]);
+    struct mk_upstream_conn *a = acquire(&notified[0]);
     wait_until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     upstreams.limit.memory->n_rows = 10;
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
         mk_clock_ms() - 1000;
-    a = acquire(&told[0]); /* this request must wait, so the pool closes the idle connection */
+    a = acquire(&notified[0]); /* this request must wait, so the pool closes the idle connection */
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(stats_of(0).open, 0);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);

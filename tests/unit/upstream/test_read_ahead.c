@@ -40,7 +40,7 @@ static void read_all(struct call *call)
     call->is_paused = false;
     for (unsigned i = 0; i < 100 && call->end == -EAGAIN; i++) {
         call_go(call);
-        fake_end_turn();
+        fake_end_iteration();
     }
     assert_int_equal(call->end, 0);
     assert_int_equal(call->body.len, LENGTH);
@@ -53,9 +53,9 @@ static void read_ahead_stalled_reader_frees_connection(void **state)
     struct call call;
     struct mk_upstream_conn *l = begin(&call, "");
     fake_pass(LOOK);
-    while (fake_end_turn())
+    while (fake_end_iteration())
         continue;
-    assert_true(l->is_given);
+    assert_true(l->is_released);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
     read_all(&call);
     assert_int_equal(spool.n_made, 1);
@@ -73,9 +73,9 @@ static void read_ahead_slow_reader_frees_connection(void **state)
         assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
         mk_buf_add(&call.body, mk_str_of(room, sizeof room));
     }
-    while (fake_end_turn())
+    while (fake_end_iteration())
         continue;
-    assert_true(l->is_given);
+    assert_true(l->is_released);
     read_all(&call);
     call_fini(&call);
 }
@@ -135,7 +135,7 @@ static void read_ahead_event_stream_is_not_spooled(void **state)
         struct mk_upstream_conn *l = begin(&call, types[i]);
         fake_pass(LOOK);
         assert_int_equal(spool.n_made, 0);
-        assert_false(l->is_given);
+        assert_false(l->is_released);
         call_fini(&call);
     }
 }
@@ -148,17 +148,17 @@ static void read_ahead_full_spool_continues_as_reader_reads(void **state)
     char room[1000];
     spool.room = 50 * 1024;
     fake_pass(LOOK);
-    while (fake_end_turn())
+    while (fake_end_iteration())
         continue;
-    assert_false(l->is_given);
+    assert_false(l->is_released);
     assert_int_equal(spool.len, 50 * 1024);
     assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
     mk_buf_add(&call.body, mk_str_of(room, sizeof room));
-    assert_true(fake_end_turn());
+    assert_true(fake_end_iteration());
     assert_int_equal(spool.len, 50 * 1024 + sizeof room);
     assert_int_equal(call.n_ready, 1); /* the client is not notified, because it still has data to read */
     read_all(&call);
-    assert_true(l->is_given);
+    assert_true(l->is_released);
     call_fini(&call);
 }
 
@@ -173,9 +173,9 @@ static void read_ahead_continues_after_thread_write(void **state)
     assert_int_equal(spool.len, 64 * 1024);
     spool.room = SIZE_MAX;
     spool.on_room(spool.ctx);
-    while (fake_end_turn())
+    while (fake_end_iteration())
         continue;
-    assert_true(l->is_given);
+    assert_true(l->is_released);
     read_all(&call);
     call_fini(&call);
 }
@@ -211,10 +211,10 @@ static void read_ahead_truncated_response_delivers_spool_then_error(void **state
     call_announce(&call);
     mk_upstream_request_spool(call.client, request);
     fake_pass(LOOK);
-    while (fake_end_turn())
+    while (fake_end_iteration())
         continue;
     fake_happen(l, MK_READABLE | MK_ENDED);
-    assert_true(l->is_given);
+    assert_true(l->is_released);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_FAILED);
     call.is_paused = false;
     call_go(&call);
@@ -268,7 +268,7 @@ static void read_ahead_free_releases_spool(void **state)
     mk_upstream_request_free(call.client);
     call.client = NULL;
     assert_false(spool.is_used);
-    assert_true(l->is_given);
+    assert_true(l->is_released);
     call_fini(&call);
 }
 

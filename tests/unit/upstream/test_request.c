@@ -7,13 +7,13 @@ struct answer {
     const char *in;
     int in_end; /* result of reads after `in` */
     const char *heads, *body, *trailers;
-    int end;                                 /* result at the end of the body, or the error before the head */
-    enum mk_upstream_conn_disposition gives; /* how the connection is released */
+    int end; /* result at the end of the body, or the error before the head */
+    enum mk_upstream_conn_disposition disposition; /* how the connection is released */
 };
 
 static struct {
     mk_str method, upgrade;
-} asks;
+} request_ops;
 
 static void check(const struct answer *a, size_t first, size_t size, size_t room, bool is_lazy)
 {
@@ -24,31 +24,31 @@ static void check(const struct answer *a, size_t first, size_t size, size_t room
     l->is_gradual = true;
     call.room = room;
     call.is_lazy = is_lazy;
-    call.ask.method = asks.method;
-    call.ask.upgrade = asks.upgrade;
+    call.ask.method = request_ops.method;
+    call.ask.upgrade = request_ops.upgrade;
     call_run(&call, first, size);
     assert_str(mk_buf_str(&call.heads), a->heads);
     assert_str(mk_buf_str(&call.body), a->body);
     assert_str(mk_buf_str(&call.trailers), a->trailers ? a->trailers : "");
     assert_int_equal(call.head ? call.head : call.end, a->end);
     assert_int_equal(l->n_answered, *a->in != 0);
-    assert_true(l->is_given || call.end == -EAGAIN || mk_upstream_request_is_upgraded(call.client));
+    assert_true(l->is_released || call.end == -EAGAIN || mk_upstream_request_is_upgraded(call.client));
     assert_int_equal(*mk_upstream_request_error_text(call.client) != 0, a->end != 0 && a->end != -EAGAIN);
     assert_str(mk_upstream_request_server_name(call.client), "a:80");
     call_fini(&call);
-    assert_int_equal(l->how, a->gives);
+    assert_int_equal(l->how, a->disposition);
 }
 
 static void check_all(const struct answer *a)
 {
-    static const size_t rooms[] = {1, 3, 4096};
+    static const size_t sizes[] = {1, 3, 4096};
     size_t len = strlen(a->in);
-    for (size_t i = 0; i < MK_LEN(rooms); i++) {
-        check(a, len, len, rooms[i], false);
-        check(a, 1, 1, rooms[i], false);
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        check(a, len, len, sizes[i], false);
+        check(a, 1, 1, sizes[i], false);
         for (size_t first = 1; first < len; first++) {
-            check(a, first, len, rooms[i], false);
-            check(a, first, len, rooms[i], true);
+            check(a, first, len, sizes[i], false);
+            check(a, first, len, sizes[i], true);
         }
     }
     check(a, len, len, 4096, true);
@@ -60,32 +60,33 @@ static void response_with_content_length_is_parsed(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\n\r\nhello", -EAGAIN, "200 A: b|", "hello",
-          .gives = MK_UPSTREAM_CONN_KEEP);
-    CHECK("HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", -EAGAIN, "404|", "", .gives = MK_UPSTREAM_CONN_KEEP);
-    CHECK("HTTP/1.1 204 \r\n\r\n", -EAGAIN, "204|", "", .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", -EAGAIN, "404|", "",
+          .disposition = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 204 \r\n\r\n", -EAGAIN, "204|", "", .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi", -EAGAIN, "200|", "hi",
-          .gives = MK_UPSTREAM_CONN_CLOSE);
+          .disposition = MK_UPSTREAM_CONN_CLOSE);
     CHECK("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", -EAGAIN, "200|", "hi",
-          .gives = MK_UPSTREAM_CONN_CLOSE);
+          .disposition = MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void response_chunked_body_is_decoded(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;x=y\r\n, world\r\n0\r\n\r\n",
-          -EAGAIN, "200|", "hello, world", .gives = MK_UPSTREAM_CONN_KEEP);
+          -EAGAIN, "200|", "hello, world", .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n1\r\na\r\n0\r\nT: "
           "x\r\nContent-Length: 3\r\nU: y\r\n\r\n",
-          -EAGAIN, "200 Trailer: T|", "a", "T: x|U: y|", .gives = MK_UPSTREAM_CONN_KEEP);
+          -EAGAIN, "200 Trailer: T|", "a", "T: x|U: y|", .disposition = MK_UPSTREAM_CONN_KEEP);
 }
 
 static void response_without_length_ends_with_connection(void **state)
 {
     (void)state;
-    CHECK("HTTP/1.1 200 OK\r\n\r\nhello", 0, "200|", "hello", .gives = MK_UPSTREAM_CONN_CLOSE);
-    CHECK("HTTP/1.1 200 OK\r\n\r\n", 0, "200|", "", .gives = MK_UPSTREAM_CONN_CLOSE);
+    CHECK("HTTP/1.1 200 OK\r\n\r\nhello", 0, "200|", "hello", .disposition = MK_UPSTREAM_CONN_CLOSE);
+    CHECK("HTTP/1.1 200 OK\r\n\r\n", 0, "200|", "", .disposition = MK_UPSTREAM_CONN_CLOSE);
     CHECK("HTTP/1.1 200 OK\r\n\r\nhello", -ECONNRESET, "200|", "hello", .end = -ECONNRESET,
-          .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
 }
 
 static void response_interim_responses_are_forwarded(void **state)
@@ -94,7 +95,7 @@ static void response_interim_responses_are_forwarded(void **state)
     CHECK("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 103 \r\nLink: "
           "y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
           "2\r\n\r\nhi",
-          -EAGAIN, "103 Link: x|103 Link: y|200|", "hi", .gives = MK_UPSTREAM_CONN_KEEP);
+          -EAGAIN, "103 Link: x|103 Link: y|200|", "hi", .disposition = MK_UPSTREAM_CONN_KEEP);
 }
 
 static void response_hop_by_hop_headers_are_removed(void **state)
@@ -103,26 +104,26 @@ static void response_hop_by_hop_headers_are_removed(void **state)
     CHECK("HTTP/1.1 200 OK\r\nA: b\r\nConnection: keep-alive, X-Hop\r\nKeep-Alive: timeout=5\r\nx-hop: "
           "1\r\nUpgrade: h2c\r\nTE: x\r\nProxy-Connection: x\r\n"
           "Status: mine\r\nTrailer: T\r\nDate: now\r\nContent-Length: 0\r\n\r\n",
-          -EAGAIN, "200 A: b Status: mine Trailer: T Date: now|", "", .gives = MK_UPSTREAM_CONN_KEEP);
+          -EAGAIN, "200 A: b Status: mine Trailer: T Date: now|", "", .disposition = MK_UPSTREAM_CONN_KEEP);
 }
 
 static void response_truncated_is_an_error(void **state)
 {
     (void)state;
     CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", 0, "200|", "hel", .end = -ECONNRESET,
-          .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", -ECONNRESET, "200|", "hel", .end = -ECONNRESET,
-          .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", 0, "200|", "hel",
-          .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+          .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", 0, "200|", "hello",
-          .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK("HTTP/1.1 200 O", 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+          .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 200 O", 0, "", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK("HTTP/1.1 200 OK\r\nA: b", -ECONNRESET, "", "", .end = -ECONNRESET,
-          .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK("", 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK("", -ECONNRESET, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK("HTTP/1.1 103 \r\n\r\n", 0, "103|", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK("", 0, "", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK("", -ECONNRESET, "", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 103 \r\n\r\n", 0, "103|", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
 }
 
 static void response_malformed_is_an_error(void **state)
@@ -139,42 +140,43 @@ static void response_malformed_is_an_error(void **state)
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
     };
     for (size_t i = 0; i < MK_LEN(texts); i++)
-        CHECK(texts[i], -EAGAIN, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
+        CHECK(texts[i], -EAGAIN, "", "", .end = -EPROTO, .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz", -EAGAIN, "200|", "ab",
-          .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
+          .end = -EPROTO, .disposition = MK_UPSTREAM_CONN_FAILED);
 }
 
 static void response_to_head_has_no_body(void **state)
 {
     (void)state;
-    asks.method = MK_STR("HEAD");
+    request_ops.method = MK_STR("HEAD");
     CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", -EAGAIN, "200|", "",
-          .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", -EAGAIN, "200|", "",
-          .gives = MK_UPSTREAM_CONN_KEEP);
-    asks.method = MK_STR("GET");
+          .disposition = MK_UPSTREAM_CONN_KEEP);
+    request_ops.method = MK_STR("GET");
 }
 
 static void response_upgraded_protocol_is_read_raw(void **state)
 {
     (void)state;
-    asks.upgrade = MK_STR("websocket");
+    request_ops.upgrade = MK_STR("websocket");
     CHECK("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "
           "WebSocket\r\nSec-WebSocket-Accept: x\r\n\r\n\x81\x02hi",
-          0, "101 Sec-WebSocket-Accept: x|", "\x81\x02hi", .gives = MK_UPSTREAM_CONN_CLOSE);
+          0, "101 Sec-WebSocket-Accept: x|", "\x81\x02hi", .disposition = MK_UPSTREAM_CONN_CLOSE);
     CHECK("HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: example\r\n\r\n", -EAGAIN, "", "", .end = -EPROTO,
-          .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK("HTTP/1.1 403 \r\nContent-Length: 2\r\n\r\nno", -EAGAIN, "403|", "no",
-          .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK("HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nabc", -ECONNRESET, "101|", "abc",
-          .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-    asks.upgrade = MK_STR_NULL;
+          .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
+    request_ops.upgrade = MK_STR_NULL;
 }
 
 /* ---- Bytes after a response ---- */
 
 /* Reads with a buffer of exactly the remaining body, so that no read can see the bytes after it. */
-static void check_behind(const char *in, size_t first, size_t room, enum mk_upstream_conn_disposition gives)
+static void check_following_bytes(const char *in, size_t first, size_t room,
+                                  enum mk_upstream_conn_disposition disposition)
 {
     struct call call;
     fake_init();
@@ -184,8 +186,8 @@ static void check_behind(const char *in, size_t first, size_t room, enum mk_upst
     call.room = room;
     call_run(&call, first, SIZE_MAX);
     assert_int_equal(call.end, 0);
-    assert_true(l->is_given);
-    assert_int_equal(l->how, gives);
+    assert_true(l->is_released);
+    assert_int_equal(l->how, disposition);
     call_fini(&call);
 }
 
@@ -195,18 +197,18 @@ static void response_followed_by_bytes_closes_connection(void **state)
                       more[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
                       chunks[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\nH",
                       none[] = "HTTP/1.1 204 \r\n\r\nH";
-    static const size_t rooms[] = {1, 2, 5, 6, 100};
+    static const size_t sizes[] = {1, 2, 5, 6, 100};
     (void)state;
-    for (size_t i = 0; i < MK_LEN(rooms); i++) {
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
         for (size_t first = 1; first < sizeof clean; first++)
-            check_behind(clean, first, rooms[i], MK_UPSTREAM_CONN_KEEP);
+            check_following_bytes(clean, first, sizes[i], MK_UPSTREAM_CONN_KEEP);
         /* The pool detects these bytes if they arrive after the end of the response. */
-        check_behind(more, sizeof more, rooms[i], MK_UPSTREAM_CONN_CLOSE);
-        check_behind(more, sizeof clean - 6, rooms[i], MK_UPSTREAM_CONN_CLOSE);
-        check_behind(more, sizeof clean - 3, rooms[i], MK_UPSTREAM_CONN_CLOSE);
-        check_behind(chunks, sizeof chunks, rooms[i], MK_UPSTREAM_CONN_CLOSE);
-        check_behind(chunks, sizeof chunks - 9, rooms[i], MK_UPSTREAM_CONN_CLOSE);
-        check_behind(none, sizeof none, rooms[i], MK_UPSTREAM_CONN_CLOSE);
+        check_following_bytes(more, sizeof more, sizes[i], MK_UPSTREAM_CONN_CLOSE);
+        check_following_bytes(more, sizeof clean - 6, sizes[i], MK_UPSTREAM_CONN_CLOSE);
+        check_following_bytes(more, sizeof clean - 3, sizes[i], MK_UPSTREAM_CONN_CLOSE);
+        check_following_bytes(chunks, sizeof chunks, sizes[i], MK_UPSTREAM_CONN_CLOSE);
+        check_following_bytes(chunks, sizeof chunks - 9, sizes[i], MK_UPSTREAM_CONN_CLOSE);
+        check_following_bytes(none, sizeof none, sizes[i], MK_UPSTREAM_CONN_CLOSE);
     }
 }
 
@@ -254,7 +256,7 @@ static void begin(struct call *call, mk_str in)
     call_init(call);
     fake_add(in, -EAGAIN);
     call->is_paused = true;
-    call->ask.method = asks.method;
+    call->ask.method = request_ops.method;
     call_start(call);
     assert_int_equal(call->head, 0);
 }
@@ -277,10 +279,10 @@ static void response_length_comes_from_content_length(void **state)
     assert_int_equal(length_of("HTTP/1.1 204 OK\r\n\r\n"), 0);
     assert_int_equal(length_of("HTTP/1.1 304 OK\r\n\r\n"), MK_LENGTH_UNKNOWN);
     assert_int_equal(length_of("HTTP/1.1 304 OK\r\nContent-Length: 7\r\n\r\n"), 7);
-    asks.method = MK_STR("HEAD");
+    request_ops.method = MK_STR("HEAD");
     assert_int_equal(length_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), 5);
     assert_int_equal(length_of("HTTP/1.1 200 OK\r\n\r\n"), MK_LENGTH_UNKNOWN);
-    asks.method = MK_STR("GET");
+    request_ops.method = MK_STR("GET");
 }
 
 static void response_header_is_found_by_name(void **state)
@@ -312,7 +314,7 @@ static void expect_whole(const char *in, const char *content)
     assert_int_equal(mk_upstream_request_buffered_body(call.client, &whole), content != NULL);
     if (content) {
         assert_str(whole, content);
-        assert_true(fake.links[0].is_given);
+        assert_true(fake.links[0].is_released);
         assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_KEEP);
         assert_int_equal(mk_upstream_request_read(call.client, (char[1]){0}, 1), 0);
         assert_false(mk_upstream_request_buffered_body(call.client, &whole));
@@ -350,7 +352,7 @@ static void response_without_body_releases_connection_at_once(void **state)
     struct call call;
     (void)state;
     begin(&call, MK_STR("HTTP/1.1 204 \r\n\r\n"));
-    assert_true(fake.links[0].is_given);
+    assert_true(fake.links[0].is_released);
     assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_KEEP);
     call_fini(&call);
 }
@@ -532,7 +534,7 @@ static void response_large_body_needs_few_reads(void **state)
     fake_init();
     call_init(&call);
     struct mk_upstream_conn *l = fake_add(mk_buf_str(&text), -EAGAIN);
-    call.room = CALL_ROOM_MAX;
+    call.room = CALL_READ_MAX;
     call_start(&call);
     call_settle(&call);
     assert_true(mk_str_eq(mk_buf_str(&call.body), mk_str_of(piece, sizeof piece)));
@@ -627,6 +629,6 @@ int main(void)
         cmocka_unit_test(response_flood_of_useless_bytes_yields),
         cmocka_unit_test(request_with_request_to_resume_needs_no_callback),
     };
-    asks.method = MK_STR("GET");
+    request_ops.method = MK_STR("GET");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

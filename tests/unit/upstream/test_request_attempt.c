@@ -13,7 +13,7 @@ static void begin(struct call *call)
     call_init(call);
 }
 
-static struct mk_upstream_conn *add_kept(int in_end)
+static struct mk_upstream_conn *add_reused_conn(int in_end)
 {
     struct mk_upstream_conn *l = fake_add(MK_STR(""), in_end);
     l->was_kept = true;
@@ -84,7 +84,7 @@ static void attempt_connect_error_is_reported(void **state)
         struct mk_upstream_conn *l = fake_add(MK_STR(""), -EAGAIN);
         l->state = errors[i];
         call_start(&call);
-        assert_true(fake_end_turn());
+        assert_true(fake_end_iteration());
         assert_int_equal(call.n_ready, 1);
         expect_error(&call, errors[i]);
 
@@ -125,14 +125,14 @@ static void attempt_on_reused_connection_is_sent_at_iteration_end(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    struct mk_upstream_conn *l = add_kept(-EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(-EAGAIN);
     l->in = MK_STR(REPLY);
     call_send(&call, MK_STR("content"), true);
     call_start(&call);
     mk_upstream_request_resume(call.client);
     assert_int_equal(mk_upstream_request_head(call.client), -EAGAIN);
     assert_int_equal(l->n_writes + call.n_pulls, 0);
-    assert_true(fake_end_turn());
+    assert_true(fake_end_iteration());
     assert_int_equal(l->n_writes, 1);
     assert_int_equal(call.n_ready, 0);
     while (fake_arrive(l, SIZE_MAX))
@@ -147,10 +147,10 @@ static void attempt_timeout_starts_when_request_is_sent(void **state)
     (void)state;
     begin(&call);
     call.ask.limits.response_timeout_ms = 100;
-    add_kept(-EAGAIN);
+    add_reused_conn(-EAGAIN);
     call_start(&call);
     fake_pass(150); /* the other requests of the iteration took this long */
-    assert_true(fake_end_turn());
+    assert_true(fake_end_iteration());
     fake_pass(50);
     assert_int_equal(call.n_ready, 0);
     fake_pass(50);
@@ -163,7 +163,7 @@ static void attempt_can_be_cancelled_before_it_is_sent(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    struct mk_upstream_conn *l = add_kept(-EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(-EAGAIN);
     call_start(&call);
     call_fini(&call);
     assert_int_equal(l->n_writes, 0);
@@ -175,7 +175,7 @@ static void attempt_connection_event_before_sending_is_kept(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     fresh->is_gradual = true;
     call_start(&call);
     assert_true(fake_arrive(l, 1)); /* the server closes it */
@@ -192,7 +192,7 @@ static void check_stale(int in_end)
 {
     struct call call;
     begin(&call);
-    struct mk_upstream_conn *l = add_kept(in_end), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(in_end), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     fresh->is_gradual = true;
     run(&call);
     assert_true(mk_str_eq(mk_buf_str(&l->out), mk_buf_str(&fresh->out)));
@@ -219,10 +219,10 @@ static void attempt_stale_connection_write_error_is_retried(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    struct mk_upstream_conn *l = add_kept(-EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(-EAGAIN);
     fake_add(MK_STR(REPLY), -EAGAIN);
-    l->takes = 0;
-    l->takes_no_more = -EPIPE;
+    l->write_max = 0;
+    l->write_error = -EPIPE;
     run(&call);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
     expect_reply(&call);
@@ -233,7 +233,7 @@ static void attempt_fresh_connection_is_not_replaced(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    add_kept(0);
+    add_reused_conn(0);
     struct mk_upstream_conn *l = fake_add(MK_STR(""), 0);
     fake_add(MK_STR(REPLY), -EAGAIN);
     run(&call);
@@ -247,7 +247,7 @@ static void attempt_with_partial_response_is_not_retried(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    struct mk_upstream_conn *l = add_kept(0);
+    struct mk_upstream_conn *l = add_reused_conn(0);
     l->in = MK_STR("H");
     fake_add(MK_STR(REPLY), -EAGAIN);
     run(&call);
@@ -267,7 +267,7 @@ static void attempt_408_on_reused_connection_is_retried(void **state)
         begin(&call);
         if (with_content)
             call_send(&call, MK_STR("content"), true);
-        struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+        struct mk_upstream_conn *l = add_reused_conn(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
         l->in = MK_STR(TOO_LATE);
         run(&call);
         assert_true(mk_str_eq(mk_buf_str(&l->out), mk_buf_str(&fresh->out)));
@@ -298,11 +298,11 @@ static void attempt_408_without_retry_is_forwarded(void **state)
     expect_408(&call);
     begin(&call);
     call.ask.is_idempotent = false;
-    add_kept(0)->in = MK_STR(TOO_LATE);
+    add_reused_conn(0)->in = MK_STR(TOO_LATE);
     expect_408(&call);
     begin(&call);
     call_send(&call, mk_str_of(large, sizeof large), true); /* a part of the body is no longer buffered */
-    add_kept(0)->in = MK_STR(TOO_LATE);
+    add_reused_conn(0)->in = MK_STR(TOO_LATE);
     expect_408(&call);
 }
 
@@ -314,13 +314,13 @@ static void check_unsafe(int in_end, unsigned n_taken)
     call.ask.method = MK_STR("POST");
     call.ask.is_idempotent = false;
     call.ask.body = MK_STR("pay");
-    struct mk_upstream_conn *l = add_kept(in_end);
+    struct mk_upstream_conn *l = add_reused_conn(in_end);
     if (in_end != -EAGAIN)
         l->arrived = 1; /* the connection was closed before */
     fake_add(MK_STR(REPLY), -EAGAIN);
     call_start(&call);
     assert_int_equal(fake.n_taken, 1); /* at the end of the iteration, other requests are sent as well */
-    assert_true(fake_end_turn());
+    assert_true(fake_end_iteration());
     assert_int_equal(fake.n_taken, n_taken);
     assert_int_equal(l->out.len == 0, n_taken == 2);
     if (n_taken == 2) {
@@ -349,15 +349,15 @@ static void attempt_unsafe_request_is_retried_if_nothing_was_sent(void **state)
 {
     struct call call;
     (void)state;
-    for (size_t takes = 0; takes < 2; takes++) {
+    for (size_t write_max = 0; write_max < 2; write_max++) {
         begin(&call);
         call.ask.is_idempotent = false;
-        struct mk_upstream_conn *l = add_kept(-EAGAIN);
-        l->takes = takes;
-        l->takes_no_more = -EPIPE;
+        struct mk_upstream_conn *l = add_reused_conn(-EAGAIN);
+        l->write_max = write_max;
+        l->write_error = -EPIPE;
         fake_add(MK_STR(REPLY), -EAGAIN);
         run(&call);
-        if (takes)
+        if (write_max)
             expect_error(&call, -EPIPE);
         else
             expect_reply(&call);
@@ -371,7 +371,7 @@ static void attempt_reused_connection_with_unsolicited_data_is_dropped(void **st
     (void)state;
     begin(&call);
     call.ask.is_idempotent = false;
-    struct mk_upstream_conn *l = add_kept(-EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(-EAGAIN);
     l->in = MK_STR("HTTP/1.1 200 OK\r\n");
     l->arrived = 1;
     fake_add(MK_STR(REPLY), -EAGAIN);
@@ -388,7 +388,7 @@ static void attempt_retry_resends_small_body(void **state)
     (void)state;
     begin(&call);
     call_send(&call, MK_STR("hello"), true);
-    struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     run(&call);
     assert_true(mk_str_ends(mk_buf_str(&fresh->out), MK_STR("\r\n\r\nhello")));
     assert_true(mk_str_eq(mk_buf_str(&l->out), mk_buf_str(&fresh->out)));
@@ -403,7 +403,7 @@ static void attempt_retry_continues_body_after_resent_part(void **state)
     begin(&call);
     call_send(&call, MK_STR("hello"), false);
     call.available = 2;
-    struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     fresh->is_gradual = true;
     call_start(&call);
     fake_arrive(l, 1);
@@ -420,7 +420,7 @@ static void attempt_retry_continues_body_after_resent_part(void **state)
 
 static void send_large(struct call *call, unsigned n_taken)
 {
-    struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     fresh->is_gradual = true;
     run(call);
     assert_int_equal(fake.n_taken, n_taken);
@@ -465,7 +465,7 @@ static void attempt_body_without_rewind_needs_open_connection(void **state)
     (void)state;
     begin(&call);
     call_send(&call, mk_str_of(large, sizeof large), true);
-    struct mk_upstream_conn *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    struct mk_upstream_conn *l = add_reused_conn(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     l->is_gradual = false; /* closed, although no event has reported it */
     fresh->is_gradual = true;
     call_run(&call, SIZE_MAX, SIZE_MAX);

@@ -85,7 +85,7 @@ static void cancel_before_first_write_leaves_server_idle(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    fake_add(MK_STR(""), -EAGAIN)->takes = 0;
+    fake_add(MK_STR(""), -EAGAIN)->write_max = 0;
     call_start(&call);
     call_fini(&call);
     expect_abandoned(false, false);

@@ -192,21 +192,21 @@ struct answer {
     int in_end;
     const char *heads, *body, *errors;
     int end;
-    enum mk_upstream_conn_disposition gives;
+    enum mk_upstream_conn_disposition disposition;
     bool is_local;
 };
 
 static struct {
     enum mk_upstream_protocol protocol;
     const char *method;
-} asks;
+} request_ops;
 
 static void check(const struct answer *a, size_t first, size_t size, size_t room)
 {
     struct call call;
-    begin(&call, asks.protocol, a->in, a->in_end);
+    begin(&call, request_ops.protocol, a->in, a->in_end);
     call.room = room;
-    call.ask.method = mk_str_from_c(asks.method);
+    call.ask.method = mk_str_from_c(request_ops.method);
     call_run(&call, first, size);
     assert_str(mk_buf_str(&call.heads), a->heads);
     assert_str(mk_buf_str(&call.body), a->body);
@@ -215,19 +215,19 @@ static void check(const struct answer *a, size_t first, size_t size, size_t room
     assert_int_equal(mk_upstream_request_is_local_redirect(call.client), a->is_local);
     assert_int_equal(*mk_upstream_request_error_text(call.client) != 0, a->end != 0);
     struct mk_upstream_conn *l = &fake.links[0];
-    assert_true(l->is_given);
-    assert_int_equal(l->how, a->gives);
+    assert_true(l->is_released);
+    assert_int_equal(l->how, a->disposition);
     call_fini(&call);
 }
 
 static void check_all(const struct answer *a)
 {
-    static const size_t rooms[] = {1, 3, 4096};
-    for (size_t i = 0; i < MK_LEN(rooms); i++) {
-        check(a, a->in.len, a->in.len, rooms[i]);
-        check(a, 1, 1, rooms[i]);
+    static const size_t sizes[] = {1, 3, 4096};
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        check(a, a->in.len, a->in.len, sizes[i]);
+        check(a, 1, 1, sizes[i]);
         for (size_t first = 1; first < a->in.len; first++)
-            check(a, first, a->in.len, rooms[i]);
+            check(a, first, a->in.len, sizes[i]);
     }
 }
 
@@ -237,12 +237,12 @@ static void fastcgi_response_is_parsed(void **state)
 {
     (void)state;
     CHECK(OUT("\14", "A: b\n\nhello,") OUT("\6", " world") OUT("\0", "") END("\0"), -EAGAIN, "200 A: b|",
-          "hello, world", .gives = MK_UPSTREAM_CONN_KEEP);
+          "hello, world", .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK(OUT("\3", "Sta") OUT("\17", "tus: 404 X\r\nA: ") OUT("\7", "b\r\n\r\nno") END("\0"), -EAGAIN,
-          "404 A: b|", "no", .gives = MK_UPSTREAM_CONN_KEEP);
+          "404 A: b|", "no", .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK("\1\6\0\1\0\7\1\0A: b\n\nxp\1\3\0\1\0\10\2\0\0\0\0\0\0\0\0\0pp", -EAGAIN, "200 A: b|", "x",
-          .gives = MK_UPSTREAM_CONN_KEEP);
-    CHECK(OUT("\6", "A: b\n\n") END("\0"), -EAGAIN, "200 A: b|", "", .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_KEEP);
+    CHECK(OUT("\6", "A: b\n\n") END("\0"), -EAGAIN, "200 A: b|", "", .disposition = MK_UPSTREAM_CONN_KEEP);
 }
 
 static void fastcgi_stderr_is_kept_out_of_response(void **state)
@@ -250,59 +250,62 @@ static void fastcgi_stderr_is_kept_out_of_response(void **state)
     (void)state;
     CHECK(ERR("\2", "no") OUT("\7", "A: b\n\nx") ERR("\3", "tic") OUT("\1", "y") ERR("\1", "e") ERR("\0", "")
               END("\0"),
-          -EAGAIN, "200 A: b|", "xy", "notice", .gives = MK_UPSTREAM_CONN_KEEP);
+          -EAGAIN, "200 A: b|", "xy", "notice", .disposition = MK_UPSTREAM_CONN_KEEP);
 }
 
 static void fastcgi_response_content_length_is_enforced(void **state)
 {
     (void)state;
     CHECK(OUT("\30", "Content-Length: 5\n\nhello") END("\0"), -EAGAIN, "200|", "hello",
-          .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK(OUT("\32", "Content-Length: 5\n\nhello,x") OUT("\1", "y") END("\0"), -EAGAIN, "200|", "hello",
-          .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_KEEP);
     CHECK(OUT("\26", "Content-Length: 5\n\nhel") END("\0"), -EAGAIN, "200|", "hel", .end = -ECONNRESET,
-          .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(OUT("\16", "Status: 304\n\nx") END("\0"), -EAGAIN, "304|", "", .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(OUT("\16", "Status: 304\n\nx") END("\0"), -EAGAIN, "304|", "",
+          .disposition = MK_UPSTREAM_CONN_KEEP);
 }
 
 static void fastcgi_response_local_redirect_is_recognized(void **state)
 {
     (void)state;
     CHECK(OUT("\16", "Location: /x\n\n") END("\0"), -EAGAIN, "302 Location: /x|", "",
-          .gives = MK_UPSTREAM_CONN_KEEP, .is_local = true);
+          .disposition = MK_UPSTREAM_CONN_KEEP, .is_local = true);
     CHECK(OUT("\17", "Location: //x\n\n") END("\0"), -EAGAIN, "302 Location: //x|", "",
-          .gives = MK_UPSTREAM_CONN_KEEP);
+          .disposition = MK_UPSTREAM_CONN_KEEP);
 }
 
 static void fastcgi_response_to_head_has_no_body(void **state)
 {
     (void)state;
-    asks.method = "HEAD";
+    request_ops.method = "HEAD";
     CHECK(OUT("\14", "A: b\n\nhello,") OUT("\6", " world") END("\0"), -EAGAIN, "200 A: b|", "",
-          .gives = MK_UPSTREAM_CONN_KEEP);
-    asks.method = "GET";
+          .disposition = MK_UPSTREAM_CONN_KEEP);
+    request_ops.method = "GET";
 }
 
 static void fastcgi_truncated_response_is_an_error(void **state)
 {
     (void)state;
-    CHECK(OUT("\7", "A: b\n\nx"), 0, "200 A: b|", "x", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK(OUT("\7", "A: b\n\nx"), 0, "200 A: b|", "x", .end = -ECONNRESET,
+          .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK(OUT("\7", "A: b\n\nx") OUT("\0", ""), 0, "200 A: b|", "x", .end = -ECONNRESET,
-          .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK(OUT("\7", "A: b\n\nx"), -ECONNRESET, "200 A: b|", "x", .end = -ECONNRESET,
-          .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(OUT("\3", "A: "), 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(OUT("\3", "A: ") END("\0"), 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(END("\0"), 0, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(ERR("\2", "no") END("\0"), 0, "", "", "no", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(END("\2"), 0, "", "", .end = -EBUSY, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(END("\3"), 0, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(OUT("\3", "A: "), 0, "", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(OUT("\3", "A: ") END("\0"), 0, "", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(END("\0"), 0, "", "", .end = -EPROTO, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(ERR("\2", "no") END("\0"), 0, "", "", "no", .end = -EPROTO, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(END("\2"), 0, "", "", .end = -EBUSY, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(END("\3"), 0, "", "", .end = -EPROTO, .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK(OUT("\7", "A: b\n\nx") "\1\6\0\2\0\0\0\0", 0, "200 A: b|", "x", .end = -EPROTO,
-          .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
     CHECK(OUT("\6", "A: b\n\n") "HTTP/1.1 200 OK", 0, "200 A: b|", "", .end = -EPROTO,
-          .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK(OUT("\2", "\n\n") END("\0"), 0, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
-    CHECK("HTTP/1.1 400 Bad Request\r\n\r\n", 0, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
+          .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK(OUT("\2", "\n\n") END("\0"), 0, "", "", .end = -EPROTO, .disposition = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 400 Bad Request\r\n\r\n", 0, "", "", .end = -EPROTO,
+          .disposition = MK_UPSTREAM_CONN_FAILED);
 }
 
 static void fastcgi_bytes_after_end_request_close_connection(void **state)
@@ -321,26 +324,28 @@ static void fastcgi_bytes_after_end_request_close_connection(void **state)
 static void scgi_and_uwsgi_response_ends_with_connection(void **state)
 {
     (void)state;
-    for (asks.protocol = MK_UPSTREAM_PROTOCOL_SCGI; asks.protocol <= MK_UPSTREAM_PROTOCOL_UWSGI;
-         asks.protocol++) {
+    for (request_ops.protocol = MK_UPSTREAM_PROTOCOL_SCGI; request_ops.protocol <= MK_UPSTREAM_PROTOCOL_UWSGI;
+         request_ops.protocol++) {
         CHECK("Status: 201 X\r\nA: b\r\nConnection: x\r\n\r\nhello", 0, "201 A: b|", "hello",
-              .gives = MK_UPSTREAM_CONN_CLOSE);
+              .disposition = MK_UPSTREAM_CONN_CLOSE);
         CHECK("HTTP/1.1 404 Not Found\r\nA: b\r\n\r\nno", 0, "404 A: b|", "no",
-              .gives = MK_UPSTREAM_CONN_CLOSE);
-        CHECK("Content-Length: 2\n\nhi", -EAGAIN, "200|", "hi", .gives = MK_UPSTREAM_CONN_CLOSE);
-        CHECK("Content-Length: 2\n\nhi, and more", -EAGAIN, "200|", "hi", .gives = MK_UPSTREAM_CONN_CLOSE);
-        CHECK("Content-Length: 2\n\nh", 0, "200|", "h", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+              .disposition = MK_UPSTREAM_CONN_CLOSE);
+        CHECK("Content-Length: 2\n\nhi", -EAGAIN, "200|", "hi", .disposition = MK_UPSTREAM_CONN_CLOSE);
+        CHECK("Content-Length: 2\n\nhi, and more", -EAGAIN, "200|", "hi",
+              .disposition = MK_UPSTREAM_CONN_CLOSE);
+        CHECK("Content-Length: 2\n\nh", 0, "200|", "h", .end = -ECONNRESET,
+              .disposition = MK_UPSTREAM_CONN_FAILED);
         CHECK("A: b\n\nhello", -ECONNRESET, "200 A: b|", "hello", .end = -ECONNRESET,
-              .gives = MK_UPSTREAM_CONN_FAILED);
-        CHECK("Location: /\n\n", 0, "302 Location: /|", "", .gives = MK_UPSTREAM_CONN_CLOSE,
+              .disposition = MK_UPSTREAM_CONN_FAILED);
+        CHECK("Location: /\n\n", 0, "302 Location: /|", "", .disposition = MK_UPSTREAM_CONN_CLOSE,
               .is_local = true);
-        CHECK("A: b\n", 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
-        CHECK("", 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+        CHECK("A: b\n", 0, "", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
+        CHECK("", 0, "", "", .end = -ECONNRESET, .disposition = MK_UPSTREAM_CONN_FAILED);
         CHECK("Transfer-Encoding: chunked\n\n0\r\n\r\n", 0, "", "", .end = -EPROTO,
-              .gives = MK_UPSTREAM_CONN_FAILED);
-        CHECK("hello\n\n", 0, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
+              .disposition = MK_UPSTREAM_CONN_FAILED);
+        CHECK("hello\n\n", 0, "", "", .end = -EPROTO, .disposition = MK_UPSTREAM_CONN_FAILED);
     }
-    asks.protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
+    request_ops.protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
 }
 
 /* ---- FastCGI connections ---- */
@@ -462,7 +467,7 @@ int main(void)
         cmocka_unit_test(fastcgi_stale_connection_is_replaced),
         cmocka_unit_test(fastcgi_flood_of_stderr_yields),
     };
-    asks.method = "GET";
-    asks.protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
+    request_ops.method = "GET";
+    request_ops.protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void failover_keeps_request_that_may_not_be_repeated(void **state)
         call_start(&call);
         call_announce(&call);
         l->on_down(l->ctx);
-        assert_false(l->is_given);
+        assert_false(l->is_released);
         assert_int_equal(fake.n_taken, 1);
         call_fini(&call);
     }

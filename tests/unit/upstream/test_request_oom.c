@@ -8,26 +8,26 @@ static mk_str response;
 static bool is_stale; /* the server closes the first connection */
 
 /* Replaces a buffer of the test by one that uses no allocated memory. */
-static void take_fixed(struct mk_buf *b, char *room, size_t cap)
+static void use_fixed_buffer(struct mk_buf *b, char *room, size_t cap)
 {
     *b = mk_buf_fixed(room, cap);
 }
 
 static void prepare(struct call *call)
 {
-    static char rooms[6][4096];
+    static char sizes[6][4096];
     fake_init();
     call_init(call);
     struct mk_upstream_conn *first = fake_add(is_stale ? MK_STR("") : response, is_stale ? 0 : -EAGAIN);
     first->was_kept = is_stale;
     struct mk_upstream_conn *last = fake_add(response, -EAGAIN);
     first->is_gradual = last->is_gradual = true;
-    take_fixed(&call->heads, rooms[0], sizeof rooms[0]);
-    take_fixed(&call->body, rooms[1], sizeof rooms[1]);
-    take_fixed(&call->trailers, rooms[2], sizeof rooms[2]);
-    take_fixed(&call->errors, rooms[3], sizeof rooms[3]);
-    take_fixed(&first->out, rooms[4], sizeof rooms[4]);
-    take_fixed(&last->out, rooms[5], sizeof rooms[5]);
+    use_fixed_buffer(&call->heads, sizes[0], sizeof sizes[0]);
+    use_fixed_buffer(&call->body, sizes[1], sizeof sizes[1]);
+    use_fixed_buffer(&call->trailers, sizes[2], sizeof sizes[2]);
+    use_fixed_buffer(&call->errors, sizes[3], sizeof sizes[3]);
+    use_fixed_buffer(&first->out, sizes[4], sizeof sizes[4]);
+    use_fixed_buffer(&last->out, sizes[5], sizeof sizes[5]);
 }
 
 static bool play(void)

@@ -134,7 +134,7 @@ static void expect_refusal(const struct request *r, int error)
     assert_int_equal(fake.n_requests, 0);
     assert_true(*mk_upstream_request_error_text(call.client));
     assert_int_equal(mk_upstream_request_server(call.client), -1);
-    assert_true(fake_end_turn());
+    assert_true(fake_end_iteration());
     assert_int_equal(call.n_ready, 1);
     assert_int_equal(mk_upstream_request_read(call.client, (char[1]){0}, 1), error);
     call_fini(&call);
@@ -181,9 +181,9 @@ static void send_rejects_request_smuggling(void **state)
     EXPECT_REFUSAL(.upgrade = "websocket/");
     EXPECT_REFUSAL(.upgrade = "websocket", .length = 3);
     EXPECT_REFUSAL(.length = -2);
-    struct request long_one = {.fields = {FIELD("Host", "x"), {MK_STR_INIT("A"), {large, 131072}}},
-                               .n_fields = 2};
-    expect_refusal(&long_one, -E2BIG);
+    struct request long_request = {.fields = {FIELD("Host", "x"), {MK_STR_INIT("A"), {large, 131072}}},
+                                   .n_fields = 2};
+    expect_refusal(&long_request, -E2BIG);
 }
 
 /* ---- Bodies ---- */
@@ -207,7 +207,7 @@ static void finish(struct call *call, enum mk_upstream_conn_disposition how)
         call_settle(call);
     assert_int_equal(call->head, 0);
     assert_str(mk_buf_str(&call->body), "hi");
-    assert_true(l->is_given);
+    assert_true(l->is_released);
     assert_int_equal(l->how, how);
     call_fini(call);
 }
@@ -322,15 +322,15 @@ static void send_large(int kind, size_t takes_at_once, size_t pull_max)
     begin(&call);
     struct mk_upstream_conn *l = &fake.links[0];
     l->takes_at_once = takes_at_once;
-    l->takes = 300000;
+    l->write_max = 300000;
     call.pull_max = pull_max;
     if (kind == 0)
         call.ask.body = mk_str_of(large, sizeof large);
     else
         call_send(&call, mk_str_of(large, sizeof large), kind == 1);
     call_start(&call);
-    while (l->taken == l->takes) {
-        fake_take_more(l, 500001);
+    while (l->taken == l->write_max) {
+        fake_accept_more(l, 500001);
         call_settle(&call);
     }
     expect_large(&call, kind == 2);
@@ -356,7 +356,7 @@ static void send_fast_source_yields(void **state)
     call_start(&call);
     struct mk_upstream_conn *l = &fake.links[0];
     assert_in_range(l->taken, TURN_MAX, TURN_MAX + WINDOW);
-    assert_true(fake_end_turn());
+    assert_true(fake_end_iteration());
     assert_in_range(l->taken, 2 * TURN_MAX, 2 * (TURN_MAX + WINDOW));
     call_settle(&call);
     expect_large(&call, false);
@@ -368,12 +368,12 @@ static void send_buffer_is_bounded(void **state)
     (void)state;
     begin(&call);
     struct mk_upstream_conn *l = &fake.links[0];
-    l->takes = 0;
+    l->write_max = 0;
     call_send(&call, mk_str_of(large, sizeof large), true);
     call_start(&call);
     assert_in_range(call.client->out.cap, WINDOW, 2 * WINDOW);
     assert_in_range(call.pulled, WINDOW / 2, WINDOW);
-    l->takes = SIZE_MAX;
+    l->write_max = SIZE_MAX;
     call.available = 1 << 20;
     fake_happen(l, MK_WRITABLE);
     call_settle(&call);
@@ -475,7 +475,7 @@ static void send_early_response_is_delivered(void **state)
     (void)state;
     begin(&call);
     struct mk_upstream_conn *l = &fake.links[0];
-    l->takes = 1000;
+    l->write_max = 1000;
     call.ask.body = mk_str_of(large, sizeof large);
     call_start(&call);
     finish(&call, MK_UPSTREAM_CONN_CLOSE); /* the server has not read the whole body */
@@ -495,10 +495,10 @@ static void send_early_response_then_close_is_delivered(void **state)
         struct call call;
         begin(&call);
         struct mk_upstream_conn *l = &fake.links[0];
-        l->takes = 1000;
+        l->write_max = 1000;
         call.ask.body = mk_str_of(large, sizeof large);
         call_start(&call);
-        l->takes_no_more = errors[i];
+        l->write_error = errors[i];
         l->arrived = l->in.len + 1;
         l->in_end = -ECONNRESET;
         fake_happen(l, MK_WRITABLE | MK_READABLE | MK_HUNG_UP);
@@ -559,8 +559,8 @@ static void abort_transfer(struct call *call, bool has_answered)
     call_start(call);
     call->available = SIZE_MAX;
     l->arrived = has_answered ? l->in.len : 0; /* no event has reported the response yet */
-    l->takes = l->taken;
-    l->takes_no_more = -EPIPE;
+    l->write_max = l->taken;
+    l->write_error = -EPIPE;
     mk_upstream_request_resume(call->client);
     assert_int_equal(call->n_ready, 0); /* resuming never runs callbacks */
     call_settle(call);
@@ -581,8 +581,8 @@ static void send_write_error_still_reads_response(void **state)
 
     begin(&call);
     call.ask.body = mk_str_of(large, sizeof large);
-    fake.links[0].takes = 5000;
-    fake.links[0].takes_no_more = -EPIPE;
+    fake.links[0].write_max = 5000;
+    fake.links[0].write_error = -EPIPE;
     call_start(&call);
     assert_int_equal(call.head, -EPIPE);
     call_fini(&call);
@@ -603,7 +603,7 @@ static void upgrade(struct call *call, mk_str content, size_t available)
     call_start(call);
     assert_int_equal(call->pulled, 0);
     l->out.len = 0;
-    l->takes = l->taken + 4;
+    l->write_max = l->taken + 4;
     fake_arrive(l, l->in.len - 1);
     call_settle(call);
     assert_true(mk_upstream_request_is_upgraded(call->client));
@@ -617,7 +617,7 @@ static void send_upgraded_source_is_sent_raw(void **state)
     struct mk_upstream_conn *l = &fake.links[0];
     assert_str(mk_buf_str(&call.body), "ab");
     assert_str(mk_buf_str(&l->out), "hell");
-    fake_take_more(l, SIZE_MAX - l->takes);
+    fake_accept_more(l, SIZE_MAX - l->write_max);
     call_settle(&call);
     call.available = SIZE_MAX;
     assert_false(l->has_ended);
@@ -628,7 +628,7 @@ static void send_upgraded_source_is_sent_raw(void **state)
     fake_arrive(l, 1);
     call_settle(&call);
     assert_str(mk_buf_str(&call.body), "abc");
-    assert_false(l->is_given);
+    assert_false(l->is_released);
     call_fini(&call);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -642,7 +642,7 @@ static void send_upgraded_data_follows_request(void **state)
     call.ask.upgrade = MK_STR("x");
     struct mk_upstream_conn *l = &fake.links[0];
     l->in = MK_STR("HTTP/1.1 101 \r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
-    l->takes = 10;
+    l->write_max = 10;
     call_start(&call);
     fake_arrive(l, SIZE_MAX);
     call_settle(&call);
@@ -656,7 +656,7 @@ static void send_silent_tunnel_frees_buffer(void **state)
     (void)state;
     upgrade(&call, MK_STR("hell, and more"), 4);
     struct mk_upstream_conn *l = &fake.links[0];
-    l->takes = SIZE_MAX;
+    l->write_max = SIZE_MAX;
     call.available = 5;
     mk_upstream_request_resume(call.client);
     call_settle(&call);

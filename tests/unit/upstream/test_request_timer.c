@@ -138,12 +138,12 @@ static void timer_write_timeout_between_writes(void **state)
     (void)state;
     begin(&call);
     struct mk_upstream_conn *l = &fake.links[0];
-    l->takes = 2;
+    l->write_max = 2;
     call_start(&call);
     for (int i = 0; i < 4; i++) {
         pass(&call, SILENCE_MS - 1);
         assert_int_equal(call.head, -EAGAIN);
-        fake_take_more(l, 1);
+        fake_accept_more(l, 1);
     }
     pass(&call, SILENCE_MS);
     expect_timeout(&call, "the server does not read the request");
@@ -174,7 +174,7 @@ static void timer_failed_request_has_no_timer(void **state)
     begin(&call);
     call_send(&call, MK_STR("hello"), true);
     call.available = 1;
-    fake.links[0].takes = 10;
+    fake.links[0].write_max = 10;
     call_start(&call);
     call.pull_error = -EMSGSIZE;
     mk_upstream_request_resume(call.client);

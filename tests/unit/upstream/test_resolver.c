@@ -77,7 +77,7 @@ static void begin(void)
     end_work(&worker);
 }
 
-static void look_up_again(void)
+static void resolve_again(void)
 {
     worker.loop.now_ms += settings.resolve_ms;
     mk_resolver_refresh(&pool->backends[0].names);
@@ -101,11 +101,11 @@ static void resolver_stopping_worker_starts_no_lookup(void **state)
 /* The request continues immediately, not at the next sweep. */
 static void resolver_waiting_request_continues_when_name_resolves(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     resolve_to("127.0.0.1", NULL);
     start_pool();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     assert_false(mk_upstream_conn_has_socket(l));
     end_work(&worker);
@@ -116,21 +116,21 @@ static void resolver_waiting_request_continues_when_name_resolves(void **state)
 
 static void resolver_removed_address_closes_connections(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     resolve_to("127.0.0.1", NULL);
     begin();
-    struct mk_upstream_conn *idle = acquire(&told), *busy = acquire(&told);
+    struct mk_upstream_conn *idle = acquire(&notified), *busy = acquire(&notified);
     wait_until_open(idle);
     wait_until_open(busy);
     mk_upstream_conn_release(idle, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info().idle, 1);
     resolve_to("127.0.0.2", NULL);
-    look_up_again();
+    resolve_again();
     assert_int_equal(info().open, 1);
     mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info().open, 0);
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     assert_true(accepts(1));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
@@ -139,20 +139,20 @@ static void resolver_removed_address_closes_connections(void **state)
 
 static void resolver_remaining_address_keeps_connections(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     resolve_to("127.0.0.1", "127.0.0.2");
     begin();
-    struct mk_upstream_conn *l = acquire(&told);
+    struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     resolve_to("127.0.0.1", NULL);
-    look_up_again();
+    resolve_again();
     assert_int_equal(info().idle, 1);
     resolve_to("127.0.0.2", "127.0.0.1");
-    look_up_again();
+    resolve_again();
     resolve_to(NULL, NULL); /* the name server fails, so the known addresses stay in use */
-    look_up_again();
+    resolve_again();
     assert_int_equal(info().idle, 1);
 }
 
@@ -171,7 +171,7 @@ static void fill_queue(unsigned i, int fds[4])
 
 static void resolver_failed_address_is_skipped(void **state)
 {
-    struct notification told;
+    struct notification notified;
     int full[4];
     (void)state;
     settings.connect_ms = 50;
@@ -181,7 +181,7 @@ static void resolver_failed_address_is_skipped(void **state)
     begin();
     struct mk_upstream_conn *links[4];
     for (int i = 0; i < 4; i++) {
-        links[i] = acquire(&told);
+        links[i] = acquire(&notified);
         wait_until_open(links[i]);
         assert_true(accepts(1));
     }
@@ -194,7 +194,7 @@ static void resolver_failed_address_is_skipped(void **state)
 
 static void resolver_server_fails_when_all_addresses_fail(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     settings.max_fails = 1;
     resolve_to("127.0.0.1", "127.0.0.2");
@@ -202,7 +202,7 @@ static void resolver_server_fails_when_all_addresses_fail(void **state)
     stop_server(1);
     begin();
     for (int i = 0; i < 2; i++) {
-        struct mk_upstream_conn *l = acquire(&told);
+        struct mk_upstream_conn *l = acquire(&notified);
         for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
             assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
         assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);

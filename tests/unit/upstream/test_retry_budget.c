@@ -6,7 +6,7 @@
 /* an increment of one second at a time would be too slow */
 static const uint64_t NOW = UINT64_C(1000000000000000);
 
-static unsigned take_all(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
+static unsigned acquire_retries(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
 {
     unsigned n = 0;
     while (n < 100000 && mk_retry_budget_try_spend(r, now_ms, percent))
@@ -24,10 +24,10 @@ static void retry_budget_allows_minimum_each_second(void **state)
 {
     struct mk_retry_budget r = {0};
     (void)state;
-    assert_int_equal(take_all(&r, NOW, 20), 3);
-    assert_int_equal(take_all(&r, NOW + 999, 20), 0);
-    assert_int_equal(take_all(&r, NOW + 1000, 20), 3);
-    assert_int_equal(take_all(&r, NOW + 100000, 20), 3);
+    assert_int_equal(acquire_retries(&r, NOW, 20), 3);
+    assert_int_equal(acquire_retries(&r, NOW + 999, 20), 0);
+    assert_int_equal(acquire_retries(&r, NOW + 1000, 20), 3);
+    assert_int_equal(acquire_retries(&r, NOW + 100000, 20), 3);
 }
 
 static void retry_budget_is_percentage_of_requests(void **state)
@@ -35,11 +35,11 @@ static void retry_budget_is_percentage_of_requests(void **state)
     struct mk_retry_budget r = {0};
     (void)state;
     count(&r, NOW, 1000);
-    assert_int_equal(take_all(&r, NOW, 20), 200);
-    assert_int_equal(take_all(&r, NOW + 1000, 20), 3);
+    assert_int_equal(acquire_retries(&r, NOW, 20), 200);
+    assert_int_equal(acquire_retries(&r, NOW + 1000, 20), 3);
     count(&r, NOW + 1000, 100);
-    assert_int_equal(take_all(&r, NOW + 1000, 20), 17); /* 220 in all for 1100 requests */
-    assert_int_equal(take_all(&r, NOW + 1000, 100), 1100 - 220);
+    assert_int_equal(acquire_retries(&r, NOW + 1000, 20), 17); /* 220 in all for 1100 requests */
+    assert_int_equal(acquire_retries(&r, NOW + 1000, 100), 1100 - 220);
 }
 
 static void retry_budget_forgets_old_requests(void **state)
@@ -47,13 +47,13 @@ static void retry_budget_forgets_old_requests(void **state)
     struct mk_retry_budget r = {0};
     (void)state;
     count(&r, NOW, 1000);
-    assert_int_equal(take_all(&r, NOW + 9000, 20), 200);
+    assert_int_equal(acquire_retries(&r, NOW + 9000, 20), 200);
     struct mk_retry_budget later = {0};
     count(&later, NOW, 1000);
-    assert_int_equal(take_all(&later, NOW + 10000, 20), 3);
+    assert_int_equal(acquire_retries(&later, NOW + 10000, 20), 3);
     /* The budget also forgets old retries. */
     count(&r, NOW + 19000, 1000);
-    assert_int_equal(take_all(&r, NOW + 19000, 20), 200);
+    assert_int_equal(acquire_retries(&r, NOW + 19000, 20), 200);
 }
 
 static void retry_budget_tolerates_clock_going_back(void **state)
@@ -62,7 +62,7 @@ static void retry_budget_tolerates_clock_going_back(void **state)
     (void)state;
     count(&r, NOW, 100);
     count(&r, NOW - 5000, 100);
-    assert_int_equal(take_all(&r, NOW - 5000, 10), 20);
+    assert_int_equal(acquire_retries(&r, NOW - 5000, 10), 20);
 }
 
 static void retry_budget_zero_disables_retries(void **state)
@@ -70,7 +70,7 @@ static void retry_budget_zero_disables_retries(void **state)
     struct mk_retry_budget r = {0};
     (void)state;
     count(&r, NOW, 100);
-    assert_int_equal(take_all(&r, NOW, 0), 0);
+    assert_int_equal(acquire_retries(&r, NOW, 0), 0);
 }
 
 int main(void)

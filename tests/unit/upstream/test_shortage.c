@@ -8,13 +8,13 @@
 static struct rlimit before;
 
 /* Uses up all file descriptors. */
-static void use_up(void)
+static void use_up_descriptors(void)
 {
     struct rlimit none = {.rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 }
 
-static void give_back(void)
+static void free_descriptors(void)
 {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
@@ -29,24 +29,24 @@ static void setup(void)
 
 static void teardown(void)
 {
-    give_back();
+    free_descriptors();
 }
 
 static void shortage_fails_requests_and_keeps_servers_up(void **state)
 {
-    struct notification told;
+    struct notification notified;
     (void)state;
     start_pool();
-    use_up();
-    struct mk_upstream_conn *l = acquire(&told);
+    use_up_descriptors();
+    struct mk_upstream_conn *l = acquire(&notified);
     assert_int_equal(mk_upstream_conn_state(l), -EMFILE);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(stats_of(i).failures, 0);
         assert_true(mk_health_is_up(&servers[i], mk_clock_ms()));
     }
-    give_back();
-    l = acquire(&told);
+    free_descriptors();
+    l = acquire(&notified);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -56,13 +56,13 @@ static void shortage_skips_health_check(void **state)
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     settings.check = MK_STR("connect");
-    use_up();
+    use_up_descriptors();
     start_pool();
     for (int i = 0; i < 30; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(stats_of(0).checks, 0);
     assert_false(mk_health_is_check_failed(&servers[0]));
-    give_back();
+    free_descriptors();
     for (int i = 0; !stats_of(0).checks && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_true(stats_of(0).checks);

@@ -10,7 +10,7 @@
 #include "unit/site.h"
 #include "unit/test.h"
 
-enum { SAID_MAX = 256, HOOKS_MAX = 4, ROUTES_MAX = 6 };
+enum { CALLS_MAX = 256, HOOKS_MAX = 4, ROUTES_MAX = 6 };
 
 /* A hook or handler, whose behavior is one letter of `answers` for each call; the last one repeats. */
 struct actor {
@@ -23,7 +23,7 @@ struct actor {
 };
 
 static struct site site;
-static char said[SAID_MAX];
+static char calls[CALLS_MAX];
 static struct mk_plugin plugins[HOOKS_MAX];
 static struct mk_hook hooks[HOOKS_MAX];
 static size_t n_hooks;
@@ -34,8 +34,8 @@ static unsigned n_records;
 
 static inline void record_call(const char *what, const char *name)
 {
-    size_t len = strlen(said);
-    snprintf(said + len, sizeof said - len, "%s%s%s", len ? " " : "", what, name);
+    size_t len = strlen(calls);
+    snprintf(calls + len, sizeof calls - len, "%s%s%s", len ? " " : "", what, name);
 }
 
 static inline enum mk_verdict act(struct actor *a, struct mk_response *response)
@@ -98,7 +98,7 @@ static const struct mk_handler poster = {.name = "post",
 static inline void setup(void)
 {
     site_setup(&site);
-    memset(said, 0, sizeof said);
+    memset(calls, 0, sizeof calls);
     memset(&last_record, 0, sizeof last_record);
     n_records = 0;
     site.host.routes = routes;
@@ -135,7 +135,7 @@ static inline struct mk_exchange *request_path(const char *method, const char *t
 {
     char head[1024];
     snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", method, target);
-    struct mk_exchange *x = site_ask(&site, head);
+    struct mk_exchange *x = site_request(&site, head);
     assert_non_null(x);
     return x;
 }
@@ -143,12 +143,12 @@ static inline struct mk_exchange *request_path(const char *method, const char *t
 /* Runs the request to its end, checks the status and the recorded calls, and frees it. */
 static inline void expect(const char *method, const char *target, unsigned status, const char *expected)
 {
-    memset(said, 0, sizeof said);
+    memset(calls, 0, sizeof calls);
     struct mk_exchange *x = request_path(method, target);
     assert_true(mk_dispatch_run(x));
     if (x->response.status != status)
         fail_msg("%s %s: %u, not %u", method, target, x->response.status, status);
-    assert_string_equal(said, expected);
+    assert_string_equal(calls, expected);
     mk_exchange_free(x);
 }
 

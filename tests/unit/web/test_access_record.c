@@ -43,7 +43,7 @@ static void on_done(const struct mk_access_record *r, void *data)
         assert_int_equal(mk_access_record_duration_us(r), 7000);
 }
 
-static void ask(bool sealed)
+static void finish_request(bool sealed)
 {
     struct mk_exchange *x = site_get(&site, "/f.txt", "");
     const struct mk_plugin plugin = {.name = "record", .on_done = on_done};
@@ -63,10 +63,10 @@ static void access_record_describes_request(void **state)
 {
     (void)state;
     site_add(&site, "f.txt", MK_STR("text"));
-    ask(true);
-    ask(false);
+    finish_request(true);
+    finish_request(false);
     site.web.precise = true;
-    ask(true);
+    finish_request(true);
     assert_int_equal(n_records, 3);
 }
 

@@ -17,10 +17,10 @@ static struct mk_exchange *request_range(const char *target, const char *range, 
 {
     char fields[1024];
     snprintf(fields, sizeof fields, "Range: %s\r\n%s", range, more);
-    return site_answer(&site, target, fields);
+    return site_run_get(&site, target, fields);
 }
 
-static void expect_one(const char *range, const char *content, const char *content_range)
+static void expect_part(const char *range, const char *content, const char *content_range)
 {
     struct mk_exchange *x = request_range("/ten.txt", range, "");
     assert_int_equal(x->response.status, 206);
@@ -46,14 +46,14 @@ static void expect_whole(const char *target, const char *range, const char *more
 static void byteranges_single_range_is_sent_plain(void **state)
 {
     (void)state;
-    expect_one("bytes=0-0", "0", "bytes 0-0/10");
-    expect_one("bytes=2-4", "234", "bytes 2-4/10");
-    expect_one("bytes=7-", "789", "bytes 7-9/10");
-    expect_one("bytes=-3", "789", "bytes 7-9/10");
-    expect_one("bytes=-100", "0123456789", "bytes 0-9/10");
-    expect_one("bytes=5-100", "56789", "bytes 5-9/10");
-    expect_one("bytes=0-2, 3-5", "012345", "bytes 0-5/10"); /* adjacent ranges are merged */
-    expect_one("bytes=8-9, 20-30", "89", "bytes 8-9/10");
+    expect_part("bytes=0-0", "0", "bytes 0-0/10");
+    expect_part("bytes=2-4", "234", "bytes 2-4/10");
+    expect_part("bytes=7-", "789", "bytes 7-9/10");
+    expect_part("bytes=-3", "789", "bytes 7-9/10");
+    expect_part("bytes=-100", "0123456789", "bytes 0-9/10");
+    expect_part("bytes=5-100", "56789", "bytes 5-9/10");
+    expect_part("bytes=0-2, 3-5", "012345", "bytes 0-5/10"); /* adjacent ranges are merged */
+    expect_part("bytes=8-9, 20-30", "89", "bytes 8-9/10");
 }
 
 static void byteranges_malformed_range_is_ignored(void **state)
@@ -147,7 +147,7 @@ static void byteranges_if_range_mismatch_sends_whole_file(void **state)
 {
     (void)state;
     char fields[256];
-    struct mk_exchange *x = site_answer(&site, "/ten.txt", "");
+    struct mk_exchange *x = site_run_get(&site, "/ten.txt", "");
     mk_str etag = site_field(x, "ETag");
     snprintf(fields, sizeof fields, "If-Range: %.*s\r\n", MK_STR_ARG(etag));
     struct mk_exchange *y = request_range("/ten.txt", "bytes=1-1", fields);
@@ -164,7 +164,8 @@ static void byteranges_if_range_mismatch_sends_whole_file(void **state)
 static void byteranges_are_ignored_for_head(void **state)
 {
     (void)state;
-    struct mk_exchange *x = site_ask(&site, "HEAD /ten.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\n\r\n");
+    struct mk_exchange *x =
+        site_request(&site, "HEAD /ten.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\n\r\n");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 200);
     assert_int_equal(x->response.content.length, 10);

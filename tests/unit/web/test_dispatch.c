@@ -11,15 +11,15 @@ static void dispatch_runs_request_hooks_handler_response_hooks(void **state)
     add_route("/*", &any, &h);
     struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
-    assert_string_equal(said, "?a ?b h !b !a");
+    assert_string_equal(calls, "?a ?b h !b !a");
     assert_int_equal(x->response.status, 200);
     assert_str(site_content(x), "hello");
     assert_true(mk_dispatch_run(x)); /* the request stays finished */
-    assert_string_equal(said, "?a ?b h !b !a");
+    assert_string_equal(calls, "?a ?b h !b !a");
     x->response.sealed = true;
     assert_false(mk_response_was_sent(&x->response));
     mk_dispatch_end(x, MK_OUTCOME_OK, 5, site.now_ms + 7);
-    assert_string_equal(said, "?a ?b h !b !a .a .b");
+    assert_string_equal(calls, "?a ?b h !b !a .a .b");
     assert_true(mk_response_was_sent(&x->response));
     assert_int_equal(n_records, 2);
     assert_int_equal(last_record.status, 200);
@@ -46,7 +46,7 @@ static void dispatch_hooks_are_optional(void **state)
     struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
     mk_dispatch_end(x, MK_OUTCOME_CLIENT_ABORTED, 0, site.now_ms);
-    assert_string_equal(said, "?a h !a xa .a .a");
+    assert_string_equal(calls, "?a h !a xa .a .a");
     assert_int_equal(last_record.status, 0); /* no response was begun */
     assert_false(mk_response_was_sent(&x->response));
     mk_exchange_free(x);
@@ -92,7 +92,7 @@ static void dispatch_hook_may_respond(void **state)
     add_route("/*", &any, &h);
     struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
-    assert_string_equal(said, "?a !b !a");
+    assert_string_equal(calls, "?a !b !a");
     assert_int_equal(x->response.status, 401);
     assert_str(site_content(x), "no");
     mk_exchange_free(x);
@@ -153,10 +153,10 @@ static void dispatch_waiting_handler_is_called_again(void **state)
     static const char *const steps[] = {"?a", "?a ?a", "?a ?a ?a ?b h", "?a ?a ?a ?b h h"};
     for (size_t i = 0; i < MK_LEN(steps); i++) {
         assert_false(mk_dispatch_run(x));
-        assert_string_equal(said, steps[i]);
+        assert_string_equal(calls, steps[i]);
     }
     assert_true(mk_dispatch_run(x));
-    assert_string_equal(said, "?a ?a ?a ?b h h h !b !a");
+    assert_string_equal(calls, "?a ?a ?a ?b h h h !b !a");
     mk_exchange_free(x);
 }
 
@@ -170,7 +170,7 @@ static void dispatch_waiting_handler_may_pass_or_refuse(void **state)
     assert_false(mk_dispatch_run(x));
     assert_false(mk_dispatch_run(x));
     assert_true(mk_dispatch_run(x));
-    assert_string_equal(said, "a a b b");
+    assert_string_equal(calls, "a a b b");
     assert_int_equal(x->response.status, 409);
     mk_exchange_free(x);
 }
@@ -293,7 +293,7 @@ static void dispatch_waiting_request_can_be_rejected(void **state)
     assert_false(mk_dispatch_run(x));
     mk_dispatch_error(x, 504);
     assert_true(mk_dispatch_run(x));
-    assert_string_equal(said, "h");
+    assert_string_equal(calls, "h");
     assert_int_equal(x->response.status, 504);
     assert_non_null(strstr(site_content(x).p, "504 Gateway Timeout"));
     mk_exchange_free(x);

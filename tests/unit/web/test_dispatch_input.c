@@ -62,7 +62,7 @@ static struct mk_exchange *post(const char *target, const char *pieces, mk_err e
     char head[256];
     snprintf(head, sizeof head, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n", target);
     wire = (struct wire){.pieces = pieces, .ending = ending};
-    struct mk_exchange *x = site_ask(&site, head);
+    struct mk_exchange *x = site_request(&site, head);
     assert_non_null(x);
     x->request.ops = &ops;
     x->request.ops_ctx = &wire;

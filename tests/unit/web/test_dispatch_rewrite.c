@@ -26,7 +26,7 @@ static void rewrite_loop_is_limited(void **state)
         .pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &handler, .data = &left};
     expect("GET", "/", 200, "f e f e f e");
     left = 1000;
-    memset(said, 0, sizeof said);
+    memset(calls, 0, sizeof calls);
     struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 500);
@@ -86,7 +86,7 @@ static void rewrite_by_handler_drops_body_headers(void **state)
     mk_str name, value;
     add_route("/from", &sender, (void *)(uintptr_t)("/to"));
     add_route("/to", &getter, &h);
-    struct mk_exchange *x = site_ask(
+    struct mk_exchange *x = site_request(
         &site, "POST /from HTTP/1.1\r\nContent-Type: a/b\r\nHost: a\r\ncontent-md5: c\r\nExpect: d\r\n"
                "Digest: e\r\nAccept: f\r\nContent: g\r\nTrailer: h\r\n\r\n");
     assert_non_null(x);
@@ -126,7 +126,7 @@ static void rewrite_by_handler_runs_other_route(void **state)
     struct mk_exchange *x = request_path("POST", "/from?c=d");
     x->request.length = 7;
     assert_true(mk_dispatch_run(x));
-    assert_string_equal(said, "?a >other ?a h !a");
+    assert_string_equal(calls, "?a >other ?a h !a");
     assert_str(x->request.target->path, "/to");
     assert_str(x->request.received.path, "/from"); /* the received target never changes */
     assert_int_equal(x->request.received.method, MK_METHOD_POST);
@@ -185,12 +185,12 @@ static void rewrite_runs_after_auth_hooks_of_original_path(void **state)
     expect("GET", "/old", 200, "?rewrite ?guard ?rewrite ?guard ?late h !late !guard");
     guard.answers = "wn"; /* the guard waits, so the rewrite has to wait as well */
     guard.n_calls = 0;
-    memset(said, 0, sizeof said);
+    memset(calls, 0, sizeof calls);
     struct mk_exchange *x = request_path("GET", "/old");
     assert_false(mk_dispatch_run(x));
     assert_str(mk_request_path(&x->request), "/old");
     assert_true(mk_dispatch_run(x));
-    assert_string_equal(said, "?rewrite ?guard ?guard ?rewrite ?guard ?late h !late !guard");
+    assert_string_equal(calls, "?rewrite ?guard ?guard ?rewrite ?guard ?late h !late !guard");
     assert_str(mk_request_query(&x->request), "q");
     mk_exchange_free(x);
     guard.answers = "r";

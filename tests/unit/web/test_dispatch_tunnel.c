@@ -58,7 +58,7 @@ static void setup(void)
 
 static struct mk_exchange *request_tunnel(unsigned version, bool opens, enum mk_verdict verdict)
 {
-    struct mk_exchange *x = site_ask(&site, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_non_null(x);
     x->request.version = version;
     x->request.tunnel = MK_STR("x");
@@ -117,7 +117,7 @@ static void dispatch_tunnel_not_accepted_gets_501_over_http2(void **state)
 static void dispatch_error_drops_trailers(void **state)
 {
     (void)state;
-    struct mk_exchange *x = site_ask(&site, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_int_equal(mk_response_add_trailer(&x->response, MK_STR("A"), MK_STR("b")), 0);
     mk_dispatch_error(x, 503);
     assert_null(x->response.trailers);

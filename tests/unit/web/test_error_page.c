@@ -41,7 +41,7 @@ static void error_page_exists_for_every_status(void **state)
 static void error_page_every_status_has_sentence(void **state)
 {
     (void)state;
-    char told[256][128];
+    char texts[256][128];
     size_t n = 0;
     for (unsigned status = 300; status < 600; status++) {
         struct mk_exchange *x = fill(&site.host, status);
@@ -49,9 +49,9 @@ static void error_page_every_status_has_sentence(void **state)
         const char *begin = strstr(page.p, "<p>"), *end = strstr(page.p, "</p>");
         assert_true(begin && end && end - begin > 20 && end[-1] == '.');
         if (status >= 400 && mk_status_text(status).len) {
-            snprintf(told[n], sizeof *told, "%.*s", (int)(end - begin), begin);
+            snprintf(texts[n], sizeof *texts, "%.*s", (int)(end - begin), begin);
             for (size_t i = 0; i < n; i++)
-                assert_string_not_equal(told[i], told[n]);
+                assert_string_not_equal(texts[i], texts[n]);
             n++;
         }
         mk_exchange_free(x);

@@ -4,16 +4,16 @@
 #include "unit/site.h"
 #include "unit/test.h"
 
-enum { SAID = 256 };
+enum { CLOSED_MAX = 256 };
 
 static struct site site;
-static char said[SAID]; /* names of closed filters and sources, in order */
+static char closed[CLOSED_MAX]; /* names of closed filters and sources, in order */
 
 static void record_call(char name)
 {
-    size_t len = strlen(said);
-    assert_true(len + 1 < sizeof said);
-    said[len] = name;
+    size_t len = strlen(closed);
+    assert_true(len + 1 < sizeof closed);
+    closed[len] = name;
 }
 
 /* Inserts a letter after each byte, or misbehaves. */
@@ -80,7 +80,7 @@ static const struct mk_body_source_ops source_ops = {.read = pull_source, .close
 
 static void setup(void)
 {
-    memset(said, 0, sizeof said);
+    memset(closed, 0, sizeof closed);
     site_setup(&site);
 }
 
@@ -98,9 +98,9 @@ static void filter_transforms_body(void **state)
     add(x, &f, 6);
     assert_int_equal(mk_response_length(&x->response), 6);
     assert_str(site_content(x), "a.b.c.");
-    assert_string_equal(said, "");
+    assert_string_equal(closed, "");
     mk_exchange_free(x);
-    assert_string_equal(said, "f");
+    assert_string_equal(closed, "f");
 }
 
 static void filter_chain_runs_in_order(void **state)
@@ -116,7 +116,7 @@ static void filter_chain_runs_in_order(void **state)
     assert_str(site_content(x), "a212b212");
     assert_true(mk_filter_unfiltered_body(&x->response.content)->source == &source_ops);
     mk_exchange_free(x);
-    assert_string_equal(said, "gfs"); /* from the outermost to the innermost, each once */
+    assert_string_equal(closed, "gfs"); /* from the outermost to the innermost, each once */
 }
 
 static void filter_reads_across_body_parts(void **state)
@@ -151,7 +151,7 @@ static void filter_reads_whole_file(void **state)
         mk_buf_add_char(&text, (char)('a' + i % 26));
     site_add(&site, "large.txt", mk_buf_str(&text));
     struct filter f = {.name = 'f', .letter = '.'};
-    struct mk_exchange *x = site_answer(&site, "/large.txt", "");
+    struct mk_exchange *x = site_run_get(&site, "/large.txt", "");
     assert_int_equal(x->response.status, 200);
     add(x, &f, MK_LENGTH_UNKNOWN);
     assert_non_null(mk_response_body_current_part(mk_filter_unfiltered_body(&x->response.content))->file);
@@ -200,7 +200,7 @@ static void filter_source_error_is_permanent(void **state)
     assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EPIPE);
     assert_int_equal(s.n_pulls, n);
     mk_exchange_free(x);
-    assert_string_equal(said, "fs");
+    assert_string_equal(closed, "fs");
 }
 
 static void filter_inner_body_length_is_enforced(void **state)
@@ -272,17 +272,17 @@ static void filter_rejected_is_closed(void **state)
     struct mk_response *r = &x->response;
     assert_int_equal(mk_response_set_body_nocopy(r, MK_STR("abc")), 0);
     assert_int_equal(mk_response_add_filter(r, &filter_ops, &f, -2), -EINVAL);
-    assert_string_equal(said, "f");
+    assert_string_equal(closed, "f");
     assert_str(site_content(x), "abc");
     assert_int_equal(mk_response_set_raw_source(r, &source_ops, &s), 0);
     assert_int_equal(mk_response_add_filter(r, &filter_ops, &f, MK_LENGTH_UNKNOWN), -EINVAL);
-    assert_string_equal(said, "ff");
+    assert_string_equal(closed, "ff");
     r->sealed = true;
     assert_int_equal(mk_response_add_filter(r, &filter_ops, &f, 5), -EALREADY);
     assert_int_equal(mk_response_add_filter(r, &ops_without_close, &f, 5), -EALREADY);
-    assert_string_equal(said, "fff");
+    assert_string_equal(closed, "fff");
     mk_exchange_free(x);
-    assert_string_equal(said, "fffs");
+    assert_string_equal(closed, "fffs");
 }
 
 static void filter_new_body_closes_filters(void **state)
@@ -295,10 +295,10 @@ static void filter_new_body_closes_filters(void **state)
     add(x, &f, MK_LENGTH_UNKNOWN);
     add(x, &g, MK_LENGTH_UNKNOWN);
     assert_int_equal(mk_response_set_body_nocopy(&x->response, MK_STR("other")), 0);
-    assert_string_equal(said, "gfs");
+    assert_string_equal(closed, "gfs");
     assert_str(site_content(x), "other");
     mk_exchange_free(x);
-    assert_string_equal(said, "gfs");
+    assert_string_equal(closed, "gfs");
 }
 
 /* ---- In the dispatcher ---- */
@@ -328,14 +328,14 @@ static void filter_hook_transforms_files(void **state)
 {
     (void)state;
     add_hook();
-    struct mk_exchange *x = site_answer(&site, "/f.txt", "");
+    struct mk_exchange *x = site_run_get(&site, "/f.txt", "");
     assert_str(site_content(x), "a.b.c.");
     assert_str(site_field(x, "Content-Encoding"), "dots");
     assert_null(site_field(x, "Accept-Ranges").p);
     assert_non_null(site_field(x, "ETag").p);
     mk_exchange_free(x);
     site.host.hooks.response.n = 0;
-    x = site_answer(&site, "/f.txt", ""); /* the cached headers of the file are unchanged */
+    x = site_run_get(&site, "/f.txt", ""); /* the cached headers of the file are unchanged */
     assert_str(site_field(x, "Accept-Ranges"), "bytes");
     assert_null(site_field(x, "Content-Encoding").p);
     assert_str(site_content(x), "abc");
@@ -346,7 +346,7 @@ static void filter_hook_transforms_error_pages(void **state)
 {
     (void)state;
     add_hook();
-    struct mk_exchange *x = site_answer(&site, "/nothing", "");
+    struct mk_exchange *x = site_run_get(&site, "/nothing", "");
     assert_int_equal(x->response.status, 404);
     assert_true(mk_str_starts(site_content(x), MK_STR("<.!.d.")));
     mk_exchange_free(x);
@@ -356,31 +356,31 @@ static void filter_hook_without_body_adds_no_filter(void **state)
 {
     (void)state;
     add_hook();
-    struct mk_exchange *x = site_ask(&site, "HEAD /f.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "HEAD /f.txt HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_true(mk_dispatch_run(x));
     assert_null(x->response.content.source);
     assert_int_equal(mk_response_length(&x->response), 3);
     mk_exchange_free(x);
-    x = site_answer(&site, "/f.txt", "If-None-Match: *\r\n");
+    x = site_run_get(&site, "/f.txt", "If-None-Match: *\r\n");
     assert_int_equal(x->response.status, 304);
     assert_null(x->response.content.source);
     mk_exchange_free(x);
-    assert_string_equal(said, "");
+    assert_string_equal(closed, "");
 }
 
 static void filter_is_removed_when_response_is_rejected(void **state)
 {
     (void)state;
     add_hook();
-    struct mk_exchange *x = site_answer(&site, "/f.txt", "");
+    struct mk_exchange *x = site_run_get(&site, "/f.txt", "");
     hooked.name = 'H';
     mk_dispatch_error(x, 504);
-    assert_string_equal(said, "H");
+    assert_string_equal(closed, "H");
     hooked.name = 'i';
     assert_int_equal(x->response.status, 504);
     assert_null(site_field(x, "ETag").p);
     mk_exchange_free(x);
-    assert_string_equal(said, "Hi");
+    assert_string_equal(closed, "Hi");
 }
 
 int main(void)

@@ -19,7 +19,7 @@ static void setup(void)
     site_add(&site, "page.html", MK_STR("identity"));
 }
 
-static struct mk_open_file *take(const char *name)
+static struct mk_open_file *acquire_file(const char *name)
 {
     struct mk_open_file *f = NULL;
     assert_int_equal(
@@ -34,7 +34,7 @@ static const struct mk_representation *choose(struct mk_open_file *f, const char
     struct mk_headers wishes;
     mk_headers_init(&wishes, room);
     if (accepted)
-        assert_true(fields_add(&wishes, 1, MK_STR("Accept-Encoding"), mk_str_from_c(accepted)));
+        assert_true(headers_add(&wishes, 1, MK_STR("Accept-Encoding"), mk_str_from_c(accepted)));
     const struct mk_representation *r = mk_representation_choose(f, &site.host, &wishes, site.now_ms);
     assert_non_null(r);
     return r;
@@ -79,7 +79,7 @@ static void check_blocks(const struct mk_representation *r)
 /* Acquires the file, chooses a representation, compares its coding, and releases the file. */
 static void expect_coding(const char *accepted, const char *coding)
 {
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *r = choose(f, accepted);
     mk_str found = field(r, "Content-Encoding");
     if (!mk_str_eq(found, mk_str_from_c(coding)))
@@ -92,7 +92,7 @@ static void representation_of_file_has_headers(void **state)
 {
     (void)state;
     char etag[MK_ETAG_MAX + 1];
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *r = choose(f, NULL);
     snprintf(etag, sizeof etag, "\"%llx-8\"", (unsigned long long)TIME * 1000000000);
     assert_str(field(r, "ETag"), etag);
@@ -112,7 +112,7 @@ static void representation_type_follows_extension(void **state)
     (void)state;
     site_add(&site, "x.png", MK_STR(""));
     site_add(&site, "x", MK_STR(""));
-    struct mk_open_file *png = take("x.png"), *unknown = take("x");
+    struct mk_open_file *png = acquire_file("x.png"), *unknown = acquire_file("x");
     assert_str(choose(png, NULL)->type, "image/png");
     assert_str(choose(unknown, NULL)->type, "application/octet-stream");
     mk_open_file_release(png);
@@ -123,7 +123,7 @@ static void representation_ranges_off_omits_accept_ranges(void **state)
 {
     (void)state;
     site.host.ranges = false;
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *r = choose(f, NULL);
     assert_null(field(r, "Accept-Ranges").p);
     check_blocks(r);
@@ -144,7 +144,8 @@ static void representation_first_cache_rule_applies(void **state)
     folder_add_folder(&site.folder, "a");
     site_add(&site, "a/x.html", MK_STR(""));
     site_add(&site, "x.css", MK_STR(""));
-    struct mk_open_file *a = take("a/x.html"), *html = take("page.html"), *css = take("x.css");
+    struct mk_open_file *a = acquire_file("a/x.html"), *html = acquire_file("page.html"),
+                        *css = acquire_file("x.css");
     assert_str(field(choose(a, NULL), "Cache-Control"), "no-store");
     assert_str(field(choose(html, NULL), "Cache-Control"), "max-age=1");
     assert_null(field(choose(css, NULL), "Cache-Control").p);
@@ -159,7 +160,7 @@ static void representation_last_modified_is_never_in_future(void **state)
     (void)state;
     char date[MK_DATE_LEN + 1] = "";
     folder_set_time(&site.folder, "page.html", 4000000000);
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *r = choose(f, NULL);
     assert_true(r->validators.modified <= mk_clock_unix());
     mk_date_write(date, r->validators.modified);
@@ -214,7 +215,7 @@ static void representation_each_coding_has_headers(void **state)
 {
     (void)state;
     add_neighbours();
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *self = choose(f, NULL), *gzip = choose(f, "gzip"), *br = choose(f, "br");
     assert_str(field(gzip, "Content-Type"), "text/html; charset=utf-8");
     assert_str(field(gzip, "Content-Encoding"), "gzip");
@@ -234,7 +235,7 @@ static void representation_codings_have_distinct_etags(void **state)
     (void)state;
     site_add(&site, "page.html.gz", MK_STR("12345678"));
     site_add(&site, "page.html.br", MK_STR("12345678"));
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     mk_str self = choose(f, NULL)->validators.etag, gzip = choose(f, "gzip")->validators.etag,
            br = choose(f, "br")->validators.etag;
     assert_false(mk_str_eq(self, gzip) || mk_str_eq(self, br) || mk_str_eq(gzip, br));
@@ -244,7 +245,7 @@ static void representation_codings_have_distinct_etags(void **state)
 static void representation_without_precompressed_files_has_no_vary(void **state)
 {
     (void)state;
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     assert_null(field(choose(f, "gzip"), "Vary").p);
     mk_open_file_release(f);
 }
@@ -255,7 +256,7 @@ static void representation_precompressed_files_can_be_off(void **state)
     add_neighbours();
     site.host.precompressed = false;
     expect_coding("gzip, br, zstd", "");
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     assert_null(field(choose(f, "gzip"), "Vary").p);
     mk_open_file_release(f);
 }
@@ -287,13 +288,13 @@ static void representation_precompressed_files_may_appear_and_disappear(void **s
     expect_coding("gzip", ""); /* the cache remembers for a second that the file is absent */
     site.now_ms += 1000;
     expect_coding("gzip", "gzip");
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     assert_str(field(choose(f, NULL), "Vary"), "Accept-Encoding");
     mk_open_file_release(f);
     assert_int_equal(unlinkat(site.folder.fd, "page.html.gz", 0), 0);
     site.now_ms += 1000;
     expect_coding("gzip", "");
-    f = take("page.html");
+    f = acquire_file("page.html");
     assert_null(field(choose(f, NULL), "Vary").p);
     mk_open_file_release(f);
 }
@@ -305,7 +306,7 @@ static void representation_changed_precompressed_file_is_reloaded(void **state)
     expect_coding("gzip", "gzip");
     site_add(&site, "page.html.gz", MK_STR("longer gzip"));
     site.now_ms += 1000;
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *r = choose(f, "gzip");
     assert_int_equal(r->file->size, 11);
     assert_str(r->file->content, "longer gzip");
@@ -315,7 +316,7 @@ static void representation_changed_precompressed_file_is_reloaded(void **state)
 static void representation_in_use_is_not_changed(void **state)
 {
     (void)state;
-    struct mk_open_file *sending = take("page.html");
+    struct mk_open_file *sending = acquire_file("page.html");
     const struct mk_representation *before = choose(sending, "gzip");
     mk_str text = before->whole.text;
     char copy[1024];
@@ -324,7 +325,7 @@ static void representation_in_use_is_not_changed(void **state)
     for (int i = 0; i < 3; i++) {
         site_add(&site, "page.html.gz", MK_STR("gzip"));
         site.now_ms += 1000;
-        struct mk_open_file *f = take("page.html");
+        struct mk_open_file *f = acquire_file("page.html");
         (void)choose(f, "gzip");
         mk_open_file_release(f);
     }
@@ -360,13 +361,13 @@ static void representation_only_cached_files_have_prepared_heads(void **state)
 {
     (void)state;
     site.host.pack_head = pack;
-    struct mk_open_file *f = take("page.html");
+    struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *r = choose(f, NULL);
     assert_non_null(r->whole.ready.p);
     assert_true(mk_str_ends(r->whole.cached_head_h2, MK_STR(" bytes")));
     mk_open_file_release(f);
     init_cache(&(struct mk_file_cache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
-    f = take("page.html");
+    f = acquire_file("page.html");
     r = choose(f, NULL);
     check_blocks(r);
     assert_null(r->whole.ready.p);

@@ -6,11 +6,11 @@
 static void request_exposes_head(void **state)
 {
     (void)state;
-    struct mk_exchange *x = site_ask(&site, "POST /a%20b/../c/d?x=%20&y HTTP/1.1\r\n"
-                                            "Host: Example.org:8080\r\n"
-                                            "Content-Length: 3\r\n"
-                                            "X-One: 1\r\n"
-                                            "x-one: 2\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "POST /a%20b/../c/d?x=%20&y HTTP/1.1\r\n"
+                                                "Host: Example.org:8080\r\n"
+                                                "Content-Length: 3\r\n"
+                                                "X-One: 1\r\n"
+                                                "x-one: 2\r\n\r\n");
     const struct mk_request *r = &x->request;
     assert_int_equal(mk_request_method(r), MK_METHOD_POST);
     assert_str(mk_request_method_text(r), "POST");
@@ -48,7 +48,7 @@ static void request_headers_are_enumerated_in_order(void **state)
 static void request_missing_values_are_absent(void **state)
 {
     (void)state;
-    struct mk_exchange *x = site_ask(&site, "BREW / HTTP/1.0\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "BREW / HTTP/1.0\r\n\r\n");
     const struct mk_request *r = &x->request;
     assert_int_equal(mk_request_method(r), MK_METHOD_UNKNOWN);
     assert_str(mk_request_method_text(r), "BREW");
@@ -82,10 +82,10 @@ static void request_absolute_target_sets_host(void **state)
 static void request_targets_without_path(void **state)
 {
     (void)state;
-    struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_str(mk_request_path(&x->request), "*");
     mk_exchange_free(x);
-    x = site_ask(&site, "CONNECT a.example:443 HTTP/1.1\r\nHost: b\r\n\r\n");
+    x = site_request(&site, "CONNECT a.example:443 HTTP/1.1\r\nHost: b\r\n\r\n");
     assert_str(mk_request_path(&x->request), "");
     assert_str(mk_request_host(&x->request), "a.example");
     mk_exchange_free(x);
@@ -118,10 +118,10 @@ static void request_raw_target_keeps_encoding(void **state)
         assert_str(mk_request_target(&x->request), cases[i][0]);
         mk_exchange_free(x);
     }
-    struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_str(mk_request_raw_target(&x->request), "*");
     mk_exchange_free(x);
-    x = site_ask(&site, "CONNECT a.example:443 HTTP/1.1\r\nHost: b\r\n\r\n");
+    x = site_request(&site, "CONNECT a.example:443 HTTP/1.1\r\nHost: b\r\n\r\n");
     assert_null(mk_request_raw_target(&x->request).p);
     mk_exchange_free(x);
 }
@@ -300,11 +300,11 @@ static void request_exposes_worker_vhost_and_scheme(void **state)
 static void request_without_handler_has_no_route(void **state)
 {
     (void)state;
-    struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_true(mk_dispatch_run(x));
     assert_null(mk_request_route(&x->request).p);
     mk_exchange_free(x);
-    x = site_ask(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    x = site_request(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 405);
     assert_null(mk_request_route(&x->request).p);
@@ -402,45 +402,45 @@ static void request_log_works_without_head(void **state)
     mk_exchange_free(x);
 }
 
-static unsigned n_told;
-static char told[64];
+static unsigned n_notified;
+static char log_text[64];
 static bool takes_it;
 
-static bool take_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
+static bool on_request_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
 {
     assert_non_null(request);
-    assert_ptr_equal(data, &n_told);
+    assert_ptr_equal(data, &n_notified);
     assert_int_equal(level, MK_LOG_DEBUG);
-    snprintf(told, sizeof told, "%.*s", MK_STR_ARG(message));
-    n_told++;
+    snprintf(log_text, sizeof log_text, "%.*s", MK_STR_ARG(message));
+    n_notified++;
     return takes_it;
 }
 
 static void request_log_can_be_taken_by_hook(void **state)
 {
     (void)state;
-    static const struct mk_plugin plugin = {.name = "log", .on_log = take_log};
-    static const struct mk_hook hook = {.plugin = &plugin, .data = &n_told};
-    struct mk_exchange *x = site_answer(&site, "/", "");
+    static const struct mk_plugin plugin = {.name = "log", .on_log = on_request_log};
+    static const struct mk_hook hook = {.plugin = &plugin, .data = &n_notified};
+    struct mk_exchange *x = site_run_get(&site, "/", "");
     unsigned before = site.n_logged;
     site.log.level = MK_LOG_ERROR;
     mk_request_log(&x->request, MK_LOG_DEBUG, "below the level");
     assert_int_equal(site.n_logged, before);
     site.host.hooks.log = (struct mk_hook_list){.at = &hook, .n = 1};
-    n_told = 0;
+    n_notified = 0;
     takes_it = true;
     mk_request_log(&x->request, MK_LOG_DEBUG, "one\r%d", 2);
-    assert_int_equal(n_told, 1);
-    assert_string_equal(told, "one?2");
+    assert_int_equal(n_notified, 1);
+    assert_string_equal(log_text, "one?2");
     assert_int_equal(site.n_logged, before);
     takes_it = false;
     site.log.level = MK_LOG_DEBUG;
     mk_request_log(&x->request, MK_LOG_DEBUG, "both");
-    assert_string_equal(told, "both");
+    assert_string_equal(log_text, "both");
     assert_int_equal(site.n_logged, before + 1);
     site.web.log = NULL;
     mk_request_log(&x->request, MK_LOG_DEBUG, "no log at all");
-    assert_int_equal(n_told, 3);
+    assert_int_equal(n_notified, 3);
     mk_exchange_free(x);
 }
 

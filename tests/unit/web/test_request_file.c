@@ -18,7 +18,7 @@ static void setup(void)
     site_add(&site, "file.txt", MK_STR("text"));
     folder_add_folder(&site.folder, "dir");
     site_add(&site, "dir/.hidden", MK_STR("hidden"));
-    x = site_answer(&site, "/", "Accept-Encoding: gzip;q=0.5\r\nAccept: text/*;q=0.25\r\n");
+    x = site_run_get(&site, "/", "Accept-Encoding: gzip;q=0.5\r\nAccept: text/*;q=0.25\r\n");
 }
 
 static void teardown(void)
@@ -69,7 +69,7 @@ static void request_file_opens_files_and_folders(void **state)
     expect_error("/file.txt/x", -ENOTDIR);
 }
 
-static int look(const char *path, struct mk_file_id *id)
+static int stat_file(const char *path, struct mk_file_id *id)
 {
     return mk_request_stat(&x->request, mk_str_from_c(path), id);
 }
@@ -78,42 +78,42 @@ static void request_file_stat_describes_files_and_folders(void **state)
 {
     (void)state;
     struct mk_file_id id, again;
-    assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
+    assert_int_equal(stat_file("/file.txt", &id), MK_FILE_REGULAR);
     assert_int_equal(id.size, 4);
     assert_int_equal(id.modified_ns, 1700000000 * INT64_C(1000000000));
     assert_true(id.inode && id.changed_ns);
-    assert_int_equal(look("//file.txt", &again), MK_FILE_REGULAR);
+    assert_int_equal(stat_file("//file.txt", &again), MK_FILE_REGULAR);
     assert_memory_equal(&id, &again, sizeof id);
-    assert_int_equal(look("/dir", &id), MK_FILE_FOLDER);
+    assert_int_equal(stat_file("/dir", &id), MK_FILE_FOLDER);
     assert_int_equal(id.size, 0);
-    assert_int_equal(look("/dir/", &again), MK_FILE_FOLDER);
+    assert_int_equal(stat_file("/dir/", &again), MK_FILE_FOLDER);
     assert_int_equal(id.inode, again.inode);
-    assert_int_equal(look("/", NULL), MK_FILE_FOLDER);
-    assert_int_equal(look("/dir/.hidden", NULL), MK_FILE_REGULAR);
-    assert_int_equal(look("/none", &id), -ENOENT);
-    assert_int_equal(look("/file.txt/", &id), -ENOTDIR);
-    assert_int_equal(look("/file.txt/x", &id), -ENOTDIR);
+    assert_int_equal(stat_file("/", NULL), MK_FILE_FOLDER);
+    assert_int_equal(stat_file("/dir/.hidden", NULL), MK_FILE_REGULAR);
+    assert_int_equal(stat_file("/none", &id), -ENOENT);
+    assert_int_equal(stat_file("/file.txt/", &id), -ENOTDIR);
+    assert_int_equal(stat_file("/file.txt/x", &id), -ENOTDIR);
     assert_int_equal(mkfifoat(site.folder.fd, "fifo", 0600), 0);
-    assert_int_equal(look("/fifo", NULL), MK_FILE_OTHER);
+    assert_int_equal(stat_file("/fifo", NULL), MK_FILE_OTHER);
 }
 
 static void request_file_stat_is_cached_for_a_second(void **state)
 {
     (void)state;
     struct mk_file_id id;
-    assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
-    assert_int_equal(look("/none", &id), -ENOENT);
+    assert_int_equal(stat_file("/file.txt", &id), MK_FILE_REGULAR);
+    assert_int_equal(stat_file("/none", &id), -ENOENT);
     assert_int_equal(unlinkat(site.folder.fd, "file.txt", 0), 0);
     site_add(&site, "none", MK_STR("now there is one"));
     site.now_ms += 999;
-    assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
-    assert_int_equal(look("/none", &id), MK_FILE_REGULAR); /* the absence of a file is not cached */
+    assert_int_equal(stat_file("/file.txt", &id), MK_FILE_REGULAR);
+    assert_int_equal(stat_file("/none", &id), MK_FILE_REGULAR); /* the absence of a file is not cached */
     assert_int_equal(id.size, 16);
     site.now_ms += 1; /* advances the loop time, however old the request is */
-    assert_int_equal(look("/file.txt", &id), -ENOENT);
+    assert_int_equal(stat_file("/file.txt", &id), -ENOENT);
 }
 
-static int look_without_system_calls(void)
+static int stat_without_system_calls(void)
 {
     int wrong = 0;
     struct mk_file_id id;
@@ -121,9 +121,9 @@ static int look_without_system_calls(void)
         return 77;
     /* From here on, every system call except read(), write() and exit() kills the process. */
     for (int i = 0; i < 100; i++) {
-        wrong += look("/file.txt", &id) != MK_FILE_REGULAR || id.size != 4;
-        wrong += look("/dir/", NULL) != MK_FILE_FOLDER;
-        wrong += look("/large", &id) != MK_FILE_REGULAR || id.size != 5000;
+        wrong += stat_file("/file.txt", &id) != MK_FILE_REGULAR || id.size != 4;
+        wrong += stat_file("/dir/", NULL) != MK_FILE_FOLDER;
+        wrong += stat_file("/large", &id) != MK_FILE_REGULAR || id.size != 5000;
     }
     syscall(SYS_exit, wrong);
     return 1;
@@ -135,10 +135,10 @@ static void request_file_cached_stat_makes_no_system_call(void **state)
     static const char large[5000];
     site_add(&site, "large",
              mk_str_of(large, sizeof large)); /* too large for memory, so the descriptor stays open */
-    assert_int_equal(look("/file.txt", NULL), MK_FILE_REGULAR);
-    assert_int_equal(look("/dir", NULL), MK_FILE_FOLDER);
-    assert_int_equal(look("/large", NULL), MK_FILE_REGULAR);
-    int code = run_in_child(look_without_system_calls);
+    assert_int_equal(stat_file("/file.txt", NULL), MK_FILE_REGULAR);
+    assert_int_equal(stat_file("/dir", NULL), MK_FILE_FOLDER);
+    assert_int_equal(stat_file("/large", NULL), MK_FILE_REGULAR);
+    int code = run_in_child(stat_without_system_calls);
     if (code == 77)
         skip();
     assert_int_equal(code, 0);
@@ -164,7 +164,7 @@ static void request_file_path_cannot_leave_root(void **state)
         site.host.root.how.symlink = policies[p];
         for (size_t i = 0; i < MK_LEN(bad); i++) {
             expect_error(bad[i], -EINVAL);
-            assert_int_equal(look(bad[i], NULL), -EINVAL);
+            assert_int_equal(stat_file(bad[i], NULL), -EINVAL);
             assert_null(mk_request_translate_path(&x->request, mk_str_from_c(bad[i])).p);
         }
         expect_open("/dir", true);
@@ -183,8 +183,8 @@ static void request_file_links_are_followed_as_configured(void **state)
     folder_add_link(&site.folder, "link", "file.txt");
     folder_add_link(&site.folder, "out", "/etc/passwd");
     expect_error("/link", -ELOOP);
-    assert_int_equal(look("/link", NULL), -ELOOP);
-    assert_int_equal(look("/out", NULL), -ELOOP);
+    assert_int_equal(stat_file("/link", NULL), -ELOOP);
+    assert_int_equal(stat_file("/out", NULL), -ELOOP);
     site.host.root.how.no_openat2 = true;
     expect_error("/link", -ELOOP);
     site.host.root.how.symlink = MK_SYMLINK_OWNER;
@@ -192,7 +192,7 @@ static void request_file_links_are_followed_as_configured(void **state)
     if (getuid() != 0)
         expect_error("/out", -ELOOP);
     site.host.root.how.symlink = MK_SYMLINK_ON;
-    assert_int_equal(look("/link", NULL), MK_FILE_REGULAR);
+    assert_int_equal(stat_file("/link", NULL), MK_FILE_REGULAR);
     expect_open("/link", false);
     expect_open("/out", false);
 }

@@ -40,7 +40,7 @@ static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
 static struct mk_exchange *post(struct wire *w, uint64_t length)
 {
-    struct mk_exchange *x = site_ask(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
     assert_non_null(x);
     x->request.ops = &ops;
     x->request.ops_ctx = w;

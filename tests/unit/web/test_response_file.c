@@ -26,7 +26,7 @@ static void teardown_response(void)
 static struct mk_file_id id_of(const char *path)
 {
     struct mk_file_id id = {0};
-    struct mk_open_file *f = take(path);
+    struct mk_open_file *f = acquire_file(path);
     mk_response_reset(&r);
     assert_true(mk_response_body_add_file(&r.content, &arena, f, 0, f->size));
     assert_true(mk_response_file_id(&r, &id));
@@ -96,7 +96,7 @@ static void response_file_part_has_no_identity(void **state)
     struct mk_file_id id;
     static const uint64_t parts[][2] = {{0, 9}, {1, 9}, {0, 0}};
     for (size_t i = 0; i < MK_LEN(parts); i++) {
-        struct mk_open_file *f = take("small");
+        struct mk_open_file *f = acquire_file("small");
         mk_response_reset(&r);
         assert_true(mk_response_body_add_file(&r.content, &arena, f, parts[i][0], parts[i][1]));
         assert_true(mk_response_is_file(&r));

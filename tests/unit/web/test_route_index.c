@@ -34,7 +34,7 @@ static void set(size_t i, const char *pattern)
 }
 
 /* Finds the route by a linear search, as reference. */
-static size_t look_at_all(size_t from, mk_str path, enum mk_regex_result *result)
+static size_t search_linearly(size_t from, mk_str path, enum mk_regex_result *result)
 {
     for (; from < N; from++)
         if ((*result = mk_route_matches(&routes[from], path)) != MK_REGEX_NO_MATCH)
@@ -76,7 +76,7 @@ static void route_index_equals_linear_search(void **state)
             mk_str path = make_text(room, "ab/", '/');
             enum mk_regex_result expected = MK_REGEX_MATCH, found;
             for (size_t from = 0, at; from < N; from = at + 1) {
-                at = look_at_all(from, path, &expected);
+                at = search_linearly(from, path, &expected);
                 assert_int_equal(mk_route_index_find(index, from, path, &found), at);
                 if (at < N)
                     assert_int_equal(found, expected);

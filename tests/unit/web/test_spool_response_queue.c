@@ -31,7 +31,7 @@ static void on_room(void *ctx)
 
 static struct mk_exchange *get(unsigned client)
 {
-    struct mk_exchange *x = site_ask(&site, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct mk_exchange *x = site_request(&site, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_non_null(x);
     x->request.peer = &others[client];
     return x;
@@ -68,7 +68,7 @@ static int fill(struct mk_spool_queue *q, uint64_t *at, uint64_t end)
     return 0;
 }
 
-static void take(struct mk_spool_queue *q, uint64_t *at, uint64_t n, size_t piece)
+static void read_piece(struct mk_spool_queue *q, uint64_t *at, uint64_t n, size_t piece)
 {
     char room[16 * K];
     while (n) {
@@ -94,7 +94,7 @@ static void spool_queue_keeps_order(void **state)
         assert_int_equal(mk_spool_queue_read(q, &none, 1), 0);
         assert_int_equal(fill(q, &in, n), 0);
         assert_true((site.web.spools.stored > 0) == (n > 64 * K));
-        take(q, &out, n, pieces[i % MK_LEN(pieces)]);
+        read_piece(q, &out, n, pieces[i % MK_LEN(pieces)]);
         assert_int_equal(mk_spool_queue_read(q, &none, 1), 0);
         assert_int_equal(site.web.spools.stored, 0); /* consumed data uses no space */
         mk_spool_queue_free(q);
@@ -110,7 +110,7 @@ static void spool_queue_keeps_order_with_interleaved_reads(void **state)
     uint64_t in = 0, out = 0;
     for (unsigned round = 0; round < 200; round++) {
         assert_int_equal(fill(q, &in, in + 1 + round * 977 % (50 * K)), 0);
-        take(q, &out, mk_min(in - out, 1 + round * 1301 % (40 * K)), 5000);
+        read_piece(q, &out, mk_min(in - out, 1 + round * 1301 % (40 * K)), 5000);
     }
     mk_spool_queue_free(q);
     mk_exchange_free(x);
@@ -157,7 +157,7 @@ static void spool_queue_disk_quotas_are_enforced(void **state)
     /* A client gets half of the total: the other half is reserved for requests. */
     assert_int_equal(fill(q[3], &in[3], 8 * M), -EDQUOT);
     assert_int_equal(site.web.spools.stored, 2 * M);
-    take(q[0], &out, M + 64 * K, 16 * K);
+    read_piece(q[0], &out, M + 64 * K, 16 * K);
     assert_int_equal(fill(q[3], &in[3], 8 * M), -EDQUOT);
     assert_int_equal(in[3], M + 64 * K);
     for (unsigned i = 0; i < 4; i++) {
@@ -177,7 +177,7 @@ static void spool_queue_full_accepts_after_partial_read(void **state)
     assert_int_equal(fill(q, &in, 100 * M), -EDQUOT);
     assert_int_equal(in, 4 * M + 64 * K);
     for (unsigned i = 0; i < 50; i++) {
-        take(q, &out, M, 16 * K);
+        read_piece(q, &out, M, 16 * K);
         uint64_t before = in;
         assert_int_equal(fill(q, &in, 100 * M), -EDQUOT);
         assert_int_equal(in - before, M);
@@ -196,7 +196,7 @@ static void spool_queue_without_folder_uses_memory(void **state)
     site.web.spools.folder = NULL;
     assert_int_equal(fill(q, &in, M), -EDQUOT);
     assert_int_equal(in, 64 * K);
-    take(q, &out, 1000, 1000);
+    read_piece(q, &out, 1000, 1000);
     assert_int_equal(fill(q, &in, M), -EDQUOT);
     assert_int_equal(in, 64 * K + 1000);
     mk_spool_queue_free(q);
@@ -214,7 +214,7 @@ static void spool_queue_write_error_loses_nothing(void **state)
     assert_int_equal(fill(q, &in, M), -ENOENT); /* the error is permanent */
     assert_int_equal(in, 64 * K);
     assert_int_equal(site.web.spools.stored, 0);
-    take(q, &out, 64 * K, 1000);
+    read_piece(q, &out, 64 * K, 1000);
     mk_spool_queue_free(q);
     mk_exchange_free(x);
 }
@@ -233,11 +233,11 @@ static void spool_queue_reader_waits_for_thread(void **state)
     while (!n_woken)
         assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     assert_int_equal(fill(q, &in, M), -EAGAIN);
-    take(q, &out, 64 * K, 1000); /* the first part is already in the file */
+    read_piece(q, &out, 64 * K, 1000); /* the first part is already in the file */
     assert_int_equal(mk_spool_queue_read(q, room, sizeof room), -EAGAIN);
     while (n_woken < 2)
         assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
-    take(q, &out, 64 * K, 1000);
+    read_piece(q, &out, 64 * K, 1000);
     mk_spool_queue_free(q);
     mk_exchange_free(x);
 }

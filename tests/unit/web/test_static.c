@@ -21,7 +21,7 @@ static void setup(void)
 
 static void expect_status(const char *target, unsigned status)
 {
-    struct mk_exchange *x = site_answer(&site, target, "");
+    struct mk_exchange *x = site_run_get(&site, target, "");
     if (x->response.status != status)
         fail_msg("%s: %u, not %u", target, x->response.status, status);
     mk_exchange_free(x);
@@ -29,7 +29,7 @@ static void expect_status(const char *target, unsigned status)
 
 static void expect_file(const char *target, const char *content)
 {
-    struct mk_exchange *x = site_answer(&site, target, "");
+    struct mk_exchange *x = site_run_get(&site, target, "");
     if (x->response.status != 200)
         fail_msg("%s: %u", target, x->response.status);
     assert_str(site_content(x), content);
@@ -38,7 +38,7 @@ static void expect_file(const char *target, const char *content)
 
 static void expect_redirect(const char *target, const char *location)
 {
-    struct mk_exchange *x = site_answer(&site, target, "");
+    struct mk_exchange *x = site_run_get(&site, target, "");
     assert_int_equal(x->response.status, 301);
     assert_str(site_field(x, "Location"), location);
     mk_exchange_free(x);
@@ -175,7 +175,7 @@ static void static_without_descriptors_gets_503(void **state)
     none = before;
     none.rlim_cur = 3;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    struct mk_exchange *x = site_answer(&site, "/file.txt", "");
+    struct mk_exchange *x = site_run_get(&site, "/file.txt", "");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(x->response.status, 503);
     mk_exchange_free(x);
@@ -195,24 +195,24 @@ static void static_matching_etag_gets_304(void **state)
 {
     (void)state;
     char fields[256];
-    struct mk_exchange *x = site_answer(&site, "/file.txt", "");
+    struct mk_exchange *x = site_run_get(&site, "/file.txt", "");
     mk_str etag = site_field(x, "ETag");
     snprintf(fields, sizeof fields, "If-None-Match: %.*s\r\n", MK_STR_ARG(etag));
-    struct mk_exchange *y = site_answer(&site, "/file.txt", fields);
+    struct mk_exchange *y = site_run_get(&site, "/file.txt", fields);
     assert_int_equal(y->response.status, 304);
     assert_true(mk_str_eq(site_field(y, "ETag"), etag));
     assert_true(site_field(y, "Last-Modified").len > 0);
     assert_null(site_field(y, "Content-Type").p);
     mk_exchange_free(y);
     mk_exchange_free(x);
-    x = site_answer(&site, "/file.txt", "If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
+    x = site_run_get(&site, "/file.txt", "If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
     assert_int_equal(x->response.status, 304);
     mk_exchange_free(x);
-    x = site_answer(&site, "/file.txt", "If-Match: \"other\"\r\n");
+    x = site_run_get(&site, "/file.txt", "If-Match: \"other\"\r\n");
     assert_int_equal(x->response.status, 412);
     assert_null(site_field(x, "ETag").p);
     mk_exchange_free(x);
-    x = site_answer(&site, "/file.txt", "If-None-Match: \"other\"\r\n");
+    x = site_run_get(&site, "/file.txt", "If-None-Match: \"other\"\r\n");
     assert_int_equal(x->response.status, 200);
     mk_exchange_free(x);
 }
@@ -245,7 +245,7 @@ static void static_other_method_gets_405_with_allow(void **state)
 {
     (void)state;
     struct mk_exchange *x =
-        site_ask(&site, "POST /file.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+        site_request(&site, "POST /file.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 405);
     assert_str(site_field(x, "Allow"), "GET, HEAD, OPTIONS");
@@ -264,11 +264,11 @@ static void static_navigation_gets_fallback_page(void **state)
     expect_file("/file.txt", "file");
     expect_status("/missing.js", 404);
     expect_status("/.hidden", 403);
-    struct mk_exchange *x = site_answer(&site, "/user/a.b", "Accept: text/html, */*\r\n");
+    struct mk_exchange *x = site_run_get(&site, "/user/a.b", "Accept: text/html, */*\r\n");
     assert_int_equal(x->response.status, 200);
     assert_str(site_content(x), "front page");
     mk_exchange_free(x);
-    x = site_answer(&site, "/a.js", "Accept: */*\r\n");
+    x = site_run_get(&site, "/a.js", "Accept: */*\r\n");
     assert_int_equal(x->response.status, 404);
     mk_exchange_free(x);
     site.host.fallback = MK_STR("nothing.html");
@@ -344,8 +344,8 @@ static void static_next_handler_may_list_folder(void **state)
 static enum mk_verdict run_script(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    mk_str said = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->target->path));
-    assert_int_equal(mk_response_set_body(response, said), 0);
+    mk_str reply = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->target->path));
+    assert_int_equal(mk_response_set_body(response, reply), 0);
     return MK_DONE;
 }
 

@@ -40,7 +40,7 @@ static void trailers_accepted_with_te_header(void **state)
     struct mk_request r = {.version = 11};
     mk_headers_init(&r.fields, room);
     assert_false(mk_request_accepts_trailers(&r));
-    assert_true(fields_add(&r.fields, 2, MK_STR("TE"), MK_STR("gzip;q=1, Trailers")));
+    assert_true(headers_add(&r.fields, 2, MK_STR("TE"), MK_STR("gzip;q=1, Trailers")));
     assert_true(mk_request_accepts_trailers(&r));
     r.version = 10;
     assert_false(mk_request_accepts_trailers(&r));

@@ -46,7 +46,7 @@ static int open_tunnel(void)
 
 static void add_field(const char *name, const char *value)
 {
-    assert_true(fields_add(&x.request.fields, MK_LEN(room), mk_str_from_c(name), mk_str_from_c(value)));
+    assert_true(headers_add(&x.request.fields, MK_LEN(room), mk_str_from_c(name), mk_str_from_c(value)));
 }
 
 static void request_websocket(unsigned version)

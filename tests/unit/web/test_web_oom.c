@@ -110,7 +110,8 @@ static void web_oom_redirects_and_errors(void **state)
 
 /* ---- Bodies that a handler makes ---- */
 
-static enum mk_verdict say_much(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict respond_large_body(struct mk_request *request, struct mk_response *response,
+                                          void *data)
 {
     char value[500], *large = mk_request_alloc(request, 10000);
     (void)data;
@@ -126,7 +127,7 @@ static enum mk_verdict say_much(struct mk_request *request, struct mk_response *
 
 static bool request_large(void)
 {
-    static const struct mk_handler handler = {.name = "much", .handle = say_much};
+    static const struct mk_handler handler = {.name = "much", .handle = respond_large_body};
     static const struct mk_route route = {.handler = &handler};
     struct mk_arena_cache *blocks = &site.blocks;
     site.host.routes = &route;
@@ -155,7 +156,7 @@ static void web_oom_large_response_of_handler(void **state)
 static unsigned n_taken, n_given_back;
 static bool all_well;
 
-static void give_back(void *data)
+static void release_data(void *data)
 {
     assert_ptr_equal(data, &site);
     n_given_back++;
@@ -172,7 +173,7 @@ static enum mk_verdict find_out(struct mk_request *request, struct mk_response *
     const struct mk_addr peer = {.ip = {[15] = 1}};
     (void)response;
     n_taken++;
-    all_well &= mk_request_attach(request, data, &site, give_back) == 0;
+    all_well &= mk_request_attach(request, data, &site, release_data) == 0;
     all_well &= mk_request_set_user(request, MK_STR("user")) == 0;
     all_well &= mk_request_set_client_addr(request, &peer) == 0;
     all_well &= mk_request_translate_path(request, MK_STR("/a")).p != NULL;
@@ -181,7 +182,7 @@ static enum mk_verdict find_out(struct mk_request *request, struct mk_response *
 
 static void change(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_filter_ops ops = {.read = pull_through, .close = give_back};
+    static const struct mk_filter_ops ops = {.read = pull_through, .close = release_data};
     (void)request;
     (void)data;
     all_well &= mk_response_set_header(response, MK_STR("ETag"), MK_STR("\"other\"")) == 0;

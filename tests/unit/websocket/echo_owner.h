@@ -8,7 +8,7 @@
 static struct {
     struct mk_websocket *socket;
     struct mk_buf received; /* messages, each preceded by its type and followed by a newline */
-    unsigned n_messages, n_rooms, n_closes;
+    unsigned n_messages, n_sizes, n_closes;
     unsigned code;
     char reason[MK_WEBSOCKET_REASON_MAX + 1];
     bool is_silent;
@@ -32,7 +32,7 @@ static void on_room(void *ctx, struct mk_websocket *s)
     assert_ptr_equal(ctx, &owner);
     assert_ptr_equal(s, owner.socket);
     assert_int_equal(owner.n_closes, 0);
-    owner.n_rooms++;
+    owner.n_sizes++;
 }
 
 static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)

@@ -53,9 +53,9 @@ static struct {
     struct mk_request request;
     struct mk_response response;
     bool wants_input, has_ended, is_over;
-    int ending;   /* last result of a pull */
-    size_t room;  /* buffer size of a pull */
-    size_t takes; /* bytes that the client accepts before the buffer is full */
+    int ending;       /* last result of a pull */
+    size_t room;      /* buffer size of a pull */
+    size_t write_max; /* bytes that the client accepts before the buffer is full */
     struct mk_buf out;
 } fixture;
 
@@ -189,7 +189,7 @@ static inline void ws_fixture_setup(void)
     fixture.response.text = mk_buf_fixed(fixture.response.room, sizeof fixture.response.room);
     fixture.wants_input = true;
     fixture.room = 16 * 1024;
-    fixture.takes = SIZE_MAX;
+    fixture.write_max = SIZE_MAX;
 }
 
 static inline void ws_fixture_init(void)
@@ -222,7 +222,7 @@ static inline void ws_fixture_end(void)
 static inline void ws_fixture_pull(void)
 {
     char room[64 * 1024];
-    while (!fixture.has_ended && fixture.takes) {
+    while (!fixture.has_ended && fixture.write_max) {
         ssize_t n =
             fixture.response.ops->source.read(fixture.response.ctx, room, mk_min(fixture.room, sizeof room));
         fixture.ending = (int)n;
@@ -233,7 +233,7 @@ static inline void ws_fixture_pull(void)
             return;
         assert_true((size_t)n <= fixture.room);
         mk_buf_add(&fixture.out, mk_str_of(room, (size_t)n));
-        fixture.takes -= mk_min(fixture.takes, (size_t)n);
+        fixture.write_max -= mk_min(fixture.write_max, (size_t)n);
     }
 }
 
@@ -262,7 +262,7 @@ static inline void ws_fixture_run_tunnel(void)
     r->is_within = false;
     if (r->is_aborted || (fixture.has_ended && (!fixture.wants_input || fixture.ending < 0)))
         ws_fixture_close();
-    (void)fake_clock_end_turn();
+    (void)fake_clock_end_iteration();
 }
 
 static inline void ws_fixture_run(void)

@@ -200,11 +200,11 @@ static void ws_shared_messages_keep_order(void **state)
     open_it(&plain);
     for (int begun = 0; begun < 2; begun++) {
         assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
-        fixture.room = fixture.takes = begun ? 3 : 0;
+        fixture.room = fixture.write_max = begun ? 3 : 0;
         ws_fixture_run();
         assert_int_equal(mk_websocket_send(owner.socket, MK_WEBSOCKET_TEXT, MK_STR("own")), 0);
         assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
-        fixture.room = fixture.takes = 1000;
+        fixture.room = fixture.write_max = 1000;
         ws_fixture_run();
         OUT("\x82\4news\x81\3own\x82\4news");
         assert_int_equal(owner.socket->queue.weight, 0);
@@ -223,16 +223,16 @@ static void ws_full_queue_rejects_and_notifies(void **state)
     (void)state;
     memset(text, 'x', sizeof text);
     open_it(&plain);
-    fixture.takes = 0;
+    fixture.write_max = 0;
     while (mk_websocket_send(owner.socket, MK_WEBSOCKET_TEXT, mk_str_of(text, sizeof text)) == 0)
         n++;
     assert_in_range(n, 7, 10);
     assert_true(owner.socket->queue.weight >= 1000);
     ws_fixture_run();
-    assert_int_equal(owner.n_rooms, 0);
-    fixture.takes = SIZE_MAX;
+    assert_int_equal(owner.n_sizes, 0);
+    fixture.write_max = SIZE_MAX;
     ws_fixture_run();
-    assert_int_equal(owner.n_rooms, 1);
+    assert_int_equal(owner.n_sizes, 1);
     assert_int_equal(owner.socket->queue.weight, 0);
 }
 
@@ -240,12 +240,12 @@ static void ws_client_not_reading_is_not_read(void **state)
 {
     (void)state;
     open_it(&plain);
-    fixture.takes = 0;
+    fixture.write_max = 0;
     for (int i = 0; i < 100; i++)
         frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("01234567890123456789"));
     arrive(10000);
     assert_in_range(owner.n_messages, 10, 50);
-    fixture.takes = SIZE_MAX;
+    fixture.write_max = SIZE_MAX;
     ws_fixture_run();
     assert_int_equal(owner.n_messages, 100);
     assert_int_equal(fixture.out.len, 2200);
@@ -437,7 +437,7 @@ static void ws_client_that_reads_is_alive(void **state)
         assert_int_equal(mk_websocket_send(owner.socket, MK_WEBSOCKET_TEXT, MK_STR("01234567890123456789")),
                          0);
     for (int i = 0; i < 8; i++) {
-        fixture.takes = 10;
+        fixture.write_max = 10;
         ws_fixture_run();
         ws_fixture_advance(30500);
         assert_false(fixture.is_over);

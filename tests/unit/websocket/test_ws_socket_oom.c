@@ -6,11 +6,11 @@
 static const struct mk_websocket_options options = {
     MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .subprotocols = "a", .compress_min = 1,
     .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT};
-static char rooms[3][8192];
+static char sizes[3][8192];
 
 static void exchange_messages(void)
 {
-    struct mk_buf in = mk_buf_fixed(rooms[0], sizeof rooms[0]);
+    struct mk_buf in = mk_buf_fixed(sizes[0], sizeof sizes[0]);
     struct mk_websocket_message *m =
         mk_websocket_message_new(MK_WEBSOCKET_TEXT, MK_STR("news news news news"));
     add_frame(&in, MK_WS_FIN | MK_WS_TEXT, MK_STR("hello hello hello hello hello hello"));
@@ -37,8 +37,8 @@ static bool play(void)
 {
     ws_fixture_setup();
     owner_init();
-    fixture.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
-    owner.received = mk_buf_fixed(rooms[2], sizeof rooms[2]);
+    fixture.out = mk_buf_fixed(sizes[1], sizeof sizes[1]);
+    owner.received = mk_buf_fixed(sizes[2], sizeof sizes[2]);
     ws_fixture_add_field(MK_STR("Sec-WebSocket-Protocol"), MK_STR("a"));
     ws_fixture_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
     bool started = mk_ws_socket_worker_init(&fixture.ws, &fixture.worker);
@@ -69,7 +69,7 @@ static void ws_oom_broadcast_allocates_nothing(void **state)
     (void)state;
     ws_fixture_setup();
     owner_init();
-    fixture.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
+    fixture.out = mk_buf_fixed(sizes[1], sizeof sizes[1]);
     assert_true(mk_ws_socket_worker_init(&fixture.ws, &fixture.worker));
     assert_int_equal(owner_open(&plain), 0);
     struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, MK_STR("news"));

@@ -60,7 +60,7 @@ static void want(struct mk_sockaddr a)
     wanted_at[wanted.n++] = (struct mk_listen){.addr = a, .written = MK_STR("?")};
 }
 
-static mk_err open_wanted(unsigned workers)
+static mk_err open_listeners(unsigned workers)
 {
     const struct mk_listen *failed = NULL;
     mk_err e = mk_listeners_open(&l, &wanted, workers, &failed);
@@ -72,7 +72,7 @@ static mk_err open_wanted(unsigned workers)
 static struct mk_sockaddr open_any_port(unsigned workers)
 {
     want(addr("0"));
-    assert_int_equal(open_wanted(workers), 0);
+    assert_int_equal(open_listeners(workers), 0);
     mk_listeners_close_unwanted(&l, true);
     return l.at[l.n - 1].addr;
 }
@@ -124,10 +124,10 @@ static void listeners_address_has_socket_per_worker(void **state)
         assert_true(mk_sockaddr_eq(&got, &a));
         assert_true(fcntl(l.at[0].fds[i], F_GETFD) & FD_CLOEXEC);
     }
-    assert_int_equal(open_wanted(5), 0); /* more workers get more sockets; none is reopened */
+    assert_int_equal(open_listeners(5), 0); /* more workers get more sockets; none is reopened */
     assert_int_equal(l.n, 1);
     assert_int_equal(l.at[0].n_fds, 5);
-    assert_int_equal(open_wanted(2), 0);
+    assert_int_equal(open_listeners(2), 0);
     /* fewer workers close no sockets, because their queues may hold connections */
     assert_int_equal(l.at[0].n_fds, 5);
 }
@@ -136,13 +136,13 @@ static void listeners_unix_socket_is_shared(void **state)
 {
     (void)state;
     want(unix_addr("s"));
-    assert_int_equal(open_wanted(4), 0);
+    assert_int_equal(open_listeners(4), 0);
     assert_int_equal(l.at[0].n_fds, 1);
     assert_true(l.at[0].shared);
     assert_true(is_there("s"));
     mk_listeners_close_all(&l, false);
     assert_true(is_there("s"));
-    assert_int_equal(open_wanted(4), 0);
+    assert_int_equal(open_listeners(4), 0);
     mk_listeners_close_all(&l, true);
     assert_false(is_there("s"));
 }
@@ -152,11 +152,11 @@ static void listeners_unwanted_are_closed(void **state)
     (void)state;
     want(unix_addr("a"));
     want(unix_addr("b"));
-    assert_int_equal(open_wanted(1), 0);
+    assert_int_equal(open_listeners(1), 0);
     wanted.n = 0;
     want(unix_addr("b"));
     want(unix_addr("c"));
-    assert_int_equal(open_wanted(1), 0);
+    assert_int_equal(open_listeners(1), 0);
     assert_int_equal(l.n, 3); /* the old sockets stay until the reload is certain */
     mk_listeners_close_unwanted(&l, true);
     assert_int_equal(l.n, 2);
@@ -173,13 +173,13 @@ static void listeners_failed_open_changes_nothing(void **state)
     assert_int_equal(mk_sockaddr_getsockname(other, &taken), 0);
     want(unix_addr("a"));
     want(unix_addr("b"));
-    assert_int_equal(open_wanted(2), 0);
+    assert_int_equal(open_listeners(2), 0);
     mk_listeners_close_unwanted(&l, true);
     wanted.n = 0;
     want(unix_addr("b"));
     want(unix_addr("c"));
     want(taken);
-    assert_int_equal(open_wanted(3), -EADDRINUSE);
+    assert_int_equal(open_listeners(3), -EADDRINUSE);
     assert_int_equal(l.n, 2);
     assert_true(l.at[0].wanted && l.at[1].wanted); /* unchanged: workers may be replaced */
     assert_true(is_there("a") && is_there("b"));
@@ -193,7 +193,7 @@ static void listeners_failed_open_closes_new_sockets(void **state)
     wanted.n = 0;
     want(a);
     want(unix_addr("no/such/folder"));
-    assert_int_equal(open_wanted(5), -ENOENT);
+    assert_int_equal(open_listeners(5), -ENOENT);
     assert_int_equal(l.n, 1);
     assert_int_equal(l.at[0].n_fds, 2);
 }
@@ -207,16 +207,16 @@ static void listeners_port_of_other_program_is_not_shared(void **state)
     assert_int_equal(mk_sock_listen(&any, &o, &other), 0);
     assert_int_equal(mk_sockaddr_getsockname(other, &taken), 0);
     want(taken);
-    assert_int_equal(open_wanted(1), -EADDRINUSE);
+    assert_int_equal(open_listeners(1), -EADDRINUSE);
     close(other);
-    assert_int_equal(open_wanted(1), 0);
+    assert_int_equal(open_listeners(1), 0);
 }
 
 static void listeners_close_new_removes_unused_sockets(void **state)
 {
     (void)state;
     open_any_port(2);
-    assert_int_equal(open_wanted(5), 0);
+    assert_int_equal(open_listeners(5), 0);
     assert_int_equal(l.at[0].n_fds, 5);
     mk_listeners_close_new(&l);
     assert_int_equal(l.at[0].n_fds, 2);
@@ -234,7 +234,7 @@ static void listeners_new_socket_listens_when_worker_starts(void **state)
 {
     (void)state;
     open_any_port(2);
-    assert_int_equal(open_wanted(3), 0);
+    assert_int_equal(open_listeners(3), 0);
     int new = l.at[0].fds[2];
     assert_true(listens(l.at[0].fds[0]) && listens(l.at[0].fds[1]) && !listens(new));
     assert_int_equal(mk_sock_start_listening(new, 1), 0);
@@ -252,7 +252,7 @@ static void listeners_successor_inherits_sockets(void **state)
     struct mk_listeners heir = {.n = 0};
     open_any_port(3);
     want(unix_addr("s"));
-    assert_int_equal(open_wanted(3), 0);
+    assert_int_equal(open_listeners(3), 0);
     mk_listeners_export(&l, &out, true);
     text[out.len] = '\0';
     for (unsigned i = 0; i < l.n; i++)

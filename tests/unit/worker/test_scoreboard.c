@@ -84,9 +84,9 @@ static void expect_description(uint64_t moves, const char *line, const char *exp
 {
     char room[256];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    struct mk_scoreboard_slot place = {.counters.moves = moves};
-    memcpy(place.counters.line, line, strnlen(line, sizeof place.counters.line));
-    mk_scoreboard_describe_slot(&place, &text);
+    struct mk_scoreboard_slot slot = {.counters.moves = moves};
+    memcpy(slot.counters.line, line, strnlen(line, sizeof slot.counters.line));
+    mk_scoreboard_describe_slot(&slot, &text);
     assert_str(mk_buf_str(&text), expected);
 }
 

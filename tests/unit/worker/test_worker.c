@@ -70,10 +70,10 @@ static void worker_serves_configured_files(void **state)
     (void)state;
     serve(HOST);
     request_target("/");
-    mk_str heard = receive();
-    assert_true(mk_str_starts(heard, MK_STR("HTTP/1.1 200 OK\r\n")));
-    assert_true(mk_str_ends(heard, MK_STR("\r\n\r\nindex")));
-    assert_contains(heard, "Server: Monkey/" MK_VERSION "\r\n");
+    mk_str response = receive();
+    assert_true(mk_str_starts(response, MK_STR("HTTP/1.1 200 OK\r\n")));
+    assert_true(mk_str_ends(response, MK_STR("\r\n\r\nindex")));
+    assert_contains(response, "Server: Monkey/" MK_VERSION "\r\n");
     assert_int_equal(counters.requests, 1);
     mk_worker_fini(&w);
     assert_int_equal(counters.by_class[2], 1);

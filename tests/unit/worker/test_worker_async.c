@@ -35,7 +35,7 @@ static void teardown(void)
     sem_destroy(&may_work);
 }
 
-static void turn_until(const unsigned *n, unsigned is)
+static void run_until(const unsigned *n, unsigned is)
 {
     while (*n < is)
         assert_int_equal(mk_loop_run_once(&w.loop, 5000), 0);
@@ -66,23 +66,23 @@ static void worker_async_timers_and_watchers_run_in_loop(void **state)
 {
     (void)state;
     int ends[2];
-    struct mk_timer timer, far;
+    struct mk_timer timer, longest;
     assert_int_equal(pipe(ends), 0);
     mk_timer_init(&timer, on_due);
-    mk_timer_init(&far, on_due);
+    mk_timer_init(&longest, on_due);
     struct mk_watcher *r = mk_watcher_new(&w, ends[0], MK_READABLE, on_ready, &n_calls);
     assert_non_null(r);
     mk_timer_set(&timer, &w, 1);
-    mk_timer_set(&far, &w, UINT32_MAX); /* the longest possible timer */
+    mk_timer_set(&longest, &w, UINT32_MAX); /* the longest possible timer */
     assert_true(mk_timer_is_set(&timer));
-    turn_until(&n_calls, 1);
+    run_until(&n_calls, 1);
     assert_false(mk_timer_is_set(&timer));
-    assert_true(mk_timer_is_set(&far));
-    mk_timer_set(&far, &w, 1);
-    turn_until(&n_calls, 2);
+    assert_true(mk_timer_is_set(&longest));
+    mk_timer_set(&longest, &w, 1);
+    run_until(&n_calls, 2);
     n_calls = 1;
     assert_int_equal(write(ends[1], "x", 1), 1);
-    turn_until(&n_calls, 2);
+    run_until(&n_calls, 2);
     mk_timer_set(&timer, &w, 1);
     mk_timer_stop(&timer);
     mk_timer_stop(&timer);
@@ -116,7 +116,7 @@ static void worker_async_offloaded_work_completes_in_loop(void **state)
     for (unsigned i = 0; i < 50; i++)
         assert_int_equal(mk_worker_offload(&w, work, done, &n_dones), 0);
     assert_int_equal(n_dones, 0);
-    turn_until(&n_dones, 50);
+    run_until(&n_dones, 50);
     assert_int_equal(n_works, 50);
     assert_int_equal(w.thread_pool.n_jobs, 0);
     assert_int_equal(w.service.helper.n_threads, 0); /* other threads read files */
@@ -137,11 +137,11 @@ static void worker_async_offload_queue_is_limited(void **state)
         assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), 0);
     assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), -EAGAIN);
     sem_post(&may_work);
-    turn_until(&n_dones, 1);
+    run_until(&n_dones, 1);
     assert_int_equal(mk_worker_offload(&w, work_later, done, &n_dones), 0);
     for (unsigned i = 0; i < AT_ONCE; i++)
         sem_post(&may_work);
-    turn_until(&n_dones, AT_ONCE + 1);
+    run_until(&n_dones, AT_ONCE + 1);
     mk_worker_fini(&w);
     assert_int_equal(n_works, AT_ONCE + 1);
 }
@@ -159,7 +159,7 @@ static void worker_async_threads_have_large_stacks(void **state)
 {
     (void)state;
     assert_int_equal(mk_worker_offload(&w, use_much_stack, done, &n_dones), 0);
-    turn_until(&n_dones, 1);
+    run_until(&n_dones, 1);
     mk_worker_fini(&w);
 }
 
@@ -199,7 +199,7 @@ static void worker_async_post_from_other_threads(void **state)
     pthread_t thread;
     void *answer;
     assert_int_equal(pthread_create(&thread, NULL, post, &w), 0);
-    turn_until(&n_calls, 100);
+    run_until(&n_calls, 100);
     pthread_join(thread, &answer);
     assert_ptr_equal(answer, &w);
     assert_int_equal(mk_worker_post(&w, call, &n_calls), 0);

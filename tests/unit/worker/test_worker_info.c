@@ -193,7 +193,7 @@ static bool see(const struct mk_conn_info *info, void *ctx)
     return ++s->n < s->until;
 }
 
-static struct seen look(unsigned until)
+static struct seen list_connections(unsigned until)
 {
     struct seen s = {.until = until};
     mk_worker_each_conn(&w, see, &s);
@@ -204,24 +204,24 @@ static void worker_info_lists_connections(void **state)
 {
     (void)state;
     serve(HOST);
-    assert_int_equal(look(9).n, 0);
+    assert_int_equal(list_connections(9).n, 0);
     send_text(REQUEST);
-    struct seen s = look(9);
+    struct seen s = list_connections(9);
     assert_int_equal(s.n, 1);
     assert_string_equal(s.last.state, "idle");
     assert_int_equal(s.last.requests, 1);
     assert_int_equal(s.last.peer.ip[12], 127);
     assert_null(s.last.method.p);
     send_text("GET ");
-    assert_string_equal(look(9).last.state, "head");
+    assert_string_equal(list_connections(9).last.state, "head");
     int first = client;
     client = -1;
     send_text(REQUEST);
-    assert_int_equal(look(9).n, 2);
-    assert_int_equal(look(1).n, 1); /* sufficient */
+    assert_int_equal(list_connections(9).n, 2);
+    assert_int_equal(list_connections(1).n, 1); /* sufficient */
     mk_fd_close(&first);
     run_loop(3);
-    assert_int_equal(look(9).n, 1);
+    assert_int_equal(list_connections(9).n, 1);
 }
 
 /* What the worker reports about connections during its own request. */
@@ -231,7 +231,7 @@ static void on_record(const struct mk_access_record *record, void *data)
 {
     (void)record;
     (void)data;
-    during = look(9);
+    during = list_connections(9);
     assert_str(during.last.method, "GET");
     assert_str(during.last.target, "/?x");
     assert_str(during.last.host, "example.org");

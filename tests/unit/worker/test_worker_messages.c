@@ -14,16 +14,16 @@
 enum { WORKERS = 3, MESSAGE_MAX = 32 * 1024, WAITING_MAX = 1024 * 1024 };
 
 static struct mk_config_generation g;
-static struct ears {
+static struct receiver {
     struct mk_worker worker;
-    char heard[256];
+    char received[256];
     size_t n, bytes;
     int last; /* number at the beginning of the last long message */
-} ears[WORKERS];
+} receiver[WORKERS];
 static struct mk_log log_of_test;
 static unsigned complaints;
 static int answers;
-static char much[MESSAGE_MAX + 1];
+static char too_large[MESSAGE_MAX + 1];
 static unsigned fds_before;
 
 static const struct mk_plugin plugin, deaf;
@@ -38,13 +38,13 @@ static void on_log(struct mk_log *log, enum mk_log_level level, mk_str text)
 /* Long messages begin with a number, which must be larger than the number of the previous one. */
 static void on_message(struct mk_worker *worker, mk_str message, void *data)
 {
-    struct ears *e = MK_CONTAINER(worker, struct ears, worker);
+    struct receiver *e = MK_CONTAINER(worker, struct receiver, worker);
     assert_ptr_equal(data, &g);
     e->n++;
     e->bytes += message.len;
-    if (message.len < sizeof e->heard) {
-        size_t len = strlen(e->heard);
-        snprintf(e->heard + len, sizeof e->heard - len, "%.*s ", MK_STR_ARG(message));
+    if (message.len < sizeof e->received) {
+        size_t len = strlen(e->received);
+        snprintf(e->received + len, sizeof e->received - len, "%.*s ", MK_STR_ARG(message));
     } else {
         int number;
         memcpy(&number, message.p, sizeof number);
@@ -69,22 +69,22 @@ static unsigned count_open(void)
 
 static void start_one(unsigned index)
 {
-    struct ears *e = &ears[index];
-    *e = (struct ears){.worker = {.generation = &g,
-                                  .count = WORKERS,
-                                  .index = index,
-                                  .n_started = 2,
-                                  .master_fd = -1,
-                                  .web.log = &log_of_test}};
+    struct receiver *e = &receiver[index];
+    *e = (struct receiver){.worker = {.generation = &g,
+                                      .count = WORKERS,
+                                      .index = index,
+                                      .n_started = 2,
+                                      .master_fd = -1,
+                                      .web.log = &log_of_test}};
     assert_int_equal(mk_loop_init(&e->worker.loop), 0);
     mk_worker_messages_init(&e->worker);
     assert_int_equal(mk_worker_messages_start(&e->worker), 0);
 }
 
-static void stop_one(unsigned index)
+static void stop_worker(unsigned index)
 {
-    mk_worker_messages_fini(&ears[index].worker);
-    mk_loop_fini(&ears[index].worker.loop);
+    mk_worker_messages_fini(&receiver[index].worker);
+    mk_loop_fini(&receiver[index].worker.loop);
 }
 
 static void start_all(bool with_master)
@@ -117,7 +117,7 @@ static void setup_alone(void)
 static void teardown(void)
 {
     for (unsigned i = 0; i < WORKERS; i++)
-        stop_one(i);
+        stop_worker(i);
     mk_worker_channels_close(&g);
     mk_arena_fini(&g.arena);
     assert_int_equal(count_open(), fds_before);
@@ -125,7 +125,7 @@ static void teardown(void)
 
 static struct mk_worker *worker(unsigned i)
 {
-    return &ears[i].worker;
+    return &receiver[i].worker;
 }
 
 static void run_once(unsigned i)
@@ -136,7 +136,7 @@ static void run_once(unsigned i)
 static void check(unsigned i, const char *expected)
 {
     run_once(i);
-    assert_string_equal(ears[i].heard, expected);
+    assert_string_equal(receiver[i].received, expected);
 }
 
 static int send_to(unsigned from, int to, const char *text)
@@ -148,15 +148,15 @@ static int send_much(unsigned from, int to, size_t len)
 {
     static int number;
     number++;
-    memcpy(much, &number, sizeof number);
-    return mk_worker_send(worker(from), &plugin, to, mk_str_of(much, len));
+    memcpy(too_large, &number, sizeof number);
+    return mk_worker_send(worker(from), &plugin, to, mk_str_of(too_large, len));
 }
 
 /* Discards the packets queued for worker `i`. Returns their number. */
 static unsigned count_packets(unsigned i)
 {
     unsigned n = 0;
-    while (recv(g.worker_channels[i].receive_fd, much, sizeof much, MSG_DONTWAIT) > 0)
+    while (recv(g.worker_channels[i].receive_fd, too_large, sizeof too_large, MSG_DONTWAIT) > 0)
         n++;
     return n;
 }
@@ -168,7 +168,7 @@ static void worker_messages_reach_their_receivers(void **state)
     assert_int_equal(send_to(0, 0, "me"), 0);
     assert_int_equal(send_to(0, MK_TO_ALL, "all"), 0);
     assert_int_equal(send_to(0, 2, ""), 0);
-    assert_string_equal(ears[0].heard, ""); /* sending never runs callbacks */
+    assert_string_equal(receiver[0].received, ""); /* sending never runs callbacks */
     check(0, "me all ");
     check(1, "one all ");
     check(2, "all  ");
@@ -201,13 +201,14 @@ static void worker_messages_reply_is_received_in_next_iteration(void **state)
 static void worker_messages_invalid_arguments_are_rejected(void **state)
 {
     (void)state;
-    assert_int_equal(mk_worker_send(worker(0), &plugin, MK_TO_ALL, mk_str_of(much, sizeof much)), -EMSGSIZE);
+    assert_int_equal(mk_worker_send(worker(0), &plugin, MK_TO_ALL, mk_str_of(too_large, sizeof too_large)),
+                     -EMSGSIZE);
     assert_int_equal(send_to(0, WORKERS, "x"), -EINVAL);
     assert_int_equal(send_to(0, -2, "x"), -EINVAL);
     assert_int_equal(send_much(0, 1, MESSAGE_MAX), 0);
     run_once(0);
     run_once(1);
-    assert_int_equal(ears[1].bytes, MESSAGE_MAX);
+    assert_int_equal(receiver[1].bytes, MESSAGE_MAX);
 }
 
 /* ---- Packets ---- */
@@ -270,8 +271,8 @@ static void worker_messages_of_any_size_arrive_complete(void **state)
         run_once(0);
         run_once(2);
     }
-    assert_int_equal(ears[2].n, n);
-    assert_int_equal(ears[2].bytes, bytes);
+    assert_int_equal(receiver[2].n, n);
+    assert_int_equal(receiver[2].bytes, bytes);
 }
 
 /* An attacker may control another worker. */
@@ -323,9 +324,9 @@ static void worker_messages_slow_receiver_gets_them_in_order(void **state)
         run_once(0);
         run_once(2);
     }
-    assert_true(ears[1].n > 32);
-    assert_contains(mk_str_from_c(ears[1].heard), "last ");
-    assert_contains(mk_str_from_c(ears[1].heard), "other ");
+    assert_true(receiver[1].n > 32);
+    assert_contains(mk_str_from_c(receiver[1].received), "last ");
+    assert_contains(mk_str_from_c(receiver[1].received), "other ");
     assert_false(q->waits);
     assert_int_equal(q->records.len, 0);
     assert_null(q->records.p); /* the queue has freed the large buffer */
@@ -341,8 +342,8 @@ static void worker_messages_broadcast_skips_slow_receivers(void **state)
     run_once(0);
     run_once(0);
     run_once(2);
-    assert_int_equal(ears[0].n, 3);
-    assert_int_equal(ears[2].n, 3);
+    assert_int_equal(receiver[0].n, 3);
+    assert_int_equal(receiver[2].n, 3);
     assert_int_equal(complaints, 1); /* the rate of warnings is limited */
     worker(0)->loop.now_ms += 60000;
     assert_int_equal(send_much(0, MK_TO_ALL, MESSAGE_MAX), 0);
@@ -357,14 +358,14 @@ static void worker_messages_flood_in_one_iteration_is_rejected(void **state)
         n++;
     assert_int_equal(n, WAITING_MAX / (MESSAGE_MAX + 8));
     run_once(0);
-    assert_int_equal(ears[0].n, n); /* the rejected message has reached no worker */
+    assert_int_equal(receiver[0].n, n); /* the rejected message has reached no worker */
     for (int i = 0; i < 10; i++) {
         run_once(1);
         run_once(2);
         run_once(0);
     }
-    assert_int_equal(ears[1].n, n);
-    assert_int_equal(ears[2].n, n);
+    assert_int_equal(receiver[1].n, n);
+    assert_int_equal(receiver[2].n, n);
 }
 
 /* ---- Starting and stopping ---- */
@@ -377,11 +378,11 @@ static void worker_messages_exiting_worker_receives_nothing(void **state)
     run_once(0);
     worker(0)->ending = true;
     mk_loop_run_tasks(&worker(0)->loop);
-    assert_string_equal(ears[0].heard, "ask ");
+    assert_string_equal(receiver[0].received, "ask ");
     answers = 0;
     assert_int_equal(send_to(0, MK_TO_ALL, "bye"), 0);
     mk_loop_run_tasks(&worker(0)->loop);
-    assert_string_equal(ears[0].heard, "ask ");
+    assert_string_equal(receiver[0].received, "ask ");
     check(1, "answer bye ");
 }
 
@@ -390,7 +391,7 @@ static void worker_messages_successor_receives_queued(void **state)
     (void)state;
     assert_int_equal(send_to(0, 1, "a"), 0);
     run_once(0);
-    stop_one(1);
+    stop_worker(1);
     assert_int_equal(send_to(0, 1, "b"), 0);
     run_once(0);
     start_one(1);
@@ -426,7 +427,7 @@ static void worker_messages_without_master_reach_only_self(void **state)
     assert_int_equal(send_to(1, 1, "me"), -ENOTCONN);
     assert_int_equal(send_to(1, 0, "other"), -ENOTCONN);
     assert_int_equal(mk_worker_send(worker(1), &deaf, MK_TO_ALL, MK_STR("x")), -ENOTCONN);
-    assert_string_equal(ears[1].heard, "");
+    assert_string_equal(receiver[1].received, "");
     check(1, "all me ");
     check(1, "all me ");
     check(0, "");

@@ -9,12 +9,12 @@
 
 static struct mk_config_generation g;
 static struct mk_worker w[2];
-static size_t heard;
+static size_t n_received;
 
 static void on_message(struct mk_worker *worker, mk_str message, void *data)
 {
     (void)worker, (void)data;
-    heard += message.len;
+    n_received += message.len;
 }
 
 static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "echo", .on_message = on_message};
@@ -24,7 +24,7 @@ static bool exchange_messages(void)
     static const char text[3000];
     static struct mk_loaded_plugin loaded = {.object.plugin = &plugin};
     size_t sent = 0;
-    heard = 0;
+    n_received = 0;
     g = (struct mk_config_generation){.plugins_by_order = {&loaded}, .n_plugins = 1, .server.workers = 2};
     mk_arena_init(&g.arena, NULL);
     bool ok = mk_worker_channels_open(&g) == 0;
@@ -40,7 +40,7 @@ static bool exchange_messages(void)
     }
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(mk_loop_run_once(&w[i].loop, 0), 0);
-    assert_int_equal(heard, sent);
+    assert_int_equal(n_received, sent);
     for (unsigned i = 0; i < 2; i++) {
         mk_worker_messages_fini(&w[i]);
         mk_loop_fini(&w[i].loop);
