@@ -65,7 +65,8 @@ struct walk_routes {
     struct dev_route route;
 };
 
-static void walk_routes(struct walk_routes *w, const struct duda_route *table, size_t prefix, unsigned depth);
+static void walk_routes(struct walk_routes *w, const struct duda_routes *table, size_t prefix,
+                        unsigned depth);
 
 static void walk_route_group(struct walk_routes *w, const struct duda_route *group, size_t prefix,
                              unsigned depth)
@@ -79,9 +80,10 @@ static void walk_route_group(struct walk_routes *w, const struct duda_route *gro
     w->route.host = before.host;
 }
 
-static void walk_routes(struct walk_routes *w, const struct duda_route *table, size_t prefix, unsigned depth)
+/* The object was compiled with the headers of this release, so its entries have the full size. */
+static void walk_routes(struct walk_routes *w, const struct duda_routes *table, size_t prefix, unsigned depth)
 {
-    for (const struct duda_route *entry = table; entry && entry->kind != DUDA_END; entry++) {
+    for (const struct duda_route *entry = table->first; entry < table->first + table->n; entry++) {
         struct mk_buf text = mk_buf_fixed(w->route.pattern, DEV_PATTERN_MAX - 1);
         text.len = prefix;
         mk_buf_add(&text, mk_str_from_c(entry->path));

@@ -212,7 +212,8 @@ static void add_before(struct route_table_builder *m, const struct duda_route *r
 
 /* Nested tables are at most DEPTH_MAX deep: uses a stack of scopes instead of recursion. */
 struct walk_route_table {
-    const struct duda_route *at[DEPTH_MAX];
+    const struct duda_routes *tables[DEPTH_MAX];
+    size_t at[DEPTH_MAX]; /* index of the next entry */
     struct group_scope scopes[DEPTH_MAX];
     size_t depth;
 };
@@ -230,10 +231,15 @@ static void enter_route_group(struct route_table_builder *m, struct walk_route_t
             m, r, MK_STR("a group needs a table, and a path that begins with / and does not end with one"));
         return;
     }
+    if (!duda_routes_are_supported(r->routes)) {
+        report_route_error(m, r, MK_STR("its table was built for another version of Duda: rebuild it"));
+        return;
+    }
     struct group_scope *outer = &w->scopes[w->depth], *inner = &w->scopes[w->depth + 1];
     *inner = *outer;
     inner->prefix = join_paths(m, outer->prefix, prefix);
-    w->at[++w->depth] = r->routes;
+    w->tables[++w->depth] = r->routes;
+    w->at[w->depth] = 0;
 }
 
 static void add_table_entry(struct route_table_builder *m, struct walk_route_table *w,
@@ -257,7 +263,6 @@ static void add_table_entry(struct route_table_builder *m, struct walk_route_tab
     case DUDA_IS_HOST:
         s->host = mk_str_from_c(r->path);
         break;
-    case DUDA_END:
     case DUDA_IS_START:
     case DUDA_IS_STOP:
     default:
@@ -265,17 +270,30 @@ static void add_table_entry(struct route_table_builder *m, struct walk_route_tab
     }
 }
 
-static void walk_route_table(struct route_table_builder *m, const struct duda_route *routes)
+/* An entry of a service that was built with an earlier release lacks the members that were added since. */
+static const struct duda_route *full_route(struct route_table_builder *m, const struct duda_routes *t,
+                                           size_t i)
+{
+    if (t->entry_size == sizeof(struct duda_route))
+        return duda_routes_at(t, i);
+    struct duda_route *full = alloc_or_fail(m, sizeof *full);
+    if (full)
+        memcpy(full, duda_routes_at(t, i), t->entry_size);
+    return full;
+}
+
+static void walk_route_table(struct route_table_builder *m, const struct duda_routes *routes)
 {
     static const struct walk_route_table fresh;
     struct walk_route_table *w = alloc_or_fail(m, sizeof *w);
     if (!w)
         return;
     *w = fresh;
-    w->at[0] = routes;
+    w->tables[0] = routes;
     for (;;) {
-        const struct duda_route *r = w->at[w->depth]++;
-        if (r->kind != DUDA_END)
+        const struct duda_routes *t = w->tables[w->depth];
+        const struct duda_route *r = w->at[w->depth] < t->n ? full_route(m, t, w->at[w->depth]++) : NULL;
+        if (r)
             add_table_entry(m, w, r);
         else if (w->depth-- == 0)
             return;

@@ -26,6 +26,19 @@ struct duda_route_entry {
     const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */
 };
 
+/* Have the entries of the table a size that this release or an earlier one knows? */
+static inline bool duda_routes_are_supported(const struct duda_routes *t)
+{
+    return t->entry_size >= offsetof(struct duda_route, body_max) &&
+           t->entry_size <= sizeof(struct duda_route);
+}
+
+/* The i-th entry of a table, whose entries have the size that the service was built with. */
+static inline const struct duda_route *duda_routes_at(const struct duda_routes *t, size_t i)
+{
+    return (const void *)((const char *)t->first + i * t->entry_size);
+}
+
 /* All routes of a service. */
 struct duda_route_table;
 

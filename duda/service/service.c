@@ -120,9 +120,19 @@ static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config
     return true;
 }
 
+/* The size of the first release. */
+enum { SERVICE_SIZE_OLDEST = sizeof(struct duda_service) };
+
+static bool is_supported(const struct duda_service *service)
+{
+    return service->abi >= DUDA_ABI_OLDEST && service->abi <= DUDA_ABI &&
+           service->size >= SERVICE_SIZE_OLDEST && service->size <= sizeof *service &&
+           duda_routes_are_supported(service->routes);
+}
+
 int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data)
 {
-    if (service->abi != DUDA_ABI || service->size > sizeof *service) {
+    if (!is_supported(service)) {
         mk_config_error(config, NULL, NULL,
                         "the service `%s` was built for another version of Duda: rebuild it", service->name);
         return -EINVAL;
@@ -202,7 +212,9 @@ int duda_service_start(struct mk_worker *worker, void *data)
 {
     const struct service_entry *service_entry = data;
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
-    for (const struct duda_route *r = service_entry->service->routes; r->kind != DUDA_END; r++) {
+    const struct duda_routes *routes = service_entry->service->routes;
+    for (size_t i = 0; i < routes->n; i++) {
+        const struct duda_route *r = duda_routes_at(routes, i);
         worker_ctx->starts = &service_entry->has;
         int e = r->kind == DUDA_IS_START ? r->start(worker) : 0;
         worker_ctx->starts = NULL;
@@ -218,9 +230,10 @@ int duda_service_start(struct mk_worker *worker, void *data)
 void duda_service_stop(struct mk_worker *worker, void *data)
 {
     const struct service_entry *service_entry = data;
-    for (const struct duda_route *r = service_entry->service->routes; r->kind != DUDA_END; r++)
-        if (r->kind == DUDA_IS_STOP)
-            r->stop(worker);
+    const struct duda_routes *routes = service_entry->service->routes;
+    for (size_t i = 0; i < routes->n; i++)
+        if (duda_routes_at(routes, i)->kind == DUDA_IS_STOP)
+            duda_routes_at(routes, i)->stop(worker);
 }
 
 /* ---- Requests ---- */

@@ -116,7 +116,7 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *schema
                         const struct duda_field_path *path)
 {
     for (size_t i = 0; i < schema->n && r->error != -ENOMEM; i++) {
-        const struct duda_schema_field *m = &schema->fields[i];
+        const struct duda_schema_field *m = duda_schema_field_at(schema, i);
         struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
         char name[NAME_MAX_LEN];
         struct mk_buf b = mk_buf_fixed(name, sizeof name - 1);

@@ -235,7 +235,7 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
     size_t i = duda_schema_field_find(schema, name);
     if (i == MK_STR_NONE || i >= DUDA_SCHEMA_FIELDS_MAX)
         return read_unknown_member(c, schema, name, at, path);
-    const struct duda_schema_field *m = &schema->fields[i];
+    const struct duda_schema_field *m = duda_schema_field_at(schema, i);
     struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
     if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " is there more than once", NULL, false))
         return false;
@@ -247,7 +247,7 @@ static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_s
                                  size_t begin)
 {
     for (size_t i = 0; i < schema->n && i < DUDA_SCHEMA_FIELDS_MAX; i++) {
-        const struct duda_schema_field *m = &schema->fields[i];
+        const struct duda_schema_field *m = duda_schema_field_at(schema, i);
         struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
         if (mark_seen(seen_fields, i))
             continue;

@@ -26,7 +26,7 @@ static bool cache_field_names(struct cached_names *cached_names, const struct du
         if (i == MK_LEN(cached_names->at) - 1)
             return false;
         w.comma = true;
-        mk_json_key(&w, duda_schema_field_name(&schema->fields[i]));
+        mk_json_key(&w, duda_schema_field_name(duda_schema_field_at(schema, i)));
         cached_names->at[i + 1] = (unsigned char)buf.len;
     }
     return !buf.failed;
@@ -42,7 +42,7 @@ static mk_str cached_name(const struct cached_names *cached_names, size_t i)
 static void write_field(struct mk_json_writer *w, const struct duda_schema *schema, size_t i,
                         const struct cached_names *cached_names, const void *base, size_t depth)
 {
-    const struct duda_schema_field *m = &schema->fields[i];
+    const struct duda_schema_field *m = duda_schema_field_at(schema, i);
     struct duda_value v;
     bool is_integer = m->kind == DUDA_KIND_INTEGER && !m->is_list && duda_schema_field_is_present(m, base);
     if (!is_integer) {

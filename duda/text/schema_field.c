@@ -204,7 +204,7 @@ bool duda_schema_field_is_present(const struct duda_schema_field *m, const void 
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name)
 {
     for (size_t i = 0; i < schema->n; i++)
-        if (mk_str_eq(mk_str_from_c(duda_schema_field_name(&schema->fields[i])), name))
+        if (mk_str_eq(mk_str_from_c(duda_schema_field_name(duda_schema_field_at(schema, i))), name))
             return i;
     return MK_STR_NONE;
 }

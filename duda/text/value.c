@@ -76,7 +76,7 @@ bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_valu
     if (v->kind == DUDA_VALUE_STRUCT) {
         size_t i = duda_schema_field_find(v->of.in.schema, name);
         if (i != MK_STR_NONE)
-            *out = duda_schema_field_value(&v->of.in.schema->fields[i], v->of.in.object);
+            *out = duda_schema_field_value(duda_schema_field_at(v->of.in.schema, i), v->of.in.object);
         return i != MK_STR_NONE;
     }
     for (size_t i = 0; v->kind == DUDA_VALUE_MAP && i < v->n; i++)
@@ -90,7 +90,7 @@ bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_valu
 bool duda_value_member_at(const struct duda_value *v, size_t i, const char **name, struct duda_value *out)
 {
     if (v->kind == DUDA_VALUE_STRUCT && i < v->of.in.schema->n) {
-        const struct duda_schema_field *m = &v->of.in.schema->fields[i];
+        const struct duda_schema_field *m = duda_schema_field_at(v->of.in.schema, i);
         *name = duda_schema_field_name(m);
         *out = duda_schema_field_value(m, v->of.in.object);
         return true;

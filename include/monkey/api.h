@@ -17,11 +17,12 @@
 #endif
 
 /**
- * The ABI version. The server accepts a plugin only if it was built with the same version. The version
- * changes when a struct, a function or its behaviour changes incompatibly; new functions alone do not change
- * it.
+ * The ABI version of these headers. It increases when a struct, function or its behaviour changes incompatibly; new
+ * functions and new members at the end of structs with a `size` do not change it. The server accepts plugins
+ * of every version from MK_ABI_OLDEST, the oldest one that it still supports, to its own.
  */
-#define MK_ABI 1
+#define MK_ABI        1
+#define MK_ABI_OLDEST 1
 
 /** A cast and a null pointer for inline functions that C++ compilers accept without warnings. */
 #ifdef __cplusplus

@@ -12,9 +12,9 @@ extern "C" {
 
 struct mk_conf_ctx;
 
-/** The decision of a hook or a handler. */
+/** The decision of a hook or a handler. 0 is not a verdict: `return 0;` is a bug, and the client gets 500. */
 enum mk_verdict {
-    MK_NEXT,      /**< not handled: continue with the next hook or route */
+    MK_NEXT = 1,  /**< not handled: continue with the next hook or route */
     MK_DONE,      /**< the response is complete, or has a source that will complete it */
     MK_WAIT,      /**< call again after mk_request_resume(), or when request input arrives */
     MK_ERROR,     /**< send the status that was set (500 if none), with its error page */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/platform.h"
 
+#include <monkey/version.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,6 +27,13 @@ void mk_platform_assert_failed(const char *cond, const char *file, int line)
 {
     mk_platform.on_bug(cond, file, line);
     abort();
+}
+
+/* ---- Version ---- */
+
+const char *mk_version(void)
+{
+    return MONKEY_VERSION;
 }
 
 /* ---- Heap ---- */

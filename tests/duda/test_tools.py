@@ -287,7 +287,8 @@ static int take(struct duda_ctx *d)
     int e = duda_bind_json(d, &thing, &t, NULL);
     return e ? e : duda_send_json_struct(d, &thing, &t);
 }
-DUDA_ROUTES(inner, DUDA_GET("/x", ask, "Within."), DUDA_GROUP("/more", (const struct duda_route[]){{.kind = DUDA_END}}, "None."),
+DUDA_ROUTES(none, DUDA_HOST(""));
+DUDA_ROUTES(inner, DUDA_GET("/x", ask, "Within."), DUDA_GROUP("/more", none, "None."),
             DUDA_GET("/y", ask, "Within, too."));
 DUDA_SERVICE(shaped, DUDA_GET("/ask", ask, "Asks.", .query = &page, .responses = "200 418 200"),
              DUDA_POST("/take", take, "Takes.", .request_body = &thing, .response_body = &thing, .responses = "201 409"),

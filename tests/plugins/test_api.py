@@ -53,7 +53,7 @@ def test_plugin_load_rejects_invalid_files_with_location(refused, tmp_path):
     truncated.write_bytes(load("probe")[0].read_bytes()[:9000])
     text.write_text("not an object")
     bad = {
-        load("other_abi")[0]: r"it was built for ABI \d+, this server has \d+: rebuild it",
+        load("other_abi")[0]: r"it was built for ABI \d+, this server supports \d+ to \d+: rebuild it",
         load("newer")[0]: r"it was built for a newer server: its struct mk_plugin has \d+ bytes, this server's \d+",
         load("other_size")[0]: r"its struct mk_plugin has only \d+ bytes: begin it with MK_PLUGIN_HEAD",
         load("bad_name")[0]: "its name `.*` must consist of lower-case letters",
@@ -328,7 +328,7 @@ def test_handler_text_response_uses_route_argument(answers):
     assert (refused.status, refused["Allow"]) == (405, "GET, HEAD, OPTIONS")
 
 
-@pytest.mark.parametrize("verdict, status", [(0, 404), (1, 200), (2, 504), (3, 418), (4, 500), (77, 500), (4294967295, 500)])
+@pytest.mark.parametrize("verdict, status", [(0, 500), (1, 404), (2, 200), (3, 504), (4, 418), (5, 500), (77, 500), (4294967295, 500)])
 def test_handler_verdict_determines_status(answers, verdict, status):
     assert answers.get(f"/verdict?{verdict}").status == status
     if status == 500:

@@ -5,7 +5,7 @@ import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint32,
                     c_void_p)
 
-NEXT, DONE, WAIT, REFUSE = range(4)
+NEXT, DONE, WAIT, REFUSE = range(1, 5)  # enum mk_verdict
 LENGTH_UNKNOWN = -1
 UINT, INT = 2, 3  # enum mk_router_type
 

@@ -150,11 +150,11 @@ static void write_required(struct mk_json_writer *w, const struct duda_schema *s
 {
     size_t n = 0;
     for (size_t i = 0; i < schema->n; i++) {
-        if (schema->fields[i].optional)
+        if (duda_schema_field_at(schema, i)->optional)
             continue;
         if (n++ == 0)
             mk_json_begin_array(mk_json_key(w, "required"));
-        mk_json_cstr(w, duda_schema_field_name(&schema->fields[i]));
+        mk_json_cstr(w, duda_schema_field_name(duda_schema_field_at(schema, i)));
     }
     if (n)
         mk_json_end_array(w);
@@ -221,8 +221,8 @@ static void write_object(const struct schema_writer *w, const struct duda_schema
     begin_type(w->json, "object");
     mk_json_begin_object(mk_json_key(w->json, "properties"));
     for (size_t i = 0; i < schema->n; i++) {
-        mk_json_key(w->json, duda_schema_field_name(&schema->fields[i]));
-        write_field(w, &schema->fields[i], depth);
+        mk_json_key(w->json, duda_schema_field_name(duda_schema_field_at(schema, i)));
+        write_field(w, duda_schema_field_at(schema, i), depth);
     }
     mk_json_end_object(w->json);
     write_required(w->json, schema);

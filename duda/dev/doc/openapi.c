@@ -76,9 +76,9 @@ static void write_params(struct openapi_writer *w, const struct dev_route *r)
         mk_json_end_object(w->json);
     }
     for (size_t i = 0; query && i < query->n; i++) {
-        begin_param(w, mk_str_from_c(duda_schema_field_name(&query->fields[i])), "query",
-                    !query->fields[i].optional);
-        dev_json_schema_write_field(w->json, &query->fields[i]);
+        begin_param(w, mk_str_from_c(duda_schema_field_name(duda_schema_field_at(query, i))), "query",
+                    !duda_schema_field_at(query, i)->optional);
+        dev_json_schema_write_field(w->json, duda_schema_field_at(query, i));
         mk_json_end_object(w->json);
     }
     if (w->n_params)

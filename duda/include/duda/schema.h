@@ -44,6 +44,7 @@ struct duda_schema_field {
     size_t min_length, max_length;
     const char *const *values;        /**< DUDA_KIND_ENUM: NULL-terminated */
     const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
+    /* Later releases add members here: DUDA_SCHEMA() records the size of the elements. */
 };
 
 /**
@@ -74,16 +75,19 @@ struct duda_schema {
     /** Validates rules across members: returns NULL, or an error such as "`end` must be after `start`".
      * Called once all members are valid. */
     const char *(*validate)(const void *object);
+    size_t field_size;  /**< sizeof(struct duda_schema_field) of the service; set by DUDA_SCHEMA() */
+    size_t schema_size; /**< sizeof(struct duda_schema) of the service; set by DUDA_SCHEMA() */
 };
 
 /** Maximum number of members of a schema. */
 enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 
 /* clang-format off */
-/** Defines a schema with these members; set further options by name. */
+/** Defines a schema with these members; set further options by name. The macro records the sizes of the
+ * structs, so that services run with later releases of Duda, in which the structs have more members. */
 #define DUDA_SCHEMA(type, array, ...)                                                                         \
     {.name = #type, .size = sizeof(type), .fields = (array), .n = sizeof(array) / sizeof((array)[0]),       \
-     __VA_ARGS__}
+     .field_size = sizeof((array)[0]), .schema_size = sizeof(struct duda_schema), __VA_ARGS__}
 
 /** Common part of the member macros. */
 #define DUDA_SCHEMA_FIELD(type, member, field_kind, ...)                                                                 \
@@ -122,6 +126,14 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 static inline const char *duda_schema_field_name(const struct duda_schema_field *m)
 {
     return m->json_name ? m->json_name : m->name;
+}
+/** Returns the i-th field of a schema. Its struct may be that of an earlier release, and then ends before
+ * members that were added later. */
+static inline const struct duda_schema_field *duda_schema_field_at(const struct duda_schema *schema, size_t i)
+{
+    const char *first = MK_API_CAST(const char *, MK_API_CAST(const void *, schema->fields));
+    return MK_API_CAST(const struct duda_schema_field *,
+                       MK_API_CAST(const void *, first + i * schema->field_size));
 }
 /** For `.presence_offset`: the bool that records whether an optional member is present. */
 #define DUDA_PRESENCE(type, member) (offsetof(type, member) + 1)

@@ -62,8 +62,7 @@ typedef int duda_fn(struct duda_ctx *d);
 
 /** The kind of a table entry. */
 enum duda_route_kind {
-    DUDA_END, /**< end of the table */
-    DUDA_IS_ROUTE,
+    DUDA_IS_ROUTE = 1,
     DUDA_IS_GROUP,
     DUDA_IS_BEFORE,
     DUDA_IS_REQUIRE,
@@ -86,10 +85,10 @@ struct duda_route {
     const char *name; /**< name of fn */
     const char *file; /**< source file of the entry */
     int line;
-    const char *summary;             /**< one-line description */
-    size_t stack;                    /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
-    uint32_t deadline_ms;            /**< calls duda_deadline() at the start; 0: none */
-    const struct duda_route *routes; /**< routes of a group */
+    const char *summary;              /**< one-line description */
+    size_t stack;                     /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
+    uint32_t deadline_ms;             /**< calls duda_deadline() at the start; 0: none */
+    const struct duda_routes *routes; /**< routes of a group */
     /** Documentation of the route for `monkey doc` and `monkey openapi`, given by name after the summary. It
      * has no effect on requests: `DUDA_POST("/items", create, "Creates an item.", .request_body =
      * &item_schema, .response_body = &item_schema, .responses = "201 409")` */
@@ -107,6 +106,14 @@ struct duda_route {
      * longer body is rejected with 413 before the handler runs. 0: `MaxBodySize`; UINT64_MAX: no limit.
      * Functions that read the body, such as duda_form_load(), additionally have their own limits. */
     uint64_t body_max;
+    /* Later releases add members here: struct duda_routes records the size of the entries. */
+};
+
+/** A table of entries; DUDA_ROUTES() and DUDA_SERVICE() define it. */
+struct duda_routes {
+    const struct duda_route *first;
+    size_t n;
+    size_t entry_size; /**< sizeof(struct duda_route) of the service */
 };
 
 /* clang-format off */
@@ -151,10 +158,13 @@ struct duda_route {
  * DUDA_GROUP("/admin", admin, "...") mounts it under a path prefix; the prefix "" leaves the paths
  * unchanged. Groups nest up to eight levels.
  */
-#define DUDA_ROUTES(word, ...) static const struct duda_route word[] = {__VA_ARGS__, {.kind = DUDA_END}}
+#define DUDA_ROUTES(word, ...)                                                                               \
+    static const struct duda_route duda_entries_##word[] = {__VA_ARGS__};                                    \
+    static const struct duda_routes word = {duda_entries_##word, MK_LEN(duda_entries_##word),                \
+                                            sizeof duda_entries_##word[0]}
 /* clang-format off */
 #define DUDA_GROUP(prefix, table, ...)                                                                       \
-    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = table, .file = __FILE__, .line = __LINE__,             \
+    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__, .line = __LINE__,             \
      .summary = __VA_ARGS__}
 /* clang-format on */
 
@@ -249,15 +259,18 @@ struct duda_probe {
         duda_touch_##word, __BASE_FILE__}
 #endif
 
-/** Version of the binary interface between a service and Duda. */
-#define DUDA_ABI 3
+/** Version of the binary interface between a service and Duda. Duda loads services of every version from
+ * DUDA_ABI_OLDEST to its own. Structs that a service defines may gain members at their end without a new
+ * version: DUDA_SERVICE() and DUDA_SCHEMA() record the sizes that the service was built with. */
+#define DUDA_ABI        4
+#define DUDA_ABI_OLDEST 4
 
 /** A service as Duda loads it; DUDA_SERVICE() defines it. */
 struct duda_service {
     unsigned abi;
-    size_t size;
+    size_t size; /**< sizeof(struct duda_service) of the service */
     const char *name, *file;
-    const struct duda_route *routes;
+    const struct duda_routes *routes;
     const struct mk_plugin *plugin;
     const struct mk_handler *handler;
     const struct duda_probe *probes, *probes_end;
@@ -282,12 +295,12 @@ struct duda_service {
     extern const struct duda_probe __start_duda_probes[] __attribute__((weak, visibility("hidden")));        \
     extern const struct duda_probe __stop_duda_probes[] __attribute__((weak, visibility("hidden")));         \
     static const struct mk_handler duda_handler_##word;                                                      \
-    static const struct duda_route duda_routes_##word[] = {__VA_ARGS__, {.kind = DUDA_END}};                 \
+    DUDA_ROUTES(duda_routes_##word, __VA_ARGS__);                                                            \
     static const struct duda_service duda_service_##word = {DUDA_ABI,                                        \
                                                             sizeof(struct duda_service),                     \
                                                             #word,                                           \
                                                             __FILE__,                                        \
-                                                            duda_routes_##word,                              \
+                                                            &duda_routes_##word,                             \
                                                             &MK_PLUGIN_OF(word),                             \
                                                             &duda_handler_##word,                            \
                                                             __start_duda_probes,                             \

@@ -52,7 +52,7 @@ static bool bind_text(const struct mk_conf_ctx *spot, mk_str words, void **data)
     return true;
 }
 
-/* /verdict?follow: WAIT until the client disconnects. /verdict?N: 0 NEXT, 1 DONE, 2 WAIT, 3 ERROR with
+/* /verdict?follow: WAIT until the client disconnects. /verdict?N: 1 NEXT, 2 DONE, 3 WAIT, 4 ERROR with
  * status 418, anything else is invalid. */
 static enum mk_verdict verdict(struct mk_request *request, struct mk_response *response, void *data)
 {

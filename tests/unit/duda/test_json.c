@@ -408,7 +408,8 @@ static void json_lists_of_structs_are_written(void **state)
     struct duda_schema_field many[17], named = part_members[1];
     for (size_t i = 0; i < MK_LEN(many); i++)
         many[i] = named;
-    const struct duda_schema wide = {.fields = many, .n = MK_LEN(many), .size = sizeof(struct part)};
+    const struct duda_schema wide = {
+        .fields = many, .n = MK_LEN(many), .size = sizeof(struct part), .field_size = sizeof named};
     v = duda_value_structs(&wide, parts, 2);
     mk_str text = written(&v);
     assert_int_equal(text.len, 2 * (17 * strlen("\"second\":4,") + 1) + 17 + 3);
@@ -416,10 +417,12 @@ static void json_lists_of_structs_are_written(void **state)
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
     named.json_name = long_name;
-    const struct duda_schema lengthy = {.fields = &named, .n = 1, .size = sizeof(struct part)};
+    const struct duda_schema lengthy = {
+        .fields = &named, .n = 1, .size = sizeof(struct part), .field_size = sizeof named};
     v = duda_value_structs(&lengthy, parts, 2);
     assert_int_equal(written(&v).len, 2 * (sizeof long_name - 1 + 6) + 3 + 1);
-    const struct duda_schema nothing = {.fields = &named, .n = 0, .size = sizeof(struct part)};
+    const struct duda_schema nothing = {
+        .fields = &named, .n = 0, .size = sizeof(struct part), .field_size = sizeof named};
     v = duda_value_structs(&nothing, parts, 2);
     assert_str(written(&v), "[{},{}]");
 }
