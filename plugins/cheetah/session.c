@@ -330,7 +330,7 @@ bool cheetah_session_open(struct shell *shell, int fd, int slot, const struct uc
         s->next->link = &s->next;
     shell->sessions = s;
     cheetah_session_log(s, "is here");
-    cheetah_session_finish_answer(s, CHEETAH_OK, CHEETAH_GREETING " monkey/" MONKEY_VERSION " process %d",
+    cheetah_session_finish_answer(s, CHEETAH_OK, CHEETAH_GREETING " monkey/%s process %d", mk_version(),
                                   (int)getpid());
     advance_until_blocked(s);
     return true;

@@ -96,7 +96,7 @@ void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
     mk_worker_reloads(w, &reloads, NULL);
     (void)args;
     cheetah_table_writer_begin(&writer);
-    cheetah_table_cell_text(&writer, MK_STR(MONKEY_VERSION));
+    cheetah_table_cell_text(&writer, mk_str_from_c(mk_version()));
     cheetah_table_cell_num(&writer, (uint64_t)mk_worker_master(w));
     cheetah_table_cell_time(&writer, mk_worker_server_started(w));
     cheetah_table_cell_seconds(&writer, server_uptime_s(w));
@@ -111,8 +111,11 @@ void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
 
 void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json)
 {
+    char room[64];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)args, (void)json;
-    cheetah_session_write_output(s, MK_STR("Monkey " MONKEY_VERSION));
+    mk_buf_addf(&text, "Monkey %s", mk_version());
+    cheetah_session_write_output(s, mk_buf_str(&text));
     cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
 }
 

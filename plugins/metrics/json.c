@@ -165,7 +165,7 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
 {
     struct mk_json_writer w = mk_json_writer_to(out);
     mk_json_begin_object(&w);
-    mk_json_string(mk_json_key(&w, "version"), MK_STR(MONKEY_VERSION));
+    mk_json_string(mk_json_key(&w, "version"), mk_str_from_c(mk_version()));
     write_number(&w, "now", (uint64_t)mk_worker_now(s->worker));
     write_number(&w, "now_ms", mk_worker_now_ms(s->worker));
     write_number(&w, "started", (uint64_t)mk_worker_server_started(s->worker));

@@ -28,7 +28,7 @@ static void print_server(const struct snapshot *s, struct mk_buf *out)
 {
     int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
     metrics_exposition_begin(out, "monkey_build_info", "gauge", "The version, as a label.");
-    mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", MONKEY_VERSION);
+    mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", mk_version());
     print_single_metric(out, "monkey_start_time_seconds", "gauge",
                         "Start time of the server, in seconds since 1970.", (uint64_t)started);
     print_single_metric(out, "monkey_uptime_seconds", "gauge", "Time since the start.",

@@ -83,9 +83,10 @@ enum { SMALLEST = offsetof(struct mk_plugin, load) };
 
 bool mk_plugin_check(const struct mk_plugin *p, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
-    if (p->abi != MK_ABI)
-        return mk_plugin_check_set_error(message, "it was built for ABI %u, this server has %u: rebuild it%s",
-                                         p->abi, MK_ABI, mk_plugin_check_build_hint());
+    if (p->abi < MK_ABI_OLDEST || p->abi > MK_ABI)
+        return mk_plugin_check_set_error(
+            message, "it was built for ABI %u, this server supports %u to %u: rebuild it%s", p->abi,
+            MK_ABI_OLDEST, MK_ABI, mk_plugin_check_build_hint());
     if (p->size > sizeof *p)
         return mk_plugin_check_set_error(
             message, "it was built for a newer server: its struct mk_plugin has %zu bytes, this server's %zu",

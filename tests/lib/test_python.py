@@ -44,6 +44,14 @@ def test_python_binding_installs_from_source_archive(package, python, tmp_path):
     assert said.startswith(str(tmp_path / "there"))
 
 
+def test_python_binding_rejects_library_of_another_major_version(python, tmp_path):
+    (tmp_path / "later.c").write_text('const char *mk_version(void) { return "3.1.0"; }')
+    library = tmp_path / "libmonkey.so.1"
+    call("cc", "-shared", "-fPIC", tmp_path / "later.c", "-o", library)
+    program = "try:\n    import libmonkey\nexcept ImportError as error:\n    print(error)\n"
+    assert call(python, "-c", program, environment={"LIBMONKEY": str(library)}) == f"{library} has version 3.1.0, but this package needs 2.x\n"
+
+
 @pytest.fixture(scope="module", params=["threads", "loop", "asyncio"])
 def app(package, python, request):
     """Runs the application in one of its three modes; its output is read at the end."""

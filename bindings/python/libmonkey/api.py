@@ -69,7 +69,10 @@ class SourceOps(Structure):
     _fields_ = [("read", Read), ("close", Close)]
 
 
+MAJOR_VERSION = 2  # releases of this major version have all functions below, with the same meaning
+
 DECLARATIONS = {
+    "mk_version": (c_char_p,),
     "mk_server_new": (c_void_p, POINTER(Options)),
     "mk_server_error": (c_char_p, c_void_p),
     "mk_server_load_config": (c_int, c_void_p, c_char_p),
@@ -109,12 +112,21 @@ DECLARATIONS = {
 
 
 def load():
-    """Loads the library and declares its functions. LIBMONKEY overrides the file to load."""
-    library = ctypes.CDLL(os.environ.get("LIBMONKEY", "libmonkey.so.1"))
+    """Loads the library and declares its functions. LIBMONKEY overrides the file to load. Raises ImportError for a library of
+    another major version."""
+    file = os.environ.get("LIBMONKEY", "libmonkey.so.1")
+    library = ctypes.CDLL(file)
     for name, (result, *arguments) in DECLARATIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
+        if name == "mk_version":
+            check_version(file, function().decode())
     return library
+
+
+def check_version(file, version):
+    if int(version.split(".")[0]) != MAJOR_VERSION:
+        raise ImportError(f"{file} has version {version}, but this package needs {MAJOR_VERSION}.x")
 
 
 lib = load()
