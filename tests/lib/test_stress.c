@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many threads around one configuration, with logs and plugins: clients that send, disconnect and return,
- * over both versions of HTTP, handlers that other threads resume, and a stop in the middle. It asserts
- * little, because the sanitizers check it. lib_test_stress [ROUNDS [THREADS]] */
+ * over both versions of HTTP, handlers that other threads resume, and a stop in the middle. The program
+ * asserts little: the sanitizers detect errors. lib_test_stress [ROUNDS [THREADS]] */
 #include <monkey/request_ref.h>
 #include <stdatomic.h>
 #include <stdlib.h>

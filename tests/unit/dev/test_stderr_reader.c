@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the stderr of processes from pipes. */
+/* Reads the stderr of processes from pipes. */
 #include "stderr_reader.h"
 
 #include "crash.h"

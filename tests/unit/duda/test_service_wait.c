@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offloaded work: when its job is dropped. The test replaces the threads. */
+/* Offloaded work, and when its job is dropped. The test replaces the threads. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), voi
     return mk_worker_offload(NULL, work, done, ctx);
 }
 
-/* Waits that this test does not cover. */
+/* Fakes of waits that this test does not cover. */
 void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
     (void)t, (void)w, (void)ms;

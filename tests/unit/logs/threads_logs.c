@@ -49,7 +49,7 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-/* Returns the number of the worker's lines in the text, which must be in order. */
+/* Returns the number of the worker's lines in the text; the lines must be in order. */
 static int count(mk_str text, char name, int step)
 {
     char line[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handler memory in place of Duda's: each allocation is a separate heap block. */
+/* Replaces Duda's handler memory: each allocation is a separate heap block. */
 #ifndef MK_UNIT_PACKAGES_HANDLER_H
 #define MK_UNIT_PACKAGES_HANDLER_H
 

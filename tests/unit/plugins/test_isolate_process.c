@@ -128,7 +128,7 @@ static void process_applies_nice_and_memory_limit(void **state)
     settings.nice = 0;
 }
 
-/* The process keeps no group of root, whether its user has a name or not. */
+/* The process keeps none of root's groups, whether or not its user has a name. */
 static void process_changes_user_permanently(void **state)
 {
     struct isolate_group group = {.settings = &settings, .has_user = true, .uid = NOBODY, .gid = NOBODY};

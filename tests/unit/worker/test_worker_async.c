@@ -86,7 +86,7 @@ static void worker_async_timers_and_watchers_run_in_loop(void **state)
     mk_timer_set(&timer, &w, 1);
     mk_timer_stop(&timer);
     mk_timer_stop(&timer);
-    mk_watcher_free(r); /* exiting, the worker frees its memory */
+    mk_watcher_free(r); /* the worker frees it when it exits */
     mk_worker_fini(&w);
     assert_int_equal(n_calls, 2);
     close(ends[0]);
