@@ -82,11 +82,15 @@ Common tasks, what they are called in Express, Flask, FastAPI and Go, and the fu
 | cache with TTL | Flask-Caching | duda_store_get(), duda_store_set() |
 | lock, mutex | `asyncio.Lock` | duda_lock(), duda_store_lock() |
 | schedule, cron | node-cron, Celery beat | struct duda_job_type |
-| sleep; timeout, deadline | `asyncio.sleep()`, `wait_for()` | duda_sleep(), duda_deadline() |
+| sleep, timer; timeout, deadline | `asyncio.sleep()`, `wait_for()` | duda_sleep(), duda_deadline() |
 | escape HTML (XSS) | `escape()` | duda_html_escape() |
 | log a message, request ID | `app.logger` | duda_log(), duda_request_id() |
 | config value, environment variable, secret | `process.env`, `app.config` | duda_settings(), duda_secret() |
 | error response (RFC 9457) | `HTTPException` | duda_problem() |
+| stream a response | `res.write()`, `StreamingResponse` | duda_flush() |
+| upload progress, large upload | busboy | duda_multipart_read() |
+| send mail | nodemailer, smtplib | duda_smtp_send() |
+| subprocess | `child_process`, subprocess | duda_subprocess_run() |
 | test client | supertest, `TestClient` | `duda/test.h` |
 
 """)

@@ -59,7 +59,8 @@ typedef int duda_job_fn(struct duda_ctx *d, const struct duda_job *job);
 /** Records the error message, for the log and the list of failed jobs; returns `error`. */
 MK_API int duda_job_fail(struct duda_ctx *d, int error, const char *message);
 
-/** A job type. Zero selects the default. */
+/** A job type, with its schedule if its jobs run at fixed times, like those of cron. Zero selects the
+ * default. */
 struct duda_job_type {
     const char *name;      /**< letters, digits, `-`, `_` */
     duda_job_fn *fn;       /**< job handler */

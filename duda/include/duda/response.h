@@ -30,8 +30,8 @@ MK_API int duda_content_type(struct duda_ctx *d, const char *type);
 MK_API int duda_write(struct duda_ctx *d, mk_str text);
 MK_API int duda_puts(struct duda_ctx *d, const char *text);
 MK_API int duda_printf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRINTF(2, 3);
-/** Sends the headers and the body written so far, for responses that are produced over time. Waits until the
- * client can take more data. */
+/** Streams the response: sends the headers and the body written so far. Waits until the client can take more
+ * data. */
 MK_API int duda_flush(struct duda_ctx *d);
 
 /** Discards the unsent part of the body and the status; headers stay. Returns -EALREADY if the response has

@@ -79,9 +79,9 @@ MK_API mk_str duda_session_get(struct duda_ctx *d, const char *name) MK_API_MUST
  * -EALREADY: the response has started, so the cookie cannot be set; -ESTALE: another request has destroyed
  * the session or replaced its ID since this request read it; -ENOMEM; -ENOTSUP; or an error of the store. */
 MK_API int duda_session_set(struct duda_ctx *d, const char *name, mk_str value) MK_API_MUST_USE;
-/** Replaces the session ID. Call it whenever privileges change, above all at login, to prevent session
- * fixation. The session then counts as logged in: sessions without a login are evicted before it. If another
- * request has destroyed the session in the meantime, an empty one is created. */
+/** Regenerates the session: replaces its session ID. Call it whenever privileges change, above all at login,
+ * to prevent session fixation. The session then counts as logged in: sessions without a login are evicted
+ * before it. If another request has destroyed the session in the meantime, an empty one is created. */
 MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 /**
  * Destroys the session, for a logout. A copy of its cookie becomes useless, even with `Store cookie`: all

@@ -64,7 +64,7 @@ struct duda_smtp_result {
  *
  *     struct duda_smtp_result result;
  *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &job->payload, .n_to = 1,
- *                                    .subject = MK_STR("Welcome"), .text = MK_STR("Thank you.\n")};
+ *                                    .subject = MK_STR("Welcome"), .body = MK_STR("Thank you.\n")};
  *     return duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result);
  */
 MK_API int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,

@@ -31,7 +31,7 @@ struct duda_test_request {
 };
 
 /**
- * Defines a test. `name` is a C identifier.
+ * Defines a test of handlers. `name` is a C identifier.
  *
  *     #include <duda/test.h>
  *

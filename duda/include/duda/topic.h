@@ -28,10 +28,10 @@ MK_API int duda_topic_attach(struct duda_websocket *s, mk_str topic);
 MK_API void duda_topic_detach(struct duda_websocket *s, mk_str topic);
 
 /**
- * Publishes a message to a topic: a broadcast to all its subscribers, WebSockets and handlers. Each other
- * worker receives it as one message, and each worker frames it once for all its subscribers. Messages from
- * one worker arrive in order. Returns 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN: another worker is so far
- * behind that its subscribers miss the message; -ENOMEM.
+ * Publishes a message to a topic (a room or channel): a broadcast to all its subscribers, WebSockets and
+ * handlers. Each other worker receives it as one message, and each worker frames it once for all its
+ * subscribers. Messages from one worker arrive in order. Returns 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN:
+ * another worker is so far behind that its subscribers miss the message; -ENOMEM.
  *
  *     duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text);
  */

@@ -66,9 +66,10 @@ MK_API int duda_upload_save(struct duda_ctx *d, const struct duda_upload *upload
                             const char *path) MK_API_MUST_USE;
 
 /**
- * Parses a multipart request body part by part as it arrives, for files that you store elsewhere or that are
- * larger than the disk. The callbacks may wait; unread data then stays with the client (flow control). Do not
- * combine it with the functions above. Returns the results of duda_form_load(), or the error of a callback.
+ * Receives an upload, a multipart request body, part by part as it arrives: for files that you store
+ * elsewhere or that are larger than the disk, or to report the progress of the upload. The callbacks
+ * may wait; unread data then stays with the client (flow control). Do not combine it with the functions
+ * above. Returns the results of duda_form_load(), or the error of a callback.
  */
 MK_API int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *limits,
                                const struct duda_multipart_ops *ops, void *ctx) MK_API_MUST_USE;

@@ -15,7 +15,7 @@ extern "C" {
  * functions run, and it is never resumed. Its stack and memory are kept for a while, so that a callback that
  * still refers to them is harmless. */
 
-/** Sleeps for `ms` milliseconds; accurate to about 32 ms, never early. */
+/** Sleeps for `ms` milliseconds (a timer); accurate to about 32 ms, never early. */
 MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
 
 /** Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most `ms`
