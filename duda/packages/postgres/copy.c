@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* COPY as sequential code: the handler itself waits for the socket. */
-#include "copy.h"
-
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
@@ -10,10 +8,27 @@
 #include <poll.h>
 
 #include "common/package.h"
+#include "pool.h"
 #include "result.h"
+#include "text_format.h"
 
 /* libpq sends when it has a BLOCK of messages, each with a HEAD. */
 enum { BLOCK = 8192, HEAD = 5, PIECE = BLOCK - HEAD, REST_MS = 500, WHY_SIZE = 600, ROW_MAX = 1 << 30 };
+
+struct duda_postgres_copy {
+    struct duda_ctx *d;
+    struct postgres_pool *pool;
+    struct postgres_conn *conn; /* valid only while conn->copying is this COPY: the connection may be gone */
+    struct duda_sql_result *result;
+    const char *text;
+    uint64_t began_us;
+    bool is_begun, is_in, in_transaction, is_over;
+    int error;
+    size_t unsent; /* bytes buffered in libpq to fill a block */
+    unsigned n_notices;
+    char *row;          /* allocated by libpq */
+    struct mk_buf line; /* a row of values */
+};
 
 /* ---- End ---- */
 

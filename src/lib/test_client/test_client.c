@@ -56,11 +56,11 @@ static ssize_t memory_write(struct mk_stream *s, mk_str bytes, bool more)
 {
     struct mk_test_client *p = client_of_stream(s);
     (void)more;
-    if (!mk_buf_reserve(&p->heard, bytes.len)) {
-        p->heard.failed = false;
+    if (!mk_buf_reserve(&p->received, bytes.len)) {
+        p->received.failed = false;
         return -ENOMEM;
     }
-    mk_buf_add(&p->heard, bytes);
+    mk_buf_add(&p->received, bytes);
     return (ssize_t)bytes.len;
 }
 
@@ -133,7 +133,7 @@ mk_err mk_test_client_reconnect(struct mk_test_client *p)
     p->has_ended = p->is_shut = false;
     free_http2_client(p);
     mk_buf_clear(&p->sent);
-    mk_buf_clear(&p->heard);
+    mk_buf_clear(&p->received);
     return 0;
 }
 
@@ -162,7 +162,7 @@ struct mk_test_client *mk_test_client_open(struct mk_server *s)
                                  .end_hook = {.run = on_worker_end},
                                  .task = {.run = deliver_input},
                                  .sent = mk_buf_growing(BYTES_MAX),
-                                 .heard = mk_buf_growing(BYTES_MAX),
+                                 .received = mk_buf_growing(BYTES_MAX),
                                  .head = mk_buf_growing(BYTES_MAX),
                                  .content = mk_buf_growing(BYTES_MAX)};
     mk_lib_worker_add_end_hook(&s->runners[0], &p->end_hook);
@@ -228,7 +228,7 @@ int mk_test_client_step(struct mk_test_client *p, uint32_t ms)
 
 mk_str mk_test_client_received(const struct mk_test_client *p)
 {
-    return mk_handle_is_valid(p) ? mk_buf_str(&p->heard) : MK_STR_NULL;
+    return mk_handle_is_valid(p) ? mk_buf_str(&p->received) : MK_STR_NULL;
 }
 
 /* ---- Closing ---- */
@@ -253,7 +253,7 @@ void mk_test_client_close(struct mk_test_client *p)
         detach_from_server(p);
     free_http2_client(p);
     mk_buf_free(&p->sent);
-    mk_buf_free(&p->heard);
+    mk_buf_free(&p->received);
     mk_buf_free(&p->head);
     mk_buf_free(&p->content);
     mk_mem_free(p);

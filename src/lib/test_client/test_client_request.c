@@ -94,7 +94,7 @@ static void store_head(struct mk_test_client *p, const struct mk_response_head *
 static int parse_http1_response(struct mk_test_client *p, struct mk_response_parser *reply,
                                 struct mk_test_client_response *answer)
 {
-    mk_str in = mk_buf_str(&p->heard), data;
+    mk_str in = mk_buf_str(&p->received), data;
     enum mk_response_parser_event step;
     while ((step = mk_response_parser_next(reply, &in, &data)) == MK_RESPONSE_PARSER_HEAD ||
            step == MK_RESPONSE_PARSER_DATA || step == MK_RESPONSE_PARSER_TRAILERS)
@@ -102,7 +102,7 @@ static int parse_http1_response(struct mk_test_client *p, struct mk_response_par
             store_head(p, &reply->head, answer);
         else if (step == MK_RESPONSE_PARSER_DATA)
             mk_buf_add(&p->content, data);
-    mk_buf_consume(&p->heard, p->heard.len - in.len);
+    mk_buf_consume(&p->received, p->received.len - in.len);
     if (step == MK_RESPONSE_PARSER_ERROR)
         return -EBADMSG;
     if (p->head.failed || p->content.failed)
@@ -114,10 +114,10 @@ static int parse_http2_response(struct mk_test_client *p, struct mk_test_client_
 {
     struct mk_buf more = mk_buf_growing(1 << 30);
     struct mk_http2_client_response a = {.status = answer->status, .head = &p->head, .content = &p->content};
-    mk_str in = mk_buf_str(&p->heard);
+    mk_str in = mk_buf_str(&p->received);
     int done = p->http2->hear(p->client, &in, &more, &a);
     answer->status = a.status;
-    mk_buf_consume(&p->heard, p->heard.len - in.len);
+    mk_buf_consume(&p->received, p->received.len - in.len);
     if (done >= 0 && more.len && p->conn) {
         mk_err e = mk_test_client_send(p, mk_buf_str(&more));
         done = e ? e : done;
