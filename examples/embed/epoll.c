@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     unsigned port;
     int fd = -1;
     struct mk_server *s = mk_server_new(NULL);
-    if (!mk_server_add_route(s, "GET /turn", tell, NULL) &&
+    if (!mk_server_add_route(s, "GET /iteration", tell, NULL) &&
         !mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port))
         fd = mk_server_fd(s);
     if (fd < 0) {
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         mk_server_free(s);
         return 1;
     }
-    printf("http://127.0.0.1:%u/turn\n", port);
+    printf("http://127.0.0.1:%u/iteration\n", port);
     fflush(stdout);
     int err = run(s, fd);
     mk_server_free(s);

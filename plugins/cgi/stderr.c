@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { PIECE = 4096, TURN = 64 * 1024, PAUSE_MS = 50 };
+enum { PIECE = 4096, READ_MAX = 64 * 1024, PAUSE_MS = 50 };
 
 static void close_stderr(struct cgi_stderr *e)
 {
@@ -19,7 +19,7 @@ static void close_stderr(struct cgi_stderr *e)
 void cgi_stderr_read(struct cgi_stderr *e)
 {
     char piece[PIECE];
-    for (size_t total = 0; e->fd >= 0 && total < TURN; total += PIECE) {
+    for (size_t total = 0; e->fd >= 0 && total < READ_MAX; total += PIECE) {
         ssize_t n = read(e->fd, piece, sizeof piece);
         if (n > 0)
             mk_cgi_stderr_add(&e->lines, mk_str_of(piece, (size_t)n));

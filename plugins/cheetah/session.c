@@ -13,7 +13,7 @@ enum {
     ROOM = 64 * 1024,  /* a deferred response continues when less unsent output is left */
     KEPT = 64 * 1024,  /* buffer size that a session without output keeps */
     COMMANDS_MAX = 16, /* maximum number of commands per loop iteration */
-    NEXT_TURN_MS = 1,
+    RESUME_MS = 1,
 };
 
 struct cheetah_session {
@@ -244,7 +244,7 @@ static bool advance_once(struct cheetah_session *s, unsigned *commands)
         return false;
     }
     if (*commands == COMMANDS_MAX) {
-        mk_timer_set(&s->clock, s->shell->worker, NEXT_TURN_MS);
+        mk_timer_set(&s->clock, s->shell->worker, RESUME_MS);
         return false;
     }
     ++*commands;

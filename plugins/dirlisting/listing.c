@@ -10,7 +10,7 @@
 enum {
     OUT_MAX = 256 * 1024, /* enough for a head with a very long path */
     OUT_WANTED = 4096,    /* bytes to collect before sending */
-    TURN_MAX = 32,        /* links that one read resolves, because opening them blocks the loop */
+    LINKS_PER_READ = 32,  /* links that one read resolves, because opening them blocks the loop */
 };
 
 const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NULL};
@@ -68,7 +68,7 @@ static int offload_reading(struct listing *l)
     if (mk_worker_offload(l->worker, read_and_sort_in_thread, on_thread_done, l) == 0)
         return -EAGAIN;
     l->running = false;
-    l->turn = TURN_MAX; /* makes the caller yield after this blocking read */
+    l->n_resolved = LINKS_PER_READ; /* makes the caller yield after this blocking read */
     read_and_sort_in_thread(l);
     return 0;
 }
@@ -91,7 +91,7 @@ static bool resolve_link(struct listing *l, struct entry *e)
     struct stat st;
     mk_buf_add(&path, l->path);
     mk_buf_add(&path, e->name);
-    l->turn++;
+    l->n_resolved++;
     int fd = path.failed ? -ENAMETOOLONG : mk_request_open(l->request, mk_buf_str(&path));
     if (fd < 0)
         return false;
@@ -110,7 +110,7 @@ static bool resolve_link(struct listing *l, struct entry *e)
 static int next_folder_entry(struct listing *l, struct entry *e)
 {
     for (;;) {
-        if (l->running || l->turn >= TURN_MAX)
+        if (l->running || l->n_resolved >= LINKS_PER_READ)
             return -EAGAIN;
         if (l->folder.error)
             return l->folder.error;
@@ -259,7 +259,7 @@ static ssize_t read_listing(void *ctx, char *buf, size_t cap)
 {
     struct listing *l = ctx;
     size_t n = 0;
-    l->turn = 0;
+    l->n_resolved = 0;
     for (;;) {
         n += copy_output(l, buf + n, cap - n);
         if (n == cap || (l->step == STEP_END && l->out.len == 0))

@@ -37,10 +37,10 @@ struct listing {
     mk_str path;    /* ends with '/' */
     struct listing_options wish;
     enum step step;
-    bool running;  /* a thread uses folder and store */
-    bool closed;   /* the request has ended */
-    bool is_large; /* the folder is too large to be sorted */
-    unsigned turn; /* number of links that this read has resolved */
+    bool running;        /* a thread uses folder and store */
+    bool closed;         /* the request has ended */
+    bool is_large;       /* the folder is too large to be sorted */
+    unsigned n_resolved; /* number of links that this read has resolved */
     int error;
     size_t at;                     /* index of the next entry, in the folder's block or in the store */
     uint64_t n_shown, bytes_shown; /* number of entries shown, and total size of the files */

@@ -23,7 +23,7 @@
 #include "process.h"
 #include "runtime_dir.h"
 
-enum { SETTLED_MS = 60000, TURN_MS = 60000, LOOK_MS = 250, READS = 16 };
+enum { SETTLED_MS = 60000, IDLE_CHECK_MS = 60000, CHECK_MS = 250, READS = 16 };
 
 struct supervisor {
     const struct isolate_group *group;
@@ -288,7 +288,7 @@ static void detach_from_terminal(struct supervisor *k, uint64_t now)
 static int poll_timeout_ms(const struct supervisor *k)
 {
     uint64_t left = isolate_lifecycle_timeout_ms(&k->life, now_ms());
-    uint64_t most = k->settled && k->life.stay == ISOLATE_STAYS ? TURN_MS : LOOK_MS;
+    uint64_t most = k->settled && k->life.stay == ISOLATE_STAYS ? IDLE_CHECK_MS : CHECK_MS;
     return (int)(left > most ? most : left);
 }
 

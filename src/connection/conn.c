@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "os/sock.h"
 
-enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024, CREDIT_SPANS = 12, ACCEPT_HOOK_MS = 5000 };
+enum { SPARE_CONNS = 256, ITERATION_BYTES = 1024 * 1024, CREDIT_SPANS = 12, ACCEPT_HOOK_MS = 5000 };
 
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
@@ -308,7 +308,7 @@ void mk_conn_begin_serving(struct mk_conn *c)
     struct mk_input_buffer *w = &c->service->window;
     MK_ASSERT(c->n_saved <= MK_INPUT_BUFFER_SIZE && !c->service->serving);
     c->service->serving = c;
-    c->service->turn_left = TURN_BYTES;
+    c->service->bytes_left = ITERATION_BYTES;
     w->from = 0;
     w->to = c->n_saved;
     if (!c->saved)
@@ -356,17 +356,17 @@ ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap)
 {
     if (!mk_stream_is_readable(&c->stream))
         return -EAGAIN;
-    if (c->service->turn_left == 0) {
+    if (c->service->bytes_left == 0) {
         mk_conn_resume(c);
         return -EAGAIN;
     }
     ssize_t n = mk_stream_read(&c->stream, buf, cap);
     if (n > 0) {
         c->progress += (uint64_t)n;
-        c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
+        c->service->bytes_left -= mk_min((size_t)n, c->service->bytes_left);
     }
     if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
-        c->service->turn_left = 0; /* this was much work for little data */
+        c->service->bytes_left = 0; /* this was much work for little data */
     if (MK_UNLIKELY(c->stream.holds) && n == -EAGAIN)
         mk_conn_resume(c);
     return n;

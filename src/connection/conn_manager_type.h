@@ -89,7 +89,7 @@ struct mk_conn_manager {
     struct mk_handshake_queue handshakes;
 
     struct mk_conn *serving; /* the connection whose input is in the window */
-    size_t turn_left;        /* bytes that this connection may still read in this iteration */
+    size_t bytes_left;       /* bytes that this connection may still read in this iteration */
     struct mk_list conns;    /* all open connections */
     unsigned n_conns;
     unsigned n_awaiting_hooks; /* connections in MK_CONN_AWAITS_HOOK */

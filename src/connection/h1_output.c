@@ -374,7 +374,7 @@ static enum mk_h1_progress send_body_part(struct mk_h1 *h)
     return pull_body(h, content);
 }
 
-/* Continues after other connections have had their turn. */
+/* Continues after the worker has served other connections. */
 MK_COLD static enum mk_h1_progress yield_to_other_conns(struct mk_h1 *h)
 {
     mk_http_stream_allow_call(&h->d);

@@ -160,7 +160,7 @@ mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms)
         struct mk_fd_watch *w = ready[i].data.ptr;
         w->on_ready(w, ready[i].events);
     }
-    mk_timer_wheel_turn(&loop->wheel, loop->now_ms);
+    mk_timer_wheel_advance(&loop->wheel, loop->now_ms);
     run_deferred_tasks(loop);
     return 0;
 }

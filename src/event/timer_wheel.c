@@ -146,7 +146,7 @@ MK_NOINLINE static void fire_due_timers(struct mk_timer_wheel *w)
     }
 }
 
-void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
+void mk_timer_wheel_advance(struct mk_timer_wheel *w, uint64_t now_ms)
 {
     if ((uint32_t)now_ms != w->now)
         empty_due_slots(w, (uint32_t)now_ms);

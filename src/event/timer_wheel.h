@@ -32,7 +32,7 @@ struct mk_timer_wheel {
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
 /* Fires due timers: at most MK_TIMER_WHEEL_AT_ONCE now, the others in the next iterations. Handlers may set
  * and stop any timer. */
-void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms);
+void mk_timer_wheel_advance(struct mk_timer_wheel *w, uint64_t now_ms);
 /* How long a loop may sleep: milliseconds until the next used slot; 0 while timers are late; -1 if there are
  * no timers. */
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);

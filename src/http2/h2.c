@@ -89,8 +89,8 @@ static void run_woken_streams(struct mk_h2 *h2)
     now.next->prev = now.prev->next = &now;
     mk_list_init(&h2->woken);
     while (!mk_list_empty(&now)) {
-        struct mk_h2_stream *s = MK_LIST_ENTRY(now.next, struct mk_h2_stream, turn);
-        mk_list_remove(&s->turn);
+        struct mk_h2_stream *s = MK_LIST_ENTRY(now.next, struct mk_h2_stream, queue_link);
+        mk_list_remove(&s->queue_link);
         mk_h2_dispatch_run(s);
         mk_h2_stream_free_closed(h2);
     }

@@ -25,7 +25,7 @@ void mk_h2_dispatch_error(struct mk_h2_stream *s, unsigned status)
 {
     if (!s->d.outcome)
         s->d.outcome = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
-    mk_list_remove(&s->turn);
+    mk_list_remove(&s->queue_link);
     mk_h2_stream_discard_input(s);
     mk_dispatch_error(s->d.x, status);
     start_response(s);

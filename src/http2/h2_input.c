@@ -261,11 +261,11 @@ static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
 
 static void reprioritize_stream(struct mk_h2_stream *s, struct mk_h2_priority priority)
 {
-    bool queued = !mk_list_empty(&s->turn);
+    bool queued = !mk_list_empty(&s->queue_link);
     s->priority = priority;
     if (!queued || s->d.x->step != MK_DISPATCH_READY || mk_http_stream_is_tunnel(&s->d) || s->due)
         return; /* the stream is not waiting to send */
-    mk_list_remove(&s->turn);
+    mk_list_remove(&s->queue_link);
     mk_h2_stream_queue_output(s);
 }
 

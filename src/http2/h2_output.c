@@ -13,9 +13,9 @@ enum {
         MK_H2_FRAME_HEAD, /* minimum space in the output buffer: with less space, the buffer is flushed before
                            * a frame is written */
     AT_ONCE_MAX = 16 * 1024,
-    TURN_MAX = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
-    TINY = 64,                  /* smaller DATA frames are charged to the abuse budget */
-    SOURCE_ROOM = 16 * 1024,    /* space required for a head and the first data of its body source: while
+    ITERATION_BYTES_MAX = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
+    TINY = 64,                             /* smaller DATA frames are charged to the abuse budget */
+    SOURCE_ROOM = 16 * 1024, /* space required for a head and the first data of its body source: while
                                  * both are in the buffer, an error response can still replace them */
 };
 
@@ -258,7 +258,7 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
         if (mk_list_empty(&h2->ready[u]))
             h2->ready_mask &= ~(1u << u);
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
-            struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
+            struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, queue_link);
             bool opens =
                 h2->send_window > 0 || h2->remote.state == MK_H2_REMOTE_CLOSED; /* or the stream is to be
                                                                                    aborted */
@@ -269,7 +269,7 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
     return NULL;
 }
 
-/* After a frame of an incremental response, other streams get their turn. */
+/* After a frame of an incremental response, other streams send. */
 static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))
@@ -277,7 +277,7 @@ static void requeue_stream(struct mk_h2_stream *s)
     else if (s->clock == MK_TIMEOUT_HANDLER) /* but a running RATE timeout continues */
         mk_h2_stream_set_timeout(s, MK_TIMEOUT_NONE);
     if (s->priority.incremental) {
-        mk_list_remove(&s->turn);
+        mk_list_remove(&s->queue_link);
         mk_h2_stream_queue_output(s);
     }
 }
@@ -285,7 +285,7 @@ static void requeue_stream(struct mk_h2_stream *s)
 /* Called when the stream waits for its source or a disk. */
 static void wait_for_body(struct mk_h2_stream *s)
 {
-    mk_list_remove(&s->turn);
+    mk_list_remove(&s->queue_link);
     if (s->d.awaits != MK_AWAITS_NOTHING || s->d.pending_prefetch) {
         mk_h2_stream_set_wait_timeout(s);
         return;
@@ -303,7 +303,7 @@ static void wait_for_window(struct mk_h2_stream *s, enum progress which)
     }
     if (which == WAITS_CLIENT)
         return;
-    mk_list_remove(&s->turn);
+    mk_list_remove(&s->queue_link);
     if (!mk_http_stream_is_tunnel(&s->d))
         mk_h2_stream_set_timeout(s, MK_TIMEOUT_RATE);
 }
@@ -334,7 +334,7 @@ static bool handle_send_result(struct mk_h2_stream *s, enum progress p)
 
 void mk_h2_output_send(struct mk_h2 *h2)
 {
-    uint64_t until = h2->conn->service->counters->sent + TURN_MAX;
+    uint64_t until = h2->conn->service->counters->sent + ITERATION_BYTES_MAX;
     struct mk_h2_stream *s;
     if (!h2->ready_mask || !mk_send_queue_is_empty(&h2->conn->out))
         return;

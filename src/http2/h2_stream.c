@@ -53,7 +53,7 @@ static void on_stream_timer(struct mk_timer *t)
     if (clock == MK_TIMEOUT_NONE)
         return;
     /* A stream in a list waits for other streams or for the whole connection, not for its client. */
-    bool queued = !mk_list_empty(&s->turn);
+    bool queued = !mk_list_empty(&s->queue_link);
     if (clock == MK_TIMEOUT_RATE &&
         (queued || !mk_conn_rate_is_below_min(&s->rate, s->progress, mk_http_stream_limits(&s->d)))) {
         mk_h2_stream_set_timeout(s, MK_TIMEOUT_RATE);
@@ -185,7 +185,7 @@ struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
                                .next = *bucket_of(h2, id),
                                .send_window = h2->stream_window,
                                .priority = {.urgency = MK_URGENCY_USUAL}};
-    mk_list_init(&s->turn);
+    mk_list_init(&s->queue_link);
     mk_h2_recv_window_init_stream(s);
     mk_timer_init(&s->timer, on_stream_timer);
     s->d.x->response.no_raw = true;
@@ -201,7 +201,7 @@ static void unlink_stream(struct mk_h2_stream *s)
         at = &(*at)->next;
     *at = s->next;
     s->h2->n_streams--;
-    mk_list_remove(&s->turn);
+    mk_list_remove(&s->queue_link);
     mk_timer_stop(&s->timer);
 }
 
@@ -229,7 +229,7 @@ void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome)
     s->d.x->request.ops = NULL; /* so that cleanups of handlers can still call resume and read */
     unlink_stream(s);
     mk_h2_recv_window_close_stream(s);
-    mk_list_add_last(&s->h2->closed, &s->turn);
+    mk_list_add_last(&s->h2->closed, &s->queue_link);
 }
 
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome outcome)
@@ -250,8 +250,8 @@ void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome outcome)
 void mk_h2_stream_free_closed(struct mk_h2 *h2)
 {
     while (!mk_list_empty(&h2->closed)) {
-        struct mk_h2_stream *s = MK_LIST_ENTRY(h2->closed.next, struct mk_h2_stream, turn);
-        mk_list_remove(&s->turn);
+        struct mk_h2_stream *s = MK_LIST_ENTRY(h2->closed.next, struct mk_h2_stream, queue_link);
+        mk_list_remove(&s->queue_link);
         mk_http_stream_free(&s->d);
     }
 }
@@ -259,7 +259,7 @@ void mk_h2_stream_free_closed(struct mk_h2 *h2)
 void mk_h2_stream_drain(struct mk_h2_stream *s)
 {
     mk_http_stream_record_request(&s->d, MK_OUTCOME_OK);
-    mk_list_remove(&s->turn);
+    mk_list_remove(&s->queue_link);
     mk_h2_stream_discard_input(s);
     s->d.content_max = s->d.received + MK_H2_DRAIN_MAX;
     mk_h2_stream_set_timeout(s, MK_TIMEOUT_RATE);
@@ -372,15 +372,15 @@ void mk_h2_stream_wake(struct mk_h2_stream *s)
 {
     if (mk_h2_stream_is_closed(s))
         return;
-    mk_list_remove(&s->turn);
-    mk_list_add_last(&s->h2->woken, &s->turn);
+    mk_list_remove(&s->queue_link);
+    mk_list_add_last(&s->h2->woken, &s->queue_link);
 }
 
 void mk_h2_stream_queue_output(struct mk_h2_stream *s)
 {
     struct mk_h2 *h2 = s->h2;
-    if (!mk_list_empty(&s->turn))
+    if (!mk_list_empty(&s->queue_link))
         return;
-    mk_list_add_last(&h2->ready[s->priority.urgency], &s->turn);
+    mk_list_add_last(&h2->ready[s->priority.urgency], &s->queue_link);
     h2->ready_mask |= 1u << s->priority.urgency;
 }

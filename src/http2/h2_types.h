@@ -101,7 +101,7 @@ struct mk_h2_stream {
     struct mk_http_stream d; /* first */
     struct mk_h2 *h2;
     struct mk_h2_stream *next; /* next stream in the bucket */
-    struct mk_list turn;       /* in h2->woken, h2->ready or h2->closed */
+    struct mk_list queue_link; /* in h2->woken, h2->ready or h2->closed */
     struct mk_list touched;    /* in h2->touched */
     struct mk_timer timer;
     struct mk_conn_rate rate;

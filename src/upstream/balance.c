@@ -33,13 +33,13 @@ static struct mk_backend *choose_round_robin(struct mk_backend_set *g, enum roun
         if (!may_use_backend(o, round, avoid, now))
             continue;
         int64_t weight = mk_health_weight(o->server, now);
-        o->turn += weight;
+        o->credit += weight;
         total += weight;
-        if (!best || o->turn > best->turn)
+        if (!best || o->credit > best->credit)
             best = o;
     }
     if (best)
-        best->turn -= total;
+        best->credit -= total;
     return best;
 }
 
@@ -107,7 +107,7 @@ static struct mk_backend *choose_by_policy(struct mk_backend_set *g,
     enum mk_balance how = g->upstream->settings->balance;
     if (how == MK_BALANCE_HASH && options->has_hash)
         return choose_by_hash(g, options->hash, round, avoid, now);
-    if (how == MK_BALANCE_LEAST)
+    if (how == MK_BALANCE_LEAST_CONN)
         return choose_least_conn(g, round, avoid, now);
     return choose_round_robin(g, round, avoid, now);
 }

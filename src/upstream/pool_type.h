@@ -20,7 +20,7 @@ struct mk_backend {
     unsigned n_open, n_idle;
     uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
     uint64_t *cells;                 /* this worker's statistics; NULL: none */
-    int64_t turn;                    /* credit for `Balance round_robin` */
+    int64_t credit;                  /* for `Balance round_robin` */
     struct mk_health_checker *check; /* health checker, in the first worker; NULL: none */
     struct mk_tls_session *session;  /* last TLS session, for resumption */
 };

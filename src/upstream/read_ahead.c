@@ -8,14 +8,14 @@
 #include "upstream/request_state.h"
 
 /* A reader is slow if the server always had more data while the reader took less than 10 MB/s. */
-enum { LOOK_MS = 200, FAST = 2 * 1024 * 1024, TURN_MAX = 256 * 1024 };
+enum { LOOK_MS = 200, FAST = 2 * 1024 * 1024, ITERATION_BYTES_MAX = 256 * 1024 };
 
 /* ---- Into the queue ---- */
 
 static void fill_queue(struct mk_upstream_request *c)
 {
     struct mk_read_ahead *a = &c->ahead;
-    size_t left = TURN_MAX;
+    size_t left = ITERATION_BYTES_MAX;
     while (a->queue && c->state.state == MK_UPSTREAM_REQUEST_CONTENT) {
         char *buf;
         size_t cap;

@@ -180,7 +180,7 @@ static bool send_step(struct mk_upstream_request *c, size_t *budget,
 enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upstream_request *c)
 {
     enum mk_upstream_request_send_result result = MK_UPSTREAM_REQUEST_SEND_WAITS;
-    size_t budget = MK_UPSTREAM_REQUEST_SEND_TURN_MAX;
+    size_t budget = MK_UPSTREAM_REQUEST_SEND_BUDGET;
     while (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
            c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
            c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)

@@ -12,7 +12,7 @@ enum {
     /* Includes trailers and the headers that we add. */
     MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX =
         MK_UPSTREAM_REQUEST_SEND_HEAD_MAX + MK_UPSTREAM_REQUEST_SEND_WINDOW + 16 * 1024,
-    MK_UPSTREAM_REQUEST_SEND_TURN_MAX = 1024 * 1024, /* bytes sent before yielding to others */
+    MK_UPSTREAM_REQUEST_SEND_BUDGET = 1024 * 1024, /* bytes sent before yielding to others */
 };
 
 /* Call it on a new connection: sends the request from its beginning, as far as `out` still holds it. */

@@ -7,7 +7,7 @@
 
 #include "upstream/conn_limit.h"
 
-enum mk_balance { MK_BALANCE_TURNS, MK_BALANCE_LEAST, MK_BALANCE_HASH };
+enum mk_balance { MK_BALANCE_ROUND_ROBIN, MK_BALANCE_LEAST_CONN, MK_BALANCE_HASH };
 
 /* A line `Server ADDRESS [weight=N] [backup]`. */
 struct mk_upstream_server_line {

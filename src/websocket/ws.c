@@ -49,7 +49,7 @@ void mk_ws_resume_later(struct mk_websocket *s)
     if (!mk_list_empty(&s->later))
         return;
     mk_list_add_last(&s->worker->later, &s->later);
-    mk_deferred_post(s->worker->turn_end);
+    mk_deferred_post(s->worker->iteration_end);
 }
 
 void mk_ws_resume_all_later(struct mk_ws_worker *w)

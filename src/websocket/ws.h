@@ -59,7 +59,7 @@ struct mk_ws_worker {
     struct mk_worker *worker;
     struct mk_list later;
     struct mk_list open; /* sockets */
-    struct mk_deferred *turn_end;
+    struct mk_deferred *iteration_end;
     struct mk_ws_deflate
         *coders[MK_WS_DEFLATE_WINDOWS]; /* shared compressors without context takeover, by window size; NULL
                                            until needed */

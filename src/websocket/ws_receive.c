@@ -81,7 +81,7 @@ static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str cod
     struct mk_buf data = mk_buf_growing(mk_ws_message_max(s));
     int e = c ? mk_ws_deflate_decompress(c, code, keeps, &data, &s->worker->inflated) : -ENOMEM;
     s->is_coding = true;
-    mk_deferred_post(s->worker->turn_end); /* the deferred callback resets the counter */
+    mk_deferred_post(s->worker->iteration_end); /* the deferred callback resets the counter */
     if (e)
         mk_ws_close_with_error(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
                                   : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR

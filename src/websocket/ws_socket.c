@@ -138,8 +138,8 @@ bool mk_ws_socket_worker_init(struct mk_ws_worker *w, struct mk_worker *worker)
     mk_list_init(&w->open);
     mk_timer_init(&w->rest, on_deflate_idle_timer);
     w->worker = worker;
-    w->turn_end = mk_deferred_new(worker, on_iteration_end, w);
-    return w->turn_end;
+    w->iteration_end = mk_deferred_new(worker, on_iteration_end, w);
+    return w->iteration_end;
 }
 
 void mk_ws_socket_worker_fini(struct mk_ws_worker *w)
@@ -147,7 +147,7 @@ void mk_ws_socket_worker_fini(struct mk_ws_worker *w)
     for (size_t i = 0; i < MK_WS_DEFLATE_WINDOWS; i++)
         mk_ws_deflate_free(w->coders[i]);
     mk_timer_stop(&w->rest);
-    mk_deferred_free(w->turn_end);
+    mk_deferred_free(w->iteration_end);
 }
 
 void mk_ws_socket_worker_drain(struct mk_ws_worker *w)

@@ -200,7 +200,7 @@ static void begin(void)
 /* A waiting stream must have a timer or a handler that will resume it. */
 static void check_stream(const struct mk_h2_stream *s)
 {
-    MK_ASSERT(s->clock || !mk_list_empty(&s->turn) || s->d.pending_prefetch);
+    MK_ASSERT(s->clock || !mk_list_empty(&s->queue_link) || s->d.pending_prefetch);
     MK_ASSERT(s->receive_window <= 256 * 1024);
 }
 
@@ -244,7 +244,7 @@ static void advance(struct mk_conn *c)
 static void pass_time(struct mk_conn *c, uint32_t ms)
 {
     loop.now_ms += ms;
-    mk_timer_wheel_turn(&loop.wheel, loop.now_ms);
+    mk_timer_wheel_advance(&loop.wheel, loop.now_ms);
     run_tasks(c);
 }
 

@@ -68,7 +68,7 @@ static void set(struct test_timer *b, uint32_t after_ms)
 static void run_at(uint64_t time)
 {
     now = time;
-    mk_timer_wheel_turn(&wheel, now);
+    mk_timer_wheel_advance(&wheel, now);
 }
 
 /* Sleeps as a loop does, as long as the wheel says, at most `steps` times. Returns false if there was nothing

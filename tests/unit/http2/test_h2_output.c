@@ -431,7 +431,7 @@ static ssize_t discard_write(struct mk_stream *s, mk_str bytes, bool more)
 static void h2_output_long_response_yields_to_other_connections(void **state)
 {
     (void)state;
-    enum { MUCH = 100000000, TURN = 8 * 1024 * 1024 };
+    enum { MUCH = 100000000, ITERATION = 8 * 1024 * 1024 };
     h2_conn_open(&h);
     struct mk_conn *c = h.conn.conn;
     hole.n = 0;
@@ -446,8 +446,8 @@ static void h2_output_long_response_yields_to_other_connections(void **state)
     for (size_t turns = 0; h.conn.n_records == 0; turns++) {
         size_t before = hole.n;
         assert_int_equal(mk_loop_run_once(&h.conn.loop, 0), 0);
-        assert_in_range(hole.n - before, 1, TURN * 2);
-        assert_true(turns < MUCH / TURN + 2);
+        assert_in_range(hole.n - before, 1, ITERATION * 2);
+        assert_true(turns < MUCH / ITERATION + 2);
     }
     assert_true(hole.n > MUCH);
     c->stream.ops = hole.plain;

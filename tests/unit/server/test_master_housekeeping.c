@@ -45,7 +45,7 @@ static void setup(void)
 static void pass(uint32_t ms)
 {
     loop.now_ms += ms;
-    mk_timer_wheel_turn(&loop.wheel, loop.now_ms);
+    mk_timer_wheel_advance(&loop.wheel, loop.now_ms);
 }
 
 static void housekeeping_unchanged_files_are_not_reported(void **state)

@@ -234,7 +234,7 @@ static void connect_data_arrives_exactly_once(void **state)
 static void connect_tiny_records_yield(void **state)
 {
     (void)state;
-    unsigned n = 0, turns = 0;
+    unsigned n = 0, n_iterations = 0;
     tls_client_connect(&c, "a.example");
     for (unsigned i = 0; i < 200; i++)
         assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("x"), false), 1);
@@ -244,10 +244,10 @@ static void connect_tiny_records_yield(void **state)
         ssize_t got = c.s.ops->read(&c.s, room, sizeof room);
         assert_true(got > 0);
         n += (unsigned)got;
-        turns++;
+        n_iterations++;
     } while (c.s.holds);
     assert_int_equal(n, 200);
-    assert_true(turns > 2 && turns < 20);
+    assert_true(n_iterations > 2 && n_iterations < 20);
 }
 
 /* ---- Close ---- */

@@ -131,7 +131,7 @@ static void stream_close_notify_is_found_without_taking_data(void **state)
 static void stream_tiny_records_yield(void **state)
 {
     (void)state;
-    unsigned n = 0, turns = 0;
+    unsigned n = 0, n_iterations = 0;
     tls_fixture_connect(&w);
     for (unsigned i = 0; i < 200; i++)
         assert_int_equal(SSL_write(w.client, "x", 1), 1);
@@ -140,10 +140,10 @@ static void stream_tiny_records_yield(void **state)
         ssize_t got = w.s.ops->read(&w.s, room, sizeof room);
         assert_true(got > 0);
         n += (unsigned)got;
-        turns++;
+        n_iterations++;
     } while (w.s.holds);
     assert_int_equal(n, 200);
-    assert_true(turns > 2 && turns < 20);
+    assert_true(n_iterations > 2 && n_iterations < 20);
 }
 
 /* ---- Full sockets ---- */

@@ -88,7 +88,7 @@ static void balance_round_robin_interleaves_heavy_server(void **state)
 static void balance_least_conn_chooses_fewest_in_use(void **state)
 {
     (void)state;
-    settings.balance = MK_BALANCE_LEAST;
+    settings.balance = MK_BALANCE_LEAST_CONN;
     use(0, 5, 0);
     use(1, 9, 7); /* idle connections do not count */
     use(2, 4, 0);
@@ -100,7 +100,7 @@ static void balance_least_conn_chooses_fewest_in_use(void **state)
 static void balance_least_conn_rotates_equal_servers(void **state)
 {
     (void)state;
-    settings.balance = MK_BALANCE_LEAST;
+    settings.balance = MK_BALANCE_LEAST_CONN;
     expect(30, 10, 10, 10);
     upstream.n = 2;
     expect(20, 10, 10, 0);
@@ -109,7 +109,7 @@ static void balance_least_conn_rotates_equal_servers(void **state)
 static void balance_least_conn_follows_weights(void **state)
 {
     (void)state;
-    settings.balance = MK_BALANCE_LEAST;
+    settings.balance = MK_BALANCE_LEAST_CONN;
     servers[2].weight = 4;
     use(0, 1, 0);
     use(1, 1, 0);

@@ -278,7 +278,7 @@ static void acquire_least_conn_chooses_least_busy(void **state)
     struct mk_upstream_conn *l[3];
     unsigned n[2] = {0};
     (void)state;
-    settings.balance = MK_BALANCE_LEAST;
+    settings.balance = MK_BALANCE_LEAST_CONN;
     servers[0].weight = 2;
     start_pool();
     for (int i = 0; i < 3; i++) {

@@ -7,7 +7,7 @@
 
 #define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-enum { TURN_MAX = MK_UPSTREAM_REQUEST_SEND_TURN_MAX, WINDOW = MK_UPSTREAM_REQUEST_SEND_WINDOW };
+enum { TURN_MAX = MK_UPSTREAM_REQUEST_SEND_BUDGET, WINDOW = MK_UPSTREAM_REQUEST_SEND_WINDOW };
 static char large[3 << 20];
 
 /* ---- Heads ---- */
