@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtensionOID
 
 from monkey import SECONDS
-from pebble import PROGRAMS, Pebble, Place
+from pebble import PROGRAMS, Pebble, Loopback
 
 MARKS = [pytest.mark.skipif(not all(PROGRAMS), reason="pebble is not installed"), pytest.mark.timeout(180)]
 NEW = r"acme: {}: there is a new certificate"
@@ -60,11 +60,11 @@ def state(tmp_path):
 def world(monkey, site, tmp_path, state):
     """Starts Pebble and a server that gets its certificates from it."""
     site.add("index.html", "home")
-    here, pebbles = Place(), []
+    here, pebbles = Loopback(), []
 
     class World:
         pebble = server = None
-        place, http, tls = here, here.port(), here.port()
+        loopback, http, tls = here, here.port(), here.port()
 
         def start_pebble(self, **how):
             self.pebble = Pebble(tmp_path, here, self.http, self.tls, **how)

@@ -10,7 +10,7 @@ SECONDS = 20
 
 
 @dataclass
-class Asked:
+class Request:
     method: str
     target: str
     fields: list
@@ -33,19 +33,19 @@ def response(body=b"hello", status="200 OK", fields=()):
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def echo(asked):
+def echo(request):
     """Returns the request as JSON."""
-    return response(json.dumps({"method": asked.method, "target": asked.target, "fields": asked.fields,
-                                "body": asked.body.decode("latin-1"), "connection": asked.connection}),
+    return response(json.dumps({"method": request.method, "target": request.target, "fields": request.fields,
+                                "body": request.body.decode("latin-1"), "connection": request.connection}),
                     fields=[("Content-Type", "application/json")])
 
 
 class Backend:
-    """`reply(asked)` returns bytes or an iterable of byte pieces; None closes the connection. Alternatively,
+    """`reply(request)` returns bytes or an iterable of byte pieces; None closes the connection. Alternatively,
     `script(connection)` has the socket to itself."""
 
     def __init__(self, reply=echo, script=None, family=socket.AF_INET, at=None):
-        self.reply, self.script, self.asked = reply, script, []
+        self.reply, self.script, self.requests = reply, script, []
         self.listening = socket.socket(family, socket.SOCK_STREAM)
         if family == socket.AF_INET:
             self.listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,10 +106,10 @@ class Backend:
     def _answer_all(self, connection, number):
         stream = connection.makefile("rb")
         while True:
-            asked = read_request(stream, connection)
-            asked.connection = number
-            self.asked.append(asked)
-            reply = self.reply(asked)
+            request = read_request(stream, connection)
+            request.connection = number
+            self.requests.append(request)
+            reply = self.reply(request)
             if reply is None:
                 return
             for piece in [reply] if isinstance(reply, bytes) else reply:
@@ -143,11 +143,11 @@ def read_request(stream, connection):
     if not line:
         raise EOFError
     method, target, _ = line.decode("latin-1").split(" ", 2)
-    asked = Asked(method, target, read_fields(stream))
-    if asked.get("Expect"):
+    request = Request(method, target, read_fields(stream))
+    if request.get("Expect"):
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-    if asked.get("Transfer-Encoding"):
-        asked.body, asked.trailers = read_chunks(stream)
+    if request.get("Transfer-Encoding"):
+        request.body, request.trailers = read_chunks(stream)
     else:
-        asked.body = stream.read(int(asked.get("Content-Length") or 0))
-    return asked
+        request.body = stream.read(int(request.get("Content-Length") or 0))
+    return request

@@ -38,14 +38,14 @@ class Brotli:
         self.ended = False
 
     def feed(self, data):
-        source, room = ctypes.create_string_buffer(data, len(data)), ctypes.create_string_buffer(1 << 16)
+        source, output = ctypes.create_string_buffer(data, len(data)), ctypes.create_string_buffer(1 << 16)
         at, left, out = ctypes.c_void_p(ctypes.addressof(source)), ctypes.c_size_t(len(data)), b""
         while True:
-            to, free = ctypes.c_void_p(ctypes.addressof(room)), ctypes.c_size_t(len(room))
+            to, free = ctypes.c_void_p(ctypes.addressof(output)), ctypes.c_size_t(len(output))
             result = self._lib.BrotliDecoderDecompressStream(self._state, ctypes.byref(left), ctypes.byref(at),
                                                              ctypes.byref(free), ctypes.byref(to), None)
             assert result != self.ERROR, "invalid brotli stream"
-            out += room.raw[:len(room) - free.value]
+            out += output.raw[:len(output) - free.value]
             self.ended = result == self.END
             if result in (self.END, self.MORE_INPUT):
                 assert left.value == 0, "bytes after the end"
@@ -68,16 +68,16 @@ class Zstd:
         self.ended = False
 
     def feed(self, data):
-        source, room = ctypes.create_string_buffer(data, len(data)), ctypes.create_string_buffer(1 << 16)
+        source, output = ctypes.create_string_buffer(data, len(data)), ctypes.create_string_buffer(1 << 16)
         given, out = self.Buffer(ctypes.addressof(source), len(data), 0), b""
         while True:
-            taken = self.Buffer(ctypes.addressof(room), len(room), 0)
+            taken = self.Buffer(ctypes.addressof(output), len(output), 0)
             left = self._lib.ZSTD_decompressStream(self._state, ctypes.byref(taken), ctypes.byref(given))
             assert not self._lib.ZSTD_isError(ctypes.c_size_t(left)), "invalid zstd stream"
-            out += room.raw[:taken.at]
+            out += output.raw[:taken.at]
             self.ended = left == 0
             assert not self.ended or given.at == given.size, "bytes after the end"
-            if self.ended or (taken.at < len(room) and given.at == given.size):
+            if self.ended or (taken.at < len(output) and given.at == given.size):
                 return out
 
     def __del__(self):

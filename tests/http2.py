@@ -61,13 +61,13 @@ def check_fields(pairs):
 class Stream:
     """A request and its response."""
 
-    def __init__(self, number, method, window, room):
+    def __init__(self, number, method, window, send_window):
         self.number, self.method = number, method
-        self.window, self.room = window, room  # window of the server; our window
+        self.window, self.send_window = window, send_window  # of the server; of the client
         self.heads = []  # heads that the test has not read
         self.final = None  # head of the final response
         self.body, self.received, self.trailers = bytearray(), 0, []
-        self.untold, self.owed = 0, 0  # bytes not yet returned to the window; read but not yet announced
+        self.unreturned, self.unannounced = 0, 0  # bytes not yet returned to the window; read but not yet announced
         self.ended = False  # the server has ended the stream
         self.reset = None  # the server's error code
         self.left, self.finished, self.at_once = None, False, False  # request body: bytes left; complete; sent with HEADERS
@@ -93,8 +93,8 @@ class Http2Client:
         self.stream = self.current = None  # the stream opened last; the stream being read
         self.next_number = 1
         self.theirs = {}  # the server's SETTINGS
-        self.heard_settings, self.unacknowledged, self.acknowledged = False, [], 0
-        self.window, self.room, self.untold, self.owed = h2.WINDOW, h2.WINDOW, 0, 0  # as in Stream, for the connection
+        self.settings_received, self.unacknowledged, self.acknowledged = False, [], 0
+        self.window, self.send_window, self.unreturned, self.unannounced = h2.WINDOW, h2.WINDOW, 0, 0  # as in Stream, for the connection
         self.first_window = h2.WINDOW  # the initial send window of new streams
         self.block = None  # (stream, flags, bytes) of an unfinished header block
         self.pings, self.goaways = [], []
@@ -219,13 +219,13 @@ class Http2Client:
         """Sends body bytes as fast as the windows allow, and drops the rest when the server stops reading."""
         stream, view = stream or self.stream, memoryview(data)
         while view:
-            self.wait(lambda: min(stream.room, self.room) > 0 or stream.reset is not None or stream.ended)
-            if stream.reset is not None or min(stream.room, self.room) <= 0:
+            self.wait(lambda: min(stream.send_window, self.send_window) > 0 or stream.reset is not None or stream.ended)
+            if stream.reset is not None or min(stream.send_window, self.send_window) <= 0:
                 return self
-            part = view[:min(stream.room, self.room, self.theirs.get(h2.FRAME_SIZE, h2.FRAME_MAX))]
+            part = view[:min(stream.send_window, self.send_window, self.theirs.get(h2.FRAME_SIZE, h2.FRAME_MAX))]
             view = view[len(part):]
-            stream.room -= len(part)
-            self.room -= len(part)
+            stream.send_window -= len(part)
+            self.send_window -= len(part)
             if stream.left is not None:
                 stream.left -= len(part)
                 stream.finished = stream.left == 0
@@ -287,7 +287,7 @@ class Http2Client:
         check(name, f"a frame of type {kind:#x}")
         check(not flags & ~h2.FLAGS.get(kind, 0), f"{name} with flags {flags:#x}")
         check(number < 1 << 31, "the reserved bit is set")
-        check(self.heard_settings or (kind == h2.SETTINGS and not flags), f"the first frame is {name}")
+        check(self.settings_received or (kind == h2.SETTINGS and not flags), f"the first frame is {name}")
         check(self.block is None or (kind == h2.CONTINUATION and number == self.block[0]), f"{name} within a head")
         if kind in (h2.SETTINGS, h2.PING, h2.GOAWAY):
             check(number == 0, f"{name} on stream {number}")
@@ -323,8 +323,8 @@ class Http2Client:
             stream.body += content
         if ends:
             self.end(stream)
-        stream.untold += len(payload)
-        self.untold += len(payload)
+        stream.unreturned += len(payload)
+        self.unreturned += len(payload)
         if not self.slow or stream.cancelled:
             self.give_back(stream, len(payload))
 
@@ -332,19 +332,19 @@ class Http2Client:
         """Returns `size` bytes to the windows; small amounts are collected. A stream window is updated before the connection
         window: otherwise the server could spend the connection window on a stream that the test does not read, and starve the
         stream that it reads."""
-        size = min(size, stream.untold, self.untold)
-        stream.untold -= size
-        self.untold -= size
-        stream.owed += size
-        self.owed += size
-        if self.owed < h2.WINDOW // 4:
+        size = min(size, stream.unreturned, self.unreturned)
+        stream.unreturned -= size
+        self.unreturned -= size
+        stream.unannounced += size
+        self.unannounced += size
+        if self.unannounced < h2.WINDOW // 4:
             return
         for each in self.live:
-            if each.owed and not each.is_over:
-                self.give(each.number, each.owed)
-                each.owed = 0
-        self.give(0, self.owed)
-        self.owed = 0
+            if each.unannounced and not each.is_over:
+                self.give(each.number, each.unannounced)
+                each.unannounced = 0
+        self.give(0, self.unannounced)
+        self.unannounced = 0
 
     def on_headers(self, flags, stream, payload):
         payload = self.unpad(flags, payload)
@@ -408,7 +408,7 @@ class Http2Client:
             check(not payload, "an acknowledgement that says something")
             check(self.unacknowledged, "an acknowledgement of nothing")
             return self.acknowledge(self.unacknowledged.pop(0))
-        self.heard_settings = True
+        self.settings_received = True
         for name, value in h2.pairs_of(payload):
             self.on_setting(name, value)
         self.send(h2.settings(ack=True))
@@ -427,7 +427,7 @@ class Http2Client:
         elif name == h2.INITIAL_WINDOW:
             check(value <= h2.WINDOW_MAX, f"a window of {value}")
             for stream in self.streams.values():
-                stream.room += value - (h2.WINDOW if before is None else before)
+                stream.send_window += value - (h2.WINDOW if before is None else before)
         elif name == h2.FRAME_SIZE:
             check(h2.FRAME_MAX <= value < 1 << 24, f"frames of {value}")
         elif name in (h2.CONNECT_PROTOCOL, h2.NO_OLD_PRIORITIES):
@@ -463,8 +463,8 @@ class Http2Client:
         whose = self if stream == 0 else stream
         check(whose is self or not stream.at_once, f"room for {stream}, which has all been said")
         check(whose is self or stream.reset is None, f"room for {stream} behind its reset")
-        whose.room += more
-        check(whose.room <= h2.WINDOW_MAX, f"a window of {whose.room}")
+        whose.send_window += more
+        check(whose.send_window <= h2.WINDOW_MAX, f"a window of {whose.send_window}")
 
     # Reading
 
@@ -526,8 +526,8 @@ class Http2Client:
     def drain(self, stream):
         """Receives to the end of a stream. The test does not read the body, so its window is returned on arrival."""
         def ended():
-            if stream.untold:
-                self.give_back(stream, stream.untold)
+            if stream.unreturned:
+                self.give_back(stream, stream.unreturned)
             return stream.ended
 
         self.need(stream, ended)

@@ -189,7 +189,7 @@ DUDA_SERVICE(asks,
 """
 
 
-def start(monkey, site, where, keys="", top="", plugins=()):
+def start(monkey, site, address, keys="", top="", plugins=()):
     """Starts a server with this service. It sends requests to `where`: an address, or the name of an [UPSTREAM] in `top`."""
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
-    return monkey(plugins=[*plugins, service], top=f"{top}[HTTP_CLIENT]\n    Server {where}\n{keys}", server="MaxBodySize 64M")
+    return monkey(plugins=[*plugins, service], top=f"{top}[HTTP_CLIENT]\n    Server {address}\n{keys}", server="MaxBodySize 64M")

@@ -15,11 +15,11 @@ class Load:
     that the server closes without announcing it counts as a failure. The clients use the server's protocol.
     """
 
-    def __init__(self, server, target="/", keeping=2, single=2, content=None, which=0, tls=None):
+    def __init__(self, server, target="/", keeping=2, single=2, content=None, listener=0, tls=None):
         self.target, self.content, self.is_h2 = target, content, server.is_h2
         # Uses the test's own ssl.SSLContext, or the default context of the server's clients.
-        self.connect = functools.partial(Client, tls=tls) if tls else server.way(which)
-        self.connect = functools.partial(self.connect, server.addresses[which])
+        self.connect = functools.partial(Client, tls=tls) if tls else server.way(listener)
+        self.connect = functools.partial(self.connect, server.addresses[listener])
         self.failures, self._stopped = [], threading.Event()
         plans = [self._keep] * keeping + [self._once] * single
         self.counts = [0] * len(plans)

@@ -7,7 +7,7 @@ import threading
 from aiosmtpd.smtp import SMTP
 
 
-class Box:
+class MailServer:
     """Accepts mail for example.org; the recipient `later` gets a temporary failure."""
 
     def __init__(self):
@@ -38,14 +38,14 @@ def boxes():
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
-    async def serve(one, tls, how):
-        return await loop.create_server(lambda: SMTP(one, loop=loop, hostname="mail", **how), "127.0.0.1", 0, ssl=tls)
+    async def serve(server, tls, how):
+        return await loop.create_server(lambda: SMTP(server, loop=loop, hostname="mail", **how), "127.0.0.1", 0, ssl=tls)
 
     def run(tls=None, **how):
-        one = Box()
-        listening = asyncio.run_coroutine_threadsafe(serve(one, tls, how), loop).result(20)
-        one.where = "127.0.0.1:%d" % listening.sockets[0].getsockname()[1]
-        return one
+        server = MailServer()
+        listening = asyncio.run_coroutine_threadsafe(serve(server, tls, how), loop).result(20)
+        server.address = "127.0.0.1:%d" % listening.sockets[0].getsockname()[1]
+        return server
 
     try:
         yield run

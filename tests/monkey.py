@@ -46,10 +46,10 @@ ENVIRONMENT = {
 }
 
 
-def needs_processes(what):
+def needs_processes(reason):
     """Skips the test if the server is embedded: then there is no master, and workers are threads."""
     if EMBEDDED:
-        pytest.skip(f"the server is inside a program: {what}")
+        pytest.skip(f"the server is inside a program: {reason}")
 
 
 class Output:
@@ -183,9 +183,9 @@ class Server:
         self.addresses = [parse_url(url) for url in urls]
         self.encrypts = [url.startswith("https:") for url in urls]
 
-    def is_encrypted(self, which):
+    def is_encrypted(self, listener):
         """Does this listener use TLS? The answer is unknown for an address that the test itself has found."""
-        return which < len(self.encrypts) and self.encrypts[which]
+        return listener < len(self.encrypts) and self.encrypts[listener]
 
     @property
     def port(self):
@@ -204,24 +204,24 @@ class Server:
         """Do connections of connect() use HTTP/2?"""
         return self.protocol.startswith("h2")
 
-    def way(self, which=0, protocol=None):
+    def way(self, listener=0, protocol=None):
         """Returns a client constructor for an address; the client uses the protocol of the test, or "h1" or "h2"."""
         is_h2 = protocol == "h2" if protocol else self.is_h2
-        tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.is_encrypted(which) else None
+        tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.is_encrypted(listener) else None
         return functools.partial(Http2Client if is_h2 else Client, tls=tls)
 
-    def connect(self, which=0, protocol=None, **how):
-        return self.way(which, protocol)(self.addresses[which], **how)
+    def connect(self, listener=0, protocol=None, **how):
+        return self.way(listener, protocol)(self.addresses[listener], **how)
 
-    def get(self, target="/", method="GET", fields=(), body=b"", which=0, **how):
+    def get(self, target="/", method="GET", fields=(), body=b"", listener=0, **how):
         """Sends one request on a connection of its own."""
-        with self.connect(which) as c:
+        with self.connect(listener) as c:
             return c.get(target, method, fields, body, **how)
 
-    def send(self, data, method="GET", which=0):
+    def send(self, data, method="GET", listener=0):
         """Sends raw bytes on a connection of their own, and reads the only response."""
         assert not self.is_h2, "raw HTTP/1 bytes sent over HTTP/2"
-        with self.connect(which) as c:
+        with self.connect(listener) as c:
             return c.send(data).read(method)
 
     # Observation

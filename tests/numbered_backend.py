@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 
-FAULTS = [f"{how}-{where}" for how in ("kill", "stop", "close") for where in ("content", "silent", "head", "body", "reuse")]
+FAULTS = [f"{how}-{phase}" for how in ("kill", "stop", "close") for phase in ("content", "silent", "head", "body", "reuse")]
 
 
 def content(number, size):
@@ -31,7 +31,7 @@ def chunks(data, size=7000):
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The peer closed the connection, or the backend closed it on purpose."""
 
 
@@ -42,7 +42,7 @@ class Connection:
     def fill(self):
         data = self.sock.recv(1 << 18)
         if not data:
-            raise Gone
+            raise Disconnected
         if self.fault_next:
             self.fail(self.fault_next)
         self.got += data
@@ -55,7 +55,7 @@ class Connection:
             # SIGCONT, execution continues here.
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         else:
-            raise Gone
+            raise Disconnected
 
     def until(self, mark):
         while mark not in self.got:
@@ -89,27 +89,27 @@ class Connection:
     def serve(self):
         lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
         fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-        how, _, where = fields.get("x-fault", "").partition("-")
+        how, _, phase = fields.get("x-fault", "").partition("-")
         number = int(fields.get("x-number", 0))
         os.write(self.record, f"{lines[0].split()[0]} {number}\n".encode())
-        asked = self.read_content(fields, where)
-        if where in ("content", "silent"):
+        received = self.read_content(fields, phase)
+        if phase in ("content", "silent"):
             self.fail(how)
-        if where == "content":
-            raise Gone
-        is_right = asked is None or asked == content(number, len(asked))
+        if phase == "content":
+            raise Disconnected
+        is_right = received is None or received == content(number, len(received))
         framing = fields.get("x-how", "length")
         head, body = self.answer(number, int(fields.get("x-size", 100)), framing, is_right)
         whole = head + body
-        if where in ("head", "body"):
-            cut = len(head) // 2 if where == "head" else len(head) + len(body) // 2
+        if phase in ("head", "body"):
+            cut = len(head) // 2 if phase == "head" else len(head) + len(body) // 2
             self.sock.sendall(whole[:cut])
             self.fail(how)
             whole = whole[cut:]
         self.sock.sendall(whole)
-        self.fault_next = how if where == "reuse" else None
+        self.fault_next = how if phase == "reuse" else None
         if framing == "close":
-            raise Gone
+            raise Disconnected
 
     def answer(self, number, size, framing, is_right):
         body, name = content(number, size), {"close": "Connection: close", "chunked": "Transfer-Encoding: chunked"}
@@ -121,7 +121,7 @@ class Connection:
         try:
             while True:
                 self.serve()
-        except (Gone, OSError):
+        except (Disconnected, OSError):
             self.sock.close()
 
 

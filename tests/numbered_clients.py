@@ -53,10 +53,10 @@ class NumberedServer:
             os.unlink(self._at[5:])
         self.process = subprocess.Popen([sys.executable, "-I", "-S", numbered_backend.__file__, str(self._record), self._at],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        where = self.process.stdout.readline().strip()
-        assert where, "the server did not start"
+        address = self.process.stdout.readline().strip()
+        assert address, "the server did not start"
         if self._at.endswith(":0"):
-            self._at = f"{self._at[:-2]}:{where}"
+            self._at = f"{self._at[:-2]}:{address}"
         return self
 
     def kill(self):
@@ -101,7 +101,7 @@ class NumberedServer:
         return [int(line.split()[1]) for line in lines if line.startswith(f"{method} ")]
 
 
-class Asker:
+class Connection:
     """Sends requests over one connection and classifies each result."""
 
     def __init__(self, clients, protocol):
@@ -192,7 +192,7 @@ class Asker:
         while not self.clients.is_over.is_set():
             if self.random.random() < .1:
                 self.leave()
-            self.clients.note(i, self.one(**self.plan()))
+            self.clients.note(i, self.request(**self.plan()))
             if self.random.random() < .1:
                 self.close()
         self.close()
@@ -210,7 +210,7 @@ class Asker:
                 return
         self.close()
 
-    def one(self, **plan):
+    def request(self, **plan):
         plan = {"method": "GET", "upload": 0, "size": 100, "how": "length"} | plan
         while (result := self.ask(next(self.clients.numbers), **plan)) is None:
             pass
@@ -226,7 +226,7 @@ class Clients:
         self.numbers, self.is_over = itertools.count(1000), threading.Event()
         self.results, self.counts = collections.Counter(), [0] * len(protocols)
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=Asker(self, protocol).run, args=(i,), daemon=True)
+        self._threads = [threading.Thread(target=Connection(self, protocol).run, args=(i,), daemon=True)
                          for i, protocol in enumerate(protocols)]
 
     def connect(self, protocol):
@@ -259,11 +259,11 @@ class Clients:
 
     def ask(self, protocol="h1", **plan):
         """Sends one additional request and returns its result."""
-        asker = Asker(self, protocol)
+        connection = Connection(self, protocol)
         try:
-            return asker.one(**plan)
+            return connection.request(**plan)
         finally:
-            asker.close()
+            connection.close()
 
     def check(self, *allowed):
         """Stops the clients; each result must be "ok" or one of the given ones."""

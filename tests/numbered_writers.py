@@ -26,7 +26,7 @@ from proc import wait_until
 STRIDE, NEVER = 1_000_000, 500_000  # numbers of each client; it never writes the higher ones
 
 
-class Writer:
+class StoreClient:
     """A client that repeatedly writes a number, then reads one."""
 
     def __init__(self, all_of_them, i):
@@ -87,11 +87,11 @@ class Writer:
             self.refuse(reply.status)
 
     def read_any(self, number):
-        what = self.random.randrange(4)
+        choice = self.random.randrange(4)
         other = self.random.choice(self.all.clients)
-        if what == 0:
+        if choice == 0:
             self.read(number + NEVER, False)
-        elif what == 1 and other.unsure:
+        elif choice == 1 and other.unsure:
             self.read(self.random.choice(other.unsure), False)
         elif other.acknowledged:
             self.read(self.random.choice(other.acknowledged), True)
@@ -105,13 +105,13 @@ class Writer:
         self.close()
 
 
-class Writers:
+class StoreClients:
     """`lasts`: acknowledged writes must persist; otherwise they may be lost. `pause`: seconds between two rounds of a client."""
 
     def __init__(self, connect, path, clients=4, size=300, lasts=True, pause=0):
         self.connect, self.path, self.size, self.lasts, self.pause = connect, path, size, lasts, pause
         self.over, self.refusals, self.wrong, self.times = threading.Event(), collections.Counter(), [], []
-        self.clients = [Writer(self, i) for i in range(clients)]
+        self.clients = [StoreClient(self, i) for i in range(clients)]
 
     def __enter__(self):
         for client in self.clients:
@@ -127,9 +127,9 @@ class Writers:
             client.thread.join(SECONDS)
             assert not client.thread.is_alive(), "a client hangs"
 
-    def _each_gets(self, n, what, count):
+    def _each_gets(self, n, result, count):
         goals = [count(client) + n for client in self.clients]
-        wait_until(lambda: self.wrong or all(count(c) >= goal for c, goal in zip(self.clients, goals)), f"{n} more {what}")
+        wait_until(lambda: self.wrong or all(count(c) >= goal for c, goal in zip(self.clients, goals)), f"{n} more {result}")
         assert not self.wrong, self.wrong[:5]
 
     def more(self, n):

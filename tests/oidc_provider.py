@@ -83,12 +83,12 @@ def token(key, claims):
 
 class Provider:
     """Tests may change `keys` (published), `key` (signs), `claims` (override those of the token), `answers` (by path: status
-    and JSON instead of the default), `held` (by path: an event that responses wait for). `asked` counts requests by path."""
+    and JSON instead of the default), `held` (by path: an event that responses wait for). `requests` counts requests by path."""
 
     def __init__(self, client, secret, callback, key=None):
         self.client, self.secret, self.callback = client, secret, callback
         self.key = key or RsaKey("first")
-        self.keys, self.claims, self.answers, self.asked, self.codes = [self.key], {}, {}, {}, {}
+        self.keys, self.claims, self.answers, self.requests, self.codes = [self.key], {}, {}, {}, {}
         self.held = {}
         self.lock = threading.Lock()
         provider = self
@@ -107,8 +107,8 @@ class Provider:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.place = f"127.0.0.1:{self.server.server_port}"
-        self.issuer = f"http://{self.place}"
+        self.address = f"127.0.0.1:{self.server.server_port}"
+        self.issuer = f"http://{self.address}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def __enter__(self):
@@ -118,7 +118,7 @@ class Provider:
         self.server.shutdown()
         self.server.server_close()
 
-    def places(self):
+    def metadata(self):
         return {"issuer": self.issuer, "authorization_endpoint": f"{self.issuer}/authorize?tenant=1",
                 "token_endpoint": f"{self.issuer}/token", "jwks_uri": f"{self.issuer}/keys",
                 "end_session_endpoint": f"{self.issuer}/end", "response_types_supported": ["code"]}
@@ -126,13 +126,13 @@ class Provider:
     def handle(self, request, body):
         path = request.path
         with self.lock:
-            self.asked[path] = self.asked.get(path, 0) + 1
+            self.requests[path] = self.requests.get(path, 0) + 1
         if path in self.held:
             self.held[path].wait()
         if path in self.answers:
             status, content = self.answers[path]
         elif path == "/.well-known/openid-configuration":
-            status, content = 200, self.places()
+            status, content = 200, self.metadata()
         elif path == "/keys":
             status, content = 200, {"keys": [key.jwk() for key in self.keys]}
         elif path == "/token":

@@ -72,8 +72,8 @@ class Program:
                                          stderr=subprocess.PIPE, env=os.environ | ENVIRONMENT | environment)
         self.url = self._process.stdout.readline().strip()
         if not self.url:
-            _, said = self._process.communicate(timeout=SECONDS)
-            raise AssertionError(f"{command} did not start: {said}")
+            _, output = self._process.communicate(timeout=SECONDS)
+            raise AssertionError(f"{command} did not start: {output}")
         self._address = urllib.parse.urlsplit(self.url).netloc
 
     def get(self, path=None, method="GET", body=None):
@@ -92,9 +92,9 @@ class Program:
     def end(self, number=signal.SIGTERM, code=0):
         """Stops the program, checks its exit code, and returns its output."""
         self._process.send_signal(number)
-        out, said = self._process.communicate(timeout=SECONDS)
-        assert self._process.returncode == code and not BUGS.search(said), (self._process.returncode, said)
-        return out + said
+        out, output = self._process.communicate(timeout=SECONDS)
+        assert self._process.returncode == code and not BUGS.search(output), (self._process.returncode, output)
+        return out + output
 
     def __enter__(self):
         return self

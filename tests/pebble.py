@@ -23,7 +23,7 @@ from monkey import SECONDS, Output
 PROGRAMS = [shutil.which(name) for name in ("pebble", "pebble-challtestsrv")]
 
 
-class Place:
+class Loopback:
     """A unique loopback address, so that a port that is free on it stays free."""
 
     def __init__(self):
@@ -46,20 +46,20 @@ class Place:
 
 
 class Pebble:
-    def __init__(self, folder, place, http_port, tls_port=1, validity=None, rejected_nonces=0, reuse=0, external=None,
+    def __init__(self, folder, loopback, http_port, tls_port=1, validity=None, rejected_nonces=0, reuse=0, external=None,
                  always_valid=False, blocked=()):
-        self.place = place
+        self.loopback = loopback
         self.folder = folder / "pebble"
         if not self.folder.exists():
-            self.pair = make_authority(self.folder / "ca", "Pebble's own").issue([place.address], file="pebble")
+            self.pair = make_authority(self.folder / "ca", "Pebble's own").issue([loopback.address], file="pebble")
         self.authority = self.folder / "ca/authority.pem"
         self.processes = []
-        self.dns_port = place.port()
-        self.port, self.management = place.port(), place.port()
-        self.directory = f"https://{place.address}:{self.port}/dir"
+        self.dns_port = loopback.port()
+        self.port, self.management = loopback.port(), loopback.port()
+        self.directory = f"https://{loopback.address}:{self.port}/dir"
         self.settings = {
-            "listenAddress": f"{place.address}:{self.port}",
-            "managementListenAddress": f"{place.address}:{self.management}",
+            "listenAddress": f"{loopback.address}:{self.port}",
+            "managementListenAddress": f"{loopback.address}:{self.management}",
             "certificate": str(self.folder / "ca/pebble.pem"),
             "privateKey": str(self.folder / "ca/pebble.key"),
             "httpPort": http_port,
@@ -81,10 +81,10 @@ class Pebble:
     def start(self):
         config = self.folder / "config.json"
         config.write_text(json.dumps({"pebble": self.settings}))
-        self.resolver = self._run(PROGRAMS[1], "-dns01", f"{self.place.address}:{self.dns_port}", "-http01", "", "-https01", "",
-                                  "-tlsalpn01", "", "-management", f"{self.place.address}:{self.place.port()}", "-defaultIPv6", "",
-                                  "-defaultIPv4", self.place.address)
-        self.process = self._run(PROGRAMS[0], "-config", config, "-dnsserver", f"{self.place.address}:{self.dns_port}", "-strict")
+        self.resolver = self._run(PROGRAMS[1], "-dns01", f"{self.loopback.address}:{self.dns_port}", "-http01", "", "-https01", "",
+                                  "-tlsalpn01", "", "-management", f"{self.loopback.address}:{self.loopback.port()}", "-defaultIPv6", "",
+                                  "-defaultIPv4", self.loopback.address)
+        self.process = self._run(PROGRAMS[0], "-config", config, "-dnsserver", f"{self.loopback.address}:{self.dns_port}", "-strict")
         self.out = Output(self.process.stdout, "pebble")
         self._wait()
 
@@ -108,7 +108,7 @@ class Pebble:
                 time.sleep(0.05)
 
     def root(self):
-        with urllib.request.urlopen(f"https://{self.place.address}:{self.management}/roots/0", context=self.context,
+        with urllib.request.urlopen(f"https://{self.loopback.address}:{self.management}/roots/0", context=self.context,
                                     timeout=SECONDS) as answer:
             return answer.read().decode()
 

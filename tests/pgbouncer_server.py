@@ -14,12 +14,12 @@ PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin
 
 def without_statements():
     """Returns the setting that disables prepared statements, for a PgBouncer that supports them (since 1.21)."""
-    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
-    version = tuple(map(int, re.search(r"PgBouncer (\d+)\.(\d+)", said).groups()))
+    output = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
+    version = tuple(map(int, re.search(r"PgBouncer (\d+)\.(\d+)", output).groups()))
     return "max_prepared_statements = 0\n" if version >= (1, 21) else ""
 
 
-class Bouncer:
+class PgBouncer:
     """`server` is a Postgres; `pool` is the pool size."""
 
     def __init__(self, server, pool=2, port=0):
@@ -59,4 +59,4 @@ ignore_startup_parameters = options,extra_float_digits
 
 
 def start(server, pool=2):
-    return start_at_port(lambda port: Bouncer(server, pool, port))
+    return start_at_port(lambda port: PgBouncer(server, pool, port))

@@ -35,11 +35,11 @@ class App:
         except AssertionError:
             self.process.terminate()
             raise AssertionError(f"it does not serve:\n{self._err.text}") from None
-        said = self._out.text
-        self.folder = Path(re.search(r"^folder: (.+)$", said, re.MULTILINE)[1])
+        output = self._out.text
+        self.folder = Path(re.search(r"^folder: (.+)$", output, re.MULTILINE)[1])
         self.site = self.folder / self.name
-        self.password = re.search(r"^password: (.+)$", said, re.MULTILINE)[1]
-        self.urls = {scheme: re.search(rf"^  ({scheme}://.+)/$", said, re.MULTILINE)[1] for scheme in PROTOCOLS}
+        self.password = re.search(r"^password: (.+)$", output, re.MULTILINE)[1]
+        self.urls = {scheme: re.search(rf"^  ({scheme}://.+)/$", output, re.MULTILINE)[1] for scheme in PROTOCOLS}
         return self
 
     def __exit__(self, *_):

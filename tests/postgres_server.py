@@ -41,16 +41,16 @@ def template():
     """Returns the data folder of an empty server: copying it takes a tenth of the time of initdb."""
     folder = tempfile.mkdtemp(prefix="mk-pg-template-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    who = user()
-    if who:
-        os.chown(folder, who.pw_uid, who.pw_gid)
+    account = user()
+    if account:
+        os.chown(folder, account.pw_uid, account.pw_gid)
     run("initdb", "-D", f"{folder}/data", "-U", "ana", "-A", "trust", "-N", "--no-locale", "-E", "UTF8")
     return f"{folder}/data"
 
 
 def as_user():
-    who = user()
-    return {"user": who.pw_uid, "group": who.pw_gid, "extra_groups": []} if who else {}
+    account = user()
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
 
 
 def run(program, *args):
@@ -69,9 +69,9 @@ class Postgres:
         # Removing thousands of files is slow on a busy disk, so they are removed after the test.
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.options, self.n, self.port, self.host, self.inside = options, 0, port, host, inside
-        self.who = user()
-        if self.who:
-            os.chown(self.folder, self.who.pw_uid, self.who.pw_gid)
+        self.account = user()
+        if self.account:
+            os.chown(self.folder, self.account.pw_uid, self.account.pw_gid)
         run("/bin/cp", "-R", "-p", template(), self.folder)
         if pair:
             self.show(pair)
@@ -86,14 +86,14 @@ class Postgres:
             path = Path(self.folder, "data", name)
             path.write_bytes(file.read_bytes())
             path.chmod(0o600)
-            if self.who:
-                os.chown(path, self.who.pw_uid, self.who.pw_gid)
+            if self.account:
+                os.chown(path, self.account.pw_uid, self.account.pw_gid)
         self.options += ("-c", "ssl=on")
 
     def start(self):
         enter, how = (), as_user()
         if self.inside:
-            enter, how = [*self.inside, "setpriv", f"--reuid={self.who.pw_uid}", f"--regid={self.who.pw_gid}", "--clear-groups"], {}
+            enter, how = [*self.inside, "setpriv", f"--reuid={self.account.pw_uid}", f"--regid={self.account.pw_gid}", "--clear-groups"], {}
         self.process = subprocess.Popen(
             [*enter, f"{BIN}/postgres", "-D", f"{self.folder}/data", "-k", self.folder, "-p", str(self.port or 5432),
              "-c", f"listen_addresses={self.host if self.port else ''}", "-c", "fsync=off", "-c", "max_connections=40",
@@ -103,13 +103,13 @@ class Postgres:
 
     def is_ready(self):
         assert self.process.poll() is None, "PostgreSQL has ended"
-        return subprocess.run([f"{BIN}/pg_isready", "-q", *self.place()], cwd="/", check=False, timeout=60).returncode == 0
+        return subprocess.run([f"{BIN}/pg_isready", "-q", *self.connection_options()], cwd="/", check=False, timeout=60).returncode == 0
 
-    def place(self):
+    def connection_options(self):
         return "-h", self.folder, "-p", str(self.port or 5432)
 
     def sql(self, text, database="postgres"):
-        return run("psql", *self.place(), "-U", "ana", "-d", database, "-Atc", text).strip()
+        return run("psql", *self.connection_options(), "-U", "ana", "-d", database, "-Atc", text).strip()
 
     def database(self):
         """Creates a database and returns its address in the syntax of the key Server."""

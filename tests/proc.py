@@ -21,7 +21,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 LIBC, SYS_PIDFD_GETFD = ctypes.CDLL(None, use_errno=True), 438
 
 
-def wait_until(holds, what, seconds=SECONDS):
+def wait_until(holds, condition, seconds=SECONDS):
     """Waits until `holds()` is true and returns its result. The files and processes that it reads may come and go."""
     end = time.monotonic() + seconds
     while True:
@@ -32,7 +32,7 @@ def wait_until(holds, what, seconds=SECONDS):
         except (FileNotFoundError, ProcessLookupError) as error:
             missing = error
         if time.monotonic() >= end:
-            raise AssertionError(f"not within {seconds} s: {what}") from missing
+            raise AssertionError(f"not within {seconds} s: {condition}") from missing
         time.sleep(0.005)
 
 

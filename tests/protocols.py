@@ -13,8 +13,8 @@ unless marks on the test, its parameters or its module say otherwise:
 The nearest `over` applies; `http1` and `http2` restrict its protocols further.
 
 A parametrized test alternates: each parameter set runs over half of the protocols and the next set over the other half (see
-TURNS), so that the whole test covers all protocols, and each set covers HTTP/1 and HTTP/2. With MONKEY_EVERY=1, each set runs
-over all protocols.
+PROTOCOL_PAIRS), so that the whole test covers all protocols, and each set covers HTTP/1 and HTTP/2. With MONKEY_EVERY=1, each
+set runs over all protocols.
 
 tests/house/check_protocols.py checks these marks. Other tests, such as those of plugins, run over HTTP/1.1, or over the
 protocol in MONKEY_PROTOCOL.
@@ -31,7 +31,7 @@ FOLDERS = ("http", "process", "server", "site")
 DEFAULT = os.environ.get("MONKEY_PROTOCOL", "h1")
 # The protocols of the parameter sets of one test: the first set runs over the first pair, the second set over the second pair,
 # the third over the first again.
-TURNS = (("h1", "h2-tls"), ("h2", "h1-tls"))
+PROTOCOL_PAIRS = (("h1", "h2-tls"), ("h2", "h1-tls"))
 MARKS = {"http1": ("h1", "h1-tls"), "http2": ("h2", "h2-tls")}
 
 
@@ -70,7 +70,7 @@ def marked(item):
     return found
 
 
-class Turns:
+class ParameterSets:
     """Counts the parameter sets of each test."""
 
     def __init__(self):
@@ -84,11 +84,11 @@ class Turns:
         if EVERY or not parameters or item.get_closest_marker("over"):
             return PROTOCOLS
         known = self._sets.setdefault((item.path, item.originalname), {})
-        return TURNS[known.setdefault(parameters, len(known)) % len(TURNS)]
+        return PROTOCOL_PAIRS[known.setdefault(parameters, len(known)) % len(PROTOCOL_PAIRS)]
 
 
 def select(config, items):
-    turns = Turns()
+    turns = ParameterSets()
 
     def runs(item):
         params = getattr(item, "callspec", None)

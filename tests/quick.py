@@ -34,7 +34,7 @@ def ignores(path, config):
     return True if config.getoption("--quick") and path.name.startswith("test_") and not is_of_module(path) else None
 
 
-class Choice:
+class QuickSelection:
     """Selects one parameter set and one protocol of each test."""
 
     def __init__(self):
@@ -46,8 +46,8 @@ class Choice:
 
     def items(self):
         chosen = []
-        for turn, candidates in enumerate(self._candidates.values()):
-            wish = PROTOCOLS[turn % len(PROTOCOLS)]
+        for index, candidates in enumerate(self._candidates.values()):
+            wish = PROTOCOLS[index % len(PROTOCOLS)]
             chosen.append(next((item for item in candidates if protocol_of(item) == wish), candidates[0]))
         return chosen
 
@@ -59,7 +59,7 @@ def protocol_of(item):
 def select(config, items):
     if not config.getoption("--quick"):
         return
-    choice = Choice()
+    choice = QuickSelection()
     for item in items:
         choice.add(item)
     kept = set(choice.items())

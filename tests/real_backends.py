@@ -107,7 +107,7 @@ async def talk(scope, receive, send):
 '''
 
 
-def talk(connection):
+def echo_messages(connection):
     """The handler of the websockets server: it echoes messages and reports their length."""
     with contextlib.suppress(ConnectionClosed):
         for message in connection:
@@ -115,7 +115,7 @@ def talk(connection):
             connection.send(str(len(message)))
 
 
-class Parts:
+class RealBackends:
     """Starts all backends at the same time; the addresses are in addresses[name]."""
 
     def __init__(self, folder):
@@ -138,11 +138,11 @@ class Parts:
                   "--threads", "8", "--forwarded-allow-ips", "*", "--no-control-socket", "program:wsgi")
         self._run(sys.executable, "-m", "uvicorn", "--uds", uvicorn, "--lifespan", "off", "--no-access-log",
                   "--forwarded-allow-ips", "*", "program:asgi")
-        self._websockets = serve(talk, "127.0.0.1", 0)
+        self._websockets = serve(echo_messages, "127.0.0.1", 0)
         threading.Thread(target=self._websockets.serve_forever, daemon=True).start()
         self.addresses["ws"] = "127.0.0.1:%d" % self._websockets.socket.getsockname()[1]
         for path in (gunicorn, uvicorn):
-            wait_until(lambda: accepts(path), f"{path} accepts connections: {self.said}")
+            wait_until(lambda: accepts(path), f"{path} accepts connections: {self.log}")
         if node:
             self.addresses["node"] = f"127.0.0.1:{int(node.stdout.readline())}"
 
@@ -157,7 +157,7 @@ class Parts:
         return self.processes[-1]
 
     @property
-    def said(self):
+    def log(self):
         return (self.folder / "log").read_text(errors="replace")
 
     def __exit__(self, *_):

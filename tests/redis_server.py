@@ -123,7 +123,7 @@ class Pair:
             server.stop()
 
 
-class Watched(Pair):
+class SentinelPair(Pair):
     """A master, a replica, and three Sentinels that call the master `shop`."""
 
     def __init__(self):

@@ -38,7 +38,7 @@ def starter(monkey, tmp_path, tmp_path_factory):
     return run
 
 
-class Visitor:
+class UserAgent:
     """A browser without scripts: it keeps cookies, and returns the CSRF token of the last page."""
 
     def __init__(self, server):

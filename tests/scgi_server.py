@@ -34,7 +34,7 @@ class Program:
     read = staticmethod(read_request)
 
     def __init__(self, answer=echo):
-        self.answer, self.asked = answer, []
+        self.answer, self.requests = answer, []
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -50,7 +50,7 @@ class Program:
     def _serve(self, connection):
         with connection, connection.makefile("rb") as stream:
             variables, content = self.read(stream)
-            self.asked.append(variables)
+            self.requests.append(variables)
             try:
                 connection.sendall(self.answer(variables, content))
             except OSError:

@@ -121,7 +121,7 @@ DUDA_SERVICE(things, DUDA_START(start),
 N = 12  # enough of each kind that every one of three masters has some
 
 
-class Things:
+class SharedState:
     """A server, and the state that it keeps. `section` is its [REDIS], `mark` its own key prefix."""
 
     def __init__(self, monkey, site, section, mark=""):
@@ -140,9 +140,9 @@ class Things:
         fields = [("Cookie", cookie)] if cookie else []
         return self.server.get(target, fields=fields)
 
-    def noted(self, what):
+    def noted(self, kind):
         lines = [line.split() for line in self.notes.read_text().splitlines()]
-        return [words[1] for words in lines if words[0] == what]
+        return [words[1] for words in lines if words[0] == kind]
 
     def begin(self):
         """Stores state of every kind, and pushes jobs continuously."""

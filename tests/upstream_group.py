@@ -14,7 +14,7 @@ def group(*backends, keys=""):
     return f"[UPSTREAM]\n    Name group\n{lines}" + "".join(f"    {key}\n" for key in keys.splitlines())
 
 
-class Slow(Backend):
+class HoldingBackend(Backend):
     """A backend that holds its responses back until release()."""
 
     def __init__(self, **how):
@@ -38,7 +38,7 @@ class Slow(Backend):
 
 
 @contextlib.contextmanager
-def asking(server, n, target="/api/x"):
+def open_requests(server, n, target="/api/x"):
     """Opens n clients that have sent a request but have not read the response."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(n)]

@@ -47,11 +47,11 @@ def inflate(data):
 class Peer:
     """One WebSocket on a client of its own: `with Peer(server, "/echo") as p: p.send(...)`."""
 
-    def __init__(self, server, target, fields=(), which=0, **how):
-        self.c, self.got = server.connect(which, **how), b""
+    def __init__(self, server, target, fields=(), listener=0, **how):
+        self.c, self.got = server.connect(listener, **how), b""
         self.is_h2 = hasattr(self.c, "streams")
         if self.is_h2:
-            self.c.wait(lambda: self.c.heard_settings)
+            self.c.wait(lambda: self.c.settings_received)
             fields = [("sec-websocket-version", "13"), *fields]
             self.c.ask(target, "CONNECT", fields, streamed=True, protocol="websocket")
         else:

@@ -98,8 +98,8 @@ def test_paths_reach_wordpress_but_uploaded_scripts_are_not_executed(blog, schem
     assert blog.get(scheme, "/wp-includes/css/dashicons.min.css")["Content-Type"].startswith("text/css")
     folder = blog.site / "wp-content/uploads"
     (folder / "2026").mkdir(exist_ok=True)
-    for place in (folder, folder / "2026"):
-        (place / "evil.php").write_bytes(RUNS)
+    for path in (folder, folder / "2026"):
+        (path / "evil.php").write_bytes(RUNS)
     for path in ("evil.php", "evil.php/x", "2026/evil.php", "%65vil.php", "../uploads/evil.php", "evil.php%2fx"):
         reply = blog.get(scheme, f"/wp-content/uploads/{path}")
         assert reply.status in (403, 404) and b"it runs" not in reply.body, path

@@ -24,8 +24,8 @@ def put(path, body):
     path.chmod(0o755)
 
 
-def run(tree, *what, **environment):
-    return subprocess.run([ROOT / "tools/dev/test.sh", *what], capture_output=True, text=True, timeout=50, check=False,
+def run(tree, *arguments, **environment):
+    return subprocess.run([ROOT / "tools/dev/test.sh", *arguments], capture_output=True, text=True, timeout=50, check=False,
                           env=os.environ | {"MONKEY_TEST_TREE": str(tree)} | environment)
 
 
@@ -85,8 +85,8 @@ def test_all_suites_run_and_the_summary_names_the_failed_one(tree, testers, name
     assert done.stdout == "the inputs\nthe units\nthe tools\n"
 
 
-@pytest.mark.parametrize("what, says", [("server", "the inputs\nthe units\n"), ("benchmark", "the tools\n")])
-def test_server_and_benchmark_suites_run_separately(tree, testers, what, says):
-    other = {"server": "benchmark", "benchmark": "pytest"}[what]
-    done = run(tree, what, **testers(other))
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", says)
+@pytest.mark.parametrize("suite, message", [("server", "the inputs\nthe units\n"), ("benchmark", "the tools\n")])
+def test_server_and_benchmark_suites_run_separately(tree, testers, suite, message):
+    other = {"server": "benchmark", "benchmark": "pytest"}[suite]
+    done = run(tree, suite, **testers(other))
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", message)

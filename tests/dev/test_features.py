@@ -166,7 +166,7 @@ def test_wr_and_pace_are_built_only_on_request(build):
 
 
 def test_version_option_lists_features(run):
-    said = run("-V").out
+    output = run("-V").out
     line = (PROGRAM.parent / "features.txt").read_text()
     found, missing = re.fullmatch(r"with (.+?)(?:; without (.+))?\n", line).groups()
-    assert f"\nwith      {found}\n" + (f"without   {missing}\n" if missing else "") in said
+    assert f"\nwith      {found}\n" + (f"without   {missing}\n" if missing else "") in output

@@ -27,16 +27,16 @@ def make(tmp_path):
 
 
 def test_make_builds_the_server_and_names_the_next_steps(make):
-    said = make()
-    assert "build.sh release server\n" in said
-    assert "The program is build/release/monkey." in said
+    output = make()
+    assert "build.sh release server\n" in output
+    assert "The program is build/release/monkey." in output
     for target in ("make run", "make install", "make help"):
-        assert target in said
+        assert target in output
 
 
 def test_make_accepts_another_preset(make):
-    said = make("PRESET=libc")
-    assert "build.sh libc server\n" in said and "build/libc/monkey" in said
+    output = make("PRESET=libc")
+    assert "build.sh libc server\n" in output and "build/libc/monkey" in output
 
 
 def test_make_release_prints_no_next_steps(make):
@@ -44,7 +44,7 @@ def test_make_release_prints_no_next_steps(make):
 
 
 def test_make_help_lists_all_targets(make):
-    said = make("help")
-    assert "build.sh" not in said
+    output = make("help")
+    assert "build.sh" not in output
     for target in ("all", "run", "test", "check", "install", "uninstall", "clean"):
-        assert f"make {target} " in said
+        assert f"make {target} " in output

@@ -162,9 +162,9 @@ def test_uninstall_keeps_files_that_the_administrator_wrote(installation):
     (etc / "monkey.conf").write_text("# mine\n")
     (etc / "sites/mine.conf").write_text("[HOST]\n")
     (installation.dest / "var/log/monkey/access.log").write_text("a line\n")
-    said = installation.uninstall()
+    output = installation.uninstall()
     assert installation.files() == ["etc/monkey/monkey.conf", "etc/monkey/sites/mine.conf", "var/log/monkey/access.log"]
-    assert f"Kept, since you changed it: {etc}/monkey.conf" in said
+    assert f"Kept, since you changed it: {etc}/monkey.conf" in output
 
 
 def test_uninstall_after_reinstall_removes_the_configuration(installation):
@@ -205,9 +205,9 @@ def test_install_keeps_an_edited_configuration(install):
     dest, _ = install()
     conf = dest / "etc/monkey/monkey.conf"
     conf.write_text("# mine\n")
-    _, said = install()
+    _, output = install()
     assert conf.read_text() == "# mine\n"
-    assert f"Kept: {conf}" in said
+    assert f"Kept: {conf}" in output
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")

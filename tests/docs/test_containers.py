@@ -30,8 +30,8 @@ CONFIGURATION = (FOLDER / "monkey.conf").read_text()
 
 
 def named(kind, name="notes"):
-    one, = (each for each in MANIFEST if (each["kind"], each["metadata"]["name"]) == (kind, name))
-    return one
+    item, = (each for each in MANIFEST if (each["kind"], each["metadata"]["name"]) == (kind, name))
+    return item
 
 
 def pod(name="notes"):
@@ -39,8 +39,8 @@ def pod(name="notes"):
 
 
 def container(name="notes"):
-    one, = pod(name)["containers"]
-    return one
+    item, = pod(name)["containers"]
+    return item
 
 
 # ---- Schemas ----
@@ -121,7 +121,7 @@ def keys(section):
 
 def test_configuration_agrees_with_the_manifests():
     known = variables()
-    assert {one["name"] for one in container()["env"]} <= set(known)
+    assert {item["name"] for item in container()["env"]} <= set(known)
     assert set(COMPOSE["x-node"]["environment"]) <= set(known)
     ports = {port["name"]: str(port["containerPort"]) for port in container()["ports"]}
     assert (ports["http"], ports["admin"]) == (known["PORT"], known["ADMIN_PORT"])
@@ -136,7 +136,7 @@ def test_configuration_agrees_with_the_manifests():
     assert files == set(COMPOSE["secrets"]) == set(COMPOSE["x-node"]["secrets"]) == {"redis-password", "postgres-password"}
     for text in (FOLDER / "kubernetes.yaml").read_text(), (FOLDER / "compose.yaml").read_text():
         assert set(re.findall(r"/run/secrets/([\w-]+)", text)) == files
-    workers = int(next(one["value"] for one in container()["env"] if one["name"] == "WORKERS"))
+    workers = int(next(item["value"] for item in container()["env"] if item["name"] == "WORKERS"))
     nodes = named("HorizontalPodAutoscaler")["spec"]["maxReplicas"] + 1  # one more node runs during a rolling update
     # PostgreSQL reserves 3 connections for superusers.
     most = int(re.search(r"max_connections=(\d+)", container("postgres")["args"][-1])[1]) - 3
@@ -230,26 +230,26 @@ def start(monkey, tmp_path, service, postgres, redis):
 
 @needs_servers
 def test_notes_are_shared_between_two_nodes(start, redis):
-    (one, folder), (two, _) = start(), start()
-    with two.connect() as c:
+    (first, folder), (second, _) = start(), start()
+    with second.connect() as c:
         c.send(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
         c.read_until(b"\n\n")
         wait_until(lambda: b":2\r\n" in redis_ask(redis), "both nodes subscribe")
-        assert one.get("/notes", "POST", body="a note, ä".encode()).status == 201
+        assert first.get("/notes", "POST", body="a note, ä".encode()).status == 201
         c.read_until("data: a note, ä\n".encode())
-    assert [note["note"] for note in json.loads(two.get("/notes").text)] == ["a note, ä"]
-    assert one.get("/metrics").status == 404, "the public port has no metrics"
-    numbers = prometheus.parse(one.get("/metrics", which=1).text)
+    assert [note["note"] for note in json.loads(second.get("/notes").text)] == ["a note, ä"]
+    assert first.get("/metrics").status == 404, "the public port has no metrics"
+    numbers = prometheus.parse(first.get("/metrics", listener=1).text)
     known = {name for name, _ in numbers.samples}
     series = [re.match(r"\w+", rule["seriesQuery"])[0] for rule in ADAPTER["rules"]["custom"]]
     assert set(series) <= known
     named_by_adapter = {series[0].replace("_total", "_per_second"), series[1]}
     wanted = {metric["pods"]["metric"]["name"] for metric in named("HorizontalPodAutoscaler")["spec"]["metrics"] if metric["type"] == "Pods"}
     assert wanted == named_by_adapter
-    assert [one.get(path, which=1).status for path in ("/healthz", "/readyz")] == [200, 200]
+    assert [first.get(path, listener=1).status for path in ("/healthz", "/readyz")] == [200, 200]
     (folder / "leaving").touch()
-    assert [one.get(path, which=1).status for path in ("/healthz", "/readyz")] == [200, 503]
-    assert one.get("/notes").status == 200, "the node serves while load balancers still send requests"
+    assert [first.get(path, listener=1).status for path in ("/healthz", "/readyz")] == [200, 503]
+    assert first.get("/notes").status == 200, "the node serves while load balancers still send requests"
 
 
 def redis_ask(redis):

@@ -37,13 +37,13 @@ class RecipeServer:
 
     def file(self, path, text="", mode=0o644):
         """Creates the file of an absolute path, but inside the test's folder."""
-        place = self.folder / path.lstrip("/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-        place.chmod(mode)
+        target = self.folder / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        target.chmod(mode)
 
-    def serve(self, title, which=0, change=lambda text: text, page=PAGE, **keys):
-        text = change(configurations(title, page)[which])
+    def serve(self, title, index=0, change=lambda text: text, page=PAGE, **keys):
+        text = change(configurations(title, page)[index])
         for i, old in enumerate(re.findall(r"^ +Listen +\S+", text, re.MULTILINE)):
             text = text.replace(old, f"    Listen 127.0.0.{i + 1}:0", 1)
         path = write_configuration(self.folder, text)
@@ -137,7 +137,7 @@ def test_php_guide_has_the_same_configuration(title):
 def backends():
     """`backends(name, ...)` starts backends that respond with their names; `.stop()` ends one of them."""
     with contextlib.ExitStack() as ends:
-        yield lambda *names: [ends.enter_context(Backend(lambda asked, name=name: response(name))) for name in names]
+        yield lambda *names: [ends.enter_context(Backend(lambda request, name=name: response(name))) for name in names]
 
 
 def with_servers(addresses, servers, text):
@@ -300,7 +300,7 @@ def test_port_recipe_separates_the_hosts(recipes):
     recipes.file("/srv/admin/a", "admin")
     server = recipes.serve("A host with its own port")
     assert ask(server, "/a", host="admin.example.org").text == "public"
-    assert [server.get(path, host="admin.example.org", which=1).text for path in ("/a", "/health")] == ["admin", "ok\n"]
+    assert [server.get(path, host="admin.example.org", listener=1).text for path in ("/a", "/health")] == ["admin", "ok\n"]
 
 
 def test_alias_recipe_serves_folders_outside_of_the_root(recipes):

@@ -52,25 +52,25 @@ def test_migration_guide_shows_the_real_output(tmp_path):
     page = ROOT / "docs/guide/from-monkey-1.md"
     texts = [text for _, text in blocks(page)]
     example = next(text for text in texts if text.startswith("# /etc/monkey/sites/default\n"))
-    said = next(text for text in texts if text.startswith("$ monkey -t -c /etc/monkey\n"))
+    output = next(text for text in texts if text.startswith("$ monkey -t -c /etc/monkey\n"))
     folder = tmp_path / "etc/monkey"
     (folder / "sites").mkdir(parents=True)
     (folder / "monkey.conf").write_text("[SERVER]\n    Listen 2001\n")
     (folder / "sites/default").write_text(write_configuration(tmp_path, example).read_text())
     (folder / "plugins.load").write_text(next(text for text in texts if text.startswith("# /etc/monkey/plugins.load\n")))
     done = run("-t", "-c", folder)
-    assert (done.stderr + done.stdout).replace(str(tmp_path), "") == said.partition("\n")[2]
+    assert (done.stderr + done.stdout).replace(str(tmp_path), "") == output.partition("\n")[2]
 
 
 def test_format_reference_shows_the_real_error(tmp_path):
     page = ROOT / "docs/reference/configuration-format.md"
-    said = next(text for _, text in blocks(page) if text.startswith("/etc/monkey/monkey.conf:"))
-    line = re.search(r"^ {4}( {4}\S.*)$", said, re.MULTILINE)[1]
+    output = next(text for _, text in blocks(page) if text.startswith("/etc/monkey/monkey.conf:"))
+    line = re.search(r"^ {4}( {4}\S.*)$", output, re.MULTILINE)[1]
     config = tmp_path / "monkey.conf"
     config.write_text(f"#\n#\n#\n[SERVER]\n{line}\n[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", config)
     assert done.returncode == 3
-    assert done.stderr.replace(str(tmp_path), "/etc/monkey") == said
+    assert done.stderr.replace(str(tmp_path), "/etc/monkey") == output
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plugins").glob("*/*.conf")), ids=lambda path: path.name)

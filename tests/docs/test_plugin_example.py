@@ -129,8 +129,8 @@ def test_descriptor_example_sends_the_data_of_a_socket(serve, tmp_path):
 def test_descriptor_example_rejects_wrong_route_arguments(run, tmp_path, site):
     made = compile_plugin(tmp_path, "ask", FILES["ask"])
     (tmp_path / "c").write_text(f"[PLUGINS]\n    Load {made}\n[HOST]\n    DocumentRoot site\n[ROUTES]\n    /x ask\n")
-    said = run("-t", "-c", "c")
-    assert said.code == 3 and "the handler `ask` expects SOCKET" in said.err
+    output = run("-t", "-c", "c")
+    assert output.code == 3 and "the handler `ask` expects SOCKET" in output.err
 
 
 def test_subprocess_example_sends_the_output(serve):
@@ -200,8 +200,8 @@ def test_shared_memory_example_counts_over_all_workers(serve, site):
 
 
 def test_guide_shows_the_real_error(run, tmp_path):
-    said = re.search(r"^    \$ monkey -t -c /etc/monkey/hours\.conf\n((?:    .*\n)+)", GUIDE, re.MULTILINE)[1]
-    lines = said.replace("\n    ", "\n")[4:]
+    output = re.search(r"^    \$ monkey -t -c /etc/monkey/hours\.conf\n((?:    .*\n)+)", GUIDE, re.MULTILINE)[1]
+    lines = output.replace("\n    ", "\n")[4:]
     compile_plugin(tmp_path, "hours", FILES["hours"])
     (tmp_path / "hours.conf").write_text("[PLUGINS]\n    Load ./monkey-hours.so\n\n[HOST]\n    DocumentRoot .\n\n"
                                          "# When the shop is open.\n[HOURS]\n    Path  shop/*\n    From  20\n    To    6\n")
@@ -213,8 +213,8 @@ def test_explain_and_print_show_the_section_of_the_example(run, tmp_path, site):
     compile_plugin(tmp_path, "hours", FILES["hours"])
     (tmp_path / "c").write_text("[PLUGINS]\n    Load ./monkey-hours.so\n[HOST]\n    DocumentRoot site\n"
                                 "[HOURS]\n    Path /shop/*\n    To 24\n")
-    said = run("-c", "c", "explain", "GET", "http://a/shop/x").out
-    assert re.search(r"^hours +0 to 24, it is \d+: open$", said, re.MULTILINE), said
+    output = run("-c", "c", "explain", "GET", "http://a/shop/x").out
+    assert re.search(r"^hours +0 to 24, it is \d+: open$", output, re.MULTILINE), output
     printed = run("-T", "-c", "c").out
     assert re.search(r"\[HOURS\]\n    Path +/shop/\*\n", printed)
 

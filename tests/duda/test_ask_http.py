@@ -86,22 +86,22 @@ def backend():
 
 def start(monkey, site, server, keys=""):
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
-    where = server if isinstance(server, str) else "127.0.0.1:%d" % server.at[1]
-    return monkey(plugins=[service], top=f"[HTTP_CLIENT]\n    Server {where}\n{keys}", server="MaxBodySize 2M")
+    address = server if isinstance(server, str) else "127.0.0.1:%d" % server.at[1]
+    return monkey(plugins=[service], top=f"[HTTP_CLIENT]\n    Server {address}\n{keys}", server="MaxBodySize 2M")
 
 
 def test_http_sends_method_target_headers_and_body(monkey, site, backend):
     server = start(monkey, site, backend, "    Host example.org\n")
-    status, said = server.get("/ask?target=/a%3Fb=c&field=x").text.split("  ", 1)
-    asked = json.loads(said)
-    assert (status, asked["method"], asked["target"]) == ("200", "GET", "/a?b=c")
-    assert ["Host", "example.org"] in asked["fields"] and ["X-Field", "x"] in asked["fields"]
-    asked = json.loads(server.get("/ask", method="POST", body=b'{"a":1}').text.split("  ", 1)[1])
-    assert (asked["method"], asked["body"], asked["target"]) == ("POST", '{"a":1}', "/")
-    assert ["Content-Type", "application/json"] in asked["fields"]
+    status, body = server.get("/ask?target=/a%3Fb=c&field=x").text.split("  ", 1)
+    request = json.loads(body)
+    assert (status, request["method"], request["target"]) == ("200", "GET", "/a?b=c")
+    assert ["Host", "example.org"] in request["fields"] and ["X-Field", "x"] in request["fields"]
+    request = json.loads(server.get("/ask", method="POST", body=b'{"a":1}').text.split("  ", 1)[1])
+    assert (request["method"], request["body"], request["target"]) == ("POST", '{"a":1}', "/")
+    assert ["Content-Type", "application/json"] in request["fields"]
     assert server.get("/ask?to=none").status == 404
     assert server.get("/ask?method=HEAD").text == "200  "
-    assert len({asked.connection for asked in backend.asked}) == 1, "the connection is reused"
+    assert len({request.connection for request in backend.requests}) == 1, "the connection is reused"
 
 
 def test_http_reaches_a_service_of_the_same_server(monkey, site, tmp_path):
@@ -117,7 +117,7 @@ def test_http_rejects_injected_request_parts(monkey, site, backend, query):
     server = start(monkey, site, backend)
     text = server.get(f"/ask?{query}").text
     assert re.match(r"22 \[HTTP_CLIENT\] main[,:] ", text), text
-    assert not backend.asked
+    assert not backend.requests
 
 
 def test_http_handles_every_form_of_response(monkey, site):
@@ -126,7 +126,7 @@ def test_http_handles_every_form_of_response(monkey, site):
                "/early": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + response("late"),
                "/long": response("x" * 3000), "/exact": response("x" * 2000), "/nonsense": b"SSH-2.0-x\r\n\r\n",
                "/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "/none": None}
-    with Backend(lambda asked: answers[asked.target]) as backend:
+    with Backend(lambda request: answers[request.target]) as backend:
         server = start(monkey, site, backend, "    MaxBodySize 2000\n    MaxTries 1\n")
 
         def ask(target):
@@ -156,7 +156,7 @@ def test_http_reports_silent_and_unreachable_servers(monkey, site):
 
 def test_http_streams_a_large_body(monkey, site):
     large = bytes(range(256)) * 20000
-    with Backend(lambda asked: response(large)) as backend:
+    with Backend(lambda request: response(large)) as backend:
         server = start(monkey, site, backend)
         assert server.get("/stream").body == large
 
@@ -168,9 +168,9 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("keys, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_http_client_section_rejects_invalid_keys(run, tmp_path, keys, says):
+@pytest.mark.parametrize("keys, message", MISTAKES, ids=[message for _, message in MISTAKES])
+def test_http_client_section_rejects_invalid_keys(run, tmp_path, keys, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-http\n[HTTP_CLIENT]\n{keys}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and says in done.err
+    assert done.code == 3 and message in done.err

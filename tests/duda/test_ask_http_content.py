@@ -25,22 +25,22 @@ def test_http_sends_a_body_in_pieces(monkey, site):
         server = start(monkey, site, backend.address)
 
         def send(query, status="200"):
-            got, _, said = server.get(f"/send?{query}").text.partition(" ")
-            assert got == status, said
-            return json.loads(said)
+            got, _, body = server.get(f"/send?{query}").text.partition(" ")
+            assert got == status, body
+            return json.loads(body)
 
         for pieces, size in ((0, 1), (3, 5), (1, 300000), (40, 10000), (1000, 33)):
             for length in ("", f"&length={pieces * size}"):
-                asked = send(f"pieces={pieces}&size={size}{length}")
-                fields = {name.lower(): value for name, value in asked["fields"]}
-                assert asked["body"] == letters(pieces, size)
+                request = send(f"pieces={pieces}&size={size}{length}")
+                fields = {name.lower(): value for name, value in request["fields"]}
+                assert request["body"] == letters(pieces, size)
                 assert fields.get("content-length", "") == length[8:] and ("transfer-encoding" in fields) == (not length)
-                assert (asked["method"], fields["content-type"]) == ("POST", "text/plain")
+                assert (request["method"], fields["content-type"]) == ("POST", "text/plain")
         assert send("pieces=3&wait=1&method=PUT")["method"] == "PUT"
-        assert {asked.connection for asked in backend.asked} == {1}, "the connection is reused"
+        assert {request.connection for request in backend.requests} == {1}, "the connection is reused"
         content = bytes(range(256)) * 8000
         relayed = server.get("/relay", method="PUT", body=content).text
-        assert backend.asked[-1].body == content and relayed.startswith("200 ")
+        assert backend.requests[-1].body == content and relayed.startswith("200 ")
         assert server.get("/misuse").text == "-22 -22 0 0 -22 -22 -22"
 
 
@@ -52,7 +52,7 @@ def test_http_rejects_a_body_that_differs_from_its_length(monkey, site):
         assert re.fullmatch(r"74 \[HTTP_CLIENT\] main, [\d.:]+: the content of the request is shorter than its length",
                             server.get("/send?pieces=3&length=4").text)
         assert re.match(r"22 \[HTTP_CLIENT\] main: ", server.get("/send?method=A%20B&pieces=1").text)
-        assert {asked.method for asked in backend.asked} <= {"POST"}
+        assert {request.method for request in backend.requests} <= {"POST"}
 
 
 def read_head(connection):
@@ -202,23 +202,23 @@ SAID = [
 
 
 def test_http_json_checks_type_and_syntax(monkey, site):
-    def reply(asked):
-        if asked.target == "/untyped":
+    def reply(request):
+        if request.target == "/untyped":
             return response("{}")
-        kind = {"/none": "text/html", "/odd": "application/problem+json; charset=utf-8"}.get(asked.target, "application/json")
-        return response(CONTENT[asked.target], fields=[("Content-Type", kind)])
+        kind = {"/none": "text/html", "/odd": "application/problem+json; charset=utf-8"}.get(request.target, "application/json")
+        return response(CONTENT[request.target], fields=[("Content-Type", kind)])
 
     with Backend(reply) as backend:
         server = start(monkey, site, backend.address)
-        for target, said in SAID:
+        for target, body in SAID:
             text = server.get(f"/json?target={target}").text
-            assert text.startswith(said) and (text == said or said.endswith((" ", ","))), text
+            assert text.startswith(body) and (text == body or body.endswith((" ", ","))), text
 
 
 def test_http_skips_interim_responses_during_the_request_body(monkey, site):
     """Interim responses that arrive during the request body are ignored."""
-    def reply(asked):
-        return [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", echo(asked)]
+    def reply(request):
+        return [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", echo(request)]
 
     with Backend(reply) as backend:
         server = start(monkey, site, backend.address)
@@ -232,7 +232,7 @@ def test_http_calls_are_counted(monkey, site):
 
         def count():
             numbers = prometheus.parse(server.get("/metrics").text)
-            return [numbers[f"monkey_package_{what}", {"package": "http"}] for what in ("calls_total", "failures_total", "waiting")]
+            return [numbers[f"monkey_package_{metric}", {"package": "http"}] for metric in ("calls_total", "failures_total", "waiting")]
 
         assert count() == [0, 0, 0]
         server.get("/ask")

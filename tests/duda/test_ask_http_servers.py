@@ -20,7 +20,7 @@ def upstream(*servers, keys=""):
     return "[UPSTREAM]\n    Name others\n" + "".join(f"    Server {server}\n" for server in servers) + keys
 
 
-class Encrypted(Backend):
+class TlsBackend(Backend):
     """`names` collects the SNI names of the clients."""
 
     def __init__(self, pair):
@@ -38,13 +38,13 @@ class Encrypted(Backend):
 def test_http_tls_verifies_the_server_and_sends_its_name(monkey, site, tmp_path):
     authority, other = make_authority(tmp_path / "a"), make_authority(tmp_path / "b", "another authority")
     pair = authority.issue(["rates.test"])
-    with Encrypted(pair) as backend:
+    with TlsBackend(pair) as backend:
         trusted = f"    TLS on\n    TLSAuthority {authority.file}\n"
         server = start(monkey, site, "others", top=upstream(backend.address, keys=f"{trusted}    TLSName rates.test\n"))
-        asked = server.get("/ask?target=/a").text
-        assert asked.startswith("200 ") and '"target": "/a"' in asked
+        request = server.get("/ask?target=/a").text
+        assert request.startswith("200 ") and '"target": "/a"' in request
         sent = server.get("/send?pieces=40&size=10000").text
-        assert sent.startswith("200 ") and len(backend.asked[-1].body) == 400000
+        assert sent.startswith("200 ") and len(backend.requests[-1].body) == 400000
         assert backend.names == ["rates.test"], "one connection, with the name as SNI"
         server.stop()
         for keys in (f"{trusted}    TLSName other.test\n", trusted, f"    TLS on\n    TLSAuthority {other.file}\n    TLSName rates.test\n"):
@@ -53,10 +53,10 @@ def test_http_tls_verifies_the_server_and_sends_its_name(monkey, site, tmp_path)
             for target in ("/ask?target=/secret", "/send?pieces=3&size=3"):
                 assert re.match(r"71 \[HTTP_CLIENT\] main, [\d.:]+: the TLS handshake with the server failed$", server.get(target).text)
             server.stop()
-        assert len(backend.asked) == 2, "nothing was sent to an untrusted server"
+        assert len(backend.requests) == 2, "nothing was sent to an untrusted server"
 
 
-class Fickle(Backend):
+class ClosingBackend(Backend):
     """Responds to the first request of each connection, reads the headers of the second one, and closes the connection.
     `heads` lists the methods of all requests."""
 
@@ -78,7 +78,7 @@ class Fickle(Backend):
 def test_http_retries_idempotent_requests_on_a_closed_connection(monkey, site):
     """GET and PUT are retried on another connection. POST is not retried because the server may have processed it, and a
     body that is no longer in memory cannot be sent again."""
-    with Fickle() as backend:
+    with ClosingBackend() as backend:
         server = start(monkey, site, backend.address)
         assert server.get("/ask").text == "200 first"
         assert server.get("/ask").text == "200 first"
@@ -94,10 +94,10 @@ def test_http_replaces_a_connection_closed_while_idle(monkey, site):
     """A POST uses a new connection, so it is never lost on a connection that the server closes."""
     with Backend() as backend:
         server = start(monkey, site, backend.address)
-        for asks in ({"target": "/ask", "method": "POST", "body": b"x"}, {"target": "/send?pieces=2&size=2"}) * 2:
-            assert server.get(**asks).text.startswith("200 ")
+        for arguments in ({"target": "/ask", "method": "POST", "body": b"x"}, {"target": "/send?pieces=2&size=2"}) * 2:
+            assert server.get(**arguments).text.startswith("200 ")
             backend.drop()
-        assert [asked.connection for asked in backend.asked] == [1, 2, 3, 4]
+        assert [request.connection for request in backend.requests] == [1, 2, 3, 4]
 
 
 def test_http_tries_the_next_server_after_a_refused_connection(monkey, site):
@@ -110,7 +110,7 @@ def test_http_tries_the_next_server_after_a_refused_connection(monkey, site):
             assert server.get("/ask").text.startswith("200 ")
             assert server.get("/ask", method="POST", body=b"x").text.startswith("200 ")
             assert server.get("/send?pieces=3&size=30000").text.startswith("200 ")
-        assert [asked.method for asked in backend.asked] == ["GET", "POST", "POST"] * 2
+        assert [request.method for request in backend.requests] == ["GET", "POST", "POST"] * 2
 
 
 def test_http_retries_only_idempotent_requests_on_the_next_server(monkey, site):
@@ -125,12 +125,12 @@ def test_http_retries_only_idempotent_requests_on_the_next_server(monkey, site):
         server.allow("closed")
         for target in ("/ask", "/ask?method=PUT", "/send?method=PUT&pieces=10&size=1000"):
             assert server.get(target).text.startswith("200 ")
-        assert good.asked[-1].body == b"".join(bytes([ord("a") + i]) * 1000 for i in range(10))
+        assert good.requests[-1].body == b"".join(bytes([ord("a") + i]) * 1000 for i in range(10))
         assert server.get("/ask", method="POST", body=b"x").text.startswith("104 ")
         assert server.get("/send?method=PUT&pieces=10&size=10000").text.startswith("104 "), "its body is no longer in memory"
         assert server.get("/send?method=PATCH&pieces=1&size=1").text.startswith("104 ")
         assert failed == ["GET", "PUT", "PUT", "POST", "PUT", "PATCH"]
-        assert [asked.method for asked in good.asked] == ["GET", "PUT", "PUT"]
+        assert [request.method for request in good.requests] == ["GET", "PUT", "PUT"]
         server.stop()
         server = start(monkey, site, "others", top=top, keys="    MaxTries 1\n")
         assert server.get("/ask").text.startswith("104 ")
@@ -144,11 +144,11 @@ SLOW = {
 }
 
 
-@pytest.mark.parametrize("said, why", SLOW.values(), ids=SLOW)
-def test_http_timeout_names_what_the_server_delayed(monkey, site, said, why):
+@pytest.mark.parametrize("message, why", SLOW.values(), ids=SLOW)
+def test_http_timeout_names_what_the_server_delayed(monkey, site, message, why):
     def stop_there(connection):
         read_request(connection.makefile("rb"), connection)
-        connection.sendall(said)
+        connection.sendall(message)
         over.wait(20)
 
     over = threading.Event()
@@ -161,10 +161,10 @@ def test_http_timeout_names_what_the_server_delayed(monkey, site, said, why):
 
 def test_http_limits_headers(monkey, site):
     """A response may have 32 KB and 100 header lines, a request 64 headers and 128 KB."""
-    def reply(asked):
-        if asked.target.startswith("/lines"):
-            return response("fine", fields=[("X-Line", str(i)) for i in range(int(asked.target[6:]))])
-        return response("fine", fields=[("X-Long", "x" * int(asked.target[5:]))]) if asked.target.startswith("/long") else response("fine")
+    def reply(request):
+        if request.target.startswith("/lines"):
+            return response("fine", fields=[("X-Line", str(i)) for i in range(int(request.target[6:]))])
+        return response("fine", fields=[("X-Long", "x" * int(request.target[5:]))]) if request.target.startswith("/long") else response("fine")
 
     with Backend(reply) as backend:
         server = start(monkey, site, backend.address, "    MaxTries 1\n")
@@ -175,7 +175,7 @@ def test_http_limits_headers(monkey, site):
         assert ask("target=/lines99") == ask("target=/long32000") == ask("fields=64") == ask("long=100000") == "200 fine"
         assert ask("target=/lines101").startswith("75 [HTTP_CLIENT] main, ")
         assert ask("target=/long40000").startswith("75 [HTTP_CLIENT] main, ")
-        before = len(backend.asked)
+        before = len(backend.requests)
         assert ask("fields=65").startswith("7 [HTTP_CLIENT] main: ")
         assert ask("long=140000").startswith("7 [HTTP_CLIENT] main: its head is too long")
-        assert len(backend.asked) == before
+        assert len(backend.requests) == before

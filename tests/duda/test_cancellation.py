@@ -402,9 +402,9 @@ class Backends:
             yield "kv", "[KV]\n    Folder data\n"
         if OPTIONAL["sqlite"]:
             yield "sql", "[SQLITE]\n    Timeout 1h\n    File data/base.db\n"
-        place = f"host=127.0.0.1 port={self.silent.getsockname()[1]} dbname=x user=x sslmode=disable"
+        address = f"host=127.0.0.1 port={self.silent.getsockname()[1]} dbname=x user=x sslmode=disable"
         if OPTIONAL["postgres"]:
-            yield "postgres", f"[POSTGRES]\n    Timeout 1h\n    Name postgres\n    Server {place}\n"
+            yield "postgres", f"[POSTGRES]\n    Timeout 1h\n    Name postgres\n    Server {address}\n"
         if OPTIONAL["redis"]:
             yield "redis", f"[REDIS]\n    Timeout 1h\n    Name redis\n    Server unix:{self.redis.socket}\n"
 

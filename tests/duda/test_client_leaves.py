@@ -154,17 +154,17 @@ LEAVE = [close, half_close, abort, cancel]
 
 
 @pytest.mark.parametrize("how", LEAVE)
-@pytest.mark.parametrize("what", ["waits", "streams", "content"])
-def test_client_disconnect_cancels_handler(server, path, what, how):
+@pytest.mark.parametrize("phase", ["waits", "streams", "content"])
+def test_client_disconnect_cancels_handler(server, path, phase, how):
     counts = Counts(server)
     with server.connect() as client:
-        client.ask(f"{path}/{what}", "POST", body=b"x", fields=[("Content-Length", "2" if what == "content" else "1")])
-        if not (path and what == "content"):  # the proxy spools the request body first
+        client.ask(f"{path}/{phase}", "POST", body=b"x", fields=[("Content-Length", "2" if phase == "content" else "1")])
+        if not (path and phase == "content"):  # the proxy spools the request body first
             counts.expect(live=1)
-        if what == "streams":
+        if phase == "streams":
             client.read_head()
         how(client)
-        counts.expect(cancelled=0 if path and what == "content" else 1)
+        counts.expect(cancelled=0 if path and phase == "content" else 1)
 
 
 @pytest.mark.parametrize("how", [close, abort, cancel])  # a client that only half-closes may still read the response

@@ -8,7 +8,7 @@ from client import Client
 from metering import KEYS, status
 from proc import wait_until
 from prometheus import parse
-from shells import Shelled, place  # noqa: F401
+from shell_server import ShellServer, socket_folder  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -47,8 +47,8 @@ DUDA_SERVICE(shop, DUDA_GET("/items/:id", item, ""), DUDA_POST("/slow", slow, ""
 
 
 @pytest.fixture
-def shop(monkey, tmp_path, place):  # noqa: F811
-    socket = place / "sock"
+def shop(monkey, tmp_path, socket_folder):  # noqa: F811
+    socket = socket_folder / "sock"
     server = monkey(plugins=["metrics", "cheetah", services.build(tmp_path, "shop", SOURCE)], workers=2,
                     top=f"{KEYS}[CHEETAH]\n    Socket {socket}\n")
     for i in range(20):
@@ -57,7 +57,7 @@ def shop(monkey, tmp_path, place):  # noqa: F811
     with Client(server.addresses[0]) as client:
         client.ask("/patient")
         client.read_head()
-    return Shelled(server, socket)
+    return ShellServer(server, socket)
 
 
 def counts(server, name, **labels):

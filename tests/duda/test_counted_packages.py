@@ -222,11 +222,11 @@ class World:
         folder = site.path.parent
         self.held, held_on = threading.Event(), threading.Event()
 
-        def behind(asked):
-            if asked.target == "/held":
+        def behind(request):
+            if request.target == "/held":
                 self.held.set()
                 held_on.wait(30)
-            return cut() if asked.target == "/cut" else response("x", status="404 Not Found" if asked.target == "/404" else "200 OK")
+            return cut() if request.target == "/cut" else response("x", status="404 Not Found" if request.target == "/404" else "200 OK")
 
         def cut():
             yield b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nxxx"
@@ -234,8 +234,8 @@ class World:
 
         self.let_go = held_on.set
         redis, memcached, postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
-        for one in (redis, memcached, postgres):
-            ends.append(one.stop)
+        for server in (redis, memcached, postgres):
+            ends.append(server.stop)
         backend, boxes = Backend(behind), mail_server.boxes()
         mail = boxes.__enter__()()
         ends.extend([held_on.set, backend.stop, lambda: boxes.__exit__(None, None, None)])
@@ -266,7 +266,7 @@ class World:
     Server {backend.address}
 [SMTP]
     Name box
-    Server {mail.where}
+    Server {mail.address}
 """)
 
     def counted(self, package, section):
@@ -296,10 +296,10 @@ def test_packages_count_calls_failures_and_durations(world):
     listed = {(labels["package"], labels["section"]) for labels, _ in numbers.all("monkey_package_calls_total")}
     assert listed == {(package, section) for package, section, *_ in USES.values()} | {("kv", "jobs")}
     # This call is still in progress.
-    asking = threading.Thread(target=world.server.get, args=["/held"])
-    asking.start()
+    thread = threading.Thread(target=world.server.get, args=["/held"])
+    thread.start()
     assert world.held.wait(30)
     assert world.counted("http", "behind")[:3] == [2, 1, 1]
     world.let_go()
-    asking.join(30)
+    thread.join(30)
     assert world.counted("http", "behind")[:3] == [3, 1, 0]

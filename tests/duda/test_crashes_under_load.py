@@ -64,7 +64,7 @@ class Load(threading.Thread):
 
     def run(self):
         while not self.stops.is_set():
-            self.turn()
+            self.send_requests()
 
     def end(self):
         self.stops.set()
@@ -72,10 +72,10 @@ class Load(threading.Thread):
         assert not self.is_alive() and not self.wrong, self.wrong
 
 
-class Fresh(Load):
+class NewConnectionLoad(Load):
     """Opens a new connection for each request."""
 
-    def turn(self):
+    def send_requests(self):
         try:
             with self.server.connect() as client:
                 self.check(client, self.n)
@@ -83,10 +83,10 @@ class Fresh(Load):
             self.lost.append(None)
 
 
-class Kept(Load):
+class PersistentLoad(Load):
     """Sends many requests on one connection, and reconnects when it breaks."""
 
-    def turn(self):
+    def send_requests(self):
         worker = None
         try:
             with self.server.connect() as client:
@@ -108,8 +108,8 @@ def loaded(monkey, tmp_path, request):
     server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)], workers=2, top=request.param,
                     server="KeepAliveRequests unlimited")
     server.allow("was killed by signal", "ended unexpectedly", "Sanitizer")
-    load = [Fresh(server, "/echo"), Fresh(server, "/echo"), Kept(server, "/echo"), Kept(server, "/echo"), Kept(server, "/nap"),
-            Kept(server, "/nap")]
+    load = [NewConnectionLoad(server, "/echo"), NewConnectionLoad(server, "/echo"), PersistentLoad(server, "/echo"), PersistentLoad(server, "/echo"), PersistentLoad(server, "/nap"),
+            PersistentLoad(server, "/nap")]
     for thread in load:
         thread.start()
     yield server, load

@@ -92,12 +92,12 @@ def bearer(text):
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_token_is_401_with_a_challenge(tokens, name):
-    said = len(tokens.err.text)
+    log_length = len(tokens.err.text)
     how, text = BAD[name]
     answer = tokens.get(f"/check?how={how}", fields=bearer(text))
     assert (answer.status, answer.all("WWW-Authenticate")) == (401, [CHALLENGE])
     assert tokens.get("/check", fields=bearer(token())).status == 200, "a valid token is accepted"
-    assert "answered -" not in tokens.err.text[said:], "invalid tokens are not logged"
+    assert "answered -" not in tokens.err.text[log_length:], "invalid tokens are not logged"
 
 
 def test_malformed_token_is_400(tokens):
@@ -163,10 +163,10 @@ def start(monkey, site, package, top, **how):
     return monkey(plugins=[services.build(site.path.parent, "calls", source, packages=packages)], top=top, workers=1, **how)
 
 
-def check_refused(server, says):
+def check_refused(server, message):
     answer = server.get("/")
     assert answer.status == 503 and not answer.all("WWW-Authenticate")
-    server.err.wait_for(r"call\(\) in \S+ answered -126 \(Required key not available\): .*" + says)
+    server.err.wait_for(r"call\(\) in \S+ answered -126 \(Required key not available\): .*" + message)
 
 
 @contextlib.contextmanager
@@ -187,8 +187,8 @@ SECTIONS = {"redis": "[REDIS]\n    Server {}\n", "memcached": "[MEMCACHED]\n    
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("package", SECTIONS)
 def test_socket_without_permission_is_503(monkey, site, package):
-    with forbidden_socket() as where:
-        server = start(monkey, site, package, SECTIONS[package].format(where), server="User nobody")
+    with forbidden_socket() as path:
+        server = start(monkey, site, package, SECTIONS[package].format(path), server="User nobody")
         check_refused(server, "")
     server.allow("Permission denied", "refused", "answered -126")
 
@@ -200,11 +200,11 @@ def test_missing_socket_is_not_reported_as_a_missing_entry(monkey, site, package
     server.allow("No such file", "refused", "answered -", "is not there", "timed out")
 
 
-@pytest.mark.parametrize("keys, says", [("    Password wrong\n", "WRONGPASS"), ("", "NOAUTH")])
-def test_redis_that_rejects_the_password_is_503(monkey, site, keys, says):
+@pytest.mark.parametrize("keys, message", [("    Password wrong\n", "WRONGPASS"), ("", "NOAUTH")])
+def test_redis_that_rejects_the_password_is_503(monkey, site, keys, message):
     redis = redis_server.Redis("--requirepass", "secret")
     try:
-        check_refused(start(monkey, site, "redis", f"[REDIS]\n    Server unix:{redis.socket}\n{keys}"), says)
+        check_refused(start(monkey, site, "redis", f"[REDIS]\n    Server unix:{redis.socket}\n{keys}"), message)
     finally:
         redis.stop()
 
@@ -241,8 +241,8 @@ REFUSALS = {
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_mail_server_that_rejects_the_login_is_503(monkey, site, tmp_path, name):
-    keys, steps, says = REFUSALS[name]
+    keys, steps, message = REFUSALS[name]
     (tmp_path / "password").write_text("secret")
     (tmp_path / "password").chmod(0o600)
     with Backend(script=scripted(*steps)) as backend:
-        check_refused(start(monkey, site, "smtp", f"[SMTP]\n    Server {backend.address}\n{keys.format(tmp_path / 'password')}"), says)
+        check_refused(start(monkey, site, "smtp", f"[SMTP]\n    Server {backend.address}\n{keys.format(tmp_path / 'password')}"), message)

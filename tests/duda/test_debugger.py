@@ -46,13 +46,13 @@ class Debugger:
         while some := os.read(self.process.stdout.fileno(), 4096):
             self.text += some.decode(errors="replace")
 
-    def command(self, command, said):
+    def command(self, command, pattern):
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
-        self.wait_for(said)
+        self.wait_for(pattern)
 
-    def wait_for(self, said):
-        proc.wait_until(lambda: re.search(said, self.text), f"{said!r} from gdb", 4 * SECONDS)
+    def wait_for(self, pattern):
+        proc.wait_until(lambda: re.search(pattern, self.text), f"{pattern!r} from gdb", 4 * SECONDS)
 
     def end(self):
         self.process.kill()

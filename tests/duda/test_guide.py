@@ -100,8 +100,8 @@ def test_step_1_shows_output_edits_and_compile_errors(monkey, tmp_path, environm
     path = tmp_path / "hello.c"
     path.write_text(shown)
     server = monkey(args=["run", "-p", "0", "hello.c"], environment=environment)
-    said = re.search(r"^    \$ monkey run hello.c\n    (.*)\n      http://127.0.0.1:2001/\n", step(1), re.MULTILINE)[1]
-    assert server.out.text.splitlines()[0] == said
+    output = re.search(r"^    \$ monkey run hello.c\n    (.*)\n      http://127.0.0.1:2001/\n", step(1), re.MULTILINE)[1]
+    assert server.out.text.splitlines()[0] == output
     path.write_text(shown.replace("hello %s", "hullo %s"))
     assert server.get("/?name=you").text == "hullo you\n"
     path.write_text(shown.replace('"world"));', '"world"))'))
@@ -171,8 +171,8 @@ def test_guide_shows_the_real_test_output(run, tmp_path, environment):
     (tmp_path / "hello.c").write_text(shown[0][0])
     (tmp_path / "hello_test.c").write_text(tests)
     done = run("test", "hello_test.c", environment=environment)
-    said = re.search(r"^    \$ monkey test hello_test.c\n((?:    .*\n)+)", GUIDES["duda.md"], re.MULTILINE)[1]
-    assert done.code == 0 and done.out.splitlines()[1:] == [line.strip() for line in said.splitlines()][1:], done
+    output = re.search(r"^    \$ monkey test hello_test.c\n((?:    .*\n)+)", GUIDES["duda.md"], re.MULTILINE)[1]
+    assert done.code == 0 and done.out.splitlines()[1:] == [line.strip() for line in output.splitlines()][1:], done
 
 
 def test_guide_shows_the_real_failure_of_a_test(run, tmp_path, environment):
@@ -184,8 +184,8 @@ def test_guide_shows_the_real_failure_of_a_test(run, tmp_path, environment):
     assert done.code == 0 and done.out.endswith("ok orders.refuses_too_much\n1 test passed\n"), done
     (tmp_path / "orders_test.c").write_text(tests.replace("application/problem+json", "text/plain"))
     done = run("test", environment=environment)
-    said = re.search(r"^      orders_test.c.*\n(?:    .*\n)+", behind, re.MULTILINE)[0]
-    assert done.code == 1 and done.out.splitlines() == [line.removeprefix("    ") for line in said.splitlines()], done
+    output = re.search(r"^      orders_test.c.*\n(?:    .*\n)+", behind, re.MULTILINE)[0]
+    assert done.code == 1 and done.out.splitlines() == [line.removeprefix("    ") for line in output.splitlines()], done
 
 
 def test_migration_table_names_existing_functions():

@@ -82,8 +82,8 @@ LIBRARIES = {"mail": "small"}
 
 
 def build(folder, name, change=lambda code: code):
-    heading, which, packages, ahead, behind = SHOWN[name]
-    code = change(code_blocks()[heading][which])
+    heading, index, packages, ahead, behind = SHOWN[name]
+    code = change(code_blocks()[heading][index])
     if not packages:  # the code block itself names its packages
         packages = re.findall(r'"duda-(\w+)"', code)
         includes = re.findall(r"^#.*\n", code, re.MULTILINE)
@@ -98,7 +98,7 @@ def build(folder, name, change=lambda code: code):
 
 def test_every_code_block_is_tested():
     assert {heading: len(codes) for heading, codes in code_blocks().items()} == \
-        {heading: 1 + max(which for other, which, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
+        {heading: 1 + max(index for other, index, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
 
 
 @pytest.mark.parametrize("name", ["backup", "rates"])
@@ -129,7 +129,7 @@ def test_code_blocks_work_with_real_servers(monkey, site):
             code = code.replace(before, after)
         return code
 
-    with contextlib.ExitStack() as ends, mail_server.boxes() as box, Backend(lambda asked: response(f"{asked.target} is 7")) as rates:
+    with contextlib.ExitStack() as ends, mail_server.boxes() as box, Backend(lambda request: response(f"{request.target} is 7")) as rates:
         redis, memcached = redis_server.Redis(), memcached_server.Memcached()
         ends.callback(redis.stop)
         ends.callback(memcached.stop)
@@ -137,7 +137,7 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         server = monkey(plugins=[build(folder, name, change) for name in SHOWN if name not in OF_POSTGRES] + ["duda-sqlite"], workers=1,
                         server="ErrorLog stderr",
                         top=f"[KV]\n    Folder {folder}/kv\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n"
-                        f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n[SMTP]\n    Server {mail.where}\n"
+                        f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n[SMTP]\n    Server {mail.address}\n"
                         f"[SQLITE]\n    File {folder}/goods.db\n    Migrations {folder}/migrations\n"
                         f"[HTTP_CLIENT]\n    Name rates\n    Server {rates.address}\n")
         server.allow("delivered to")
@@ -164,9 +164,9 @@ def test_code_blocks_work_with_real_servers(monkey, site):
 def test_code_blocks_work_with_postgres(monkey, site):
     postgres = postgres_server.Postgres()
     try:
-        place = postgres.database()
+        address = postgres.database()
         postgres.sql("CREATE TABLE goods (id integer, name text)", "d1")
-        server = monkey(plugins=[build(site.path.parent, name) for name in OF_POSTGRES], top=f"[POSTGRES]\n    Server {place}\n", workers=1)
+        server = monkey(plugins=[build(site.path.parent, name) for name in OF_POSTGRES], top=f"[POSTGRES]\n    Server {address}\n", workers=1)
         assert server.get("/import", "POST", body=b"1,lamp\n2,sofa\n").text == "2 rows\n"
         wrong = server.get("/import", "POST", body=b"1,lamp\n2x,sofa\n")
         assert wrong.status == 422 and "line 2, column id" in wrong.text

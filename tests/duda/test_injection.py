@@ -276,8 +276,8 @@ class World:
         self.redis, self.memcached, self.postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
         self.boxes = mail_server.boxes()
         self.mail = self.boxes.__enter__()()
-        self.backend = Backend(lambda asked: response("x"))
-        self.place = self.postgres.database()
+        self.backend = Backend(lambda request: response("x"))
+        self.database = self.postgres.database()
         self.postgres.sql("CREATE TABLE canaries (n int); INSERT INTO canaries VALUES (1); CREATE TABLE blobs (b bytea)", "d1")
         self.redis.ask("SET", "canary", "alive")
         self.memcached.ask("ms canary 5\r\nalive")
@@ -301,11 +301,11 @@ class World:
     Migrations {folder}/steps
 [POSTGRES]
     Name pg
-    Server {self.place}
+    Server {self.database}
 [HTTP_CLIENT]
     Server {self.backend.address}
 [SMTP]
-    Server {self.mail.where}
+    Server {self.mail.address}
 """)
 
     def check(self):
@@ -317,15 +317,15 @@ class World:
     def stop(self):
         self.backend.stop()
         self.boxes.__exit__(None, None, None)
-        for one in (self.redis, self.memcached, self.postgres):
-            one.stop()
+        for server in (self.redis, self.memcached, self.postgres):
+            server.stop()
 
 
 @pytest.fixture(scope="module")
 def world():
-    one = World()
-    yield one
-    one.stop()
+    servers = World()
+    yield servers
+    servers.stop()
 
 
 @pytest.fixture
@@ -386,25 +386,25 @@ def test_http_request_cannot_be_injected(server, world, part):
     """The backend receives either one request with the expected headers, or none."""
     names = {"host", "x-field", "content-type", "content-length"}
     for value in HOSTILE:
-        del world.backend.asked[:]
+        del world.backend.requests[:]
         number, back = attempt(server, f"/http/{part}", value, e=quote_from_bytes(value, safe="").encode())
-        asked = list(world.backend.asked)
+        request = list(world.backend.requests)
         assert (number, back) == ((0, b"asked") if number == 0 else (22, b"")), value
-        assert len(asked) == (number == 0), (value, asked)
-        if not asked:
+        assert len(request) == (number == 0), (value, request)
+        if not request:
             assert part not in ("content", "escaped"), value
             continue
-        found = {name.lower(): text for name, text in asked[0].fields}
-        assert len(found) == len(asked[0].fields)
+        found = {name.lower(): text for name, text in request[0].fields}
+        assert len(found) == len(request[0].fields)
         new = set(found) - names - {"connection"}
         assert not new or (part == "name" and new == {value.decode().lower()}), value
-        assert asked[0].body == (value if part == "content" else b"word")
+        assert request[0].body == (value if part == "content" else b"word")
         assert found.get("x-field", "word") == (value.decode("latin-1").strip() if part == "field" else "word"), value
-        assert asked[0].method == (value.decode() if part == "method" else "POST")
+        assert request[0].method == (value.decode() if part == "method" else "POST")
         if part == "target":
-            assert asked[0].target.encode() == value
+            assert request[0].target.encode() == value
         if part == "escaped":
-            assert asked[0].target == "/" + quote_from_bytes(value, safe="")
+            assert request[0].target == "/" + quote_from_bytes(value, safe="")
 
 
 FIELDS = {"from", "to", "subject", "date", "message-id", "mime-version", "content-type", "content-transfer-encoding"}

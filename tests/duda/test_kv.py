@@ -259,14 +259,14 @@ def test_kill_during_writes_loses_no_acknowledged_write(monkey, site):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for i in range(4):
                 pool.submit(write, server, f"w{round_}{i}", mine[i], is_over)
-            wait_until(lambda mine=mine: all(len(one) >= 10 for one in mine), "all clients write")
+            wait_until(lambda mine=mine: all(len(numbers) >= 10 for numbers in mine), "all clients write")
             if round_ < 2:
                 gone = server.workers
                 for pid in gone:
                     os.kill(pid, signal.SIGKILL)
                 wait_until(lambda gone=gone: server.workers and not set(server.workers) & set(gone), "new workers have started")
-                n = [len(one) for one in mine]
-                wait_until(lambda mine=mine, n=n: all(len(one) > before for one, before in zip(mine, n)), "all write again")
+                n = [len(numbers) for numbers in mine]
+                wait_until(lambda mine=mine, n=n: all(len(numbers) > before for numbers, before in zip(mine, n)), "all write again")
             else:
                 server.exit_code = -signal.SIGKILL
                 for pid in (server.pid, *server.workers):
@@ -287,12 +287,12 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_kv_section_rejects_invalid_keys(run, tmp_path, section, says):
+@pytest.mark.parametrize("section, message", MISTAKES, ids=[message for _, message in MISTAKES])
+def test_kv_section_rejects_invalid_keys(run, tmp_path, section, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-kv\n{section}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and says in done.err
+    assert done.code == 3 and message in done.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can change the owner of a folder")

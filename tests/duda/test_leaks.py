@@ -295,15 +295,15 @@ def start(monkey, tmp_path):
         redis, memcached, postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
         for each in (redis, memcached, postgres):
             stack.callback(each.stop)
-        place = postgres.database()
-        postgres.sql(TABLE, place.rpartition("=")[2])
+        address = postgres.database()
+        postgres.sql(TABLE, address.rpartition("=")[2])
         (tmp_path / "migrations").mkdir()
         (tmp_path / "migrations" / "1-first.sql").write_text(f"{TABLE};\n")
         top = (f"[KV]\n    Folder data\n    Sync off\n    MaxSize 64M\n[JOBS]\n    Store main\n[SESSIONS]\n    Store main\n"
                f"    IdleTimeout 2s\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n    Timeout 20s\n"
                f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n    Timeout 20s\n"
                f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Sync off\n    Timeout 20s\n"
-               f"[POSTGRES]\n    Name server\n    Server {place}\n    Timeout 20s\n"
+               f"[POSTGRES]\n    Name server\n    Server {address}\n    Timeout 20s\n"
                f"[HTTP_CLIENT]\n    Name self\n    Server unix:{memcached.folder}/self\n")
         plugins = ["duda-kv", "duda-redis", "duda-memcached", "duda-sqlite", "duda-postgres", "duda-http"]
         yield lambda program=None, source=SOURCE: monkey(
@@ -349,11 +349,11 @@ def grown_by(server, paths, requests):
     """The growth of the heap in bytes during the second half of the requests."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        asks = Round(stack, server, paths)
-        asks.ask(requests // 2)
+        round_ = Round(stack, server, paths)
+        round_.ask(requests // 2)
         first = figures(server)
         for i in range(1, 11):
-            asks.ask(requests // 20)
+            round_.ask(requests // 20)
             last = figures(server)
             print(f"{requests // 2 + i * requests // 20:9} requests, {time.monotonic() - began:6.1f} s: heap {last[0]} bytes, "
                   f"private {last[1]} KB, PSS {last[2]} KB")

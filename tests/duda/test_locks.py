@@ -81,11 +81,11 @@ def prepare(monkey, site):
 
 
 @contextlib.contextmanager
-def queued(server, name, who, query=""):
+def queued(server, name, client_name, query=""):
     """Yields a client whose handler waits in the queue of the lock."""
     with server.connect() as client:
-        client.ask(f"/hold/{name}/{who}{query}", "POST", streamed=True)
-        server.err.wait_for(f"{who} asks ")
+        client.ask(f"/hold/{name}/{client_name}{query}", "POST", streamed=True)
+        server.err.wait_for(f"{client_name} asks ")
         yield client
 
 

@@ -138,8 +138,8 @@ DUDA_SERVICE(caches,
 
 def start(monkey, site, *servers, keys="    Timeout 30s\n", workers=1):
     service = services.build(site.path.parent, "caches", SOURCE, packages=["memcached"])
-    where = " ".join(f"unix:{s if isinstance(s, str) else s.socket}" for s in servers)
-    return monkey(plugins=[service], top=f"[MEMCACHED]\n    Servers {where}\n{keys}", workers=workers)
+    addresses = " ".join(f"unix:{s if isinstance(s, str) else s.socket}" for s in servers)
+    return monkey(plugins=[service], top=f"[MEMCACHED]\n    Servers {addresses}\n{keys}", workers=workers)
 
 
 @pytest.fixture(scope="module")
@@ -158,14 +158,14 @@ def server(lasting, prepared, steady):
 
 
 @pytest.fixture
-def one():
+def single_server():
     server = memcached_server.Memcached()
     yield server
     server.stop()
 
 
-def ask(server, what, key, **query):
-    return server.get(f"/{what}?k={key}" + "".join(f"&{name}={value}" for name, value in query.items())).text
+def ask(server, operation, key, **query):
+    return server.get(f"/{operation}?k={key}" + "".join(f"&{name}={value}" for name, value in query.items())).text
 
 
 def test_memcached_values_are_set_read_and_deleted_within_limits(server):
@@ -242,21 +242,21 @@ def test_memcached_responses_reach_their_requests(server):
 AWAY = r"(110|111|104) \[MEMCACHED\] main, unix:\S+: .*"
 
 
-def test_memcached_restart_causes_no_error(monkey, site, one):
-    server = start(monkey, site, one)
+def test_memcached_restart_causes_no_error(monkey, site, single_server):
+    server = start(monkey, site, single_server)
     assert ask(server, "put", "k", v="1") == "0 "
-    one.kill()
-    one.start()
+    single_server.kill()
+    single_server.start()
     assert ask(server, "get", "k").startswith("2 ")
     assert ask(server, "put", "k", v="1") == "0 "
 
 
-def test_memcached_killed_server_fails_fast_and_others_still_answer(monkey, site, one):
+def test_memcached_killed_server_fails_fast_and_others_still_answer(monkey, site, single_server):
     other = memcached_server.Memcached()
     try:
-        server = start(monkey, site, one, other, keys="    Timeout 100ms\n")
+        server = start(monkey, site, single_server, other, keys="    Timeout 100ms\n")
         wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "both servers answer")
-        one.kill()
+        single_server.kill()
 
         def some_fail_at_once():
             answer = server.get("/many?n=50").text
@@ -264,7 +264,7 @@ def test_memcached_killed_server_fails_fast_and_others_still_answer(monkey, site
             return "111;" in answer and ";2;" in answer
         wait_until(some_fail_at_once, "commands for that server fail immediately, the other server still answers")
         server.err.wait_for(r"\[error\] .*\[MEMCACHED\] main, unix:\S+: ")
-        one.start()
+        single_server.start()
         wait_until(lambda: server.get("/many?n=50").text == "0:" + "2;" * 50, "the server answers again")
         server.err.wait_for(r"\[MEMCACHED\] main, unix:\S+ is back")
     finally:
@@ -283,14 +283,14 @@ def test_memcached_missing_socket_is_an_error(monkey, site, tmp_path):
     assert any("No such file" in answer for answer in answers)
 
 
-def test_memcached_frozen_server_times_out(monkey, site, one):
-    server = start(monkey, site, one, keys="    Timeout 200ms\n")
+def test_memcached_frozen_server_times_out(monkey, site, single_server):
+    server = start(monkey, site, single_server, keys="    Timeout 200ms\n")
     wait_until(lambda: ask(server, "put", "n", v="0") == "0 ", "the server answers")
-    one.freeze()
+    single_server.freeze()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: ask(server, "count", "n", by=1), range(16)))
     assert all(re.fullmatch(AWAY, answer) for answer in answers), answers
-    one.thaw()
+    single_server.thaw()
     wait_until(lambda: ask(server, "put", "n", v="1") == "0 ", "the server answers again")
 
 
@@ -348,8 +348,8 @@ def fake():
             return fakes[0]
         make.path = path
         yield make
-        for one in fakes:
-            one.stop()
+        for single_server in fakes:
+            single_server.stop()
 
 
 def test_memcached_commands_of_one_loop_iteration_are_sent_together(monkey, site, fake):
@@ -359,16 +359,16 @@ def test_memcached_commands_of_one_loop_iteration_are_sent_together(monkey, site
     assert made.pieces == [b"".join(b"mg key%d v c\r\n" % i for i in range(40))]
 
 
-@pytest.mark.parametrize("answer, says", [
+@pytest.mark.parametrize("answer, message", [
     (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"71 .*: it answers something odd"),
     (b"VA 99999999\r\n", r"90 .*: a value is longer than MaxValueSize"),
     (b"VA 1\r\nxyz\r\n", r"71 .*: it answers something odd"),
     (b"SERVER_ERROR busy\r\n", r"121 .*: busy"),
 ], ids=["HTTP", "long", "broken", "refusal"])
-def test_memcached_malformed_responses_are_errors(monkey, site, fake, answer, says):
+def test_memcached_malformed_responses_are_errors(monkey, site, fake, answer, message):
     server = start(monkey, site, fake.path)
     fake(b"MN\r\n", lambda piece: answer)
-    assert re.fullmatch(says, ask(server, "get", "k"))
+    assert re.fullmatch(message, ask(server, "get", "k"))
 
 
 def test_memcached_server_without_the_meta_protocol_is_reported(monkey, site, fake):
@@ -385,9 +385,9 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_memcached_section_rejects_invalid_keys(run, tmp_path, section, says):
+@pytest.mark.parametrize("section, message", MISTAKES, ids=[message for _, message in MISTAKES])
+def test_memcached_section_rejects_invalid_keys(run, tmp_path, section, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-memcached\n{section}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and says in done.err
+    assert done.code == 3 and message in done.err

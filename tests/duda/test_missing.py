@@ -117,9 +117,9 @@ static int all(struct duda_ctx *d)
     EXPECT(duda_redis_subscribe(d, r, a, &sub));
 #endif
 #ifdef HAS_POSTGRES
-    struct duda_postgres_sub *heard;
+    struct duda_postgres_sub *subscription;
     struct duda_postgres_copy *copy;
-    EXPECT(duda_postgres_subscribe(d, db, a, &heard));
+    EXPECT(duda_postgres_subscribe(d, db, a, &subscription));
     EXPECT(duda_postgres_copy(d, db, &result, "COPY t TO STDOUT", &copy));
 #endif
     return duda_puts(d, none(NULL, a, a) ? "all\n" : "");
@@ -152,8 +152,8 @@ def test_every_function_reports_the_missing_section(server):
         assert server.get(f"/all?name={name}").text == "all\n"
     for name, section in SECTIONS.items():
         if name in PACKAGES:
-            for asked in ("nope", "typo"):
-                server.err.wait_for(rf"\[error\].*: there is no {section} of the Name `{asked}`: functions")
+            for missing in ("nope", "typo"):
+                server.err.wait_for(rf"\[error\].*: there is no {section} of the Name `{missing}`: functions")
     assert server.err.text.count("[KV] or [REDIS] of the Name `nope`: functions") == 1, "logged once for each Name"
 
 

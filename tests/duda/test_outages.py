@@ -17,7 +17,7 @@ import postgres_server
 import redis_server
 import services
 from proc import wait_until
-from numbered_writers import Writers
+from numbered_writers import StoreClients
 
 pytestmark = pytest.mark.processes("an embedded server has no worker processes")
 
@@ -205,14 +205,14 @@ class PostgresStorage(ServerStorage):
 
     def prepare(self):
         self.server = postgres_server.Postgres()
-        place, space = self.server.database(), ""
+        address, space = self.server.database(), ""
         if self.disk:
-            who = postgres_server.user()
-            os.chown(self.disk.folder, who.pw_uid, who.pw_gid)
+            account = postgres_server.user()
+            os.chown(self.disk.folder, account.pw_uid, account.pw_gid)
             self.server.sql(f"CREATE TABLESPACE small LOCATION '{self.disk.folder}'")
             space = " TABLESPACE small"
-        self.server.sql(TABLE + space, place.rpartition("=")[2])
-        self.section = f"[POSTGRES]\n    Server {place}\n    PoolSize 2\n{TIMEOUT}"
+        self.server.sql(TABLE + space, address.rpartition("=")[2])
+        self.section = f"[POSTGRES]\n    Server {address}\n    PoolSize 2\n{TIMEOUT}"
 
     def end(self):
         self.server.process.send_signal(signal.SIGINT)
@@ -282,7 +282,7 @@ class SqliteStorage(OwnStorage):
         self.section = f"[SQLITE]\n    File {self.data()}/kept.db\n    Migrations {folder}\n    Timeout 5s\n"
 
 
-PLACES = {
+STORAGES = {
     "redis": (RedisStorage, services.has("redis") and redis_server.PROGRAM),
     "memcached": (MemcachedStorage, services.has("memcached") and memcached_server.PROGRAM),
     "postgres": (PostgresStorage, services.has("postgres") and postgres_server.is_usable()),
@@ -295,31 +295,31 @@ PLACES = {
 # ---- Outages ----
 
 @contextlib.contextmanager
-def killed(place, _):
-    place.kill()
+def killed(storage, _):
+    storage.kill()
     yield
-    place.start()
+    storage.start()
 
 
 @contextlib.contextmanager
-def restarted(place, _):
-    place.end()
+def restarted(storage, _):
+    storage.end()
     yield
-    place.start()
+    storage.start()
 
 
 @contextlib.contextmanager
-def frozen(place, _):
-    place.freeze()
+def frozen(storage, _):
+    storage.freeze()
     yield
-    place.thaw()
+    storage.thaw()
 
 
 @contextlib.contextmanager
-def full(place, _):
-    place.fill()
+def full(storage, _):
+    storage.fill()
     yield
-    place.make_room()
+    storage.make_room()
 
 
 @contextlib.contextmanager
@@ -344,15 +344,15 @@ def service_killed(_, node):
 class Node:
     """The running service; the test may restart it."""
 
-    def __init__(self, monkey, folder, place):
-        self.monkey, self.place = monkey, place
-        head = "".join(f'"duda-{each}",' for each in place.packages)
-        self.object = services.build(folder, "keeper", SOURCE.replace("PACKAGE", place.source).replace(
-            "#include <duda.h>", f"#define DUDA_USE {head}\n#include <duda.h>", 1), packages=place.packages)
+    def __init__(self, monkey, folder, storage):
+        self.monkey, self.storage = monkey, storage
+        head = "".join(f'"duda-{each}",' for each in storage.packages)
+        self.object = services.build(folder, "keeper", SOURCE.replace("PACKAGE", storage.source).replace(
+            "#include <duda.h>", f"#define DUDA_USE {head}\n#include <duda.h>", 1), packages=storage.packages)
         self.start()
 
     def start(self):
-        self.server = self.monkey(plugins=[*self.place.plugins, self.object], top=self.place.section, workers=2)
+        self.server = self.monkey(plugins=[*self.storage.plugins, self.object], top=self.storage.section, workers=2)
 
     def connect(self):
         return self.server.connect()
@@ -366,9 +366,9 @@ OUTAGES += [(name, how, statuses) for name in ("kv", "sqlite")
 
 
 @pytest.fixture
-def place(request, tmp_path):
+def storage(request, tmp_path):
     name, needs_disk = request.param
-    make, is_there = PLACES[name]
+    make, is_there = STORAGES[name]
     if not is_there:
         pytest.skip(f"this build has no {name}, or its server is not there")
     with contextlib.ExitStack() as stack:
@@ -384,13 +384,13 @@ def needs_disk(name, how):
     return how is full and name not in ("redis", "memcached")
 
 
-@pytest.mark.parametrize("place, how, statuses", [((name, needs_disk(name, how)), how, statuses) for name, how, statuses in OUTAGES],
-                         indirect=["place"], ids=[f"{name}-{how.__name__}" for name, how, _ in OUTAGES])
-def test_store_outage_loses_no_acknowledged_write(monkey, tmp_path, place, how, statuses):
-    node = Node(monkey, tmp_path, place)
-    with Writers(node.connect, "/v", size=place.size if how is full else 300, lasts=place.lasts) as writers:
-        writers.more(5)
-        with how(place, node):  # a new worker starts immediately
-            writers.refused(place.n_away if how in (killed, restarted) else 0 if how is workers_killed else 3)
-        writers.more(5)
-        writers.check(*statuses)
+@pytest.mark.parametrize("storage, how, statuses", [((name, needs_disk(name, how)), how, statuses) for name, how, statuses in OUTAGES],
+                         indirect=["storage"], ids=[f"{name}-{how.__name__}" for name, how, _ in OUTAGES])
+def test_store_outage_loses_no_acknowledged_write(monkey, tmp_path, storage, how, statuses):
+    node = Node(monkey, tmp_path, storage)
+    with StoreClients(node.connect, "/v", size=storage.size if how is full else 300, lasts=storage.lasts) as clients:
+        clients.more(5)
+        with how(storage, node):  # a new worker starts immediately
+            clients.refused(storage.n_away if how in (killed, restarted) else 0 if how is workers_killed else 3)
+        clients.more(5)
+        clients.check(*statuses)

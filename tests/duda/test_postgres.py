@@ -73,13 +73,13 @@ static int listen_to(struct duda_ctx *d)
 }
 
 /* Messages that the callbacks have received. */
-static char heard[4096];
+static char received[4096];
 static struct duda_postgres_sub *first, *second;
 
 static void add(const char *who, mk_str text)
 {
-    size_t n = strlen(heard);
-    struct mk_buf out = mk_buf_fixed(heard + n, sizeof heard - n - 1);
+    size_t n = strlen(received);
+    struct mk_buf out = mk_buf_fixed(received + n, sizeof received - n - 1);
     mk_buf_addf(&out, "%s:%.*s ", who, MK_STR_ARG(text.p ? text : MK_STR("begun")));
 }
 
@@ -112,9 +112,9 @@ static int start(struct mk_worker *w)
     return e;
 }
 
-static int show_heard(struct duda_ctx *d)
+static int show_received(struct duda_ctx *d)
 {
-    return duda_puts(d, heard);
+    return duda_puts(d, received);
 }
 
 /* ---- COPY streams ---- */
@@ -232,7 +232,7 @@ static int quote(struct duda_ctx *d)
 DUDA_SERVICE(rows, DUDA_START(start),
     DUDA_POST("/import", import, "Content."), DUDA_GET("/export", export, "Rows."), DUDA_GET("/fill", fill, "Values."),
     DUDA_GET("/mixed", mixed, "In a transaction."), DUDA_GET("/quote", quote, "A text."), DUDA_GET("/run", run, "Any statement."),
-    DUDA_GET("/listen", listen_to, "Messages."), DUDA_GET("/heard", show_heard, "Those of functions."));
+    DUDA_GET("/listen", listen_to, "Messages."), DUDA_GET("/received", show_received, "Messages of callbacks."));
 """
 
 
@@ -267,8 +267,8 @@ def service(tmp_path_factory):
     SERVICE[:] = [services.build(tmp_path_factory.mktemp("service"), "rows", SOURCE, packages=["sql", "postgres"])]
 
 
-def start(monkey, _site, place, keys="", workers=1):
-    return monkey(plugins=SERVICE, server="    MaxBodySize 64M\n", top=f"[POSTGRES]\n    Server {place}\n{keys}", workers=workers)
+def start(monkey, _site, address, keys="", workers=1):
+    return monkey(plugins=SERVICE, server="    MaxBodySize 64M\n", top=f"[POSTGRES]\n    Server {address}\n{keys}", workers=workers)
 
 
 def run(server, sql, *values):
@@ -294,9 +294,9 @@ class Listener:
 
 @pytest.mark.parametrize("form", ["hex", "escape"])
 def test_bytea_is_decoded_in_both_output_formats(monkey, site, cluster, form):
-    place = cluster.database()
-    cluster.sql(f"ALTER DATABASE {place.rpartition('=')[2]} SET bytea_output = '{form}'")
-    server = start(monkey, site, place)
+    address = cluster.database()
+    cluster.sql(f"ALTER DATABASE {address.rpartition('=')[2]} SET bytea_output = '{form}'")
+    server = start(monkey, site, address)
     value = r"SELECT decode('00ff5c275c5c783020ff', 'hex')"
     assert server.get("/run?" + urllib.parse.urlencode({"sql": value})).body == bytes.fromhex("00ff5c275c5c783020ff")
 
@@ -346,8 +346,8 @@ def test_waiting_handler_does_not_wake_its_worker(monkey, site, cluster, path):
 
 
 def test_client_disconnect_cancels_its_statement(monkey, site, cluster):
-    place = cluster.database()
-    server, other = (start(monkey, site, place, "    Timeout 60s\n    PoolSize 1\n") for _ in range(2))
+    address = cluster.database()
+    server, other = (start(monkey, site, address, "    Timeout 60s\n    PoolSize 1\n") for _ in range(2))
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(50)' AND state = 'active'"
     with server.connect() as first, server.connect() as second:  # the handlers share one connection to PostgreSQL
         for c in (first, second):
@@ -379,14 +379,14 @@ def test_callbacks_receive_notifications_and_reconnects(monkey, site, own):
     server.allow("POSTGRES")
 
     def wait_for_callback(text):
-        return wait_until(lambda: server.get("/heard").text if text in server.get("/heard").text else None, text)
+        return wait_until(lambda: server.get("/received").text if text in server.get("/received").text else None, text)
 
     assert sorted(wait_for_callback("second:begun ").split()) == ["first:begun", "second:begun"]
     notify(server, "prices", "up")
     wait_for_callback("second:up ")
     own.kill()
     own.start()
-    before = wait_until(lambda: t if (t := server.get("/heard").text).count("begun") == 4 else None, "the callbacks reconnect")
+    before = wait_until(lambda: t if (t := server.get("/received").text).count("begun") == 4 else None, "the callbacks reconnect")
     assert before.count("first:begun") == 2
     wait_until(lambda: run(server, "SELECT 1") == "1", "the server answers again")
     notify(server, "prices", "end second")
@@ -397,11 +397,11 @@ def test_callbacks_receive_notifications_and_reconnects(monkey, site, own):
 
 def test_callback_may_unsubscribe_others(monkey, site, cluster):
     server = start(monkey, site, cluster.database())
-    wait_until(lambda: server.get("/heard").text.count("begun") == 2, "both callbacks are subscribed")
+    wait_until(lambda: server.get("/received").text.count("begun") == 2, "both callbacks are subscribed")
     notify(server, "prices", "stop")
-    wait_until(lambda: "first:stop" in server.get("/heard").text, "the first callback has received it")
+    wait_until(lambda: "first:stop" in server.get("/received").text, "the first callback has received it")
     notify(server, "prices", "more")
-    assert run(server, "SELECT 1") == "1" and "more" not in server.get("/heard").text
+    assert run(server, "SELECT 1") == "1" and "more" not in server.get("/received").text
 
 
 @pytest.mark.parametrize("how", ["killed", "restarted", "frozen", "ended"])
@@ -435,9 +435,9 @@ def test_listener_resubscribes_after_an_outage(monkey, site, own, how):
 
 
 def test_listen_fails_while_the_server_is_down(monkey, site, own):
-    place = own.database()
+    address = own.database()
     own.kill()
-    server = start(monkey, site, place, "    Timeout 300ms\n")
+    server = start(monkey, site, address, "    Timeout 300ms\n")
     server.allow("POSTGRES")
     assert server.get("/listen?channel=x").text == "110"
     own.start()
@@ -468,8 +468,8 @@ def is_idle(server):
     """Checks that all sessions of this database are idle and that their settings are reset."""
     wait_until(lambda: run(server, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
                            "state <> 'idle' AND pid <> pg_backend_pid()") == "0", "all sessions are idle")
-    assert all(run(server, f"SHOW {what}") != changed for _ in range(8)
-               for what, changed in (("statement_timeout", "0"), ("client_min_messages", "error")))
+    assert all(run(server, f"SHOW {setting}") != changed for _ in range(8)
+               for setting, changed in (("statement_timeout", "0"), ("client_min_messages", "error")))
     return True
 
 
@@ -503,10 +503,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("content, number, says", WRONG, ids=range(len(WRONG)))
-def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, says):
+@pytest.mark.parametrize("content, number, message", WRONG, ids=range(len(WRONG)))
+def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, message):
     answer = copy_in(goods, content)
-    assert answer.startswith(number) and says in answer, answer
+    assert answer.startswith(number) and message in answer, answer
     assert run(goods, "SELECT count(*) FROM goods") == "0"
     assert copy_in(goods, b"1,one\n") == "1 rows" and is_idle(goods)
 
@@ -688,9 +688,9 @@ def test_unresponsive_host_is_not_tried_first_again(monkey, site, own):
     """The frozen server accepts connections but never responds: the next attempt starts with the other host."""
     frozen = postgres_server.Postgres()
     try:
-        place = own.database()
+        address = own.database()
         frozen.each(signal.SIGSTOP)
-        server = start(monkey, site, place.replace(own.folder, f"{frozen.folder},{own.folder}"), "    Timeout 300ms\n")
+        server = start(monkey, site, address.replace(own.folder, f"{frozen.folder},{own.folder}"), "    Timeout 300ms\n")
         server.allow("POSTGRES")
         wait_until(lambda: run(server, "SELECT 1") == "1", "the second host answers")
     finally:
@@ -703,14 +703,14 @@ def test_certificate_must_match_the_host_name(monkey, site, tmp_path):
     postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port, pair=pair))
     try:
         name = postgres.database().rpartition("=")[2]
-        place = f"host=localhost port={postgres.port} user=ana dbname={name} sslmode=verify-full sslrootcert={authority.file}"
-        server = start(monkey, site, place)
+        address = f"host=localhost port={postgres.port} user=ana dbname={name} sslmode=verify-full sslrootcert={authority.file}"
+        server = start(monkey, site, address)
         assert run(server, "SELECT 1") == "1"
         assert run(server, "SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid()").startswith("TLS")
         server.stop()
         postgres.show(other)
         postgres_server.run("pg_ctl", "-D", f"{postgres.folder}/data", "reload")
-        server = start(monkey, site, place)
+        server = start(monkey, site, address)
         server.allow("POSTGRES")
         wait_until(lambda: 'for "db.test" does not match host name "localhost"' in run(server, "SELECT 1"),
                    "the other certificate is rejected")

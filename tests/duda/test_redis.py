@@ -366,11 +366,11 @@ def test_redis_subscription_survives_a_restart(monkey, site, redis):
 def test_redis_login_uses_user_password_and_database(monkey, site):
     redis = redis_server.Redis("--requirepass", "secret", "--user", "ana", "on", ">other", "~*", "+@all")
     try:
-        for keys, says in (("    Password secret\n    Database 3\n", "PONG"), ("    User ana\n    Password other\n", "PONG"),
+        for keys, message in (("    Password secret\n    Database 3\n", "PONG"), ("    User ana\n    Password other\n", "PONG"),
                            ("    Password wrong\n", "126 !.*WRONGPASS.*"), ("", "126 !NOAUTH.*"),
                            ("    Password secret\n    Database 99\n", "126 !.*DB index is out of range.*")):
             server = start(monkey, site, redis, keys)
-            assert re.fullmatch(says, ask(server, "PING"))
+            assert re.fullmatch(message, ask(server, "PING"))
             server.stop()
     finally:
         redis.stop()
@@ -383,8 +383,8 @@ def test_redis_password_is_read_from_its_source(monkey, site, tmp_path, monkeypa
     kept.write_text("secret\n")
     kept.chmod(0o600)
     try:
-        for place in ("env:REDIS_SECRET", f"file:{kept}"):
-            server = start(monkey, site, redis, f"    PasswordSource {place}\n")
+        for source in ("env:REDIS_SECRET", f"file:{kept}"):
+            server = start(monkey, site, redis, f"    PasswordSource {source}\n")
             assert ask(server, "PING") == "PONG"
             server.stop()
     finally:
@@ -469,9 +469,9 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_redis_section_rejects_invalid_keys(run, tmp_path, section, says):
+@pytest.mark.parametrize("section, message", MISTAKES, ids=[message for _, message in MISTAKES])
+def test_redis_section_rejects_invalid_keys(run, tmp_path, section, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-redis\n{section}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and says in done.err
+    assert done.code == 3 and message in done.err

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-import jobs_works
+import job_service
 import prometheus
 import redis_server
 import services
@@ -133,9 +133,9 @@ class Jobs:
     """A server with jobs in the cluster, and the hash slot of its queue."""
 
     def __init__(self, monkey, site, cluster):
-        service = services.build(site.path.parent, "works", jobs_works.SOURCE, packages=["jobs"])
-        place = sections("    Cluster on\n", cluster.servers[:3])
-        self.works = jobs_works.Works(monkey, site, service, place, "duda-redis")
+        service = services.build(site.path.parent, "works", job_service.SOURCE, packages=["jobs"])
+        section = sections("    Cluster on\n", cluster.servers[:3])
+        self.server = job_service.JobServer(monkey, site, service, section, "duda-redis")
         self.cluster = cluster
         self.slot = cluster.servers[0].ask("CLUSTER", "KEYSLOT", "works:work").decode().strip(":\r\n")
 
@@ -147,18 +147,18 @@ class Jobs:
         """Pushes n jobs: two start and block, the others wait in the queue."""
         texts = [f"held-{name}{i}" for i in range(n)]
         for text in texts:
-            self.works.push(text)
-        wait_until(lambda: sum(self.works.noted("begin")[text] for text in texts) == 2, "two jobs have begun")
+            self.server.push(text)
+        wait_until(lambda: sum(self.server.noted("begin")[text] for text in texts) == 2, "two jobs have begun")
         return texts
 
     def go(self):
-        (self.works.folder / "go").touch()
+        (self.server.folder / "go").touch()
 
     def wait_until_done(self, texts):
-        self.works.wait_for_ends(texts)
-        self.works.wait_for_rest("0 0 0")
-        assert {self.works.noted("begin")[text] for text in texts} == {1}
-        (self.works.folder / "go").unlink()
+        self.server.wait_for_ends(texts)
+        self.server.wait_for_rest("0 0 0")
+        assert {self.server.noted("begin")[text] for text in texts} == {1}
+        (self.server.folder / "go").unlink()
 
 
 def keys_in(server, slot):
@@ -172,14 +172,14 @@ def tries_again(server):
 
 def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster):
     jobs = Jobs(monkey, site, cluster)
-    works = jobs.works.start(workers=1, often=True)
+    queue = jobs.server.start(workers=1, often=True)
     # Delayed and unique jobs.
-    works.push("later", delay=300, unique="u")
-    assert works.get("/push?text=later&unique=u") == "17"
-    jobs_works.check_failures(works)
-    works.wait_for_ends(["later"])
-    dead = works.get("/dead").split("|")[0]
-    assert works.get(f"/drop?id={dead}") == "0"
+    queue.push("later", delay=300, unique="u")
+    assert queue.get("/push?text=later&unique=u") == "17"
+    job_service.check_failures(queue)
+    queue.wait_for_ends(["later"])
+    dead = queue.get("/dead").split("|")[0]
+    assert queue.get(f"/drop?id={dead}") == "0"
 
     # The slot migrates while two jobs run and the others wait: for a while, each of two nodes holds a part of the queue.
     texts = jobs.hold_back("moves", 6)
@@ -191,7 +191,7 @@ def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster)
     jobs.go()
     wait_until(lambda: tries_again(old) >= before + 2, "the end of each job gets TRYAGAIN")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        pushed = pool.submit(works.push, "meanwhile")
+        pushed = pool.submit(queue.push, "meanwhile")
         for key in keys_in(old, jobs.slot):
             move_key(key.decode(), old, new)
         end()
@@ -205,7 +205,7 @@ def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster)
     wait_until(lambda: new.info("replication", "role") == "slave", "the replica is the master")
     jobs.go()
     jobs.wait_until_done(texts)
-    wait_until(lambda: works.noted("tick"), "the scheduled job runs")
+    wait_until(lambda: queue.noted("tick"), "the scheduled job runs")
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
@@ -232,7 +232,7 @@ def test_cluster_master_failure_under_load_loses_no_acknowledged_write(monkey, s
 
 
 def test_sentinel_failover_loses_no_acknowledged_write(monkey, site):
-    watched = redis_server.Watched()
+    watched = redis_server.SentinelPair()
     try:
         server = start(monkey, site, "    Sentinel shop\n", watched.sentinels, workers=2, timeout="3s")
         load = Load(server, "/write?")
@@ -257,9 +257,9 @@ def test_sentinel_failover_loses_no_acknowledged_write(monkey, site):
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_cluster_shared_state_survives_a_master_failure(monkey, site, cluster, how):
     """Locks, sessions, values and limits survive on the replica, and all jobs run."""
-    things = shared_state_service.Things(monkey, site, sections("    Cluster on\n", cluster.servers, timeout="2s"), how)
+    state = shared_state_service.SharedState(monkey, site, sections("    Cluster on\n", cluster.servers, timeout="2s"), how)
     try:
-        things.begin()
+        state.begin()
         victim = next(s for s in cluster.masters() if s.ask("EXISTS", "!duda:l:things:lock0") == b":1\r\n")
         before = len(cluster.masters())
         getattr(victim, how)()
@@ -267,9 +267,9 @@ def test_cluster_shared_state_survives_a_master_failure(monkey, site, cluster, h
         wait_until(lambda: sum(s.info("replication", "role") == "master" for s in others) == before, "a replica is the master")
         victim.start_again() if how == "kill" else victim.thaw()
         wait_until(lambda: victim.info("replication", "master_link_status") == "up", "the old master follows the new one")
-        things.check()
+        state.check()
     finally:
-        things.stop()
+        state.stop()
 
 
 def test_unreplicated_writes_are_reported(monkey, site):
@@ -278,34 +278,34 @@ def test_unreplicated_writes_are_reported(monkey, site):
     pair = redis_server.Pair()
     master, replica = pair.servers
     try:
-        things = shared_state_service.Things(monkey, site, f"[REDIS]\n    Server {master.host}:{master.port}\n    Timeout 300ms\n")
-        wait_until(lambda: things.ask("/put/value").text == "0", "the master knows its replica")
-        assert [things.ask(target).text for target in ("/try/lock", "/limit/few", "/push/first")] == ["0"] * 3
+        state = shared_state_service.SharedState(monkey, site, f"[REDIS]\n    Server {master.host}:{master.port}\n    Timeout 300ms\n")
+        wait_until(lambda: state.ask("/put/value").text == "0", "the master knows its replica")
+        assert [state.ask(target).text for target in ("/try/lock", "/limit/few", "/push/first")] == ["0"] * 3
         replica.freeze()
-        assert [things.ask(target).text for target in ("/try/lock", "/put/other", "/push/second")] == ["67"] * 3
-        assert [things.ask("/limit/few").text for _ in range(5)] == ["0"] * 4 + ["122"]
-        assert things.ask("/get/other").text == "other"
+        assert [state.ask(target).text for target in ("/try/lock", "/put/other", "/push/second")] == ["67"] * 3
+        assert [state.ask("/limit/few").text for _ in range(5)] == ["0"] * 4 + ["122"]
+        assert state.ask("/get/other").text == "other"
         replica.thaw()
-        wait_until(lambda: things.ask("/put/value").text == "0", "the replica acknowledges again")
-        assert things.ask("/try/lock").text == "0"
-        wait_until(lambda: things.noted("done") == ["first", "second"], "both jobs have run")
+        wait_until(lambda: state.ask("/put/value").text == "0", "the replica acknowledges again")
+        assert state.ask("/try/lock").text == "0"
+        wait_until(lambda: state.noted("done") == ["first", "second"], "both jobs have run")
     finally:
         pair.stop()
 
 
 def test_sentinel_failover_keeps_shared_state(monkey, site):
-    watched = redis_server.Watched()
-    things = shared_state_service.Things(monkey, site, sections("    Sentinel shop\n", watched.sentinels, timeout="1s"))
+    watched = redis_server.SentinelPair()
+    state = shared_state_service.SharedState(monkey, site, sections("    Sentinel shop\n", watched.sentinels, timeout="1s"))
     old, new = watched.servers
     try:
-        things.begin()
+        state.begin()
         old.freeze()
         wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
         old.thaw()
         wait_until(lambda: old.info("replication", "master_link_status") == "up", "the old master follows the new one")
-        things.check()
+        state.check()
     finally:
-        things.stop()
+        state.stop()
         watched.stop()
 
 

@@ -26,7 +26,7 @@ import redis_server
 import services
 from proc import wait_until
 from redis_client_service import SOURCE
-from numbered_writers import Writers
+from numbered_writers import StoreClients
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
@@ -120,7 +120,7 @@ class Machine:
         assert ip("link", "set", f"{self.name}a", "up")
 
 
-class Net:
+class Network:
     """A bridge with machines attached. Names and addresses contain the process ID, so that they are unique."""
 
     def __init__(self):
@@ -138,7 +138,7 @@ class Net:
 
 @pytest.fixture
 def machines():
-    net = Net()
+    net = Network()
     try:
         yield [Machine(net, number) for number in range(1, 5)]
     finally:
@@ -216,24 +216,24 @@ class World:
 
     def __init__(self, monkey, site, machines, stack):
         *self.machines, self.vault = machines
-        places = [self.machines[i] for i in (0, 1, 2, 1, 2, 0)]  # no replica runs on the machine of its master
-        spots = iter(places)
+        machines = [self.machines[i] for i in (0, 1, 2, 1, 2, 0)]  # no replica runs on the machine of its master
+        spots = iter(machines)
 
-        class Placed(redis_server.Redis):
+        class MachineRedis(redis_server.Redis):
             def command(self):
                 if not hasattr(self, "machine"):
                     self.machine = next(spots)
                 return [*self.machine.inside, *super().command(), "--protected-mode", "no"]
 
-        self.cluster = redis_server.Cluster(hosts=[m.host for m in places], make=Placed)
+        self.cluster = redis_server.Cluster(hosts=[m.host for m in machines], make=MachineRedis)
         stack.callback(self.cluster.stop)
         self.postgres = redis_server.start_at_port(
             lambda port: postgres_server.Postgres(port=port, host=self.vault.host, inside=self.vault.inside))
         stack.callback(self.postgres.stop)
         name = self.postgres.database().rpartition("=")[2]
         self.postgres.sql("CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)", name)
-        place = f"host={self.vault.host} port={self.postgres.port} user=ana dbname={name}"
-        self.nodes = start_nodes(monkey, site, self.machines, self.cluster.servers, place)
+        address = f"host={self.vault.host} port={self.postgres.port} user=ana dbname={name}"
+        self.nodes = start_nodes(monkey, site, self.machines, self.cluster.servers, address)
         self.proxy = start_proxy(monkey, self.nodes)
 
     def wait_for_masters(self, alive):
@@ -303,9 +303,9 @@ def test_cluster_keeps_acknowledged_writes_when_a_machine_is_lost(monkey, site, 
     with contextlib.ExitStack() as stack:
         world = World(monkey, site, machines, stack)
         wait_for_delivery(world.nodes, "before")
-        load = {name: stack.enter_context(Writers(world.proxy.connect, f"/{name}", clients=10, pause=0.3)) for name in ("redis", "sql")}
-        for writers in load.values():
-            writers.more(3)
+        load = {name: stack.enter_context(StoreClients(world.proxy.connect, f"/{name}", clients=10, pause=0.3)) for name in ("redis", "sql")}
+        for clients in load.values():
+            clients.more(3)
         for event in EVENTS:
             began = time.monotonic()
             with event(world):
@@ -313,14 +313,14 @@ def test_cluster_keeps_acknowledged_writes_when_a_machine_is_lost(monkey, site, 
                 if event is not postgres_killed:
                     load["sql"].more(2)
             world.wait_for_replicas()
-            for name, writers in load.items():
-                writers.more(3)
-                longest = writers.longest(since=began)
+            for name, clients in load.items():
+                clients.more(3)
+                longest = clients.longest(since=began)
                 print(f"{event.__name__}: {longest:.1f} s without a write to {name}")
                 record_property(f"seconds_without_{name}_{event.__name__}", longest)
             wait_for_delivery(world.nodes, event.__name__)
         print(*re.findall(r".*answered -.*", "".join(node.server.log for node in world.nodes))[-20:], sep="\n")
-        for name, writers in load.items():
-            print(f"{name}: {len(writers.times)} writes, refused {dict(writers.refusals)}")
-            writers.check(502, 503, 504)
+        for name, clients in load.items():
+            print(f"{name}: {len(clients.times)} writes, refused {dict(clients.refusals)}")
+            clients.check(502, 503, 504)
         assert all(node.server.get("/spread").text == "100" for node in world.nodes)

@@ -49,10 +49,10 @@ def redis():
     server.stop()
 
 
-def start(monkey, site, redis, rooms, workers=2):
+def start(monkey, site, redis, topics, workers=2):
     service = services.build(site.path.parent, "topics", SOURCE)
     return monkey(plugins=[service, "duda-redis"], workers=workers,
-                  top=f"[REDIS]\n    Server 127.0.0.1:{redis.port}\n    Timeout 30s\n{rooms}")
+                  top=f"[REDIS]\n    Server 127.0.0.1:{redis.port}\n    Timeout 30s\n{topics}")
 
 
 def subscribers(redis):
@@ -92,7 +92,7 @@ def test_topic_relay_delivers_messages_to_all_servers(monkey, site, redis):
             talker.send(f"message {i}")
             for other in (t for group in talkers for t in group):  # the publisher receives it, too
                 assert other.recv(20) == f"message {i}"
-        assert all(heard.read_messages("message 5") == [f"message {i}" for i in range(6)] for heard in listeners)
+        assert all(listener.read_messages("message 5") == [f"message {i}" for i in range(6)] for listener in listeners)
         talkers[0][0].send("binary".encode())
         assert talkers[1][0].recv(20) == b"binary"
         stranger.send("hello")
@@ -110,10 +110,10 @@ def test_topic_relay_resumes_after_a_restart_of_redis(monkey, site, redis):
         redis.start()
         wait_until(lambda: subscribers(redis) == 2, "both workers are subscribed again")
         a.send("everywhere")
-        heard = [b.recv(20)]
-        while heard[-1] != "everywhere":
-            heard.append(b.recv(20))
-        assert heard in (["everywhere"], ["here", "everywhere"])
+        received = [b.recv(20)]
+        while received[-1] != "everywhere":
+            received.append(b.recv(20))
+        assert received in (["everywhere"], ["here", "everywhere"])
 
 
 def test_second_topic_relay_is_rejected(run, tmp_path):

@@ -131,7 +131,7 @@ def documented():
 def test_invalid_result_is_500_and_logged(server, number):
     """The result of a handler, of middleware, or of duda_set_result() is invalid: the log names function, source line, route
     and number."""
-    said = len(server.err.text)
+    log_length = len(server.err.text)
     shown = 0x4e455854 if number == "next" else number
     assert server.get(f"/number?n={number}").status == 500
     server.err.wait_for(rf"\[error\].*number\(\) in \S+results.c:\d+, for the route \* /number, returned {shown}, which is neither 0")
@@ -140,14 +140,14 @@ def test_invalid_result_is_500_and_logged(server, number):
         answer = server.get(f"/numbered/secret?n={number}")
         assert answer.status == 500 and "SECRET" not in answer.text
         server.err.wait_for(rf"for the route GET /numbered/secret, returned {shown}, which is neither DUDA_NEXT nor an answer")
-    assert server.err.text[said:].count("[error]") == (3 if number != "next" else 1)
+    assert server.err.text[log_length:].count("[error]") == (3 if number != "next" else 1)
 
 
 @pytest.mark.parametrize("number", [200, 204, 226, 399, 400, 404, 599])
 def test_status_as_result_is_sent(server, number):
-    said = len(server.err.text)
+    output = len(server.err.text)
     assert server.get(f"/number?n={number}").status == number
-    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[said:])  # the log has the request ID of every 5xx
+    assert not re.search(r"\[(warn|error)\].*/number", server.err.text[output:])  # the log has the request ID of every 5xx
 
 
 def test_handled_result_keeps_status_and_body(server):
@@ -175,11 +175,11 @@ def test_errno_table_of_the_header_is_correct(server):
 
 @pytest.mark.parametrize("name", ["ENOENT", "EEXIST", "EDQUOT", "EFBIG", "EBADMSG"])
 def test_error_that_clients_cause_is_not_logged(server, name):
-    said = len(server.err.text)
+    output = len(server.err.text)
     assert server.get(f"/number?n=-{getattr(errno, name)}").status < 500
     assert server.get(f"/number?n=-{errno.EACCES}").status == 403
     server.err.wait_for(rf"number\(\) in \S+:\d+ answered -{errno.EACCES}")
-    assert f"answered -{getattr(errno, name)} " not in server.err.text[said:]
+    assert f"answered -{getattr(errno, name)} " not in server.err.text[output:]
 
 
 def test_predicate_as_middleware_admits_no_request(server):
@@ -208,15 +208,15 @@ def test_predicate_that_times_out_admits_no_request(server):
     assert answer.status == 504 and "SECRET" not in answer.text
 
 
-@pytest.mark.parametrize("line, said", [
+@pytest.mark.parametrize("line, message", [
     ("DUDA_REQUIRE(allows, 302)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_REQUIRE(allows, 0)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_REQUIRE(NULL, 403)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_BEFORE(NULL)", "needs a function")])
-def test_invalid_middleware_is_rejected_at_startup(run, tmp_path, line, said):
+def test_invalid_middleware_is_rejected_at_startup(run, tmp_path, line, message):
     source = "#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n" \
         "static int secret(struct duda_ctx *d)\n{\n    return duda_puts(d, \"\");\n}\n" \
         f'DUDA_SERVICE(results, {line}, DUDA_GET("/secret", secret, ""));\n'
     (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load {services.build(tmp_path, 'results', source)}\n")
     done = run("-t", "-c", tmp_path / "monkey.conf")
-    assert done.code == 3 and said in done.err, done.err
+    assert done.code == 3 and message in done.err, done.err

@@ -153,14 +153,14 @@ def test_host_selects_the_routes(server):
     assert get(server, "/any", Host="other.org").text == "/any\n"
 
 
-@pytest.mark.parametrize("table, said", [
+@pytest.mark.parametrize("table, message", [
     ('DUDA_GET("/a/:x", f, ""),\n\nDUDA_GET("/a/:y", f, "")', [r"third.c:6: .*third.c:4"]),
     ('DUDA_GET("/a/:x<wrong>", f, "")', ["third.c:4: .*wrong"]),
     ('DUDA_GET("/a", f, "", .stack = (8 << 20) + 1)', ["third.c:4: a `.stack` is at most 8 MB"]),
     ('DUDA_GET("a", f, "")', ["third.c:4: a route needs"]),
     ('DUDA_GROUP("/g/", more, ""), DUDA_GROUP("h", more, "")', ["third.c:4: a group needs"]),
 ])
-def test_invalid_route_table_is_rejected_at_startup(monkey, tmp_path, table, said):
+def test_invalid_route_table_is_rejected_at_startup(monkey, tmp_path, table, message):
     source = "#include <duda.h>\nstatic int f(struct duda_ctx *d) { return duda_puts(d, \"\"); }\n" \
              f"DUDA_ROUTES(more, DUDA_GET(\"/\", f, \"\"));\nDUDA_SERVICE(third, {table}, DUDA_GROUP(\"\", more, \"\"));\n"
     server = monkey(plugins=[services.build(tmp_path, "third", source)], expect_start=False, sections="""
@@ -169,7 +169,7 @@ def test_invalid_route_table_is_rejected_at_startup(monkey, tmp_path, table, sai
         """)
     server.exit_code = 3
     server.wait()
-    for pattern in said:
+    for pattern in message:
         server.err.wait_for(pattern)
     assert "expects nothing" not in server.err.text, "a rejected service causes no further errors"
 
@@ -203,9 +203,9 @@ def test_two_services_with_the_same_route_are_rejected(monkey, run, tmp_path):
     server = monkey(plugins=build_two(tmp_path), expect_start=False)
     server.exit_code = 3
     server.wait()
-    said = server.log
-    assert "say() of the service one, " in said and "say() of the service two, " in said and "one.c:3" in said and "two.c:3" in said, said
-    assert "[ROUTES]" in said and said.count("answer the same requests") == 1, said
+    output = server.log
+    assert "say() of the service one, " in output and "say() of the service two, " in output and "one.c:3" in output and "two.c:3" in output, output
+    assert "[ROUTES]" in output and output.count("answer the same requests") == 1, output
     done = run("-t", "-c", server.config)
     assert done.code == 3 and "answer the same requests" in done.err
 

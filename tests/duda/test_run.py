@@ -208,22 +208,22 @@ def test_crash_names_its_source_line(start, src, program, compiler):
 
 
 @compilers
-@pytest.mark.parametrize("line, said", [
+@pytest.mark.parametrize("line, message", [
     ('return duda_printf(d, duda_query_or(d, "q", ""));', "format-security"),
     ("duda_log(d, MK_LOG_WARN, duda_method(d).p); return 0;", "format-security"),
     ("static duda_fn *const fn = (0, allows); return fn(d);", "incompatible-(function-)?pointer-types"),
     ("char room[100000]; memset(room, 1, sizeof room); return duda_write(d, mk_str_of(room, sizeof room));", "frame"),
     ('duda_session_regenerate(d); return 0;', "unused-result"),
     ('duda_printf(d, "%d", "text"); return 0;', "format")])
-def test_compiler_reports_dangerous_code(run, tmp_path, cache, compiler, line, said):
+def test_compiler_reports_dangerous_code(run, tmp_path, cache, compiler, line, message):
     """Code that lets a client supply a format string or that opens a protected route is an error; other dangerous code is a
     warning."""
     (tmp_path / "bad.c").write_text("#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n"
                                     f"static int bad(struct duda_ctx *d)\n{{\n    (void)d;\n    {line}\n}}\n"
                                     'DUDA_SERVICE(bad, DUDA_GET("/", bad, "Is bad."));\n')
     done = run("build", "bad.c", environment={"XDG_CACHE_HOME": str(cache), "CC": compiler})
-    is_error = "security" in said or "pointer" in said
-    assert re.search(said, done.err), done.err
+    is_error = "security" in message or "pointer" in message
+    assert re.search(message, done.err), done.err
     assert (done.code == 0) != is_error, done.err
 
 
@@ -351,24 +351,24 @@ def test_folder_of_handlers_is_served(start, src):
 
 
 def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
-    one = '#include <duda.h>\nstatic int say(struct duda_ctx *d) { return duda_puts(d, "%s"); }\nDUDA_SERVICE(%s, DUDA_GET("/", say, "Says.")%s);\n'
-    (src / "good.c").write_text(one % ("good", "good", ""))
-    (src / "bad.c").write_text(one.replace('("', '(') % ("bad", "bad", ""))
-    (src / "twice.c").write_text(one % ("twice", "twice", ', DUDA_GET("/", say, "Says, too.")'))
+    template = '#include <duda.h>\nstatic int say(struct duda_ctx *d) { return duda_puts(d, "%s"); }\nDUDA_SERVICE(%s, DUDA_GET("/", say, "Says.")%s);\n'
+    (src / "good.c").write_text(template % ("good", "good", ""))
+    (src / "bad.c").write_text(template.replace('("', '(') % ("bad", "bad", ""))
+    (src / "twice.c").write_text(template % ("twice", "twice", ', DUDA_GET("/", say, "Says, too.")'))
     server = start(src)
     page = {name: server.get(f"/{name}", fields=BROWSER) for name in ("good", "bad", "twice")}
     assert page["good"].text == "good"
     assert page["bad"].status == 500 and "is not compiled" in page["bad"].text and "twice" not in page["bad"].text
     assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
     # A version saved after a failed compilation is served, and a broken version does not come back.
-    (src / "good.c").write_text(one % ("better", "good", ""))
-    (src / "new.c").write_text(one % ("new", "new", ""))
+    (src / "good.c").write_text(template % ("better", "good", ""))
+    (src / "new.c").write_text(template % ("new", "new", ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "new")] == ["better", "new"]
-    (src / "good.c").write_text(one.replace('("', '(') % ("worse", "good", ""))
+    (src / "good.c").write_text(template.replace('("', '(') % ("worse", "good", ""))
     assert server.get("/good").status == 500 and server.get("/good", fields=BROWSER).status == 500
     assert server.get("/new", fields=BROWSER).text == "new"
     for name in ("good", "bad", "twice"):
-        (src / f"{name}.c").write_text(one % (name, name, ""))
+        (src / f"{name}.c").write_text(template % (name, name, ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "bad", "twice")] == ["good", "bad", "twice"]
     assert "Says." in server.get("/twice/.duda/doc").text
     # Each error is reported once.
@@ -655,13 +655,13 @@ def test_reasons_are_escaped(start, tried):
     assert page.status == 404 and "<script>alert" not in page.text and "&lt;script&gt;alert" in page.text
 
 
-@pytest.mark.parametrize("words, said", [
+@pytest.mark.parametrize("words, message", [
     ([], "usage: monkey run"), (["a", "b"], "usage: monkey run"), (["none.c"], "none.c: No such file"),
     (["-p", "1 2", "src"], "this is no address"), (["-i", "none", "src"], "none: No such file")])
-def test_wrong_arguments_are_rejected(run, tmp_path, cache, words, said, runtime):
+def test_wrong_arguments_are_rejected(run, tmp_path, cache, words, message, runtime):
     (tmp_path / "src").mkdir()
     done = run("run", *words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)})
-    assert done.code in (1, 2) and said in done.err, done
+    assert done.code in (1, 2) and message in done.err, done
     assert leftovers(runtime) == []
 
 

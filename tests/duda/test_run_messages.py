@@ -92,9 +92,9 @@ def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark)
     with server.connect() as client:
         client.ask(f"/{name}")
         server.err.wait_for(rf"{name}\(\) in \S*guarded.c:\d+ holds the loop for more than 500 ms: .*request GET /{name}")
-        place = server.err.wait_for(rf"guarded.c:(\d+): in {name}\(\)\n")
-    assert int(place[1]) - line_of(mark) in (0, 1) if name == "compute" else int(place[1]) == line_of(mark)
-    assert f"> {place[1]:>4}  " in server.err.text or re.search(rf">\s+{place[1]}  ", server.err.text), "the excerpt is shown"
+        match = server.err.wait_for(rf"guarded.c:(\d+): in {name}\(\)\n")
+    assert int(match[1]) - line_of(mark) in (0, 1) if name == "compute" else int(match[1]) == line_of(mark)
+    assert f"> {match[1]:>4}  " in server.err.text or re.search(rf">\s+{match[1]}  ", server.err.text), "the excerpt is shown"
     if name == "compute":
         server.kill()
         server.exit_code = -9

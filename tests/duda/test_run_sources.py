@@ -93,17 +93,17 @@ def test_errors_come_before_warnings(start, src):
         assert "both.c:3: error" in page and page.index("both.c:3: error") < page.index("warning:"), page
 
 
-@pytest.mark.parametrize("name, text, said", [
+@pytest.mark.parametrize("name, text, message", [
     ("brk.c", '#include <duda.h>\n\nDUDA_SERVICE(My_brk, DUDA_GET("/", 0, ""));\n', "brk.c:3: error: DUDA_SERVICE(My_brk, ...): the name of a service"),
     ("hello.cpp", "int main() {}\n", "hello.cpp:1: error: services are written in C"),
     ("twice.c", '#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
      '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n', "twice.c:5: error: `GET /:y`")])
-def test_messages_point_to_the_files_of_the_developer(start, src, tmp_path, name, text, said):
+def test_messages_point_to_the_files_of_the_developer(start, src, tmp_path, name, text, message):
     """No message names the generated configuration or the cache folder of `monkey run`."""
     (src / name).write_text(text)
     server = start(src / name)
     page = server.get("/")
-    assert page.status == 500 and said in page.text, page.text
+    assert page.status == 500 and message in page.text, page.text
     for text in (page.text, server.err.text):
         assert "back.conf" not in text and "monkey-run-" not in text and "/cache/" not in text, text
-    server.err.wait_for(re.escape(said))
+    server.err.wait_for(re.escape(message))

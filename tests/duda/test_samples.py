@@ -78,7 +78,7 @@ def test_sensor_sample_stores_and_plots_readings(start):
     assert (now["value"], now["readings"]) == (22, 2) and now["uptime"] > 0
 
 
-class Behind(http.server.BaseHTTPRequestHandler):
+class RequestEcho(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(404 if "none" in self.path else 200)
         self.end_headers()
@@ -90,7 +90,7 @@ class Behind(http.server.BaseHTTPRequestHandler):
 
 @needs("http")
 def test_gateway_sample_forwards_requests(start):
-    behind = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Behind)
+    behind = http.server.ThreadingHTTPServer(("127.0.0.1", 0), RequestEcho)
     threading.Thread(target=behind.serve_forever, daemon=True).start()
     server = start("gateway", conf={"127.0.0.1:3000": f"127.0.0.1:{behind.server_port}"})
     answer = json.loads(server.get("/a/b?c=d").text)

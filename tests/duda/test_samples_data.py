@@ -17,7 +17,7 @@ import mail_server
 import memcached_server
 import postgres_server
 from proc import wait_until
-from samples import CAN_RUN, Visitor, needs, starter
+from samples import CAN_RUN, UserAgent, needs, starter
 
 pytestmark = CAN_RUN
 CSV, GZIP = [("Content-Type", "text/csv; charset=utf-8")], [("Content-Type", "application/gzip")]
@@ -55,11 +55,11 @@ def test_expenses_sample_imports_and_draws_a_table(start):
     assert packed["Content-Type"] == "application/gzip" and gzip.decompress(packed.body) == answer.body
     assert server.get("/", "POST", CSV, b"water,20\n").status == 204
     assert server.get("/expenses.csv").text == "water,20.00\r\n"
-    for wrong, says in ((b"a,1\nb\n", "line 2: a row must have a name and an amount"), (b"a,1,2\n", "line 1: a row has more than two"),
+    for wrong, message in ((b"a,1\nb\n", "line 2: a row must have a name and an amount"), (b"a,1,2\n", "line 1: a row has more than two"),
                         (b"a,-1\n", "line 1: the second cell must be an amount"), (b'a,1\n"b', "line 2: "), (b"a,1e9x\n", "amount"),
                         (b"a,1\n" * 101, "line 101: there are too many rows")):
         answer = server.get("/", "POST", CSV, wrong)
-        assert answer.status == 422 and says in json.loads(answer.text)["detail"], answer.text
+        assert answer.status == 422 and message in json.loads(answer.text)["detail"], answer.text
     assert server.get("/", "POST", GZIP, b"no gzip").status == 422
     assert server.get("/", "POST", GZIP, gzip.compress(bytes(1 << 20))).status == 413, "a kilobyte that expands to a megabyte"
     assert server.get("/", "POST", [("Content-Type", "text/plain")], b"a,1\n").status == 415
@@ -70,21 +70,21 @@ def test_expenses_sample_imports_and_draws_a_table(start):
 def test_contact_sample_sends_mail(start):
     with mail_server.boxes() as box:
         mail = box()
-        server = start("contact", conf={"127.0.0.1:25": mail.where})
-        visitor = Visitor(server)
-        assert "Write to us" in visitor.get("/").text
-        answer = visitor.post("/", address="ana@example.org", text="Hello,\n.\nGrüße")
+        server = start("contact", conf={"127.0.0.1:25": mail.address})
+        agent = UserAgent(server)
+        assert "Write to us" in agent.get("/").text
+        answer = agent.post("/", address="ana@example.org", text="Hello,\n.\nGrüße")
         assert (answer.status, answer["Location"]) == (303, "/?sent=1"), answer.text
-        assert "is on its way" in visitor.get("/?sent=1").text
+        assert "is on its way" in agent.get("/?sent=1").text
         wait_until(lambda: mail.got, "the mail has arrived")
         sender, to, content = mail.got[0]
         read = email.message_from_bytes(content, policy=email.policy.default)
         assert (sender, to, read["Reply-To"]) == ("site@example.org", ["owner@example.org"], "ana@example.org")
         assert read.get_content().splitlines() == ["Hello,", ".", "Grüße"]
         for address in ("ana", "ana@example.org\nBcc: eve@example.org", "a@b.org,c@d.org", ""):
-            answer = visitor.post("/", address=address, text="x")
+            answer = agent.post("/", address=address, text="x")
             assert answer.status == 422 and "Please give your address" in answer.text, address
-        assert visitor.post("/", address="ana@example.org", text="").status == 422
+        assert agent.post("/", address="ana@example.org", text="").status == 422
         forged = server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"address=a@example.org&text=x")
         assert forged.status == 403 and len(mail.got) == 1
 

@@ -11,7 +11,7 @@ import pytest
 
 from oidc_provider import CurveKey, HmacKey, NoKey, Provider, RsaKey
 from proc import wait_until
-from samples import CAN_RUN, Visitor, needs, starter
+from samples import CAN_RUN, UserAgent, needs, starter
 
 pytestmark = [CAN_RUN, needs("crypto", "http")]
 SECRET = "a secret: with/odd+characters%"
@@ -26,64 +26,64 @@ def keys():
 
 @pytest.fixture
 def provider(keys):
-    with Provider("sample", SECRET, f"{SITE}/callback", key=keys[0]) as one:
-        yield one
+    with Provider("sample", SECRET, f"{SITE}/callback", key=keys[0]) as provider:
+        yield provider
 
 
 @pytest.fixture
 def server(monkey, tmp_path, tmp_path_factory, provider):
     start = starter(monkey, tmp_path, tmp_path_factory)
     started = start("oidc", environment={"OIDC_SECRET": SECRET}, conf={
-        "127.0.0.1:8081": provider.place, "http://127.0.0.1:2001": SITE})
+        "127.0.0.1:8081": provider.address, "http://127.0.0.1:2001": SITE})
     started.allow("log-in: ")
     return started
 
 
-def go(visitor):
-    answer = visitor.get("/in")
+def go(agent):
+    answer = agent.get("/in")
     assert answer.status == 303, answer.text
     return answer["Location"]
 
 
 def log_in(server, provider):
     """Returns the response to the callback request, and the browser."""
-    visitor = Visitor(server)
-    return visitor.get(provider.log_in(go(visitor))), visitor
+    agent = UserAgent(server)
+    return agent.get(provider.log_in(go(agent))), agent
 
 
-def is_refused(answer, visitor, status=403):
+def is_refused(answer, agent, status=403):
     assert answer.status == status, answer.text
-    assert "Log in</a>" in visitor.get("/").text
+    assert "Log in</a>" in agent.get("/").text
     return True
 
 
 def test_oidc_login_and_logout(server, provider):
-    visitor = Visitor(server)
-    assert '<a href=/in>Log in</a>' in visitor.get("/").text
-    target = provider.log_in(go(visitor))
-    before = dict(visitor.cookies)
-    answer = visitor.get(target)
+    agent = UserAgent(server)
+    assert '<a href=/in>Log in</a>' in agent.get("/").text
+    target = provider.log_in(go(agent))
+    before = dict(agent.cookies)
+    answer = agent.get(target)
     assert (answer.status, answer["Location"]) == (303, "/"), answer.text
-    assert visitor.cookies != before, "the session ID has changed"
-    assert "<h1>Hello Ana &lt;b&gt;</h1>" in visitor.get("/").text
-    assert visitor.get(target).status == 403, "a callback is accepted only once"
-    assert "Hello Ana" in visitor.get("/").text
+    assert agent.cookies != before, "the session ID has changed"
+    assert "<h1>Hello Ana &lt;b&gt;</h1>" in agent.get("/").text
+    assert agent.get(target).status == 403, "a callback is accepted only once"
+    assert "Hello Ana" in agent.get("/").text
     assert server.get("/out", "POST").status == 403, "other sites cannot log out"
-    out = visitor.post("/out")
+    out = agent.post("/out")
     assert out.status == 303 and out["Location"].startswith(f"{provider.issuer}/end?"), out.text
     query = parse_qs(urlsplit(out["Location"]).query)
     assert query == {"client_id": ["sample"], "post_logout_redirect_uri": [f"{SITE}/"]}
-    assert "Log in</a>" in visitor.get("/").text
+    assert "Log in</a>" in agent.get("/").text
 
 
 def test_oidc_login_uses_new_secrets_each_time(server, provider):
-    queries = [parse_qs(urlsplit(go(Visitor(server))).query) for _ in range(2)]
+    queries = [parse_qs(urlsplit(go(UserAgent(server))).query) for _ in range(2)]
     for name in ("state", "nonce", "code_challenge"):
         assert queries[0][name] != queries[1][name]
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", queries[0]["code_challenge"][0])
     for _ in range(3):
         assert log_in(server, provider)[0].status == 303
-    assert provider.asked == {"/.well-known/openid-configuration": 1, "/keys": 1, "/token": 3}, "the rest is cached"
+    assert provider.requests == {"/.well-known/openid-configuration": 1, "/keys": 1, "/token": 3}, "the rest is cached"
 
 
 def test_oidc_accepts_ec_keys_and_several_audiences(server, provider):
@@ -112,7 +112,7 @@ def test_oidc_rejects_invalid_signatures(server, provider, keys):
     for key in (NoKey(), HmacKey("first", public), HmacKey("first", SECRET.encode()), HmacKey(None, public)):
         provider.key = key
         assert is_refused(*log_in(server, provider)), key
-    assert provider.asked["/keys"] == 1, "such tokens do not cause a fetch of the keys"
+    assert provider.requests["/keys"] == 1, "such tokens do not cause a fetch of the keys"
     forged = RsaKey("first")  # another key with the same key ID
     provider.key = forged
     assert is_refused(*log_in(server, provider))
@@ -123,11 +123,11 @@ def test_oidc_fetches_changed_keys_once(server, provider, keys):
     provider.key = keys[1]
     provider.keys = [keys[1]]
     assert log_in(server, provider)[0].status == 303, "the new key was fetched"
-    assert provider.asked["/keys"] == 2
+    assert provider.requests["/keys"] == 2
     for _ in range(3):
         provider.key = CurveKey("nobody's")
         assert is_refused(*log_in(server, provider))
-    assert provider.asked["/keys"] == 2, "unknown keys do not cause repeated fetches"
+    assert provider.requests["/keys"] == 2, "unknown keys do not cause repeated fetches"
 
 
 def test_oidc_changed_keys_serve_concurrent_logins(server, provider, keys):
@@ -138,42 +138,42 @@ def test_oidc_changed_keys_serve_concurrent_logins(server, provider, keys):
     with ThreadPoolExecutor(2) as pool:
         try:
             answers = [pool.submit(log_in, server, provider) for _ in range(2)]
-            wait_until(lambda: provider.asked == {**provider.asked, "/keys": 2, "/token": 3}, "both logins have their tokens")
+            wait_until(lambda: provider.requests == {**provider.requests, "/keys": 2, "/token": 3}, "both logins have their tokens")
             done, _ = wait(answers, timeout=0.5)
             assert not done, "a rejection would not wait for the keys"
         finally:
             provider.held["/keys"].set()
         assert [each.result()[0].status for each in answers] == [303, 303]
-    assert provider.asked["/keys"] == 2
+    assert provider.requests["/keys"] == 2
 
 
 def test_oidc_rejects_unsolicited_callbacks(server, provider):
-    visitor, other = Visitor(server), Visitor(server)
-    assert is_refused(visitor.get("/callback?code=x&state=y"), visitor)
-    target = provider.log_in(go(visitor))
+    agent, other = UserAgent(server), UserAgent(server)
+    assert is_refused(agent.get("/callback?code=x&state=y"), agent)
+    target = provider.log_in(go(agent))
     go(other)
     assert is_refused(other.get(target), other), "a callback for another browser"
     code = parse_qs(urlsplit(target).query)["code"][0]
-    assert is_refused(visitor.get(f"/callback?code={code}&state=wrong"), visitor)
-    assert is_refused(visitor.get(target), visitor), "a wrong callback ends the attempt"
-    target = provider.log_in(go(visitor))
-    assert is_refused(visitor.get(target.replace("iss=http", "iss=https")), visitor), "RFC 9207"
-    state = parse_qs(urlsplit(go(visitor)).query)["state"][0]
-    refused = visitor.get(f"/callback?error=access_denied&error_description=%3Cscript%3E&state={state}")
-    assert is_refused(refused, visitor) and "script" not in refused.text
-    assert "/token" not in provider.asked
+    assert is_refused(agent.get(f"/callback?code={code}&state=wrong"), agent)
+    assert is_refused(agent.get(target), agent), "a wrong callback ends the attempt"
+    target = provider.log_in(go(agent))
+    assert is_refused(agent.get(target.replace("iss=http", "iss=https")), agent), "RFC 9207"
+    state = parse_qs(urlsplit(go(agent)).query)["state"][0]
+    refused = agent.get(f"/callback?error=access_denied&error_description=%3Cscript%3E&state={state}")
+    assert is_refused(refused, agent) and "script" not in refused.text
+    assert "/token" not in provider.requests
 
 
 def test_oidc_rejects_invalid_codes(server, provider):
-    visitor = Visitor(server)
-    target = provider.log_in(go(visitor))
+    agent = UserAgent(server)
+    target = provider.log_in(go(agent))
     provider.codes.clear()
-    assert is_refused(visitor.get(target), visitor, 502)
-    visitor = Visitor(server)
-    target = provider.log_in(go(visitor))
+    assert is_refused(agent.get(target), agent, 502)
+    agent = UserAgent(server)
+    target = provider.log_in(go(agent))
     for query in provider.codes.values():
         query["code_challenge"] = "stolen"
-    assert is_refused(visitor.get(target), visitor, 502), "PKCE"
+    assert is_refused(agent.get(target), agent, 502), "PKCE"
 
 
 def test_oidc_rejects_invalid_token_responses(server, provider):
@@ -186,14 +186,14 @@ def test_oidc_rejects_invalid_token_responses(server, provider):
 
 
 def test_oidc_rejects_an_invalid_provider_configuration(server, provider):
-    where = "/.well-known/openid-configuration"
+    path = "/.well-known/openid-configuration"
     for change in ({"issuer": "http://evil.example"}, {"jwks_uri": "http://evil.example/keys"}, {"jwks_uri": "file:///etc/passwd"},
                    {"jwks_uri": provider.issuer.replace("http", "https") + "/keys"}, {"token_endpoint": None},
                    {"authorization_endpoint": "x" * 600}, {"jwks_uri": f"{provider.issuer}/a%0d%0a b"}):
-        provider.answers[where] = 200, {name: value for name, value in {**provider.places(), **change}.items() if value}
-        assert Visitor(server).get("/in").status == 502, change
+        provider.answers[path] = 200, {name: value for name, value in {**provider.metadata(), **change}.items() if value}
+        assert UserAgent(server).get("/in").status == 502, change
     for keys in ({}, {"keys": 7}, [], b"nonsense"):
         provider.answers = {"/keys": (200, keys)}
-        assert Visitor(server).get("/in").status == 502, keys
+        assert UserAgent(server).get("/in").status == 502, keys
     provider.answers = {}
     assert log_in(server, provider)[0].status == 303, "login works again once the provider does"

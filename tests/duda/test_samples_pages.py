@@ -7,7 +7,7 @@ import pytest
 
 import browser
 from proc import wait_until
-from samples import CAN_RUN, Visitor, needs, starter
+from samples import CAN_RUN, UserAgent, needs, starter
 
 pytestmark = CAN_RUN
 
@@ -20,7 +20,7 @@ def start(monkey, tmp_path, tmp_path_factory):
 @needs("kv")
 def test_guestbook_sample_stores_escaped_entries(start):
     server = start("guestbook")
-    ana = Visitor(server)
+    ana = UserAgent(server)
     assert "Nothing was written yet" in ana.get("/").text, ana.get("/").text
     answer = ana.post("/", name="Ana", text="Hello <b>all</b>\nand a line")
     assert (answer.status, answer["Location"]) == (303, "/"), answer.text
@@ -37,7 +37,7 @@ def test_guestbook_sample_stores_escaped_entries(start):
 @needs("kv", "crypto")
 def test_login_sample_signs_up_and_logs_in(start):
     server = start("login")
-    ana, other = Visitor(server), Visitor(server)
+    ana, other = UserAgent(server), UserAgent(server)
     assert "Log in, or sign up" in ana.get("/").text
     assert ana.post("/in", user="ana", password="long enough").status == 403
     assert ana.post("/new", user="ana", password="short").status == 403
@@ -70,7 +70,7 @@ def test_upload_sample_hashes_the_file(start, tmp_path):
 @needs("kv")
 def test_minipedia_sample_edits_articles(start):
     server = start("minipedia")
-    ana = Visitor(server)
+    ana = UserAgent(server)
     assert "no articles yet" in ana.get("/").text
     assert ana.get("/wiki/monkey").status == 404
     answer = ana.post("/wiki/monkey", text="A server.\n\nA small <one>.")
@@ -89,32 +89,32 @@ def test_chat_sample_connects_browsers(start, tmp_path):
         pytest.skip("no Chromium here")
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    with browser.Browser(tmp_path / "one") as one, browser.Browser(tmp_path / "two") as two:
-        for b in (one, two):
+    with browser.Browser(tmp_path / "one") as first, browser.Browser(tmp_path / "two") as second:
+        for b in (first, second):
             b.goto(server.url + "/")
             b.wait_for("document.title == 'connected'")
-        one.run("document.getElementById('text').value = 'hello <i>'; document.querySelector('button').click()")
-        for b in (one, two):
+        first.run("document.getElementById('text').value = 'hello <i>'; document.querySelector('button').click()")
+        for b in (first, second):
             b.wait_for("document.getElementById('messages').textContent == 'hello <i>'")
-        two.run("document.getElementById('text').value = 'you'; document.querySelector('button').click()")
-        one.wait_for("document.querySelectorAll('li').length == 2")
+        second.run("document.getElementById('text').value = 'you'; document.querySelector('button').click()")
+        first.wait_for("document.querySelectorAll('li').length == 2")
 
 
 @needs("jobs", "kv")
 def test_queue_sample_runs_and_retries_jobs(start):
     server = start("queue")
     server.allow("has failed")
-    visitor = Visitor(server)
-    visitor.get("/")
+    agent = UserAgent(server)
+    agent.get("/")
     for text in ("lamp", "glass", "nonsense"):
-        assert visitor.post("/", text=text).status == 303
-    wait_until(lambda: "<b>0</b> wait, <b>0</b> are handled, <b>2</b> are done" in visitor.get("/").text, "two jobs are done")
-    page = visitor.get("/").text
+        assert agent.post("/", text=text).status == 303
+    wait_until(lambda: "<b>0</b> wait, <b>0</b> are handled, <b>2</b> are done" in agent.get("/").text, "two jobs are done")
+    page = agent.get("/").text
     assert "nonsense: nobody sells nonsense" in page
     number = re.search(r'name=id value="([0-9a-f]+)"', page)[1]
-    assert visitor.post("/dead", id=number, what="revive").status == 303
-    wait_until(lambda: "nobody sells nonsense" in visitor.get("/").text, "the job has failed again")
-    assert visitor.post("/dead", id=number, what="drop").status == 303
-    assert "None is dead" in visitor.get("/").text
-    assert visitor.post("/dead", id=number, what="drop").status == 404
+    assert agent.post("/dead", id=number, what="revive").status == 303
+    wait_until(lambda: "nobody sells nonsense" in agent.get("/").text, "the job has failed again")
+    assert agent.post("/dead", id=number, what="drop").status == 303
+    assert "None is dead" in agent.get("/").text
+    assert agent.post("/dead", id=number, what="drop").status == 404
     assert server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"text=x").status == 403

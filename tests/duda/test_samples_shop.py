@@ -9,7 +9,7 @@ import pytest
 import browser
 import postgres_server
 import services
-from samples import CAN_RUN, Visitor, needs, starter
+from samples import CAN_RUN, UserAgent, needs, starter
 
 HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 pytestmark = [CAN_RUN, needs("sql", "crypto")]
@@ -39,12 +39,12 @@ def shop(request, monkey, tmp_path, tmp_path_factory):
 
 
 def enter(server, name, password=PASSWORD):
-    visitor = Visitor(server)
-    visitor.get("/account")
-    answer = visitor.post("/account/new", name=name, password=password)
+    customer = UserAgent(server)
+    customer.get("/account")
+    answer = customer.post("/account/new", name=name, password=password)
     assert (answer.status, answer["Location"]) == (303, "/"), answer.text
-    visitor.get("/")
-    return visitor
+    customer.get("/")
+    return customer
 
 
 def stock(server):
@@ -52,7 +52,7 @@ def stock(server):
 
 
 def test_shop_sign_up_basket_and_order(shop):
-    ana = Visitor(shop)
+    ana = UserAgent(shop)
     assert "Log in" in ana.get("/").text and stock(shop)["Lamp"] == "100"
     assert ana.get("/orders")["Location"] == "/account"
     for good, n in ((3, 1), (1, 2), (3, 4)):
@@ -77,7 +77,7 @@ def test_shop_sign_up_basket_and_order(shop):
 
 
 def test_shop_rejects_wrong_logins_and_foreign_forms(shop):
-    ana, other = enter(shop, "ana"), Visitor(shop)
+    ana, other = enter(shop, "ana"), UserAgent(shop)
     other.get("/account")
     assert other.post("/account/new", name="ana", password="another one").status == 409
     for name, password in (("ana", "wrong, but long"), ("nobody", PASSWORD), ("ana", "short"), ("", PASSWORD), ("x" * 41, PASSWORD)):
@@ -94,15 +94,15 @@ def test_shop_rejects_wrong_logins_and_foreign_forms(shop):
 
 def test_shop_concurrent_orders_sell_no_item_twice(shop):
     """Only one painting is in stock. One customer gets it; the baskets of the others stay complete and unchanged."""
-    visitors = [enter(shop, f"visitor {i}") for i in range(6)]
-    for visitor in visitors:
-        visitor.post("/basket", id=1, n=1)
-        visitor.post("/basket", id=4, n=1)
+    customers = [enter(shop, f"visitor {i}") for i in range(6)]
+    for customer in customers:
+        customer.post("/basket", id=1, n=1)
+        customer.post("/basket", id=4, n=1)
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda visitor: visitor.post("/orders").status, visitors))
+        answers = list(pool.map(lambda customer: customer.post("/orders").status, customers))
     assert sorted(answers) == [303] + [409] * 5, answers
     assert stock(shop)["Painting of 1 monkey"] == "0" and stock(shop)["Lamp"] == "99", "an order is all or nothing"
-    late = visitors[answers.index(409)]
+    late = customers[answers.index(409)]
     assert "Painting" in late.get("/basket").text
     late.post("/basket", id=4, n=0)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:  # each thread submits the same order
@@ -122,12 +122,12 @@ def test_shop_input_never_becomes_sql_or_html(shop):
         for fields in ({"id": text, "n": 1}, {"id": 1, "n": text}):
             assert ana.post("/basket", **fields).status in (404, 422), (text, fields)
         for path, expected in (("/account/new", (303, 409, 422)), ("/account/in", (303, 403))):
-            visitor = Visitor(shop)
-            visitor.get("/account")
+            customer = UserAgent(shop)
+            customer.get("/account")
             fields = {"name": text, "password": PASSWORD} if i % 3 else {"name": f"visitor {i}", "password": text}
-            answer = visitor.post(path, **fields)
+            answer = customer.post(path, **fields)
             assert answer.status in expected, (path, fields, answer.status)
-            assert "<script>alert" not in visitor.get("/").text
+            assert "<script>alert" not in customer.get("/").text
         cookies = "; ".join(f"{name}={quote(text)}" for name in ana.cookies)
         assert shop.get("/orders", fields=[("Cookie", cookies)])["Location"] == "/account", "not a session"
     assert shop.get("/?q=%ff").status in (200, 400), "invalid UTF-8"

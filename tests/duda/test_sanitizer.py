@@ -110,10 +110,10 @@ def test_use_of_request_memory_after_its_end_is_reported(server, target):
     assert server.get("/copy").status == 200 and server.get("/use").text == "0\n", "the copy may be used"
 
 
-@pytest.mark.parametrize("name, what", [("release", "heap-use-after-free"), ("beyond", "use-after-poison"), ("freed", "heap-use-after-free")])
-def test_invalid_memory_access_is_reported(server, name, what):
+@pytest.mark.parametrize("name, error", [("release", "heap-use-after-free"), ("beyond", "use-after-poison"), ("freed", "heap-use-after-free")])
+def test_invalid_memory_access_is_reported(server, name, error):
     page = server.get(f"/{name}").text
-    assert f"AddressSanitizer: {what}" in page and f"kept.c:{line_of({'release': 'released'}.get(name, name))}" in page, page
+    assert f"AddressSanitizer: {error}" in page and f"kept.c:{line_of({'release': 'released'}.get(name, name))}" in page, page
 
 
 def test_guide_contains_the_sanitizer_commands():

@@ -308,20 +308,20 @@ STORES = {
 @pytest.fixture(params=STORES)
 def world(request, monkey, site, tmp_path):
     """world(hosts=[...], share="...") starts a server, and returns its services with their hosts and mount paths."""
-    which = request.param
-    section, plugins = STORES[which]
-    if which == "redis" and redis_server.PROGRAM is None or which != "memory" and not services.has(which):
-        pytest.skip(f"{which} is not available")
-    redis = redis_server.Redis() if which == "redis" else None
+    kind = request.param
+    section, plugins = STORES[kind]
+    if kind == "redis" and redis_server.PROGRAM is None or kind != "memory" and not services.has(kind):
+        pytest.skip(f"{kind} is not available")
+    redis = redis_server.Redis() if kind == "redis" else None
     seals = (services.OBJECTS / "monkey-duda-seal.so").exists()
 
     def start(hosts, share="", sessions=None, keys=False, **how):
         names = sorted({name for host in hosts for name in host.values()})
-        packages = ["store", *(["kv"] if which == "kv" else []), *(["jobs"] if which != "memory" else [])]
+        packages = ["store", *(["kv"] if kind == "kv" else []), *(["jobs"] if kind != "memory" else [])]
         flags = ["-DPACKAGES=" + "".join(f'"duda-{p}",' for p in packages[1:]), f"-DSEALS={int(seals)}",
                  *(f"-DHAS_{p.upper()}" for p in packages[1:])]
         objects = [services.build(tmp_path, name, SOURCE.replace("NAME_OF_SERVICE", name), *flags, packages=packages) for name in names]
-        store = sessions or ("memory" if which == "memory" else "main")
+        store = sessions or ("memory" if kind == "memory" else "main")
         top = section.format(folder=site.path.parent, socket=redis and redis.socket) + f"[SESSIONS]\n    Store {store}\n"
         if share:
             top += f"[DUDA]\n    Share {share}\n"
@@ -332,109 +332,109 @@ def world(request, monkey, site, tmp_path):
         server.allow("has failed")
         return [Mount(server, HOSTS[i], p, name) for i, host in enumerate(hosts) for p, name in host.items()]
 
-    start.which, start.redis = which, redis
+    start.kind, start.redis = kind, redis
     yield start
     if redis:
         redis.stop()
 
 
-def check_session(one, other, crosses=False, proofs=True):
-    cookies, token = one.log_in()
+def check_session(first, other, crosses=False, proofs=True):
+    cookies, token = first.log_in()
     mine = SET["/visitor/get"] if proofs else SET["/visitor/get"].replace("signed value", "signed -").replace("sealed value", "sealed -")
-    assert one.get("/visitor/get", cookies=cookies).text == mine
-    assert one.get("/visitor/guarded", "POST", cookies, **{"X-CSRF-Token": token}).text == "guarded\n"
+    assert first.get("/visitor/get", cookies=cookies).text == mine
+    assert first.get("/visitor/guarded", "POST", cookies, **{"X-CSRF-Token": token}).text == "guarded\n"
     wanted = SET if crosses else NOTHING
     for sent in (cookies, renamed(cookies, other.name)):
         assert other.get("/visitor/get", cookies=sent).text == wanted["/visitor/get"]
         assert other.get("/visitor/change", cookies=sent).status in (200, 204)
         if crosses:
             return
-    assert one.get("/visitor/get", cookies=cookies).text == mine, "the session still exists"
+    assert first.get("/visitor/get", cookies=cookies).text == mine, "the session still exists"
 
 
-def check_store(one, other, path, crosses=False):
-    assert one.get(path + "/set").text == "set\n"
+def check_store(first, other, path, crosses=False):
+    assert first.get(path + "/set").text == "set\n"
     assert other.get(path + "/get").text == (SET if crosses else NOTHING)[path + "/get"]
-    assert one.get(path + "/get").text == SET[path + "/get"]
+    assert first.get(path + "/get").text == SET[path + "/get"]
 
 
-def check_jobs(one, other, crosses=False):
-    assert one.get("/jobs/set").status == 204
+def check_jobs(first, other, crosses=False):
+    assert first.get("/jobs/set").status == 204
     deadline = 200
-    while "dead 1" not in one.get("/jobs/get").text and deadline:
+    while "dead 1" not in first.get("/jobs/get").text and deadline:
         deadline -= 1
-    mine = one.get("/jobs/get").text
+    mine = first.get("/jobs/get").text
     assert re.fullmatch(r"waiting 1\ndead 1\nwhy \w+\nid \w+\n", mine), mine
     number = mine.split()[-1]
     if crosses:
         assert other.get("/jobs/get").text == mine
         assert other.get("/jobs/push").text == "push 17\n"
         return
-    assert f"why {one.name}\n" in mine
+    assert f"why {first.name}\n" in mine
     assert other.get("/jobs/get").text == NOTHING["/jobs/get"]
     assert other.get(f"/jobs/drop?id={number}").text == "revive 2\ndrop 2\n"
     assert other.get("/jobs/push").text == "push 0\n"
-    assert one.get("/jobs/push").text == "push 17\n"
+    assert first.get("/jobs/push").text == "push 17\n"
 
 
-def check_locks_and_topics(one, other, crosses=False):
-    with one.listening() as c:
+def check_locks_and_topics(first, other, crosses=False):
+    with first.listening() as c:
         assert other.get("/lock/get").text == (SET if crosses else NOTHING)["/lock/get"]
-        assert one.get("/lock/get").text == SET["/lock/get"]
+        assert first.get("/lock/get").text == SET["/lock/get"]
         assert other.get("/say?text=stranger").status == 204
         if not crosses:
-            assert one.get("/say?text=friend").status == 204
+            assert first.get("/say?text=friend").status == 204
         assert c.read_until(b"\n\n").endswith(b"data: " + (b"stranger" if crosses else b"friend"))
 
 
-def check_all(world, one, other, crosses=False):
-    check_locks_and_topics(one, other, crosses)
-    check_store(one, other, "/store", crosses)
-    if world.which == "kv":
-        check_store(one, other, "/kv", crosses)
+def check_all(world, first, other, crosses=False):
+    check_locks_and_topics(first, other, crosses)
+    check_store(first, other, "/store", crosses)
+    if world.kind == "kv":
+        check_store(first, other, "/kv", crosses)
         assert other.get("/kv/delete").text == f"delete {0 if crosses else 2}\n"
-    if world.which != "memory":
-        check_jobs(one, other, crosses)
+    if world.kind != "memory":
+        check_jobs(first, other, crosses)
 
 
 def test_services_on_different_hosts_share_no_state(world):
-    one, other = world([{"": "alpha"}, {"": "beta"}])
-    check_session(one, other)
-    check_all(world, one, other)
+    first, other = world([{"": "alpha"}, {"": "beta"}])
+    check_session(first, other)
+    check_all(world, first, other)
 
 
 def test_services_on_one_host_share_no_state(world):
-    one, other = world([{"/alpha": "alpha", "/beta": "beta"}])
-    check_session(one, other)
-    check_all(world, one, other)
+    first, other = world([{"/alpha": "alpha", "/beta": "beta"}])
+    check_session(first, other)
+    check_all(world, first, other)
     # A browser can hold the cookies of both services at once.
-    mine, his = one.log_in()[0], other.log_in()[0]
+    mine, his = first.log_in()[0], other.log_in()[0]
     names = lambda cookies: {c.split("=")[0] for c in cookies if "session" in c or "token" in c}
     assert not names(mine) & names(his)
 
 
 def test_service_on_two_hosts_has_separate_sessions_and_cookies(world):
-    one, other = world([{"": "alpha"}, {"": "alpha"}])
-    check_session(one, other)
-    check_store(one, other, "/store", crosses=True)
+    first, other = world([{"": "alpha"}, {"": "alpha"}])
+    check_session(first, other)
+    check_store(first, other, "/store", crosses=True)
 
 
 def test_services_of_a_share_have_common_state(world):
-    one, other = world([{"/alpha": "alpha", "/beta": "beta"}], share="both alpha beta")
-    check_session(one, other, crosses=True)
-    check_all(world, one, other, crosses=True)
+    first, other = world([{"/alpha": "alpha", "/beta": "beta"}], share="both alpha beta")
+    check_session(first, other, crosses=True)
+    check_all(world, first, other, crosses=True)
 
 
 @pytest.mark.parametrize("hosts", ["*", " ".join(HOSTS)])
 def test_hosts_of_a_share_have_common_sessions(world, hosts):
-    one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {hosts}")
-    check_session(one, other, crosses=True)
+    first, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {hosts}")
+    check_session(first, other, crosses=True)
 
 
 def test_hosts_outside_of_a_share_stay_separate(world):
-    one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {HOSTS[0]}")
-    check_session(one, other)
-    check_store(one, other, "/store", crosses=True)
+    first, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {HOSTS[0]}")
+    check_session(first, other)
+    check_store(first, other, "/store", crosses=True)
 
 
 @sealing
@@ -449,43 +449,43 @@ def test_sessions_in_cookies_belong_to_service_and_host(world):
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
 def test_machines_with_one_redis_share_the_state_of_a_service(world):
     """Two servers share one Redis and run the same service on the same host, another service, and another host."""
-    (one,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
-    check_session(one, same, crosses=True)
-    check_session(one, other)
-    check_store(one, same, "/store", crosses=True)
+    (first,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
+    check_session(first, same, crosses=True)
+    check_session(first, other)
+    check_store(first, same, "/store", crosses=True)
     far = Mount(same.server, HOSTS[1], name="alpha")  # the default host serves this name, so it is the same host
-    check_session(one, far, crosses=True)
+    check_session(first, far, crosses=True)
 
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
 def test_machines_without_keys_share_a_session_secret_in_redis(world):
-    (one,), (same,), (other,) = [world([{"": name}]) for name in ("alpha", "alpha", "beta")]
-    cookies, _ = one.log_in()
-    for place in (one, same):
-        assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
+    (first,), (same,), (other,) = [world([{"": name}]) for name in ("alpha", "alpha", "beta")]
+    cookies, _ = first.log_in()
+    for mount in (first, same):
+        assert mount.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
     assert other.get("/visitor/get", cookies=renamed(cookies, "beta")).text.startswith("session -\n")
     # After Redis has lost the secret, the next machine creates a new one, and all machines adopt it.
     world.redis.ask("FLUSHALL")
     (late,) = world([{"": "alpha"}])
-    for writes in (late, one):
+    for writes in (late, first):
         cookies, _ = writes.log_in()
-        for reads in (one, same, late):
+        for reads in (first, same, late):
             assert reads.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 def test_hosts_that_match_a_pattern_are_separate(world):
     """Each subdomain may belong to a different owner."""
-    one, _ = world([{"": "alpha"}, {"": "alpha"}])
-    server = one.server
+    first, _ = world([{"": "alpha"}, {"": "alpha"}])
+    server = first.server
     text = server.config.read_text().replace(HOSTS[1], f"*.{HOSTS[1]} ~^x\\d+$ plain.example")
     server.config.write_text(text)
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    places = [Mount(server, host, name="alpha") for host in (f"u.{HOSTS[1]}", f"v.{HOSTS[1]}", "x1", "x2", "plain.example")]
-    for i, place in enumerate(places):
-        check_session(place, places[i - 1])
-    check_session(places[0], Mount(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
+    mounts = [Mount(server, host, name="alpha") for host in (f"u.{HOSTS[1]}", f"v.{HOSTS[1]}", "x1", "x2", "plain.example")]
+    for i, mount in enumerate(mounts):
+        check_session(mount, mounts[i - 1])
+    check_session(mounts[0], Mount(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
 
 
 def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
@@ -495,8 +495,8 @@ def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
     host = "[HOST]\n    ServerName a.example\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
     server = monkey(plugins=[service], listen="127.0.0.2:0", host=f"ServerName {HOSTS[0]}",
                     sections="[ROUTES]\n    /* alpha\n" + host)
-    cookie = server.get("/visitor/set", which=0, host=HOSTS[0]).all("Set-Cookie")[1].split(";")[0]
-    seen = [server.get("/visitor/get", fields={"Cookie": cookie}, which=i, host=HOSTS[0]).text.splitlines()[0] for i in (0, 1)]
+    cookie = server.get("/visitor/set", listener=0, host=HOSTS[0]).all("Set-Cookie")[1].split(";")[0]
+    seen = [server.get("/visitor/get", fields={"Cookie": cookie}, listener=i, host=HOSTS[0]).text.splitlines()[0] for i in (0, 1)]
     assert seen == ["session value", "session -"]
 
 
@@ -510,23 +510,23 @@ def test_pattern_at_another_address_does_not_join_hosts(monkey, tmp_path, first,
     server = monkey(plugins=[service], listen="127.0.0.2:0", host=f"ServerName {first}",
                     sections="[ROUTES]\n    /* alpha\n" + host)
     for here, there in ((0, 1), (1, 0)):
-        cookie = server.get("/visitor/set", which=here, host=HOSTS[0]).all("Set-Cookie")[1].split(";")[0]
+        cookie = server.get("/visitor/set", listener=here, host=HOSTS[0]).all("Set-Cookie")[1].split(";")[0]
         for name, known in ((HOSTS[0], "value"), (f"{HOSTS[0].upper()}.", "value"), (f"{HOSTS[0]}:{server.port}", "value")):
-            seen = [server.get("/visitor/get", fields={"Cookie": cookie}, which=i, host=name).text.splitlines()[0]
+            seen = [server.get("/visitor/get", fields={"Cookie": cookie}, listener=i, host=name).text.splitlines()[0]
                     for i in (here, there)]
             assert seen == [f"session {known}", "session -"], name
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 def test_hosts_that_match_a_pattern_of_a_share_have_common_sessions(world):
-    one, _ = world([{"": "alpha"}, {"": "alpha"}], share=f"both alpha on *.{HOSTS[1]}")
-    server = one.server
+    first, _ = world([{"": "alpha"}, {"": "alpha"}], share=f"both alpha on *.{HOSTS[1]}")
+    server = first.server
     server.config.write_text(server.config.read_text().replace(f"ServerName {HOSTS[1]}", f"ServerName *.{HOSTS[1]}"))
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
     u, v = (Mount(server, f"{name}.{HOSTS[1]}", name="alpha") for name in "uv")
     check_session(u, v, crosses=True)
-    check_session(u, one)
+    check_session(u, first)
 
 
 @pytest.mark.processes("an embedded server starts no process group")
@@ -539,10 +539,10 @@ def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path
     hosts = (HOSTS[1], "*.c.example")
     server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n", host=f"ServerName {HOSTS[0]}",
                     sections=routes + "".join(f"[HOST]\n    ServerName {h}\n    DocumentRoot site\n{routes}" for h in hosts))
-    places = [Mount(server, host, name="alpha") for host in (*HOSTS, "x.c.example", "y.c.example")]
-    wait_until(lambda: places[0].get("/visitor/get").status == 200, "the process group serves")
-    for i, place in enumerate(places):
-        check_session(place, places[i - 1], proofs=False)
+    mounts = [Mount(server, host, name="alpha") for host in (*HOSTS, "x.c.example", "y.c.example")]
+    wait_until(lambda: mounts[0].get("/visitor/get").status == 200, "the process group serves")
+    for i, mount in enumerate(mounts):
+        check_session(mount, mounts[i - 1], proofs=False)
 
 
 OWN = r"""
@@ -591,7 +591,7 @@ def test_session_store_belongs_to_its_service(monkey, tmp_path):
     assert [server.get(f"/{name}/set").text for name in names] == ["0", "111", "0"]
 
 
-@pytest.mark.parametrize("share, said", [
+@pytest.mark.parametrize("share, message", [
     ("both", "it names no service"), ("both alpha on", "`on` names no host"), ("b/th alpha", "the name has 1 to 48 letters"),
     ("x" * 49 + " alpha", "the name has 1 to 48 letters"), ("both alpha alpha", "a service has one Share"),
     ("beta alpha", "`beta` is the name of a service that is not among those that share"),
@@ -599,14 +599,14 @@ def test_session_store_belongs_to_its_service(monkey, tmp_path):
     ("both alpha\n    Share more alpha", "a service has one Share"),
 ])
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
-def test_invalid_share_is_rejected(world, share, said):
-    (place, *_) = world([{"": "alpha"}, {"": "beta"}], share=share, expect_start=False)
-    place.server.exit_code = 3
-    place.server.wait()
-    assert said in place.server.err.text, place.server.err.text
+def test_invalid_share_is_rejected(world, share, message):
+    (mount, *_) = world([{"": "alpha"}, {"": "beta"}], share=share, expect_start=False)
+    mount.server.exit_code = 3
+    mount.server.wait()
+    assert message in mount.server.err.text, mount.server.err.text
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 def test_share_of_an_unknown_service_logs_a_warning(world):
-    (place, _) = world([{"": "alpha"}, {"": "beta"}], share="both alpha betta")
-    place.server.err.wait_for("no service `betta` is loaded here")
+    (mount, _) = world([{"": "alpha"}, {"": "beta"}], share="both alpha betta")
+    mount.server.err.wait_for("no service `betta` is loaded here")

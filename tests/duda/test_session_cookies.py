@@ -15,14 +15,14 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-static mk_str asked(struct duda_ctx *d, const char *name)
+static mk_str param(struct duda_ctx *d, const char *name)
 {
     return duda_query(d, name);
 }
 
 static int set(struct duda_ctx *d)
 {
-    const struct duda_cookie c = {.name = duda_query_or(d, "name", ""), .value = asked(d, "value"), .max_age = 100};
+    const struct duda_cookie c = {.name = duda_query_or(d, "name", ""), .value = param(d, "value"), .max_age = 100};
     const char *how = duda_query_or(d, "how", "plain");
     int e = how[0] == 's' ? duda_cookie_set_signed(d, &c)
             : how[0] == 'e' ? duda_cookie_set_encrypted(d, &c) : duda_cookie_set(d, &c);
@@ -38,7 +38,7 @@ static int forget(struct duda_ctx *d)
 static int field(struct duda_ctx *d)
 {
     const char *name = duda_query_or(d, "field", "Set-Cookie");
-    int e = mk_str_eq(asked(d, "how"), MK_STR("set")) ? duda_header_set(d, name, asked(d, "value")) : duda_header_add(d, name, asked(d, "value"));
+    int e = mk_str_eq(param(d, "how"), MK_STR("set")) ? duda_header_set(d, name, param(d, "value")) : duda_header_add(d, name, param(d, "value"));
     return duda_printf(d, "%d\n", e);
 }
 
@@ -65,7 +65,7 @@ static int change(struct duda_ctx *d)
 {
     static const char *const names[] = {"user", "cart"};
     for (size_t i = 0; i < MK_LEN(names); i++) {
-        mk_str value = asked(d, names[i]);
+        mk_str value = param(d, names[i]);
         int e = value.p ? duda_session_set(d, names[i], value.len ? value : MK_STR_NULL) : 0;
         if (e)
             return duda_printf(d, "%d\n", e);
@@ -360,8 +360,8 @@ def test_sessions_in_a_store_survive_a_restart(monkey, site, request, kind):
     a destroyed session stays destroyed."""
     if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
         pytest.skip(f"this build has no {kind}, or its server is not there")
-    place = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
-    top = f"[SESSIONS]\n    Store main\n{place}"
+    section = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
+    top = f"[SESSIONS]\n    Store main\n{section}"
     server = prepare(monkey, site, top=top, workers=2, also=[f"duda-{kind}"])
     browser = Browser(server)
     old = sessions(browser)

@@ -11,7 +11,7 @@ import pytest
 import redis_server
 import services
 from client import Closed
-from faults import Fault
+from fault_injection import Fault
 from proc import RELEASE, wait_until
 
 RELEASED = RELEASE.parent / "plugins"
@@ -135,7 +135,7 @@ DUDA_SERVICE(people, DUDA_GET("/visit/:user", visit, ""), DUDA_GET("/in/:user", 
 """
 
 NAME = "people-session"
-PLACES = {
+STORES = {
     "memory": ("", [], []),
     "cookie": ("", [], []),
     "kv": ("[KV]\n    Folder {folder}/kv\n", ["duda-kv"], ["kv"]),
@@ -148,27 +148,27 @@ def people(monkey, site, tmp_path):
     """people("kv", "IdleTimeout 8s") starts a server that keeps its sessions in that store."""
     redis = []
 
-    def start(where, settings="", objects=services.OBJECTS, more=(), **how):
-        section, plugins, packages = PLACES[where]
-        if where == "cookie" and not (objects / "monkey-duda-seal.so").exists() or packages and not services.has(packages[0]):
-            pytest.skip(f"this build has no sessions in {where}")
-        if where == "redis":
+    def start(store, settings="", objects=services.OBJECTS, more=(), **how):
+        section, plugins, packages = STORES[store]
+        if store == "cookie" and not (objects / "monkey-duda-seal.so").exists() or packages and not services.has(packages[0]):
+            pytest.skip(f"this build has no sessions in {store}")
+        if store == "redis":
             if redis_server.PROGRAM is None:
                 pytest.skip("redis is not installed")
             redis.append(redis_server.Redis())
         flags = ["-DPACKAGES=" + "".join(f'"duda-{p}",' for p in packages), *(f"-DHAS_{p.upper()}" for p in packages)]
         service = services.build(tmp_path, "people", SOURCE, *flags, packages=packages, objects=objects)
         text = section.format(folder=site.path.parent, socket=redis and redis[-1].socket)
-        store = where if where in ("memory", "cookie") else "main"
+        name = store if store in ("memory", "cookie") else "main"
         if objects is not services.OBJECTS:
             plugins = [str(objects / f"monkey-{p}.so") for p in plugins]
-        server = monkey(plugins=[*more, *plugins, service], top=f"{text}[SESSIONS]\n    Store {store}\n    {settings}\n", **how)
-        server.redis = redis[-1] if where == "redis" else None
+        server = monkey(plugins=[*more, *plugins, service], top=f"{text}[SESSIONS]\n    Store {name}\n    {settings}\n", **how)
+        server.redis = redis[-1] if store == "redis" else None
         return server
 
     yield start
-    for one in redis:
-        one.stop()
+    for each in redis:
+        each.stop()
 
 
 def cookie_of(reply):
@@ -215,10 +215,10 @@ class Calendar:
         wait_until(lambda: int(get(server, "/now").text) >= int(time.time()) + seconds, "the clock has moved")
 
 
-@pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
-def test_session_expires_after_the_idle_timeout_and_not_before(people, tmp_path, where):
+@pytest.mark.parametrize("store", ["memory", "cookie", "kv"])
+def test_session_expires_after_the_idle_timeout_and_not_before(people, tmp_path, store):
     calendar = Calendar(tmp_path)
-    server = people(where, "IdleTimeout 40s", objects=RELEASED, **calendar.how)
+    server = people(store, "IdleTimeout 40s", objects=RELEASED, **calendar.how)
 
     def at(seconds, cookie):
         calendar.go_to(server, seconds)
@@ -243,10 +243,10 @@ def test_session_in_redis_outlives_the_idle_timeout(people):
     assert 48000 < left <= 50000
 
 
-@pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
-def test_session_expires_after_the_absolute_timeout(people, tmp_path, where):
+@pytest.mark.parametrize("store", ["memory", "cookie", "kv"])
+def test_session_expires_after_the_absolute_timeout(people, tmp_path, store):
     calendar = Calendar(tmp_path)
-    server = people(where, "AbsoluteTimeout 60s", objects=RELEASED, **calendar.how)
+    server = people(store, "AbsoluteTimeout 60s", objects=RELEASED, **calendar.how)
     cookie = cookie_of(get(server, "/visit/ana"))
     for seconds in range(0, 60, 10):
         calendar.go_to(server, seconds)
@@ -257,9 +257,9 @@ def test_session_expires_after_the_absolute_timeout(people, tmp_path, where):
     assert show(server, cookie) == "-"
 
 
-@pytest.mark.parametrize("where", PLACES)
-def test_old_cookie_is_invalid_after_logout_and_regeneration(people, where):
-    server = people(where)
+@pytest.mark.parametrize("store", STORES)
+def test_old_cookie_is_invalid_after_logout_and_regeneration(people, store):
+    server = people(store)
     first = cookie_of(get(server, "/visit/ana"))
     second = cookie_of(get(server, "/in/ana", first))
     assert [show(server, c) for c in (first, second)] == ["-", "ana"]
@@ -336,9 +336,9 @@ def test_session_flood_of_many_addresses_evicts_no_login(people):
     assert show(server, first) == "-", "other sessions have replaced it"
 
 
-@pytest.mark.parametrize("where", ["kv", "redis"])
-def test_sessions_of_one_address_in_a_store_are_limited(people, where):
-    server = people(where, "MaxSessions 10", workers=2)
+@pytest.mark.parametrize("store", ["kv", "redis"])
+def test_sessions_of_one_address_in_a_store_are_limited(people, store):
+    server = people(store, "MaxSessions 10", workers=2)
     cookies = [cookie_of(get(server, "/visit/guest", source="127.0.1.1")) for _ in range(10)]
     assert get(server, "/visit/guest", source="127.0.1.1").status == 429
     assert get(server, "/visit/other", source="127.0.1.2").text == "visits\n"
@@ -347,9 +347,9 @@ def test_sessions_of_one_address_in_a_store_are_limited(people, where):
     assert show(server, cookies[0]) == "again"
 
 
-@pytest.mark.parametrize("where", PLACES)
-def test_session_survives_a_reload(people, where):
-    server = people(where)
+@pytest.mark.parametrize("store", STORES)
+def test_session_survives_a_reload(people, store):
+    server = people(store)
     cookie = cookie_of(get(server, "/in/ana"))
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
@@ -364,25 +364,25 @@ def record(user):
     return now + now + b"\1" + len(b"user").to_bytes(2, "big") + len(user).to_bytes(2, "big") + b"user" + user
 
 
-def key_in_store(server, where, folder):
+def key_in_store(server, store, folder):
     """The key of the only session, as stored."""
-    if where == "redis":
+    if store == "redis":
         return session_key(server.redis).removeprefix("!duda:s::")
     found = set(re.findall(rb"s::([0-9a-f]{64})", (folder / "kv" / "data.mdb").read_bytes()))
     assert len(found) == 1
     return found.pop().decode()
 
 
-@pytest.mark.parametrize("where", ["kv", "redis"])
-def test_entry_of_the_application_is_never_a_session(people, where, site):
-    server = people(where)
+@pytest.mark.parametrize("store", ["kv", "redis"])
+def test_entry_of_the_application_is_never_a_session(people, store, site):
+    server = people(store)
     cookie = cookie_of(get(server, "/in/ana"))
-    place = key_in_store(server, where, site.path.parent)
-    for number in (place, cookie.partition("=")[2], "ab" * 32):
+    stored_key = key_in_store(server, store, site.path.parent)
+    for number in (stored_key, cookie.partition("=")[2], "ab" * 32):
         keys = [f"session/{number}", f"s::{number}", f"session:{number}", f"!duda:s::{number}", f"k:people:s::{number}", number]
         for key in keys:
             for value in (record(b"root"), bytes(16) + record(b"root")):
-                assert get(server, f"/put?key={key.encode().hex()}&value={value.hex()}").text == ("1\n" if where == "redis" and key[0] == "!" else "0\n")
+                assert get(server, f"/put?key={key.encode().hex()}&value={value.hex()}").text == ("1\n" if store == "redis" and key[0] == "!" else "0\n")
                 assert show(server, f"{NAME}={number}") == ("ana" if number in cookie else "-"), key
     assert show(server, cookie) == "ana", "the session is unchanged"
 
@@ -419,12 +419,12 @@ def swap_records(folder, *users):
     """Swaps the stored records of two sessions in a [KV] store. Both user names must have the same length."""
     path = folder / "data.mdb"
     data = bytearray(path.read_bytes())
-    places = {user: [m.end() for m in re.finditer(rb"s::[0-9a-f]{64}(?=.{8}.{16}.{17}\x00\x04\x00\x03user" + user + b")", bytes(data), re.DOTALL)]
+    offsets = {user: [m.end() for m in re.finditer(rb"s::[0-9a-f]{64}(?=.{8}.{16}.{17}\x00\x04\x00\x03user" + user + b")", bytes(data), re.DOTALL)]
               for user in users}
     size = 8 + 16 + 17 + 4 + len(b"user") + 3
-    records = [bytes(data[places[user][0]:places[user][0] + size]) for user in users]
+    records = [bytes(data[offsets[user][0]:offsets[user][0] + size]) for user in users]
     for user, record in zip(users, reversed(records)):
-        for at in places[user]:
+        for at in offsets[user]:
             data[at:at + size] = record
     path.write_bytes(data)
 
@@ -457,23 +457,23 @@ def shared_memory(server):
     return found
 
 
-def content_of_store(server, where, folder):
-    if where == "memory":
+def content_of_store(server, store, folder):
+    if store == "memory":
         return shared_memory(server)
-    if where == "kv":
+    if store == "kv":
         return b"".join(path.read_bytes() for path in (folder / "kv").iterdir())
     keys = server.redis.ask("KEYS", "*")
     return keys + b"".join(server.redis.ask("GET", key) for key in keys.decode().split() if key.startswith("!"))
 
 
-@pytest.mark.parametrize("where", ["memory", "kv", "redis"])
-def test_copy_of_a_store_reveals_no_session_id(people, where, site):
+@pytest.mark.parametrize("store", ["memory", "kv", "redis"])
+def test_copy_of_a_store_reveals_no_session_id(people, store, site):
     """The store contains only hashes of session IDs, so a copy of the store does not help to take over a session."""
-    server = people(where)
+    server = people(store)
     cookies = [cookie_of(get(server, "/visit/ana")), cookie_of(get(server, "/visit/guest"))]
     cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))
     assert [show(server, c) for c in cookies] == ["-", "guest", "ana"]
-    content = content_of_store(server, where, site.path.parent)
+    content = content_of_store(server, store, site.path.parent)
     assert b"userguest" in content and b"userana" in content
     for cookie in cookies:
         number = cookie.partition("=")[2]
@@ -521,11 +521,11 @@ def test_sessions_in_a_kv_store_survive_a_restart_without_keys(people):
 
 
 @pytest.mark.processes("the embedding program handles crash signals")
-@pytest.mark.parametrize("where", PLACES)
-def test_no_log_contains_a_session_id(people, where, tmp_path):
+@pytest.mark.parametrize("store", STORES)
+def test_no_log_contains_a_session_id(people, store, tmp_path):
     """The secret stays out of the logs even with debug logging, after a crash, and while the store is unreachable."""
     log = tmp_path / "access.log"
-    server = people(where, server=f"LogLevel debug\nAccessLog {log}")
+    server = people(store, server=f"LogLevel debug\nAccessLog {log}")
     server.allow("Sanitizer", "was killed by signal", "ended unexpectedly")
     cookies = [cookie_of(get(server, "/visit/ana"))]
     cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))
@@ -534,11 +534,11 @@ def test_no_log_contains_a_session_id(people, where, tmp_path):
         get(server, "/crash?of=ana", cookies[1])
     server.err.wait_for(r"crash\(\) in .*people.c:\d+ ")
     cookies.append(cookie_of(get(server, "/in/eve", f"{NAME}=" + "ab" * 32)))
-    if where == "redis":
+    if store == "redis":
         server.redis.kill()
         assert get(server, "/show", cookies[1]).status == 503
         assert get(server, "/in/ben", cookies[1]).status == 503
-    assert get(server, "/out", cookies[2]).status == (503 if where == "redis" else 200)
+    assert get(server, "/out", cookies[2]).status == (503 if store == "redis" else 200)
     assert get(server, "/visit/" + "x" * 2000, cookies[1]).status in (200, 413, 503)
     server.stop()
     logs = server.err.text + log.read_text()
@@ -549,9 +549,9 @@ def test_no_log_contains_a_session_id(people, where, tmp_path):
 
 # ---- TLS terminated by a proxy ----
 
-@pytest.mark.parametrize("where", ["memory", "cookie"])
-def test_cookies_are_secure_behind_a_trusted_tls_proxy(people, where):
-    server = people(where, "IdleTimeout 1h\n[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For",
+@pytest.mark.parametrize("store", ["memory", "cookie"])
+def test_cookies_are_secure_behind_a_trusted_tls_proxy(people, store):
+    server = people(store, "IdleTimeout 1h\n[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For",
                     more=["security"])
     with server.connect() as c:
         line = c.get("/in/ana", fields={"X-Forwarded-Proto": "https"}).all("Set-Cookie")[-1]

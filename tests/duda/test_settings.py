@@ -55,7 +55,7 @@ def test_secret_is_read_from_its_source_and_never_printed(monkey, run, shop, tmp
     assert server.get("/").text == "shop 100 of the environment"
 
 
-@pytest.mark.parametrize("line, said", [
+@pytest.mark.parametrize("line, message", [
     ("Key env:NO_SUCH_KEY", "the environment has no variable `NO_SUCH_KEY`"),
     ("Key file:none", "cannot read .*none`: No such file"),
     ("Key file:empty", "the secret is empty"),
@@ -63,9 +63,9 @@ def test_secret_is_read_from_its_source_and_never_printed(monkey, run, shop, tmp
     ("ItemsMax 1001", "ItemsMax"),
     ("Itemsmax x", "ItemsMax|number"),
 ])
-def test_invalid_values_are_rejected(monkey, shop, tmp_path, line, said):
+def test_invalid_values_are_rejected(monkey, shop, tmp_path, line, message):
     (tmp_path / "empty").write_text("\n")
     server = monkey(plugins=[shop], top=f"[SHOP]\n    {line}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
-    server.err.wait_for(said)
+    server.err.wait_for(message)

@@ -77,8 +77,8 @@ def mails(tmp_path_factory):
     return services.build(tmp_path_factory.mktemp("mails"), "mails", SOURCE, packages=["smtp"])
 
 
-def start(monkey, mails, where, keys="", top=""):
-    return monkey(plugins=[mails], top=f"{top}[SMTP]\n    Server {where}\n    Timeout 5s\n{keys}", server="MaxBodySize 4M")
+def start(monkey, mails, address, keys="", top=""):
+    return monkey(plugins=[mails], top=f"{top}[SMTP]\n    Server {address}\n    Timeout 5s\n{keys}", server="MaxBodySize 4M")
 
 
 def send(server, content="hello\n", path="/mail", **query):
@@ -98,7 +98,7 @@ def box():
 
 def test_smtp_mail_is_composed_from_its_parts(monkey, mails, box):
     mail = box()
-    server = start(monkey, mails, mail.where, "    EhloName shop.example.org\n")
+    server = start(monkey, mails, mail.address, "    EhloName shop.example.org\n")
     assert send(server, "dear Ana,\n.\n..\nbye ä", subject="Gr%C3%BC%C3%9Fe")[:2] == (0, "2.0.0 kept as 17")
     sender, to, content = mail.got[0]
     read = email.message_from_bytes(content, policy=email.policy.default)
@@ -112,7 +112,7 @@ def test_smtp_mail_is_composed_from_its_parts(monkey, mails, box):
 
 def test_smtp_text_is_sent_unchanged(monkey, mails, box):
     mail = box()
-    server = start(monkey, mails, mail.where)
+    server = start(monkey, mails, mail.address)
     text = "Subject: x\n\n.\r\n..dots\r.\rQUIT\n.\n" + "x" * 998 + "\n"
     assert send(server, text, "/text", **{"from": ""})[0] == 0
     sender, _, content = mail.got[0]
@@ -128,7 +128,7 @@ def test_smtp_text_is_sent_unchanged(monkey, mails, box):
 
 def test_smtp_rejects_injection_and_oversized_messages(monkey, mails, box):
     mail = box()
-    server = start(monkey, mails, mail.where, "    MaxMessageSize 10K\n")
+    server = start(monkey, mails, mail.address, "    MaxMessageSize 10K\n")
     for query in ({"to": "ana@example.org%0d%0aRCPT%20TO:%3Ceve@example.org%3E"}, {"to": ""}, {"to": "ana"}, {"from": "x%3E%0d%0aDATA"},
                   {"to": "ana@example.org,%3Ceve@example.org%3E"}, {"subject": "a%0d%0aBcc:%20eve@example.org"}, {"from": ""}):
         code, _, problem, _ = send(server, **query)
@@ -143,7 +143,7 @@ def test_smtp_rejects_injection_and_oversized_messages(monkey, mails, box):
 
 def test_smtp_rejected_recipients_are_reported(monkey, mails, box):
     mail = box()
-    server = start(monkey, mails, mail.where)
+    server = start(monkey, mails, mail.address)
     code, _, _, refused = send(server, to="x@elsewhere.org,ana@example.org,later@example.org")
     assert code == 0 and mail.got[0][1] == ["ana@example.org"]
     assert refused == ["x@elsewhere.org 550 5.1.1 not here", "later@example.org 450 4.2.1 later"]
@@ -164,7 +164,7 @@ def test_smtp_uses_tls_and_authenticates(monkey, mails, box, tmp_path):
         return AuthResult(success=(data.login, data.password) == (b"shop", b"a secret"), handled=False)
 
     mail = box(authenticator=authenticate, auth_required=True, auth_require_tls=False, tls=context)
-    top = f"[UPSTREAM]\n    Name mail\n    Server {mail.where}\n    TLS on\n    TLSAuthority {authority.file}\n"
+    top = f"[UPSTREAM]\n    Name mail\n    Server {mail.address}\n    TLS on\n    TLSAuthority {authority.file}\n"
     for password, code in (("a secret", 0), ("another", 126)):
         (tmp_path / "password").write_text(password)
         server = start(monkey, mails, "mail", f"    User shop\n    PasswordSource file:{tmp_path}/password\n", top)
@@ -222,10 +222,10 @@ def test_smtp_error_replies_map_to_errno(monkey, mails):
     script = conversation()
     with Backend(script=lambda connection: script(connection)) as backend:
         server = start(monkey, mails, backend.address)
-        for name, (steps, code, says) in TALKS.items():
+        for name, (steps, code, message) in TALKS.items():
             script = conversation(*steps)
             got, _, problem, _ = send(server)
-            assert got == code and says in problem, (name, got, problem)
+            assert got == code and message in problem, (name, got, problem)
             assert re.match(r"\[SMTP\] main, 127\.0\.0\.1:\d+: ", problem), problem
 
 
@@ -298,9 +298,9 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("keys, says", MISTAKES, ids=[says for _, says in MISTAKES])
-def test_smtp_section_rejects_invalid_keys(run, tmp_path, keys, says):
+@pytest.mark.parametrize("keys, message", MISTAKES, ids=[message for _, message in MISTAKES])
+def test_smtp_section_rejects_invalid_keys(run, tmp_path, keys, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-smtp\n[SMTP]\n{keys}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf, environment={"MK_PASSWORD": "secret"})
-    assert done.code == 3 and says in done.err, done.err
+    assert done.code == 3 and message in done.err, done.err

@@ -272,9 +272,9 @@ def test_websocket_subscriber_that_reads_nothing_is_closed(monkey, tmp_path):
 
 def test_open_websockets_do_not_delay_the_stop(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE)])
-    with open_websocket(server, "/echo") as one, open_websocket(server, "/lobby") as two, open_websocket(server, "/patient"):
-        one.send("x")
-        assert one.recv(30) == "x" and two.recv(30) == "joined"
+    with open_websocket(server, "/echo") as first, open_websocket(server, "/lobby") as second, open_websocket(server, "/patient"):
+        first.send("x")
+        assert first.recv(30) == "x" and second.recv(30) == "joined"
         server.stop()
 
 

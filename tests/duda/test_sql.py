@@ -236,32 +236,32 @@ def balance(server):
 
 
 def test_sql_transactions_commit_and_roll_back(server):
-    one, two = balance(server)
+    first, second = balance(server)
     assert server.get("/move?how=commit").status == 200
-    assert balance(server) == [one - 1, two + 1]
+    assert balance(server) == [first - 1, second + 1]
     for how in ("rollback", "leave", "fail"):
         assert server.get(f"/move?how={how}").status == 200
-        assert balance(server) == [one - 1, two + 1]
+        assert balance(server) == [first - 1, second + 1]
 
 
 def test_sql_concurrent_transactions_are_isolated(server):
-    one, two = balance(server)
+    first, second = balance(server)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda i: server.get(f"/move?how={('commit', 'leave')[i % 2]}").text, range(60)))
     done = sum(answer.startswith("[]") for answer in answers[::2])
     assert done == 30, answers
-    assert balance(server) == [one - 30, two + 30]
+    assert balance(server) == [first - 30, second + 30]
 
 
 def test_sql_batch_runs_all_statements(server):
-    one, two = balance(server)
+    first, second = balance(server)
     assert server.get("/many?ids=1,2,99,1").text == "0: 1 2 0 1"
-    assert balance(server) == [one + 2, two + 1]
+    assert balance(server) == [first + 2, second + 1]
     assert server.get("/many?ids=1,x,2").text == "121: 1 -1 2"
-    assert balance(server) == [one + 3, two + 2]
+    assert balance(server) == [first + 3, second + 2]
     assert server.get("/many?ids=1,2&how=commit").text == "0: 1 2"
     assert server.get("/many?ids=1,1,2&how=rollback").text == "0: 1 1 2"
-    assert balance(server) == [one + 4, two + 3]
+    assert balance(server) == [first + 4, second + 3]
     assert server.get("/many?ids=").text == "0:"
     assert server.get(f"/many?ids={','.join(['1'] * 1001)}").text == "90:"
 
@@ -334,11 +334,11 @@ def test_sqlite_waits_for_the_writer_of_a_new_file(monkey, site, request):
         other.execute("BEGIN IMMEDIATE")
         server = start(monkey, site, "sqlite", request, workers=1)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(run, server, "SELECT 1 AS one")
-            wait_until(lambda: str(file) in proc.descriptors(server.workers[0]).values() or asked.done(), "the file is open")
-            assert not concurrent.futures.wait([asked], 0.1).done, asked.result()
+            future = pool.submit(run, server, "SELECT 1 AS one")
+            wait_until(lambda: str(file) in proc.descriptors(server.workers[0]).values() or future.done(), "the file is open")
+            assert not concurrent.futures.wait([future], 0.1).done, future.result()
             other.execute("ROLLBACK")
-            assert asked.result(30) == [{"one": 1}]
+            assert future.result(30) == [{"one": 1}]
     finally:
         other.close()
 
@@ -398,10 +398,10 @@ def test_postgres_waiting_statements_count_for_the_queue_limit(monkey, site, req
     """The statements of two handlers together exceed the queue limit: the second one is rejected immediately."""
     postgres = postgres_server.Postgres()
     try:
-        place = postgres.database()
+        address = postgres.database()
         postgres.each(signal.SIGSTOP)
         server = start(monkey, site, "postgres", request, workers=1,
-                       top=f"[POSTGRES]\n    Server {place}\n    MaxQueue 3\n    Timeout 50s\n")
+                       top=f"[POSTGRES]\n    Server {address}\n    MaxQueue 3\n    Timeout 50s\n")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             both = [pool.submit(lambda target=target: server.get(target).text)
                     for target in ("/run?sql=SELECT%201%20AS%20one", "/many?ids=x,x,x")]
@@ -433,14 +433,14 @@ def test_postgres_lost_connection_keeps_transactions_atomic(monkey, site, reques
     """All sessions are terminated under load: each transaction takes effect completely or not at all."""
     postgres = request.getfixturevalue("cluster")
     server = start(monkey, site, "postgres", request, workers=1)
-    one, two = balance(server)
+    first, second = balance(server)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         jobs = [pool.submit(lambda: server.get("/move?how=commit").text) for _ in range(60)]
         postgres.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd{postgres.n}'")
         done = sum(job.result().startswith("[]") for job in jobs)
     left, right = wait_until(lambda: isinstance(run(server, "SELECT 1 AS one"), list) and balance(server), "the server recovers")
-    assert left + right == one + two
-    assert done <= right - two <= 60
+    assert left + right == first + second
+    assert done <= right - second <= 60
 
 
 SERVERS = [
@@ -454,13 +454,13 @@ SERVERS = [
 
 
 @needs_postgres
-@pytest.mark.parametrize("keys, says", SERVERS, ids=[says for _, says in SERVERS])
-def test_postgres_section_rejects_invalid_servers(run, tmp_path, keys, says):
+@pytest.mark.parametrize("keys, message", SERVERS, ids=[message for _, message in SERVERS])
+def test_postgres_section_rejects_invalid_servers(run, tmp_path, keys, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-postgres\n[POSTGRES]\n{keys}"
                     "[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and says in done.err
+    assert done.code == 3 and message in done.err
 
 
 @pytest.mark.skipif(not (services.has("sqlite") and services.has("postgres")), reason="one of the two databases is missing")
@@ -471,5 +471,5 @@ def test_database_names_must_be_unique(run, tmp_path, name):
     conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-sqlite\n    Load duda-postgres\n"
                     f"[SQLITE]\n    File a.db\n[POSTGRES]\n    Server host=127.0.0.1\n    Name {name}\n[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    said = "monkey.conf:10:10: error: another [SQLITE] or [POSTGRES] has the Name `main`, too: services find databases by it"
-    assert (done.code, said in done.err) == ((3, True) if name == "main" else (0, False)), done.err
+    output = "monkey.conf:10:10: error: another [SQLITE] or [POSTGRES] has the Name `main`, too: services find databases by it"
+    assert (done.code, output in done.err) == ((3, True) if name == "main" else (0, False)), done.err

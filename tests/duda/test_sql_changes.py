@@ -110,7 +110,7 @@ def cluster():
     server.stop()
 
 
-class Base:
+class DatabaseService:
     """A service, and another program's access to its database."""
 
     def __init__(self, server, change):
@@ -147,7 +147,7 @@ def start(monkey, site, backend, request, keys="", workers=1):
 
         def change(text):
             return postgres.sql(text, name)
-    return Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top, workers=workers), change)
+    return DatabaseService(monkey(plugins=[f"duda-{backend}", service(site)], top=top, workers=workers), change)
 
 
 # ---- Changed tables ----
@@ -394,7 +394,7 @@ def test_pgbouncer_transaction_pooling_works(monkey, site, request, keys):
     bouncer = pgbouncer_server.start(cluster)
     try:
         top = f"[POSTGRES]\n    Server host=127.0.0.1 port={bouncer.port} user=ana dbname={name}\n    PoolSize 4\n{keys}"
-        base = Base(monkey(plugins=["duda-postgres", service(site)], top=top, workers=2), None)
+        base = DatabaseService(monkey(plugins=["duda-postgres", service(site)], top=top, workers=2), None)
         assert base.run("CREATE TABLE t (a INTEGER)") == []
         with concurrent.futures.ThreadPoolExecutor(12) as pool:
             texts = [f"SELECT {i % 7} AS n" for i in range(300)]
@@ -419,7 +419,7 @@ def test_demoted_server_is_replaced_by_the_new_one(monkey, site):
             each.sql("CREATE TABLE t (a INTEGER)")
         relay = stack.enter_context(Relay(f"{old.folder}/.s.PGSQL.5432"))
         top = f"[POSTGRES]\n    Server host=127.0.0.1 port={relay.port} user=ana dbname=postgres\n    PoolSize 1\n"
-        base = Base(monkey(plugins=["duda-postgres", service(site)], top=top, workers=1), None)
+        base = DatabaseService(monkey(plugins=["duda-postgres", service(site)], top=top, workers=1), None)
         assert base.run("INSERT INTO t VALUES (1)") == []
         relay.target = f"{new.folder}/.s.PGSQL.5432"
         old.sql("ALTER SYSTEM SET default_transaction_read_only = on")
@@ -436,11 +436,11 @@ def active(cluster):
 
 
 @needs_postgres
-@pytest.mark.parametrize("where", ["alone", "transaction"])
-def test_client_disconnect_cancels_its_statement(monkey, site, request, where):
+@pytest.mark.parametrize("location", ["alone", "transaction"])
+def test_client_disconnect_cancels_its_statement(monkey, site, request, location):
     base = start(monkey, site, "postgres", request, "    PoolSize 1\n    Timeout 60s\n")
     cluster = request.getfixturevalue("cluster")
-    path = {"alone": "/run", "transaction": "/several"}[where]
+    path = {"alone": "/run", "transaction": "/several"}[location]
     assert base.run("SELECT 1 AS one") == [{"one": 1}]
     with base.server.connect() as c:
         c.ask(f"{path}?sql=SELECT+pg_sleep(50)")
@@ -499,7 +499,7 @@ def test_postgres_login_failure_differs_from_a_server_that_is_down(monkey, site,
     cluster = request.getfixturevalue("cluster")
     for server, code in ((f"host={cluster.folder} user=ana dbname=nosuch", "126"), (f"host={cluster.folder} user=nobody dbname=postgres", "126"),
                          ("host=127.0.0.1 port=1 user=ana dbname=x", "111")):
-        base = Base(monkey(plugins=["duda-postgres", service(site)], top=f"[POSTGRES]\n    Server {server}\n", workers=1), None)
+        base = DatabaseService(monkey(plugins=["duda-postgres", service(site)], top=f"[POSTGRES]\n    Server {server}\n", workers=1), None)
         assert base.run("SELECT 1").startswith(f"{code} [POSTGRES] main: "), server
         assert "LOCATION" not in base.server.log
 
@@ -511,17 +511,17 @@ ONE, TWO, THREE = "CREATE TABLE one (a INTEGER);\n", "CREATE TABLE two (a INTEGE
 
 def migrate(monkey, site, backend, request, files, top=None, keys="", folder="migrations", workers=2):
     """Starts a server with these migration files."""
-    place = site.path.parent / folder
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
+    path = site.path.parent / folder
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
     for name, text in files.items():
-        (place / name).write_text(text)
+        (path / name).write_text(text)
     (site.path.parent / "data").mkdir(exist_ok=True)
-    place = {"sqlite": lambda: f"[SQLITE]\n    File {site.path.parent}/data/a.db\n",
-             "postgres": lambda: f"[POSTGRES]\n    Server {request.getfixturevalue('cluster').database()}\n"}
-    top = top or place[backend]()
+    section = {"sqlite": lambda: f"[SQLITE]\n    File {site.path.parent}/data/a.db\n",
+               "postgres": lambda: f"[POSTGRES]\n    Server {request.getfixturevalue('cluster').database()}\n"}
+    top = top or section[backend]()
     keys += f"    Migrations {folder}\n"
-    return Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top + keys, workers=workers), None), top
+    return DatabaseService(monkey(plugins=[f"duda-{backend}", service(site)], top=top + keys, workers=workers), None), top
 
 
 def history(base):
@@ -542,10 +542,10 @@ def test_changed_or_missing_migrations_are_rejected_at_startup(monkey, site, bac
     base, top = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "2-b.sql": TWO})
     wait_until(lambda: isinstance(base.run("SELECT a FROM two"), list), "the migrations have run")
     base.server.stop()
-    files, says = BAD[how]
+    files, message = BAD[how]
     base, _ = migrate(monkey, site, backend, request, files, top)
-    base.server.err.wait_for(r"\[error\] .*Migrations: " + says, count=2)  # each worker logs it before any request
-    assert re.search("Migrations: " + says, base.run("SELECT 1 AS one"))
+    base.server.err.wait_for(r"\[error\] .*Migrations: " + message, count=2)  # each worker logs it before any request
+    assert re.search("Migrations: " + message, base.run("SELECT 1 AS one"))
     base.server.stop()
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE.replace("\n", "\r\n"), "2-b.sql": TWO}, top)
     assert base.run("SELECT 1 AS one") == [{"one": 1}], "line ends are ignored"
@@ -646,7 +646,7 @@ def test_old_migrations_table_is_upgraded(monkey, site, backend, request, of):
 def test_concurrent_workers_of_two_machines_migrate_once(monkey, site, backend, request):
     files = {f"{n}-x.sql": f"CREATE TABLE t{n} (a INTEGER);\nINSERT INTO t{n} VALUES (1);\n" for n in range(1, 20)}
     base, top = migrate(monkey, site, backend, request, files, workers=4)
-    other = Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top + "    Migrations migrations\n", workers=4), None)
+    other = DatabaseService(monkey(plugins=[f"duda-{backend}", service(site)], top=top + "    Migrations migrations\n", workers=4), None)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda i: (base, other)[i % 2].run("SELECT a FROM t19"), range(40))) == [[{"a": 1}]] * 40
     assert base.run("SELECT count(*) AS n FROM duda_migrations") == [{"n": 19}]

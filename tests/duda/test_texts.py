@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import services
-from faults import Fault
+from fault_injection import Fault
 from proc import RELEASE
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
@@ -257,19 +257,19 @@ def test_encoded_request_body_is_rejected(server):
 
 
 def test_log_names_the_error_of_a_form(server):
-    def says(path, body, kind, status, pattern):
+    def check_response(path, body, kind, status, pattern):
         assert post(server, path, body, kind).status == status
         server.err.wait_for(pattern)
 
     good = part("a", b"x")
-    says("/form", good + b'--xyz\r\nContent-Disposition: form-data; filename="a"b"\r\n\r\nx\r\n--xyz--', MULTIPART, 400,
+    check_response("/form", good + b'--xyz\r\nContent-Disposition: form-data; filename="a"b"\r\n\r\nx\r\n--xyz--', MULTIPART, 400,
          r"answered -74 \(Bad message\): multipart/form-data, part 2: its Content-Disposition is malformed")
-    says("/stream", good + good + b"--xyz\r\nnonsense\r\n\r\nx\r\n--xyz--", MULTIPART, 400, r"part 3: a line of its head is no header")
-    says("/stream", good, MULTIPART, 400, r"part 1: it ends without a boundary")
-    says("/narrow", part("f", b"x" * 1001, "f") + b"--xyz--", MULTIPART, 413, r"\(Message too long\): multipart/form-data, part 1: the file exceeds `.file` of its struct duda_multipart_limits")
-    says("/form", good, [("Content-Type", "multipart/form-data")], 400, r"multipart/form-data without a boundary")
-    says("/form", "a=%4", URLENCODED, 400, r"the form has a % without two hexadecimal digits")
-    says("/narrow", "a=" + "b" * 100, URLENCODED, 413, r"the form is too long, or has too many fields, or too long ones")
+    check_response("/stream", good + good + b"--xyz\r\nnonsense\r\n\r\nx\r\n--xyz--", MULTIPART, 400, r"part 3: a line of its head is no header")
+    check_response("/stream", good, MULTIPART, 400, r"part 1: it ends without a boundary")
+    check_response("/narrow", part("f", b"x" * 1001, "f") + b"--xyz--", MULTIPART, 413, r"\(Message too long\): multipart/form-data, part 1: the file exceeds `.file` of its struct duda_multipart_limits")
+    check_response("/form", good, [("Content-Type", "multipart/form-data")], 400, r"multipart/form-data without a boundary")
+    check_response("/form", "a=%4", URLENCODED, 400, r"the form has a % without two hexadecimal digits")
+    check_response("/narrow", "a=" + "b" * 100, URLENCODED, 413, r"the form is too long, or has too many fields, or too long ones")
 
 
 def test_file_names_are_parsed_in_both_encodings(server):

@@ -107,22 +107,22 @@ DUDA_SERVICE(rooms, DUDA_GET("/several", several, ""), DUDA_GET("/slow", slow, "
 
 
 @pytest.fixture(scope="module")
-def rooms(tmp_path_factory):
+def service(tmp_path_factory):
     return services.build(tmp_path_factory.mktemp("rooms"), "rooms", SOURCE)
 
 
-def test_messages_name_their_topic_and_dropped_messages(monkey, rooms):
-    server = monkey(plugins=[rooms])
+def test_messages_name_their_topic_and_dropped_messages(monkey, service):
+    server = monkey(plugins=[service])
     assert server.get("/several").text == "22 0 114 a:text:t:0 b:bytes:b:0 110 0 b:before:b:0 0 110 0 "
     assert server.get("/slow").text == "slow:6:t:6 slow:7:t:0 slow:9:t:1 "
 
 
-def test_subscriptions_of_a_handler_are_limited(monkey, rooms):
-    assert monkey(plugins=[rooms]).get("/many").text == "1 1 1 0"
+def test_subscriptions_of_a_handler_are_limited(monkey, service):
+    assert monkey(plugins=[service]).get("/many").text == "1 1 1 0"
 
 
-def test_topic_messages_reach_all_workers(monkey, rooms):
-    server = monkey(plugins=[rooms], workers=2)
+def test_topic_messages_reach_all_workers(monkey, service):
+    server = monkey(plugins=[service], workers=2)
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(server.connect()) for _ in range(6)]
         for c in streams:

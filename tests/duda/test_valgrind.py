@@ -171,11 +171,11 @@ def begin(server, kind):
 
 def leave_early(server):
     """Clients of each type disconnect while their handlers wait, first in the order of their requests, then in reverse."""
-    for turn in (1, -1):
+    for step in (1, -1):
         before = int(server.get("/count").text.split()[1])
         clients = [begin(server, kind) for _ in range(AT_ONCE) for kind in KINDS]
         wait_until(lambda n=len(clients): server.get("/count").text == f"{n} {before}", "all handlers wait")
-        for client in clients[::turn]:
+        for client in clients[::step]:
             client.close()
         wait_until(lambda n=len(clients): server.get("/count").text == f"0 {before + n}", "all handlers are cancelled")
 
@@ -200,7 +200,7 @@ def test_valgrind_finds_no_error_in_handlers(monkey, tmp_path):
     leave_early(server)
     run_all(server)
     server.stop()
-    said = server.err.text
-    summaries = re.findall(r"ERROR SUMMARY: (\d+) errors", said)
+    output = server.err.text
+    summaries = re.findall(r"ERROR SUMMARY: (\d+) errors", output)
     assert len(summaries) >= 2 and set(summaries) == {"0"}, "summaries of the master, its worker, and the checks of the plugin"
-    assert "switching stacks" not in said, said
+    assert "switching stacks" not in output, output

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control block shared by a test and a preloaded library: a file, named by MONKEY_FAULT, that both map.
- * The test writes it while the program runs. tests/faults.py uses the same layout. */
+ * The test writes it while the program runs. tests/fault_injection.py uses the same layout. */
 #ifndef MK_TESTS_FAULT_H
 #define MK_TESTS_FAULT_H
 

@@ -58,8 +58,8 @@ def server(monkey, site):
 # curl
 
 def version_of_curl():
-    said = subprocess.run(["curl", "--version"], capture_output=True, text=True, check=False).stdout if CURL_THERE else ""
-    return tuple(map(int, re.findall(r"\d+", said)[:3]))
+    output = subprocess.run(["curl", "--version"], capture_output=True, text=True, check=False).stdout if CURL_THERE else ""
+    return tuple(map(int, re.findall(r"\d+", output)[:3]))
 
 
 CURL_THERE = bool(shutil.which("curl"))
@@ -138,9 +138,9 @@ def test_curl_upgrade_request_stays_on_http_1(server, curl):
 def test_curl_runs_parallel_transfers_on_one_connection(server, curl):
     if forgetful(server):
         pytest.skip("this curl cannot use a connection again that it was told to be of HTTP/2")
-    said = curl("-Z", "--parallel-max", "20", "-w", "%{num_connects} %{http_version} %{http_code}\n",
+    output = curl("-Z", "--parallel-max", "20", "-w", "%{num_connects} %{http_version} %{http_code}\n",
                 *sum((["-o", "/dev/null", f"{server.url}/{name}"] for name in ["small.txt", "large.bin", ""] * 20), []))
-    lines = said.decode().split("\n")[:-1]
+    lines = output.decode().split("\n")[:-1]
     assert len(lines) == 60 and all(line.endswith(" 2 200") for line in lines)
     assert sum(int(line[0]) for line in lines) == 1, "one connection for all of them"
 
@@ -211,9 +211,9 @@ def is_served(path):
 def test_nghttp_downloads_without_protocol_error(server, site, flags):
     url = server.url
     assert run("nghttp", *flags, url + "/large.bin").endswith((site / "large.bin").read_bytes()) or "--hexdump" in flags
-    said = run("nghttp", "-nv", *flags, "-m", 5, url + "/small.txt", url + "/", url + "/none").decode("utf-8", "replace")
-    assert len(re.findall(r":status: 200", said)) == 10 and len(re.findall(r":status: 404", said)) == 5
-    assert "error_code=NO_ERROR" in said and not re.search(r"error_code=(?!NO_ERROR)", said), said
+    output = run("nghttp", "-nv", *flags, "-m", 5, url + "/small.txt", url + "/", url + "/none").decode("utf-8", "replace")
+    assert len(re.findall(r":status: 200", output)) == 10 and len(re.findall(r":status: 404", output)) == 5
+    assert "error_code=NO_ERROR" in output and not re.search(r"error_code=(?!NO_ERROR)", output), output
 
 
 @tool("nghttp")
@@ -226,8 +226,8 @@ def test_nghttp_loads_page_with_its_resources(monkey, site):
         f'<link rel="stylesheet" href="{n}">' if n.endswith("css") else f'<script src="{n}"></script>' for n in names) +
         "</head></html>")
     server = monkey()
-    said = run("nghttp", "-nas", server.url + "/").decode()
-    assert len(re.findall(r" 200 +\S+ /(?:\d+\.\w+)?$", said, re.MULTILINE)) == 61, said
+    output = run("nghttp", "-nas", server.url + "/").decode()
+    assert len(re.findall(r" 200 +\S+ /(?:\d+\.\w+)?$", output, re.MULTILINE)) == 61, output
 
 
 @tool("h2load")
@@ -237,14 +237,14 @@ def test_nghttp_loads_page_with_its_resources(monkey, site):
                          ids=["usual", "small windows", "many streams"])
 def test_h2load_gets_only_2xx(server, target, flags):
     count = 2000 if target != "/large.bin" else 10 if "-w10" in flags else 100
-    said = run("h2load", "-n", count, "-c", 5, "-m", 10, *flags, *([] if server.is_h2 else ["--h1"]), server.url + target).decode()
-    assert f"requests: {count} total, {count} started, {count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout" in said
-    assert re.search(rf"^status codes: {count} 2xx, 0 3xx, 0 4xx, 0 5xx$", said, re.MULTILINE), said
+    output = run("h2load", "-n", count, "-c", 5, "-m", 10, *flags, *([] if server.is_h2 else ["--h1"]), server.url + target).decode()
+    assert f"requests: {count} total, {count} started, {count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout" in output
+    assert re.search(rf"^status codes: {count} 2xx, 0 3xx, 0 4xx, 0 5xx$", output, re.MULTILINE), output
 
 
 # Python's h2 package, which also checks the rules of HTTP/2
 
-class Conversation:
+class H2PackageClient:
     """A client that uses the h2 package and a blocking socket."""
 
     def __init__(self, server):
@@ -284,7 +284,7 @@ class Conversation:
 
 @pytest.mark.http2
 def test_python_h2_accepts_all_responses(server, site):
-    c = Conversation(server)
+    c = H2PackageClient(server)
     large = [c.ask(target="/large.bin") for _ in range(3)]
     small = [c.ask(("accept-encoding", "gzip"), target="/") for _ in range(30)]
     posts = [c.ask(("content-length", "1000"), method="POST", target="/small.txt", body=b"x" * 1000) for _ in range(10)]
@@ -327,11 +327,11 @@ def test_browser_loads_page_with_many_resources(monkey, site, tmp_path):
 @pytest.mark.parametrize("target", ["/", "/small.txt", "/large.bin"])
 def test_ab_has_no_failed_requests(server, flags, target):
     count = 60 if target == "/large.bin" else 300 if server.encrypts[0] else 2000
-    said = run("ab", "-q", "-n", count, "-c", 20, *flags, server.url + target).decode()
-    assert number(said, "Complete requests") == count
-    assert number(said, "Failed requests") == 0
-    assert "Non-2xx responses" not in said
-    assert ("-k" not in flags) or number(said, "Keep-Alive requests") == count
+    output = run("ab", "-q", "-n", count, "-c", 20, *flags, server.url + target).decode()
+    assert number(output, "Complete requests") == count
+    assert number(output, "Failed requests") == 0
+    assert "Non-2xx responses" not in output
+    assert ("-k" not in flags) or number(output, "Keep-Alive requests") == count
 
 
 @tool("wrk")
@@ -339,9 +339,9 @@ def test_ab_has_no_failed_requests(server, flags, target):
 @pytest.mark.parametrize("target", ["/", "/large.bin"])
 def test_wrk_has_no_errors(server, target):
     count = 10 if target == "/large.bin" else 50  # few enough requests that at least one of them completes
-    said = run("wrk", "-t", 2, "-c", count, "-d", "1s", "--timeout", "30s", server.url + target).decode()
-    assert "Socket errors" not in said and "Non-2xx" not in said, said
-    assert int(re.search(r"(\d+) requests in", said)[1]) > 0
+    output = run("wrk", "-t", 2, "-c", count, "-d", "1s", "--timeout", "30s", server.url + target).decode()
+    assert "Socket errors" not in output and "Non-2xx" not in output, output
+    assert int(re.search(r"(\d+) requests in", output)[1]) > 0
 
 
 @tool("siege")
@@ -356,14 +356,14 @@ def test_siege_has_full_availability(server, site, tmp_path, connection):
     done = subprocess.run(["siege", "-R", tmp_path / ".siege/siege.conf", "-b", "-c", "20", "-r", "20", "-i",
                            "-f", tmp_path / "urls"], capture_output=True, text=True, timeout=50, check=False,
                           env=os.environ | {"HOME": str(tmp_path)}, stdin=subprocess.DEVNULL)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert re.search(r"[Aa]vailability\"?:\s+100\.00", said), said
-    assert re.search(r"[Ff]ailed[ _]transactions\"?:\s+0\b", said), said
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
+    assert re.search(r"[Aa]vailability\"?:\s+100\.00", output), output
+    assert re.search(r"[Ff]ailed[ _]transactions\"?:\s+0\b", output), output
 
 
-def number(said, name):
-    return int(re.search(rf"^{name}:\s+(\d+)", said, re.MULTILINE)[1])
+def number(output, name):
+    return int(re.search(rf"^{name}:\s+(\d+)", output, re.MULTILINE)[1])
 
 
 @tool("curl")

@@ -139,16 +139,16 @@ def test_precompressed_off_sends_original(monkey, site):
     assert reply.body == TEXT and "Vary" not in reply and "Content-Encoding" not in reply
 
 
-@pytest.mark.parametrize("what", ["folder", "link", "broken link", "fifo"])
-def test_precompressed_variant_that_is_not_a_regular_file_is_ignored(monkey, site, what):
+@pytest.mark.parametrize("kind", ["folder", "link", "broken link", "fifo"])
+def test_precompressed_variant_that_is_not_a_regular_file_is_ignored(monkey, site, kind):
     site.add("a.html", TEXT, mtime=MTIME)
     other = site / "a.html.gz"
-    if what == "folder":
+    if kind == "folder":
         other.mkdir()
-    elif what == "fifo":
+    elif kind == "fifo":
         os.mkfifo(other)
     else:
-        other.symlink_to("a.html" if what == "link" else "nowhere")
+        other.symlink_to("a.html" if kind == "link" else "nowhere")
     reply = ask(monkey(), "gzip", "/a.html")
     assert (reply.status, reply.body) == (200, TEXT) and "Content-Encoding" not in reply
 

@@ -143,10 +143,10 @@ def test_pipelining_client_that_does_not_read_is_throttled(monkey, site):
     content = os.urandom(5000)
     site.add("a.bin", content)
     server = monkey(server="KeepAliveRequests 0")
-    one, many = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n", 4000
+    pipelined, many = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n", 4000
     with server.connect(receive_buffer=8192) as c:
         c.sock.setblocking(False)
-        data, sent = one * many, 0
+        data, sent = pipelined * many, 0
         try:
             while sent < len(data):
                 sent += c.sock.send(data[sent:])
@@ -189,13 +189,13 @@ def test_requests_before_half_close_are_answered(server, count, rest):
 def test_batched_responses_survive_half_close_with_full_socket(monkey, site):
     content = os.urandom(8000)  # responses of this size are sent in batches
     site.add("a.bin", content)
-    one = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+    pipelined = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n"
     server = monkey(server="KeepAliveRequests 0")
     for count in range(4, 240, 3):  # with some of these counts, the socket is full exactly when the last batch is due
         with server.connect(receive_buffer=4096) as c:
-            assert c.send(one).read().body == content
+            assert c.send(pipelined).read().body == content
             with paused(server):
-                c.send(one * count + one[:9]).shut()
+                c.send(pipelined * count + pipelined[:9]).shut()
             assert server.get("/a.bin").body == content  # the worker has sent as many of the responses as it can
             for _ in range(count):
                 assert c.read().body == content
@@ -387,8 +387,8 @@ def test_many_connections_are_served_at_once(monkey, site):
         site.add(name[1:], data)
     server = monkey(workers=2)
     clients = [server.connect() for _ in range(100)]
-    for turn in range(4):
-        names = [f"/{(turn * 7 + i) % 20}.bin" for i in range(len(clients))]
+    for round_ in range(4):
+        names = [f"/{(round_ * 7 + i) % 20}.bin" for i in range(len(clients))]
         for c, name in zip(clients, names):
             c.ask(name)
         for c, name in zip(clients, names):

@@ -32,7 +32,7 @@ def serve():
     listener = socket.create_server(("127.0.0.1", 0))
     clients, threads = [], []
 
-    def start(talk, wrap=lambda s: s, make=Http2Client, **how):
+    def start(act, wrap=lambda s: s, make=Http2Client, **how):
         def run():
             connection, _ = listener.accept()
             # The server sends without reading, and so does its client: the socket buffer must hold everything that the windows
@@ -40,7 +40,7 @@ def serve():
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
             try:
                 with wrap(connection) as peer:
-                    talk(peer)
+                    act(peer)
             except OSError:
                 pass
 
@@ -61,13 +61,13 @@ def serve():
 def play(serve):
     """Connects a client to a server that sends only these bytes."""
     def start(data, **how):
-        def talk(connection):
+        def act(connection):
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(1 << 16):
                 pass
 
-        return serve(talk, **how)
+        return serve(act, **how)
 
     return start
 
@@ -195,8 +195,8 @@ def test_h2_client_detects_truncated_responses(play, data):
         play(data).get("/")
 
 
-@pytest.mark.parametrize("extra, where", [(1, "stream"), (0, None)])
-def test_h2_client_detects_data_beyond_window(play, extra, where):
+@pytest.mark.parametrize("extra, level", [(1, "stream"), (0, None)])
+def test_h2_client_detects_data_beyond_window(play, extra, level):
     """A slow client has the smallest windows: 65,535 bytes both for the stream and for the connection."""
     body = b"".join(f.data(1, b"x" * 13107) for _ in range(5)) + f.data(1, b"y" * extra, end=True)
     c = play(HELLO + head() + body, receive_buffer=65536).ask("/")
@@ -233,8 +233,8 @@ def answer(connection, size):
             elif isinstance(event, h2.events.DataReceived):
                 peer.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
         for stream in list(left):
-            while left[stream] and (room := min(peer.local_flow_control_window(stream), 16384)):
-                left[stream] -= (n := min(room, left[stream]))
+            while left[stream] and (window := min(peer.local_flow_control_window(stream), 16384)):
+                left[stream] -= (n := min(window, left[stream]))
                 peer.send_data(stream, b"x" * n, end_stream=not left[stream])
             if not left[stream]:
                 del left[stream]

@@ -325,10 +325,10 @@ def test_h2_unfinished_head_times_out(monkey, site):
     assert time.monotonic() - begin < 10
 
 
-@pytest.mark.parametrize("said", [b"", f.PREFACE[:10], f.PREFACE, f.PREFACE + f.settings(), f.PREFACE + f.settings() + b"\0"])
-def test_h2_silent_client_is_closed(monkey, site, said):
+@pytest.mark.parametrize("message", [b"", f.PREFACE[:10], f.PREFACE, f.PREFACE + f.settings(), f.PREFACE + f.settings() + b"\0"])
+def test_h2_silent_client_is_closed(monkey, site, message):
     with monkey(server="Timeout 1s\nKeepAliveTimeout 1s").connect(hello=False) as c:
-        c.sock.sendall(said)
+        c.sock.sendall(message)
         while c.sock.recv(1 << 16):
             pass
 

@@ -46,14 +46,14 @@ def numbers_of(c, kind=f.DATA, since=0):
 
 def test_h2_settings_announce_limits(monkey, site):
     with monkey(server="MaxStreams 7\nMaxHeaderSize 3000").connect() as c:
-        c.wait(lambda: c.heard_settings)
+        c.wait(lambda: c.settings_received)
         assert c.theirs[f.STREAMS_MAX] == 7 and c.theirs[f.HEAD_SIZE] == 3000
 
 
 def test_h2_settings_announce_windows_and_extensions(monkey, site):
     with monkey(server="MaxStreams 50\nHTTP2ConnWindow 256K").connect() as c:
-        c.wait(lambda: c.heard_settings).ping().wait(lambda: not c.pings)
-        assert c.room == 262144 and c.theirs[f.INITIAL_WINDOW] == (262144 - WINDOW) // 100
+        c.wait(lambda: c.settings_received).ping().wait(lambda: not c.pings)
+        assert c.send_window == 262144 and c.theirs[f.INITIAL_WINDOW] == (262144 - WINDOW) // 100
         assert c.theirs.get(f.ENABLE_PUSH, 0) == 0 and c.theirs[f.CONNECT_PROTOCOL] == 1
         assert c.theirs[f.NO_OLD_PRIORITIES] == 1
 
@@ -175,9 +175,9 @@ def test_h2_unread_body_fills_only_its_own_window(handlers):
     with handlers.connect() as c:
         never = c.ask("/never", "POST", streamed=True).stream
         c.more(b"x" * WINDOW, never)
-        assert never.room == 0
+        assert never.send_window == 0
         assert c.get("/sink", "POST", body=b"a" * 500_000).text == f"500000 {97 * 500_000}\n"
-        assert never.room == 0, "no WINDOW_UPDATE for the unread stream"
+        assert never.send_window == 0, "no WINDOW_UPDATE for the unread stream"
 
 
 @pytest.mark.parametrize("target", ["/never", "/echo"])
@@ -192,8 +192,8 @@ def test_h2_unread_bodies_of_connection_are_limited(monkey, target):
             stream = c.ask(target, "POST", streamed=True).stream
             streams.append(stream)
             c.ping().wait(lambda: not c.pings)
-            while (n := min(stream.room, c.room, f.FRAME_MAX)) > 0:
-                stream.room, c.room, sent = stream.room - n, c.room - n, sent + n
+            while (n := min(stream.send_window, c.send_window, f.FRAME_MAX)) > 0:
+                stream.send_window, c.send_window, sent = stream.send_window - n, c.send_window - n, sent + n
                 c.send(f.data(stream.number, b"x" * n)).ping().wait(lambda: not c.pings)
         taken = sum(stream.received for stream in streams)
         assert taken <= f.WINDOW and most / 3 < sent - taken <= most
@@ -203,7 +203,7 @@ def test_h2_unread_bodies_of_connection_are_limited(monkey, target):
             c.cancel(stream)
         c.give(0, f.WINDOW)
         assert c.read(stream=upload).text == f"500000 {97 * 500_000}\n"
-        c.wait(lambda: c.room > most - f.FRAME_MAX)  # the server has returned all received bytes to the window
+        c.wait(lambda: c.send_window > most - f.FRAME_MAX)  # the server has returned all received bytes to the window
 
 
 def test_h2_data_beyond_window_resets_stream(handlers):
@@ -220,9 +220,9 @@ def test_h2_padding_counts_towards_window(handlers):
     with handlers.connect() as c:
         c.ask("/sink", "POST", streamed=True)
         for _ in range(2000):
-            c.wait(lambda: min(c.stream.room, c.room) >= 257)
-            c.stream.room -= 257
-            c.room -= 257
+            c.wait(lambda: min(c.stream.send_window, c.send_window) >= 257)
+            c.stream.send_window -= 257
+            c.send_window -= 257
             c.send(f.data(c.stream.number, b"a", padding=255))
         assert c.done().read().text == f"2000 {97 * 2000}\n"
 
@@ -242,10 +242,10 @@ def test_h2_refused_uploads_do_not_exhaust_abuse_budget(monkey, site):
     with monkey(server="MaxBodySize 1000").connect() as c:
         c.ping().wait(lambda: not c.pings)
         for _ in range(8):
-            c.wait(lambda: c.room >= 960_000)
+            c.wait(lambda: c.send_window >= 960_000)
             streams = [c.ask("/a.txt", "POST", {"Content-Length": "5000000"}).stream for _ in range(24)]
             data = b"".join(f.data(s.number, b"x" * 10_000) for s in streams for _ in range(4))
-            c.room -= len(streams) * 40_000
+            c.send_window -= len(streams) * 40_000
             c.send(data)
             for stream in streams:
                 assert c.read(stream=stream).status == 413
@@ -492,11 +492,11 @@ def test_h2_reloads_lose_no_request(monkey, site):
     crew = [threading.Thread(target=run, args=(i,)) for i in range(4)]
     for thread in crew:
         thread.start()
-    for turn in range(5):
+    for round_ in range(5):
         goal = [count + 20 for count in counts]
         wait_until(lambda: problems or all(have >= want for have, want in zip(counts, goal)), "requests continue")
         server.tell(signal.SIGHUP)
-        server.err.wait_for("the new configuration serves", turn + 1)
+        server.err.wait_for("the new configuration serves", round_ + 1)
     stop.set()
     for thread in crew:
         thread.join(30)

@@ -151,21 +151,21 @@ def test_host_settings_do_not_affect_other_hosts(monkey, tmp_path):
             /* static
         """)
 
-    def one(target, **how):
+    def get_one(target, **how):
         return server.get(target, host="one.example", **how)
 
-    def two(target, **how):
+    def get_two(target, **how):
         return server.get(target, host="two.example", **how)
 
-    assert (one("/").text, two("/").text) == ("start of one", "index of two")
-    assert (one("/link.html").text, two("/link.html").status) == ("index of one", 403)
-    assert (one("/.hidden").status, two("/.hidden").text) == (403, "hidden")
-    assert one("/none").text == "404 of one" and "Not Found" in two("/none").text
-    assert one("/")["Cache-Control"] == "max-age=1" and "Cache-Control" not in two("/")
-    assert "Accept-Ranges" in one("/") and "Accept-Ranges" not in two("/")
-    assert (one("/teapot").status, two("/teapot").status) == (404, 418)
-    assert two("/", method="POST", body=b"x" * 11).text == "413 of two"
-    assert "Too Large" in one("/", method="POST", body=b"x" * 11).text
+    assert (get_one("/").text, get_two("/").text) == ("start of one", "index of two")
+    assert (get_one("/link.html").text, get_two("/link.html").status) == ("index of one", 403)
+    assert (get_one("/.hidden").status, get_two("/.hidden").text) == (403, "hidden")
+    assert get_one("/none").text == "404 of one" and "Not Found" in get_two("/none").text
+    assert get_one("/")["Cache-Control"] == "max-age=1" and "Cache-Control" not in get_two("/")
+    assert "Accept-Ranges" in get_one("/") and "Accept-Ranges" not in get_two("/")
+    assert (get_one("/teapot").status, get_two("/teapot").status) == (404, 418)
+    assert get_two("/", method="POST", body=b"x" * 11).text == "413 of two"
+    assert "Too Large" in get_one("/", method="POST", body=b"x" * 11).text
 
 
 # Addresses

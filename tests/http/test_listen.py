@@ -43,12 +43,12 @@ def server(monkey, roots):
     return monkey(root=None, sections=HOSTS)
 
 
-def which(server, address):
+def listener_at(server, address):
     return next(i for i, a in enumerate(server.addresses) if a[0] == address)
 
 
 def text(server, address, host):
-    return server.get("/", which=which(server, address), host=host).text
+    return server.get("/", listener=listener_at(server, address), host=host).text
 
 
 def test_host_is_reachable_only_at_its_addresses(server):
@@ -84,34 +84,34 @@ def test_listener_of_server_is_optional_if_every_host_has_one(monkey, roots):
 def test_listener_default_host_provides_error_pages(monkey, roots, tmp_path):
     (tmp_path / "three" / "400.html").write_text("page of three")
     server = monkey(root=None, sections=HOSTS + "    [ERROR_PAGES]\n        400 400.html\n")
-    assert server.get("/", which=which(server, "127.0.0.4"), host="a b").text == "page of three"
-    assert server.get("/", which=which(server, "127.0.0.2"), host="a b").text != "page of three"
+    assert server.get("/", listener=listener_at(server, "127.0.0.4"), host="a b").text == "page of three"
+    assert server.get("/", listener=listener_at(server, "127.0.0.2"), host="a b").text != "page of three"
 
 
 def test_listener_reload_opens_and_closes_addresses(monkey, roots):
     server = monkey(root=None, sections=HOSTS)
-    old = which(server, "127.0.0.2")
-    keeps = which(server, "127.0.0.4")
+    old = listener_at(server, "127.0.0.2")
+    keeps = listener_at(server, "127.0.0.4")
     config = server.config.read_text()
     host = config[config.index("[HOST]", config.index("everywhere")):config.index("[HOST]", config.index("one.example"))]
     assert "127.0.0.2" in host
     server.config.write_text(config.replace(host, ""))
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    assert server.get("/", which=keeps, host="x.example").text == "three"
+    assert server.get("/", listener=keeps, host="x.example").text == "three"
     with pytest.raises(ConnectionRefusedError):
-        server.get("/", which=old)
+        server.get("/", listener=old)
     server.config.write_text(config)
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves", count=2)
-    assert server.get("/", which=keeps, host="x.example").text == "three"
+    assert server.get("/", listener=keeps, host="x.example").text == "three"
 
 
 @pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
 def test_listener_of_host_may_be_unix_socket(monkey, roots, tmp_path):
     server = monkey(root=None, sections=HOSTS + f"        Listen unix:{tmp_path}/socket\n")
     at = next(i for i, a in enumerate(server.addresses) if isinstance(a, str))
-    assert server.get("/", which=at, host="one.example").text == "three"
+    assert server.get("/", listener=at, host="one.example").text == "three"
     server.stop()
     assert not (tmp_path / "socket").exists()
 
@@ -140,13 +140,13 @@ def test_listener_shows_certificates_of_its_hosts(tls):
         for client, protocol in ((Client, "http/1.1"), (Http2Client, "h2")):
             context = tls.authority.client_context(alpn=[protocol])
             context.check_hostname = False
-            with client(tls.addresses[which(tls, address)], tls=context) as c:
+            with client(tls.addresses[listener_at(tls, address)], tls=context) as c:
                 reply = c.get("/", host="both.example")
                 assert (reply.text, reply["Strict-Transport-Security"]) == (expected, "max-age=3600")
-        with socket.create_connection(tls.addresses[which(tls, address)]) as plain, \
+        with socket.create_connection(tls.addresses[listener_at(tls, address)]) as plain, \
                 tls.authority.client_context().wrap_socket(plain, server_hostname="both.example") as c:
             assert f"{expected}.example" in [name for _, name in c.getpeercert()["subjectAltName"]]
-    assert "Strict-Transport-Security" not in tls.get("/", which=which(tls, "127.0.0.2"), host="both.example")
+    assert "Strict-Transport-Security" not in tls.get("/", listener=listener_at(tls, "127.0.0.2"), host="both.example")
 
 
 @pytest.mark.over("h1", why="it is about a configuration")

@@ -382,8 +382,8 @@ def test_locations_appear_in_printed_config(run, configuration, tmp_path):
     ("/api/x", r"/api/\* \(\S+monkey.conf:12\)", "MaxBodySize 7K, .* MinRate off, .*", "{}/one.log json"),
 ])
 def test_locations_appear_in_explain(run, configuration, tmp_path, target, location, limits, log):
-    said = run("-c", configuration, "explain", "GET", target).out
-    assert bool(re.search("^location", said, re.MULTILINE)) == bool(location)
-    assert not location or re.search(rf"^location  {location}$", said, re.MULTILINE), said
-    assert re.search(rf"^limits    {limits}$", said, re.MULTILINE), said
-    assert re.search(rf"^log       {re.escape(log.format(tmp_path))}$", said, re.MULTILINE), said
+    output = run("-c", configuration, "explain", "GET", target).out
+    assert bool(re.search("^location", output, re.MULTILINE)) == bool(location)
+    assert not location or re.search(rf"^location  {location}$", output, re.MULTILINE), output
+    assert re.search(rf"^limits    {limits}$", output, re.MULTILINE), output
+    assert re.search(rf"^log       {re.escape(log.format(tmp_path))}$", output, re.MULTILINE), output

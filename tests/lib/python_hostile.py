@@ -65,14 +65,14 @@ def keep(request, response):
     use_kept()
 
 
-class Odd:
+class MixedList:
     def __iter__(self):
         return iter(["a", 5])
 
 
 RESULTS = [lambda: {"a": [1, None]}, lambda: ["a", "b"], lambda: ("made", 201), lambda: ("made", 201, {"X-B": "c"}), lambda: (), lambda: ("a", "b"),
            lambda: ("a", True), lambda: 5, lambda: 204, lambda: 404, lambda: 99999, lambda: -1, lambda: 2 ** 70, lambda: True, lambda: 1.5, object,
-           Odd, lambda: iter(Odd()), lambda: iter([1]), lambda: io.BytesIO(b"a\nb\n"), lambda: memoryview(b"abc"), lambda: {1: object()},
+           MixedList, lambda: iter(MixedList()), lambda: iter([1]), lambda: io.BytesIO(b"a\nb\n"), lambda: memoryview(b"abc"), lambda: {1: object()},
            lambda: ({"a": 1}, 202), lambda: (x for x in ["a", b"b"]), lambda: map(str, range(5))]
 
 

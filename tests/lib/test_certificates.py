@@ -94,14 +94,14 @@ def test_expired_certificate_is_a_warning(authority, tmp_path):
 
 
 def test_two_certificates_with_one_type_of_key_prevent_the_start(authority):
-    one, other = authority.issue(file="one"), authority.issue(file="other")
-    code, message = refuse("-", one.certificate, one.key, "-", other.certificate, other.key)
+    first, other = authority.issue(file="one"), authority.issue(file="other")
+    code, message = refuse("-", first.certificate, first.key, "-", other.certificate, other.key)
     assert code == -22 and "another certificate has the same type of key" in message
 
 
 def test_key_of_another_certificate_is_refused(authority):
-    one, other = authority.issue(file="one"), authority.issue(file="other")
-    code, message = refuse("-", one.certificate, other.key)
+    first, other = authority.issue(file="one"), authority.issue(file="other")
+    code, message = refuse("-", first.certificate, other.key)
     assert (code, message) == (-22, "the PEM text of the key: the key does not belong to the certificate in the PEM text of the "
                                     "certificate: expected the one that it was made with")
 

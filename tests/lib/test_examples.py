@@ -80,11 +80,11 @@ def test_example_threads_serve(run):
         for _ in range(10):
             numbers.append(int(program.get()[1].split()[1].rstrip(",")))
 
-    visitors = [threading.Thread(target=visit) for _ in range(4)]
-    for visitor in visitors:
-        visitor.start()
-    for visitor in visitors:
-        visitor.join(SECONDS)
+    threads = [threading.Thread(target=visit) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
     assert sorted(numbers) == list(range(1, 41))
     program.end()
 

@@ -17,7 +17,7 @@ KB = {"cycles": 64, "own": 192, "with files": 640}
 def cycles(package, tmp_path_factory):
     """Returns the words of the program's output."""
     made = package.compile(CYCLES, tmp_path_factory.mktemp("cycles") / "cycles", sanitizers=[])
-    return lambda what: call(made, what, environment=package.environment).split()
+    return lambda argument: call(made, argument, environment=package.environment).split()
 
 
 def test_servers_started_and_freed_leak_no_memory(cycles):

@@ -21,9 +21,9 @@ def test_example_hello_in_go_serves(package, tmp_path):
         "GOTOOLCHAIN": "local", "GOPATH": str(tmp_path / "path")})
     with package.run(tmp_path / "hello", "127.0.0.1:0") as program:
         assert program.get() == (200, "hello from Go, /hello/world\n")
-        visitors = [threading.Thread(target=program.get, args=(f"/hello/{n}",)) for n in range(20)]
-        for visitor in visitors:
-            visitor.start()
-        for visitor in visitors:
-            visitor.join()
+        threads = [threading.Thread(target=program.get, args=(f"/hello/{n}",)) for n in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         program.end()

@@ -55,8 +55,8 @@ def test_musl_server_is_one_static_program(built, tmp_path):
 
 
 def test_musl_server_contains_all_plugins(built):
-    said = call(built / "monkey", "-V")
-    (inside,) = [line for line in said.splitlines() if line.startswith("built in")]
+    output = call(built / "monkey", "-V")
+    (inside,) = [line for line in output.splitlines() if line.startswith("built in")]
     for name in ("cgi", "fastcgi", "isolate", "limits", "proxy", "security", "upstream", "websocket"):
         assert name in inside.split()
 

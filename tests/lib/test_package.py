@@ -175,8 +175,8 @@ def test_static_program_reports_that_plugins_must_be_built_in(package, tmp_path)
     done = subprocess.run(["cc", "-static", source, *libraries, "-o", tmp_path / "loads"], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("needs all libraries as archives: " + done.stderr.splitlines()[-1])
-    said = call(tmp_path / "loads", RELEASE / "plugins" / "monkey-limits.so")
-    assert "for plugins: it is another build of Monkey than the plugin, or it is static and needs the plugin built in" in said
+    output = call(tmp_path / "loads", RELEASE / "plugins" / "monkey-limits.so")
+    assert "for plugins: it is another build of Monkey than the plugin, or it is static and needs the plugin built in" in output
 
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="needs pkg-config")

@@ -40,8 +40,8 @@ def test_python_binding_installs_from_source_archive(package, python, tmp_path):
     call(*PIP, "install", "--quiet", "--no-index", "--no-compile", "--no-build-isolation", "--target", tmp_path / "there", tmp_path / name)
     program = ("import libmonkey\nwith libmonkey.Server() as s:\n    s.listen('127.0.0.1:0')\n"
                "print(libmonkey.__file__)\n")
-    said = call(sys.executable, "-c", program, environment=package.environment | {"PYTHONPATH": str(tmp_path / "there")})
-    assert said.startswith(str(tmp_path / "there"))
+    output = call(sys.executable, "-c", program, environment=package.environment | {"PYTHONPATH": str(tmp_path / "there")})
+    assert output.startswith(str(tmp_path / "there"))
 
 
 def test_python_binding_rejects_library_of_another_major_version(python, tmp_path):
@@ -58,8 +58,8 @@ def app(package, python, request):
     with package.run(python, APP, request.param) as program:
         program.how = request.param
         yield program
-        said = program.end()
-        assert "Traceback" not in re.sub(r"Traceback(?:.*\n)+?RuntimeError: (a mistake|coroutines answer).*\n", "", said), said
+        output = program.end()
+        assert "Traceback" not in re.sub(r"Traceback(?:.*\n)+?RuntimeError: (a mistake|coroutines answer).*\n", "", output), output
 
 
 def test_python_handler_returns_text(app):

@@ -122,8 +122,8 @@ def test_request_body_is_read_as_it_arrives(connect):
 
 
 def test_websocket_echoes_message(program, connect):
-    which, protocol = connect.args
-    with Peer(program, "/echo", which=which, protocol=protocol) as p:
+    name, protocol = connect.args
+    with Peer(program, "/echo", listener=name, protocol=protocol) as p:
         p.send(frame(FIN | TEXT, b"hello"))
         p.expect("hello")
         p.send(closing(1000))

@@ -118,7 +118,7 @@ def shown(world, name="www.example.test"):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
+        with socket.create_connection((world.loopback.address, world.tls), SECONDS) as plain:
             with context.wrap_socket(plain, server_hostname=name) as c:
                 return x509.load_der_x509_certificate(c.getpeercert(True))
     except (ssl.SSLError, ConnectionError):
@@ -128,7 +128,7 @@ def shown(world, name="www.example.test"):
 def get_trusted(world, name="www.example.test"):
     """Returns the response to a client that trusts Pebble and verifies the certificate."""
     context = ssl.create_default_context(cadata=world.pebble.root())
-    with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
+    with socket.create_connection((world.loopback.address, world.tls), SECONDS) as plain:
         with context.wrap_socket(plain, server_hostname=name) as c:
             c.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
             return b"".join(iter(lambda: c.recv(65536), b""))
@@ -208,7 +208,7 @@ def test_acme_challenge_certificate_is_only_for_acme_tls_clients(world, state):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["acme-tls/1"])
-    with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
+    with socket.create_connection((world.loopback.address, world.tls), SECONDS) as plain:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             context.wrap_socket(plain, server_hostname="www.example.test")
 
@@ -221,11 +221,11 @@ def test_acme_restart_requests_nothing_new(world, state):
     server.err.wait_for(NEW.format("www.example.test"))
     serial = state.certificate("www.example.test").serial_number
     server.stop()
-    asked = world.pebble.out.text
+    log = world.pebble.out.text
     server = world.start("RenewAfter 95", server="LogLevel debug\n")
     time.sleep(1)  # the first check is after 0.3 s
     assert state.certificate("www.example.test").serial_number == serial
-    assert world.pebble.out.text == asked
+    assert world.pebble.out.text == log
 
 
 def test_acme_account_survives_restart(world, state):

@@ -24,9 +24,9 @@ def test_acme_name_of_another_server_fails_with_backoff(world, state):
     world.pebble.stop()
     world.pebble.start()
     server = world.start()
-    said = server.err.wait_for(r"\[error\] \d+: acme: www.example.test: the authority could not verify www.example.test by "
+    output = server.err.wait_for(r"\[error\] \d+: acme: www.example.test: the authority could not verify www.example.test by "
                                r"http-01 on port 80 \(invalid\): (.*); the next attempt is in (\d+) s", count=3)
-    assert "connection" in said[1]
+    assert "connection" in output[1]
     waits = [int(s) for s in re.findall(r"the next attempt is in (\d+) s", server.log)]
     assert waits[:3] == [1, 2, 4] or (1 <= waits[0] <= 2 and 2 <= waits[1] <= 3 and 4 <= waits[2] <= 5)
     server.stop()
@@ -34,8 +34,8 @@ def test_acme_name_of_another_server_fails_with_backoff(world, state):
     assert before["failures"] >= 3 and "connection" in before["why"]
     # The backoff continues after a restart.
     server = world.start()
-    said = server.err.wait_for(r"the next attempt is in (\d+) s")
-    assert int(said[1]) >= 8
+    output = server.err.wait_for(r"the next attempt is in (\d+) s")
+    assert int(output[1]) >= 8
     assert state.failure("www.example.test")["failures"] == before["failures"] + 1
     server.stop()
     # A new configuration is tried immediately.

@@ -27,7 +27,7 @@ class Impostor(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
         status, fields, content = self.server.answer(self.path)
         content = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
@@ -48,14 +48,14 @@ class Impostor(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def impostor(world, tmp_path):
     """Starts a server whose CA responds as the test specifies."""
-    pair = make_authority(tmp_path / "impostor").issue([world.place.address])
+    pair = make_authority(tmp_path / "impostor").issue([world.loopback.address])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)
-    fake = http.server.ThreadingHTTPServer((world.place.address, world.place.port()), Impostor)
+    fake = http.server.ThreadingHTTPServer((world.loopback.address, world.loopback.port()), Impostor)
     fake.socket = context.wrap_socket(fake.socket, server_side=True)
     fake.daemon_threads = True
-    fake.asked, fake.authority = [], tmp_path / "impostor/authority.pem"
-    fake.url = f"https://{world.place.address}:{fake.server_port}"
+    fake.requests, fake.authority = [], tmp_path / "impostor/authority.pem"
+    fake.url = f"https://{world.loopback.address}:{fake.server_port}"
     fake.directory = f"{fake.url}/dir"
     fake.whole = {"newNonce": f"{fake.url}/nonce", "newAccount": f"{fake.url}/account", "newOrder": f"{fake.url}/order"}
     threading.Thread(target=fake.serve_forever, args=(0.02,), daemon=True).start()  # polls often, so that it stops quickly
@@ -77,7 +77,7 @@ def problem(kind, detail="because", status=400, **fields):
         "type": f"urn:ietf:params:acme:error:{kind}", "detail": detail}
 
 
-@pytest.mark.parametrize("answer, said", [
+@pytest.mark.parametrize("answer, message", [
     ((200, {}, b""), "is not an ACME directory"),
     ((200, {}, b"<html>"), "is not an ACME directory"),
     ((200, {}, []), "is not an ACME directory"),
@@ -94,10 +94,10 @@ def problem(kind, detail="because", status=400, **fields):
     ((200, {"Content-Length": "1000", "Connection": "close"}, b"{}"), "cannot reach"),
     (problem("malformed", "bad\r\n[error] forged\x1b[31m"), r"refuses \(400\): bad  \[error\] forged .31m \(malformed\)"),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_acme_invalid_directory_is_an_error(impostor, answer, said):
+def test_acme_invalid_directory_is_an_error(impostor, answer, message):
     server = impostor(lambda path: answer)
-    server.err.wait_for(said)
-    assert set(impostor.fake.asked) == {"/dir"}
+    server.err.wait_for(message)
+    assert set(impostor.fake.requests) == {"/dir"}
 
 
 def test_acme_retries_after_invalid_response(impostor):
@@ -105,7 +105,7 @@ def test_acme_retries_after_invalid_response(impostor):
     server.err.wait_for("is not an ACME directory", count=2)
 
 
-@pytest.mark.parametrize("answers, said", [
+@pytest.mark.parametrize("answers, message", [
     ({"/nonce": (200, {}, b"")}, "sends no nonce"),
     ({"/nonce": (200, {"Replay-Nonce": "not base64url!"}, b"")}, "sends no nonce"),
     ({"/account": (201, {}, {})}, "names no account"),
@@ -141,11 +141,11 @@ def test_acme_retries_after_invalid_response(impostor):
     ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": "OTHER"},
      "certificate and key do not match"),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_acme_invalid_responses_are_errors(impostor, state, answers, said):
+def test_acme_invalid_responses_are_errors(impostor, state, answers, message):
     fake = impostor.fake
 
-    def fill(thing):
-        return json.loads(json.dumps(thing).replace("URL", fake.url))
+    def fill(value):
+        return json.loads(json.dumps(value).replace("URL", fake.url))
 
     def answer(path):
         found = answers.get(path)
@@ -160,7 +160,7 @@ def test_acme_invalid_responses_are_errors(impostor, state, answers, said):
                 "/account": (201, {"Location": f"{fake.url}/a", "Replay-Nonce": "n"}, {})}.get(path, (404, {}, b""))
 
     server = impostor(answer)
-    server.err.wait_for(r"\[error\] \d+: acme: .*" + said + r".*; the next attempt is in \d+ s")
+    server.err.wait_for(r"\[error\] \d+: acme: .*" + message + r".*; the next attempt is in \d+ s")
     assert not state.pem("www.example.test").exists()
     server.stop()
     for name in ("account.key", "lock"):
@@ -187,7 +187,7 @@ def test_acme_only_pending_challenges_are_posted(impostor, status, posted):
         return status, {"Replay-Nonce": "n"} | fields, content
 
     impostor(answer).err.wait_for("the authority could not verify www.example.test by http-01")
-    assert ("/challenge" in fake.asked) == posted
+    assert ("/challenge" in fake.requests) == posted
 
 
 @pytest.mark.parametrize("fields, seconds", [
@@ -204,22 +204,22 @@ def test_acme_rate_limit_is_respected(impostor, state, fields, seconds):
             path, (201, {"Location": f"{fake.url}/a", "Replay-Nonce": "n"}, {}))
 
     server = impostor(answer)
-    said = server.err.wait_for(r"acme: www.example.test: .*too many \(rateLimited\); the next attempt is in (\d+) s")
-    assert seconds <= int(said[1]) <= seconds * 1.26
-    assert abs(state.failure("www.example.test")["until"] - time.time() - int(said[1])) < 30
+    output = server.err.wait_for(r"acme: www.example.test: .*too many \(rateLimited\); the next attempt is in (\d+) s")
+    assert seconds <= int(output[1]) <= seconds * 1.26
+    assert abs(state.failure("www.example.test")["until"] - time.time() - int(output[1])) < 30
     server.stop()
-    fake.asked.clear()
+    fake.requests.clear()
     impostor(answer)
     time.sleep(1)
-    assert not fake.asked
+    assert not fake.requests
 
 
 def test_acme_retry_after_date_is_respected(impostor):
     fake = impostor.fake
     when = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 5000))
     server = impostor(lambda path: (503, {"Retry-After": when}, b"busy") if path == "/dir" else (404, {}, b""))
-    said = server.err.wait_for(r"answers with status 503; the next attempt is in (\d+) s")
-    assert 4900 <= int(said[1]) <= 6300 and set(fake.asked) == {"/dir"}
+    output = server.err.wait_for(r"answers with status 503; the next attempt is in (\d+) s")
+    assert 4900 <= int(output[1]) <= 6300 and set(fake.requests) == {"/dir"}
 
 
 def test_acme_wrong_clock_is_reported(impostor):
@@ -236,7 +236,7 @@ def test_acme_wrong_clock_is_reported(impostor):
 # ---- Configurations ----
 
 
-@pytest.mark.parametrize("text, said", [
+@pytest.mark.parametrize("text, message", [
     ("[ACME]\n    Contact mailto:me@example.org\n", r"6:5|5:1: error: authorities require that you agree to their terms"),
     ("[ACME]\n    AgreeToTerms off\n", "6:18: error: authorities require .*: expected `AgreeToTerms on`"),
     ("", "the plugin `acme` needs a section .ACME."),
@@ -263,11 +263,11 @@ def test_acme_wrong_clock_is_reported(impostor):
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org b.org\n[HOST]\n    ServerName c.org *.org\n"
      "[ACME_HOST]\n    Domains a.org\n", "two hosts have different certificates whose first name is a.org"),
 ])
-def test_acme_invalid_configuration_is_rejected(run, tmp_path, text, said):
+def test_acme_invalid_configuration_is_rejected(run, tmp_path, text, message):
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n{text}"
                                           "[HOST]\n    ServerName www.example.org\n")
     done = run("-t", "-c", "monkey.conf")
-    assert done.code == 3 and re.search(said, done.err), done.err
+    assert done.code == 3 and re.search(message, done.err), done.err
     assert not (tmp_path / "state").exists()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from client import Closed
-from faults import Fault
+from fault_injection import Fault
 from proc import computed, wait_until
 from users import add, basic, get, passwd, sha1
 
@@ -58,9 +58,9 @@ def curl(server, *options, target="/private/a"):
 
 def test_auth_basic_challenges_and_accepts_password(guarded):
     server = guarded("Realm \"The few\"")
-    asked = server.get("/private/a")
-    assert asked.status == 401
-    assert asked.all("WWW-Authenticate") == ['Basic realm="The few", charset="UTF-8"']
+    reply = server.get("/private/a")
+    assert reply.status == 401
+    assert reply.all("WWW-Authenticate") == ['Basic realm="The few", charset="UTF-8"']
     assert get(server, "ana", "secret").text == "few\n"
     assert get(server, "bob", "hidden").text == "few\n"
     for user, password in [("ana", "hidden"), ("ana", ""), ("", ""), ("", "secret"), ("eve", "secret"),
@@ -400,10 +400,10 @@ def test_auth_max_attempts_holds_under_flood(guarded):
     server = guarded("MaxAttempts 10", workers=2, server="KeepAliveRequests 100000")
     stop, statuses = threading.Event(), []
 
-    def storm(which):
+    def storm(thread):
         with server.connect() as client:
             while not stop.is_set():
-                password = f"{which}.{len(statuses)}"  # the same password twice at the same time would count as one attempt
+                password = f"{thread}.{len(statuses)}"  # the same password twice at the same time would count as one attempt
                 statuses.append(client.get("/private/a", fields=basic("ana", password)).status)
 
     threads = [threading.Thread(target=storm, args=[i]) for i in range(4)]

@@ -185,17 +185,17 @@ def test_digest_invalid_count_is_stale(zone, nc):
 def test_digest_replayed_credentials_are_useless(zone, site):
     site.add("zone/b", "another file")
     server = zone()
-    heard = ANA.answer(nonce_of(server))
-    assert ask(server, heard).status == 200
-    assert is_stale(ask(server, heard))
-    assert ask(server, heard, "/zone/b").status == 400
-    assert ask(server, heard, method="HEAD").status == 401
+    credentials = ANA.answer(nonce_of(server))
+    assert ask(server, credentials).status == 200
+    assert is_stale(ask(server, credentials))
+    assert ask(server, credentials, "/zone/b").status == 400
+    assert ask(server, credentials, method="HEAD").status == 401
 
 
 def test_digest_replay_is_detected_by_all_workers(zone):
     server = zone(workers=2)
-    heard = ANA.answer(nonce_of(server))
-    assert sorted(ask(server, heard).status for _ in range(16)) == [200] + [401] * 15
+    credentials = ANA.answer(nonce_of(server))
+    assert sorted(ask(server, credentials).status for _ in range(16)) == [200] + [401] * 15
     nonce = nonce_of(server)
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
@@ -243,13 +243,13 @@ def test_digest_nonce_eviction_allows_no_replay(zone):
         def nonce():
             return challenges(client.get("/zone/a"))[0]["nonce"]
 
-        heard = ANA.answer(nonce())
-        assert client.get("/zone/a", fields=heard).status == 200
+        credentials = ANA.answer(nonce())
+        assert client.get("/zone/a", fields=credentials).status == 200
         refused = 0
         for _ in range(20000):
             reply = client.get("/zone/a", fields=ANA.answer(nonce()))
             refused += reply.status == 401
-        assert is_stale(client.get("/zone/a", fields=heard))
+        assert is_stale(client.get("/zone/a", fields=credentials))
         assert refused < 2000
 
 

@@ -119,7 +119,7 @@ def test_cgi_works_over_ipv6_and_unix_sockets(serve, tmp_path):
         c.send(b"GET /cgi-bin/env.sh HTTP/1.0\r\n\r\n")
         got = environment(c.read("GET"))
     assert got["REMOTE_ADDR"] == got["SERVER_ADDR"] == "::1" and got["SERVER_NAME"] == "[::1]"
-    got = environment(server.get("/cgi-bin/env.sh", which=1, fields={"Host": "a"}))
+    got = environment(server.get("/cgi-bin/env.sh", listener=1, fields={"Host": "a"}))
     assert got["REMOTE_ADDR"] == "unix:" and got["SERVER_PORT"] == "80" and "SERVER_ADDR" not in got
 
 
@@ -609,8 +609,8 @@ def test_cgi_hosts_have_separate_settings(monkey, site):
     server = monkey(plugins=["cgi"], top="[CGI]\n    SetEnv WHO all\n", root=None, sections="".join(
         f"[HOST]\n    ServerName {name}\n    DocumentRoot site\n{own}{routes}"
         for name, own in (("a", ""), ("b", "[CGI]\n    SetEnv WHO b\n"), ("c", ""))))
-    for name, who in (("a", "all"), ("b", "b"), ("c", "all")):
-        assert environment(server.get("/cgi-bin/env.sh", fields={"Host": name}))["WHO"] == who
+    for name, user in (("a", "all"), ("b", "b"), ("c", "all")):
+        assert environment(server.get("/cgi-bin/env.sh", fields={"Host": name}))["WHO"] == user
 
 
 def test_cgi_shipped_config_loads(monkey, site):

@@ -4,7 +4,7 @@ import pytest
 
 from cgi_scripts import PLAIN, SH, pipes_of
 from client import Closed
-from faults import Fault, fail_in_a_row, failing_allocations, recover
+from fault_injection import Fault, fail_in_a_row, failing_allocations, recover
 from proc import RELEASE, children, wait_until
 
 SECTIONS = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"

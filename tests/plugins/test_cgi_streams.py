@@ -348,16 +348,16 @@ def test_cgi_storm_of_requests_is_served_or_refused(serve):
     server = serve({"s": PLAIN + "cat; echo $QUERY_STRING\n"}, "MaxProcesses 3\nMaxQueue 5")
     counts, lock = {200: 0, 503: 0}, threading.Lock()
 
-    def storm(who):
+    def storm(number):
         with server.connect() as c:
             for i in range(25):
-                reply = c.get(f"/cgi-bin/s?{who}.{i}", "POST", body=b"b" * 5000)
-                assert reply.status == 503 or reply.body == b"b" * 5000 + b"%d.%d\n" % (who, i)
+                reply = c.get(f"/cgi-bin/s?{number}.{i}", "POST", body=b"b" * 5000)
+                assert reply.status == 503 or reply.body == b"b" * 5000 + b"%d.%d\n" % (number, i)
                 with lock:
                     counts[reply.status] += 1
 
     failures = []
-    threads = [threading.Thread(target=lambda who=who: collect_failure(failures, storm, who)) for who in range(12)]
+    threads = [threading.Thread(target=lambda number=number: collect_failure(failures, storm, number)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -12,10 +12,10 @@ import subprocess
 import pytest
 
 from backend import Backend
-from upstream_group import ROUTES, Slow, asking, group
+from upstream_group import ROUTES, HoldingBackend, open_requests, group
 from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
 from proc import wait_until
-from shells import UNSAFE, monkey_shell, place, spread, start, terminal, with_own_run
+from shell_server import UNSAFE, monkey_shell, socket_folder, spread, start, terminal, with_own_run
 
 
 # ---- Commands ----
@@ -25,27 +25,27 @@ def test_shell_commands_may_be_arguments(start):
     it = start(workers=2, host="ServerName a.example b.example", sections="[ROUTES]\n    /x status 403\n    /* static\n")
     assert it.server.get("/").status == 200
     assert it.server.get("/x").status == 403
-    said = {command: it(*command.split()) for command in
+    output = {command: it(*command.split()) for command in
             ["help", "status", "workers", "connections", "hosts", "plugins", "configuration", "cache", "loglevel",
              "version", "uptime", "clear", "quit"]}
-    for command, done in said.items():
+    for command, done in output.items():
         assert (done.code, done.err) == (0, ""), (command, done)
         assert done.out or command in ("clear", "quit"), command
         assert not UNSAFE.search(done.out)
-    status = dict(line.split(None, 1) for line in said["status"].lines)
+    status = dict(line.split(None, 1) for line in output["status"].lines)
     assert status["version"] == "2.0.0" and int(status["process"]) == it.server.pid
     assert (status["requests"], status["responses_2xx"], status["responses_4xx"]) == ("2", "1", "1")
     assert (status["workers"], status["draining"], status["log_level"]) == ("2", "0", "info")
     assert int(status["sessions"]) == 1
-    processes = [int(line.split()[0]) for line in said["workers"].lines[1:]]
+    processes = [int(line.split()[0]) for line in output["workers"].lines[1:]]
     assert sorted(processes) == sorted(it.server.workers)
-    assert said["hosts"].out == (f"a.example b.example\n    root    {it.server.folder}/site\n"
+    assert output["hosts"].out == (f"a.example b.example\n    root    {it.server.folder}/site\n"
                                  "    route   /x  status 403\n    route   /*  static\n")
-    assert re.search(r"^cheetah +\S+ +A shell", said["plugins"].out)
-    assert re.search(rf"^\[CHEETAH\]\n(    .*\n)*    Socket +{it.path}$", said["configuration"].out, re.MULTILINE)
-    assert said["version"].out == "Monkey 2.0.0\n"
-    assert re.fullmatch(r"(\d+m )?\d+s\n", said["uptime"].out)
-    assert re.search(r"^loglevel +\[LEVEL\]", said["help"].out, re.MULTILINE)
+    assert re.search(r"^cheetah +\S+ +A shell", output["plugins"].out)
+    assert re.search(rf"^\[CHEETAH\]\n(    .*\n)*    Socket +{it.path}$", output["configuration"].out, re.MULTILINE)
+    assert output["version"].out == "Monkey 2.0.0\n"
+    assert re.fullmatch(r"(\d+m )?\d+s\n", output["uptime"].out)
+    assert re.search(r"^loglevel +\[LEVEL\]", output["help"].out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("short, long", [
@@ -68,10 +68,10 @@ def test_shell_reads_commands_from_pipe(start):
     assert it(text="").code == 0
 
 
-def test_shell_socket_option_names_the_socket(start, place):
+def test_shell_socket_option_names_the_socket(start, socket_folder):
     it = start()
     for how in (["-s", it.path], [f"--socket={it.path}"], ["--socket", it.path], ["-s", "sock"]):
-        done = subprocess.run([PROGRAM, "shell", *how, "version"], capture_output=True, text=True, cwd=place, check=False,
+        done = subprocess.run([PROGRAM, "shell", *how, "version"], capture_output=True, text=True, cwd=socket_folder, check=False,
                               env=os.environ | ENVIRONMENT, stdin=subprocess.DEVNULL)
         assert (done.returncode, done.stdout) == (0, "Monkey 2.0.0\n"), done
 
@@ -94,7 +94,7 @@ def test_shell_finds_default_socket(monkey, site):
 
 def test_shell_wrong_usage_is_an_error(start):
     it = start()
-    for words, said in {
+    for words, output in {
             ("--jsom",): "unknown option", ("bogus",): "unknown command `bogus`",
             ("status", "x"): "`status` takes no arguments", ("cache", "clean"): "expected `cache` or `cache clear`",
             ("cache", "clear", "now"): "expected `cache`", ("loglevel", "loud"): "error, warn, info or debug",
@@ -102,7 +102,7 @@ def test_shell_wrong_usage_is_an_error(start):
             ("x" * 4096,): "at most 4095 bytes", ("--json", "hosts"): "`hosts` has no JSON",
             ("json",): "unknown command ``", ("--json", "cache", "clear"): "expected `cache`"}.items():
         done = it(*words)
-        assert (done.code, done.out) == (2, "") and said in done.err, (words, done)
+        assert (done.code, done.out) == (2, "") and output in done.err, (words, done)
     assert it("x" * 4090).code == 2  # the client itself does not check the length
     for words in (["-s"], ["-s", ""], ["-s", "x" * 200]):
         done = subprocess.run([PROGRAM, "shell", *words], capture_output=True, text=True, check=False,
@@ -173,9 +173,9 @@ def test_shell_upstreams_shows_states_and_counts(start):
 
 
 def test_shell_upstreams_shows_queue(start):
-    with Slow() as backend:
+    with HoldingBackend() as backend:
         it = start(plugins=["proxy"], top=group(backend, keys="MaxConnections 1"), sections=ROUTES)
-        with asking(it.server, 3) as clients:
+        with open_requests(it.server, 3) as clients:
             (u,) = wait_until(lambda: (found := it.json("upstreams"))[0]["waiting"] == 2 and found, "the queue")
             assert (u["busy"], u["idle"], u["limit"], u["latency_us"]) == (1, 0, 1, None)
             backend.release()
@@ -224,15 +224,15 @@ def test_shell_terminal_survives_server_restart(start, terminal, monkey):
 # ---- No server, or a different one ----
 
 
-def test_shell_without_server_is_an_error(place):
+def test_shell_without_server_is_an_error(socket_folder):
     for words in ([], ["status"]):
-        done = monkey_shell(place / "sock", *words)
-        assert (done.code, done.out) == (1, "") and f"there is no socket {place}/sock: is a server running" in done.err
+        done = monkey_shell(socket_folder / "sock", *words)
+        assert (done.code, done.out) == (1, "") and f"there is no socket {socket_folder}/sock: is a server running" in done.err
     with socket.socket(socket.AF_UNIX) as s:
-        s.bind(str(place / "sock"))
-        assert f"no server answers at {place}/sock: the server has ended" in monkey_shell(place / "sock", "status").err
-    (place / "file").write_text("")
-    assert monkey_shell(place / "file", "status").code == 1
+        s.bind(str(socket_folder / "sock"))
+        assert f"no server answers at {socket_folder}/sock: the server has ended" in monkey_shell(socket_folder / "sock", "status").err
+    (socket_folder / "file").write_text("")
+    assert monkey_shell(socket_folder / "file", "status").code == 1
 
 
 def serve_lines(path, lines):
@@ -254,7 +254,7 @@ def serve_lines(path, lines):
     return pid
 
 
-@pytest.mark.parametrize("lines, said", [
+@pytest.mark.parametrize("lines, message", [
     (b"220 mail.example ESMTP\r\n", "is not a Monkey server"),
     (b"+cheetah 2 monkey/9 process 1\n", "uses another version"),
     (b"-all 1 sessions are taken\n", "all 1 sessions are taken"),
@@ -262,20 +262,20 @@ def serve_lines(path, lines):
     (b"+cheetah 1 monkey/2 process 1\n", "the answer is incomplete: the process ended during the command"),
     (b"x" * (1 << 21), "sends no greeting"), (b"", "closes every session at once"),
 ], ids=["mail", "version", "refusal", "nonsense", "end", "flood", "silence"])
-def test_shell_rejects_socket_of_another_program(place, lines, said):
-    pid = serve_lines(place / "sock", lines)
+def test_shell_rejects_socket_of_another_program(socket_folder, lines, message):
+    pid = serve_lines(socket_folder / "sock", lines)
     try:
-        done = monkey_shell(place / "sock", "status")
-        assert done.code == 1 and said in done.err, done
+        done = monkey_shell(socket_folder / "sock", "status")
+        assert done.code == 1 and message in done.err, done
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
 
-def test_shell_client_escapes_hostile_server_output(place):
+def test_shell_client_escapes_hostile_server_output(socket_folder):
     """The client prints any text of the server, but passes no control sequence to the terminal."""
     hostile = bytes(set(range(256)) - {10}) + "\u202e\u2066\u200f\u009b31m ünïcödé \ud7ff".encode()
-    path = place / "sock"
+    path = socket_folder / "sock"
     s = socket.socket(socket.AF_UNIX)
     s.bind(str(path))
     s.listen()
@@ -296,7 +296,7 @@ def test_shell_client_escapes_hostile_server_output(place):
 # ---- Configuration ----
 
 
-@pytest.mark.parametrize("keys, said", [
+@pytest.mark.parametrize("keys, message", [
     ("Mode 0666", r":\d+:10: error: `0666` is too wide: .*at most 0660"),
     ("Mode 0777", r"`0777` is too wide"), ("Mode 4600", r"`4600` is too wide"), ("Mode 0661", r"`0661` is too wide"),
     ("Mode 0400", r"not even the owner has access"), ("Mode 0060", r"not even the owner"),
@@ -306,33 +306,33 @@ def test_shell_client_escapes_hostile_server_output(place):
     ("Listen 8080", r"expected `SERVER`"), ("MaxSessions 0", r"error: .*MaxSessions|`0`"), ("MaxSessions 257", r"`257`"),
     ("IdleTimeout soon", r"`soon`"), ("Sokcet x", r"did you mean `Socket`"),
 ])
-def test_shell_invalid_configuration_is_rejected(monkey, place, keys, said):
-    server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/sock\n    {keys}\n", expect_start=False)
+def test_shell_invalid_configuration_is_rejected(monkey, socket_folder, keys, message):
+    server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/sock\n    {keys}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
-    assert re.search(said, server.err.text), server.err.text
-    assert list(place.iterdir()) == []
+    assert re.search(message, server.err.text), server.err.text
+    assert list(socket_folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("path, said", [
+@pytest.mark.parametrize("path, message", [
     ("x" * 97, r"the path of a socket has at most 96 bytes, but this one has \d+"), ("folder/", "`folder/` is a folder")])
-def test_shell_invalid_socket_path_is_rejected(monkey, path, said):
+def test_shell_invalid_socket_path_is_rejected(monkey, path, message):
     server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {path}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
-    assert re.search(r":\d+:12: error: " + said, server.err.text), server.err.text
+    assert re.search(r":\d+:12: error: " + message, server.err.text), server.err.text
 
 
-def test_shell_socket_is_not_created_by_config_checks(run, start, place):
+def test_shell_socket_is_not_created_by_config_checks(run, start, socket_folder):
     it = start("Group daemon\nListen server\nIdleTimeout 90\nMaxSessions 3")
     it.server.stop()
-    assert list(place.iterdir()) == []
+    assert list(socket_folder.iterdir()) == []
     assert run("-t", "-c", it.server.config).code == 0
     printed = run("-T", "-c", it.server.config).out
     keys = dict(re.findall(r"^    (\w+) +(.*)$", printed[printed.index("[CHEETAH]"):].split("\n\n")[0], re.MULTILINE))
     assert keys == {"Listen": "SERVER", "Socket": str(it.path), "Group": "daemon", "Mode": "0660", "IdleTimeout": "90s",
                     "MaxSessions": "3"} or keys["IdleTimeout"] == "1m30s" or keys["IdleTimeout"] == "90"
-    assert list(place.iterdir()) == []
+    assert list(socket_folder.iterdir()) == []
 
 
 def test_shell_shipped_config_loads(run, tmp_path, site):

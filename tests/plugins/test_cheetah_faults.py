@@ -4,23 +4,23 @@ import socket
 
 import pytest
 
-from faults import Fault, failing_allocations
+from fault_injection import Fault, failing_allocations
 from proc import RELEASE, descriptors, wait_until
-from shells import Raw, Shelled, place
+from shell_server import RawClient, ShellServer, socket_folder
 
 COMMANDS = ["version", "status", "json status", "workers", "json connections", "hosts", "configuration", "plugins", "cache",
             "json cache", "cache clear", "loglevel", "loglevel info", "bogus", "help", "uptime"]
 
 
 @pytest.fixture
-def begin(monkey, site, place, tmp_path):
+def begin(monkey, site, socket_folder, tmp_path):
     def with_fault(name):
         if not (RELEASE.parent / "plugins/monkey-cheetah.so").exists():
             pytest.skip("needs build/release and its plugins")
         site.add("index.html", "hello")
         fault = Fault(name, tmp_path)
-        server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/sock\n", workers=1, **fault.how)
-        return Shelled(server, place / "sock"), fault
+        server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/sock\n", workers=1, **fault.how)
+        return ShellServer(server, socket_folder / "sock"), fault
     return with_fault
 
 
@@ -65,7 +65,7 @@ def test_shell_works_with_short_reads_and_writes(begin, most):
     fault.most, fault.chance = most, 500
     for _ in range(3):
         assert play(it) == 0, it.server.log
-    with Raw(it.path) as raw:
+    with RawClient(it.path) as raw:
         for _ in range(20):
             assert raw.ask("version") == (["Monkey 2.0.0"], "+")
     fault.chance = 0

@@ -13,7 +13,7 @@ import pytest
 
 from monkey import ENVIRONMENT, PROGRAM, SECONDS
 from proc import memory_kb, wait_until
-from shells import BUILT, UNSAFE, Raw, place, spread, start, terminal, with_test_plugins
+from shell_server import BUILT, UNSAFE, RawClient, socket_folder, spread, start, terminal, with_test_plugins
 
 
 # ---- Workers ----
@@ -255,7 +255,7 @@ def test_shell_serves_many_sessions_at_once(start):
     for each in sessions:
         assert each.answer() == (["Monkey 2.0.0"], "+")
         assert each.answer()[1] == "+" and each.answer()[1] == "+"
-    with Raw(it.path, greets=False) as one_more:
+    with RawClient(it.path, greets=False) as one_more:
         assert one_more.line() == "-all 256 sessions (MaxSessions) are in use"
     for each in sessions:
         each.close()

@@ -15,7 +15,7 @@ import pytest
 
 from monkey import NOT_STARTED, PROGRAM, SECONDS
 from proc import wait_until
-from shells import BUILT, Shelled, as_root, monkey_shell, place, start, terminal, watch, with_test_plugins
+from shell_server import BUILT, ShellServer, as_root, monkey_shell, socket_folder, start, terminal, watch, with_test_plugins
 
 
 # ---- The socket ----
@@ -28,12 +28,12 @@ def rights(path):
 
 
 @pytest.mark.parametrize("umask", [0, 0o27, 0o777])
-def test_shell_socket_mode_is_private_regardless_of_umask(start, place, umask):
+def test_shell_socket_mode_is_private_regardless_of_umask(start, socket_folder, umask):
     it = start(popen={"umask": umask})
     assert rights(it.path) == (0o600, os.geteuid(), os.getegid())
     assert it("version").code == 0
     it.server.stop()
-    assert list(place.iterdir()) == []
+    assert list(socket_folder.iterdir()) == []
 
 
 @as_root
@@ -58,13 +58,13 @@ def test_shell_socket_group_works_without_cap_chown(start):
 
 def become(user, group=None, groups=()):
     """Returns a preexec_fn that switches to another user."""
-    who = pwd.getpwnam(user)
-    gid = grp.getgrnam(group).gr_gid if group else who.pw_gid
+    account = pwd.getpwnam(user)
+    gid = grp.getgrnam(group).gr_gid if group else account.pw_gid
 
     def change():
         os.setgroups([grp.getgrnam(each).gr_gid for each in groups])
         os.setgid(gid)
-        os.setuid(who.pw_uid)
+        os.setuid(account.pw_uid)
 
     return change
 
@@ -87,11 +87,11 @@ def test_shell_other_users_are_refused_with_a_message(start):
 
 @as_root
 @needs_program
-@pytest.mark.parametrize("who, may", [({"group": "daemon"}, True), ({"groups": ["sys", "daemon"]}, True),
+@pytest.mark.parametrize("user, may", [({"group": "daemon"}, True), ({"groups": ["sys", "daemon"]}, True),
                                       ({"groups": ["sys"]}, False), ({}, False)])
-def test_shell_members_of_the_group_are_admitted(start, who, may):
+def test_shell_members_of_the_group_are_admitted(start, user, may):
     it = start("Group daemon")
-    done = it("version", preexec_fn=become("nobody", **who))
+    done = it("version", preexec_fn=become("nobody", **user))
     if may:
         assert (done.code, done.out) == (0, "Monkey 2.0.0\n")
     else:
@@ -100,13 +100,13 @@ def test_shell_members_of_the_group_are_admitted(start, who, may):
 
 @as_root
 @needs_program
-@pytest.mark.parametrize("keys, who, may", [
+@pytest.mark.parametrize("keys, user, may", [
     ("", {}, False), ("", {"group": "root"}, False), ("Group daemon", {}, False), ("Group daemon", {"group": "daemon"}, True),
     ("Group daemon", {"groups": ["daemon"]}, True), ("Group daemon\nMode 0600", {"group": "daemon"}, False)])
-def test_shell_chmod_of_socket_grants_no_access(start, keys, who, may):
+def test_shell_chmod_of_socket_grants_no_access(start, keys, user, may):
     it = start(keys)
     it.path.chmod(0o666)
-    done = it("version", preexec_fn=become("nobody", **who))
+    done = it("version", preexec_fn=become("nobody", **user))
     if may:
         assert done.code == 0
     else:
@@ -127,8 +127,8 @@ def test_shell_refuses_user_of_the_workers(start):
 @as_root
 @needs_program
 @pytest.mark.processes("it serves as the user of the program")
-def test_shell_works_for_server_of_ordinary_user(start, place, tmp_path):
-    os.chown(place, pwd.getpwnam("daemon").pw_uid, -1)
+def test_shell_works_for_server_of_ordinary_user(start, socket_folder, tmp_path):
+    os.chown(socket_folder, pwd.getpwnam("daemon").pw_uid, -1)
     for folder in (tmp_path, *tmp_path.parents):
         if folder.owner() == "root" and str(folder) != "/" and not folder.stat().st_mode & 1:
             folder.chmod(0o755)
@@ -151,22 +151,22 @@ def refused_start(monkey, top):
     return server.err.text
 
 
-def test_shell_socket_of_running_server_is_an_error(start, monkey, place):
+def test_shell_socket_of_running_server_is_an_error(start, monkey, socket_folder):
     it = start()
-    said = refused_start(monkey, f"[CHEETAH]\n    Socket {it.path}\n")
-    assert re.search(rf"monkey1\.conf:\d+:12: error: another server answers at {it.path} already: process {it.server.pid}\n", said)
-    assert "each server needs a Socket of its own in [CHEETAH]" in said
+    output = refused_start(monkey, f"[CHEETAH]\n    Socket {it.path}\n")
+    assert re.search(rf"monkey1\.conf:\d+:12: error: another server answers at {it.path} already: process {it.server.pid}\n", output)
+    assert "each server needs a Socket of its own in [CHEETAH]" in output
     assert it.json("status")["process"] == it.server.pid
-    other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
+    other = ShellServer(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/other\n"), socket_folder / "other")
     assert other.json("status")["process"] == other.server.pid
     other.server.stop()
     assert it("version").code == 0 and not other.path.exists()
 
 
 @pytest.mark.processes("it does not reload")
-def test_shell_reload_cannot_take_socket_of_another_server(start, monkey, place):
+def test_shell_reload_cannot_take_socket_of_another_server(start, monkey, socket_folder):
     it = start()
-    other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
+    other = ShellServer(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/other\n"), socket_folder / "other")
     other.change("/other", "/sock")
     done = other("reload")
     assert done.code == 1 and "another server answers" in done.err and "keeping the old one" in done.err
@@ -174,7 +174,7 @@ def test_shell_reload_cannot_take_socket_of_another_server(start, monkey, place)
     assert it.json("status")["process"] == it.server.pid
 
 
-def test_shell_socket_of_dead_server_is_replaced(start, monkey, place):
+def test_shell_socket_of_dead_server_is_replaced(start, monkey, socket_folder):
     it = start()
     workers = it.server.workers
     it.server.exit_code = -signal.SIGKILL
@@ -182,35 +182,35 @@ def test_shell_socket_of_dead_server_is_replaced(start, monkey, place):
     assert it.path.exists()
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), "its workers to end")
     assert "the server has ended" in it("status").err
-    again = Shelled(monkey(args=["-c", it.server.config]), it.path)
+    again = ShellServer(monkey(args=["-c", it.server.config]), it.path)
     assert again.json("status")["process"] == again.server.pid
-    assert [each.name for each in place.iterdir()] == ["sock"]
+    assert [each.name for each in socket_folder.iterdir()] == ["sock"]
 
 
-def test_shell_path_that_is_no_socket_is_kept(monkey, place):
-    (place / "sock").write_text("precious")
-    said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/sock\n")
-    assert f"{place}/sock exists and is not a socket" in said and "remove it" in said
-    assert (place / "sock").read_text() == "precious"
-    (place / "link").symlink_to("sock")
-    assert "is not a socket" in refused_start(monkey, f"[CHEETAH]\n    Socket {place}/link\n")
-    assert (place / "link").is_symlink()
+def test_shell_path_that_is_no_socket_is_kept(monkey, socket_folder):
+    (socket_folder / "sock").write_text("precious")
+    output = refused_start(monkey, f"[CHEETAH]\n    Socket {socket_folder}/sock\n")
+    assert f"{socket_folder}/sock exists and is not a socket" in output and "remove it" in output
+    assert (socket_folder / "sock").read_text() == "precious"
+    (socket_folder / "link").symlink_to("sock")
+    assert "is not a socket" in refused_start(monkey, f"[CHEETAH]\n    Socket {socket_folder}/link\n")
+    assert (socket_folder / "link").is_symlink()
 
 
-def test_shell_unsafe_or_missing_folder_is_rejected(monkey, place):
-    said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/none/sock\n")
-    assert "cannot be created: No such file or directory" in said and "its folder must exist" in said
-    (place / "open").mkdir()
-    (place / "open").chmod(0o777)
-    said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/open/sock\n")
-    assert f"the folder {place}/open/ is world-writable" in said
-    (place / "open").chmod(0o1777)
-    server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/open/sock\n")
-    assert monkey_shell(place / "open/sock", "version").code == 0
+def test_shell_unsafe_or_missing_folder_is_rejected(monkey, socket_folder):
+    output = refused_start(monkey, f"[CHEETAH]\n    Socket {socket_folder}/none/sock\n")
+    assert "cannot be created: No such file or directory" in output and "its folder must exist" in output
+    (socket_folder / "open").mkdir()
+    (socket_folder / "open").chmod(0o777)
+    output = refused_start(monkey, f"[CHEETAH]\n    Socket {socket_folder}/open/sock\n")
+    assert f"the folder {socket_folder}/open/ is world-writable" in output
+    (socket_folder / "open").chmod(0o1777)
+    server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/open/sock\n")
+    assert monkey_shell(socket_folder / "open/sock", "version").code == 0
     server.stop()
 
 
-def test_shell_removes_only_its_own_socket(start, place):
+def test_shell_removes_only_its_own_socket(start, socket_folder):
     it = start()
     it.path.unlink()
     with socket.socket(socket.AF_UNIX) as s:
@@ -222,13 +222,13 @@ def test_shell_removes_only_its_own_socket(start, place):
 # ---- Reloads ----
 
 
-def test_shell_reload_waits_for_completion(start, place):
+def test_shell_reload_waits_for_completion(start, socket_folder):
     it = start(workers=2)
     before = it.server.workers
     done = it("reload")
     assert (done.code, done.out, done.err) == (0, "the new configuration serves\n", "")
     wait_until(lambda: not set(before) & set(it.server.workers), "the old workers to end")
-    assert it.json("status")["reloads"] == 1 and [each.name for each in place.iterdir()] == ["sock"]
+    assert it.json("status")["reloads"] == 1 and [each.name for each in socket_folder.iterdir()] == ["sock"]
 
 
 @pytest.mark.processes("it does not reload")
@@ -283,7 +283,7 @@ def test_shell_socket_is_available_during_reloads(start):
 
 
 @pytest.mark.processes("it does not reload")
-def test_shell_reload_reports_configuration_errors(start, place):
+def test_shell_reload_reports_configuration_errors(start, socket_folder):
     it = start()
     it.change("Workers 1", "Wrokers 1")
     done = it("reload")
@@ -295,43 +295,43 @@ def test_shell_reload_reports_configuration_errors(start, place):
     assert it("reload").code == 0
     status = it.json("status")
     assert (status["reloads"], status["failed_reloads"], status["workers"]) == (1, 1, 2)
-    assert [each.name for each in place.iterdir()] == ["sock"]
+    assert [each.name for each in socket_folder.iterdir()] == ["sock"]
 
 
 @with_test_plugins
-@pytest.mark.parametrize("what, said", [("worker", "its workers cannot serve: the error log says why"),
+@pytest.mark.parametrize("failure, message", [("worker", "its workers cannot serve: the error log says why"),
                                         ("master", "the plugin `cannot` cannot start: Invalid cross-device link"),
                                         ("load", "the plugin `cannot` cannot be loaded"),
                                         ("host", "the plugin `cannot` cannot serve this host")])
 @pytest.mark.processes("it does not reload")
-def test_shell_socket_survives_rejected_reload(start, place, what, said):
+def test_shell_socket_survives_rejected_reload(start, socket_folder, failure, message):
     it = start(plugins=[BUILT / "monkey-cannot.so"], top="[CANNOT]\n    What nothing\n")
     it.server.allow(r"worker \d+ ended unexpectedly")
-    it.change("What nothing", f"What {what}")
+    it.change("What nothing", f"What {failure}")
     for _ in range(2):
         done = it("reload")
-        assert done.code == 1 and said in done.err and "keeping the old one" in done.err, done
+        assert done.code == 1 and message in done.err and "keeping the old one" in done.err, done
         assert it.json("status")["process"] == it.server.pid
-        assert [each.name for each in place.iterdir()] == ["sock"]
-    it.change(f"What {what}", "What nothing")
+        assert [each.name for each in socket_folder.iterdir()] == ["sock"]
+    it.change(f"What {failure}", "What nothing")
     assert it("reload").code == 0 and it("version").code == 0
-    assert [each.name for each in place.iterdir()] == ["sock"]
+    assert [each.name for each in socket_folder.iterdir()] == ["sock"]
     it.server.stop()
-    assert list(place.iterdir()) == []
+    assert list(socket_folder.iterdir()) == []
 
 
 @pytest.mark.processes("it does not reload")
-def test_shell_reload_moves_and_removes_socket(start, place):
+def test_shell_reload_moves_and_removes_socket(start, socket_folder):
     it = start()
     it.change("/sock", "/moved")
     assert it("reload").code == 0
-    wait_until(lambda: [each.name for each in place.iterdir()] == ["moved"], "the old socket to go")
-    it.path = place / "moved"
+    wait_until(lambda: [each.name for each in socket_folder.iterdir()] == ["moved"], "the old socket to go")
+    it.path = socket_folder / "moved"
     it.change("Load cheetah", "# Load")
     it.change("[CHEETAH]\n", "#[CHEETAH]\n")
     it.change("    Socket", "#   Socket")
     assert it("reload").out == "the new configuration serves\n"
-    wait_until(lambda: list(place.iterdir()) == [], "the socket to go")
+    wait_until(lambda: list(socket_folder.iterdir()) == [], "the socket to go")
 
 
 @as_root
@@ -346,7 +346,7 @@ def test_shell_reload_changes_socket_mode(start):
     assert rights(it.path) == (0o600, 0, 0)
 
 
-def test_shell_upgrade_hands_over_socket(start, watch, place, tmp_path):
+def test_shell_upgrade_hands_over_socket(start, watch, socket_folder, tmp_path):
     it = start(server=f"PidFile {tmp_path}/pid", workers=2)
     it.server.tell(signal.SIGUSR2)
     new = int(it.server.err.wait_for(r"the new program is process (\d+)")[1])
@@ -354,16 +354,16 @@ def test_shell_upgrade_hands_over_socket(start, watch, place, tmp_path):
     it.server.err.wait_for(rf"{new}: monkey \S+ serves with")
     assert it.server.process.wait(SECONDS) == 0
     assert it.json("status")["process"] == new
-    assert [each.name for each in place.iterdir()] == ["sock"]
+    assert [each.name for each in socket_folder.iterdir()] == ["sock"]
     process.tell(signal.SIGTERM)
     process.wait()
-    assert list(place.iterdir()) == []
+    assert list(socket_folder.iterdir()) == []
 
 
-def test_shell_failed_upgrade_keeps_socket(start, place):
+def test_shell_failed_upgrade_keeps_socket(start, socket_folder):
     it = start()
     it.change("Workers 1", "Wrokers 1")
     it.server.tell(signal.SIGUSR2)
     it.server.err.wait_for("the new program ended before it was ready")
     assert it.json("status")["process"] == it.server.pid
-    assert [each.name for each in place.iterdir()] == ["sock"]
+    assert [each.name for each in socket_folder.iterdir()] == ["sock"]

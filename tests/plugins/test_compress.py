@@ -317,7 +317,7 @@ def test_compress_bandwidth_limit_counts_encoded_bytes(start, site):
 
 # Configuration
 
-@pytest.mark.parametrize("keys, where, said", [
+@pytest.mark.parametrize("keys, location, message", [
     ("    Codings gzip lzma\n", "18", "`lzma` is not a coding: expected zstd, br or gzip"),
     ("    Codings gzip off\n", "18", "`off` is not a coding"),
     ("    Types text\n", "11", "`text` is not a media type"),
@@ -334,11 +334,11 @@ def test_compress_bandwidth_limit_counts_encoded_bytes(start, site):
     ("    CrossSite maybe\n", "15", "expected on or off"),
     ("    MinLenght 1\n", "5", "unknown key `MinLenght` in [COMPRESS]"),
 ])
-def test_compress_invalid_configuration_is_rejected_with_location(run, site, tmp_path, keys, where, said):
+def test_compress_invalid_configuration_is_rejected_with_location(run, site, tmp_path, keys, location, message):
     config = write_config(tmp_path / "checked.conf", plugins=["compress"], sections=f"[COMPRESS]\n{keys}")
     line = config.read_text().splitlines().index("[COMPRESS]") + 2
     done = run("-t", "-c", config)
-    assert done.code == 3 and re.search(rf"checked\.conf:{line}:{where}: error: .*{re.escape(said)}", done.err), done.err
+    assert done.code == 3 and re.search(rf"checked\.conf:{line}:{location}: error: .*{re.escape(message)}", done.err), done.err
 
 
 def test_compress_printed_config_loads_again(run, site, tmp_path):

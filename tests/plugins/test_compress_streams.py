@@ -9,7 +9,7 @@ import pytest
 
 from client import Closed
 from compression import CODINGS, TEXT, ask, decode, decoder, lines, making, needs_contents, start
-from faults import LIBRARIES, Fault
+from fault_injection import LIBRARIES, Fault
 from load import Load
 from monkey import Server, Site, write_config
 from proc import RELEASE, memory_kb, wait_until

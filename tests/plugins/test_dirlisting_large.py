@@ -10,7 +10,7 @@ import time
 import pytest
 
 from client import Closed
-from faults import LIBRARIES, Fault, failing_allocations
+from fault_injection import LIBRARIES, Fault, failing_allocations
 from listing import listed, listed_json, lister, names_of, open_below
 from proc import RELEASE, status, wait_until
 

@@ -140,8 +140,8 @@ def test_fastcgi_chunked_body_gets_content_length(serve):
 
 def test_fastcgi_slow_client_occupies_no_child(serve, tmp_path):
     (tmp_path / "one").mkdir()
-    with php_fpm.Fpm(tmp_path / "one", children=1) as one:
-        server = serve({"count.php": COUNT, "hi.php": "<?php echo 'hi';"}, routes=f"*.php fastcgi {one.address}")
+    with php_fpm.Fpm(tmp_path / "one", children=1) as first:
+        server = serve({"count.php": COUNT, "hi.php": "<?php echo 'hi';"}, routes=f"*.php fastcgi {first.address}")
         with server.connect() as slow:
             slow.send(b"POST /count.php HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
             assert server.get("/hi.php").text == "hi"
@@ -248,22 +248,22 @@ def test_fastcgi_responses_are_never_mixed_up(serve, fpm, kept):
                    routes="*.php fastcgi php" if kept else "*.php fastcgi {}")
     wrong, answered, stop = [], [], threading.Event()
 
-    def ask(who):
+    def ask(number):
         n = 0
         while not stop.is_set():
             n += 1
-            each = f"{who}-{n};"
+            each = f"{number}-{n};"
             reply = server.get(f"/id.php?id={each}")
             whole = reply.text.startswith(each) and reply.text.endswith(each) and not reply.text.strip(f".{each}")
             answered.append(reply.status)
             if reply.status not in (200, 502, 503) or (reply.status == 200 and not whole):
                 wrong.append((reply.status, reply.text[:100]))
 
-    def ask_on(who):
+    def ask_on(number):
         try:
-            ask(who)
+            ask(number)
         except (Closed, ConnectionResetError):
-            ask_on(who)  # this response is visibly truncated
+            ask_on(number)  # this response is visibly truncated
 
     threads = [threading.Thread(target=ask_on, args=(i,)) for i in range(6)]
     for each in threads:
@@ -306,12 +306,12 @@ def test_fastcgi_no_client_starves(serve, fpm, kept):
                    routes="*.php fastcgi php" if kept else "*.php fastcgi {}")
     counts, least = [0] * 24, []
 
-    def ask(who):
+    def ask(number):
         with server.connect() as c:
             while not least:
                 assert c.get("/a.php").text == "a"
-                counts[who] += 1
-                if counts[who] == 100:
+                counts[number] += 1
+                if counts[number] == 100:
                     least.append(min(counts))
 
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(counts))]

@@ -56,7 +56,7 @@ def test_headers_rules_apply_in_order(monkey, files):
     assert reply.all("X-A") == ["2"] and reply.all("X-B") == ["1", "2"] and "X-C" not in reply
 
 
-@pytest.mark.parametrize("condition, where", [
+@pytest.mark.parametrize("condition, path", [
     ("/style.css", ["/style.css"]), ("*.css", ["/style.css"]), ("/app/*", ["/app", "/app/data.json"]),
     ("/", ["/"]), ("/*", ["/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt", "/none", "/app"]),
     ('"/a b.txt"', ["/a%20b.txt"]), ("type:text/css", ["/style.css"]), ("type:TEXT/CSS", ["/style.css"]),
@@ -66,10 +66,10 @@ def test_headers_rules_apply_in_order(monkey, files):
     ("status:2xx", ["/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt"]),
     ("type:text/* status:2xx *.css", ["/style.css"]), ("status:404 /app/*", []), ("status:200 /app/*", ["/app/data.json"]),
 ])
-def test_headers_conditions_select_responses(monkey, files, condition, where):
+def test_headers_conditions_select_responses(monkey, files, condition, path):
     server = with_headers(monkey, f"Set {condition} X-Here yes")
     for target in ("/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt", "/none", "/app"):
-        assert ("X-Here" in server.get(target)) == (target in where), target
+        assert ("X-Here" in server.get(target)) == (target in path), target
 
 
 def test_headers_apply_to_error_responses(monkey, files):

@@ -584,14 +584,14 @@ def test_isolated_reload_loads_new_object_without_lost_requests(isolate, own, tm
     with server.connect() as c:
         c.ask(f"/guest/until?path={tmp_path}/go")
         server.err.wait_for("waits for")
-        asking = threading.Thread(target=ask)
-        asking.start()
+        thread = threading.Thread(target=ask)
+        thread.start()
         reload(server)
         assert server.get("/guest/pid").text.split()[1] == "2"
         (tmp_path / "go").touch()
         assert c.read().text == "done 1\n"
         over.set()
-        asking.join()
+        thread.join()
     assert {each.status for each in answers} == {200}
     assert server.get("/guest/name", fields={"Cookie": cookie}).text == "Ann\n"
 

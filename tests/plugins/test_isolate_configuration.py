@@ -43,7 +43,7 @@ def section(guest, *keys):
     return f"[ISOLATE]\n    Service {guest}\n" + "".join(f"    {key}\n" for key in keys)
 
 
-@pytest.mark.parametrize("keys, routes, said", [
+@pytest.mark.parametrize("keys, routes, message", [
     (["Include none.conf"], "", r"a\.conf:\d+:\d+: error: the service `guest` cannot serve: .*none\.conf"),
     (["Include bad.conf"], "", r"the service `guest` cannot serve: .*bad\.conf:2:\d+: error: .*Wrod"),
     (["Name Guest"], "", "the name of a service has lower-case letters"),
@@ -51,12 +51,12 @@ def section(guest, *keys):
     ([], "    /x isolate other\n", "no \\[ISOLATE\\] has a service of this name"),
     (["Memory 1M"], "", "Memory"),
 ])
-def test_isolate_invalid_configuration_is_rejected(run, tmp_path, guest, keys, routes, said):
+def test_isolate_invalid_configuration_is_rejected(run, tmp_path, guest, keys, routes, message):
     (tmp_path / "bad.conf").write_text("[GUEST]\n    Wrod x\n")
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, *keys), root=tmp_path,
                           sections=ISOLATED + routes)
     done = run("-t", "-c", config)
-    assert done.code == 3 and re.search(said, done.err), done.err
+    assert done.code == 3 and re.search(message, done.err), done.err
 
 
 def test_isolate_duplicate_service_name_is_rejected(run, tmp_path, guest):

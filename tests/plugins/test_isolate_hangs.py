@@ -81,8 +81,8 @@ def guests(tmp_path):
 class Hang:
     """From now on, the service hangs in the given phase."""
 
-    def __init__(self, folder, where):
-        self.path, self.sign = folder / where, folder / f"{where}.hangs"
+    def __init__(self, folder, phase):
+        self.path, self.sign = folder / phase, folder / f"{phase}.hangs"
         self.path.touch()
 
     def wait_for(self, server):
@@ -94,7 +94,7 @@ class Hang:
 
 @pytest.fixture
 def hang(tmp_path):
-    return lambda name, where: Hang(tmp_path / name, where)
+    return lambda name, phase: Hang(tmp_path / name, phase)
 
 
 @pytest.fixture
@@ -107,10 +107,10 @@ def get_pid(server, name):
     return int(answer.text)
 
 
-def reload(server, said=None):
+def reload(server, message=None):
     server.tell(signal.SIGHUP)
-    if said:
-        server.err.wait_for(said)
+    if message:
+        server.err.wait_for(message)
 
 
 def others(server):
@@ -142,11 +142,11 @@ def test_isolate_hanging_service_does_not_block_master(server, hang):
     assert get_pid(server, "weak") != before["weak"]
 
 
-@pytest.mark.parametrize("where", ["load", "start"])
-def test_isolate_hanging_service_does_not_block_stop(server, hang, where):
+@pytest.mark.parametrize("phase", ["load", "start"])
+def test_isolate_hanging_service_does_not_block_stop(server, hang, phase):
     server.allow(*CRASHES)
     get_pid(server, "weak")
-    cause = hang("weak", where)
+    cause = hang("weak", phase)
     reload(server)
     cause.wait_for(server)
     pids = processes_below(server.pid)

@@ -23,7 +23,7 @@ DUDA_SERVICE(guest, DUDA_GET("/", hello, ""));
 ROUTES = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
 
 
-def place():
+def cgroup_folder():
     """Returns the folder of our own cgroup, if it has the `cpu` controller and we may create child groups."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
     own = re.search(r"(?m)^0::(.*)$", Path("/proc/self/cgroup").read_text())
@@ -38,7 +38,7 @@ def place():
     return folder if own[1] == "/" else None  # otherwise pytest also belongs to that cgroup, and cannot leave it
 
 
-PLACE = place()
+PLACE = cgroup_folder()
 
 
 @pytest.fixture(scope="module")

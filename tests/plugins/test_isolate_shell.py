@@ -7,7 +7,7 @@ import pytest
 
 import services
 from monkey import ROOT
-from shells import monkey_shell
+from shell_server import monkey_shell
 
 pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
               pytest.mark.processes("it starts no group of processes")]

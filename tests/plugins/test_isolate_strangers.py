@@ -99,7 +99,7 @@ def sections(objects, *keys):
 
 
 @pytest.fixture
-def two(monkey, objects):
+def server(monkey, objects):
     return monkey(plugins=["isolate"], top=sections(objects), sections=TWO)
 
 
@@ -130,22 +130,22 @@ def facts(server, service, **fields):
     return server.get(f"/{service}/who", **fields).text.strip().split("|")
 
 
-def test_isolate_forged_client_header_is_refused(two):
-    path = sockets(two)["vault"]
-    assert two.get("/vault/who").status == 200
+def test_isolate_forged_client_header_is_refused(server):
+    path = sockets(server)["vault"]
+    assert server.get("/vault/who").status == 200
     made_up = "Monkey-Client: 6.6.6.6 1 https root"
     for lines in ([], [made_up], [made_up, "Monkey-Signature:"], [made_up, "Monkey-Body-Max: 9", "Monkey-Signature: " + "0" * 64],
                   [made_up, "Monkey-Signature: " + "f" * 63]):
         answer = ask(path, *lines)
         assert answer.startswith("HTTP/1.1 403 ") and "|root|" not in answer, answer
-    two.err.wait_for(r"\[warn\] \d+: vault: a process that is no worker of the server in front has sent a request")
-    assert two.get("/vault/who").status == 200
+    server.err.wait_for(r"\[warn\] \d+: vault: a process that is no worker of the server in front has sent a request")
+    assert server.get("/vault/who").status == 200
 
 
-def test_isolate_signature_is_valid_for_one_request_only(two):
+def test_isolate_signature_is_valid_for_one_request_only(server):
     """A service may show all headers of its requests to clients."""
-    paths = sockets(two)
-    _, _, client, body_max, proof = facts(two, "vault")
+    paths = sockets(server)
+    _, _, client, body_max, proof = facts(server, "vault")
     real = [f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Signature: {proof}"]
     assert len(proof) == 64
     assert ask(paths["vault"], *real).startswith("HTTP/1.1 200 ")
@@ -156,17 +156,17 @@ def test_isolate_signature_is_valid_for_one_request_only(two):
     assert ask(paths["shop"], *real, target="/shop/who").startswith("HTTP/1.1 403 ")
 
 
-def test_isolate_clients_cannot_send_signature_headers(two):
+def test_isolate_clients_cannot_send_signature_headers(server):
     made_up = {"Monkey-Client": "6.6.6.6 1 https root", "Monkey-Body-Max": "1", "Monkey-Signature": "0" * 64}
-    address, user, client, _, proof = facts(two, "shop", fields=made_up)
+    address, user, client, _, proof = facts(server, "shop", fields=made_up)
     assert (address, user) == ("127.0.0.1", "") and client.startswith("127.0.0.1 ") and proof != "0" * 64
 
 
-def test_isolate_secret_lives_as_long_as_the_processes(two):
-    _, _, client, body_max, proof = facts(two, "vault")
-    path = sockets(two)["vault"]
-    reload(two)
-    assert two.get("/vault/who").status == 200
+def test_isolate_secret_lives_as_long_as_the_processes(server):
+    _, _, client, body_max, proof = facts(server, "vault")
+    path = sockets(server)["vault"]
+    reload(server)
+    assert server.get("/vault/who").status == 200
     assert ask(path, f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Signature: {proof}").startswith("HTTP/1.1 200 ")
 
 
@@ -175,20 +175,20 @@ def has_scopes(run):
     return found and int(found[1]) >= 6
 
 
-def test_isolate_sandbox_blocks_signals_and_abstract_sockets(two, run, tmp_path):
+def test_isolate_sandbox_blocks_signals_and_abstract_sockets(server, run, tmp_path):
     if not has_scopes(run):
         pytest.skip("needs a kernel with Landlock's ABI 6")
-    worker, master = map(int, two.get("/shop/pids").text.split())
-    other, _ = map(int, two.get("/vault/pids").text.split())
-    public = [pid for pid in proc.children(two.pid) if proc.name(pid) != "monkey: keeper"]
-    for pid in [other, master, two.pid, os.getpid(), *public]:
-        assert two.get(f"/shop/kill?pid={pid}").text == "EPERM\n", pid
-    assert two.get(f"/shop/kill?pid={worker}").text == "0\n"
+    worker, master = map(int, server.get("/shop/pids").text.split())
+    other, _ = map(int, server.get("/vault/pids").text.split())
+    public = [pid for pid in proc.children(server.pid) if proc.name(pid) != "monkey: keeper"]
+    for pid in [other, master, server.pid, os.getpid(), *public]:
+        assert server.get(f"/shop/kill?pid={pid}").text == "EPERM\n", pid
+    assert server.get(f"/shop/kill?pid={worker}").text == "0\n"
     name = f"monkey-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as s:
         s.bind("\0" + name)
         s.listen()
-        assert two.get(f"/shop/abstract?name={name}").text == "EPERM\n"
+        assert server.get(f"/shop/abstract?name={name}").text == "EPERM\n"
 
 
 def test_isolate_cgi_scripts_cannot_kill_a_group(monkey, run, site, objects):
@@ -234,19 +234,19 @@ def test_isolate_env_key_may_change_on_reload(monkey, objects, tmp_path):
     assert "SHOP_DB_PASSWORD=hunter2" in (tmp_path / "environment").read_text()
 
 
-@pytest.mark.parametrize("names, said", [("MONKEY_ISOLATE", "error: expected names of environment variables"),
+@pytest.mark.parametrize("names, message", [("MONKEY_ISOLATE", "error: expected names of environment variables"),
                                          ("A=B", "error: expected names of environment variables"),
                                          ("NO_SUCH_VARIABLE_HERE", "warning: the server has no environment variable `NO_SUCH_VARIABLE_HERE`")])
-def test_isolate_env_key_with_invalid_name_is_reported(run, tmp_path, objects, names, said):
+def test_isolate_env_key_with_invalid_name_is_reported(run, tmp_path, objects, names, message):
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load isolate\n"
                                           f"{sections(objects[:1], 'Env ' + names)}[HOST]\n    DocumentRoot {tmp_path}\n")
     done = run("-t", "-c", tmp_path / "monkey.conf")
-    assert said in done.err and done.code == (3 if "error" in said else 0)
+    assert message in done.err and done.code == (3 if "error" in message else 0)
 
 
-def test_isolate_shared_user_is_warned_of(two):
-    two.err.wait_for(r"warning: the service `shop` has the user of the public workers")
-    two.err.wait_for(r"warning: the service `vault` has the user of the public workers")
+def test_isolate_shared_user_is_warned_of(server):
+    server.err.wait_for(r"warning: the service `shop` has the user of the public workers")
+    server.err.wait_for(r"warning: the service `vault` has the user of the public workers")
 
 
 @pytest.fixture
@@ -353,10 +353,10 @@ def test_isolate_runtime_directory_is_used_only_by_its_user(monkey, public, user
         server.stop()
 
 
-def test_isolate_service_cannot_forge_log_lines(two):
-    assert two.get("/shop/say").text == "said\n"
-    two.err.wait_for(r"shop: last\n")
-    text = two.err.text
+def test_isolate_service_cannot_forge_log_lines(server):
+    assert server.get("/shop/say").text == "said\n"
+    server.err.wait_for(r"shop: last\n")
+    text = server.err.text
     stamp = r"20[2-9]\d-\d\d-\d\dT[\d:]{8}[+-]\d{4} \[info\] \d+: shop: "
     assert re.search(stamp + r"\\x1B\[2J\\x07bell\\xC2\\x9B31m\n", text), text
     assert re.search(stamp + r"2026-01-01T00:00:00\+0000 \[error\] 1: FORGED\n", text), text

@@ -11,7 +11,7 @@ import pytest
 import services
 from upstream_group import ROUTES, group
 from metering import KEYS
-from shells import place, start
+from shell_server import socket_folder, start
 
 # Quotes, backslashes, characters of two to four bytes, terminal control characters (C1), and invalid UTF-8.
 TEXTS = [b'a"b', b"a\\b", b'\\"', "\u00e4\u20ac\U0001f600".encode(), b"\xc2\x9b31m", b"\xff\xfe", b"x\xc3", b"\xed\xa0\x80", b"</script>"]
@@ -73,13 +73,13 @@ def test_json_escapes_are_equal_in_all_outputs(written):
 def test_json_escapes_of_services_equal_access_log(monkey, site, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "says", SERVICE)], workers=1,
                     server="AccessLog core.log\nAccessLogFormat json")
-    said = []
+    outputs = []
     for text in TEXTS:
         with server.connect() as c:
             c.send(b"GET /say HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: " + text + b"\r\n\r\n")
-            said.append(string_of(c.read().body, b"agent"))
+            outputs.append(string_of(c.read().body, b"agent"))
     server.stop()
-    assert said == [string_of(line, b"agent") for line in (server.folder / "core.log").read_bytes().splitlines()]
+    assert outputs == [string_of(line, b"agent") for line in (server.folder / "core.log").read_bytes().splitlines()]
 
 
 def test_json_statistics_escape_configured_names(start):

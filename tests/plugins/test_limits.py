@@ -29,11 +29,11 @@ def limited(monkey, site):
     return start
 
 
-def ask(server, target="/", n=1, source=None, which=0, **how):
+def ask(server, target="/", n=1, source=None, listener=0, **how):
     """Returns the statuses of n requests, each on a connection of its own."""
     statuses = []
     for _ in range(n):
-        with server.connect(which, source=source) as c:
+        with server.connect(listener, source=source) as c:
             statuses.append(c.get(target, **how).status)
     return statuses
 
@@ -85,8 +85,8 @@ def test_limits_count_by_address(limited, site):
     server = limited("Requests 2/d", listen=["127.0.0.1:0", "[::1]:0", f"unix:{path}"])
     for source in ("127.0.0.1", "127.0.0.2", "127.1.2.3"):
         assert ask(server, n=3, source=source) == [200, 200, 429]
-    assert ask(server, n=3, which=1) == [200, 200, 429]
-    assert ask(server, n=3, which=2) == [200, 200, 429]
+    assert ask(server, n=3, listener=1) == [200, 200, 429]
+    assert ask(server, n=3, listener=2) == [200, 200, 429]
 
 
 def test_limits_count_ipv6_clients_by_network(limited, site):
@@ -430,8 +430,8 @@ def test_limits_appear_in_printed_config(limited):
 def test_limits_appear_in_explain(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Requests /* 10/s\nBandwidth *.iso 500K\nRequests /api/* 1/d")
-    said = run("explain", "-c", server.config, "GET", "/a.iso")
-    assert re.findall(r"^rate +(.+)$", said, re.M) == ["Requests /* 10/s", "Bandwidth *.iso 500K"]
+    output = run("explain", "-c", server.config, "GET", "/a.iso")
+    assert re.findall(r"^rate +(.+)$", output, re.M) == ["Requests /* 10/s", "Bandwidth *.iso 500K"]
 
 
 # ---- Under pressure ----
@@ -453,7 +453,7 @@ def test_limits_race_of_new_client_admits_at_most_two(limited, site):
     server = limited("Requests 1/d by field Key", workers=4)
     barrier = threading.Barrier(6)
 
-    def one(_):
+    def send_requests(_):
         statuses = []
         for key in range(30):
             with server.connect() as c:
@@ -462,6 +462,6 @@ def test_limits_race_of_new_client_admits_at_most_two(limited, site):
         return statuses
 
     with ThreadPoolExecutor(6) as pool:
-        rounds = list(zip(*pool.map(one, range(6))))
+        rounds = list(zip(*pool.map(send_requests, range(6))))
     # Two workers may insert a new client at the same instant, into separate slots: then both requests are served.
     assert all(1 <= each.count(200) <= 2 and each.count(429) >= 4 for each in rounds), rounds

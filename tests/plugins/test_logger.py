@@ -162,8 +162,8 @@ def test_logger_addresses_of_ipv6_and_unix_sockets(start, tmp_path):
         server = start("AccessLog access.log\nFormat %a %A %p %{remote}p", listen=["[::1]:0", f"unix:{tmp_path}/socket"])
     except AssertionError:
         pytest.skip("no ::1 here")
-    server.get("/", which=0)
-    server.get("/", which=1)
+    server.get("/", listener=0)
+    server.get("/", listener=1)
     first, second = lines_of(server)
     assert re.fullmatch(rf"::1 ::1 {server.port} [1-9]\d+", first)
     assert re.fullmatch(r"unix: \S+ 0 0", second)
@@ -447,7 +447,7 @@ def test_logger_lines_may_be_very_long(start):
 
 # Configuration
 
-@pytest.mark.parametrize("keys, where, said", [
+@pytest.mark.parametrize("keys, location, message", [
     ("    AccessLog a\n    Format %h %Y\n", "14:15", "`%Y` is not a verb"),
     ("    AccessLog a\n    Format %h %{nonsense}t\n", "14:15", "`%{nonsense}t` is not a form of this verb"),
     ("    AccessLog a\n    Format %h %{a b}i\n", "14:15", "`%{a b}i` does not name a field"),
@@ -472,9 +472,9 @@ def test_logger_lines_may_be_very_long(start):
     ("    ErrorLog /no/such/log\n", "13:14", "cannot open the log `/no/such/log`: No such file"),
     ("    AcessLog a\n", "13:5", "unknown key `AcessLog` in [LOGGER]"),
 ])
-def test_logger_invalid_configuration_is_rejected_with_location(check, keys, where, said):
+def test_logger_invalid_configuration_is_rejected_with_location(check, keys, location, message):
     code, text = check(keys)
-    assert code == 3 and re.search(rf"checked\.conf:{where}: error: .*{re.escape(said)}", text), text
+    assert code == 3 and re.search(rf"checked\.conf:{location}: error: .*{re.escape(message)}", text), text
 
 
 def test_logger_error_above_all_hosts_is_reported_once(check):

@@ -256,8 +256,8 @@ def test_metrics_refuse_addresses_outside_of_allow(start, path):
 
 def test_metrics_allow_loopback_and_unix_sockets_by_default(start, tmp_path):
     server = start(listen=["127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/s"])
-    for which in range(3):
-        assert server.get("/status", which=which).status == 200
+    for listener in range(3):
+        assert server.get("/status", listener=listener).status == 200
 
 
 @pytest.mark.parametrize("host, status", [
@@ -266,11 +266,11 @@ def test_metrics_allow_loopback_and_unix_sockets_by_default(start, tmp_path):
     ("mine.example", 200), ("a.wild.example", 200), ("wild.example", 403)])
 def test_metrics_on_loopback_require_a_known_host_name(start, tmp_path, host, status):
     server = start(host="ServerName mine.example *.wild.example", listen=["127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/s"])
-    for which in range(3):
+    for listener in range(3):
         for path in ("/metrics", "/status", "/live", "/live?events", "/live?script"):
-            with server.connect(which) as c:
-                assert c.ask(path, "HEAD", fields={"Host": host}).read("HEAD").status == status, (which, path)
-        assert server.get("/healthz", which=which, fields={"Host": host}).status == 200
+            with server.connect(listener) as c:
+                assert c.ask(path, "HEAD", fields={"Host": host}).read("HEAD").status == status, (listener, path)
+        assert server.get("/healthz", listener=listener, fields={"Host": host}).status == 200
     if status == 403:
         server.err.wait_for("metrics: loopback is trusted with a local Host or a ServerName only")
 
@@ -583,12 +583,12 @@ def test_live_page_streams_do_not_count_in_latency(start):
 
 def test_live_page_viewers_are_limited(start):
     server = start("    MaxViewers 2\n")
-    with Stream(server) as one, Stream(server) as two:
-        assert one.next() and two.next()
+    with Stream(server) as first, Stream(server) as second:
+        assert first.next() and second.next()
         reply = server.get("/live?events")
         assert reply.status == 503 and reply["Retry-After"] == "10"
         assert server.get("/live").status == 200
-        assert one.next() and two.next(), "the other streams continue"
+        assert first.next() and second.next(), "the other streams continue"
     wait_until(lambda: server.get("/live?events", method="HEAD").status == 200, "")
     wait_until(lambda: watches(server), "a free viewer slot")
 

@@ -8,12 +8,12 @@ import pytest
 
 import browser
 from backend import Backend
-from upstream_group import ROUTES, Slow, asking, group
+from upstream_group import ROUTES, HoldingBackend, open_requests, group
 from metering import starter, status
 from monkey import ROOT
 from proc import wait_until
 from prometheus import parse
-from shells import place
+from shell_server import socket_folder
 
 CANNOT = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-cannot.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
@@ -37,18 +37,18 @@ def backend():
         yield each
 
 
-def shown(server, which=None, **wanted):
+def shown(server, upstream=None, **wanted):
     """Returns the metrics of a server, once they have the expected values."""
     def look():
         numbers = parse(server.get("/metrics").text)
-        labels = {"server": which} if which else {}
+        labels = {"server": upstream} if upstream else {}
         found = {name.removeprefix("monkey_upstream_").removesuffix("_total"): numbers[name, labels]
                  for name in NAMES - {"monkey_upstream_connections"}}
         for state in ("busy", "idle"):
             found[state] = numbers["monkey_upstream_connections", {"state": state} | labels]
         return found if wanted.items() <= found.items() else None
 
-    return wait_until(look, f"{which or 'the server'} with {wanted}")
+    return wait_until(look, f"{upstream or 'the server'} with {wanted}")
 
 
 def listed(server, *wanted):
@@ -124,9 +124,9 @@ def test_metrics_of_unresolved_name_are_down(start):
 
 
 def test_metrics_count_waiting_requests(start):
-    with Slow() as backend:
+    with HoldingBackend() as backend:
         server = start(backend, keys="MaxConnections 1")
-        with asking(server, 4) as clients:
+        with open_requests(server, 4) as clients:
             seen = shown(server, waiting=3)
             assert (seen["busy"], seen["idle"]) == (1, 0)
             listed(server, {"waiting": 3, "busy": 1, "limit": 1})
@@ -153,13 +153,13 @@ def test_metrics_ignore_upstreams_of_rejected_configuration(start, backend):
     assert status(server)["upstreams"] == [before]
 
 
-@pytest.mark.parametrize("what", ["master", "worker"])
-def test_metrics_keep_upstreams_when_reload_fails(monkey, site, backend, what):
+@pytest.mark.parametrize("failure", ["master", "worker"])
+def test_metrics_keep_upstreams_when_reload_fails(monkey, site, backend, failure):
     """Another plugin fails to start after this one has registered its servers in the statistics table."""
     run = starter(monkey, site)
     server = run(plugins=["proxy", CANNOT], top=group(backend, keys="MaxConnections 5") + "[CANNOT]\n    What nothing\n", sections=ROUTES)
     text, (before,) = server.config.read_text(), status(server)["upstreams"]
-    server.config.write_text(text.replace(f"Server {backend.address}", "Server 127.0.0.1:1").replace("What nothing", f"What {what}"))
+    server.config.write_text(text.replace(f"Server {backend.address}", "Server 127.0.0.1:1").replace("What nothing", f"What {failure}"))
     server.allow("cannot start", "ended unexpectedly")
     server.tell(signal.SIGHUP)
     server.err.wait_for("keeping the old")
@@ -176,8 +176,8 @@ def test_metrics_drop_servers_removed_by_reload(start, backend):
     assert shown(server)["requests"] == 1
 
 
-def test_metrics_server_names_are_not_truncated(start, place):
-    stem = f"{place}/{'a' * (90 - len(str(place)))}\u00e9"
+def test_metrics_server_names_are_not_truncated(start, socket_folder):
+    stem = f"{socket_folder}/{'a' * (90 - len(str(socket_folder)))}\u00e9"
     with Backend(family=socket.AF_UNIX, at=stem + "1") as a, Backend(family=socket.AF_UNIX, at=stem + "2") as b:
         server = start(a, b)
         for _ in range(2):
@@ -188,9 +188,9 @@ def test_metrics_server_names_are_not_truncated(start, place):
 
 
 def test_metrics_of_dead_worker_keep_counters_and_reset_gauges(start):
-    with Slow() as backend:
+    with HoldingBackend() as backend:
         server = start(backend, keys="MaxConnections 1", workers=1)
-        with asking(server, 3):
+        with open_requests(server, 3):
             assert shown(server, waiting=2)["busy"] == 1
             server.allow("was killed by signal")
             os.kill(server.workers[0], signal.SIGKILL)
@@ -225,10 +225,10 @@ def test_live_page_without_upstreams_has_no_table(monkey, site, page):
 @pytest.mark.parametrize("look", [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark"),
                                   pytest.param(dict(width=390, height=800, mobile=True), id="phone")])
 def test_live_page_upstream_table_is_complete(start, backend, page, look):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(backend, slow, "127.0.0.1:1 backup", keys=CHECKED.replace("/health", "connect") + "\nMaxConnections 1")
         page.look(**look)
-        with asking(server, 4) as clients:
+        with open_requests(server, 4) as clients:
             page.goto(server.url + "/live")
             page.wait_for(f"(r => r.map(row => row[1]) == 'up,up,down' && r[1][2] == '1')({ROWS})")
             rows = page.run(ROWS)

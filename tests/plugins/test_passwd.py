@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from faults import Fault
+from fault_injection import Fault
 from monkey import ENVIRONMENT, PROGRAM
 from users import add, passwd
 
@@ -248,16 +248,16 @@ def test_passwd_prompts_twice_without_echo(tmp_path):
     assert not t.echoes
     t.type("sicrit pass\n").wait_for("The same again: ")
     assert not t.echoes
-    code, said = t.type("sicrit pass\n").end()
-    assert code == 0 and "ana was added" in said and "sicrit" not in said
+    code, output = t.type("sicrit pass\n").end()
+    assert code == 0 and "ana was added" in output and "sicrit" not in output
     assert lines(file)[0].startswith("ana:$y$")
 
 
 def test_passwd_different_inputs_change_nothing(tmp_path):
     file = add(tmp_path / "users", "ana", "secret")
     before = file.read_text()
-    code, said = (Terminal(file, "ana").wait_for("New password: ").type("one\n").wait_for("again: ").type("two\n").end())
-    assert code == 1 and "they differ: nothing was changed" in said
+    code, output = (Terminal(file, "ana").wait_for("New password: ").type("one\n").wait_for("again: ").type("two\n").end())
+    assert code == 1 and "they differ: nothing was changed" in output
     assert file.read_text() == before
 
 
@@ -303,5 +303,5 @@ def test_passwd_suspension_restores_echo_temporarily(tmp_path):
 
 
 def test_passwd_end_of_input_is_no_password(tmp_path):
-    code, said = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ").type("\x04").end()
-    assert code == 1 and "there is no password" in said
+    code, output = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ").type("\x04").end()
+    assert code == 1 and "there is no password" in output

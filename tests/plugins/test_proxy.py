@@ -33,8 +33,8 @@ def proxy(monkey, site):
     return start
 
 
-def field(asked, name):
-    return next((value for key, value in asked["fields"] if key.lower() == name.lower()), None)
+def field(request, name):
+    return next((value for key, value in request["fields"] if key.lower() == name.lower()), None)
 
 
 # ---- Requests ----
@@ -42,28 +42,28 @@ def field(asked, name):
 @every_protocol
 def test_proxy_forwards_request(proxy, backend):
     server = proxy(f"/api/* proxy http://{backend.address}")
-    asked = json.loads(server.get("/api/a%20b?x=1&y=%2F", fields=[("X-Own", "value")]).text)
-    assert (asked["method"], asked["target"]) == ("GET", "/api/a%20b?x=1&y=%2F")
-    assert field(asked, "X-Own") == "value"
+    request = json.loads(server.get("/api/a%20b?x=1&y=%2F", fields=[("X-Own", "value")]).text)
+    assert (request["method"], request["target"]) == ("GET", "/api/a%20b?x=1&y=%2F")
+    assert field(request, "X-Own") == "value"
     assert server.get("/index.html").text == "home"
 
 
 @every_protocol
 @pytest.mark.parametrize("size", [1, 100, 20_000, 300_000])
 def test_proxy_forwards_bodies_in_both_directions(proxy, size):
-    with Backend(lambda asked: response(asked.body[::-1])) as backend:
+    with Backend(lambda request: response(request.body[::-1])) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
         content = bytes(i % 251 for i in range(size))
         reply = server.get("/", "POST", body=content)
         assert reply.body == content[::-1]
-        assert backend.asked[0].get("Content-Length") == str(size)
+        assert backend.requests[0].get("Content-Length") == str(size)
 
 
 def test_proxy_drops_hop_by_hop_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", fields=[("Connection", "X-Hop, close"), ("X-Hop", "1"), ("Keep-Alive", "5"), ("TE", "gzip"),
                             ("Proxy-Authorization", "Basic eA=="), ("Proxy-Connection", "x"), ("X-Stays", "1")])
-    names = {name.lower() for name, _ in backend.asked[0].fields}
+    names = {name.lower() for name, _ in backend.requests[0].fields}
     assert not names & {"x-hop", "keep-alive", "te", "proxy-authorization", "proxy-connection", "upgrade"}
     assert "x-stays" in names
 
@@ -72,17 +72,17 @@ def test_proxy_adds_forwarded_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", fields=[("X-Forwarded-For", "6.6.6.6"), ("Forwarded", "for=6.6.6.6"), ("X-Real-IP", "6.6.6.6"),
                             ("X-Forwarded-Proto", "https"), ("Via", "1.0 other")])
-    (asked,) = backend.asked
-    assert asked.all("X-Forwarded-For") == ["127.0.0.1"] and asked.all("X-Forwarded-Proto") == ["http"]
-    assert asked.all("Forwarded")[0].startswith("for=127.0.0.1;proto=http;host=")
-    assert asked.all("X-Real-IP") == [] and asked.all("Via") == ["1.0 other, 1.1 monkey"]
+    (request,) = backend.requests
+    assert request.all("X-Forwarded-For") == ["127.0.0.1"] and request.all("X-Forwarded-Proto") == ["http"]
+    assert request.all("Forwarded")[0].startswith("for=127.0.0.1;proto=http;host=")
+    assert request.all("X-Real-IP") == [] and request.all("Via") == ["1.0 other, 1.1 monkey"]
 
 
 def test_proxy_forwarded_append_extends_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address} forwarded=append")
     server.get("/", fields=[("X-Forwarded-For", "6.6.6.6"), ("Forwarded", "for=6.6.6.6")])
-    assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6, 127.0.0.1"]
-    assert backend.asked[0].get("Forwarded").startswith("for=6.6.6.6, for=127.0.0.1;")
+    assert backend.requests[0].all("X-Forwarded-For") == ["6.6.6.6, 127.0.0.1"]
+    assert backend.requests[0].get("Forwarded").startswith("for=6.6.6.6, for=127.0.0.1;")
 
 
 def test_proxy_forwarded_append_joins_repeated_headers(proxy, backend):
@@ -90,7 +90,7 @@ def test_proxy_forwarded_append_joins_repeated_headers(proxy, backend):
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nX-Forwarded-For: 6.6.6.6\r\nHost: x\r\nx-forwarded-for: 7.7.7.7, 8.8.8.8\r\n\r\n")
         assert c.read().status == 200
-    assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6, 7.7.7.7, 8.8.8.8, 127.0.0.1"]
+    assert backend.requests[0].all("X-Forwarded-For") == ["6.6.6.6, 7.7.7.7, 8.8.8.8, 127.0.0.1"]
 
 
 def test_proxy_client_of_unix_socket_is_unknown(proxy, backend, tmp_path):
@@ -100,23 +100,23 @@ def test_proxy_client_of_unix_socket_is_unknown(proxy, backend, tmp_path):
         client.connect(str(at))
         client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 200 ")
-    assert backend.asked[0].get("X-Forwarded-For") == "unknown"
-    assert backend.asked[0].get("Forwarded") == 'for=unknown;proto=http;host="a"'
+    assert backend.requests[0].get("X-Forwarded-For") == "unknown"
+    assert backend.requests[0].get("Forwarded") == 'for=unknown;proto=http;host="a"'
 
 
-@pytest.mark.parametrize("said, scheme", [("https", "https"), ("HTTPS, http", "https"), ("http", "http"), ("gopher", "http"),
+@pytest.mark.parametrize("header, scheme", [("https", "https"), ("HTTPS, http", "https"), ("http", "http"), ("gopher", "http"),
                                           ("", "http"), (None, "http")])
-def test_proxy_forwards_scheme_of_trusted_proxy(proxy, backend, said, scheme):
+def test_proxy_forwards_scheme_of_trusted_proxy(proxy, backend, header, scheme):
     server = proxy(f"/a/* proxy http://{backend.address} forwarded=append", f"/r/* proxy http://{backend.address}")
     for path in ("/a/", "/r/"):
-        server.get(path, fields=[("X-Forwarded-Proto", said)] if said is not None else [])
-    assert [asked.all("X-Forwarded-Proto") for asked in backend.asked] == [[scheme], ["http"]]
+        server.get(path, fields=[("X-Forwarded-Proto", header)] if header is not None else [])
+    assert [request.all("X-Forwarded-Proto") for request in backend.requests] == [[scheme], ["http"]]
 
 
 def test_proxy_forwarded_off_passes_client_headers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address} forwarded=off")
     server.get("/", fields=[("X-Forwarded-For", "6.6.6.6")])
-    assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6"] and not backend.asked[0].get("Forwarded")
+    assert backend.requests[0].all("X-Forwarded-For") == ["6.6.6.6"] and not backend.requests[0].get("Forwarded")
 
 
 @pytest.mark.parametrize("option, host", [("", "a.example"), ("host=upstream", None), ("host=b.example", "b.example")])
@@ -125,7 +125,7 @@ def test_proxy_host_header_is_configurable(proxy, backend, option, host):
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
         c.read()
-    assert backend.asked[0].all("Host") == [host or backend.address]
+    assert backend.requests[0].all("Host") == [host or backend.address]
 
 
 # ---- Targets ----
@@ -176,14 +176,14 @@ def test_proxy_ambiguous_dot_segments_are_refused(proxy, backend, path, target):
         c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         reply = c.read()
     assert json.loads(reply.text)["target"] == target if target else reply.status == 400
-    assert target or not backend.asked
+    assert target or not backend.requests
 
 
 # ---- Responses ----
 
 @every_protocol
 def test_proxy_passes_status_and_headers(proxy):
-    def reply(asked):
+    def reply(request):
         return response("made", "201 Created", [("X-Own", "1"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"),
                                                 ("Connection", "X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5"),
                                                 ("Date", "Sun, 06 Nov 1994 08:49:37 GMT")])
@@ -199,13 +199,13 @@ def test_proxy_passes_status_and_headers(proxy):
 @every_protocol
 @pytest.mark.parametrize("how", ["chunked", "until close"])
 def test_proxy_passes_body_without_length(proxy, how):
-    def reply(asked):
+    def reply(request):
         if how == "chunked":
             return [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"3;x=y\r\nyou\r\n0\r\n\r\n"]
         return [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello", b"you", None]
 
-    def send(asked):
-        for piece in reply(asked):
+    def send(request):
+        for piece in reply(request):
             if piece is None:
                 raise EOFError
             yield piece
@@ -219,14 +219,14 @@ def test_proxy_passes_body_without_length(proxy, how):
 @every_protocol
 def test_proxy_large_response_is_complete(proxy):
     body = bytes(range(256)) * 20_000
-    with Backend(lambda asked: response(body)) as backend:
+    with Backend(lambda request: response(body)) as backend:
         assert proxy(f"/* proxy http://{backend.address}").get("/").body == body
 
 
 @every_protocol
 def test_proxy_head_response_has_no_body(proxy):
-    def reply(asked):
-        return response("x" * 1000)[:-1000] if asked.method == "HEAD" else response("x" * 1000)
+    def reply(request):
+        return response("x" * 1000)[:-1000] if request.method == "HEAD" else response("x" * 1000)
 
     with Backend(reply) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
@@ -239,7 +239,7 @@ def test_proxy_head_response_has_no_body(proxy):
 @every_protocol
 def test_proxy_passes_interim_responses(proxy):
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
-    with Backend(lambda asked: [b"HTTP/1.1 100 Continue\r\n\r\n", early, response("x")]) as backend:
+    with Backend(lambda request: [b"HTTP/1.1 100 Continue\r\n\r\n", early, response("x")]) as backend:
         got = proxy(f"/* proxy http://{backend.address}").get("/")
         assert got.text == "x" and [(each.status, each["Link"]) for each in got.interim] == [
             (103, "</style.css>; rel=preload")]
@@ -249,7 +249,7 @@ def test_proxy_passes_interim_responses(proxy):
 def test_proxy_passes_interim_response_with_many_headers(proxy):
     links = [f"</{'part' * 50}/{i}.css>; rel=preload; as=style" for i in range(60)]
     early = "HTTP/1.1 103 Early Hints\r\n" + "".join(f"Link: {each}\r\n" for each in links) + "\r\n"
-    with Backend(lambda asked: [early.encode() * 3, response("x")]) as backend:
+    with Backend(lambda request: [early.encode() * 3, response("x")]) as backend:
         got = proxy(f"/* proxy http://{backend.address}").get("/")
         assert got.text == "x" and [each.all("Link") for each in got.interim] == [links] * 3
 
@@ -257,7 +257,7 @@ def test_proxy_passes_interim_response_with_many_headers(proxy):
 @every_protocol
 def test_proxy_passes_response_trailers(proxy):
     chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
-    with Backend(lambda asked: chunks) as backend:
+    with Backend(lambda request: chunks) as backend:
         got = proxy(f"/* proxy http://{backend.address}").get("/", fields=[("TE", "trailers")])
         assert got.text == "hello" and ("x-sum", "7") in [(name.lower(), value) for name, value in got.trailers]
 
@@ -265,7 +265,7 @@ def test_proxy_passes_response_trailers(proxy):
 def test_proxy_passes_request_trailers(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n")
-    assert backend.asked[0].trailers == [("X-Sum", "7")]
+    assert backend.requests[0].trailers == [("X-Sum", "7")]
 
 
 @pytest.mark.parametrize("option, passed", [("", []), ("forwarded=append", []), ("forwarded=off", ["X-Real-IP"]), ("forwarded=off underscores=on", ["X-Real-IP"])])
@@ -274,8 +274,8 @@ def test_proxy_drops_forbidden_trailers(proxy, backend, option, passed):
     server = proxy(f"/* proxy http://{backend.address} {option}")
     server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\nX-Real-IP: 6.6.6.6\r\nX-Sum: 7\r\n"
                                                                 b"X_Forwarded_For: 6.6.6.6\r\nProxy-Authorization: x\r\n\r\n")
-    assert [name for name, _ in backend.asked[0].trailers if name != "X-Sum"] == passed
-    assert ("X-Sum", "7") in backend.asked[0].trailers
+    assert [name for name, _ in backend.requests[0].trailers if name != "X-Sum"] == passed
+    assert ("X-Sum", "7") in backend.requests[0].trailers
 
 
 # ---- Connections ----
@@ -292,7 +292,7 @@ def test_proxy_keeps_many_connections(proxy):
     """The proxy keeps more than 32 connections: a page of a busy application needs that many."""
     together = threading.Barrier(40)
 
-    def reply(asked):
+    def reply(request):
         together.wait(20)
         return response("fine")
 
@@ -313,7 +313,7 @@ def test_proxy_keeps_many_connections(proxy):
 def test_proxy_accepts_padded_chunk_sizes(proxy, pad):
     """Some devices pad the line of the chunk size to a fixed length; a client that does so gets 400."""
     chunks = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5{pad}\r\nhello\r\n6{pad}\r\n world\r\n0{pad}\r\n\r\n"
-    with Backend(lambda asked: chunks.encode()) as backend:
+    with Backend(lambda request: chunks.encode()) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
         assert [server.get("/").text for _ in range(3)] == ["hello world"] * 3
         assert backend.connections == 1
@@ -329,8 +329,8 @@ def test_proxy_replaces_kept_connection_that_was_closed(proxy, backend):
 
 def test_proxy_retries_on_connection_closed_at_reuse(proxy):
     """The backend reads the second request and closes the connection without a response."""
-    def reply(asked):
-        return None if [a.connection for a in backend.asked].count(asked.connection) > 1 else response("fine")
+    def reply(request):
+        return None if [a.connection for a in backend.requests].count(request.connection) > 1 else response("fine")
 
     with Backend(reply) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
@@ -339,8 +339,8 @@ def test_proxy_retries_on_connection_closed_at_reuse(proxy):
 
 def test_proxy_retries_on_408_of_kept_connection(proxy):
     """A server may send 408 on an idle connection just when the next request arrives (RFC 9110, 15.5.9)."""
-    def reply(asked):
-        again = [a.connection for a in backend.asked].count(asked.connection) > 1
+    def reply(request):
+        again = [a.connection for a in backend.requests].count(request.connection) > 1
         return response("late", "408 Request Timeout", [("Connection", "close")]) if again else response("fine")
 
     with Backend(reply) as backend:
@@ -350,21 +350,21 @@ def test_proxy_retries_on_408_of_kept_connection(proxy):
 
 
 def test_proxy_never_retries_post(proxy):
-    def reply(asked):
-        return None if len(backend.asked) > 1 else response("fine")
+    def reply(request):
+        return None if len(backend.requests) > 1 else response("fine")
 
     with Backend(reply) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
         assert server.get("/", "POST", body=b"1").text == "fine"
         assert server.get("/", "POST", body=b"2").status == 502
-        assert [asked.body for asked in backend.asked] == [b"1", b"2"]
+        assert [request.body for request in backend.requests] == [b"1", b"2"]
 
 
 def test_proxy_connects_to_unix_socket(proxy, tmp_path):
     with Backend(family=socket.AF_UNIX, at=str(tmp_path / "b.sock")) as backend:
         server = proxy(f"/* proxy http://{backend.address}:/x/")
-        asked = json.loads(server.get("/y").text)
-        assert asked["target"] == "/x/y"
+        request = json.loads(server.get("/y").text)
+        assert request["target"] == "/x/y"
 
 
 # ---- Upstream groups ----
@@ -379,7 +379,7 @@ def test_upstream_round_robin_distributes_requests(proxy):
         server = proxy("/* proxy http://group", upstream=group(a, b), workers=1)
         for _ in range(10):
             server.get("/")
-        assert len(a.asked) == len(b.asked) == 5
+        assert len(a.requests) == len(b.requests) == 5
 
 
 def test_upstream_skips_unreachable_server(proxy):
@@ -391,16 +391,16 @@ def test_upstream_skips_unreachable_server(proxy):
 
 
 def test_upstream_retries_failed_request_on_another_server(proxy):
-    with Backend(lambda asked: None) as a, Backend() as b:
+    with Backend(lambda request: None) as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, b))
         assert [server.get("/").status for _ in range(10)] == [200] * 10
 
 
 def test_upstream_retries_truncated_head_on_another_server(proxy):
-    with Backend(lambda asked: breaks_off(b"HTTP/1.1 404 Not Found\r\nX-Half: ")) as a, Backend() as b:
+    with Backend(lambda request: breaks_off(b"HTTP/1.1 404 Not Found\r\nX-Half: ")) as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, b))
         assert [server.get("/").status for _ in range(6)] == [200] * 6
-        assert a.asked and len(b.asked) == 6
+        assert a.requests and len(b.requests) == 6
         assert sorted(server.get("/", "POST", body=b"x").status for _ in range(2)) in ([200, 200], [200, 502])
 
 
@@ -412,9 +412,9 @@ def breaks_off(data):
 def test_upstream_backup_serves_when_others_fail(proxy):
     with Backend() as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, f"{b.address} backup"))
-        assert server.get("/").status == 200 and len(a.asked) == 1
+        assert server.get("/").status == 200 and len(a.requests) == 1
         a.stop()
-        assert server.get("/").status == 200 and len(b.asked) == 1
+        assert server.get("/").status == 200 and len(b.requests) == 1
 
 
 def test_upstream_sticky_session_stays_on_its_server(proxy):
@@ -422,10 +422,10 @@ def test_upstream_sticky_session_stays_on_its_server(proxy):
         server = proxy("/* proxy http://group sticky=SERVER", upstream=group(a, b, c))
         first = server.get("/")
         cookie = first["Set-Cookie"].split(";")[0]
-        number = [len(each.asked) for each in (a, b, c)].index(1)
+        number = [len(each.requests) for each in (a, b, c)].index(1)
         for _ in range(6):
             assert "Set-Cookie" not in server.get("/", fields=[("Cookie", f"x=y; {cookie}")])
-        assert len((a, b, c)[number].asked) == 7
+        assert len((a, b, c)[number].requests) == 7
         (a, b, c)[number].stop()
         moved = server.get("/", fields=[("Cookie", cookie)])
         assert moved.status == 200 and moved["Set-Cookie"].split(";")[0] != cookie
@@ -436,14 +436,14 @@ def test_upstream_hash_of_path_selects_server(proxy):
         server = proxy("/* proxy http://group hash=path", upstream=group(a, b, keys="    Balance hash\n"))
         for path in [f"/{i}" for i in range(20)] * 2:
             server.get(path)
-        targets = [{asked.target for asked in each.asked} for each in (a, b)]
+        targets = [{request.target for request in each.requests} for each in (a, b)]
         assert all(targets) and not targets[0] & targets[1]
 
 
 def test_upstream_max_connections_queues_requests(proxy):
     busy, most = [], []
 
-    def reply(asked):
+    def reply(request):
         busy.append(1)
         most.append(len(busy))
         time.sleep(.02)
@@ -491,7 +491,7 @@ def test_proxy_unreachable_server_gets_502_and_recovers_at_once(proxy):
 
 
 def test_proxy_server_may_exceed_handler_timeout(proxy):
-    def reply(asked):
+    def reply(request):
         time.sleep(1.5)
         return response("late")
 
@@ -677,7 +677,7 @@ def test_proxy_idle_tunnel_times_out(proxy):
 
 
 def test_proxy_refused_upgrade_is_a_response(proxy):
-    with Backend(lambda asked: response("no", "403 Forbidden")) as backend:
+    with Backend(lambda request: response("no", "403 Forbidden")) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
         with server.connect() as c:
             c.send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -688,7 +688,7 @@ def test_proxy_refused_upgrade_is_a_response(proxy):
 
 # ---- Configuration ----
 
-@pytest.mark.parametrize("route, says", [
+@pytest.mark.parametrize("route, message", [
     ("/* proxy", "expects http"), ("/* proxy 127.0.0.1:1", "a target such as"), ("/* proxy http://127.0.0.1:x", "is not a server"),
     ("/* proxy http://a:1 max_tries=0", "a number from 1"), ("/* proxy http://a:1 response_timeout=x", "a time"),
     ("/* proxy http://a:1 tunnel=0", "a time above 0"),
@@ -698,8 +698,8 @@ def test_proxy_refused_upgrade_is_a_response(proxy):
     ("/* proxy http://a:1 cookies=no", "expected `off` or `on`"), ("/* proxy http://a:1 paths=Raw", "expected `checked` or `raw`"),
     ("*.x proxy http://a:1/y", "must begin with `/`"), ("/* proxy http://a:1/y?z", "without a query"),
     ("/* proxy http://a:1 hash=cookie", "cookie:NAME")])
-def test_proxy_invalid_configuration_is_rejected(run, tmp_path, route, says):
+def test_proxy_invalid_configuration_is_rejected(run, tmp_path, route, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n[ROUTES]\n    {route}\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and says in done.err, done.err
+    assert done.code == 3 and message in done.err, done.err

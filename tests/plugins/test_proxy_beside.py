@@ -43,8 +43,8 @@ def check_fields(got, name, size):
 def test_headers_plugin_changes_proxied_responses_independently(serve):
     sizes = {name: 10 + 30_000 * n for n, name in enumerate(CHANGED)}
 
-    def reply(asked):
-        name = asked.target.split("/")[1]
+    def reply(request):
+        name = request.target.split("/")[1]
         whole = response(b"x" * sizes[name], fields=OF_SERVER)
         return whole if name != "late" else [whole[:100], whole[100:-1], whole[-1:]]
 
@@ -68,7 +68,7 @@ def test_limits_plugin_refuses_before_backend(serve):
         with server.connect() as c:
             got = [c.get("/few" if n % 2 else "/many", "POST", body=b"x" * 9) for n in range(8)]
         assert [each.status for each in got] == [200, 200, 200, 200, 200, 429, 200, 429] and "Retry-After" in got[5]
-        assert [asked.target for asked in backend.asked] == ["/many", "/few", "/many", "/few", "/many", "/many"]
+        assert [request.target for request in backend.requests] == ["/many", "/few", "/many", "/few", "/many", "/many"]
         assert backend.connections == 1
 
 
@@ -77,7 +77,7 @@ def test_limits_plugin_delay_is_not_a_backend_timeout(serve):
     """The backend has sent everything, and the client receives it in portions."""
     body = bytes(i % 251 for i in range(20_000))
     chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
-    with Backend(lambda asked: chunks if asked.target == "/chunks" else response(body)) as backend:
+    with Backend(lambda request: chunks if request.target == "/chunks" else response(body)) as backend:
         server = serve("limits", ["Bandwidth 64K burst 1K"], backend, "read_timeout=20ms")
         assert server.get("/chunks").body == body
         assert server.get("/length").body == body and backend.connections == 1
@@ -128,8 +128,8 @@ def test_mirror_does_not_consume_upload(monkey, streamed, size):
                 assert json.loads(c.read().text)["body"].encode("latin-1") == body
                 assert c.get("/end").status == 200
         # The copies are sent over separate connections and may arrive in either order.
-        wait_until(lambda: {asked.target for asked in shadow.asked} >= ({"/up", "/end"} if is_copied else {"/end"}), "the copies")
-    copies = [asked.body for asked in shadow.asked if asked.target == "/up"]
+        wait_until(lambda: {request.target for request in shadow.requests} >= ({"/up", "/end"} if is_copied else {"/end"}), "the copies")
+    copies = [request.body for request in shadow.requests if request.target == "/up"]
     assert copies == ([body] if is_copied else [])
 
 

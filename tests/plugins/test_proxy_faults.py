@@ -4,7 +4,7 @@ import pytest
 
 from backend import Backend, response
 from client import Closed
-from faults import Fault, fail_in_a_row, failing_allocations, recover
+from fault_injection import Fault, fail_in_a_row, failing_allocations, recover
 from proc import RELEASE
 
 LARGE = b"".join(b"%07d\n" % i for i in range(40_000))
@@ -22,8 +22,8 @@ REQUESTS = [b"GET /app/small HTTP/1.1\r\nHost: x\r\nCookie: a\r\nConnection: X-M
             b"GET /app/tunnel HTTP/1.1\r\nHost: x\r\n" + UPGRADE + b"\r\n"]
 
 
-def answer(asked):
-    kind = asked.target.rpartition("/")[2]
+def answer(request):
+    kind = request.target.rpartition("/")[2]
     if kind == "chunks":
         return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n"
     if kind == "early":
@@ -31,7 +31,7 @@ def answer(asked):
     if kind == "tunnel":
         return b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\nwelcome"
     head = response(LARGE if kind == "large" else kind, fields=FIELDS + (MORE if kind == "fields" else []))
-    return head[:head.index(b"\r\n\r\n") + 4] if asked.method == "HEAD" else head
+    return head[:head.index(b"\r\n\r\n") + 4] if request.method == "HEAD" else head
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def proxy(monkey, site):
 def test_proxy_decrements_max_forwards(proxy, backend, method, sent, got):
     server = proxy(f"/* proxy http://{backend.address}")
     assert server.get("/", method, fields=[("Max-Forwards", sent)]).status == 200
-    assert backend.asked[0].all("Max-Forwards") == [got]
+    assert backend.requests[0].all("Max-Forwards") == [got]
 
 
 @every_protocol
@@ -43,21 +43,21 @@ def test_proxy_answers_itself_at_max_forwards_zero(proxy, backend, method, statu
     server = proxy(f"/* proxy http://{backend.address}")
     reply = server.get("/", method, fields=[("Max-Forwards", "0"), ("Cookie", "secret")])
     assert reply.status == status and "secret" not in reply.text
-    assert not backend.asked
-    assert server.get("/", method).status == 200 and not backend.asked[0].get("Max-Forwards")
+    assert not backend.requests
+    assert server.get("/", method).status == 200 and not backend.requests[0].get("Max-Forwards")
 
 
 @pytest.mark.parametrize("values", [["-1"], ["x"], ["1", "2"], ["1, 2"], [""], ["0x1"]])
 def test_proxy_invalid_max_forwards_is_refused(proxy, backend, values):
     server = proxy(f"/* proxy http://{backend.address}")
     assert server.get("/", "TRACE", fields=[("Max-Forwards", each) for each in values]).status == 400
-    assert not backend.asked
+    assert not backend.requests
 
 
 def test_proxy_max_forwards_is_ignored_for_other_methods(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     assert server.get("/", fields=[("Max-Forwards", "0")]).status == 200
-    assert backend.asked[0].get("Max-Forwards") == "0"
+    assert backend.requests[0].get("Max-Forwards") == "0"
 
 
 # ---- Headers of one connection ----
@@ -70,21 +70,21 @@ def test_proxy_connection_header_with_too_many_names_is_refused(proxy, backend, 
             assert server.get(target, fields=[("Connection", each) for each in lines]).status == 200, lines
         for lines in ([", ".join(names[:33])], names[:33], ["," * 32], ["close"] * 33, ["X," * 33]):
             assert server.get(target, fields=[("Connection", each) for each in lines]).status == 400, lines
-    assert len(backend.asked) == 3
+    assert len(backend.requests) == 3
 
 
 def test_proxy_trailers_named_in_connection_are_dropped(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", "POST", [("Transfer-Encoding", "chunked"), ("Connection", "X-Hop, X-Both"), ("X-Both", "1")],
                b"5\r\nhello\r\n0\r\nX-Hop: 7\r\nX-Sum: 8\r\nX-Both: 9\r\n\r\n")
-    assert backend.asked[0].trailers == [("X-Sum", "8")] and not backend.asked[0].get("X-Both")
+    assert backend.requests[0].trailers == [("X-Sum", "8")] and not backend.requests[0].get("X-Both")
 
 
 @every_protocol
 def test_proxy_response_headers_named_in_connection_are_dropped(proxy):
     chunks = (b"HTTP/1.1 200 OK\r\nConnection: x-hop, keep-alive\r\nX-Hop: 1\r\nX-Stays: 1\r\nTransfer-Encoding: chunked\r\n"
               b"Trailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Hop: 2\r\nX-Sum: 7\r\n\r\n")
-    with Backend(lambda asked: chunks) as backend:
+    with Backend(lambda request: chunks) as backend:
         got = proxy(f"/* proxy http://{backend.address}").get("/", fields=[("TE", "trailers")])
         assert "X-Hop" not in got and got["X-Stays"] == "1"
         assert [name.lower() for name, _ in got.trailers] == ["x-sum"]
@@ -93,7 +93,7 @@ def test_proxy_response_headers_named_in_connection_are_dropped(proxy):
 @pytest.mark.parametrize("lines", [[",".join(f"x-{i}" for i in range(33))], ["," * 32], ["close"] * 33])
 def test_proxy_response_connection_with_too_many_names_is_invalid(proxy, lines):
     fields = [("Connection", each) for each in lines]
-    with Backend(lambda asked: response("hello", fields=fields)) as backend:
+    with Backend(lambda request: response("hello", fields=fields)) as backend:
         assert proxy(f"/* proxy http://{backend.address}").get("/").status == 502
-    with Backend(lambda asked: response("hello", fields=[("Connection", ",".join(f"x-{i}" for i in range(32)))])) as backend:
+    with Backend(lambda request: response("hello", fields=[("Connection", ",".join(f"x-{i}" for i in range(32)))])) as backend:
         assert proxy(f"/* proxy http://{backend.address}").get("/").text == "hello"

@@ -22,9 +22,9 @@ def start(monkey, *servers, options="", plugins=(), sections="", **how):
                   **how)
 
 
-def numbered_reply(asked):
+def numbered_reply(request):
     """The path contains a number and the size of the body."""
-    number, size = map(int, asked.target.split("?")[0].strip("/").split("/"))
+    number, size = map(int, request.target.split("?")[0].strip("/").split("/"))
     return response(content(number, size))
 
 
@@ -35,11 +35,11 @@ def test_proxy_large_responses_survive_backend_faults(monkey, tmp_path, how):
     with NumberedServer(tmp_path) as back, \
             Clients(start(monkey, back, options=patience), protocols=("h1", "h1", "h1", "h2"), methods=["GET"], sizes=LARGE,
                     hows=["length"]) as clients:
-        for where in ("body", "body", "reuse"):
-            result = clients.ask(method="POST", upload=3000, size=300_000, fault=f"{how}-{where}")
-            assert result in (502, 504, "cut", *["ok"] * (where == "reuse")), result
+        for phase in ("body", "body", "reuse"):
+            result = clients.ask(method="POST", upload=3000, size=300_000, fault=f"{how}-{phase}")
+            assert result in (502, 504, "cut", *["ok"] * (phase == "reuse")), result
             if how == "kill":
-                wait_until(back.has_ended, "its end") if where == "body" else None
+                wait_until(back.has_ended, "its end") if phase == "body" else None
                 back.restart()
             clients.more(1)
             if how == "stop":
@@ -61,14 +61,14 @@ def test_proxy_wrong_content_length_is_contained(monkey, protocol, how):
 
     def script(connection):
         connection.recv(65536)
-        said = response(body)
+        sent = response(body)
         if how == "less":
-            connection.sendall(said[:-1])
+            connection.sendall(sent[:-1])
         elif how == "reset":
-            connection.sendall(said[:100_000])
+            connection.sendall(sent[:100_000])
             reset(connection)
         else:
-            connection.sendall(said + (b"evil" * 20_000 if how == "more" else response(b"evil" * 50_000)))
+            connection.sendall(sent + (b"evil" * 20_000 if how == "more" else response(b"evil" * 50_000)))
             with contextlib.suppress(OSError):
                 connection.recv(1)
 
@@ -87,17 +87,17 @@ def test_proxy_wrong_content_length_is_contained(monkey, protocol, how):
 
 def test_proxy_connection_carries_mixed_responses(monkey):
     """Large and small responses alternate over one backend connection."""
-    def reply(asked):
-        number, size = map(int, asked.target.strip("/").split("/"))
+    def reply(request):
+        number, size = map(int, request.target.strip("/").split("/"))
         whole = content(number, size)
-        if asked.get("Range"):
-            first, last = map(int, asked.get("Range").removeprefix("bytes=").split("-"))
+        if request.get("Range"):
+            first, last = map(int, request.get("Range").removeprefix("bytes=").split("-"))
             return response(whole[first:last + 1], "206 Partial Content", [("Content-Range", f"bytes {first}-{last}/{size}")])
-        if asked.get("X-Chunked"):
+        if request.get("X-Chunked"):
             return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (size, whole)
-        if asked.get("If-None-Match"):
+        if request.get("If-None-Match"):
             return b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: %d\r\n\r\n" % size
-        return response(whole)[:-size] if asked.method == "HEAD" else response(whole)
+        return response(whole)[:-size] if request.method == "HEAD" else response(whole)
 
     with Backend(reply) as backend:
         server = start(monkey, backend)
@@ -124,8 +124,8 @@ def test_proxy_connection_carries_mixed_responses(monkey):
 
 def test_proxy_large_responses_pass_filters(monkey):
     """Other plugins modify heads or bodies."""
-    def reply(asked):
-        number, size = map(int, asked.target.strip("/").split("/"))
+    def reply(request):
+        number, size = map(int, request.target.strip("/").split("/"))
         return response(content(number, size), fields=[("Content-Type", "text/plain" if number % 2 else "image/png")])
 
     with Backend(reply) as backend:
@@ -157,9 +157,9 @@ def test_proxy_clients_that_stall_or_leave_do_not_block_others(monkey):
         assert server.get("/2/300000").body == content(2, 300_000)
 
 
-def endless(asked):
+def endless(request):
     """Sends as much data as the head announces."""
-    size = int(asked.target.strip("/"))
+    size = int(request.target.strip("/"))
     yield b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size
     piece = bytes(1 << 17)
     for _ in range(size >> 17):
@@ -185,6 +185,6 @@ def test_proxy_memory_is_independent_of_body_size_and_stalled_clients(monkey):
         for _ in range(readers):
             each = stack.enter_context(server.connect(receive_buffer=4096))
             each.ask(f"/{200 << 20}").begin()
-        wait_until(lambda: len(backend.asked) == readers + 2, "all requests are sent")
+        wait_until(lambda: len(backend.requests) == readers + 2, "all requests are sent")
         assert server.get(f"/{1 << 20}").status == 200
         assert memory_kb(worker) - before < readers * 100

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from backend import Backend
-from upstream_group import Slow, asking, group
+from upstream_group import HoldingBackend, open_requests, group
 from numbered_backend import FAULTS
 from numbered_clients import SIZES, Clients, NumberedServer
 from proc import wait_until
@@ -44,13 +44,13 @@ def check_posts_ran_once(*servers):
 
 # ---- Servers that break ----
 
-def break_it(clients, back, what):
+def break_it(clients, back, fault):
     """Makes a request break the backend; then the backend works again and serves requests immediately."""
-    how, where = what.split("-")
+    how, phase = fault.split("-")
     is_broken = {"kill": back.has_ended, "stop": back.has_stopped, "close": lambda seconds: True}[how]
     while True:  # the request may not have reached the backend, or not on a reused connection
-        result = clients.ask(method="POST", upload=3000, size=3000, fault=what)
-        assert result in ((502, 504, "cut") if where != "reuse" else ("ok", 502, 504)), (what, result)
+        result = clients.ask(method="POST", upload=3000, size=3000, fault=fault)
+        assert result in ((502, 504, "cut") if phase != "reuse" else ("ok", 502, 504)), (fault, result)
         if is_broken(.3):
             break
     if how == "kill":
@@ -67,9 +67,9 @@ def test_proxy_load_survives_faults_in_each_phase(proxy, tmp_path, how, unix, ke
     """Five clients have enough or too few connections."""
     patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path, unix) as back, Clients(proxy(back, options=patience, keys=keys)) as clients:
-        for what in FAULTS:
-            if what.startswith(how):
-                break_it(clients, back, what)
+        for fault in FAULTS:
+            if fault.startswith(how):
+                break_it(clients, back, fault)
                 clients.more(1 if how == "stop" else 3)
         wait_until(lambda: back.go_on() or clients.ask() == "ok", "a response")
         clients.check(502, "cut", *[504] * (how == "stop"))
@@ -89,7 +89,7 @@ def test_proxy_load_survives_backend_death_before_accept(proxy, back):
     with Clients(server, hows=["close"]) as clients:  # each request needs a new connection
         for _ in range(3):
             back.freeze()
-            with asking(server, 3) as waiting:
+            with open_requests(server, 3) as waiting:
                 wait_until(lambda: unaccepted(back) >= 2, "queued connections")
                 back.restart()
                 assert [c.read().status for c in waiting].count(502) >= 2
@@ -103,8 +103,8 @@ def test_proxy_load_idempotent_requests_survive_death_of_one_server(proxy, tmp_p
     with NumberedServer(tmp_path) as a, NumberedServer(tmp_path) as b:
         server = proxy(a, b, keys="HoldDown 50ms\nRetryBudget 100")
         with Clients(server, methods=["GET", "PUT"], sizes=SIZES[:2]) as clients:
-            for where in ("content", "silent", "head", "body"):
-                assert clients.ask(method="POST", upload=3000, fault=f"kill-{where}") in (502, "cut")
+            for phase in ("content", "silent", "head", "body"):
+                assert clients.ask(method="POST", upload=3000, fault=f"kill-{phase}") in (502, "cut")
                 dead = wait_until(lambda: [each for each in (a, b) if each.has_ended()], "the end of one")[0]
                 clients.more(3)
                 dead.restart()
@@ -136,7 +136,7 @@ class Tunnel:
     def __init__(self, server, protocol):
         self.client = server.connect(protocol=protocol)
         if protocol == "h2":
-            self.client.wait(lambda: self.client.heard_settings)
+            self.client.wait(lambda: self.client.settings_received)
             self.client.ask("/tunnel", "CONNECT", self.KEYS[:1], streamed=True, protocol="websocket")
             assert self.client.read_head().status == 200
         else:
@@ -205,20 +205,20 @@ def test_proxy_reload_and_upgrade_lose_nothing(monkey, back, watch, change, time
     """The upgrade loses no request in progress, no request that waits for a connection, and no tunnel."""
     sections = group(back) + "[ROUTES]\n    /metrics metrics\n    /slow proxy http://slow\n    /tunnel proxy http://{}\n" \
                              "    /* proxy http://group\n"
-    with Slow() as slow, Backend(script=echo_upper_case) as other, contextlib.ExitStack() as stack:
+    with HoldingBackend() as slow, Backend(script=echo_upper_case) as other, contextlib.ExitStack() as stack:
         server = monkey(plugins=["proxy", "metrics"], workers=2, server="MaxBodySize 1M",
                         sections=f"[UPSTREAM]\n    Name slow\n    Server {slow.address}\n    MaxConnections 2\n    MaxConnectionsPerAddress 0\n"
                                  + sections.format(other.address))
         tunnels = [stack.enter_context(Tunnel(server, protocol)) for protocol in ("h1", "h2")]
-        waiting = stack.enter_context(asking(server, 5, "/slow"))
+        waiting = stack.enter_context(open_requests(server, 5, "/slow"))
         wait_until(lambda: parse(server.get("/metrics").text)["monkey_upstream_waiting", {"server": slow.address}] == 3, "a queue")
         clients = stack.enter_context(Clients(server))
-        for turn in range(times):
+        for round_ in range(times):
             clients.more(3)
-            new = change(server, watch, turn + 1)
+            new = change(server, watch, round_ + 1)
             for each in tunnels:
-                each.say(b"turn %d" % turn)
-        waiting += stack.enter_context(asking(server, 2, "/slow"))
+                each.say(b"turn %d" % round_)
+        waiting += stack.enter_context(open_requests(server, 2, "/slow"))
         clients.more(3).check()
         slow.release()
         assert [c.read().text for c in waiting] == ["late"] * 7

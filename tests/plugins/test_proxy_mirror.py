@@ -33,7 +33,7 @@ def silent(connection):
 
 
 def wait_for_copies(shadow, n):
-    wait_until(lambda: len(shadow.asked) >= n, f"{n} copies")
+    wait_until(lambda: len(shadow.requests) >= n, f"{n} copies")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
@@ -42,9 +42,9 @@ def test_mirror_gets_identical_requests(mirrored, pair):
     server = mirrored(*pair)
     assert server.get("/a?b", "POST", body=b"content", fields=[("X-Own", "1")]).status == 200
     wait_for_copies(shadow, 1)
-    one, other = origin.asked[0], shadow.asked[0]
-    assert (one.method, one.target, one.body) == (other.method, other.target, other.body) == ("POST", "/a?b", b"content")
-    assert one.fields == other.fields
+    original, other = origin.requests[0], shadow.requests[0]
+    assert (original.method, original.target, original.body) == (other.method, other.target, other.body) == ("POST", "/a?b", b"content")
+    assert original.fields == other.fields
 
 
 def test_mirror_reuses_connections(mirrored, pair):
@@ -57,7 +57,7 @@ def test_mirror_reuses_connections(mirrored, pair):
 
 
 def test_mirror_responses_are_dropped(mirrored):
-    with Backend() as origin, Backend(lambda asked: response(b"x" * 3_000_000, "500 Oops")) as shadow:
+    with Backend() as origin, Backend(lambda request: response(b"x" * 3_000_000, "500 Oops")) as shadow:
         server = mirrored(origin, shadow)
         for n in range(3):
             assert server.get("/").status == 200
@@ -82,7 +82,7 @@ def test_mirror_copy_survives_client_disconnect(mirrored, pair):
         with server.connect() as c:
             c.ask("/left")
             wait_for_copies(pair[1], 1)
-        assert pair[1].asked[0].target == "/left"
+        assert pair[1].requests[0].target == "/left"
 
 
 def test_mirror_share_is_random(mirrored, pair):
@@ -90,8 +90,8 @@ def test_mirror_share_is_random(mirrored, pair):
     with server.connect() as c:
         for _ in range(400):
             assert c.get("/").status == 200
-    wait_until(lambda: len(pair[1].asked) > 40, "a share of the copies")
-    assert len(pair[1].asked) < 200  # about 100 are expected; 200 is ten standard deviations above that
+    wait_until(lambda: len(pair[1].requests) > 40, "a share of the copies")
+    assert len(pair[1].requests) < 200  # about 100 are expected; 200 is ten standard deviations above that
 
 
 def test_mirror_does_not_copy_large_bodies(mirrored, pair):
@@ -99,7 +99,7 @@ def test_mirror_does_not_copy_large_bodies(mirrored, pair):
     assert server.get("/large", "POST", body=b"x" * 100_000).status == 200
     assert server.get("/next").status == 200
     wait_for_copies(pair[1], 1)
-    assert [asked.target for asked in pair[1].asked] == ["/next"]
+    assert [request.target for request in pair[1].requests] == ["/next"]
 
 
 def test_mirror_copies_in_progress_are_limited(mirrored):
@@ -112,7 +112,7 @@ def test_mirror_copies_in_progress_are_limited(mirrored):
         wait_until(lambda: hangs.connections == 256, "the maximum number of copies")
 
 
-@pytest.mark.parametrize("options, says", [
+@pytest.mark.parametrize("options, message", [
     ("mirror=127.0.0.1:1", "expected a server without a path, such as `http://127.0.0.1:3000`"),
     ("mirror=http://127.0.0.1:1/x", "expected a server without a path"),
     ("share=10%", "share is of a mirror: expected `mirror=http://SERVER`, too"),
@@ -120,9 +120,9 @@ def test_mirror_copies_in_progress_are_limited(mirrored):
     ("mirror=http://127.0.0.1:1 share=100.5%", "expected a percentage above 0, at most 100"),
     ("mirror=http://127.0.0.1:1 share=some", "expected a percentage above 0, at most 100"),
 ])
-def test_mirror_invalid_options_are_rejected(run, tmp_path, options, says):
+def test_mirror_invalid_options_are_rejected(run, tmp_path, options, message):
     config = tmp_path / "monkey.conf"
     config.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot {tmp_path}\n"
                       f"[ROUTES]\n    /*  proxy http://127.0.0.1:1 {options}\n")
     tested = run("-t", "-c", config)
-    assert tested.code == 3 and says in tested.err, tested.err
+    assert tested.code == 3 and message in tested.err, tested.err

@@ -14,27 +14,27 @@ from websockets.sync.client import connect as websocket
 import browser
 from client import Closed
 from monkey import PROTOCOLS
-from real_backends import NODE, Parts
+from real_backends import NODE, RealBackends
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 node = pytest.mark.skipif(not NODE, reason="there is no Node.js")
 
 
 class Routes:
-    def __init__(self, parts):
-        self.parts = parts
+    def __init__(self, backends):
+        self.backends = backends
 
     def prepare(self, monkey, site):
         """One server for all tests of a protocol."""
         site.add("index.html", "<!doctype html><title>home</title>")
-        routes = "".join(f"    /{name}/* proxy http://{at} read_timeout=off\n" for name, at in self.parts.addresses.items())
+        routes = "".join(f"    /{name}/* proxy http://{at} read_timeout=off\n" for name, at in self.backends.addresses.items())
         monkey(plugins=["proxy"], server="MaxBodySize 2M", sections=f"[ROUTES]\n{routes}    /* static\n")
 
 
 @pytest.fixture(scope="module")
 def routes(tmp_path_factory):
-    with Parts(tmp_path_factory.mktemp("parts")) as parts:
-        yield Routes(parts)
+    with RealBackends(tmp_path_factory.mktemp("parts")) as backends:
+        yield Routes(backends)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ class Stream:
 
     def __init__(self, client, path, fields=()):
         self.client = client
-        client.wait(lambda: client.heard_settings)
+        client.wait(lambda: client.settings_received)
         client.ask(path, "CONNECT", [("sec-websocket-version", "13"), *fields], streamed=True, protocol="websocket")
         self.stream, self.head = client.stream, client.read_head()
         self.protocol, self.frames = Protocol(Side.CLIENT, state=OPEN), []
@@ -255,12 +255,12 @@ def test_websocket_works_in_browser(server, tmp_path):
     flags = [f"--ignore-certificate-errors-spki-list={server.encryption.key_hash}"] if server.encrypts[0] else []
     with browser.Browser(tmp_path, *flags) as page:
         page.goto(server.url + "/")
-        said = page.run("""new Promise((resolve, reject) => {
-            const said = [], ws = new WebSocket(location.href.replace("http", "ws") + "ws/x");
+        result = page.run("""new Promise((resolve, reject) => {
+            const messages = [], ws = new WebSocket(location.href.replace("http", "ws") + "ws/x");
             ws.onopen = () => ws.send("hello");
-            ws.onmessage = m => { said.push(m.data); if (said.length == 2) ws.close(3000, "x"); };
+            ws.onmessage = m => { messages.push(m.data); if (messages.length == 2) ws.close(3000, "x"); };
             ws.onerror = reject;
-            ws.onclose = e => resolve([...said, e.code, e.wasClean, ws.extensions].join());
+            ws.onclose = e => resolve([...messages, e.code, e.wasClean, ws.extensions].join());
         })""")
-        assert said.startswith("hello,5,3000,true,permessage-deflate")
+        assert result.startswith("hello,5,3000,true,permessage-deflate")
         assert not [line for line in page.console if "favicon" not in line]

@@ -112,9 +112,9 @@ class Scripted(Backend):
     def _talk(self, connection):
         stream = connection.makefile("rb")
         while True:
-            asked = read_request(stream, connection)
-            self.seen.append((connection.getpeername()[1], asked))
-            if asked.target.startswith("/next"):
+            request = read_request(stream, connection)
+            self.seen.append((connection.getpeername()[1], request))
+            if request.target.startswith("/next"):
                 connection.sendall(response("next"))
                 continue
             connection.sendall(self.raw)
@@ -128,7 +128,7 @@ def backend():
         yield each
 
 
-class Prepare:
+class ServerStarter:
     def __init__(self, backend):
         self.backend = backend
 
@@ -138,7 +138,7 @@ class Prepare:
 
 @pytest.fixture(scope="module")
 def prepared(backend):
-    return Prepare(backend)
+    return ServerStarter(backend)
 
 
 @pytest.fixture
@@ -157,11 +157,11 @@ def outcome(server, method="GET"):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
-@pytest.mark.parametrize("what", RESPONSES)
-def test_proxy_ambiguous_response_is_refused_or_normalised(server, backend, what):
-    backend.raw, wanted = RESPONSES[what]
+@pytest.mark.parametrize("name", RESPONSES)
+def test_proxy_ambiguous_response_is_refused_or_normalised(server, backend, name):
+    backend.raw, wanted = RESPONSES[name]
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    backend.ends = CUT in wanted or what in ("HTTP/0.9", "HTTP/2")
+    backend.ends = CUT in wanted or name in ("HTTP/0.9", "HTTP/2")
     got = outcome(server)
     assert got in wanted or (got == REFUSED and CUT in wanted), got
     for _ in range(2):
@@ -226,22 +226,22 @@ FRAMING = {"content-length", "transfer-encoding"}
 CONNECTIONS = {"connection", "keep-alive", "upgrade", "http2-settings", "te", "expect"}
 
 
-@pytest.mark.parametrize("what", REQUESTS)
-def test_proxy_ambiguous_request_is_refused_or_normalised(server, backend, what):
+@pytest.mark.parametrize("name", REQUESTS)
+def test_proxy_ambiguous_request_is_refused_or_normalised(server, backend, name):
     """The backend receives one unambiguous request; the bytes after it are parsed as another request."""
     backend.raw, backend.ends = response("hello"), False
     with server.connect() as c:
-        c.send(REQUESTS[what] + SMUGGLED)
+        c.send(REQUESTS[name] + SMUGGLED)
         reply = c.read()
         assert reply.status in (200, 400, 411, 417, 426, 501, 505), reply
         if reply.status == 200 and not reply.closes:
             c.read()
         c.sock.shutdown(1)
         c.read_to_end()
-    asked = [each for _, each in backend.seen]
-    assert [each.target for each in asked] in ([], ["/"], ["/", "/smuggled"])
-    assert reply.status == 200 or not asked
-    for each in asked:
+    forwarded = [each for _, each in backend.seen]
+    assert [each.target for each in forwarded] in ([], ["/"], ["/", "/smuggled"])
+    assert reply.status == 200 or not forwarded
+    for each in forwarded:
         names = [name.lower() for name, _ in each.fields]
         assert len([name for name in names if name in FRAMING]) <= 1
         assert not CONNECTIONS & set(names), names
@@ -260,16 +260,16 @@ def test_proxy_ambiguous_http2_request_is_refused_or_normalised(server, backend,
     first = {":method": "POST", ":scheme": "http", ":authority": "a", ":path": "/"}
     first |= {name: value for name, value in pairs if name.startswith(":")}
     with server.connect() as c:
-        c.wait(lambda: c.heard_settings)
+        c.wait(lambda: c.settings_received)
         c.open([*first.items(), *(pair for pair in pairs if not pair[0].startswith(":"))])
         try:
             assert c.read().status in (200, 400)
         except Closed as error:
             assert error.code in ("PROTOCOL_ERROR", "COMPRESSION_ERROR"), error
-    for _, asked in backend.seen:
-        assert asked.target in ("/", "/a%20b") and asked.method == "POST"
-        assert not [name for name, value in asked.fields if re.search(r"[\r\n\0 :]", name)]
-        assert not asked.get("X") and not asked.get("x-b") and not asked.get("Transfer-Encoding")
+    for _, request in backend.seen:
+        assert request.target in ("/", "/a%20b") and request.method == "POST"
+        assert not [name for name, value in request.fields if re.search(r"[\r\n\0 :]", name)]
+        assert not request.get("X") and not request.get("x-b") and not request.get("Transfer-Encoding")
 
 
 def test_proxy_upgrade_to_h2c_is_not_forwarded(server, backend):
@@ -278,12 +278,12 @@ def test_proxy_upgrade_to_h2c_is_not_forwarded(server, backend):
     with server.connect() as c:
         c.send(REQUESTS["an upgrade to HTTP/2"])
         assert c.read().status == 502
-    assert not [name for _, asked in backend.seen for name, _ in asked.fields if name.lower() in ("upgrade", "http2-settings")]
+    assert not [name for _, request in backend.seen for name, _ in request.fields if name.lower() in ("upgrade", "http2-settings")]
 
 
 @pytest.mark.parametrize("name", ["X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "Via_", "_Host"])
 def test_proxy_headers_that_imitate_ours_are_dropped(server, backend, name):
     """As CGI variables, both headers would have the same name."""
     server.get("/next", fields=[(name, "6.6.6.6")])
-    (_, asked), = backend.seen
-    assert not asked.get(name)
+    (_, request), = backend.seen
+    assert not request.get(name)

@@ -13,7 +13,7 @@ from backend import Backend
 from certificates import make_authority
 from monkey import SECONDS
 from proc import wait_until
-from secure import PLUGIN, Secure, keys
+from tls_server import PLUGIN, TlsServer, keys
 
 
 @pytest.fixture
@@ -105,20 +105,20 @@ def test_proxy_tls_sends_configured_client_certificate(proxy, start, authority, 
     assert proxy(server.port, "TLSName localhost", f"TLSCertificate {mine.certificate}", f"TLSKey {mine.key}").get("/").status == 200
 
 
-class Raw:
+class OpensslServer:
     """Runs openssl s_server, which sends its input to the client; `k` on a separate line updates the keys."""
 
     def __init__(self, pair, *options):
         self.process = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", pair.certificate, "-key", pair.key,
                                          *map(str, options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.said = b""
+        self.output = b""
         self.port = int(self.wait_for(rb"ACCEPT \S+:(\d+)\n")[1])
 
     def wait_for(self, pattern, count=1):
-        while len(found := list(re.finditer(pattern, self.said))) < count:
+        while len(found := list(re.finditer(pattern, self.output))) < count:
             more = self.process.stdout.read1()
-            assert more, self.said
-            self.said += more
+            assert more, self.output
+            self.output += more
         return found[-1]
 
     def say(self, text):
@@ -135,7 +135,7 @@ def start():
     servers = []
 
     def start_one(*args):
-        servers.append(Raw(*args))
+        servers.append(OpensslServer(*args))
         return servers[-1]
 
     yield start_one
@@ -154,7 +154,7 @@ def test_proxy_tls_idle_connection_survives_key_update(proxy, start, authority):
             assert client.read().body == b"ok"
         raw.say(b"k\n")
         raw.wait_for(rb">>> .*KeyUpdate", n)
-    assert raw.said.count(b"BEGIN SSL SESSION") == 1
+    assert raw.output.count(b"BEGIN SSL SESSION") == 1
 
 
 # ---- Client certificates ----
@@ -171,15 +171,15 @@ def behind():
 @pytest.fixture
 def secure(monkey, authority, behind):
     def start(options):
-        asks = f"ClientCertificates optional\nClientAuthority {authority.file}\n"
-        return Secure(monkey(server=keys(authority.issue()) + asks, listen="127.0.0.1:0 tls", protocol="h1", encryption=None,
+        settings = f"ClientCertificates optional\nClientAuthority {authority.file}\n"
+        return TlsServer(monkey(server=keys(authority.issue()) + settings, listen="127.0.0.1:0 tls", protocol="h1", encryption=None,
                              plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{behind.address} {options}\n"), authority)
 
     return start
 
 
-def certificates(asked):
-    return [(name, value) for name, value in asked.fields + asked.trailers if name.lower().startswith(("client-c", "client_c"))]
+def certificates(request):
+    return [(name, value) for name, value in request.fields + request.trailers if name.lower().startswith(("client-c", "client_c"))]
 
 
 @pytest.mark.parametrize("option", ["", "certificate=off", "certificate=on", "certificate=pass"])
@@ -191,13 +191,13 @@ def test_proxy_certificate_option_forwards_client_certificate(secure, authority,
     own = ("Client-Cert", f":{base64.b64encode(mine.x509.public_bytes(Encoding.DER)).decode()}:")
     none = ([], [])
     passed = ([field for field in FORGED if "_" not in field[0]],) * 2  # the other headers only look similar
-    assert tuple(map(certificates, behind.asked)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
+    assert tuple(map(certificates, behind.requests)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
 
 
 def test_proxy_trailers_cannot_forge_client_certificate(secure, behind):
     chunks = b"1\r\nx\r\n0\r\nClient-Cert: :QQ==:\r\nX-Sum: 1\r\n\r\n"
     secure("certificate=on").get("/", method="POST", fields=[("Transfer-Encoding", "chunked")], body=chunks)
-    assert certificates(behind.asked[0]) == [] and behind.asked[0].trailers == [("X-Sum", "1")]
+    assert certificates(behind.requests[0]) == [] and behind.requests[0].trailers == [("X-Sum", "1")]
 
 
 def test_proxy_tls_cancelled_request_counts_until_backend_is_done(proxy, authority):

@@ -107,24 +107,24 @@ def test_proxy_upgrade_with_expect_gets_100_continue(proxy):
 @pytest.mark.parametrize("chunked", [False, True])
 def test_proxy_upgrade_is_dropped_for_large_body(proxy, chunked):
     content = b"x" * (16 * 1024 + 1)
-    with Backend(lambda asked: response(str(len(asked.body)))) as backend:
+    with Backend(lambda request: response(str(len(request.body)))) as backend:
         with proxy(backend).connect() as c:
             if chunked:
                 ask(c, content=None, fields="Transfer-Encoding: chunked\r\n", early=b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
             else:
                 ask(c, content=content)
             assert c.read().text == str(len(content))
-        assert not backend.asked[0].get("Upgrade") and backend.asked[0].method == "POST"
+        assert not backend.requests[0].get("Upgrade") and backend.requests[0].method == "POST"
 
 
 def test_proxy_upgrade_refused_by_backend_keeps_connection(proxy):
-    with Backend(lambda asked: response(asked.body[::-1])) as backend:
+    with Backend(lambda request: response(request.body[::-1])) as backend:
         with proxy(backend).connect() as c:
             for _ in range(2):
                 ask(c, content=b"abc")
                 assert c.read().text == "cba"
             assert c.get("/").text == ""
-        assert [asked.get("Upgrade") for asked in backend.asked] == ["tcp", "tcp", None]
+        assert [request.get("Upgrade") for request in backend.requests] == ["tcp", "tcp", None]
 
 
 def test_proxy_upgrade_with_incomplete_body_is_not_sent(proxy):
@@ -133,7 +133,7 @@ def test_proxy_upgrade_with_incomplete_body_is_not_sent(proxy):
         with server.connect() as c:
             c.send(b"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 10\r\n\r\nabc")
         assert server.get("/").status == 200
-        assert [asked.method for asked in backend.asked] == ["GET"]
+        assert [request.method for request in backend.requests] == ["GET"]
 
 
 @pytest.mark.parametrize("protocol", ["h2c", "HTTP/2.0", "TLS/1.2", "websocket"])
@@ -142,7 +142,7 @@ def test_proxy_upgrade_to_unsupported_protocol_is_dropped(proxy, protocol):
         with proxy(backend).connect() as c:
             ask(c, content=b"abc", protocol=protocol)
             assert c.read().status == 200
-        assert not backend.asked[0].get("Upgrade") and backend.asked[0].body == b"abc"
+        assert not backend.requests[0].get("Upgrade") and backend.requests[0].body == b"abc"
 
 
 # ---- Proof that a backend accepts a WebSocket ----

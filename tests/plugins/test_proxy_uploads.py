@@ -35,8 +35,8 @@ def in_chunks(*chunks):
     return b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in chunks) + b"0\r\n\r\n"
 
 
-def framing(asked):
-    return asked.get("Content-Length"), asked.get("Transfer-Encoding")
+def framing(request):
+    return request.get("Content-Length"), request.get("Transfer-Encoding")
 
 
 @pytest.mark.parametrize("option, chunks, expected", [
@@ -47,7 +47,7 @@ def test_proxy_body_length_is_determined(proxy, backend, option, chunks, expecte
     server = proxy(backend, option)
     reply = server.get("/", "POST", CHUNKS, in_chunks(*chunks))
     assert json.loads(reply.text)["body"].encode() == b"".join(chunks)
-    assert framing(backend.asked[0]) == expected
+    assert framing(backend.requests[0]) == expected
 
 
 @every_protocol
@@ -58,12 +58,12 @@ def test_proxy_slow_small_upload_holds_no_connection(proxy, backend, is_known):
         slow.ask("/slow", "POST", [("Content-Length", "8")] if is_known else [], streamed=not is_known).more(b"hello")
         for _ in range(3):
             assert server.get("/").status == 200
-        assert backend.connections == 1 and [asked.target for asked in backend.asked] == ["/"] * 3
+        assert backend.connections == 1 and [request.target for request in backend.requests] == ["/"] * 3
         slow.more(b"you")
         if not is_known:
             slow.done()
         assert json.loads(slow.read().text)["body"] == "helloyou"
-    assert framing(backend.asked[-1]) == ("8", None)
+    assert framing(backend.requests[-1]) == ("8", None)
 
 
 def test_proxy_stream_option_forwards_body_at_once(proxy):
@@ -81,7 +81,7 @@ def test_proxy_stream_option_forwards_body_at_once(proxy):
 def test_proxy_refused_small_body_reaches_no_backend(proxy, backend, content, status):
     server = proxy(backend, server="MaxBodySize 1K")
     assert server.get("/", "POST", CHUNKS, content).status == status
-    assert server.get("/end").status == 200 and [asked.target for asked in backend.asked] == ["/end"]
+    assert server.get("/end").status == 200 and [request.target for request in backend.requests] == ["/end"]
 
 
 def test_proxy_expect_continue_is_answered_by_proxy(proxy, backend):
@@ -93,13 +93,13 @@ def test_proxy_expect_continue_is_answered_by_proxy(proxy, backend):
 
 def test_proxy_small_body_is_retried_with_trailers(monkey, backend):
     """The body is in memory, so the proxy can send all of it to another server."""
-    with Backend(lambda asked: None) as closes:
+    with Backend(lambda request: None) as closes:
         top = f"[UPSTREAM]\n    Name group\n    Server {closes.address}\n    Server {backend.address}\n"
         server = monkey(plugins=["proxy"], workers=1, sections=top + "[ROUTES]\n    /* proxy http://group\n")
         with server.connect() as c:
             reply = c.ask("/", "PUT", streamed=True).more(b"x" * 9000).done([("X-Sum", "7")]).read()
     assert len(json.loads(reply.text)["body"]) == 9000
-    assert closes.asked[0].trailers == backend.asked[0].trailers == [("X-Sum", "7")]
+    assert closes.requests[0].trailers == backend.requests[0].trailers == [("X-Sum", "7")]
 
 
 # ---- Early responses ----

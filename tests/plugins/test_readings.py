@@ -52,7 +52,7 @@ def test_ambiguous_path_to_backend_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for target in NAMES:
         assert server.get(target).status in (400, 403), target
-    assert not backend.asked
+    assert not backend.requests
     for target in ORDINARY:
         assert server.get(target).status == 200, target
 
@@ -77,7 +77,7 @@ def test_ambiguous_path_after_route_prefix_begins_with_one_slash(monkey, backend
         assert json.loads(server.get(sent).text)["target"] == got
     for target in ("/app/%2Fx/admin/secret", "/app/%5Cx/admin/secret", "/app/%2fadmin/secret"):
         assert server.get(target).status == 400, target
-    assert len(backend.asked) == 4
+    assert len(backend.requests) == 4
 
 
 @pytest.mark.parametrize("route", ["/* proxy http://{}/app/", "/app/* proxy http://{}/app/", "/* proxy http://{}", "/app/* scgi {}"])
@@ -89,7 +89,7 @@ def test_ambiguous_dot_segments_never_leave_the_folder(monkey, backend, program,
                  "..%2500/", ".%0a./", "..%5c", "..::$DATA/"):
         for path in (f"/app/{dots}app/secret", f"/app/x/{dots}{dots}secret"):
             assert server.get(path).status == 400, path
-    assert not backend.asked and not program.asked
+    assert not backend.requests and not program.requests
 
 
 def test_ambiguous_decoded_slash_never_becomes_a_host(monkey, backend):
@@ -97,7 +97,7 @@ def test_ambiguous_decoded_slash_never_becomes_a_host(monkey, backend):
     for slash in ("%2F", "%2f", "%252f", "%5c", "%255C", "%09%2f", "%c0%af", "%0a%5c"):
         for target in (f"/app/{slash}x/admin/secret", f"/%61pp/{slash}x/admin/secret", f"/app{slash}x/admin/secret"):
             assert server.get(target).status == 400, target
-    assert not backend.asked
+    assert not backend.requests
     assert json.loads(server.get("/%61pp//x/admin/secret").text)["target"] == "/x/admin/secret"
     assert json.loads(server.get("/app/x%252fy").text)["target"] == "/x%252fy"
 
@@ -108,14 +108,14 @@ def test_ambiguous_path_is_refused_for_every_kind_of_guard(monkey, backend, guar
     server = monkey(plugins=["proxy"], sections=lines(guard, f"/* proxy http://{backend.address}"))
     for target in ("/admin%2fsecret", "/admin%252fsecret", "/x%2f%252e%252e%252fadmin%252fsecret"):
         assert server.get(target).status == 400, target
-    assert not backend.asked
+    assert not backend.requests
 
 
 def test_ambiguous_path_does_not_match_extension_route(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines(f"*.php proxy http://{backend.address}", "/* status 403"))
     for target in ("/admin/;x.php", "/admin/%3f.php", "/admin/%23x.php", "/admin%2500.php", "/admin;.php"):
         assert server.get(target).status == 400, target
-    assert not backend.asked
+    assert not backend.requests
     assert server.get("/a.php").status == 200
 
 
@@ -147,7 +147,7 @@ def test_ambiguous_path_to_scgi_is_refused(monkey, program):
     server = monkey(plugins=["scgi"], sections=lines("/admin/* status 403", f"/* scgi {program.address}"))
     for target in NAMES:
         assert server.get(target).status in (400, 403), target
-    assert not program.asked
+    assert not program.requests
     for target in ORDINARY:
         assert server.get(target).status == 200, target
     server = monkey(plugins=["scgi"], sections=lines("/admin/* status 403", f"/* scgi {program.address} paths=raw"))
@@ -215,7 +215,7 @@ def test_ambiguous_path_requires_password(monkey, backend, tmp_path, gateway):
     server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    UserFile users\n" + lines(f"/* {handler}"))
     for target in NAMES:
         assert server.get(target).status in (400, 401), target
-    assert not backend.asked
+    assert not backend.requests
     if gateway == "proxy":
         assert get(server, "ana", "secret", "/admin;x/secret").status == 200
         assert server.get("/x%2Fy").status == 200
@@ -234,7 +234,7 @@ def test_ambiguous_path_through_open_location_requires_password(monkey, backend,
     assert server.get("/admin/public/x").status == 200
     for target in ("/admin/public/..%5Csecret", "/admin/public%2Fx", "/admin/public/..;/secret"):
         assert server.get(target).status in (400, 401), target
-    assert len(backend.asked) == 1
+    assert len(backend.requests) == 1
 
 
 @pytest.mark.parametrize("key", ["Requests /admin/* 3/h", "Requests 3/h by path"])
@@ -259,7 +259,7 @@ def test_ambiguous_path_is_refused_where_rewrite_protects(monkey, backend, rule)
     server = monkey(plugins=["rewrite", "proxy"], sections=f"[REWRITE]\n    {rule}\n" + lines(f"/* proxy http://{backend.address}"))
     for target in ("/admin%2fsecret", "/admin;x/secret", "/x/..;/admin/secret", "/%2561dmin/secret", "/%2Fadmin/secret"):
         assert server.get(target).status == 400, target
-    assert not backend.asked
+    assert not backend.requests
     assert server.get("/x%2Fy").status == 200
 
 
@@ -290,7 +290,7 @@ def test_path_info_to_guarded_path_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for target in BEHIND_SCRIPTS:
         assert server.get(target).status == 400, target
-    assert not backend.asked
+    assert not backend.requests
     for target in HARMLESS:
         assert server.get(target).status == 200, target
 
@@ -301,7 +301,7 @@ def test_path_info_never_begins_with_two_slashes(monkey, backend):
     for sent, got in [("/index.php//host/admin/x?a//b", "/index.php/host/admin/x?a//b"), ("/index.php/.///host/admin", "/index.php/host/admin"),
                       ("/index%2ephp//x;y", "/index.php/x;y"), ("/a//index.html", "/a//index.html")]:
         assert server.get(sent).status == 200
-        assert backend.asked[-1].target == got
+        assert backend.requests[-1].target == got
 
 
 def test_path_info_is_relative_to_folder_of_script(monkey, backend):
@@ -315,7 +315,7 @@ def test_path_info_is_relative_to_folder_of_script(monkey, backend):
 def test_path_info_is_refused_where_routes_refuse(monkey, backend, guard):
     server = monkey(plugins=["proxy"], sections=lines("*.php/* " + f"proxy http://{backend.address}", guard, f"/* proxy http://{backend.address}"))
     assert server.get("/index.php/admin/secret").status == 400
-    assert not backend.asked
+    assert not backend.requests
     assert server.get("/index.php/api").status == 200
 
 
@@ -374,7 +374,7 @@ def test_path_info_to_protected_path_requires_password(monkey, backend, tmp_path
                     + lines(f"/* proxy http://{backend.address}"))
     for target in BEHIND_SCRIPTS:
         assert server.get(target).status == 401, target
-    assert not backend.asked
+    assert not backend.requests
     assert get(server, "ana", "secret", "/index.php/admin/secret").status == 200
     for target in HARMLESS:
         assert server.get(target).status == 200, target
@@ -407,7 +407,7 @@ def test_path_info_is_refused_where_rewrite_protects(monkey, backend):
                     "    Rewrite prefix /old /gone\n" + lines(f"/* proxy http://{backend.address}"))
     for target in ("/index.php/admin/x", "/index.php/old/x", "/index.phpadmin/x"):
         assert server.get(target).status == 400, target
-    assert not backend.asked
+    assert not backend.requests
     assert server.get("/index.php/api").status == 200
 
 
@@ -431,8 +431,8 @@ MALFORMED = ["", "x", "admin/y", "//other/admin/y", "ftp://{}/x", "http:/x", "ht
 
 
 def move(server, to, source="/public/x", method="MOVE"):
-    where = f"localhost:{server.port}"
-    return server.get(source, method, [("Destination", to.replace("{}", where))])
+    host = f"localhost:{server.port}"
+    return server.get(source, method, [("Destination", to.replace("{}", host))])
 
 
 @every_protocol
@@ -440,7 +440,7 @@ def test_destination_on_guarded_path_is_refused(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for to in DESTINATIONS:
         assert move(server, to).status == 400, to
-    assert not backend.asked
+    assert not backend.requests
     for to in ("/public/y", "http://{}/public/y", "/public/a%2Fb", "/administer"):
         assert move(server, to).status == 200, to
         assert move(server, to, method="COPY").status == 200, to
@@ -452,7 +452,7 @@ def test_destination_that_is_malformed_is_refused(monkey, backend):
     for to in MALFORMED:
         assert move(server, to).status == 400, to
     assert move(server, "http://other.example/public/y").status == 502
-    assert not backend.asked
+    assert not backend.requests
     assert server.get("/x", fields=[("Destination", "somewhere")]).status == 200, "Destination has no meaning for GET"
 
 
@@ -461,7 +461,7 @@ def test_destination_is_rewritten_for_backend(monkey, backend):
 
     def seen(to, source="/dav/x"):
         response = move(server, to, source)
-        return backend.asked[-1].get("Destination") if response.status == 200 else response.status
+        return backend.requests[-1].get("Destination") if response.status == 200 else response.status
 
     assert seen("http://{}/dav/y%20z?q") == "/app/y%20z?q"
     assert seen("/dav/a/../b") == "/app/b"
@@ -477,7 +477,7 @@ def test_destination_on_protected_path_requires_password(monkey, backend, tmp_pa
                     + lines(f"/* proxy http://{backend.address}"))
     for to in DESTINATIONS:
         assert move(server, to).status in (400, 401), to
-    assert not backend.asked
+    assert not backend.requests
     assert move(server, "/public/y").status == 200
 
 
@@ -500,7 +500,7 @@ def test_destination_obeys_limits_of_location(monkey, backend):
 
     for to in DESTINATIONS:
         assert copy(to) in (400, 413), to
-    assert not backend.asked
+    assert not backend.requests
     assert copy("/public/y") == 200
 
 
@@ -509,4 +509,4 @@ def test_destination_is_refused_where_rewrite_protects(monkey, backend):
                     "    Rewrite prefix /dav /remote\n" + lines(f"/* proxy http://{backend.address}"))
     assert move(server, "/admin/y").status == 400
     assert move(server, "/dav/y", "/dav/x").status == 200
-    assert not [each for each in backend.asked if "/admin" in str(each)]
+    assert not [each for each in backend.requests if "/admin" in str(each)]

@@ -156,18 +156,18 @@ def test_redirect_never_leads_to_host_chosen_by_client(start, rule, to):
     if to == "/":
         rule = rule.replace("$T/", "$T")
     server = start(["Redirect 302 " + rule.replace("$T", to)])
-    asked = 0
+    count = 0
     for target in HOSTILE:
         reply = server.get(target)
         if not 300 < reply.status < 400:
             assert reply.status in (400, 403, 404), reply.head
             continue
-        asked += 1
+        count += 1
         url = reply["Location"]
         assert re.fullmatch(r"[\x21-\x7e]+", url) and not re.search(r'["<>\\]', url), url
         host = urlsplit(urljoin("http://here.example/x/y", url)).netloc
         assert host == ("here.example" if to == "/" else "good.example"), url
-    assert asked > 5
+    assert count > 5
 
 
 CONTROLS = [*range(1, 0x21), 0x7f]  # browsers remove some of these characters anywhere in a URL

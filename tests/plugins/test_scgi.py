@@ -39,7 +39,7 @@ def test_scgi_program_gets_variables_and_body(serve):
 def test_scgi_script_name_and_path_info_follow_route(serve, route, path, name, info):
     with Program() as program:
         serve(program, route).get(path)
-        assert (program.asked[0]["SCRIPT_NAME"], program.asked[0].get("PATH_INFO")) == (name, info)
+        assert (program.requests[0]["SCRIPT_NAME"], program.requests[0].get("PATH_INFO")) == (name, info)
 
 
 def test_scgi_local_redirect_is_internal(serve):
@@ -52,13 +52,13 @@ def test_scgi_local_redirect_reaches_other_backend_as_get(monkey):
         server = monkey(plugins=["scgi", "proxy"], sections=f"[ROUTES]\n    /to/* proxy http://{backend.address}\n    /* scgi {program.address}\n")
         for method, body in (("GET", b""), ("HEAD", b""), ("POST", b"content"), ("DELETE", b"")):
             assert server.get("/from", method, body=body).status == 200
-        assert [(each.method, each.body) for each in backend.asked] == [("GET", b""), ("HEAD", b""), ("GET", b""), ("GET", b"")]
+        assert [(each.method, each.body) for each in backend.requests] == [("GET", b""), ("HEAD", b""), ("GET", b""), ("GET", b"")]
 
 
 def test_scgi_redirect_loop_is_an_error(serve):
     with Program(lambda variables, _: b"Location: /app/\n\n") as program:
         assert serve(program).get("/app/").status == 500
-        assert len(program.asked) <= 11
+        assert len(program.requests) <= 11
 
 
 @pytest.mark.parametrize("answer, status", [
@@ -95,5 +95,5 @@ def test_scgi_route_by_extension_requires_file(serve, site):
     with Program() as program:
         server = serve(program, "*.py  scgi {}")
         server.get("/a.py")
-        assert program.asked[0]["SCRIPT_FILENAME"] == f"{site}/a.py"
+        assert program.requests[0]["SCRIPT_FILENAME"] == f"{site}/a.py"
         assert server.get("/b.py").status == 404

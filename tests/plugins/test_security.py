@@ -11,7 +11,7 @@ import time
 import pytest
 
 from monkey import PROGRAM, SECONDS
-from security import guard, is_refused, status
+from security_server import guard, is_refused, status
 
 
 @pytest.fixture
@@ -130,8 +130,8 @@ def test_security_network_families_are_separate(guarded, site):
         Deny /four/* 0.0.0.0/0
         Deny /all/* all
     """, listen=["127.0.0.1:0", "[::1]:0", f"unix:{path}"])
-    for which, expected in [(0, (404, 403, 403)), (1, (403, 404, 403)), (2, (404, 404, 403))]:
-        with server.connect(which) as c:
+    for listener, expected in [(0, (404, 403, 403)), (1, (403, 404, 403)), (2, (404, 404, 403))]:
+        with server.connect(listener) as c:
             assert tuple(c.get(target).status for target in ("/six/a", "/four/a", "/all/a")) == expected
 
 
@@ -419,14 +419,14 @@ def test_security_proxy_protocol_must_be_global(guarded):
     assert "write it in a [SECURITY] before the first [HOST]" in server.err.text
 
 
-@pytest.mark.parametrize("rules, said", [
+@pytest.mark.parametrize("rules, message", [
     ("RealAddress Forwarded", "this does nothing: no TrustedProxy is named"),
     ("TrustedProxy 10.0.0.1", "this does nothing without RealAddress, RealScheme or ProxyProtocol"),
     ("TrustedProxy all\nRealAddress X-Real-IP", "`all` trusts every client: any of them can claim any address"),
 ])
-def test_security_incomplete_configuration_is_warned_of(guarded, rules, said):
+def test_security_incomplete_configuration_is_warned_of(guarded, rules, message):
     server = guarded(rules)
-    server.err.wait_for(rf"monkey\.conf:\d+:\d+: warning: {re.escape(said)}")
+    server.err.wait_for(rf"monkey\.conf:\d+:\d+: warning: {re.escape(message)}")
 
 
 def effective(server):
@@ -473,12 +473,12 @@ def test_security_rule_appears_in_explain(guarded, site):
     server = guarded("Allow /admin/open\nDeny /admin/* not from 10.0.0.0/8")
     assert re.search(r"^security +Allow /admin/open$", explained(server, "/admin/open"), re.M)
     assert not re.search("^security ", explained(server, "/x"), re.MULTILINE)
-    said = explained(server, "/admin/x")
-    assert re.search(r"^security +Deny /admin/\* not from 10\.0\.0\.0/8$", said, re.M)
-    assert re.search(r"^decided +by the plugin security$", said, re.M)
-    assert re.search(r"^answer +403", said, re.M)
-    said = explained(server, "/admin%2fx")
-    assert re.search(r"^security +Deny .*, for a path that may be read as /admin/x$", said, re.M)
+    output = explained(server, "/admin/x")
+    assert re.search(r"^security +Deny /admin/\* not from 10\.0\.0\.0/8$", output, re.M)
+    assert re.search(r"^decided +by the plugin security$", output, re.M)
+    assert re.search(r"^answer +403", output, re.M)
+    output = explained(server, "/admin%2fx")
+    assert re.search(r"^security +Deny .*, for a path that may be read as /admin/x$", output, re.M)
 
 
 def test_security_rules_change_on_reload(guarded, site):

@@ -9,11 +9,11 @@ import subprocess
 
 import pytest
 
-import secure
+import tls_server
 from certificates import make_authority
 from client import Client
 from proc import wait_until
-from security import guard, is_refused
+from security_server import guard, is_refused
 
 CLIENT = "203.0.113.9"
 
@@ -162,7 +162,7 @@ SCHEMES = {
 
 
 def serve_scheme(guarded, rules, **how):
-    server = guarded(rules, sections="[ROUTES]\n    /facts encrypted\n    /* static\n", plugins=["security", secure.PLUGIN], **how)
+    server = guarded(rules, sections="[ROUTES]\n    /facts encrypted\n    /* static\n", plugins=["security", tls_server.PLUGIN], **how)
 
     def scheme(**fields):
         with server.connect(source=fields.pop("source", None)) as c:
@@ -202,7 +202,7 @@ def test_real_scheme_header_is_configurable(guarded):
     (0x20, b"\6\0\0\0\0", "http"), (0x21, b"\1\0\0\0\0", "http")])
 def test_real_scheme_comes_from_proxy_protocol(guarded, kind, value, expected):
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", sections="[ROUTES]\n    /facts encrypted\n    /* static\n",
-                     plugins=["security", secure.PLUGIN])
+                     plugins=["security", tls_server.PLUGIN])
     with server.connect() as c:
         c.send(v2(v4_body(extra=tlv(kind, value))))
         for _ in range(2):
@@ -214,7 +214,7 @@ def test_real_scheme_decides_about_redirects_and_hsts(guarded, site, tmp_path):
     authority = make_authority(tmp_path / "authority")
     pair = authority.issue(["localhost"])
     server = guarded("TrustedProxy 127.0.0.0/8\nRealAddress X-Forwarded-For\nDeny from 6.6.6.6",
-                     server=secure.keys(pair) + "RedirectToHTTPS 8443\nHSTS 1d", listen=["127.0.0.1:0", "127.0.0.2:0 tls"],
+                     server=tls_server.keys(pair) + "RedirectToHTTPS 8443\nHSTS 1d", listen=["127.0.0.1:0", "127.0.0.2:0 tls"],
                      protocol="h1", encryption=None)
     with Client(server.addresses[0]) as c:
         told = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "9.9.9.9"}
@@ -235,7 +235,7 @@ def test_real_scheme_does_not_imply_client_certificate(guarded, site, tmp_path):
     authority = make_authority(tmp_path / "authority")
     pair = authority.issue(["localhost"])
     server = guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For", listen=["127.0.0.1:0", "127.0.0.2:0 tls"],
-                     server=secure.keys(pair) + f"ClientCertificates required\nClientAuthority {pair.certificate}", protocol="h1", encryption=None)
+                     server=tls_server.keys(pair) + f"ClientCertificates required\nClientAuthority {pair.certificate}", protocol="h1", encryption=None)
     with Client(server.addresses[0]) as c:
         assert c.get("/", fields={"X-Forwarded-Proto": "https"}).status == 403
 
@@ -346,7 +346,7 @@ def behind(guarded, site):
     return guarded(PROXY)
 
 
-def talk(server, data, source=None):
+def exchange(server, data, source=None):
     """Returns the status, or None if the connection closed without a response."""
     with server.connect(source=source) as c:
         try:
@@ -358,8 +358,8 @@ def talk(server, data, source=None):
 @pytest.mark.parametrize("kinds, expected", [(GOOD, 200), (OWN, 403), (BAD, None)])
 def test_proxy_protocol_headers_are_parsed_or_refused(behind, kinds, expected):
     for name, header in kinds.items():
-        assert talk(behind, header + REQUEST) == expected, name
-    assert talk(behind, GOOD["v1"] + REQUEST) == 200
+        assert exchange(behind, header + REQUEST) == expected, name
+    assert exchange(behind, GOOD["v1"] + REQUEST) == 200
 
 
 @pytest.mark.parametrize("name", ["v1", "v1 longest", "v2", "v2 sum among others"])
@@ -393,19 +393,19 @@ def test_proxy_protocol_is_refused_from_other_peers(guarded, site):
     site.add("index.html", "index")
     server = guarded(PROXY)
     for name, header in (GOOD | OWN).items():
-        assert talk(server, header + REQUEST, "127.0.0.2") == 400, name
-    assert talk(server, REQUEST, "127.0.0.2") == 403
+        assert exchange(server, header + REQUEST, "127.0.0.2") == 400, name
+    assert exchange(server, REQUEST, "127.0.0.2") == 403
     server = guarded("TrustedProxy 127.0.0.1\nRealAddress Forwarded")
-    assert talk(server, GOOD["v1"] + REQUEST) == 400
-    assert talk(server, GOOD["v2"] + REQUEST) == 400
+    assert exchange(server, GOOD["v1"] + REQUEST) == 400
+    assert exchange(server, GOOD["v2"] + REQUEST) == 400
 
 
 def test_proxy_protocol_denied_client_is_disconnected(guarded, site):
     site.add("index.html", "index")
     server = guarded(f"TrustedProxy 127.0.0.1\nProxyProtocol on\nDeny {CLIENT}")
-    assert talk(server, GOOD["v1"] + REQUEST) is None
-    assert talk(server, GOOD["v2 six"] + REQUEST) == 200
-    assert talk(server, OWN["v2 local"] + REQUEST) == 200
+    assert exchange(server, GOOD["v1"] + REQUEST) is None
+    assert exchange(server, GOOD["v2 six"] + REQUEST) == 200
+    assert exchange(server, OWN["v2 local"] + REQUEST) == 200
 
 
 def test_proxy_protocol_and_header_are_combined(guarded, site):
@@ -414,9 +414,9 @@ def test_proxy_protocol_and_header_are_combined(guarded, site):
     server = guarded(f"TrustedProxy 127.0.0.1 10.0.0.0/8\nProxyProtocol on\nRealAddress X-Forwarded-For\n"
                      f"Allow {CLIENT}\nDeny all")
     told = REQUEST.replace(b"Host", f"X-Forwarded-For: {CLIENT}\r\nHost".encode())
-    assert talk(server, v2(v4_body("10.0.0.7")) + told) == 200
-    assert talk(server, v2(v4_body("10.0.0.7")) + REQUEST) == 403
-    assert talk(server, v2(v4_body("192.0.2.7")) + told) is None
+    assert exchange(server, v2(v4_body("10.0.0.7")) + told) == 200
+    assert exchange(server, v2(v4_body("10.0.0.7")) + REQUEST) == 403
+    assert exchange(server, v2(v4_body("192.0.2.7")) + told) is None
 
 
 def test_proxy_protocol_connections_count_for_the_client(guarded, site):
@@ -427,7 +427,7 @@ def test_proxy_protocol_connections_count_for_the_client(guarded, site):
         for c, source in zip(clients, (CLIENT, CLIENT, "203.0.113.10")):
             c.send(v2(v4_body(source)))
             assert c.get("/").status == 200
-        assert talk(server, GOOD["v2"] + REQUEST) is None
+        assert exchange(server, GOOD["v2"] + REQUEST) is None
     finally:
         for c in clients:
             c.close()
@@ -439,12 +439,12 @@ def test_proxy_protocol_pending_connections_count_for_no_address(guarded, site):
     server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2\nTimeout 1m")
     silent = [server.connect() for _ in range(12)]
     try:
-        assert talk(server, GOOD["v2"] + REQUEST) == 200
+        assert exchange(server, GOOD["v2"] + REQUEST) == 200
         for c in silent[:2]:
             c.send(v2(v4_body(CLIENT)))
             assert c.get("/").status == 200
-        assert talk(server, GOOD["v2"] + REQUEST) is None  # this client has reached its limit of two connections
-        assert talk(server, v2(v4_body("203.0.113.10")) + REQUEST) == 200
+        assert exchange(server, GOOD["v2"] + REQUEST) is None  # this client has reached its limit of two connections
+        assert exchange(server, v2(v4_body("203.0.113.10")) + REQUEST) == 200
         silent[2].expect_end()  # closed long before Timeout
     finally:
         for c in silent:
@@ -458,8 +458,8 @@ def test_proxy_protocol_pending_connections_are_limited(guarded, site):
     try:
         for c in silent:
             c.send(b"PROXY")
-        assert talk(server, b"PROXY") is None
-        assert talk(server, GOOD["v2"] + REQUEST) == 200  # its PROXY header arrives at once, so this connection is not pending
+        assert exchange(server, b"PROXY") is None
+        assert exchange(server, GOOD["v2"] + REQUEST) == 200  # its PROXY header arrives at once, so this connection is not pending
         silent[0].send(GOOD["v1"][len(b"PROXY"):])
         assert silent[0].get("/").status == 200
         with server.connect() as more:
@@ -483,7 +483,7 @@ def test_proxy_protocol_limit_per_client_applies_to_untrusted_peers(guarded, sit
     finally:
         for c in clients:
             c.close()
-    wait_until(lambda: talk(server, REQUEST) == 200, "a free connection")
+    wait_until(lambda: exchange(server, REQUEST) == 200, "a free connection")
 
 
 def test_proxy_protocol_works_with_curl(behind):
@@ -516,4 +516,4 @@ def test_proxy_protocol_survives_random_headers(behind):
                 assert c.read_to_end()[:12] in (b"", b"HTTP/1.1 200", b"HTTP/1.1 403", b"HTTP/1.1 400")
             except OSError as error:
                 assert error.errno in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN), error
-    assert talk(behind, GOOD["v1"] + REQUEST) == 200
+    assert exchange(behind, GOOD["v1"] + REQUEST) == 200

@@ -20,15 +20,15 @@ BODY = b"".join(b"%07d\n" % i for i in range(SIZE // 8))
 HUGE = BODY * 12  # more than the kernel's buffers hold
 
 
-class Counting(Backend):
+class CountingBackend(Backend):
     """Responds to /big with SIZE bytes, and counts the responses that it has sent completely."""
 
     def __init__(self, fields=(), body=BODY, **how):
         self.fields, self.body, self.sent = fields, body, 0
         super().__init__(self._answer, **how)
 
-    def _answer(self, asked):
-        if asked.target != "/big":
+    def _answer(self, request):
+        if request.target != "/big":
             return response("quick")
         return self._send()
 
@@ -78,7 +78,7 @@ def proxy(monkey, tmp_path):
 @pytest.mark.parametrize("fields", [(), [("Transfer-Encoding", "chunked")]])
 def test_slow_readers_hold_no_backend_connection(proxy, fields):
     """The backend sends all responses although no client reads; then each client receives its complete response."""
-    with Counting(fields) as backend, contextlib.ExitStack() as stack:
+    with CountingBackend(fields) as backend, contextlib.ExitStack() as stack:
         server = proxy(backend, "MaxConnections 2")
         slow = [stack.enter_context(server.connect(receive_buffer=4096)) for _ in range(6)]
         for each in slow:
@@ -92,7 +92,7 @@ def test_slow_readers_hold_no_backend_connection(proxy, fields):
 
 def test_slow_http2_streams_hold_no_backend_connection(proxy):
     """The client does not open its HTTP/2 windows."""
-    with Counting() as backend:
+    with CountingBackend() as backend:
         server = proxy(backend, "MaxConnections 2")
         with server.connect(protocol="h2", receive_buffer=4096) as c:
             for _ in range(8):
@@ -102,7 +102,7 @@ def test_slow_http2_streams_hold_no_backend_connection(proxy):
 
 
 def test_fast_reader_uses_no_spool(proxy, tmp_path):
-    with Counting() as backend:
+    with CountingBackend() as backend:
         server = proxy(backend)
         (tmp_path / "spool").rmdir()
         for _ in range(3):
@@ -113,7 +113,7 @@ def test_fast_reader_uses_no_spool(proxy, tmp_path):
 @pytest.mark.parametrize("max_size", ["1M", "200K"])
 def test_response_beyond_spool_limit_follows_client_speed(proxy, max_size):
     """The responses of one client may use a quarter of SpoolMax."""
-    with Counting(body=HUGE) as backend:
+    with CountingBackend(body=HUGE) as backend:
         server = proxy(backend, server=f"SpoolMax {max_size}")
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big").begin()
@@ -124,7 +124,7 @@ def test_response_beyond_spool_limit_follows_client_speed(proxy, max_size):
 
 
 def test_spool_write_error_loses_no_data(proxy, tmp_path):
-    with Counting() as backend:
+    with CountingBackend() as backend:
         server = proxy(backend)
         (tmp_path / "spool").rmdir()
         with server.connect(receive_buffer=4096) as slow:
@@ -134,7 +134,7 @@ def test_spool_write_error_loses_no_data(proxy, tmp_path):
 
 
 def test_spool_is_freed_when_client_disconnects(proxy):
-    with Counting() as backend:
+    with CountingBackend() as backend:
         server = proxy(backend)
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big")
@@ -145,7 +145,7 @@ def test_spool_is_freed_when_client_disconnects(proxy):
 
 @pytest.mark.processes("it reloads")
 def test_spooled_response_survives_reload(proxy):
-    with Counting() as backend:
+    with CountingBackend() as backend:
         server = proxy(backend)
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big")
@@ -176,7 +176,7 @@ def test_spooled_response_that_breaks_off_is_truncated(proxy):
 
 
 def test_stream_option_disables_spool(proxy):
-    with Counting(body=HUGE) as backend:
+    with CountingBackend(body=HUGE) as backend:
         server = proxy(backend, options="stream")
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big").begin()
@@ -197,22 +197,22 @@ def test_slow_uploads_hold_no_backend_connection(proxy, is_known):
             each.ask("/up", "POST", [("Content-Length", "300000")] if is_known else [], streamed=not is_known)
             each.more(b"x" * 200_000)
         assert server.get("/quick").status == 200
-        assert [asked.target for asked in backend.asked] == ["/quick"]
+        assert [request.target for request in backend.requests] == ["/quick"]
         for each in slow:
             each.more(b"y" * 100_000)
             if not is_known:
                 each.done()
             assert each.read().status == 200
-        assert {asked.body for asked in backend.asked[1:]} == {b"x" * 200_000 + b"y" * 100_000}
-        assert {asked.get("Content-Length") for asked in backend.asked[1:]} == {"300000"}
+        assert {request.body for request in backend.requests[1:]} == {b"x" * 200_000 + b"y" * 100_000}
+        assert {request.get("Content-Length") for request in backend.requests[1:]} == {"300000"}
 
 
 def test_spooled_upload_is_retried_on_another_server(proxy, monkey):
-    with Backend(lambda asked: None) as closes, Backend() as backend:
+    with Backend(lambda request: None) as closes, Backend() as backend:
         top = f"[UPSTREAM]\n    Name group\n    Server {closes.address}\n    Server {backend.address}\n"
         server = monkey(plugins=["proxy"], workers=1, sections=top + "[ROUTES]\n    /* proxy http://group\n")
         assert server.get("/", "PUT", body=b"x" * 300_000).status == 200
-        assert closes.asked[0].body == backend.asked[0].body == b"x" * 300_000
+        assert closes.requests[0].body == backend.requests[0].body == b"x" * 300_000
 
 
 # ---- PHP-FPM children ----
@@ -248,7 +248,7 @@ OTHER = "127.0.0.2"  # the address of the second client
 GATEWAYS = ["proxy http://group", "fastcgi group split=off", "scgi group split=off", "uwsgi group split=off"]
 
 
-class Working(Backend):
+class BusyBackend(Backend):
     """Works on each request until `done`, and only then checks the connection, as a single-threaded program does."""
 
     def __init__(self, **how):
@@ -293,7 +293,7 @@ def check_share(server, backend):
 @pytest.mark.parametrize("route", GATEWAYS)
 def test_cancelled_request_counts_until_backend_is_done(monkey, route):
     """One address may use half of the four connections, however often it cancels its requests."""
-    with Working() as backend:
+    with BusyBackend() as backend:
         server = monkey(plugins=[route.split()[0]], workers=1,
                         sections=upstream(backend.address, "MaxConnections 4") + f"[ROUTES]\n    /* {route}\n")
         for n in (1, 2):
@@ -309,7 +309,7 @@ def test_cancelled_request_counts_until_backend_is_done(monkey, route):
 
 
 def test_cancelled_upload_counts_until_backend_is_done(proxy):
-    with Working() as backend:
+    with BusyBackend() as backend:
         server = proxy(backend, "MaxConnections 2", "stream")
         with server.connect() as c:
             c.ask("/", "POST", [("Content-Length", "1000")]).more(b"x" * 999)
@@ -342,7 +342,7 @@ def test_disconnected_response_counts_until_backend_is_done(proxy):
 
 
 def test_timed_out_request_counts_until_backend_is_done(proxy):
-    with Working() as backend:
+    with BusyBackend() as backend:
         server = proxy(backend, "MaxConnections 2\nMaxFails 0", "response_timeout=1s")
         assert server.get("/late").status == 504
         check_share(server, backend)
@@ -380,7 +380,7 @@ def test_abandoned_tunnel_counts_until_backend_is_done(proxy, is_open):
 
 
 def test_cancelled_event_stream_is_noticed_with_next_event(proxy):
-    def events(asked):
+    def events(request):
         yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
         try:
             for _ in range(1000):
@@ -390,7 +390,7 @@ def test_cancelled_event_stream_is_noticed_with_next_event(proxy):
             ended.set()
 
     more, ended = threading.Event(), threading.Event()
-    with Backend(lambda asked: events(asked) if asked.target == "/events" else response("quick")) as backend:
+    with Backend(lambda request: events(request) if request.target == "/events" else response("quick")) as backend:
         server = proxy(backend, "MaxConnections 1")
         with server.connect() as c:
             c.ask("/events").read_head()
@@ -400,7 +400,7 @@ def test_cancelled_event_stream_is_noticed_with_next_event(proxy):
 
 @pytest.mark.processes("it reloads")
 def test_reload_does_not_wait_for_cancelled_requests(proxy):
-    with Working() as backend:
+    with BusyBackend() as backend:
         server = proxy(backend, "MaxConnections 1")
         cancel(server, until=lambda: backend.begun == 1)
         old = server.workers
@@ -436,7 +436,7 @@ def test_cancelling_clients_hold_only_their_share_of_php_children(monkey, site, 
 
 # ---- Spool limits ----
 
-@pytest.mark.parametrize("keys, place, has_warning", [
+@pytest.mark.parametrize("keys, location, has_warning", [
     ("[SERVER]\n    MaxBodySize 6G\n[HOST]\n    DocumentRoot .\n", "2:17", True),
     ("[HOST]\n    DocumentRoot .\n    MaxBodySize 0\n", "3:17", True),
     ("[HOST]\n    DocumentRoot .\n[LOCATION]\n    Path /up/*\n    MaxBodySize 513M\n", "5:17", True),
@@ -444,13 +444,13 @@ def test_cancelling_clients_hold_only_their_share_of_php_children(monkey, site, 
     ("[SERVER]\n    SpoolMax 0\n[HOST]\n    DocumentRoot .\n    MaxBodySize 6G\n", "", False),
     ("[HOST]\n    DocumentRoot .\n    MaxBodySize 512M\n", "", False)])
 @pytest.mark.parametrize("route", ["proxy http://127.0.0.1:1", "fastcgi 127.0.0.1:1 split=off", "scgi 127.0.0.1:1", "uwsgi 127.0.0.1:1"])
-def test_body_limit_beyond_spool_limit_is_warned_of(run, tmp_path, keys, place, has_warning, route):
+def test_body_limit_beyond_spool_limit_is_warned_of(run, tmp_path, keys, location, has_warning, route):
     conf = tmp_path / "monkey.conf"
     text = f"{keys}[PLUGINS]\n    Load {route.split()[0]}\n"
     conf.write_text(f"{text}[ROUTES]\n    /* {route}\n")
     done = run("-t", "-c", conf)
     assert done.code == 0 and ("half of SpoolMax" in done.err) == has_warning, done.err
-    assert not has_warning or f"{conf}:{place}: warning" in done.err
+    assert not has_warning or f"{conf}:{location}: warning" in done.err
     conf.write_text(f"{text}[ROUTES]\n    /* {route} stream\n")
     assert "half of SpoolMax" not in run("-t", "-c", conf).err
 
@@ -467,7 +467,7 @@ def test_body_beyond_client_share_of_spool_gets_413(proxy, is_known):
                     c.more(b"x" * 300_000)
             assert c.read().status == 413
         assert server.get("/", "POST", body=b"x" * 190_000).status == 200
-        assert len(backend.asked) == 1
+        assert len(backend.requests) == 1
 
 
 @every_protocol
@@ -487,11 +487,11 @@ def test_full_spool_gets_503_with_retry_after(proxy):
 
 
 def test_queue_timeout_gets_503_with_retry_after(proxy):
-    with Backend(lambda asked: None if gate.wait(20) else None) as backend:
+    with Backend(lambda request: None if gate.wait(20) else None) as backend:
         server = proxy(backend, "MaxConnections 1\nQueueTimeout 100ms")
         with server.connect() as first:
             first.ask("/held")
-            wait_until(lambda: backend.asked, "the first request is served")
+            wait_until(lambda: backend.requests, "the first request is served")
             refused = server.get("/")
             assert (refused.status, refused["Retry-After"]) == (503, "1")
             gate.set()

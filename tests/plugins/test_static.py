@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from monkey import ENVIRONMENT, PROGRAM, ROOT
-from shells import with_own_run
+from shell_server import with_own_run
 
 STATIC = ROOT / "build" / "dev" / "static" / "monkey-static"
 NAMES = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt"))

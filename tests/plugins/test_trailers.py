@@ -40,9 +40,9 @@ def test_request_trailers_may_arrive_in_pieces(server):
 
 
 def test_request_trailers_work_in_pipelines(server):
-    one = b"POST /t HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nN: %d\r\n\r\n"
+    template = b"POST /t HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nN: %d\r\n\r\n"
     with server.connect() as c:
-        c.send(b"".join(one % i for i in range(20)))
+        c.send(b"".join(template % i for i in range(20)))
         assert [c.read().text for _ in range(20)] == [f"N={i}\n" for i in range(20)]
 
 

@@ -240,9 +240,9 @@ def test_tunnel_client_may_half_close_first(server):
     server.err.wait_for("tunnel: closed, heard 5, said 108, to the end")
 
 
-@pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
-def test_tunnel_handler_may_half_close_and_keep_reading(server, which):
-    with server.connect(which) as c:
+@pytest.mark.parametrize("listener", [0, 1], ids=["tcp", "unix"])
+def test_tunnel_handler_may_half_close_and_keep_reading(server, listener):
+    with server.connect(listener) as c:
         enter(c, "/bye")
         assert c.read_to_end() == b"bye\n"
         for _ in range(10):
@@ -556,14 +556,14 @@ def test_websocket_message_beyond_limit_closes_connection(server):
 def test_websocket_works_in_browser(server, tmp_path):
     with browser.Browser(tmp_path) as page:
         page.goto(server.url + "/")
-        said = page.run("""new Promise((resolve, reject) => {
-            const said = [], ws = new WebSocket(location.href.replace("http", "ws") + "websocket", "chat");
+        result = page.run("""new Promise((resolve, reject) => {
+            const messages = [], ws = new WebSocket(location.href.replace("http", "ws") + "websocket", "chat");
             ws.onopen = () => ws.send("hello");
-            ws.onmessage = m => { said.push(m.data); said.length < 3 ? ws.send("again " + said.length) : ws.close(3000, "x"); };
+            ws.onmessage = m => { messages.push(m.data); messages.length < 3 ? ws.send("again " + messages.length) : ws.close(3000, "x"); };
             ws.onerror = reject;
-            ws.onclose = e => resolve([...said, e.code, e.wasClean, ws.protocol].join());
+            ws.onclose = e => resolve([...messages, e.code, e.wasClean, ws.protocol].join());
         })""")
-        assert said == "hello,again 1,again 2,3000,true,chat"
+        assert result == "hello,again 1,again 2,3000,true,chat"
         assert not [line for line in page.console if "favicon" not in line]
 
 

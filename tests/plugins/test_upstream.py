@@ -11,7 +11,7 @@ import time
 import pytest
 
 from backend import Backend, response
-from upstream_group import Slow, asking, group
+from upstream_group import HoldingBackend, open_requests, group
 from metering import status
 from proc import sleeps, wait_until
 
@@ -53,16 +53,16 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("section, place, says", MISTAKES, ids=[says[:40] for _, _, says in MISTAKES])
-def test_upstream_invalid_configuration_is_rejected(run, tmp_path, section, place, says):
+@pytest.mark.parametrize("section, location, message", MISTAKES, ids=[message[:40] for _, _, message in MISTAKES])
+def test_upstream_invalid_configuration_is_rejected(run, tmp_path, section, location, message):
     conf = tmp_path / "monkey.conf"
     conf.write_text(f"[UPSTREAM]\n{section}[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n[ROUTES]\n"
                     + ("    /* proxy http://group\n" if section.startswith(NAME) else "    /* static\n"))
     done = run("-t", "-c", conf)
-    message, _, hint = says.partition("|")
+    message, _, hint = message.partition("|")
     assert done.code == 3
     first = done.err.splitlines()[0]
-    assert first.startswith(f"{conf}:{place}: error: ") and message in first, done.err
+    assert first.startswith(f"{conf}:{location}: error: ") and message in first, done.err
     assert done.err.count("error:") == 1 and (not hint or f"hint: {hint}" in done.err), done.err
 
 
@@ -119,7 +119,7 @@ def ask(server, n, target="/", **how):
 
 
 def shares(*backends):
-    return [len(each.asked) for each in backends]
+    return [len(each.requests) for each in backends]
 
 
 def test_upstream_unresolved_name_counts_as_down(start, backends):
@@ -155,15 +155,15 @@ def test_upstream_weights_distribute_requests(start, backends):
     a, b, c = backends(3)
     ask(start(a, f"{b.address} weight=2", f"{c.address} weight=5"), 80)
     assert shares(a, b, c) == [10, 20, 50]
-    assert [each.target for each in c.asked] == ["/"] * 50
+    assert [each.target for each in c.requests] == ["/"] * 50
 
 
 def test_upstream_least_conn_prefers_idle_server(start, backends):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         a, = backends(1)
         server = start(slow, a, keys="Balance least_conn", workers=2)
-        with asking(server, 1, "/x") as clients:
-            wait_until(lambda: slow.asked, "one is busy")
+        with open_requests(server, 1, "/x") as clients:
+            wait_until(lambda: slow.requests, "one is busy")
             ask(server, 5)
             ask(server, 5)
             assert shares(slow, a) == [1, 10]
@@ -174,11 +174,11 @@ def test_upstream_least_conn_prefers_idle_server(start, backends):
 def keys_of(server, backends, n=60):
     """Returns the backend to which each key is mapped."""
     for each in backends:
-        each.asked.clear()
+        each.requests.clear()
     with server.connect() as c:
         for i in range(n):
             assert c.get(f"/{i}", fields=[("X-Key", f"key {i}")]).status == 200
-    return {asked.target: i for i, each in enumerate(backends) for asked in each.asked}
+    return {request.target: i for i, each in enumerate(backends) for request in each.requests}
 
 
 def test_upstream_hash_remaps_only_keys_of_lost_server(start, backends):
@@ -189,8 +189,8 @@ def test_upstream_hash_remaps_only_keys_of_lost_server(start, backends):
     assert keys_of(server, servers) == before, "the mapping is stable"
     servers[1].stop()
     meanwhile = keys_of(server, servers)
-    assert all(meanwhile[key] == (place if place != 1 else meanwhile[key]) for key, place in before.items())
-    assert {meanwhile[key] for key, place in before.items() if place == 1} == {0, 2}, "both get some of its keys"
+    assert all(meanwhile[key] == (index if index != 1 else meanwhile[key]) for key, index in before.items())
+    assert {meanwhile[key] for key, index in before.items() if index == 1} == {0, 2}, "both get some of its keys"
     with restarted(servers[1]) as again:
         wait_until(lambda: keys_of(server, [servers[0], again, servers[2]]) == before, "the original mapping returns")
 
@@ -206,19 +206,19 @@ def test_upstream_sticky_survives_reload_with_reordered_servers(start, backends)
     servers = backends(3)
     server = start(*servers, options="sticky=S")
     cookie = server.get("/")["Set-Cookie"].split(";")[0]
-    place = shares(*servers).index(1)
+    index = shares(*servers).index(1)
     server.config.write_text(server.config.read_text().replace(group(*servers), group(*servers[::-1])))
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
     ask(server, 6, fields=[("Cookie", cookie)])
-    assert shares(*servers)[place] == 7
+    assert shares(*servers)[index] == 7
 
 
 def test_upstream_socket_path_is_relative_to_its_config_file(monkey, tmp_path):
     folder = tmp_path / "parts"
     folder.mkdir()
     (folder / "group.conf").write_text("[UPSTREAM]\n    Name group\n    Server unix:app.sock\n")
-    with Backend(lambda asked: response("here"), family=socket.AF_UNIX, at=str(folder / "app.sock")):
+    with Backend(lambda request: response("here"), family=socket.AF_UNIX, at=str(folder / "app.sock")):
         server = monkey(plugins=["proxy"], top=f"@INCLUDE {folder}/group.conf\n", sections="[ROUTES]\n    /* proxy http://group\n")
         assert server.get("/").text == "here"
 
@@ -252,12 +252,12 @@ def test_sticky_cookie_of_backup_applies_only_while_it_serves(start, backends):
     a.stop()
     cookie = cookie_of(server.get("/"))
     ask(server, 2, fields=[("Cookie", cookie)])
-    assert len(b.asked) == 3
+    assert len(b.requests) == 3
     with restarted(a) as again:
-        wait_until(lambda: server.get("/").status == 200 and again.asked, "the first one serves again")
-        before = len(b.asked)
+        wait_until(lambda: server.get("/").status == 200 and again.requests, "the first one serves again")
+        before = len(b.requests)
         ask(server, 3, fields=[("Cookie", cookie)])
-        assert len(b.asked) == before
+        assert len(b.requests) == before
 
 
 def test_sticky_cookie_survives_reload_and_differs_between_servers(start, backends):
@@ -292,8 +292,8 @@ def test_sticky_client_does_not_wait_for_busy_server(start):
     """A sticky client uses another server while all connections of its own server are busy."""
     gate = threading.Event()
 
-    def reply(asked):
-        if asked.target == "/hold":
+    def reply(request):
+        if request.target == "/hold":
             gate.wait(20)
         return response("fine")
 
@@ -303,7 +303,7 @@ def test_sticky_client_does_not_wait_for_busy_server(start):
         assert shares(a, b) == [1, 0]
         with server.connect() as holder:
             holder.ask("/hold", fields=[cookie])
-            wait_until(lambda: len(a.asked) == 2, "the connection is in use")
+            wait_until(lambda: len(a.requests) == 2, "the connection is in use")
             assert server.get("/", fields=[cookie]).status == 200 and shares(a, b) == [2, 1]
             gate.set()
             assert holder.read().text == "fine"
@@ -319,10 +319,10 @@ def test_upstream_backup_serves_only_while_others_are_down(start, backends):
     ask(server, 5)
     assert shares(a, b) == [5, 5]
     with restarted(a) as again:
-        wait_until(lambda: server.get("/").status == 200 and again.asked, "the first one serves again")
-        before = len(b.asked)
+        wait_until(lambda: server.get("/").status == 200 and again.requests, "the first one serves again")
+        before = len(b.requests)
         ask(server, 5)
-        assert len(b.asked) == before
+        assert len(b.requests) == before
 
 
 # ---- Health checks ----
@@ -334,47 +334,47 @@ def test_upstream_slow_start_ramps_up_recovered_server(start, backends):
     a.stop()
     ask(server, 2)
     with restarted(a) as again:
-        wait_until(lambda: server.get("/").status == 200 and again.asked, "a retry of the server")
+        wait_until(lambda: server.get("/").status == 200 and again.requests, "a retry of the server")
         wait_until(lambda: states(server) == ["slow_start", "up"], "its recovery")
-        again.asked.clear()
+        again.requests.clear()
         ask(server, 30)
-        assert len(again.asked) <= 1
+        assert len(again.requests) <= 1
 
 
-class Checked(Backend):
+class HealthCheckedBackend(Backend):
     """The backend's /health responds as the test specifies: with a status, or None for no response."""
 
     def __init__(self):
         self.health, self.checks = "204 No Content", []
         super().__init__(self._answer)
 
-    def _answer(self, asked):
-        if asked.target != "/health?deep":
+    def _answer(self, request):
+        if request.target != "/health?deep":
             return response("x")
-        self.checks.append(asked)
-        self.asked.remove(asked)
+        self.checks.append(request)
+        self.requests.remove(request)
         while self.health is None:
             time.sleep(.01)
         return response(status=self.health)
 
 
 def test_health_check_failures_and_recovery_change_state(start):
-    with Checked() as a, Checked() as b:
+    with HealthCheckedBackend() as a, HealthCheckedBackend() as b:
         server = start(a, b, keys=CHECKED, workers=2)
         wait_until(lambda: len(a.checks) > 1, "checks")
         for bad in ("500 Broken", "400 Bad", None):
             a.health = bad
             wait_until(lambda: states(server) == ["down", "up"], f"{bad} is noticed")
-            before = len(a.asked)
+            before = len(a.requests)
             ask(server, 6)
-            assert len(a.asked) == before, "it gets no requests"
+            assert len(a.requests) == before, "it gets no requests"
             a.health = "302 Found"
             wait_until(lambda: states(server) == ["up", "up"], "it is up again")
             ask(server, 6)
-            assert len(a.asked) > before
-        asked = a.checks[0]
-        assert (asked.method, asked.get("User-Agent"), asked.get("Connection")) == ("GET", "monkey-health", "close")
-        assert asked.get("Host") == a.address
+            assert len(a.requests) > before
+        request = a.checks[0]
+        assert (request.method, request.get("User-Agent"), request.get("Connection")) == ("GET", "monkey-health", "close")
+        assert request.get("Host") == a.address
         for why in ("answers with status 500", "answers with status 400", "does not answer in time"):
             server.err.wait_for(rf"\[warn\] .*upstream group: the server {a.address} fails its health check: it {why}")
         server.err.wait_for(rf"\[info\] .*upstream group: the server {a.address} passes its health check", count=3)
@@ -390,11 +390,11 @@ def test_health_check_connect_only_works(start, backends):
 
 
 def test_health_check_failed_on_all_servers_gets_error(start):
-    with Checked() as a:
+    with HealthCheckedBackend() as a:
         a.health = "503 Busy"
         server = start(a, keys=CHECKED)
         wait_until(lambda: states(server) == ["down"], "the failure is noticed")
-        assert server.get("/").status in (502, 503) and not a.asked
+        assert server.get("/").status in (502, 503) and not a.requests
 
 
 def test_upstream_max_fails_off_keeps_servers_up(start, backends):
@@ -406,7 +406,7 @@ def test_upstream_max_fails_off_keeps_servers_up(start, backends):
 
 
 def test_upstream_retry_budget_off_prevents_retries(start, backends):
-    (a,), (b,) = backends(1, reply=lambda asked: None), backends(1)
+    (a,), (b,) = backends(1, reply=lambda request: None), backends(1)
     server = start(a, b, keys="RetryBudget off\nMaxFails off")
     statuses = [server.get("/").status for _ in range(10)]
     assert collections.Counter(statuses) == {502: 5, 200: 5}
@@ -482,24 +482,24 @@ def waiting(server, n):
 
 
 def test_upstream_queue_is_fifo_across_workers(start):
-    with Slow() as slow, contextlib.ExitStack() as stack:
+    with HoldingBackend() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 1", workers=2)
         clients = []
         for i in range(8):
-            clients += stack.enter_context(asking(server, 1, f"/{i}"))
-            wait_until(lambda: slow.asked, "the first one is served") if i == 0 else waiting(server, i)
+            clients += stack.enter_context(open_requests(server, 1, f"/{i}"))
+            wait_until(lambda: slow.requests, "the first one is served") if i == 0 else waiting(server, i)
             time.sleep(.02)  # simultaneous requests have no defined order
         slow.release()
         assert [c.read().status for c in clients] == [200] * 8
-        assert [asked.target for asked in slow.asked] == [f"/{i}" for i in range(8)]
+        assert [request.target for request in slow.requests] == [f"/{i}" for i in range(8)]
 
 
 def test_upstream_full_queue_refuses_requests(start):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(slow, keys="MaxConnections 1\nMaxQueue 2\nMaxConnectionsPerAddress 0")
-        with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "the first request is served")
-            with asking(server, 2, "/x") as others:
+        with open_requests(server, 1, "/first") as first:
+            wait_until(lambda: slow.requests, "the first request is served")
+            with open_requests(server, 2, "/x") as others:
                 waiting(server, 2)
                 assert server.get("/more").status == 503
                 slow.release()
@@ -508,11 +508,11 @@ def test_upstream_full_queue_refuses_requests(start):
 
 
 def test_upstream_queue_timeout_refuses_requests(start):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(slow, keys="MaxConnections 1\nQueueTimeout 100ms")
-        with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "the first request is served")
-            with asking(server, 2, "/x") as others:
+        with open_requests(server, 1, "/first") as first:
+            wait_until(lambda: slow.requests, "the first request is served")
+            with open_requests(server, 2, "/x") as others:
                 assert [c.read().status for c in others] == [503] * 2
             slow.release()
             assert first[0].read().status == 200
@@ -520,25 +520,25 @@ def test_upstream_queue_timeout_refuses_requests(start):
 
 
 def test_upstream_client_disconnect_leaves_queue(start):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(slow, keys="MaxConnections 1")
-        with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "the first request is served")
-            with asking(server, 3, "/gone"):
+        with open_requests(server, 1, "/first") as first:
+            wait_until(lambda: slow.requests, "the first request is served")
+            with open_requests(server, 3, "/gone"):
                 waiting(server, 3)
             waiting(server, 0)
             slow.release()
             assert first[0].read().status == 200
         ask(server, 2)
-        assert "/gone" not in [asked.target for asked in slow.asked]
+        assert "/gone" not in [request.target for request in slow.requests]
 
 
 def test_upstream_connections_of_dead_worker_are_freed(start):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(slow, keys="MaxConnections 1", workers=2)
         server.allow("was killed by signal")
-        with asking(server, 3, "/lost"):
-            wait_until(lambda: slow.asked, "one is served")
+        with open_requests(server, 3, "/lost"):
+            wait_until(lambda: slow.requests, "one is served")
             for pid in server.workers:
                 os.kill(pid, signal.SIGKILL)
         slow.release()
@@ -549,11 +549,11 @@ def test_upstream_connections_of_dead_worker_are_freed(start):
 
 @pytest.mark.processes("counts how often a worker sleeps")
 def test_upstream_waiting_requests_do_not_wake_their_worker(start):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(slow, keys="MaxConnections 1\nQueueTimeout 1m")
-        with asking(server, 1, "/first") as first:
-            wait_until(lambda: slow.asked, "the first request is served")
-            with asking(server, 3, "/x") as others:
+        with open_requests(server, 1, "/first") as first:
+            wait_until(lambda: slow.requests, "the first request is served")
+            with open_requests(server, 3, "/x") as others:
                 waiting(server, 3)
                 before = sleeps(server.workers[0])
                 time.sleep(2)
@@ -565,17 +565,17 @@ def test_upstream_waiting_requests_do_not_wake_their_worker(start):
 # The master has removed this worker from its set of workers, so it starts no replacement.
 @pytest.mark.processes("kills one of a former configuration")
 def test_upstream_waiting_request_is_served_after_worker_death(start):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(slow, keys="MaxConnections 1\nQueueTimeout 1m")
         server.allow("was killed by signal")
-        with asking(server, 1, "/old"):
-            wait_until(lambda: slow.asked, "the request is served")
+        with open_requests(server, 1, "/old"):
+            wait_until(lambda: slow.requests, "the request is served")
             old = server.workers[0]
             reload(server)
-            with asking(server, 2, "/new") as new:
+            with open_requests(server, 2, "/new") as new:
                 waiting(server, 2)
                 os.kill(old, signal.SIGKILL)
-                wait_until(lambda: "/new" in [asked.target for asked in slow.asked], "the next one is served")
+                wait_until(lambda: "/new" in [request.target for request in slow.requests], "the next one is served")
                 slow.release()
                 assert [c.read().status for c in new] == [200] * 2
 
@@ -592,28 +592,28 @@ def hold(server, stack, n, target="/held", source="127.0.0.1", fields=()):
 
 @pytest.mark.parametrize("keys, workers, share", [("", 1, 2), ("", 2, 2), ("MaxConnectionsPerAddress 3", 2, 3), ("MaxConnectionsPerAddress 1", 1, 1)])
 def test_upstream_one_address_leaves_connections_for_others(start, keys, workers, share):
-    with Slow() as slow, contextlib.ExitStack() as stack:
+    with HoldingBackend() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys=f"MaxConnections 4\n{keys}", workers=workers)
         many = hold(server, stack, 8)
-        wait_until(lambda: len(slow.asked) == share, "it has its share")
+        wait_until(lambda: len(slow.requests) == share, "it has its share")
         waiting(server, 8 - share)
         others = [hold(server, stack, 1, "/other", f"127.0.0.{77 + i}")[0] for i in range(4 - share)]
-        wait_until(lambda: len(slow.asked) == 4, "other clients have the rest")
-        assert [asked.target for asked in slow.asked].count("/held") == share
+        wait_until(lambda: len(slow.requests) == 4, "other clients have the rest")
+        assert [request.target for request in slow.requests].count("/held") == share
         slow.release()
         assert [c.read().status for c in (*many, *others)] == [200] * (12 - share)
 
 
 def test_upstream_one_address_may_use_all_connections_if_configured(start):
-    with Slow() as slow, contextlib.ExitStack() as stack:
+    with HoldingBackend() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4\nMaxConnectionsPerAddress 0")
         hold(server, stack, 4)
-        wait_until(lambda: len(slow.asked) == 4, "all are in use")
+        wait_until(lambda: len(slow.requests) == 4, "all are in use")
 
 
 def test_upstream_kept_connections_are_shared_fairly(start):
     """The connections already exist when one address sends requests for all of them."""
-    with Slow() as slow, contextlib.ExitStack() as stack:
+    with HoldingBackend() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4")
         with contextlib.ExitStack() as first:
             warm = [c for i in (1, 2) for c in hold(server, first, 2, source=f"127.0.0.{i}")]
@@ -622,30 +622,30 @@ def test_upstream_kept_connections_are_shared_fairly(start):
             assert [c.read().status for c in warm] == [200] * 4
         slow.hold()
         hold(server, stack, 4, "/again")
-        wait_until(lambda: len(slow.asked) == 6, "it has its share")
+        wait_until(lambda: len(slow.requests) == 6, "it has its share")
         hold(server, stack, 2, "/other", "127.0.0.77")
-        wait_until(lambda: [asked.target for asked in slow.asked].count("/other") == 2, "the others have theirs")
-        assert [asked.target for asked in slow.asked].count("/again") == 2
+        wait_until(lambda: [request.target for request in slow.requests].count("/other") == 2, "the others have theirs")
+        assert [request.target for request in slow.requests].count("/again") == 2
 
 
 @pytest.mark.parametrize("first, second, is_one", [
     ("192.0.2.1", "192.0.2.1", True), ("192.0.2.1", "192.0.2.2", False), ("2001:db8::1", "2001:db8::2", True),
     ("2001:db8::1", "2001:db8:0:1::1", False)])
 def test_upstream_share_of_clients_behind_trusted_proxy_is_per_client(start, first, second, is_one):
-    with Slow() as slow, contextlib.ExitStack() as stack:
+    with HoldingBackend() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4", others=["security"],
                        more="[SECURITY]\n    TrustedProxy 127.0.0.0/8\n    RealAddress X-Forwarded-For\n")
         hold(server, stack, 2, fields=[("X-Forwarded-For", first)])
-        wait_until(lambda: len(slow.asked) == 2, "the first client has its share")
+        wait_until(lambda: len(slow.requests) == 2, "the first client has its share")
         hold(server, stack, 1, "/second", fields=[("X-Forwarded-For", second)])
         if is_one:
             waiting(server, 1)
         else:
-            wait_until(lambda: len(slow.asked) == 3, "the second client counts separately")
+            wait_until(lambda: len(slow.requests) == 3, "the second client counts separately")
 
 
 def test_upstream_one_address_leaves_queue_slots_for_others(start):
-    with Slow() as slow, contextlib.ExitStack() as stack:
+    with HoldingBackend() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 2\nMaxQueue 4")
         first = hold(server, stack, 3)
         waiting(server, 2)
@@ -685,7 +685,7 @@ def change(server, old, new):
 
 
 def test_upstream_reload_that_removes_check_brings_server_up(start):
-    with Checked() as a:
+    with HealthCheckedBackend() as a:
         a.health = "404 Not Found"
         server = start(a, keys=CHECKED, workers=2)
         wait_until(lambda: states(server) == ["down"], "its check fails")
@@ -705,17 +705,17 @@ def test_upstream_reload_applies_shorter_hold_down(start, backends, old, new):
     with restarted(a) as back:
         change(server, old, new)
         ask(server, 6)
-        assert back.asked
+        assert back.requests
         wait_until(lambda: states(server) == ["up", "up"], "the state is shown")
 
 
 def test_upstream_reload_keeps_connection_limit(start):
-    with Slow() as slow:
+    with HoldingBackend() as slow:
         server = start(slow, keys="MaxConnections 1")
-        with asking(server, 1, "/old") as old:
-            wait_until(lambda: slow.asked, "the old request is served")
+        with open_requests(server, 1, "/old") as old:
+            wait_until(lambda: slow.requests, "the old request is served")
             reload(server)
-            with asking(server, 1, "/new") as new:
+            with open_requests(server, 1, "/new") as new:
                 waiting(server, 1)
                 assert slow.connections == 1
                 slow.release()

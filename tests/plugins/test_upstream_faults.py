@@ -52,7 +52,7 @@ def test_upstream_recovery_is_logged(start):
             assert server.get("/").status == 200
         server.err.wait_for("gets no requests")
         with Backend(at=b.at) as again:
-            wait_until(lambda: server.get("/").status == 200 and again.asked, "it serves again", 30)
+            wait_until(lambda: server.get("/").status == 200 and again.requests, "it serves again", 30)
             server.err.wait_for(rf"\[info\] .*upstream group: the server {b.address} is back: it answers again")
 
 
@@ -114,7 +114,7 @@ def test_upstream_tls_failure_is_logged(start):
     (response("", "204 No Content"), "HealthStatus 200", "it answers with status 204"),
     (None, "", "it closes the connection without a response")])
 def test_health_check_failure_is_logged_with_reason(start, reply, keys, why):
-    with Backend(lambda asked: reply) as backend:
+    with Backend(lambda request: reply) as backend:
         server = start(backend, keys=f"HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s\n{keys}")
         server.err.wait_for(rf"\[warn\] .*upstream group: the server {backend.address} fails its health check: {why}")
 
@@ -127,17 +127,17 @@ def test_health_check_of_unreachable_server_is_logged_with_reason(start):
 # ---- Health checks ----
 
 def test_health_check_host_and_status_are_configurable(start):
-    with Backend(lambda asked: response("", "204 No Content")) as backend:
+    with Backend(lambda request: response("", "204 No Content")) as backend:
         server = start(backend, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s\nHealthHost app.example\nHealthStatus 204")
-        wait_until(lambda: len(backend.asked) > 2, "checks")
-        assert backend.asked[0].get("Host") == "app.example" and states(server) == ["up"]
+        wait_until(lambda: len(backend.requests) > 2, "checks")
+        assert backend.requests[0].get("Host") == "app.example" and states(server) == ["up"]
 
 
 def test_health_check_single_failure_is_tolerated(start):
-    with Backend(lambda asked: response(status=next(results, "503 Busy"))) as backend:
+    with Backend(lambda request: response(status=next(results, "503 Busy"))) as backend:
         results = iter(["503 Busy", "200 OK"] * 4)
         server = start(backend, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s")
-        wait_until(lambda: len(backend.asked) >= 8, "checks")
+        wait_until(lambda: len(backend.requests) >= 8, "checks")
         assert not lines(server, "fails its health check")
         wait_until(lambda: states(server) == ["down"], "down after repeated failures")
 
@@ -179,14 +179,14 @@ def test_health_check_valid_values_are_accepted(check_value, key, value):
 
 # ---- Requests of a server that goes down ----
 
-class Freezing(Backend):
+class FreezableBackend(Backend):
     """Responds until the test freezes it."""
 
     def __init__(self):
         self.frozen, self.thaws = threading.Event(), threading.Event()
         super().__init__(self._answer)
 
-    def _answer(self, asked):
+    def _answer(self, request):
         if self.frozen.is_set():
             self.thaws.wait(30)
         return response("x")
@@ -199,22 +199,22 @@ class Freezing(Backend):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_upstream_requests_move_away_from_failing_server(start, workers):
     """The move to another server must not wait for response_timeout, which is an hour here."""
-    with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
+    with FreezableBackend() as a, Backend(lambda request: response("y")) as b, contextlib.ExitStack() as stack:
         server = start(a, b, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s", to="http://group response_timeout=1h", workers=workers)
-        wait_until(lambda: a.asked and b.asked, "checks")
+        wait_until(lambda: a.requests and b.requests, "checks")
         a.frozen.set()
         clients = [stack.enter_context(server.connect()) for _ in range(8)]
         for i, each in enumerate(clients):
             each.ask("/x", ["GET", "PUT"][i % 2], body=b"content" if i % 2 else b"")
         assert [each.read().text for each in clients] == ["y"] * 8
-        assert {asked.body for asked in b.asked if asked.method == "PUT"} == {b"content"}
+        assert {request.body for request in b.requests if request.method == "PUT"} == {b"content"}
         server.err.wait_for("fails its health check: it does not answer in time")
 
 
 def test_upstream_non_idempotent_requests_stay_on_failing_server(start):
-    with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
+    with FreezableBackend() as a, Backend(lambda request: response("y")) as b, contextlib.ExitStack() as stack:
         server = start(a, b, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s", to="http://group response_timeout=1h", workers=1)
-        wait_until(lambda: a.asked and b.asked, "checks")
+        wait_until(lambda: a.requests and b.requests, "checks")
         a.frozen.set()
         clients = [stack.enter_context(server.connect()) for _ in range(4)]
         for each in clients:
@@ -223,4 +223,4 @@ def test_upstream_non_idempotent_requests_stay_on_failing_server(start):
         assert server.get("/other").text == "y"
         a.thaws.set()
         assert sorted(each.read().text for each in clients) == ["x", "x", "y", "y"]
-        assert len([asked for asked in [*a.asked, *b.asked] if asked.method == "POST"]) == 4
+        assert len([request for request in [*a.requests, *b.requests] if request.method == "POST"]) == 4

@@ -134,10 +134,10 @@ def test_websocket_server_may_close(server, how, code):
         p.expect_end()
 
 
-@pytest.mark.parametrize("what", ["/close 1004", "/close 999", "/close 5000", "/close 1000 " + "x" * 124])
-def test_websocket_invalid_output_is_refused(server, what):
+@pytest.mark.parametrize("output", ["/close 1004", "/close 999", "/close 5000", "/close 1000 " + "x" * 124])
+def test_websocket_invalid_output_is_refused(server, output):
     with Peer(server, "/echo") as p:
-        p.text(what).expect("no")
+        p.text(output).expect("no")
 
 
 # ---- Protocol violations ----

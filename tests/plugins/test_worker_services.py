@@ -19,7 +19,7 @@ PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-worker_services.so"
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 
 
-class Bus:
+class BusServer:
     """A server with the plugin."""
 
     def __init__(self, server):
@@ -60,7 +60,7 @@ def bus(monkey, site):
         section = "[WORKER_SERVICES]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         how = {"plugins": [PLUGIN], "top": section, "sections": "[ROUTES]\n    /worker/* worker-services\n    /* static\n", **how}
         how["server"] = "KeepAliveRequests 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # keeps connections open
-        made.append(Bus(monkey(**how)))
+        made.append(BusServer(monkey(**how)))
         return made[-1]
 
     yield start

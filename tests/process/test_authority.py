@@ -60,8 +60,8 @@ def test_authority_prints_shell_quoted_paths(authority, tmp_path):
     done = authority(environment=odd.environment)
     assert done.code == FINE and done.out.splitlines()[0] == str(odd.authority_file)
     command = re.search(r"--cacert (.*) https://", done.out)[1]
-    said = subprocess.run(["sh", "-c", f"printf %s {command}"], capture_output=True, text=True, check=True).stdout
-    assert said == str(odd.authority_file)
+    output = subprocess.run(["sh", "-c", f"printf %s {command}"], capture_output=True, text=True, check=True).stdout
+    assert output == str(odd.authority_file)
 
 
 def test_authority_is_created_only_once(authority, state):
@@ -291,9 +291,9 @@ def test_authority_created_concurrently_is_one(authority, state):
 
 # Invalid authorities
 
-def check_refused(done, path, what, hint="Delete it"):
+def check_refused(done, path, error, hint="Delete it"):
     assert done.code == FAILED and done.out == ""
-    assert re.match(rf"monkey: {re.escape(str(path))}: {what}.*\n  {hint}", done.err), done.err
+    assert re.match(rf"monkey: {re.escape(str(path))}: {error}.*\n  {hint}", done.err), done.err
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
@@ -397,10 +397,10 @@ def as_host(name, state):
 def test_leaf_covers_old_and_new_name_after_rename(authority, state):
     authority()
     before = names_of(state.leaf)
-    said = as_host("Other.example", state)
+    output = as_host("Other.example", state)
     names = names_of(state.leaf)
     assert "other.local" in names and "other.example" not in names
-    assert "cannot certify other.example, other:" in said and f"delete {state.key}" in said
+    assert "cannot certify other.example, other:" in output and f"delete {state.key}" in output
     assert verify(state, "-verify_hostname", "other.local").returncode == 0
     authority()
     assert set(before) <= set(names_of(state.leaf))
@@ -408,8 +408,8 @@ def test_leaf_covers_old_and_new_name_after_rename(authority, state):
 
 @ROOT_ONLY
 def test_leaf_covers_domain_and_short_name(state):
-    said = as_host("box.example.org", state)
-    assert "Monkey on box.example.org" in said
+    output = as_host("box.example.org", state)
+    assert "Monkey on box.example.org" in output
     assert {"box.example.org", "box", "box.local"} <= set(names_of(state.leaf))
     for name in ("box.example.org", "box", "box.local"):
         assert verify(state, "-verify_hostname", name).returncode == 0

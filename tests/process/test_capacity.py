@@ -27,18 +27,18 @@ class Crowd(contextlib.ExitStack):
         super().__init__()
         self.server = server
 
-    def add(self, n=1, which=0, ask=True, **how):
+    def add(self, n=1, listener=0, ask=True, **how):
         """Opens more connections; each of them receives a response."""
-        added = [self.enter_context(self.server.connect(which, **how)) for _ in range(n)]
+        added = [self.enter_context(self.server.connect(listener, **how)) for _ in range(n)]
         for c in added if ask else ():
             assert c.get("/").text == "hello"
         return added
 
 
-def is_reset(server, which=0):
+def is_reset(server, listener=0):
     """Does the server reset a connection that sends a request?"""
     try:
-        with server.connect(which) as c:
+        with server.connect(listener) as c:
             c.get("/")
     except (Closed, ConnectionError):
         return True
@@ -101,10 +101,10 @@ def test_max_connections_counter_never_drifts(start):
     server = start("MaxConnections 4\nOverCapacity Drop\nTimeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms")
     pieces = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"]
-    for turn in range(200):
+    for round_ in range(200):
         with contextlib.suppress(OSError), server.connect() as c:
-            c.send(pieces[turn % 5])
-            if turn % 4 == 0:
+            c.send(pieces[round_ % 5])
+            if round_ % 4 == 0:
                 c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     time.sleep(0.3)
 

@@ -58,11 +58,11 @@ def test_header_timeout_starts_with_first_byte_of_next_request(start):
 
 
 @pytest.mark.http1
-@pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
-def test_silent_connection_closes_without_response(start, which):
+@pytest.mark.parametrize("listener", [0, 1], ids=["tcp", "unix"])
+def test_silent_connection_closes_without_response(start, listener):
     """Browsers open connections in advance, and would take a 408 for the response to their next request."""
     server = start("Timeout 200ms\nKeepAliveTimeout 200ms")
-    with server.connect(which) as c:
+    with server.connect(listener) as c:
         c.expect_end()
 
 
@@ -120,11 +120,11 @@ def test_min_rate_accepts_fast_enough_body(start):
         assert c.get("/").text == "hello"
 
 
-@pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
-def test_min_rate_cuts_off_client_that_does_not_read(start, site, tmp_path, which):
+@pytest.mark.parametrize("listener", [0, 1], ids=["tcp", "unix"])
+def test_min_rate_cuts_off_client_that_does_not_read(start, site, tmp_path, listener):
     site.add("big", bytes(64 << 20))
     server = start("MinRate 1000\nMinRateInterval 1s\nAccessLog log\nAccessLogFormat json")
-    with server.connect(which, receive_buffer=4096) as c:
+    with server.connect(listener, receive_buffer=4096) as c:
         c.ask("/big")
         wait_until(lambda: connections(server) == 1, "the connection")
         wait_until(lambda: connections(server) == 0, "the end of the connection")
@@ -230,10 +230,10 @@ def test_timers_of_closed_connections_do_nothing(start):
     server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateInterval 1s")
     pieces = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"]
-    for turn in range(300):
-        with contextlib.suppress(OSError), server.connect(turn % 2) as c:  # a handshake may exceed its timeout
-            c.send(pieces[turn % 5])
-            if turn % 3 == 0:
+    for round_ in range(300):
+        with contextlib.suppress(OSError), server.connect(round_ % 2) as c:  # a handshake may exceed its timeout
+            c.send(pieces[round_ % 5])
+            if round_ % 3 == 0:
                 c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     wait_until(lambda: connections(server) == 0, "the close of all connections")
     assert server.get("/").text == "hello"

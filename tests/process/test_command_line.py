@@ -112,7 +112,7 @@ def test_server_prints_every_address(monkey, tmp_path, site):
     site.add("index.html", "hello")
     server = monkey(args=["-p", "0", "-p", "[::1]:0", "-p", f"unix:{tmp_path}/socket", site])
     assert len(server.addresses) == 3
-    assert [server.get("/", which=i).text for i in range(3)] == ["hello"] * 3
+    assert [server.get("/", listener=i).text for i in range(3)] == ["hello"] * 3
 
 
 def test_public_server_prints_all_addresses_of_the_machine(monkey, site):
@@ -209,7 +209,7 @@ def test_help_option_lists_every_option(run, option):
     assert max(map(len, done.out.splitlines())) <= 120
 
 
-@pytest.mark.parametrize("args, says", [
+@pytest.mark.parametrize("args, message", [
     (["--nope"], "--nope"),
     (["-x"], "-x"),
     (["-p"], "needs an argument: -p"),
@@ -238,10 +238,10 @@ def test_help_option_lists_every_option(run, option):
     (["-t", "ca"], "-t, -T, -D and -I do not go with the command ca"),
     (["-D", "-c", "x", "explain", "GET", "/"], "-t, -T, -D and -I do not go with the command explain"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_wrong_usage_exits_with_message(run, args, says):
+def test_wrong_usage_exits_with_message(run, args, message):
     done = run(*args)
     assert (done.code, done.out) == (USAGE, "")
-    assert says in done.err
+    assert message in done.err
 
 
 @pytest.mark.parametrize("word", ["run", "new", "test", "routes", "doc", "openapi", "build", "passwd", "shell", "explain", "plugins", "ca", "help"])

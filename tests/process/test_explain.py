@@ -84,12 +84,12 @@ def explain(run, tmp_path, method, url, port=0, **how):
     return run("-c", "monkey.conf", "explain", method, url, **how)
 
 
-@pytest.mark.parametrize("method, url, status, says", CASES, ids=lambda value: str(value)[:40])
-def test_explain_names_the_deciding_rule(run, tmp_path, folder, method, url, status, says):
+@pytest.mark.parametrize("method, url, status, message", CASES, ids=lambda value: str(value)[:40])
+def test_explain_names_the_deciding_rule(run, tmp_path, folder, method, url, status, message):
     done = explain(run, tmp_path, method, url)
     assert (done.code, done.err) == (0, "")
     assert re.search(rf"^answer +{status} ", done.out, re.MULTILINE)
-    assert re.search(says, done.out), done.out
+    assert re.search(message, done.out), done.out
 
 
 def test_explain_matches_the_server(monkey, run, tmp_path, folder):
@@ -138,7 +138,7 @@ def with_host(text, port=0):
 
 def test_explain_describes_fallback(run, tmp_path, folder):
     (tmp_path / "monkey.conf").write_text(with_host("[HOST]\n    DocumentRoot site\n    Fallback index.html\n"))
-    for url, status, says in [
+    for url, status, message in [
             ("/none", 200, r"fallback +index\.html, because the path leads nowhere and its last part has no dot\n"
                            r"file +\S+index\.html, 5 bytes \(the Fallback\)"),
             ("/folder/", 200, r"fallback +index\.html, because"),
@@ -147,7 +147,7 @@ def test_explain_describes_fallback(run, tmp_path, folder):
             ("/none.js", 404, r"fallback +not index\.html, because the last part of the path has a dot"),
             ("/a.txt", 200, r"fallback +not index\.html, because the path leads somewhere\nfile +\S+a\.txt")]:
         done = run("-c", "monkey.conf", "explain", "GET", url)
-        assert re.search(says, done.out) and re.search(rf"^answer +{status} ", done.out, re.MULTILINE), done.out
+        assert re.search(message, done.out) and re.search(rf"^answer +{status} ", done.out, re.MULTILINE), done.out
     os.remove(folder / "index.html")
     assert re.search(r"fallback +index\.html would answer, but cannot be sent",
                      run("-c", "monkey.conf", "explain", "GET", "/none").out)

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from client import Closed
-from faults import Fault
+from fault_injection import Fault
 from load import Load
 from monkey import ENVIRONMENT
 from proc import wait_until
@@ -201,14 +201,14 @@ def test_master_without_memory_reloads_or_keeps_old_configuration(monkey, folder
     assert server.process.poll() is None
 
 
-@pytest.mark.parametrize("what", [["-t"], ["-T"], ["explain", "GET", "/page"]], ids=lambda what: what[0])
-def test_command_line_reports_out_of_memory(folder, tmp_path, what):
+@pytest.mark.parametrize("arguments", [["-t"], ["-T"], ["explain", "GET", "/page"]], ids=lambda arguments: arguments[0])
+def test_command_line_reports_out_of_memory(folder, tmp_path, arguments):
     fault = Fault("failmalloc", tmp_path)
     (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[HOST]\n    DocumentRoot site\n{SECTIONS}")
     codes = set()
     for n in range(1, 3000):
         fault.master, fault.failed, fault.count, fault.after = 1, 0, 1, n
-        done = subprocess.run([fault.how["program"], "-c", "c", *what], cwd=tmp_path, capture_output=True, timeout=30,
+        done = subprocess.run([fault.how["program"], "-c", "c", *arguments], cwd=tmp_path, capture_output=True, timeout=30,
                               env=os.environ | ENVIRONMENT | fault.environment)
         if not fault.failed:
             break
@@ -317,8 +317,8 @@ def test_short_io_reload_and_drain_lose_no_request(stuttering):
     server, fault = stuttering
     n = 100 if fault.most == 1 else 5000
     with Load(server, f"/file-{n}", content=content(n)) as load:
-        for turn in range(2):
+        for round_ in range(2):
             load.more(3)
             server.tell(signal.SIGHUP)
-            server.err.wait_for("the new configuration serves", count=turn + 1)
+            server.err.wait_for("the new configuration serves", count=round_ + 1)
         load.more(3).check()

@@ -33,9 +33,9 @@ def serve(monkey, state, site):
     """Runs `monkey --https` in the folder `site`."""
     site.add("index.html", "<title>hello</title>hello")
 
-    def start(*args, where=("-p", "0"), **how):
+    def start(*args, listen_args=("-p", "0"), **how):
         environment = state.environment | how.pop("environment", {})
-        return monkey(args=["--https", *where, *args, site], environment=environment, **how)
+        return monkey(args=["--https", *listen_args, *args, site], environment=environment, **how)
 
     return start
 
@@ -65,12 +65,12 @@ def fetch(address, context, name="localhost"):
 # Output
 
 def test_https_first_start_explains_how_to_trust_the_authority(serve, state):
-    said = serve().out.text
-    assert re.search(r"^  https://127\.0\.0\.1:\d+/$", said, re.MULTILINE)
-    assert f"SHA-256 {state.fingerprint}\n" in said
+    output = serve().out.text
+    assert re.search(r"^  https://127\.0\.0\.1:\d+/$", output, re.MULTILINE)
+    assert f"SHA-256 {state.fingerprint}\n" in output
     for word in (f"curl --cacert {state.authority_file}", "update-ca-certificates", "add-trusted-cert", "Firefox",
                  "Chrome"):
-        assert word in said
+        assert word in output
 
 
 def test_https_second_start_uses_the_same_authority(serve, state):
@@ -157,7 +157,7 @@ def test_curl_accepts_every_printed_url(serve, state):
 
 
 def test_python_accepts_certificate_for_every_name(serve, state):
-    server = serve(where=["-p", "0", "-p", "[::1]:0"])
+    server = serve(listen_args=["-p", "0", "-p", "[::1]:0"])
     context = state.context()
     for address in server.addresses:
         for name in names_of(state.leaf):
@@ -205,13 +205,13 @@ def test_browser_trusts_the_server_with_the_authority(serve, state, tmp_path, mo
 # Listening addresses
 
 def test_leaf_contains_listening_address_without_interface(serve, state):
-    server = serve(where=["-p", "127.0.0.77:0"])
+    server = serve(listen_args=["-p", "127.0.0.77:0"])
     assert fetch(("127.0.0.77", server.port), state.context(), "127.0.0.77").startswith("HTTP/1.1 200")
     assert "127.0.0.77" in names_of(shown(server.addresses[0]))
 
 
 def test_servers_on_different_addresses_keep_their_own_leaf(serve, state):
-    first, second = serve(where=["-p", "127.0.0.77:0"]), serve(where=["-p", "127.0.0.78:0"])
+    first, second = serve(listen_args=["-p", "127.0.0.77:0"]), serve(listen_args=["-p", "127.0.0.78:0"])
     leaves = {path: path.read_bytes() for path in state.folder.glob("server*.pem")}
     assert len(leaves) == 2
     for server in (first, second):
@@ -297,7 +297,7 @@ def test_leaf_is_renewed_for_a_new_address_of_the_machine(serve, state):
     """The machine joins a network while the server runs."""
     if subprocess.run(["unshare", "-n", "true"], check=False).returncode:
         pytest.skip("no namespaces here")
-    server = serve("--public", where=["-p", "8443"],
+    server = serve("--public", listen_args=["-p", "8443"],
                    wrapper=["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"])
     assert not (machine_addresses() - {"127.0.0.1", "::1"}) & set(names_of(state.leaf))
     done = in_namespace(server.pid, "ip", "addr", "add", "10.9.8.7/32", "dev", "lo")
@@ -339,7 +339,7 @@ def test_https_upgrade_keeps_authority_and_leaf(serve, state, tmp_path, watch):
 
 
 def test_https_works_over_unix_socket(serve, state, tmp_path):
-    serve(where=["-p", f"unix:{tmp_path}/socket"])
+    serve(listen_args=["-p", f"unix:{tmp_path}/socket"])
     with socket.socket(socket.AF_UNIX) as plain:
         plain.connect(f"{tmp_path}/socket")
         with state.context().wrap_socket(plain, server_hostname="localhost") as sock:

@@ -16,7 +16,7 @@ from proc import children, wait_until
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 
 
-class Clogged:
+class StalledOutputServer:
     """A server with a standard stream that leads into a small pipe; the test decides when to read it."""
 
     def __init__(self, folder, stream, server):
@@ -56,7 +56,7 @@ class Clogged:
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_log_stream_that_is_full_does_not_block(site, tmp_path, stream):
     site.add("index.html", "hello")
-    server = Clogged(tmp_path, stream, f"AccessLog {stream}\nLogLevel debug")
+    server = StalledOutputServer(tmp_path, stream, f"AccessLog {stream}\nLogLevel debug")
     server.clog()
     for i in range(60):
         assert server.ask(f"/?{i}" + "x" * 700).text == "hello"
@@ -77,7 +77,7 @@ def test_log_stream_that_is_full_does_not_block(site, tmp_path, stream):
 
 def test_log_stream_resumes_with_its_reader(site, tmp_path):
     site.add("index.html", "hello")
-    server = Clogged(tmp_path, "stdout", "AccessLog stdout")
+    server = StalledOutputServer(tmp_path, "stdout", "AccessLog stdout")
     server.clog()
     server.ask("/?lost" + "x" * 700)
     assert "lines of the log stdout were lost" in next(line for line in map(bytes.decode, server.process.stderr) if "lost" in line)

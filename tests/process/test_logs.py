@@ -148,7 +148,7 @@ def test_log_names_ipv4_ipv6_and_unix_clients(start, tmp_path):
     except AssertionError:
         pytest.skip("no ::1 here")
     for i in range(3):
-        server.get("/", which=i)
+        server.get("/", listener=i)
     assert [combined(line)["peer"] for line in lines_of(server)] == ["127.0.0.1", "::1", "unix:"]
 
 

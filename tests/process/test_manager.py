@@ -131,7 +131,7 @@ def test_activation_sockets_replace_listeners_of_the_same_address(monkey, tmp_pa
         assert server.addresses[:2] == [("127.0.0.1", port), f"{tmp_path}/socket"] and len(server.addresses) == 3
         for i in range(3):
             for _ in range(5):
-                assert server.get("/", which=i).text == "hello"
+                assert server.get("/", listener=i).text == "hello"
         server.tell(signal.SIGHUP)
         server.err.wait_for("the new configuration serves")
         assert server.get("/").text == "hello"
@@ -160,7 +160,7 @@ def test_activation_dual_stack_socket_is_printed_for_both_families(monkey, tmp_p
         assert ("::1", port) in [address[:2] for address in server.addresses]
         assert (("127.0.0.1", port) in server.addresses) == dual
         for i, _ in enumerate(server.addresses):
-            assert server.get("/", which=i).text == "hello"
+            assert server.get("/", listener=i).text == "hello"
 
 
 def test_activation_serves_connections_queued_before_start(monkey, tmp_path, site):

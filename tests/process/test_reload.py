@@ -18,7 +18,7 @@ from sockets import free_port
 pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike; under load all four are tried")
 
 
-class Reloading:
+class ReloadableServer:
     """A server whose configuration changes while it runs."""
 
     def __init__(self, server):
@@ -44,7 +44,7 @@ class Reloading:
 @pytest.fixture
 def start(monkey, site):
     site.add("index.html", "hello")
-    return lambda **how: Reloading(monkey(**how))
+    return lambda **how: ReloadableServer(monkey(**how))
 
 
 def test_reload_starts_new_workers(start):
@@ -90,16 +90,16 @@ def test_reload_under_heaviest_load_loses_no_request(start):
                 it.hup()
         finally:
             wrk.send_signal(signal.SIGINT)  # wrk then prints its statistics
-        said = wrk.communicate()[0]
-    assert re.search(r"\d{3,} requests in ", said), said
-    assert "Socket errors" not in said and "Non-2xx" not in said, said
+        output = wrk.communicate()[0]
+    assert re.search(r"\d{3,} requests in ", output), output
+    assert "Socket errors" not in output and "Non-2xx" not in output, output
 
 
 @pytest.mark.http1
 def test_reload_answers_pipelines_or_closes_properly(start):
     """The server has not started to process requests after a response with `close`: the client sends them again."""
     it = start(workers=2)
-    for turn in range(5):
+    for round_ in range(5):
         with it.server.connect() as c:
             c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
             it.hup()
@@ -202,7 +202,7 @@ def test_reload_leaves_queued_connections_to_new_workers(start, tmp_path):
     old, = it.server.workers
     stop_idle(old)
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
-    wait_until(lambda: it.server.get("/", which=1)["Server"] == "Monkey", "the new worker")
+    wait_until(lambda: it.server.get("/", listener=1)["Server"] == "Monkey", "the new worker")
     wait_until_master_stops_old_workers(it)
     new, = set(it.server.workers) - {old}
     stop_idle(new)
@@ -461,11 +461,11 @@ def test_reload_failed_respawns_worker_that_died_meanwhile(start):
     it = start(workers=2)
     it.server.allow("ended unexpectedly with code 1", "was killed by signal")
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
-    for turn in range(10):  # the two events come in either order
-        victim = it.server.workers[turn % 2]
+    for round_ in range(10):  # the two events come in either order
+        victim = it.server.workers[round_ % 2]
         it.server.tell(signal.SIGHUP)
         os.kill(victim, signal.SIGKILL)
-        it.server.err.wait_for("keeping the old one", count=turn + 1)
+        it.server.err.wait_for("keeping the old one", count=round_ + 1)
         wait_until(lambda: len(it.server.workers) == 2 and victim not in it.server.workers, "two workers")
         assert it.server.get("/").text == "hello"
 

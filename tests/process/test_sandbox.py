@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from faults import Fault
+from fault_injection import Fault
 from proc import descriptors, status, wait_until
 
 pytestmark = pytest.mark.over("h1", "h2-tls", why="the two that need least and most of the system")
@@ -27,14 +27,14 @@ def identities(pid):
 @pytest.mark.parametrize("user", ["nobody", "www-data"])
 def test_worker_switches_to_user_with_its_groups(monkey, site, user):
     try:
-        who = pwd.getpwnam(user)
+        account = pwd.getpwnam(user)
     except KeyError:
         pytest.skip(f"there is no {user} here")
     server = monkey(server=f"User {user}", workers=2)
-    groups = {str(who.pw_gid)} | {str(g.gr_gid) for g in grp.getgrall() if user in g.gr_mem}
+    groups = {str(account.pw_gid)} | {str(g.gr_gid) for g in grp.getgrall() if user in g.gr_mem}
     for pid in server.workers:
         uids, gids, others = identities(pid)
-        assert uids == [str(who.pw_uid)] * 4 and gids == [str(who.pw_gid)] * 4 and set(others) == groups
+        assert uids == [str(account.pw_uid)] * 4 and gids == [str(account.pw_gid)] * 4 and set(others) == groups
         found = status(pid)
         assert [int(found[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")] == [0] * 4
         assert found["NoNewPrivs"] == "1"

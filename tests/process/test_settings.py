@@ -42,9 +42,9 @@ def test_host_index_overrides_server(both, site):
 def test_host_ranges_overrides_server(both, site):
     site.add("x", "0123456789")
     get = both("Ranges off", "Ranges on")
-    one, two = get("/x", fields=[("Range", "bytes=2-3")])
-    assert (one.status, one.text, two.status, two.text) == (200, "0123456789", 206, "23")
-    assert "Accept-Ranges" not in one and two["Accept-Ranges"] == "bytes"
+    first, second = get("/x", fields=[("Range", "bytes=2-3")])
+    assert (first.status, first.text, second.status, second.text) == (200, "0123456789", 206, "23")
+    assert "Accept-Ranges" not in first and second["Accept-Ranges"] == "bytes"
 
 
 def test_host_follow_symlinks_overrides_server(both, site, tmp_path):
@@ -104,8 +104,8 @@ def test_host_user_dir_overrides_server(both, tmp_path):
         with open(os.path.join(path, "x"), "w") as f:
             f.write("at home")
         get = both(f"UserDir {folder}\nDotFiles on", "UserDir off")
-        one, two = get(f"/~{user.pw_name}/x")
-        assert (one.status, one.text, two.status) == (200, "at home", 404)
+        first, second = get(f"/~{user.pw_name}/x")
+        assert (first.status, first.text, second.status) == (200, "at home", 404)
         assert statuses(get("/~no-such-user/x")) == [404, 404]
         assert get(f"/~{user.pw_name}")[0]["Location"] == f"/~{user.pw_name}/"
         assert statuses(get(f"/~{user.pw_name}/../x"))[0] in (400, 403, 404)

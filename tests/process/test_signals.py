@@ -66,14 +66,14 @@ def test_quit_closes_idle_connections_after_keep_alive_timeout(monkey, site):
     """An idle connection may send one more request, whose response announces the close."""
     site.add("index.html", "hello")
     server = monkey(server="KeepAliveTimeout 2s")
-    with server.connect() as asking, server.connect() as silent:
-        assert not asking.get("/").closes and not silent.get("/").closes
+    with server.connect() as active, server.connect() as silent:
+        assert not active.get("/").closes and not silent.get("/").closes
         server.tell(signal.SIGQUIT)
         server.err.wait_for("ending when all")
         wait_until(lambda: refused(server), "new connections to be refused")
-        reply = asking.get("/")
+        reply = active.get("/")
         assert reply.text == "hello" and reply.closes
-        asking.expect_end()
+        active.expect_end()
         silent.expect_end()
     assert server.wait() == 0
 
@@ -235,9 +235,9 @@ def test_usr1_under_load_loses_no_line(monkey, site, tmp_path):
     server = monkey(server="AccessLog access.log", workers=2)
     log, n = tmp_path / "access.log", 0
     with Load(server) as load:
-        for turn in range(5):
+        for round_ in range(5):
             load.more(20)
-            log.rename(tmp_path / f"old.{turn}")
+            log.rename(tmp_path / f"old.{round_}")
             server.tell(signal.SIGUSR1)
             wait_until(log.exists, "a new log")
         load.check()

@@ -53,8 +53,8 @@ def test_upgrade_hands_over_sockets_and_pid_file(start, watch, tmp_path):
     new = upgrade(server, watch, tmp_path)
     assert server.process.wait(30) == 0
     assert (tmp_path / "pid").read_text() == f"{new.pid}\n"
-    for which in (0, 1):
-        assert server.get("/", which=which).text == "hello"
+    for listener in (0, 1):
+        assert server.get("/", listener=listener).text == "hello"
     assert len(children(new.pid)) == 2 and not set(children(new.pid)) & set(old_workers)
     new.tell(signal.SIGTERM)
     new.wait()
@@ -75,11 +75,11 @@ def test_upgrade_keeps_sticky_cookies(start, watch, tmp_path):
 def test_upgrade_under_load_loses_no_request(start, watch, tmp_path):
     server = start()
     masters = [server.pid]
-    with Load(server, content=b"hello") as tcp, Load(server, content=b"hello", which=1) as unix:
-        for turn in range(3):
+    with Load(server, content=b"hello") as tcp, Load(server, content=b"hello", listener=1) as unix:
+        for round_ in range(3):
             pid = masters[-1]
             os.kill(pid, signal.SIGUSR2)
-            new = int(server.err.wait_for(r"the new program is process (\d+)", turn + 1)[1])
+            new = int(server.err.wait_for(r"the new program is process (\d+)", round_ + 1)[1])
             process = watch(new)
             server.err.wait_for(rf"{new}: monkey \S+ serves with")
             masters.append(new)
@@ -143,7 +143,7 @@ def test_upgrade_closes_removed_address(start, watch, tmp_path):
     server.config.write_text(server.config.read_text().replace("    Listen 127.0.0.1:0\n", ""))
     new = upgrade(server, watch, tmp_path)
     assert server.process.wait(30) == 0
-    assert server.get("/", which=1).text == "hello"
+    assert server.get("/", listener=1).text == "hello"
     with pytest.raises(ConnectionRefusedError):
         server.connect(0)
     new.tell(signal.SIGTERM)
@@ -158,7 +158,7 @@ def test_upgrade_removes_removed_unix_socket(start, watch, tmp_path):
     server.allow("ended unexpectedly with code 1")
     server.tell(signal.SIGUSR2)
     server.err.wait_for("the new program ended before it was ready")
-    assert server.get("/", which=1).text == "hello", "a successor that does not serve must not remove it"
+    assert server.get("/", listener=1).text == "hello", "a successor that does not serve must not remove it"
     server.config.write_text(less)
     new = upgrade(server, watch, tmp_path, 2)
     assert server.process.wait(30) == 0
@@ -183,13 +183,13 @@ def test_upgrade_to_failing_program_changes_nothing(start, tmp_path, how):
         (tmp_path / "monkey").write_text(FAILING[how])
         (tmp_path / "monkey").chmod(0o755)
     with Load(server, content=b"hello") as load:
-        for turn in range(2):
+        for round_ in range(2):
             server.tell(signal.SIGUSR2)
-            server.err.wait_for("the new program ended before it was ready: keeping the old one", turn + 1)
+            server.err.wait_for("the new program ended before it was ready: keeping the old one", round_ + 1)
         load.more(5).check()
     assert server.workers == pids
     wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() == f"{server.pid}\n", "the PID file")
-    assert server.get("/", which=1).text == "hello"
+    assert server.get("/", listener=1).text == "hello"
     shutil.copy(PROGRAM, tmp_path / "monkey")
 
 
@@ -200,7 +200,7 @@ def test_upgrade_with_invalid_configuration_changes_nothing(start, watch, tmp_pa
     server.tell(signal.SIGUSR2)
     server.err.wait_for("the new program ended before it was ready: keeping the old one")
     assert "unknown key `Wrokers`" in server.err.text
-    assert server.get("/").text == "hello" and server.get("/", which=1).text == "hello"
+    assert server.get("/").text == "hello" and server.get("/", listener=1).text == "hello"
     server.config.write_text(good)
     new = upgrade(server, watch, tmp_path, 2)
     assert server.process.wait(30) == 0

@@ -2,7 +2,7 @@
 import pytest
 
 from certificates import make_authority
-from secure import PLUGIN, Secure
+from tls_server import PLUGIN, TlsServer
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def secure(monkey, site, authority):
         if plugin:
             how["plugins"] = [str(PLUGIN)]
             sections += "\n[ROUTES]\n    /facts encrypted\n    /* static\n"
-        return Secure(monkey(server=server, host=host, sections=sections, listen=listen, protocol="h1",
+        return TlsServer(monkey(server=server, host=host, sections=sections, listen=listen, protocol="h1",
                              encryption=None, **how), authority)
 
     return start

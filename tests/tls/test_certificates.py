@@ -7,7 +7,7 @@ import pytest
 
 import regexes
 from certificates import make_authority
-from secure import keys
+from tls_server import keys
 
 HOSTS = """
 [HOST]
@@ -138,23 +138,23 @@ def refused(monkey, site):
 
 
 def test_missing_certificate_is_rejected(refused):
-    said = refused("")
-    assert "no [HOST] has a Certificate: TLS connections cannot be served" in said
-    assert "hint: add `Certificate FILE KEYFILE` to a [HOST], or to [SERVER] for all" in said
-    assert "monkey.conf:2:" in said
+    output = refused("")
+    assert "no [HOST] has a Certificate: TLS connections cannot be served" in output
+    assert "hint: add `Certificate FILE KEYFILE` to a [HOST], or to [SERVER] for all" in output
+    assert "monkey.conf:2:" in output
 
 
 @pytest.mark.parametrize("line", ["Certificate {c.certificate} {gone}", "Certificate {gone} {c.key}",
                                   "Certificate {c.certificate} {c.key} {gone}"])
 def test_missing_file_is_rejected(refused, authority, tmp_path, line):
-    said = refused(line.format(c=authority.issue(), gone=tmp_path / "gone.pem"))
-    assert "monkey.conf:4:" in said and "gone.pem" in said and "No such file" in said
+    output = refused(line.format(c=authority.issue(), gone=tmp_path / "gone.pem"))
+    assert "monkey.conf:4:" in output and "gone.pem" in output and "No such file" in output
 
 
 def test_key_of_another_certificate_is_rejected(refused, authority):
     a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
-    said = refused(f"Certificate {a.certificate} {b.key}")
-    assert "monkey.conf:4:" in said and str(b.key) in said
+    output = refused(f"Certificate {a.certificate} {b.key}")
+    assert "monkey.conf:4:" in output and str(b.key) in output
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
@@ -162,33 +162,33 @@ def test_key_of_another_certificate_is_rejected(refused, authority):
 def test_file_without_a_certificate_is_rejected(refused, authority, tmp_path, content):
     bad = tmp_path / "bad.pem"
     bad.write_bytes(content)
-    said = refused(f"Certificate {bad} {authority.issue().key}")
-    assert "monkey.conf:4:" in said and "bad.pem" in said
+    output = refused(f"Certificate {bad} {authority.issue().key}")
+    assert "monkey.conf:4:" in output and "bad.pem" in output
 
 
 def test_encrypted_key_is_rejected_without_a_prompt(refused, authority, tmp_path):
     pair, bad = authority.issue(), tmp_path / "bad.pem"
     begin, _, rest = pair.certificate.read_text().partition("\n")
     bad.write_text(f"{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,{16 * '00'}\n\n{rest}")
-    said = refused(f"Certificate {bad} {pair.key}")
-    assert "monkey.conf:4:" in said and "bad.pem" in said and "pass phrase" not in said
+    output = refused(f"Certificate {bad} {pair.key}")
+    assert "monkey.conf:4:" in output and "bad.pem" in output and "pass phrase" not in output
 
 
 def test_certificate_without_tls_listener_is_a_warning(run, monkey, authority):
     server = monkey(server=keys(authority.issue()))
-    said = run("-c", server.config, "-t").err
-    assert "no Listen has `tls`: this certificate is not used" in said and "add `Listen 443 tls`" in said
+    output = run("-c", server.config, "-t").err
+    assert "no Listen has `tls`: this certificate is not used" in output and "add `Listen 443 tls`" in output
 
 
 def test_file_without_a_key_is_rejected(refused, authority):
     pair = authority.issue()
-    said = refused(f"Certificate {pair.certificate}")
-    assert "monkey.conf:4:" in said and pair.certificate.name in said and "key" in said
+    output = refused(f"Certificate {pair.certificate}")
+    assert "monkey.conf:4:" in output and pair.certificate.name in output and "key" in output
 
 
 def test_folder_instead_of_a_file_is_rejected(refused, authority, tmp_path):
-    said = refused(f"Certificate {tmp_path} {authority.issue().key}")
-    assert "monkey.conf:4:" in said
+    output = refused(f"Certificate {tmp_path} {authority.issue().key}")
+    assert "monkey.conf:4:" in output
 
 
 def test_certificate_that_expires_soon_is_a_warning(secure, run, authority):
@@ -199,11 +199,11 @@ def test_certificate_that_expires_soon_is_a_warning(secure, run, authority):
 
 def test_two_certificates_of_one_key_type_are_rejected(refused, authority):
     a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
-    said = refused(keys(a, b))
-    assert "monkey.conf:5:" in said
+    output = refused(keys(a, b))
+    assert "monkey.conf:5:" in output
 
 
-@pytest.mark.parametrize("line, said", [
+@pytest.mark.parametrize("line, message", [
     ("TLSCiphers NOTHING", "NOTHING"), ("TLSSuites NOTHING", "NOTHING"), ("TLSGroups NOTHING", "NOTHING"),
     ("TLSSuites TLS_AES_128_GCM_SHA256:TLS_NOTHING", '"TLS_NOTHING" is not a cipher of TLS 1.3'),
     ("TLSSuites TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384", "is not a cipher of TLS 1.3"),
@@ -217,15 +217,15 @@ def test_two_certificates_of_one_key_type_are_rejected(refused, authority):
     ("Listen 8080 tls h2c", "expected `h2`"), ("Listen 8080 !http", "every address accepts HTTP/1"),
     ("TicketLifetime 30d", "expected a time"),
 ])
-def test_invalid_values_are_rejected(refused, authority, line, said):
+def test_invalid_values_are_rejected(refused, authority, line, message):
     text = refused(keys(authority.issue()) + line)
-    assert said in text and "monkey.conf:5:" in text or "monkey.conf:6:" in text, text
+    assert message in text and "monkey.conf:5:" in text or "monkey.conf:6:" in text, text
 
 
 def test_authority_file_without_a_certificate_is_rejected(refused, authority, tmp_path):
     (tmp_path / "ca.pem").write_text("hello")
-    said = refused(keys(authority.issue()) + "ClientCertificates required\nClientAuthority ca.pem")
-    assert "ca.pem" in said and "monkey.conf:6:" in said
+    output = refused(keys(authority.issue()) + "ClientCertificates required\nClientAuthority ca.pem")
+    assert "ca.pem" in output and "monkey.conf:6:" in output
 
 
 def test_redirect_without_tls_listener_is_rejected(run, monkey, site):

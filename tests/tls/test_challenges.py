@@ -8,7 +8,7 @@ import ssl
 import pytest
 
 from certificates import make_authority
-from secure import PLUGIN, keys
+from tls_server import PLUGIN, keys
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 LAST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -47,7 +47,7 @@ def test_challenge_session_cannot_be_resumed_for_http(closed, authority, version
         exchange(closed, context, "http/1.1", LAST, session)
 
 
-class TwoFaced:
+class RetryingClient:
     """Offers one protocol, and a different one when the server requests a retry with another group (RFC 8446, 4.1.4)."""
     HANDSHAKE, SERVER_HELLO = 22, 2
     SET_GROUPS_LIST, SET_HOST_NAME = 92, 55  # commands of SSL_CTX_ctrl() and SSL_ctrl()
@@ -84,9 +84,9 @@ class TwoFaced:
             if self.lib.SSL_connect(self.ssl) != 1:
                 return None
             self.lib.SSL_write(self.ssl, LAST, len(LAST))
-            room = ctypes.create_string_buffer(65536)
-            n = self.lib.SSL_read(self.ssl, room, len(room))
-            return room.raw[:n] if n > 0 else None
+            buffer = ctypes.create_string_buffer(65536)
+            n = self.lib.SSL_read(self.ssl, buffer, len(buffer))
+            return buffer.raw[:n] if n > 0 else None
 
     def free(self):
         self.lib.SSL_free(self.ssl)
@@ -95,7 +95,7 @@ class TwoFaced:
 
 @pytest.mark.parametrize("second, comes_in", [(b"acme-tls/1", True), (b"http/1.1", False)])
 def test_retried_hello_cannot_drop_the_challenge(closed, second, comes_in):
-    client = TwoFaced(b"acme-tls/1", second)
+    client = RetryingClient(b"acme-tls/1", second)
     try:
         assert client.ask(closed.server.addresses[0]) is None
         assert client.answers == (2 if comes_in else 1)  # the server retries both hellos, and then rejects the changed one

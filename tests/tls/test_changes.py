@@ -12,7 +12,7 @@ import pytest
 
 from load import Load
 from proc import status, wait_until
-from secure import PLUGIN, keys
+from tls_server import PLUGIN, keys
 from sockets import dial
 
 pytestmark = pytest.mark.processes("an embedded server does not reload")

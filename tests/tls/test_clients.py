@@ -8,7 +8,7 @@ import pytest
 
 from certificates import make_authority
 from monkey import ENVIRONMENT, ROOT, SECONDS
-from secure import keys
+from tls_server import keys
 
 CALL = ROOT / "build" / "dev" / "tests" / "tls" / "tls_call"
 REQUEST = "GET / HTTP/1.0\r\n\r\n"
@@ -24,13 +24,13 @@ class Server:
              "-key", pair.key, *map(str, options)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.port = None
-        said = ""
+        output = ""
         for line in self.process.stdout:
-            said += line
+            output += line
             if found := re.match(r"ACCEPT .*:(\d+)$", line):
                 self.port = int(found[1])
                 break
-        assert self.port, said
+        assert self.port, output
 
     def stop(self):
         self.process.kill()
@@ -83,16 +83,16 @@ def call(start_call):
 @VERSIONS
 def test_client_reads_a_page_over_tls(serve, call, authority, version):
     server = serve(authority.issue(), "-www", version)
-    said = call(server.port)
-    assert said.startswith(f"TLSv1.{version[-1]} new\nHTTP/1.0 200 ok")
-    assert said.endswith("</BODY></HTML>\n\nended\n")
+    output = call(server.port)
+    assert output.startswith(f"TLSv1.{version[-1]} new\nHTTP/1.0 200 ok")
+    assert output.endswith("</BODY></HTML>\n\nended\n")
 
 
 @VERSIONS
 def test_client_resumes_sessions(serve, call, authority, version):
     server = serve(authority.issue(), "-www", version)
-    said = call(server.port, times=4)
-    assert re.findall(r"^TLSv1.* (\w+)$", said, re.MULTILINE) == ["new", "resumed", "resumed", "resumed"]
+    output = call(server.port, times=4)
+    assert re.findall(r"^TLSv1.* (\w+)$", output, re.MULTILINE) == ["new", "resumed", "resumed", "resumed"]
 
 
 def test_client_without_tickets_uses_full_handshakes(serve, call, authority):
@@ -115,23 +115,23 @@ def test_client_reports_a_missing_close_notify(serve, start_call, authority, ver
 
 def test_client_reads_the_response_after_half_close(serve, call, secure, authority):
     server = secure(keys(authority.issue()))
-    said = call(server.server.port, text=REQUEST, half_closes="y")
-    assert "200 OK" in said and said.endswith("hello" + "ended\n")
+    output = call(server.server.port, text=REQUEST, half_closes="y")
+    assert "200 OK" in output and output.endswith("hello" + "ended\n")
 
 
 def test_client_resumes_sessions_with_monkey(call, secure, authority):
     server = secure(keys(authority.issue()))
-    said = call(server.server.port, times=3)
-    assert re.findall(r"^TLSv1.3 (\w+)$", said, re.MULTILINE) == ["new", "resumed", "resumed"]
-    assert said.count("hello") == 3
+    output = call(server.server.port, times=3)
+    assert re.findall(r"^TLSv1.3 (\w+)$", output, re.MULTILINE) == ["new", "resumed", "resumed"]
+    assert output.count("hello") == 3
 
 
 @VERSIONS
 def test_client_presents_its_certificate(serve, call, authority, version):
     mine = authority.issue(["me"], client=True)
     server = serve(authority.issue(), "-www", version, "-Verify", 1, "-CAfile", authority.file, "-verify_return_error")
-    said = call(server.port, certificate=mine.certificate, key=mine.key)
-    assert "HTTP/1.0 200 ok" in said and re.search(r"Subject: O\s*=\s*tests, CN\s*=\s*me", said)
+    output = call(server.port, certificate=mine.certificate, key=mine.key)
+    assert "HTTP/1.0 200 ok" in output and re.search(r"Subject: O\s*=\s*tests, CN\s*=\s*me", output)
 
 
 @VERSIONS
@@ -158,9 +158,9 @@ def test_client_rejects_a_certificate_for_another_name(serve, call, authority):
 
 
 def test_client_sends_sni_for_names_but_not_for_addresses(serve, call, authority):
-    asked = authority.issue(["a.example"])
+    pair = authority.issue(["a.example"])
     server = serve(authority.issue(["127.0.0.1"]), "-www", "-servername", "a.example", "-servername_fatal",
-                   "-cert2", asked.certificate, "-key2", asked.key)
+                   "-cert2", pair.certificate, "-key2", pair.key)
     assert "HTTP/1.0 200 ok" in call(server.port, "a.example")
     assert "HTTP/1.0 200 ok" in call(server.port, "127.0.0.1")
     assert "it does not serve the name b.example" in call(server.port, "b.example")
@@ -168,16 +168,16 @@ def test_client_sends_sni_for_names_but_not_for_addresses(serve, call, authority
 
 def test_client_rejects_an_expired_certificate(serve, call, authority):
     server = serve(authority.issue(days=-3), "-www")
-    said = call(server.port)
+    output = call(server.port)
     assert re.search(r"failed: Protocol error: the certificate CN=localhost,O=tests expired on [-0-9]{10} [:0-9]{8} UTC: the "
-                     r"server needs a new one", said)
+                     r"server needs a new one", output)
 
 
 def test_client_rejects_an_untrusted_authority(serve, call, authority, tmp_path):
     other = make_authority(tmp_path / "other", "other authority")
     server = serve(other.issue(), "-www")
-    said = call(server.port)
-    assert "from an authority that is not trusted, CN=other authority,O=tests: add that one to the file" in said
+    output = call(server.port)
+    assert "from an authority that is not trusted, CN=other authority,O=tests: add that one to the file" in output
     assert "HTTP/1.0 200 ok" in call(server.port, authority=other.file)
 
 

@@ -10,7 +10,7 @@ import regexes
 from certificates import make_authority
 from client import Client
 from http2 import Http2Client
-from secure import keys
+from tls_server import keys
 
 BOTH = ["127.0.0.1:0 tls", "127.0.0.2:0"]
 
@@ -78,7 +78,7 @@ def test_redirect_omits_port_443(redirecting):
 
 
 def test_tls_request_is_not_redirected(redirecting):
-    assert redirecting().get("/", which=1).text == "hello"
+    assert redirecting().get("/", listener=1).text == "hello"
 
 
 def test_acme_challenge_is_answered_without_tls(redirecting, site):
@@ -326,5 +326,5 @@ def test_ocsp_response_is_stapled(secure, authority, clients):
     host, port = server.server.addresses[0]
     done = subprocess.run(["openssl", "s_client", "-connect", f"{host}:{port}", "-servername", "localhost", "-status",
                            "-CAfile", authority.file], input=b"", capture_output=True, timeout=30)
-    said = done.stdout.decode("utf-8", "replace")
-    assert "OCSP Response Status: successful" in said and "Cert Status: good" in said
+    output = done.stdout.decode("utf-8", "replace")
+    assert "OCSP Response Status: successful" in output and "Cert Status: good" in output

@@ -13,7 +13,7 @@ from http2 import Http2Client
 from monkey import ENVIRONMENT, PROGRAM, SECONDS, parse_url
 from certificates import make_authority
 from client import Client
-from secure import keys
+from tls_server import keys
 
 
 def test_printed_urls_have_the_right_scheme(secure, authority):
@@ -59,14 +59,14 @@ def test_explain_names_certificate_and_redirect(run, site, authority, tmp_path):
     config = tmp_path / "a.conf"
     config.write_text(f"[SERVER]\n    Listen 127.0.0.1:8443 tls\n    Listen 127.0.0.1:8080\n    RedirectToHTTPS on\n"
                       f"    HSTS 1d\n[HOST]\n    ServerName a.example\n    DocumentRoot site\n    {keys(pair)}\n")
-    said = run("-c", config, "explain", "GET", "https://a.example:8443/").out
-    assert "listener  127.0.0.1:8443 tls\n" in said and "Strict-Transport-Security: max-age=86400\n" in said
-    assert f"tls       its certificate ends on {pair.x509.not_valid_after_utc:%Y-%m-%d %H:%M} UTC\n" in said
-    said = run("-c", config, "explain", "GET", "http://a.example:8080/x").out
-    assert "tls       plain requests are sent to https://a.example:8443/x\n" in said
-    assert "answer    308 Permanent Redirect" in said and "Location: https://a.example:8443/x" in said
-    said = run("-c", config, "explain", "GET", "https://a.example/").out
-    assert "no listener on port 443 with TLS" in said
+    output = run("-c", config, "explain", "GET", "https://a.example:8443/").out
+    assert "listener  127.0.0.1:8443 tls\n" in output and "Strict-Transport-Security: max-age=86400\n" in output
+    assert f"tls       its certificate ends on {pair.x509.not_valid_after_utc:%Y-%m-%d %H:%M} UTC\n" in output
+    output = run("-c", config, "explain", "GET", "http://a.example:8080/x").out
+    assert "tls       plain requests are sent to https://a.example:8443/x\n" in output
+    assert "answer    308 Permanent Redirect" in output and "Location: https://a.example:8443/x" in output
+    output = run("-c", config, "explain", "GET", "https://a.example/").out
+    assert "no listener on port 443 with TLS" in output
 
 
 def test_missing_tls_object_is_reported(site, tmp_path, run):

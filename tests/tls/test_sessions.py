@@ -9,7 +9,7 @@ import pytest
 
 from certificates import make_authority, now
 from proc import wait_until
-from secure import keys
+from tls_server import keys
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 

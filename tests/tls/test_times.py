@@ -6,7 +6,7 @@ import ssl
 import pytest
 
 from monkey import needs_processes
-from secure import PLUGIN, keys
+from tls_server import PLUGIN, keys
 
 TIMES = [
     pytest.param({"days": -10}, "the certificate has expired, it ended on ", "expired", id="expired"),

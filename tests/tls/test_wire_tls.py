@@ -11,7 +11,7 @@ import pytest
 
 from client import Client
 from proc import wait_until
-from secure import keys
+from tls_server import keys
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -19,7 +19,7 @@ LAST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 HANDSHAKE, ALERT, CONTENT = 22, 21, 23
 
 
-class Wire:
+class ManualTlsClient:
     """A TLS client whose bytes the test transfers: `out()` returns the bytes to send, `take()` passes received bytes to it."""
 
     def __init__(self, server, context, name="localhost", receive_buffer=None):
@@ -177,7 +177,7 @@ def test_connection_works_byte_by_byte(start, context, version):
         for i in range(len(data)):
             c.sock.sendall(data[i:i + 1])
 
-    with Wire(server, limit_version(context, version)) as c:
+    with ManualTlsClient(server, limit_version(context, version)) as c:
         c.shake_hands(slowly)
         c.tls.write(LAST)
         slowly(c.out())
@@ -195,7 +195,7 @@ def test_hello_in_several_records_is_accepted(start, context):
             piece = body[i:i + 50]
             c.sock.sendall(bytes([HANDSHAKE]) + version + len(piece).to_bytes(2, "big") + piece)
 
-    with Wire(start(), context) as c:
+    with ManualTlsClient(start(), context) as c:
         c.shake_hands(in_pieces)
         c.tls.write(LAST)
         c.sock.sendall(c.out())
@@ -214,7 +214,7 @@ def test_handshake_timeout_closes_the_connection(start, context):
 
 def test_handshake_timeout_is_separate_from_the_header_timeout(start, context):
     server = start("Timeout 2s")
-    with Wire(server, context) as c:
+    with ManualTlsClient(server, context) as c:
         time.sleep(1.2)
         c.shake_hands()
         time.sleep(1.2)
@@ -231,7 +231,7 @@ def test_old_tls_versions_are_rejected(start, context):
     for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
         context.minimum_version = ssl.TLSVersion.TLSv1
         context.maximum_version = version
-        with Wire(server, context) as c, pytest.raises(ssl.SSLError):
+        with ManualTlsClient(server, context) as c, pytest.raises(ssl.SSLError):
             c.shake_hands()
     still_serves(server)
 
@@ -239,19 +239,19 @@ def test_old_tls_versions_are_rejected(start, context):
 @pytest.mark.parametrize("cipher", ["AES128-SHA", "ECDHE-ECDSA-AES128-SHA256", "DHE-RSA-AES128-GCM-SHA256"])
 def test_old_ciphers_are_rejected(start, context, cipher):
     limit_version(context, ssl.TLSVersion.TLSv1_2).set_ciphers(cipher + ":@SECLEVEL=0")
-    with Wire(start(), context) as c, pytest.raises(ssl.SSLError):
+    with ManualTlsClient(start(), context) as c, pytest.raises(ssl.SSLError):
         c.shake_hands()
 
 
 def test_preferred_cipher_is_selected(start, context):
     server = start()
     for version, expected in zip(VERSIONS, ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256")):
-        with Wire(server, limit_version(context, version)) as c:
+        with ManualTlsClient(server, limit_version(context, version)) as c:
             assert c.shake_hands().tls.cipher()[0] == expected
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256")
-    with Wire(server, context) as c:
+    with ManualTlsClient(server, context) as c:
         assert "CHACHA20" in c.shake_hands().tls.cipher()[0]
 
 
@@ -269,8 +269,8 @@ def run_s_client(server, version, lines, seconds=30):
 
 def test_renegotiation_is_refused(start):
     server = start()
-    said = run_s_client(server, "-tls1_2", b"R\n" + GET)
-    assert "RENEGOTIATING" in said and "no renegotiation" in said and "hello" not in said
+    output = run_s_client(server, "-tls1_2", b"R\n" + GET)
+    assert "RENEGOTIATING" in output and "no renegotiation" in output and "hello" not in output
     still_serves(server)
 
 
@@ -294,7 +294,7 @@ def test_handshakes_do_not_starve_open_connections(start, context):
 
 def test_many_concurrent_handshakes_complete(start, context):
     server = start()
-    clients = [Wire(server, context) for _ in range(150)]
+    clients = [ManualTlsClient(server, context) for _ in range(150)]
     for c in clients:
         with pytest.raises(ssl.SSLWantReadError):
             c.tls.do_handshake()
@@ -312,7 +312,7 @@ def test_many_concurrent_handshakes_complete(start, context):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_request_in_one_byte_records_is_read(start, context, version):
-    with Wire(start(), limit_version(context, version)) as c:
+    with ManualTlsClient(start(), limit_version(context, version)) as c:
         c.shake_hands()
         for i in range(len(LAST)):
             c.tls.write(LAST[i:i + 1])
@@ -323,19 +323,19 @@ def test_request_in_one_byte_records_is_read(start, context, version):
 def test_request_body_in_one_byte_records_is_read(start, context):
     """The client sends more records than one loop iteration reads: the server must process all of them."""
     content = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20000
-    with Wire(start(), context) as c:
+    with ManualTlsClient(start(), context) as c:
         c.shake_hands()
         for i in range(len(content)):
             c.tls.write(content[i:i + 1])
         c.tls.write(LAST)
         c.sock.sendall(c.out())
-        said = c.read_all()
-        assert said.startswith(b"HTTP/1.1 405 ") and said.endswith(b"hello")
+        output = c.read_all()
+        assert output.startswith(b"HTTP/1.1 405 ") and output.endswith(b"hello")
 
 
 @pytest.mark.parametrize("piece", [1000, 16384])
 def test_pipelined_requests_are_answered(start, context, piece):
-    with Wire(start(), context) as c:
+    with ManualTlsClient(start(), context) as c:
         c.shake_hands()
         text = GET * 200 + LAST
         for i in range(0, len(text), piece):
@@ -347,7 +347,7 @@ def test_pipelined_requests_are_answered(start, context, piece):
 def test_request_sent_with_the_handshake_is_read(start, context):
     """The server reads the data after the last handshake message without waiting for more."""
     kept = []
-    with Wire(start(), context) as c:
+    with ManualTlsClient(start(), context) as c:
         c.shake_hands(lambda data: c.sock.sendall(data) if c.tls.version() is None or data[5] == 1 else kept.append(data))
         c.tls.write(LAST)
         c.sock.sendall(b"".join(kept) + c.out())
@@ -359,24 +359,24 @@ def test_request_sent_with_the_handshake_is_read(start, context):
 def test_large_response_to_a_slow_reader_is_complete(start, context, site, version, receive_buffer, piece):
     content = random.Random(2).randbytes(1_500_000)
     site.add("large.bin", content)
-    with Wire(start(), limit_version(context, version), receive_buffer=receive_buffer) as c:
+    with ManualTlsClient(start(), limit_version(context, version), receive_buffer=receive_buffer) as c:
         c.shake_hands()
         c.tls.write(LAST.replace(b"GET /", b"GET /large.bin"))
         c.sock.sendall(c.out())
-        said = c.read_all(piece)
-        assert said.split(b"\r\n\r\n", 1)[1] == content
+        output = c.read_all(piece)
+        assert output.split(b"\r\n\r\n", 1)[1] == content
 
 
 def test_large_responses_on_one_connection_are_complete(start, context, site):
     content = random.Random(3).randbytes(300_000)
     site.add("large.bin", content)
     ask = GET.replace(b"GET /", b"GET /large.bin")
-    with Wire(start(), context, receive_buffer=8192) as c:
+    with ManualTlsClient(start(), context, receive_buffer=8192) as c:
         c.shake_hands()
         c.tls.write(ask * 5 + LAST)
         c.sock.sendall(c.out())
-        said = c.read_all()
-        assert said.count(content) == 5 and said.endswith(b"hello")
+        output = c.read_all()
+        assert output.count(content) == 5 and output.endswith(b"hello")
 
 
 # Connection close
@@ -398,7 +398,7 @@ def test_half_closed_connection_gets_its_response(start, context, site, version,
     """A client that half-closes the connection, with or without close_notify, still gets its response."""
     content = b"z" * 400_000
     site.add("large.bin", content)
-    with Wire(start(), limit_version(context, version), receive_buffer=4096) as c:
+    with ManualTlsClient(start(), limit_version(context, version), receive_buffer=4096) as c:
         c.shake_hands()
         c.tls.write(LAST.replace(b"GET /", b"GET /large.bin"))
         if told:
@@ -420,7 +420,7 @@ def test_half_closed_connection_gets_its_response(start, context, site, version,
 def test_close_notify_is_answered_immediately(start, context, version, together):
     """A client that sends close_notify but keeps the connection open receives the server's close_notify, even if its own
     close_notify came with a request."""
-    with Wire(start(), limit_version(context, version)) as c:
+    with ManualTlsClient(start(), limit_version(context, version)) as c:
         c.shake_hands()
         c.tls.write(GET)
         if not together:
@@ -437,7 +437,7 @@ def test_close_notify_is_answered_immediately(start, context, version, together)
 def test_truncated_record_does_no_harm(start, context):
     server = start()
     for text in (b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"):
-        with Wire(server, context) as c:
+        with ManualTlsClient(server, context) as c:
             c.shake_hands()
             c.tls.write(text)
             data = c.out()
@@ -448,7 +448,7 @@ def test_truncated_record_does_no_harm(start, context):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_changed_record_gets_an_alert(start, context, version):
     server = start()
-    with Wire(server, limit_version(context, version)) as c:
+    with ManualTlsClient(server, limit_version(context, version)) as c:
         c.shake_hands()
         c.tls.write(GET)
         data = bytearray(c.out())
@@ -463,7 +463,7 @@ def test_client_reset_during_a_response_does_no_harm(start, context, site):
     site.add("large.bin", b"z" * 3_000_000)
     server = start()
     for _ in range(5):
-        c = Wire(server, context, receive_buffer=4096).shake_hands()
+        c = ManualTlsClient(server, context, receive_buffer=4096).shake_hands()
         c.tls.write(GET.replace(b"GET /", b"GET /large.bin"))
         c.sock.sendall(c.out())
         c.sock.recv(1000)

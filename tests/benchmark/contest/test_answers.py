@@ -55,11 +55,11 @@ def test_check_correct_response_has_no_fault(fake):
     assert answers.check("http", fake(), EXPECTED) is None
 
 
-@pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),
+@pytest.mark.parametrize("how, message", [("content", "other content"), ("length", "101 bytes instead of 100"),
                                        ("status", "status 404 instead of 200")])
-def test_check_wrong_response_is_reported(fake, how, says):
+def test_check_wrong_response_is_reported(fake, how, message):
     fault = answers.check("http", fake("wrong=1", f"how={how}"), EXPECTED)
-    assert fault.startswith("/a: ") and says in fault
+    assert fault.startswith("/a: ") and message in fault
 
 
 def test_check_missing_response_is_reported():
@@ -76,15 +76,15 @@ def test_verify_compares_all_responses_under_load(fake, tmp_path, close):
     assert verdict.fault is None and verdict.answers > 0
 
 
-@pytest.mark.parametrize("served, says", [("x" * 100, None), ("y" * 100, "none of the files asked for")])
-def test_verify_compares_responses_with_the_files_of_a_list(fake, tmp_path, served, says):
+@pytest.mark.parametrize("served, message", [("x" * 100, None), ("y" * 100, "none of the files asked for")])
+def test_verify_compares_responses_with_the_files_of_a_list(fake, tmp_path, served, message):
     for name in "ab":
         (tmp_path / name).write_text(served)
     (tmp_path / "paths").write_text("/a\n/b\n")
     variables = {"CONTEST_PATHS": str(tmp_path / "paths"), "CONTEST_ROOT": str(tmp_path)}
     verdict = answers.verify_with_wrk(f"http://127.0.0.1:{fake()}/a", None, 20, .3, False, [], tmp_path, variables)
     assert verdict.answers > 0 and not verdict.ours
-    assert says in verdict.fault if says else verdict.fault is None
+    assert message in verdict.fault if message else verdict.fault is None
 
 
 def test_verify_rejects_the_response_of_another_path(fake, tmp_path):
@@ -123,7 +123,7 @@ def test_verify_beside_checks_responses_during_another_load(fake):
     assert "under load, /a: other content" == wrong.fault.partition(" (")[0] and wrong.answers < 10
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -141,7 +141,7 @@ def encrypted(tmp_path):
     """The port of a server that supports only HTTP/1.1 over TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*material.certificate(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), QuietHandler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

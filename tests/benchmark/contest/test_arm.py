@@ -61,18 +61,18 @@ def test_text_includes_the_limits():
         ("monkey-armhf", number, {"rate": 300.0, "cpu_us": 10.0}), ("busybox-armhf", number, {"rate": 100.0, "cpu_us": 40.0}),
         ("monkey-armhf", number, {"instructions": 5000 + number}), ("busybox-armhf", number, {"instructions": 20000.0}))])
     record.validate(made)
-    said = arm.text_of(made, [emulator.MACHINES["armhf"]])
-    assert "instructions per request  0.25 (0.25 to 0.25)" in said
-    assert "5002 (5001 to 5003)" in said
-    assert "requests per second       3 (3 to 3)   mostly the emulation; in 2012: 1.82" in said
-    assert all(limit in said for limit in arm.LIMITS)
+    output = arm.text_of(made, [emulator.MACHINES["armhf"]])
+    assert "instructions per request  0.25 (0.25 to 0.25)" in output
+    assert "5002 (5001 to 5003)" in output
+    assert "requests per second       3 (3 to 3)   mostly the emulation; in 2012: 1.82" in output
+    assert all(limit in output for limit in arm.LIMITS)
 
 
 def test_text_names_disqualified_contestants():
     made = made_of([])
     made.disqualified = [record.Exclusion("raspberry-armhf", "busybox-armhf", "a wrong answer")]
-    said = arm.text_of(made, [emulator.MACHINES["armhf"]])
-    assert "busybox-armhf is disqualified: a wrong answer" in said and "not known" in said
+    output = arm.text_of(made, [emulator.MACHINES["armhf"]])
+    assert "busybox-armhf is disqualified: a wrong answer" in output and "not known" in output
 
 
 # ---- What is missing ----

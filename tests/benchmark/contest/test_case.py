@@ -53,49 +53,49 @@ def test_historical_cases_describe_the_original_and_the_differences(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_case_has_texts_and_valid_plans(name):
-    one = CASES[name]
-    assert one.title and one.about.endswith((".", "?"))
-    for plan in one.plans.values():
+    entry = CASES[name]
+    assert entry.title and entry.about.endswith((".", "?"))
+    for plan in entry.plans.values():
         assert plan.rounds >= 3 or name == "nbonvin-sweep", "nothing can be claimed with fewer"
-        assert one.client != "wrk" or plan.seconds == int(plan.seconds), "wrk knows whole seconds only"
+        assert entry.client != "wrk" or plan.seconds == int(plan.seconds), "wrk knows whole seconds only"
 
 
 def test_memory_metrics_require_alone():
-    for one in CASES.values():
-        assert one.alone or not {"pss_kb", "peak_kb", "start_kb", "idle_bytes"} & set(one.metrics), one.name
+    for entry in CASES.values():
+        assert entry.alone or not {"pss_kb", "peak_kb", "start_kb", "idle_bytes"} & set(entry.metrics), entry.name
 
 
 def test_case_features_and_paths_refer_to_contestants():
-    for one in CASES.values():
-        assert set(one.features) <= set(FEATURES)
-        for name in one.path_of:
+    for entry in CASES.values():
+        assert set(entry.features) <= set(FEATURES)
+        for name in entry.path_of:
             assert name in contestant.load_all()
 
 
 @pytest.mark.parametrize("mode, seconds", [("quick", QUICK_SECONDS), ("full", FULL_SECONDS)])
 def test_run_of_twelve_contestants_fits_the_time_limit(mode, seconds):
     """Assumes that twelve contestants take part in each case, if that many support it."""
-    def takers(one):
-        return min(12, sum(set(one.features) <= set(each.features) and each.joins(one.name)
+    def takers(entry):
+        return min(12, sum(set(entry.features) <= set(each.features) and each.joins(entry.name)
                            for each in contestant.load_all().values()))
 
-    total = sum(one.estimate(one.plan(mode), takers(one)) for one in CASES.values() if one.plan(mode))
+    total = sum(entry.estimate(entry.plan(mode), takers(entry)) for entry in CASES.values() if entry.plan(mode))
     assert total <= seconds
 
 
 @pytest.mark.parametrize("mode", case.MODES)
 def test_plans_have_enough_rounds_for_an_interval(mode):
     least = dict.fromkeys(("small", "medium", "close", "tls", "h2"), 5) if mode == "full" else {}
-    for one in CASES.values():
-        assert not one.plan(mode) or one.plan(mode).rounds >= least.get(one.name, 3), one.name
+    for entry in CASES.values():
+        assert not entry.plan(mode) or entry.plan(mode).rounds >= least.get(entry.name, 3), entry.name
 
 
 def test_estimate_adds_up_shots_and_starts():
-    one = case.Case("x", "x", "x", "wrk", (), ("rate",), alone=False)
+    entry = case.Case("x", "x", "x", "wrk", (), ("rate",), alone=False)
     plan = case.Plan((1, 2), 3, 2, verify=1, syscalls=True)
     start, shot = case.START_SECONDS + 1, 2 + case.SHOT_SECONDS
-    assert one.estimate(plan, 5) == pytest.approx(5 * (start + 8 * shot))
-    assert case.dataclasses.replace(one, alone=True).estimate(plan, 5) == pytest.approx(5 * (3 * start + 8 * shot))
+    assert entry.estimate(plan, 5) == pytest.approx(5 * (start + 8 * shot))
+    assert case.dataclasses.replace(entry, alone=True).estimate(plan, 5) == pytest.approx(5 * (3 * start + 8 * shot))
 
 
 def test_load_reads_a_valid_file(tmp_path):
@@ -103,7 +103,7 @@ def test_load_reads_a_valid_file(tmp_path):
     assert mine.name == "mine" and mine.plan("full") == case.Plan((10, 100), 3, 1) and mine.plan("quick") is None
 
 
-@pytest.mark.parametrize("old, new, says", [
+@pytest.mark.parametrize("old, new, message", [
     ('path = "/100.html"', 'pth = "/100.html"', "unknown key 'pth'; did you mean path?"),
     ('title = "A title"', "", "key 'title' is missing"),
     ('title = "A title"', "title = 3", "title: expected a text, found 3"),
@@ -132,8 +132,8 @@ def test_load_reads_a_valid_file(tmp_path):
     ("[full]", '[historical]\nname = "x"\n[full]', "[historical]: key 'then' is missing"),
     ("steps = [10, 100]", "steps = [10, 100", "mine.toml: "),
 ])
-def test_load_reports_the_key_of_an_invalid_file(tmp_path, old, new, says):
+def test_load_reports_the_key_of_an_invalid_file(tmp_path, old, new, message):
     assert old in GOOD
     with pytest.raises(Complaint) as complaint:
         case.load(write(tmp_path, GOOD.replace(old, new, 1)))
-    assert str(complaint.value).startswith("cases/mine.toml: ") and says in str(complaint.value)
+    assert str(complaint.value).startswith("cases/mine.toml: ") and message in str(complaint.value)

@@ -60,8 +60,8 @@ def test_compare_less_cpu_is_no_regression(base, other, tmp_path):
 
 def test_compare_overlapping_intervals_are_no_change(base, other):
     scale(other, "cpu_us", 1.005)
-    one = found(base, other)
-    assert (one.verdict, one.why) == ("same", "the intervals overlap") and one.ratio == pytest.approx(1.005)
+    change = found(base, other)
+    assert (change.verdict, change.why) == ("same", "the intervals overlap") and change.ratio == pytest.approx(1.005)
 
 
 def test_compare_only_our_cpu_is_a_regression(base, other, tmp_path):
@@ -94,8 +94,8 @@ def test_compare_shows_changed_steps_of_a_sweep(base, other, tmp_path, capsys):
 
 def test_compare_uses_only_common_steps(base, other):
     other.shots = [s for s in other.shots if s.step != 1000.]
-    one = found(base, other, "small")
-    assert one.ratio == pytest.approx(1) and one.verdict == "same"
+    change = found(base, other, "small")
+    assert change.ratio == pytest.approx(1) and change.verdict == "same"
 
 
 @pytest.mark.parametrize("metric, case, contestant, why", [
@@ -103,8 +103,8 @@ def test_compare_uses_only_common_steps(base, other):
     ("cpu_us", "gwan-100", "thttpd", "disqualified"), ("p99_us", "close", "monkey", "in a closed loop")])
 def test_compare_invalid_comparison_is_unclear(base, other, metric, case, contestant, why):
     scale(other, metric, 3, case, contestant)
-    one = found(base, other, case, contestant, metric)
-    assert one.verdict == "unclear" and why in one.why
+    change = found(base, other, case, contestant, metric)
+    assert change.verdict == "unclear" and why in change.why
 
 
 def test_compare_too_few_rounds_are_unclear(base, other):
@@ -140,12 +140,12 @@ def test_compare_warns_of_small_differences(base, other, tmp_path, capsys):
     assert "kernel differs: 6.18.5 before, 7.0 after" in err and "a full run is compared with a quick one" in err
 
 
-@pytest.mark.parametrize("arguments, said", [
+@pytest.mark.parametrize("arguments, message", [
     (["--case", "smal"], "did you mean small?"), (["--metric", "cpu"], "no metric 'cpu'"),
     (["--fail-on-regression", "--ours", "x"], "not in both records")])
-def test_compare_rejects_wrong_options(base, other, tmp_path, capsys, arguments, said):
+def test_compare_rejects_wrong_options(base, other, tmp_path, capsys, arguments, message):
     assert run(tmp_path, base, other, *arguments) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_compare_rejects_records_without_common_cases(base, other, tmp_path, capsys):

@@ -82,10 +82,10 @@ def present(name):
 def start(each, folder, stuff, **keys):
     """Starts the server on ports of its own."""
     for attempt in range(ATTEMPTS):
-        place = folder / f"{each.name}{attempt}"
-        place.mkdir()
+        work_folder = folder / f"{each.name}{attempt}"
+        work_folder.mkdir()
         wanted = {"tls_port": ports.free_port(), "h2c_port": ports.free_port()} | keys
-        prepared = each.prepare(Setup(place, stuff.root, ports.free_port(), cert=stuff.cert, key=stuff.key, **wanted))
+        prepared = each.prepare(Setup(work_folder, stuff.root, ports.free_port(), cert=stuff.cert, key=stuff.key, **wanted))
         try:
             return prepared.start()
         except PortTaken:
@@ -169,11 +169,11 @@ def test_contestant_templates_can_be_rendered(name, full, folder):
 
 
 def test_load_names_the_file_of_an_unknown_key(folder):
-    place = folder / "odd"
-    shutil.copytree(CONTESTANTS["nginx"].folder, place)
-    (place / "contestant.toml").write_text("colour = 1\n" + (place / "contestant.toml").read_text())
+    work_folder = folder / "odd"
+    shutil.copytree(CONTESTANTS["nginx"].folder, work_folder)
+    (work_folder / "contestant.toml").write_text("colour = 1\n" + (work_folder / "contestant.toml").read_text())
     with pytest.raises(Complaint, match=r"odd/contestant.toml: unknown key colour"):
-        load(place)
+        load(work_folder)
 
 
 @pytest.mark.parametrize("text, why", [("@nothing@\n", "nothing is known"), ("@if tls@\n", "without @end@"),
@@ -355,15 +355,15 @@ def curl(*arguments):
 @servers_with_feature("h2")
 def test_server_supports_http2(server, stuff):
     server.needs("h2")
-    said, body = curl("--http2", "--cacert", stuff.cert, f"https://localhost:{server.setup.tls_port}/200k.bin")
-    assert (said, is_right(stuff, "200k.bin", body)) == ("2", True)
+    head, body = curl("--http2", "--cacert", stuff.cert, f"https://localhost:{server.setup.tls_port}/200k.bin")
+    assert (head, is_right(stuff, "200k.bin", body)) == ("2", True)
 
 
 @servers_with_feature("h2c")
 def test_server_supports_h2c(server, stuff):
     server.needs("h2c")
-    said, body = curl("--http2-prior-knowledge", f"http://127.0.0.1:{server.setup.h2c_port}/200k.bin")
-    assert (said, is_right(stuff, "200k.bin", body)) == ("2", True)
+    head, body = curl("--http2-prior-knowledge", f"http://127.0.0.1:{server.setup.h2c_port}/200k.bin")
+    assert (head, is_right(stuff, "200k.bin", body)) == ("2", True)
 
 
 @pytest.mark.parametrize("name", ["100.html", "200k.bin", "10m.bin"])
@@ -459,12 +459,12 @@ def start_backend(stuff, folder):
     """Starts the backend that the contestant's feature requires, and stops it after the test."""
     made = []
     with contextlib.ExitStack() as ended:
-        def put(what, each, feature):
-            why = each.missing().get(feature) or behind.lacks(what)
+        def put(feature_name, each, feature):
+            why = each.missing().get(feature) or behind.lacks(feature_name)
             if why:
                 pytest.skip(f"{each.name}: {why}")
             cores = sorted(os.sched_getaffinity(0))
-            made.append(ended.enter_context(behind.start(what, stuff, cores, folder / "origin")))
+            made.append(ended.enter_context(behind.start(feature_name, stuff, cores, folder / "origin")))
             return made[-1]
         yield put
     assert not any(family.members(each.process.pid) for each in made)
@@ -519,10 +519,10 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.Sim
 
 def custom_contestant(folder, command):
     """Creates a contestant that a test can change."""
-    place = folder / "made-up"
-    place.mkdir()
-    (place / "fairness.md").write_text("# made up\n")
-    (place / "contestant.toml").write_text(f"""
+    work_folder = folder / "made-up"
+    work_folder.mkdir()
+    (work_folder / "fairness.md").write_text("# made up\n")
+    (work_folder / "contestant.toml").write_text(f"""
         title = "made up"
         about = "for a test"
         revision = 1
@@ -532,7 +532,7 @@ def custom_contestant(folder, command):
         version = {{ fixed = "1" }}
         command = {command}
         """)
-    return load(place)
+    return load(work_folder)
 
 
 def test_stop_kills_a_server_that_ignores_sigterm_with_its_children(folder, stuff):
@@ -555,20 +555,20 @@ def test_start_failure_quotes_the_output(folder, stuff):
 
 def test_start_has_a_time_limit(folder, stuff):
     each = custom_contestant(folder, '["@program@", "-c", "import time; time.sleep(600)"]')
-    place = folder / "place"
-    place.mkdir()
-    prepared = each.prepare(Setup(place, stuff.root, ports.free_port()))
+    work_folder = folder / "place"
+    work_folder.mkdir()
+    prepared = each.prepare(Setup(work_folder, stuff.root, ports.free_port()))
     with pytest.raises(Failed, match="does not answer within 0.3 s: it said nothing"):
         prepared.start(seconds=0.3)
 
 
 def test_start_uses_the_wrapper_and_the_cgroup(folder, stuff):
     each = custom_contestant(folder, '["@program@", "-m", "http.server", "@port@", "-b", "127.0.0.1", "-d", "@root@"]')
-    place, group = folder / "place", folder / "group"
-    place.mkdir()
+    work_folder, group = folder / "place", folder / "group"
+    work_folder.mkdir()
     group.mkdir()
     (group / "cgroup.procs").write_text("")  # in a real cgroup the kernel would read the PID from this file
-    with each.prepare(Setup(place, stuff.root, ports.free_port())).start(["env", "WRAPPED=1"], group) as running:
+    with each.prepare(Setup(work_folder, stuff.root, ports.free_port())).start(["env", "WRAPPED=1"], group) as running:
         assert b"WRAPPED=1" in Path(f"/proc/{running.pid}/environ").read_bytes()
     assert (group / "cgroup.procs").read_text() == "0"
 
@@ -601,9 +601,9 @@ def test_material_is_reproducible(folder, stuff):
 
 
 def test_certificate_is_p256_and_for_localhost(stuff):
-    said = subprocess.run(["openssl", "x509", "-in", stuff.cert, "-noout", "-text"], capture_output=True, text=True,
+    head = subprocess.run(["openssl", "x509", "-in", stuff.cert, "-noout", "-text"], capture_output=True, text=True,
                           check=True).stdout
-    assert "P-256" in said and "DNS:localhost" in said
+    assert "P-256" in head and "DNS:localhost" in head
     assert stuff.key.stat().st_mode & 0o077 == 0
 
 

@@ -69,8 +69,8 @@ def serving(kind, answer):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
-            asked = parse_qs(urlparse(self.path).query)
-            body = answer((asked.get("queries") or asked.get("count") or [""])[0])
+            query = parse_qs(urlparse(self.path).query)
+            body = answer((query.get("queries") or query.get("count") or [""])[0])
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
@@ -95,11 +95,11 @@ def test_check_accepts_correct_responses(path, kind, answer):
         assert data.check(port, path) is None
 
 
-@pytest.mark.parametrize("path, kind, answer, says", WRONG, ids=[says for *_, says in WRONG])
-def test_check_rejects_wrong_responses(path, kind, answer, says):
+@pytest.mark.parametrize("path, kind, answer, message", WRONG, ids=[message for *_, message in WRONG])
+def test_check_rejects_wrong_responses(path, kind, answer, message):
     with serving(kind, answer) as port:
         fault = data.check(port, path)
-    assert fault.startswith(path + ": ") and any(each in fault for each in says.split("|")), fault
+    assert fault.startswith(path + ": ") and any(each in fault for each in message.split("|")), fault
 
 
 def test_check_requires_written_updates():
@@ -123,11 +123,11 @@ def test_contestants_serve_pages_from_databases(name):
 
 def visit(each, folder):
     material = type("Material", (), {"root": folder / "root"})
-    place = folder / "place"
-    place.mkdir()
+    work_folder = folder / "place"
+    work_folder.mkdir()
     with behind.start("data", material, sorted(os.sched_getaffinity(0)), folder / "behind") as databases:
         assert data.number_of(databases.folder, 1) in range(1, 10001)
-        setup = Setup(place, folder, free_port(), file="json", **databases.setup())
+        setup = Setup(work_folder, folder, free_port(), file="json", **databases.setup())
         with each.prepare(setup).start() as running:
             for path in ("/page", "/db", "/queries?queries=20", "/fortunes", "/updates?queries=20", "/cached-queries?count=20"):
                 assert data.check(setup.port, path, lambda number: data.number_of(databases.folder, number)) is None

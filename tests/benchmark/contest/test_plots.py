@@ -57,10 +57,10 @@ def test_plot_references_nothing_external(drawn, kind):
 
 
 def test_plot_ids_are_unique_across_plots(results):
-    one, two = plots.sweep(results, "small", "rate"), plots.sweep(results, "small", "rate")
-    found = [set(re.findall(r' id="([^"]+)"', svg)) for svg in (one, two)]
+    first, second = plots.sweep(results, "small", "rate"), plots.sweep(results, "small", "rate")
+    found = [set(re.findall(r' id="([^"]+)"', svg)) for svg in (first, second)]
     assert found[0] and not found[0] & found[1]
-    for svg in (one, two):
+    for svg in (first, second):
         assert set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg)) == set(re.findall(r' id="([^"]+)"', svg))
 
 

@@ -24,8 +24,8 @@ def sample():
 def test_record_is_loaded_as_saved(tmp_path):
     path = record.save(sample(), tmp_path / "run")
     assert path.name == "record.json"
-    for place in (path, tmp_path / "run"):
-        assert record.load(place) == sample()
+    for path_or_folder in (path, tmp_path / "run"):
+        assert record.load(path_or_folder) == sample()
     assert record.latest(tmp_path) == tmp_path / "run"
 
 
@@ -54,7 +54,7 @@ def test_load_ignores_unknown_fields():
     assert record.from_json(value) == sample()
 
 
-@pytest.mark.parametrize("place, value, says", [
+@pytest.mark.parametrize("location, value, message", [
     (("format",), 2, "record: the format is 2, this program reads 1"),
     (("mode",), "slow", "record.mode: expected quick, full or custom"),
     (("started",), 5, "record.started: expected a text, found 5"),
@@ -72,15 +72,15 @@ def test_load_ignores_unknown_fields():
     (("shots", 1, "bottleneck"), "disk", "record.shots[1].bottleneck: expected client"),
     (("disqualified", 0, "contestant"), "c", "record.disqualified[0]: there is no contestant 'c'"),
 ])
-def test_load_reports_the_location_of_an_error(place, value, says):
+def test_load_reports_the_location_of_an_error(location, value, message):
     data = copy.deepcopy(record.to_json(sample()))
     at = data
-    for key in place[:-1]:
+    for key in location[:-1]:
         at = at[key]
-    at[place[-1]] = value
+    at[location[-1]] = value
     with pytest.raises(Complaint) as complaint:
         record.from_json(data)
-    assert says in str(complaint.value)
+    assert message in str(complaint.value)
 
 
 def test_load_reports_a_missing_field():
@@ -90,14 +90,14 @@ def test_load_reports_a_missing_field():
         record.from_json(data)
 
 
-@pytest.mark.parametrize("content, says", [(b"{", "not a record"), (b"\x1f\x8bxx", "not a record"), (b"[]", "expected an object"),
+@pytest.mark.parametrize("content, message", [(b"{", "not a record"), (b"\x1f\x8bxx", "not a record"), (b"[]", "expected an object"),
                                            (b"\xff\xfe", "not a record")])
-def test_load_names_a_file_that_is_no_record(tmp_path, content, says):
+def test_load_names_a_file_that_is_no_record(tmp_path, content, message):
     path = tmp_path / "record.json"
     path.write_bytes(content)
     with pytest.raises(Complaint) as complaint:
         record.load(tmp_path)
-    assert str(path) in str(complaint.value) and says in str(complaint.value)
+    assert str(path) in str(complaint.value) and message in str(complaint.value)
 
 
 def test_load_without_a_record_suggests_a_run(tmp_path):

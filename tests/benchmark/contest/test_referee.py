@@ -70,12 +70,12 @@ def test_bottleneck_of_wr_is_recorded(tmp_path, folder, monkeypatch):
 
 def test_each_contestant_has_its_own_backend(tmp_path, folder):
     """The fake proxy sends a request to the origin at startup, and exits if the request fails."""
-    asks = ("import socket, sys; sock = socket.create_connection(('127.0.0.1', int(sys.argv[2]))); "
+    script = ("import socket, sys; sock = socket.create_connection(('127.0.0.1', int(sys.argv[2]))); "
             "sock.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); assert sock.recv(15).startswith(b'HTTP/1.1 200'); "
             "import runpy; sys.argv = ['fake_server', sys.argv[1]]; runpy.run_path(%r, run_name='__main__')")
     fake = str(Path(__file__).parent / "fake_server.py")
     for name in ("one", "two"):
-        add_contestant(folder, name, features=("files", "keepalive", "proxy"), command=["@program@", "-c", asks % fake, "@port@", "@origin@"])
+        add_contestant(folder, name, features=("files", "keepalive", "proxy"), command=["@program@", "-c", script % fake, "@port@", "@origin@"])
     add_contestant(folder, "other")
     made = hold(tmp_path, (case("proxy", features=("proxy",), behind="100.html", path="/origin/100.html"), plan()))
     assert not made.disqualified and {shot.contestant for shot in made.shots} == {"one", "two"}
@@ -95,22 +95,22 @@ def test_case_without_its_backend_is_skipped(tmp_path, folder, monkeypatch):
 @pytest.mark.parametrize("cores, client, behind", [([1], [1], [1]), ([1, 2, 3], [1, 2], [3])])
 def test_backend_has_its_own_core_if_there_are_two(tmp_path, folder, cores, client, behind):
     add_contestant(folder, "one")
-    one = case(behind="100.html")
-    judge = Referee(order(tmp_path, [(one, plan())], client_cores=cores))
-    assert judge._client_cores(one) == (client, behind)
+    proxy_case = case(behind="100.html")
+    judge = Referee(order(tmp_path, [(proxy_case, plan())], client_cores=cores))
+    assert judge._client_cores(proxy_case) == (client, behind)
     assert judge._client_cores(case()) == (cores, cores)
 
 
 # ---- Exclusions ----
 
-@pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),
+@pytest.mark.parametrize("how, message", [("content", "other content"), ("length", "101 bytes instead of 100"),
                                        ("status", "status 404")])
-def test_one_wrong_response_in_a_hundred_disqualifies(tmp_path, folder, how, says):
+def test_one_wrong_response_in_a_hundred_disqualifies(tmp_path, folder, how, message):
     add_contestant(folder, "honest")
     add_contestant(folder, "wrong", "wrong=100", f"how={how}")
     made = hold(tmp_path, (case(), plan()))
     assert set(excluded(made)) == {"wrong"}
-    assert says in excluded(made)["wrong"] and "under load" in excluded(made)["wrong"]
+    assert message in excluded(made)["wrong"] and "under load" in excluded(made)["wrong"]
     assert {shot.contestant for shot in made.shots} == {"honest"}, "the run goes on with the others"
     assert made.contestants["wrong"].state == "present"
 

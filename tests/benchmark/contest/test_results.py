@@ -79,9 +79,9 @@ def test_results_two_client_bound_rates_have_no_winner():
     rate, cpu = results.standing("case", "rate"), results.standing("case", "cpu_us")
     assert (rate.verdict, rate.winners, rate.bound, rate.place("monkey")) == ("client", (), ("monkey", "nginx"), None)
     assert rate.place("nginx") is None and cpu.winners == ("monkey",)
-    said = wording.sentence(rate, results)
-    assert "bottleneck for Monkey" in said and "CPU and memory can be compared" in said and "fastest" not in said
-    assert "latency" not in said
+    sentence = wording.sentence(rate, results)
+    assert "bottleneck for Monkey" in sentence and "CPU and memory can be compared" in sentence and "fastest" not in sentence
+    assert "latency" not in sentence
 
 
 def test_results_server_below_a_client_bound_rate_is_behind():
@@ -183,8 +183,8 @@ def test_results_memory_is_ranked_only_if_alone():
 
 def test_wording_states_our_loss():
     results = Results(record(simple(monkey=[10, 11, 12], nginx=[20, 21, 22])))
-    said = wording.ours(results.standing("case", "rate"), results)
-    assert said == ("Monkey loses: Monkey 11.0/s = 0.52 × Nginx (21.0/s), 48 % fewer requests per second than Nginx, "
+    sentence = wording.ours(results.standing("case", "rate"), results)
+    assert sentence == ("Monkey loses: Monkey 11.0/s = 0.52 × Nginx (21.0/s), 48 % fewer requests per second than Nginx, "
                     "which is fastest.")
     assert "behind in 1" in wording.headline(results)
 
@@ -235,7 +235,7 @@ def test_results_client_bound_latency_is_not_judged():
 
 
 def tally(made):
-    return {place: [(e.case, e.metric) for e in entries] for place, entries in wording.tally(Results(made)).items()}
+    return {rank: [(e.case, e.metric) for e in entries] for rank, entries in wording.tally(Results(made)).items()}
 
 
 def test_tally_counts_a_case_once_by_its_first_metric():
@@ -243,9 +243,9 @@ def test_tally_counts_a_case_once_by_its_first_metric():
     made = record(shots, metrics=["cpu_us", "rate"])
     assert tally(made) == {"out": [], "behind": [], "first": [("case", "cpu_us")], "tied": [], "undecided": []}
     assert [e.metric for e in wording.others(Results(made))["behind"]] == ["rate"]
-    said = wording.headline(Results(made))
-    assert "measured in 1 case." in said and "Monkey is the only winner in 1, first with others in 0 and behind in 0." in said
-    assert "other metrics and repetitions of old comparisons, which do not count, it is the only winner in 0, first with others in 0 and behind in 1." in said
+    sentence = wording.headline(Results(made))
+    assert "measured in 1 case." in sentence and "Monkey is the only winner in 1, first with others in 0 and behind in 0." in sentence
+    assert "other metrics and repetitions of old comparisons, which do not count, it is the only winner in 0, first with others in 0 and behind in 1." in sentence
 
 
 def test_tally_omits_historical_cases():

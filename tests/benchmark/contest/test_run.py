@@ -34,7 +34,7 @@ def run(capsys):
 
 # ---- The command line ----
 
-@pytest.mark.parametrize("words, says", [
+@pytest.mark.parametrize("words, message", [
     (["run", "--only", "ngnix"], "there is no contestant 'ngnix'; did you mean nginx?"),
     (["run", "--case", "smal"], "there is no case 'smal'; did you mean small?"),
     (["run", "--case", "small,zzzzzz"], "there is no case 'zzzzzz'; there are: "),
@@ -49,9 +49,9 @@ def run(capsys):
     (["rum"], "there is no verb 'rum'; did you mean run?"),
     ([], "usage: contest VERB"),
 ])
-def test_contest_wrong_usage_suggests_similar_names(run, words, says):
+def test_contest_wrong_usage_suggests_similar_names(run, words, message):
     code, out, err = run(*words)
-    assert code == 2 and says in err and not out
+    assert code == 2 and message in err and not out
 
 
 def test_contest_prints_help_and_version(run):
@@ -115,7 +115,7 @@ def test_venv_is_created_only_once(tmp_path):
         calls.write_text("")
         subprocess.run([ROOT / "tools/dev/venv.sh", tmp_path / "venv", wanted], check=True, timeout=80,
                        env=os.environ | {"PYTHON": str(python), "CALLS": str(calls)})
-        return [" ".join(line.split()[:len(one.split())]) for line, one in zip(calls.read_text().splitlines()[-2:], made)]
+        return [" ".join(line.split()[:len(first.split())]) for line, first in zip(calls.read_text().splitlines()[-2:], made)]
 
     assert run("# nothing\n") == made
     assert f"-r {wanted}" in calls.read_text()
@@ -186,12 +186,12 @@ def standing(tmp_path):
     add_contestant(tmp_path / "contestants", "other")
     entry = contestant.load_all(tmp_path / "contestants")["other"]
     cgroups = stage.Cgroups()
-    one = stage.Stage(entry, case(), make_material(tmp_path / "material", ()), [environment.cores()[0]], cgroups)
+    first = stage.Stage(entry, case(), make_material(tmp_path / "material", ()), [environment.cores()[0]], cgroups)
     try:
-        one.start()
-        yield one
+        first.start()
+        yield first
     finally:
-        one.stop()
+        first.stop()
         cgroups.end()
 
 
@@ -240,9 +240,9 @@ def test_cgroups_of_killed_runs_are_removed(tmp_path, monkeypatch):
 def test_cgroups_of_two_runs_in_a_process_are_distinct(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path)
     monkeypatch.setattr(Path, "exists", lambda path: path.name == "cpu.stat" or os.path.lexists(path))
-    one, two = stage.Cgroups(), stage.Cgroups()
-    assert one.folder != two.folder and one.folder.parent == two.folder.parent == tmp_path
-    one.end(), two.end()
+    first, second = stage.Cgroups(), stage.Cgroups()
+    assert first.folder != second.folder and first.folder.parent == second.folder.parent == tmp_path
+    first.end(), second.end()
     assert not list(tmp_path.glob("contest-*"))
 
 

@@ -25,11 +25,11 @@ def program(tmp_path, text):
 
 
 def test_shot_command_is_expanded_for_a_step():
-    one = case(command=("wrk", "-c{c}", "-d{seconds}s", "-s", "{cases}/x.lua", "{url}"))
-    assert shot.expand(one, "http://h/", 10, 2.0) == ["wrk", "-c{c}", "-d2s", "-s", f"{shot.CASES}/x.lua", "http://h/"]
+    entry = case(command=("wrk", "-c{c}", "-d{seconds}s", "-s", "{cases}/x.lua", "{url}"))
+    assert shot.expand(entry, "http://h/", 10, 2.0) == ["wrk", "-c{c}", "-d2s", "-s", f"{shot.CASES}/x.lua", "http://h/"]
     paced = case(client="pace", axis="rate", connections=7, command=("pace", "-R", "{rate}", "-d{seconds}", "{url}"))
     assert shot.expand(paced, "u", 5000, .5, "/bin/pace") == ["/bin/pace", "-R", "5000", "-d0.5", "u"]
-    assert shot.connections(paced, 5000) == 7 and shot.connections(one, 10) == 10
+    assert shot.connections(paced, 5000) == 7 and shot.connections(entry, 10) == 10
 
 
 def test_shot_wr_command_has_roots_step_and_cores():
@@ -52,8 +52,8 @@ def test_shot_memory_is_omitted_unless_alone():
     assert shot.samples_of(SHOT, alone=False) == [[.1, .5, None]] and shot.samples_of(SHOT) == [[.1, .5, 1000]]
 
 
-def fault(lengths=(100,), count=10, yardstick=False, one=None, **changed):
-    return shot.fault_of(SHOT | changed, one or case(), list(lengths), count, yardstick)
+def fault(lengths=(100,), count=10, yardstick=False, entry=None, **changed):
+    return shot.fault_of(SHOT | changed, entry or case(), list(lengths), count, yardstick)
 
 
 def test_shot_faults_are_detected():
@@ -67,9 +67,9 @@ def test_shot_faults_are_detected():
 
 def test_shot_yardstick_may_close_connections_without_header():
     errors = {"read": 100}
-    assert fault(errors=errors, yardstick=True, one=case(close=True)) is None
-    assert fault(errors=errors, yardstick=True) and fault(errors=errors, one=case(close=True))
-    assert fault(errors={"timeout": 1}, yardstick=True, one=case(close=True))
+    assert fault(errors=errors, yardstick=True, entry=case(close=True)) is None
+    assert fault(errors=errors, yardstick=True) and fault(errors=errors, entry=case(close=True))
+    assert fault(errors={"timeout": 1}, yardstick=True, entry=case(close=True))
 
 
 def test_shot_output_of_wr_is_parsed(tmp_path):
@@ -77,16 +77,16 @@ def test_shot_output_of_wr_is_parsed(tmp_path):
     assert shot.shot_of(shot.run_wr([wr], 1)) == SHOT
 
 
-@pytest.mark.parametrize("text, says", [
+@pytest.mark.parametrize("text, message", [
     ("import sys; sys.exit('wr: there is no process 7')", "wr: there is no process 7"),
     ("print('what?')", "wr: what?"),
     ("print('{}'); raise SystemExit(3)", "wr: {}"),
     ("", "it ended with 0"),
 ])
-def test_shot_error_of_wr_is_quoted(tmp_path, text, says):
+def test_shot_error_of_wr_is_quoted(tmp_path, text, message):
     with pytest.raises(shot.NoShot) as why:
         shot.run_wr([program(tmp_path, text)], 1)
-    assert says in str(why.value)
+    assert message in str(why.value)
 
 
 @pytest.mark.parametrize("document", [{}, {"steps": []}, {"steps": [{"shots": []}]}, {"steps": [{"shots": [{}]}]}])

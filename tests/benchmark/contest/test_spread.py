@@ -142,11 +142,11 @@ def test_spread_closed_loop_has_no_rate(tmp_path):
 
 @needs_locust
 def test_spread_target_with_a_wrong_response_is_not_measured(tmp_path):
-    for target, says in (("status = 404", "status 200, not 404"), ("length = 6", "5 bytes of content, not 6"),
+    for target, message in (("status = 404", "status 200, not 404"), ("length = 6", "5 bytes of content, not 6"),
                          (f"sha256 = '{'0' * 64}'", "SHA-256 of the content 2cf24dba")):
         with FakeServer() as server:
             code, out, err = finish(start(tmp_path, write(tmp_path / "spread.toml", server.url, target=target)))
-            assert code == 1 and says in err and not out and server.count == 1
+            assert code == 1 and message in err and not out and server.count == 1
     code, _, err = finish(start(tmp_path, write(tmp_path / "spread.toml", server.url)))
     assert code == 1 and "no answer" in err
 
@@ -219,7 +219,7 @@ def test_spread_printed_command_starts_a_remote_worker(tmp_path):
             finally:
                 worker.kill()
         made = json.loads((tmp_path / "out" / "spread.json").read_text())
-        assert len(made["workers"]) == 2 and all(one["requests"] > 0 for one in made["workers"])
+        assert len(made["workers"]) == 2 and all(part["requests"] > 0 for part in made["workers"])
         assert made["shot"]["requests"] == server.count - 1
 
 
@@ -230,7 +230,7 @@ def test_spread_example_manifest_is_valid():
     assert read.workers == read.local == 2 and read.asked_rate == pytest.approx(200) and read.path == "/"
 
 
-@pytest.mark.parametrize("text, says", [
+@pytest.mark.parametrize("text, message", [
     ("[target]\nurl = 'ftp://a/'\n[load]\nusers = 1", r"\[target\] url: expected http://"),
     ("[target]\nurl = 'http://a b/'\n[load]\nusers = 1", r"\[target\] url"),
     ("[target]\nurl = 'http://a:99999/'\n[load]\nusers = 1", r"\[target\] url"),
@@ -246,10 +246,10 @@ def test_spread_example_manifest_is_valid():
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 4\n[workers]\ntotal = 2\nlocal = 3", r"\[workers\] local"),
     ("[target", "Expected"),
 ])
-def test_spread_manifest_errors_are_explained(tmp_path, text, says):
+def test_spread_manifest_errors_are_explained(tmp_path, text, message):
     path = tmp_path / "spread.toml"
     path.write_text(text)
-    with pytest.raises(Complaint, match=says) as caught:
+    with pytest.raises(Complaint, match=message) as caught:
         manifest.load(path)
     assert str(path) in str(caught.value)
 
@@ -300,9 +300,9 @@ def test_spread_notes_problems_of_a_run(tmp_path):
 def test_spread_kubernetes_manifest_matches_the_locustfile():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     documents = list(yaml.safe_load_all((FOLDER / "spread" / "kubernetes.yaml").read_text()))
-    assert [one["kind"] for one in documents] == ["Service", "Job", "Job"]
+    assert [part["kind"] for part in documents] == ["Service", "Job", "Job"]
     service, master, workers = documents
-    (leader,), (follower,) = (one["spec"]["template"]["spec"]["containers"] for one in (master, workers))
+    (leader,), (follower,) = (part["spec"]["template"]["spec"]["containers"] for part in (master, workers))
     assert service["spec"]["selector"] == master["spec"]["template"]["metadata"]["labels"]
     arguments = dict(argument.partition("=")[::2] for argument in leader["args"])
     assert int(arguments["--expect-workers"]) == workers["spec"]["parallelism"] == workers["spec"]["completions"]
@@ -316,7 +316,7 @@ def test_spread_kubernetes_manifest_matches_the_locustfile():
         mounts = {mount["name"] for mount in container["volumeMounts"]}
         assert mounts == {volume["name"] for volume in job["spec"]["template"]["spec"]["volumes"]}
     if importlib.util.find_spec("locust"):
-        words = [word.replace("/spread/", f"{FOLDER}/spread/") for one in (leader, follower) for word in one["args"]]
+        words = [word.replace("/spread/", f"{FOLDER}/spread/") for part in (leader, follower) for word in part["args"]]
         done = subprocess.run([sys.executable, "-m", "locust", *words, "--help"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 

@@ -154,12 +154,12 @@ def test_ratio_without_a_base_is_none(base):
 
 
 def test_wording_comparatives_require_disjoint_intervals():
-    said = wording.compared("Monkey", three(6.7), "nginx", three(8.3), "cpu_us")
-    assert said == "Monkey is cheaper: Monkey 6.70 µs = 0.81 × nginx (8.30 µs), 19 % less CPU time per request than nginx"
+    sentence = wording.compared("Monkey", three(6.7), "nginx", three(8.3), "cpu_us")
+    assert sentence == "Monkey is cheaper: Monkey 6.70 µs = 0.81 × nginx (8.30 µs), 19 % less CPU time per request than nginx"
     assert wording.compared("Monkey", three(9), "nginx", three(8.3), "cpu_us").startswith("nginx is cheaper: Monkey 9.00 µs = 1.08 ×")
     for other in (three(6.8), estimate([60., 70.])):
-        said = wording.compared("Monkey", three(6.7), "nginx", other, "cpu_us")
-        assert not any(m.word and m.word in said for m in metrics.METRICS.values()) and "than" not in said
+        sentence = wording.compared("Monkey", three(6.7), "nginx", other, "cpu_us")
+        assert not any(m.word and m.word in sentence for m in metrics.METRICS.values()) and "than" not in sentence
 
 
 @pytest.mark.parametrize("value, kind, text", [

@@ -21,23 +21,23 @@ def test_bottleneck_busy_client_is_reported(wr, serve):
     # The client sends one real request: wr ignores a server that used no CPU time.
     wr.script("wrk", f"import time, urllib.request\nurllib.request.urlopen({server.url!r}).read()\nuntil = time.monotonic() + 1\nwhile time.monotonic() < until: pass\n" +
               PRINT_WRK)
-    _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
+    _, shots, output = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
                               "wrk", "-c", 7, server.url, before=HIGH_PRIORITY)
     for shot in shots:
         assert shot["client"]["cores"] == 1
         assert (shot["bottleneck"] == "client") == (shot["client"]["busy"] >= 0.95)
     if all(shot["client"]["busy"] < 0.95 for shot in shots):
         pytest.skip("this machine is too busy to provide a whole core")
-    assert "7 connections: the client is the bottleneck in " in said
+    assert "7 connections: the client is the bottleneck in " in output
 
 
 def test_bottleneck_busy_server_is_reported(wr, serve):
     server = serve("slow", 5, before=[*HIGH_PRIORITY, "taskset", "-c", str(CORES[0])])
-    _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
+    _, shots, output = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
                               "wrk", "-t1", "-c", 4, "-d1", server.url)
     for shot in shots:
         assert (shot["bottleneck"] == "server") == (shot["server_busy"] >= 0.95 and shot["client"]["busy"] < 0.9)
         assert shot["us_per_request"] >= 5_000
     if all(shot["server_busy"] < 0.95 for shot in shots):
         pytest.skip("this machine is too busy to provide a whole core")
-    assert "4 connections: the server is the bottleneck in " in said
+    assert "4 connections: the server is the bottleneck in " in output

@@ -11,20 +11,20 @@ import pytest
 from monkey import PROGRAM, SECONDS
 
 READ = PROGRAM.parent / "tests" / "benchmark" / "wr" / "wr_read"
-ASKED, CLIENTS = 200, 4
-ASKED_OF_EACH = 1000  # per simulated siege user
+REQUESTS, CLIENTS = 200, 4
+REQUESTS_PER_USER = 1000  # per simulated siege user
 LATENCIES = ("mean", "p50", "p75", "p90", "p95", "p99", "p999", "max")
 # A client that runs for a fixed time leaves at most this many requests unfinished.
 CUT = {"wrk": CLIENTS}
 # The arguments of each client, and the latencies that it always reports, even for a very fast server.
 COMMANDS = {
     "wrk": (["-t", "1", "-d", "1"], ("mean", "p50", "p75", "p90", "p99", "max")),
-    "h2load": (["--h1", "-n", ASKED], ("mean", "max")),
-    "weighttp": (["-k", "-n", ASKED], ()),
-    "ab": (["-k", "-n", ASKED], ("mean", "p50", "p75", "p90", "p95", "p99", "max")),
+    "h2load": (["--h1", "-n", REQUESTS], ("mean", "max")),
+    "weighttp": (["-k", "-n", REQUESTS], ()),
+    "ab": (["-k", "-n", REQUESTS], ("mean", "p50", "p75", "p90", "p95", "p99", "max")),
     # siege measures in hundredths of a second, so the run must take several. -t does not help: on a busy machine the time may
     # expire before the clients start.
-    "siege": (["-b", "-q", "-r", ASKED_OF_EACH], ("mean",)),
+    "siege": (["-b", "-q", "-r", REQUESTS_PER_USER], ("mean",)),
     "pace": (["-R", "200", "-d", "1s"], ("mean", "p50", "p75", "p90", "p95", "max")),
 }
 
@@ -77,9 +77,9 @@ def test_client_requests_match_the_access_log(logged_server, tmp_path, kind):
     if kind in CUT:
         assert 0 <= answered[200] - result["requests"] <= CUT[kind], answered
     else:
-        asked = ASKED_OF_EACH * CLIENTS if kind == "siege" else ASKED
-        assert result["requests"] == asked
-        assert answered[200] == asked + before
+        n_requests = REQUESTS_PER_USER * CLIENTS if kind == "siege" else REQUESTS
+        assert result["requests"] == n_requests
+        assert answered[200] == n_requests + before
     assert result["errors"] == 0
     assert result["seconds"] > 0
     assert result["rate"] == pytest.approx(result["requests"] / result["seconds"], rel=0.02)
@@ -90,10 +90,10 @@ def test_client_requests_match_the_access_log(logged_server, tmp_path, kind):
 
 @pytest.mark.parametrize("protocol", ["h2", "h2-tls"], indirect=True)
 def test_h2load_http2_requests_match_the_access_log(logged_server, tmp_path):
-    output = run("h2load", f"{logged_server.url}/file", tmp_path, "-n", ASKED, "-m", 8)
+    output = run("h2load", f"{logged_server.url}/file", tmp_path, "-n", REQUESTS, "-m", 8)
     result = read("h2load", output)
-    assert count_log_statuses(logged_server, "/file") == {200: ASKED}
-    assert (result["requests"], result["errors"]) == (ASKED, 0)
+    assert count_log_statuses(logged_server, "/file") == {200: REQUESTS}
+    assert (result["requests"], result["errors"]) == (REQUESTS, 0)
     assert 0 < result["mean"] <= result["max"]
 
 

@@ -18,18 +18,18 @@ def test_wr_prints_help_and_version(wr):
     assert wr.run("--version").stdout.startswith("wr 2")
 
 
-@pytest.mark.parametrize("words, said", [
+@pytest.mark.parametrize("words, message", [
     ([], "the client command is missing"),
     (["-c", "0", "--", "wrk", URL], "-c expects a number from 1"),
     (["--nonsense", "--", "wrk", URL], "unknown option: --nonsense"),
     (["-l", "5", "--", "wrk", URL], "-l and -s need -c"),
 ])
-def test_wr_wrong_usage_exits_with_2(wr, words, said):
+def test_wr_wrong_usage_exits_with_2(wr, words, message):
     done = wr.run(*words, code=2)
-    assert said in done.stderr and "wr --help" in done.stderr and not done.stdout
+    assert message in done.stderr and "wr --help" in done.stderr and not done.stdout
 
 
-@pytest.mark.parametrize("words, said", [
+@pytest.mark.parametrize("words, message", [
     (["--", "curl", URL], "wr supports wrk, "),
     (["--", "wrk", "index.html"], "the command contains no http:// or https:// URL"),
     (["--", "wrk", URL], "nothing listens on port 1 here"),
@@ -39,20 +39,20 @@ def test_wr_wrong_usage_exits_with_2(wr, words, said):
     (["-c", "5", "--", "wrk", "--connections=3", URL], "write {c} in place of"),
     (["-c", "5", "--", "ab", "-kc", "100", URL], "the command contains -kc, but"),
 ])
-def test_wr_reports_an_unknown_client_url_or_server(wr, words, said):
+def test_wr_reports_an_unknown_client_url_or_server(wr, words, message):
     done = wr.run(*words, code=1)
-    assert said in done.stderr and not done.stdout
+    assert message in done.stderr and not done.stdout
 
 
-@pytest.mark.parametrize("words, said", [
+@pytest.mark.parametrize("words, message", [
     (["--length", "99"], "has 100 bytes, not 99"),
     (["--status", "404"], "has status 200, not 404"),
     (["--sha1", "0" * 40], "has the SHA-1 "),
 ])
-def test_wr_wrong_response_fails_before_any_load(wr, serve, words, said):
+def test_wr_wrong_response_fails_before_any_load(wr, serve, words, message):
     server = serve("slow", 0)
     done = wr.run(*words, "--", "wrk", server.url, code=1)
-    assert "wrong response: " in done.stderr and said in done.stderr and not done.stdout
+    assert "wrong response: " in done.stderr and message in done.stderr and not done.stdout
 
 
 def test_wr_error_status_fails_unless_expected(wr, serve):
@@ -90,17 +90,17 @@ def test_wr_checks_the_body_for_every_framing(wr, serve, answer):
     wr.run(*HELLO, "--", "wrk", server.url)
 
 
-@pytest.mark.parametrize("answer, said", [
+@pytest.mark.parametrize("answer, message", [
     ("", "the connection was closed without a response"),
     ("SSH-2.0-OpenSSH_9.2\r\n", "it does not begin with HTTP/1."),
     ("HTTP/1.1 200 OK\nContent-Length: 11\n\nhello world", "a line of the head does not end with CRLF"),
     ("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello", "it ended in the middle"),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", "its chunked coding is broken"),
 ], ids=["nothing", "other", "lf", "early", "chunked"])
-def test_wr_reports_an_invalid_response(wr, serve, answer, said):
+def test_wr_reports_an_invalid_response(wr, serve, answer, message):
     server = serve("saying", answer)
     wr.script("wrk", PRINT_WRK)
-    assert f"cannot check the response to GET {server.url}: {said}; --unchecked" in wr.run("--", "wrk", server.url, code=1).stderr
+    assert f"cannot check the response to GET {server.url}: {message}; --unchecked" in wr.run("--", "wrk", server.url, code=1).stderr
     wr.run("--unchecked", "--", "wrk", server.url)
 
 
@@ -128,16 +128,16 @@ def test_wr_reports_a_missing_client(wr, serve):
     assert done.returncode == 1 and 'the client "wrk" is not installed' in done.stderr
 
 
-@pytest.mark.parametrize("script, said", [
+@pytest.mark.parametrize("script, message", [
     ("print('good morning')", "cannot read the output of wrk: "),
     ("", "cannot read the output of wrk: "),
     ("import sys; print('no such host', file=sys.stderr); sys.exit(3)", "failed with exit code 3; its output: no such host"),
     ("import os; os.kill(os.getpid(), 9)", "was ended by signal 9"),
 ])
-def test_wr_reports_a_failing_client(wr, serve, script, said):
+def test_wr_reports_a_failing_client(wr, serve, script, message):
     server = serve("slow", 0)
     wr.script("wrk", script)
-    assert said in wr.run("--", "wrk", server.url, code=1).stderr
+    assert message in wr.run("--", "wrk", server.url, code=1).stderr
 
 
 def test_wr_rejects_a_client_that_ignores_the_concurrency(wr, serve):
@@ -152,8 +152,8 @@ def test_wr_rejects_a_client_that_ignores_the_concurrency(wr, serve):
 def test_wr_removes_control_characters_from_client_output(wr, serve):
     server = serve("slow", 0)
     wr.script("wrk", r"import sys; sys.stderr.write('\33[2J\33]0;x\7 good\r\n day'); sys.exit(3)")
-    said = wr.run("--", "wrk", server.url, code=1).stderr
-    assert "?[2J?]0;x? good?\n day" in said and not any(ord(c) < 32 and c != "\n" for c in said)
+    output = wr.run("--", "wrk", server.url, code=1).stderr
+    assert "?[2J?]0;x? good?\n day" in output and not any(ord(c) < 32 and c != "\n" for c in output)
 
 
 def test_wr_survives_a_server_that_resets_the_connection(wr, serve):
@@ -165,8 +165,8 @@ def test_wr_survives_a_server_that_resets_the_connection(wr, serve):
 def test_wr_limits_the_output_of_a_client(wr, serve):
     server = serve("slow", 0)
     wr.script("wrk", "import sys\nfor _ in range(200): sys.stdout.write('x' * 65536)\nsys.stdout.write('the end')")
-    said = wr.run("--", "wrk", server.url, code=1).stderr
-    assert "exceeds a megabyte" in said and "the end" in said and len(said) < 2000
+    output = wr.run("--", "wrk", server.url, code=1).stderr
+    assert "exceeds a megabyte" in output and "the end" in output and len(output) < 2000
 
 
 # A client and its child, both of which ignore SIGTERM.
@@ -217,8 +217,8 @@ def test_wr_kills_the_client_when_interrupted(wr, serve, tmp_path, number):
                           stdout=subprocess.DEVNULL, text=True) as process:
         pid = read_pid_file(tmp_path / "pid")
         process.send_signal(number)
-        said = process.communicate(timeout=30)[1]
-    assert process.returncode == 1 and "interrupted" in said
+        output = process.communicate(timeout=30)[1]
+    assert process.returncode == 1 and "interrupted" in output
     wait_for_exit(pid)
 
 

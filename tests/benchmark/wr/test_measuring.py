@@ -79,9 +79,9 @@ sys.exit(process.wait())
 def test_doubt_of_the_client_is_reported(wr, serve):
     server = serve("slow", 0)
     wr.script("pace", PAUSED_PACE.format(pace=str(Path(wr.program).with_name("pace"))))
-    _, shots, said = wr.shots("-c", 4, "--", "pace", "-R", 100, "-d", "2s", server.url)
+    _, shots, output = wr.shots("-c", 4, "--", "pace", "-R", 100, "-d", "2s", server.url)
     assert "its own pace" in shots[0]["doubt"]
-    assert "4 connections: the client doubts itself in 1 of 1 shots: it did not keep its own pace" in said
+    assert "4 connections: the client doubts itself in 1 of 1 shots: it did not keep its own pace" in output
 
 
 @pytest.mark.parametrize("connections", [1, 50])
@@ -106,12 +106,12 @@ def test_address_of_the_url_selects_between_servers_on_one_port(wr, serve):
     for server, host in ((here, "127.0.0.1"), (there, "127.0.0.2")):
         document, shots, _ = wr.shots("--", "ab", "-n", 20, f"http://{host}:{server.port}/")
         assert document["server"]["pids"] == [server.pid] and shots[0]["requests"] == 20
-    said = wr.run("--port", here.port, "--", "ab", "-n", 20, here.url, code=1).stderr
-    assert f"several servers listen on port {here.port}: " in said and "choose one with --pid" in said
+    output = wr.run("--port", here.port, "--", "ab", "-n", 20, here.url, code=1).stderr
+    assert f"several servers listen on port {here.port}: " in output and "choose one with --pid" in output
     for server, host in ((here, "127.0.0.1"), (there, "127.0.0.2")):
-        assert re.search(rf"\b{server.pid} \(\S+\) at {host}:{server.port}\b", said)
-    said = wr.run("--", "ab", "-n", 20, f"http://127.0.0.3:{here.port}/", code=1).stderr
-    assert f"a process listens on port {here.port}, but not at 127.0.0.3" in said
+        assert re.search(rf"\b{server.pid} \(\S+\) at {host}:{server.port}\b", output)
+    output = wr.run("--", "ab", "-n", 20, f"http://127.0.0.3:{here.port}/", code=1).stderr
+    assert f"a process listens on port {here.port}, but not at 127.0.0.3" in output
 
 
 @pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")

@@ -44,8 +44,8 @@ while min(map(burnt, {list(map(int, server.more))})) < 100e6 and time.monotonic(
 def group():
     """Creates a version 2 cgroup and returns its folder."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    places = [fields[1] for fields in mounts if fields[2] == "cgroup2"]
-    folder = Path(places[0] if places else "/nowhere") / f"wr-test-{os.getpid()}-{os.urandom(4).hex()}"
+    mount_points = [fields[1] for fields in mounts if fields[2] == "cgroup2"]
+    folder = Path(mount_points[0] if mount_points else "/nowhere") / f"wr-test-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         folder.mkdir()
     except OSError as e:
@@ -132,10 +132,10 @@ def test_memory_of_a_short_shot_is_measured_under_load(wr, serve):
 
 def test_memory_of_a_shot_without_samples_is_unknown(wr, serve):
     server = serve("slow", 0)
-    document, (shot,), said = wr.shots("--pid", server.pid, "--interval", 60000, "-c", 2, "--", *AB, server.url)
+    document, (shot,), output = wr.shots("--pid", server.pid, "--interval", 60000, "-c", 2, "--", *AB, server.url)
     assert shot["samples"] == [] and shot["pss_kb"] is None and shot["peak_kb"] is None and shot["hwm_kb"] > 0
     assert document["steps"][0]["pss_kb"] is None
-    assert "the client ended before the first sample, after 6000.0 ms" in said
+    assert "the client ended before the first sample, after 6000.0 ms" in output
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to switch to another user")
@@ -147,15 +147,15 @@ def test_memory_is_unknown_if_one_process_is_unreadable(wr, serve):
     command = ["--", *AB, ours.url]
     _, (shot,), _ = wr.shots("--pid", ours.pid, "-c", 2, *command, before=other)
     assert shot["pss_kb"] > 0
-    _, (shot,), said = wr.shots("--pid", ours.pid, "--pid", roots.pid, "-c", 2, *command, before=other)
+    _, (shot,), output = wr.shots("--pid", ours.pid, "--pid", roots.pid, "-c", 2, *command, before=other)
     assert shot["pss_kb"] is None and shot["peak_kb"] is None and shot["samples"][0][2] is None
-    assert "the server's memory is unknown: run wr as root" in said
+    assert "the server's memory is unknown: run wr as root" in output
 
 
 def test_syscalls_are_counted_or_the_reason_is_reported(wr, serve):
     server = serve("slow", 0)
-    _, shots, said = wr.shots("--pid", server.pid, "-c", 2, "--syscalls", "--", *AB, server.url)
+    _, shots, output = wr.shots("--pid", server.pid, "-c", 2, "--syscalls", "--", *AB, server.url)
     if shots[0]["syscalls"] is None:
-        assert "cannot count system calls: " in said
+        assert "cannot count system calls: " in output
     else:
         assert shots[0]["syscalls"] >= 3  # at least accept, recv and send, because each request has its own connection

@@ -150,11 +150,11 @@ DUDA_SERVICE(works,
 """
 
 
-class Works:
+class JobServer:
     """A server with jobs, and the events that its jobs record."""
 
-    def __init__(self, monkey, site, service, place, plugin):
-        self.monkey, self.service, self.place, self.plugin = monkey, service, place, plugin
+    def __init__(self, monkey, site, service, section, plugin):
+        self.monkey, self.service, self.section, self.plugin = monkey, service, section, plugin
         self.notes = site.path.parent / "notes"
         self.notes.touch()
         self.notes.chmod(0o666)
@@ -162,7 +162,7 @@ class Works:
 
     def start(self, workers=2, lease="30s", often=False, environment=None, **more):
         env = {"NOTES": str(self.notes), **({"OFTEN": "1"} if often else {}), **(environment or {})}
-        top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    WritablePaths {self.folder}\n    CrashLimit off\n{self.place}"
+        top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    WritablePaths {self.folder}\n    CrashLimit off\n{self.section}"
         self.server = self.monkey(plugins=[self.plugin, self.service], top=top, workers=workers, environment=env, **more)
         return self
 
@@ -174,10 +174,10 @@ class Works:
     def get(self, target):
         return self.server.get(target).text
 
-    def noted(self, what):
+    def noted(self, kind):
         """Returns how many times each event was recorded."""
         lines = [line.split() for line in self.notes.read_text().splitlines()]
-        return collections.Counter(words[1] for words in lines if words[0] == what)
+        return collections.Counter(words[1] for words in lines if words[0] == kind)
 
     def wait_for_ends(self, texts):
         wait_until(lambda: set(texts) <= set(self.noted("end")), "all jobs have ended")
@@ -186,21 +186,21 @@ class Works:
         wait_until(lambda: self.get("/counts") == counts, f"{counts} jobs are waiting, running and failed")
 
 
-def check_failures(works):
+def check_failures(queue):
     """Checks the failed jobs of a server whose queue is empty."""
-    works.server.allow("has failed")
-    works.push("third")
-    works.wait_for_ends(["third"])
-    assert works.noted("begin")["third"] == 3
-    hopeless, never = works.push("hopeless", unique="x"), works.push("never")
-    works.wait_for_rest("0 0 2")
-    assert works.noted("begin")["hopeless"] == 1 and works.noted("begin")["never"] == 4
+    queue.server.allow("has failed")
+    queue.push("third")
+    queue.wait_for_ends(["third"])
+    assert queue.noted("begin")["third"] == 3
+    hopeless, never = queue.push("hopeless", unique="x"), queue.push("never")
+    queue.wait_for_rest("0 0 2")
+    assert queue.noted("begin")["hopeless"] == 1 and queue.noted("begin")["never"] == 4
     dead = [f"{hopeless}|hopeless|no such address\n", f"{never}|never|Input/output error\n"]
-    assert works.get("/dead") == "".join(sorted(dead))  # IDs begin with the time in milliseconds
-    assert works.get(f"/drop?id={hopeless}") == "0"
-    assert works.get(f"/drop?id={hopeless}") == "2"
-    assert works.get(f"/revive?id={never}") == "0"
-    works.wait_for_rest("0 0 1")
-    assert works.noted("begin")["never"] == 8
-    works.push("other", unique="x")  # the failed job no longer holds the unique key
-    works.wait_for_ends(["other"])
+    assert queue.get("/dead") == "".join(sorted(dead))  # IDs begin with the time in milliseconds
+    assert queue.get(f"/drop?id={hopeless}") == "0"
+    assert queue.get(f"/drop?id={hopeless}") == "2"
+    assert queue.get(f"/revive?id={never}") == "0"
+    queue.wait_for_rest("0 0 1")
+    assert queue.noted("begin")["never"] == 8
+    queue.push("other", unique="x")  # the failed job no longer holds the unique key
+    queue.wait_for_ends(["other"])

@@ -41,7 +41,7 @@ def watch():
 
 
 @pytest.fixture
-def place():
+def socket_folder():
     """A folder with a short name, because socket paths are limited."""
     folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
     folder.chmod(0o755)
@@ -50,7 +50,7 @@ def place():
 
 
 def with_own_run():
-    """Returns a command prefix that gives a program a private /run. See Shelled.enter()."""
+    """Returns a command prefix that gives a program a private /run. See ShellServer.enter()."""
     words = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh"]
     if os.geteuid() != 0 or not shutil.which("nsenter") or subprocess.run([*words, "true"], check=False).returncode:
         pytest.skip("needs root and file systems of its own")
@@ -77,7 +77,7 @@ def monkey_shell(path, *words, text=None, **popen):
     return Done(done)
 
 
-class Raw:
+class RawClient:
     """A client of the raw protocol."""
 
     def __init__(self, path, greets=True):
@@ -121,7 +121,7 @@ class Raw:
         self.close()
 
 
-class Shelled:
+class ShellServer:
     """A server with the shell enabled."""
 
     def __init__(self, server, path):
@@ -136,7 +136,7 @@ class Shelled:
         return json.loads(done.out)
 
     def raw(self):
-        return Raw(self.path)
+        return RawClient(self.path)
 
     def change(self, old, new):
         text = self.server.config.read_text()
@@ -145,14 +145,14 @@ class Shelled:
 
 
 @pytest.fixture
-def start(monkey, site, place):
+def start(monkey, site, socket_folder):
     site.add("index.html", "hello")
 
     def run(keys="", plugins=(), top="", path=None, server="", **how):
-        path = path or place / "sock"
+        path = path or socket_folder / "sock"
         how["server"] = f"KeepAliveTimeout 60\n{server}"  # connections stay open
         text = f"[CHEETAH]\n    Socket {path}\n" + "".join(f"    {line}\n" for line in keys.splitlines())
-        return Shelled(monkey(plugins=["cheetah", *plugins], top=text + top, **how), path)
+        return ShellServer(monkey(plugins=["cheetah", *plugins], top=text + top, **how), path)
 
     return run
 
@@ -190,8 +190,8 @@ class Terminal:
         end = time.monotonic() + seconds
         while not (found := re.search(pattern, self.text)):
             assert time.monotonic() < end and self.read(end - time.monotonic()), f"not {pattern!r} in {self.text!r}"
-        said, self.text = self.text[:found.end()], self.text[found.end():]
-        return said
+        matched, self.text = self.text[:found.end()], self.text[found.end():]
+        return matched
 
     def type(self, text):
         os.write(self.fd, text.encode())

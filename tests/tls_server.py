@@ -6,24 +6,24 @@ from monkey import ROOT
 PLUGIN = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-encrypted.so"
 
 
-class Secure:
+class TlsServer:
     """A TLS server, and the authority that its clients trust."""
 
     def __init__(self, server, authority):
         self.server, self.authority = server, authority
 
-    def connect(self, name="localhost", context=None, which=0, **how):
-        return Client(self.server.addresses[which], tls=context or self.authority.client_context(alpn=["http/1.1"]),
+    def connect(self, name="localhost", context=None, listener=0, **how):
+        return Client(self.server.addresses[listener], tls=context or self.authority.client_context(alpn=["http/1.1"]),
                       server_name=name, **how)
 
-    def get(self, target="/", name="localhost", host=None, context=None, which=0, **how):
+    def get(self, target="/", name="localhost", host=None, context=None, listener=0, **how):
         """Sends one request on a connection of its own, with `name` as SNI and as Host unless `host` is given."""
-        with self.connect(name, context, which) as c:
+        with self.connect(name, context, listener) as c:
             return c.get(target, host=host or name, **how)
 
-    def shown(self, name="localhost", context=None, which=0):
+    def shown(self, name="localhost", context=None, listener=0):
         """Returns the serial number of the certificate that clients of that name receive."""
-        with self.connect(name, context, which) as c:
+        with self.connect(name, context, listener) as c:
             return c.sock.facts.getpeercert()["serialNumber"].lstrip("0")
 
     def facts(self, name="localhost", context=None, target="/facts"):
