@@ -66,7 +66,7 @@ static const char *find_helper(struct mk_config *config)
     return NULL;
 }
 
-static int load(struct mk_config *config, void **data)
+static int load_settings(struct mk_config *config, void **data)
 {
     struct acme *a = mk_config_alloc(config, sizeof *a);
     if (!a)
@@ -77,7 +77,7 @@ static int load(struct mk_config *config, void **data)
 }
 
 /* Called once, for the first host that needs a certificate: without such a host, the plugin needs nothing. */
-static int prepare_once(struct mk_config *config, struct acme *a)
+static int prepare_helper_once(struct mk_config *config, struct acme *a)
 {
     if (a->is_prepared)
         return 0;
@@ -146,7 +146,7 @@ static int bind_host(struct mk_config *config, struct mk_vhost *host, void *data
     struct acme *a = data;
     if (!acme_settings_needs_cert(config, host))
         return 0;
-    int e = prepare_once(config, a);
+    int e = prepare_helper_once(config, a);
     struct acme_cert_spec *w = !e && a->settings ? acme_settings_vhost_cert(config, a->settings, host) : NULL;
     if (!w)
         return e;
@@ -216,7 +216,7 @@ MK_PLUGIN(acme) = {
     .priority =
         1, /* run before authentication and redirects: the CA has no password, and HTTPS may not work yet */
     .sections = sections,
-    .load = load,
+    .load = load_settings,
     .host = bind_host,
     .master_start = master_start,
     .worker_start = worker_start,

@@ -4,7 +4,7 @@
 
 #include "helper_process.h"
 
-static void write_member(struct mk_json_writer *w, const char *key, mk_str value)
+static void write_string_member(struct mk_json_writer *w, const char *key, mk_str value)
 {
     if (value.p)
         mk_json_string(mk_json_key(w, key), value);
@@ -22,8 +22,8 @@ static void write_cert_spec(struct mk_json_writer *w, const struct acme_cert_spe
 {
     mk_json_begin_object(w);
     write_string_list(w, "names", spec->names, spec->n);
-    write_member(w, "challenge", mk_str_from_c(spec->challenge));
-    write_member(w, "key", mk_str_from_c(spec->key));
+    write_string_member(w, "challenge", mk_str_from_c(spec->challenge));
+    write_string_member(w, "key", mk_str_from_c(spec->key));
     mk_json_end_object(w);
 }
 
@@ -35,11 +35,11 @@ void acme_helper_job_write_json(const struct acme_helper_job *job, struct mk_buf
     mk_json_uint(mk_json_key(&w, "renew_percent"), s->renew_after);
     mk_json_uint(mk_json_key(&w, "retry_s"), s->retry_ms / 1000);
     write_string_list(&w, "contact", s->contact.v, s->contact.n);
-    write_member(&w, "agent", MK_STR("monkey-acme/" MONKEY_VERSION));
-    write_member(&w, "directory", s->directory);
-    write_member(&w, "authority", s->authority);
-    write_member(&w, "eab_id", s->account_id);
-    write_member(&w, "eab_key", s->account_key);
+    write_string_member(&w, "agent", MK_STR("monkey-acme/" MONKEY_VERSION));
+    write_string_member(&w, "directory", s->directory);
+    write_string_member(&w, "authority", s->authority);
+    write_string_member(&w, "eab_id", s->account_id);
+    write_string_member(&w, "eab_key", s->account_key);
     mk_json_begin_array(mk_json_key(&w, "certificates"));
     for (const struct acme_cert_spec *spec = job->specs; spec; spec = spec->next)
         write_cert_spec(&w, spec);

@@ -36,7 +36,7 @@ static bool parse_directory_url(const struct mk_conf_ctx *ctx, mk_str value, voi
     return true;
 }
 
-static bool show_string(const void *field, size_t i, struct mk_buf *out)
+static bool show_quoted_string(const void *field, size_t i, struct mk_buf *out)
 {
     const mk_str *text = field;
     if (i > 0 || !text->len)
@@ -96,7 +96,7 @@ static const struct mk_conf_key keys[] = {
      .syntax = "a URL that begins with https://, letsencrypt or staging",
      .default_value = "letsencrypt",
      .parse = parse_directory_url,
-     .show = show_string,
+     .show = show_quoted_string,
      .help = "The ACME server. `staging` is the test server of Let's Encrypt; browsers do not trust its "
              "certificates."},
     {.name = "Authority",
@@ -104,7 +104,7 @@ static const struct mk_conf_key keys[] = {
      AT(authority),
      .syntax = "a file",
      .parse = parse_path,
-     .show = show_string,
+     .show = show_quoted_string,
      .help = "PEM file of the authorities that certify the `Directory` itself, in place of those of the "
              "system: for a private ACME server."},
     {.name = "Challenge",
@@ -125,7 +125,7 @@ static const struct mk_conf_key keys[] = {
      .syntax = "a folder",
      .default_value = "/var/lib/monkey/acme",
      .parse = parse_path,
-     .show = show_string,
+     .show = show_quoted_string,
      .help = "Folder for account, keys and certificates; created if missing."},
     {.name = "ExternalAccount",
      .type = MK_CONF_CUSTOM,

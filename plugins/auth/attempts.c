@@ -11,23 +11,23 @@
 
 enum { TRIES = 16 }; /* retries when other workers change the word at the same time */
 
-static uint64_t pack_word(uint64_t end, uint64_t tag, uint64_t count)
+static uint64_t pack_counter(uint64_t end, uint64_t tag, uint64_t count)
 {
     return (end & END_MASK) << 38 | tag << 10 | count;
 }
 
-static uint64_t word_tag(uint64_t word)
+static uint64_t counter_tag(uint64_t word)
 {
     return word >> 10 & TAG_MASK;
 }
 
-static uint64_t word_count(uint64_t word)
+static uint64_t counter_attempts(uint64_t word)
 {
     return word & COUNT_MAX;
 }
 
 /* Returns the remaining seconds of the block; 0 if it has ended or the clock was set back. */
-static uint32_t seconds_left(uint64_t word, int64_t now)
+static uint32_t blocked_seconds_left(uint64_t word, int64_t now)
 {
     uint64_t seconds = ((word >> 38) - (uint64_t)now) & END_MASK;
     return word && seconds <= AUTH_SPAN_MAX_S ? (uint32_t)seconds : 0;
@@ -65,20 +65,22 @@ static int find_counter(const struct auth_bucket *b, const struct auth_attempt_k
 {
     for (int i = 0; i < AUTH_WAYS; i++) {
         *word = atomic_load_explicit(&b->way[i], memory_order_relaxed);
-        if (seconds_left(*word, now) && word_tag(*word) == key_tag(c))
+        if (blocked_seconds_left(*word, now) && counter_tag(*word) == key_tag(c))
             return i;
     }
     return -1;
 }
 
-static int find_evictable(const struct auth_bucket *b, int64_t now, uint64_t *word)
+static int find_evictable_counter(const struct auth_bucket *b, int64_t now, uint64_t *word)
 {
     int victim = 0;
     uint64_t lowest = UINT64_MAX;
     *word = 0;
     for (int i = 0; i < AUTH_WAYS; i++) {
         uint64_t each = atomic_load_explicit(&b->way[i], memory_order_relaxed);
-        uint64_t worth = seconds_left(each, now) ? word_count(each) << 32 | seconds_left(each, now) : 0;
+        uint64_t worth = blocked_seconds_left(each, now)
+                             ? counter_attempts(each) << 32 | blocked_seconds_left(each, now)
+                             : 0;
         if (worth < lowest) {
             lowest = worth;
             victim = i;
@@ -88,7 +90,7 @@ static int find_evictable(const struct auth_bucket *b, int64_t now, uint64_t *wo
     return victim;
 }
 
-static bool compare_exchange_way(struct auth_bucket *b, int way, uint64_t from, uint64_t to)
+static bool compare_exchange_counter(struct auth_bucket *b, int way, uint64_t from, uint64_t to)
 {
     return atomic_compare_exchange_strong_explicit(&b->way[way], &from, to, memory_order_relaxed,
                                                    memory_order_relaxed);
@@ -97,9 +99,9 @@ static bool compare_exchange_way(struct auth_bucket *b, int way, uint64_t from, 
 uint32_t auth_attempts_blocked_s(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now)
 {
     uint64_t word;
-    if (!c->limit || find_counter(key_bucket(s, c), c, now, &word) < 0 || word_count(word) < c->limit)
+    if (!c->limit || find_counter(key_bucket(s, c), c, now, &word) < 0 || counter_attempts(word) < c->limit)
         return 0;
-    return seconds_left(word, now);
+    return blocked_seconds_left(word, now);
 }
 
 uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now)
@@ -108,15 +110,15 @@ uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_attempt_k
     for (int i = 0; c->limit && i < TRIES; i++) {
         uint64_t word, next;
         int way = find_counter(b, c, now, &word);
-        if (way >= 0 && word_count(word) >= c->limit)
-            return seconds_left(word, now);
+        if (way >= 0 && counter_attempts(word) >= c->limit)
+            return blocked_seconds_left(word, now);
         if (way >= 0) {
             next = word + 1;
         } else {
-            way = find_evictable(b, now, &word);
-            next = pack_word((uint64_t)now + c->span_s, key_tag(c), 1);
+            way = find_evictable_counter(b, now, &word);
+            next = pack_counter((uint64_t)now + c->span_s, key_tag(c), 1);
         }
-        if (compare_exchange_way(b, way, word, next))
+        if (compare_exchange_counter(b, way, word, next))
             return 0;
     }
     return 0;
@@ -128,7 +130,7 @@ void auth_attempts_refund(struct auth_shared *s, const struct auth_attempt_key *
     for (int i = 0; c->limit && i < TRIES; i++) {
         uint64_t word;
         int way = find_counter(b, c, now, &word);
-        if (way < 0 || word_count(word) == 0 || compare_exchange_way(b, way, word, word - 1))
+        if (way < 0 || counter_attempts(word) == 0 || compare_exchange_counter(b, way, word, word - 1))
             return;
     }
 }

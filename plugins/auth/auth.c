@@ -74,7 +74,7 @@ struct grant {
 
 static const char grants;
 
-static bool share_password(const struct auth_location *a, const struct auth_location *b)
+static bool locations_share_password(const struct auth_location *a, const struct auth_location *b)
 {
     return a->users == b->users && a->type == b->type && mk_str_eq(a->title, b->title);
 }
@@ -84,7 +84,7 @@ static bool share_password(const struct auth_location *a, const struct auth_loca
 static bool has_cached_grant(const struct auth_check *v)
 {
     const struct grant *g = mk_request_attached(v->request, &grants);
-    while (g && !share_password(g->place, v->place))
+    while (g && !locations_share_password(g->place, v->place))
         g = g->before;
     return g;
 }
@@ -107,7 +107,7 @@ static enum mk_verdict grant_access(struct auth_check *v, mk_str user)
     return has_cached_grant(v) || add_grant(v, user) ? MK_NEXT : respond_error(v, 503);
 }
 
-static void leave_on_request_end(void *wait)
+static void leave_job_on_request_end(void *wait)
 {
     auth_waiter_leave(wait);
 }
@@ -121,7 +121,7 @@ static struct auth_waiter *get_waiter(struct auth_check *v)
     if (!wait)
         return NULL;
     *wait = (struct auth_waiter){.request = v->request};
-    return mk_request_attach(v->request, &MK_PLUGIN_OF(auth), wait, leave_on_request_end) ? NULL : wait;
+    return mk_request_attach(v->request, &MK_PLUGIN_OF(auth), wait, leave_job_on_request_end) ? NULL : wait;
 }
 
 static enum mk_verdict apply_verify_result(struct auth_check *v, mk_str user, enum auth_verify_result answer)
@@ -142,7 +142,7 @@ static enum mk_verdict join_running_check(struct auth_check *v, const struct aut
 }
 
 /* Verifies an expensive hash in a helper thread, because it would block the loop. */
-static enum mk_verdict submit_check(struct auth_check *v, struct auth_verify_query *q)
+static enum mk_verdict verify_in_background(struct auth_check *v, struct auth_verify_query *q)
 {
     struct auth_waiter *wait = mk_request_attached(v->request, &MK_PLUGIN_OF(auth));
     if (wait && wait->job)
@@ -194,8 +194,8 @@ static enum mk_verdict check_basic(struct auth_check *v, mk_str text)
         q.exists = q.known != NULL;
         if (!q.exists)
             q.known = auth_users_find_decoy(v->place->users, v->shared->secret, q.user);
-        verdict =
-            !q.known || auth_hash_is_fast(q.known->hash) ? verify_fast_hash(v, &q) : submit_check(v, &q);
+        verdict = !q.known || auth_hash_is_fast(q.known->hash) ? verify_fast_hash(v, &q)
+                                                               : verify_in_background(v, &q);
     }
     explicit_bzero(buf, sizeof buf);
     return verdict;

@@ -57,7 +57,7 @@ static uint64_t nonce_table_key(const struct auth_nonce *n)
     return (n->time & TIME_MASK) << 13 | (n->id >> 32 & TAG_MASK);
 }
 
-static uint64_t pack_word(const struct auth_nonce *n, uint64_t count, uint64_t seen)
+static uint64_t pack_nonce_word(const struct auth_nonce *n, uint64_t count, uint64_t seen)
 {
     return nonce_table_key(n) << 34 | count << 17 | seen;
 }
@@ -89,20 +89,20 @@ static int find_nonce_word(const struct auth_bucket *b, const struct auth_nonce 
 }
 
 /* Returns the creation time of the word's nonce. */
-static uint64_t word_time(uint64_t word, int64_t now)
+static uint64_t nonce_word_time(uint64_t word, int64_t now)
 {
     uint64_t latest = (uint64_t)now + SLACK_S;
     return latest - ((latest - (word >> 47)) & TIME_MASK);
 }
 
-static int find_oldest_way(const struct auth_bucket *b, int64_t now, uint64_t *word)
+static int find_oldest_nonce_word(const struct auth_bucket *b, int64_t now, uint64_t *word)
 {
     int oldest = 0;
     uint64_t lowest = UINT64_MAX;
     *word = 0;
     for (int i = 0; i < AUTH_WAYS; i++) {
         uint64_t each = atomic_load_explicit(&b->way[i], memory_order_relaxed);
-        uint64_t time = each ? word_time(each, now) : 0;
+        uint64_t time = each ? nonce_word_time(each, now) : 0;
         if (time < lowest) {
             lowest = time;
             oldest = i;
@@ -113,7 +113,7 @@ static int find_oldest_way(const struct auth_bucket *b, int64_t now, uint64_t *w
 }
 
 /* A nonce that is not in the table and not younger than an evicted one may itself have been evicted. */
-static void note_evicted(_Atomic uint64_t *forgotten, uint64_t second)
+static void record_evicted_time(_Atomic uint64_t *forgotten, uint64_t second)
 {
     uint64_t before = atomic_load(forgotten);
     while (before < second && !atomic_compare_exchange_weak(forgotten, &before, second))
@@ -121,8 +121,8 @@ static void note_evicted(_Atomic uint64_t *forgotten, uint64_t second)
 }
 
 /* Returns true with the result in *answer; false if another worker changed the word first: then try again. */
-static bool try_consume(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
-                        bool *answer)
+static bool try_consume_nonce(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
+                              bool *answer)
 {
     size_t at = n->id % AUTH_BUCKETS;
     struct auth_bucket *b = &s->nonces[at];
@@ -133,10 +133,10 @@ static bool try_consume(struct auth_shared *s, const struct auth_nonce *n, uint3
         *answer = next != 0;
     } else {
         *answer = n->time > atomic_load(&s->forgotten[at]);
-        way = find_oldest_way(b, now, &word);
-        next = pack_word(n, count, 1);
+        way = find_oldest_nonce_word(b, now, &word);
+        next = pack_nonce_word(n, count, 1);
         if (*answer && word)
-            note_evicted(&s->forgotten[at], word_time(word, now));
+            record_evicted_time(&s->forgotten[at], nonce_word_time(word, now));
     }
     return !*answer || atomic_compare_exchange_strong(&b->way[way], &word, next);
 }
@@ -149,7 +149,7 @@ bool auth_nonce_consume(struct auth_shared *s, const struct auth_nonce *nonce, u
     if (count == 0 || count > COUNT_MASK || nonce->time > latest || latest - nonce->time > span_s + SLACK_S)
         return false;
     for (int i = 0; i < TRIES; i++)
-        if (try_consume(s, nonce, count, now, &answer))
+        if (try_consume_nonce(s, nonce, count, now, &answer))
             return answer;
     return false;
 }

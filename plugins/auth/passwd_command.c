@@ -66,7 +66,7 @@ static bool is_valid_name_field(mk_str s)
            mk_str_trim(s).len == s.len;
 }
 
-static int check_options(const struct order *o)
+static int check_passwd_options(const struct order *o)
 {
     bool digest = o->realm.p != NULL;
     if (!is_valid_name_field(o->user) || o->user.len > AUTH_NAME_MAX || o->user.p[0] == '#')
@@ -141,7 +141,7 @@ static int parse_arguments(int argc, char **argv, struct order *o)
     }
     o->path = argv[optind];
     o->user = mk_str_from_c(argv[optind + 1]);
-    return check_options(o);
+    return check_passwd_options(o);
 }
 
 /* ---- The password ---- */
@@ -174,7 +174,7 @@ static int read_password(char buf[AUTH_LINE_BUF_SIZE], mk_str *password)
     char again[AUTH_LINE_BUF_SIZE];
     mk_str second;
     if (!auth_stdin_is_terminal()) {
-        int e = auth_terminal_read_pipe(buf, password);
+        int e = auth_stdin_read_line(buf, password);
         return e ? print_read_error(e) : FINE;
     }
     int e = auth_terminal_read_password("New password: ", buf, password);
@@ -239,7 +239,7 @@ static int read_and_hash_password(const struct order *o, char out[CRYPT_OUTPUT_S
 
 /* ---- The command ---- */
 
-static int edit_file(const struct order *o, mk_str hash)
+static int edit_password_file(const struct order *o, mk_str hash)
 {
     static const char *const words[] = {
         [AUTH_ADDED] = "added to", [AUTH_CHANGED] = "changed in", [AUTH_DELETED] = "deleted from"};
@@ -280,9 +280,9 @@ static int run_passwd(int argc, char **argv)
     if (!o.creates && access(o.path, F_OK) != 0)
         return print_path_error(&o);
     if (o.deletes)
-        return edit_file(&o, mk_str_of(NULL, 0));
+        return edit_password_file(&o, mk_str_of(NULL, 0));
     code = read_and_hash_password(&o, hash);
-    return code == FINE ? edit_file(&o, mk_str_from_c(hash)) : code;
+    return code == FINE ? edit_password_file(&o, mk_str_from_c(hash)) : code;
 }
 
 const struct mk_command auth_passwd = {

@@ -64,7 +64,7 @@ static bool lock_file(const struct file *f, const char **error)
     return set_failed_step(error, "lock it (is another program changing it?)");
 }
 
-static bool open_existing(struct file *f, bool create, const char **error)
+static bool open_existing_file(struct file *f, bool create, const char **error)
 {
     f->fd = openat(f->folder, f->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (f->fd < 0)
@@ -77,7 +77,7 @@ static bool open_existing(struct file *f, bool create, const char **error)
     return set_failed_step(error, "use it as a file of users");
 }
 
-static bool read_existing(const struct file *f, struct mk_buf *text, const char **error)
+static bool read_existing_file(const struct file *f, struct mk_buf *text, const char **error)
 {
     ssize_t n = 0;
     while (f->fd >= 0 && mk_buf_reserve(text, 4096) && (n = read(f->fd, text->p + text->len, 4096)) > 0)
@@ -205,11 +205,11 @@ static bool replace_with_signals_blocked(const struct file *f, mk_str text, cons
     return good;
 }
 
-static bool edit_locked(struct file *f, const struct auth_passwd_entry *entry, bool create,
-                        enum auth_edit *done, const char **error)
+static bool edit_locked_file(struct file *f, const struct auth_passwd_entry *entry, bool create,
+                             enum auth_edit *done, const char **error)
 {
     struct mk_buf old = mk_buf_growing(FILE_MAX + 8192), text = mk_buf_growing(FILE_MAX + 8192);
-    bool good = open_existing(f, create, error) && read_existing(f, &old, error);
+    bool good = open_existing_file(f, create, error) && read_existing_file(f, &old, error);
     if (good) {
         *done = rewrite_lines(mk_buf_str(&old), entry, &text);
         if (text.failed) {
@@ -229,7 +229,7 @@ bool auth_passwd_file_edit(const char *path, bool create, const struct auth_pass
 {
     struct file f = {.folder = -1, .fd = -1};
     bool good = open_folder_of(&f, path, error) && lock_file(&f, error) &&
-                edit_locked(&f, entry, create, done, error);
+                edit_locked_file(&f, entry, create, done, error);
     int e = errno;
     if (f.fd >= 0)
         close(f.fd);

@@ -40,7 +40,7 @@ static bool parse_location(const struct mk_conf_ctx *ctx, mk_str value, void *fi
     return true;
 }
 
-static bool show_string(const void *field, size_t i, struct mk_buf *out)
+static bool show_quoted_string(const void *field, size_t i, struct mk_buf *out)
 {
     if (i == 0)
         mk_buf_addf(out, "\"%.*s\"", MK_STR_ARG(*(const mk_str *)field));
@@ -59,7 +59,7 @@ static bool parse_file(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 
 static bool show_file(const void *field, size_t i, struct mk_buf *out)
 {
-    return ((const mk_str *)field)->p && show_string(field, i, out);
+    return ((const mk_str *)field)->p && show_quoted_string(field, i, out);
 }
 
 static bool add_name(const struct mk_conf_ctx *ctx, struct auth_names *names, mk_str name)
@@ -162,7 +162,7 @@ static const struct mk_conf_key keys[] = {
          "Protects every path that begins with this text. If several sections match, the longest `Location` "
          "counts.",
      .parse = parse_location,
-     .show = show_string},
+     .show = show_quoted_string},
     {.name = "Type",
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct auth_location, type),

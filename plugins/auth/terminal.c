@@ -11,7 +11,7 @@
 
 /* The signals that could end or stop the program while the terminal's echo is off. They are blocked, and
  * observed through a descriptor, until echo is on again; then they take effect. */
-static void fill_held_signals(sigset_t *set)
+static void fill_blocked_signals(sigset_t *set)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM};
     sigemptyset(set);
@@ -25,7 +25,7 @@ bool auth_stdin_is_terminal(void)
 }
 
 /* Returns -EINTR if a signal is pending. */
-static int wait_readable(int fd, int signals)
+static int wait_readable_or_signal(int fd, int signals)
 {
     struct pollfd both[] = {{.fd = signals, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
     while (poll(both, 2, -1) < 0)
@@ -41,7 +41,7 @@ static int read_line(int fd, int signals, char buf[AUTH_LINE_BUF_SIZE], mk_str *
     bool too_long = false;
     for (;;) {
         char c;
-        int e = signals >= 0 ? wait_readable(fd, signals) : 0;
+        int e = signals >= 0 ? wait_readable_or_signal(fd, signals) : 0;
         if (e)
             return e;
         ssize_t n = read(fd, &c, 1);
@@ -62,7 +62,7 @@ static int read_line(int fd, int signals, char buf[AUTH_LINE_BUF_SIZE], mk_str *
     return too_long || len > AUTH_PASSWORD_MAX ? -E2BIG : 0;
 }
 
-int auth_terminal_read_pipe(char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
+int auth_stdin_read_line(char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     return read_line(STDIN_FILENO, -1, buf, line);
 }
@@ -91,11 +91,12 @@ static int prompt_without_echo(int tty, int signals, const char *prompt, char bu
     return e;
 }
 
-static int prompt_with_signals_held(int tty, const char *prompt, char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
+static int prompt_with_signals_blocked(int tty, const char *prompt, char buf[AUTH_LINE_BUF_SIZE],
+                                       mk_str *line)
 {
     sigset_t held, before;
     int e;
-    fill_held_signals(&held);
+    fill_blocked_signals(&held);
     do {
         if (sigprocmask(SIG_BLOCK, &held, &before) != 0)
             return -errno;
@@ -111,7 +112,7 @@ static int prompt_with_signals_held(int tty, const char *prompt, char buf[AUTH_L
 int auth_terminal_read_password(const char *prompt, char buf[AUTH_LINE_BUF_SIZE], mk_str *line)
 {
     int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    int e = prompt_with_signals_held(tty >= 0 ? tty : STDIN_FILENO, prompt, buf, line);
+    int e = prompt_with_signals_blocked(tty >= 0 ? tty : STDIN_FILENO, prompt, buf, line);
     if (tty >= 0)
         close(tty);
     return e;

@@ -14,6 +14,6 @@ bool auth_stdin_is_terminal(void);
 /* Reads one line without its newline, NUL-terminated. Returns 0 or a negated errno value: -ENODATA if there
  * is no line, -E2BIG if it exceeds the password limit. */
 int auth_terminal_read_password(const char *prompt, char buf[AUTH_LINE_BUF_SIZE], mk_str *line);
-int auth_terminal_read_pipe(char buf[AUTH_LINE_BUF_SIZE], mk_str *line);
+int auth_stdin_read_line(char buf[AUTH_LINE_BUF_SIZE], mk_str *line);
 
 #endif

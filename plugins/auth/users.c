@@ -21,7 +21,7 @@ struct users_parser {
     unsigned line, faults, weak;
 };
 
-static void report_line(struct users_parser *r, unsigned line, const char *what)
+static void report_line_error(struct users_parser *r, unsigned line, const char *what)
 {
     if (r->faults++ < FAULTS_MAX)
         mk_config_error(r->config, r->section, "UserFile", "%.*s:%u: %s", MK_STR_ARG(r->users->path), line,
@@ -140,7 +140,7 @@ static void parse_user_lines(struct users_parser *r, mk_str text)
             continue;
         const char *fault = parse_user_line(r, line);
         if (fault)
-            report_line(r, r->line, fault);
+            report_line_error(r, r->line, fault);
     }
     if (r->weak)
         mk_config_warn(
@@ -170,7 +170,7 @@ static void report_duplicate(struct users_parser *r, mk_str name, unsigned a, un
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
     mk_buf_addf(&text, "%.*s is already on line %u", MK_STR_ARG(name), a < b ? a : b);
     buf[text.len] = '\0';
-    report_line(r, a < b ? b : a, buf);
+    report_line_error(r, a < b ? b : a, buf);
 }
 
 static void report_duplicates(struct users_parser *r)

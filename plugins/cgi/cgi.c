@@ -14,7 +14,7 @@ MK_PLUGIN_DECLARE(cgi);
 
 /* ---- The configuration ---- */
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     *data = mk_config_alloc(config, sizeof(struct cgi));
     mk_config_enable_subprocesses(config);
@@ -56,7 +56,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
 
 /* ---- A request ---- */
 
-static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct cgi_settings *settings = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(cgi));
     struct cgi_pool *pools = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(cgi));
@@ -66,7 +66,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 static const struct mk_handler handler = {
     .name = "cgi",
     .syntax = "[INTERPRETER [MEDIA-TYPE]]",
-    .handle = handle,
+    .handle = handle_request,
     .bind = cgi_settings_bind,
     .traits = MK_HANDLER_FILES,
 };
@@ -81,7 +81,7 @@ MK_PLUGIN(cgi) = {
     .help = "Answers requests with the output of programs (RFC 3875).",
     .sections = sections,
     .handlers = handlers,
-    .load = load,
+    .load = load_plugin,
     .host = bind_host,
     .worker_start = worker_start,
     .worker_stop = worker_stop,

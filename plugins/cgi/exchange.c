@@ -9,7 +9,7 @@ static uint64_t exchange_now_ms(const struct cgi_exchange *c)
 }
 
 /* Returns whether more data is available but the client cannot receive it yet. */
-static bool waits_for_client(const struct cgi_exchange *c)
+static bool is_waiting_for_client(const struct cgi_exchange *c)
 {
     bool may_live = !c->ends_at || exchange_now_ms(c) < c->ends_at;
     return may_live && c->phase == CGI_CONTENT && c->process && cgi_process_has_output(c->process);
@@ -18,7 +18,7 @@ static bool waits_for_client(const struct cgi_exchange *c)
 static void on_exchange_timeout(struct mk_timer *t)
 {
     struct cgi_exchange *c = MK_CONTAINER(t, struct cgi_exchange, timer);
-    if (waits_for_client(c)) {
+    if (is_waiting_for_client(c)) {
         cgi_exchange_set_timer(c, 0, "MaxRunTime");
         return;
     }

@@ -45,7 +45,7 @@ void cgi_exchange_start_max_time(struct cgi_exchange *c);
 /* Resumes the handler after `ms` (0: no limit), or when the run time is over. `error` is the key that sets
  * the limit. */
 void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *error);
-/* Waits for output of the script. `input` is the result of cgi_stdin_pump(). */
+/* Waits for output of the script. `input` is the result of cgi_stdin_copy_body(). */
 void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input);
 
 /* Releases all resources; may be called repeatedly. */

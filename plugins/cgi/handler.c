@@ -53,7 +53,7 @@ static ssize_t read_head_output(struct cgi_exchange *c)
 
 static enum mk_verdict read_script_head(struct cgi_exchange *c, struct mk_response *response)
 {
-    int input = cgi_stdin_pump(&c->input, c->request, c->process);
+    int input = cgi_stdin_copy_body(&c->input, c->request, c->process);
     enum mk_verdict verdict;
     if (input < 0)
         return cgi_exchange_respond_error(c, response, mk_spool_status(input));
@@ -165,7 +165,7 @@ static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_resp
 /* Buffers a short body to determine its length, because scripts treat a body of unknown length as empty. */
 static enum mk_verdict buffer_request_body(struct cgi_exchange *c, struct mk_response *response)
 {
-    int r = cgi_stdin_buffer(&c->input, c->request);
+    int r = cgi_stdin_buffer_body(&c->input, c->request);
     if (r == 0)
         return MK_WAIT;
     return r > 0 || r == -EFBIG ? queue_for_slot(c, response)

@@ -78,14 +78,14 @@ static unsigned per_client_max(const struct cgi_settings *s)
     return most ? most : 1;
 }
 
-static bool may_start(const struct cgi_pool *p, const struct cgi_client *c)
+static bool may_start_process(const struct cgi_pool *p, const struct cgi_client *c)
 {
     return p->used < p->settings->processes && c->used < per_client_max(p->settings);
 }
 
 /* ---- The queue ---- */
 
-static void enqueue(struct cgi_pool *p, struct cgi_queue_entry *t)
+static void enqueue_request(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
     struct cgi_client *c = t->client;
     t->number = p->n_tickets++;
@@ -97,7 +97,7 @@ static void enqueue(struct cgi_pool *p, struct cgi_queue_entry *t)
     slot_move(t, CGI_SLOT_WAITING);
 }
 
-static void dequeue(struct cgi_pool *p, struct cgi_queue_entry *t)
+static void dequeue_request(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
     struct cgi_client *c = t->client;
     *t->at = t->next;
@@ -126,13 +126,13 @@ static void grant_next_slots(struct cgi_pool *p)
 {
     struct cgi_client *best = NULL;
     for (struct cgi_client *c = p->clients; c; c = c->next)
-        if (c->waiting && may_start(p, c) && (!best || is_served_before(c, best)))
+        if (c->waiting && may_start_process(p, c) && (!best || is_served_before(c, best)))
             best = c;
     if (!best)
         return;
     struct cgi_queue_entry *t = best->first;
     grant_slot(p, t);
-    dequeue(p, t);
+    dequeue_request(p, t);
     mk_request_resume(t->request);
 }
 
@@ -150,7 +150,7 @@ static bool drop_request_of_busiest(struct cgi_pool *p, const struct cgi_client 
     while (t->next)
         t = t->next;
     slot_move(t, CGI_SLOT_REJECTED);
-    dequeue(p, t);
+    dequeue_request(p, t);
     mk_request_resume(t->request);
     return true;
 }
@@ -165,7 +165,7 @@ bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settin
     p->settings = settings;
     if (!c)
         return false;
-    if (!c->waiting && may_start(p, c)) {
+    if (!c->waiting && may_start_process(p, c)) {
         grant_slot(p, queue_entry);
         return true;
     }
@@ -173,7 +173,7 @@ bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settin
         free_client_if_idle(p, c);
         return false;
     }
-    enqueue(p, queue_entry);
+    enqueue_request(p, queue_entry);
     return true;
 }
 
@@ -186,7 +186,7 @@ void cgi_pool_cancel(struct cgi_pool *p, struct cgi_queue_entry *queue_entry)
         cgi_pool_release_slot(p, queue_entry->client);
     if (state != CGI_SLOT_WAITING)
         return;
-    dequeue(p, queue_entry);
+    dequeue_request(p, queue_entry);
     free_client_if_idle(p, queue_entry->client);
 }
 

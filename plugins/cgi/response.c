@@ -7,7 +7,7 @@
 
 /* ---- Body ---- */
 
-static ssize_t read_buffered(struct cgi_exchange *c, char *buf, size_t cap)
+static ssize_t read_buffered_body(struct cgi_exchange *c, char *buf, size_t cap)
 {
     mk_str rest = mk_str_first(mk_str_skip(mk_buf_str(&c->head), c->from), cap);
     memcpy(buf, rest.p, rest.len);
@@ -29,7 +29,7 @@ static ssize_t abort_body(struct cgi_exchange *c, int error, const char *message
 
 static ssize_t read_script_output(struct cgi_exchange *c, char *buf, size_t cap)
 {
-    int input = cgi_stdin_pump(&c->input, c->request, c->process);
+    int input = cgi_stdin_copy_body(&c->input, c->request, c->process);
     if (input < 0)
         return abort_body(c, input, "the content of the request ended too early");
     ssize_t n = cgi_process_read(c->process, buf, cap);
@@ -49,7 +49,9 @@ static ssize_t read_body(void *ctx, char *buf, size_t cap)
         return -EPIPE;
     if (c->late)
         return abort_body(c, -ETIMEDOUT, c->late_why);
-    ssize_t n = c->head.len ? read_buffered(c, buf, cap) : c->at_end ? 0 : read_script_output(c, buf, cap);
+    ssize_t n = c->head.len ? read_buffered_body(c, buf, cap)
+                : c->at_end ? 0
+                            : read_script_output(c, buf, cap);
     if (n > 0)
         c->made += (uint64_t)n;
     if (c->settings->output && c->made > c->settings->output)

@@ -29,7 +29,7 @@ static const void *list_at(const void *list, size_t i)
 /* ---- Interpreters ---- */
 
 /* Returns the error in the name of a program, or NULL. */
-static const char *program_problem(const char *program)
+static const char *check_program(const char *program)
 {
     if (program[0] != '/')
         return "expected the absolute path of a program";
@@ -45,7 +45,7 @@ static bool parse_program(const struct mk_conf_ctx *ctx, mk_str word, struct cgi
         return false;
     memcpy(copy, word.p, word.len); /* the rest of the memory is zero */
     in->words[at] = copy;
-    const char *complaint = at == 0 ? program_problem(copy) : NULL;
+    const char *complaint = at == 0 ? check_program(copy) : NULL;
     if (complaint)
         mk_conf_ctx_error(ctx, word, "`%s`: %s", copy, complaint);
     return !complaint;
@@ -358,7 +358,7 @@ const struct mk_conf_table cgi_table = {
 /* ---- Settings of a host ---- */
 
 /* Replaces an earlier variable of the same name. */
-static void set_variable(struct cgi_settings *s, mk_str name, mk_str value)
+static void set_script_variable(struct cgi_settings *s, mk_str name, mk_str value)
 {
     size_t i = 0;
     while (i < s->n_variables && !mk_str_eq(s->variables[i].name, name))
@@ -367,7 +367,7 @@ static void set_variable(struct cgi_settings *s, mk_str name, mk_str value)
     s->n_variables += i == s->n_variables;
 }
 
-static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_str name)
+static bool pass_env_variable(struct mk_config *config, struct cgi_settings *s, mk_str name)
 {
     const char *value = is_variable_name(name) ? getenv(name.p) : NULL;
     if (!is_variable_name(name))
@@ -377,7 +377,7 @@ static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_s
         return true;
     mk_str copy = mk_config_copy(config, mk_str_from_c(value));
     if (copy.p)
-        set_variable(s, name, copy);
+        set_script_variable(s, name, copy);
     return copy.p;
 }
 
@@ -393,11 +393,11 @@ static bool collect_variables(struct mk_config *config, struct cgi_settings *s)
         return false;
     for (size_t i = 0; i < s->pass.n; i++) {
         mk_str name = mk_config_copy(config, s->pass.v[i]);
-        if (!name.p || !pass_variable(config, s, name))
+        if (!name.p || !pass_env_variable(config, s, name))
             return false;
     }
     for (size_t i = 0; (v = list_at(&s->set, i)); i++)
-        set_variable(s, v->line.name, v->line.value);
+        set_script_variable(s, v->line.name, v->line.value);
     return true;
 }
 

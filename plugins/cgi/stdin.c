@@ -3,16 +3,16 @@
 
 #include <errno.h>
 
-static bool has_buffer(struct cgi_stdin *in)
+static bool ensure_buffer(struct cgi_stdin *in)
 {
     if (!in->room)
         in->room = mk_mem_alloc(CGI_STDIN_BUF_SIZE);
     return in->room != NULL;
 }
 
-int cgi_stdin_buffer(struct cgi_stdin *in, struct mk_request *request)
+int cgi_stdin_buffer_body(struct cgi_stdin *in, struct mk_request *request)
 {
-    if (!has_buffer(in))
+    if (!ensure_buffer(in))
         return -ENOMEM;
     while (in->to < CGI_STDIN_BUF_SIZE) {
         ssize_t n = mk_request_read(request, in->room + in->to, CGI_STDIN_BUF_SIZE - in->to);
@@ -38,11 +38,11 @@ static int close_script_stdin(struct cgi_stdin *in, struct cgi_process *process)
     return CGI_STDIN_CLOSED;
 }
 
-int cgi_stdin_pump(struct cgi_stdin *in, struct mk_request *request, struct cgi_process *process)
+int cgi_stdin_copy_body(struct cgi_stdin *in, struct mk_request *request, struct cgi_process *process)
 {
     if (process->in < 0)
         return close_script_stdin(in, process);
-    if (!has_buffer(in))
+    if (!ensure_buffer(in))
         return -ENOMEM;
     for (;;) {
         while (in->from < in->to) {

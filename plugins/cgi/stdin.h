@@ -22,11 +22,11 @@ struct cgi_stdin {
 
 /* Buffers a body of unknown length. Returns 1 if it is complete, so that its length is known; 0 if it is
  * incomplete; -EFBIG if it is larger than the buffer; -ENOMEM; or an error of mk_request_read(). */
-int cgi_stdin_buffer(struct cgi_stdin *in, struct mk_request *request);
+int cgi_stdin_buffer_body(struct cgi_stdin *in, struct mk_request *request);
 
 /* Passes on as much as the script accepts. Returns an enum cgi_stdin_state, an error of mk_request_read(), or
  * -ENOMEM. */
-int cgi_stdin_pump(struct cgi_stdin *in, struct mk_request *request, struct cgi_process *process);
+int cgi_stdin_copy_body(struct cgi_stdin *in, struct mk_request *request, struct cgi_process *process);
 
 void cgi_stdin_fini(struct cgi_stdin *in);
 

@@ -10,7 +10,7 @@
 
 MK_PLUGIN_DECLARE(cheetah);
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     struct cheetah *c = mk_config_alloc(config, sizeof *c);
     if (!c)
@@ -30,7 +30,7 @@ static int master_start(struct mk_config *config, void *data)
     return cheetah_socket_open(config, data);
 }
 
-static void unload(void *data)
+static void unload_plugin(void *data)
 {
     cheetah_socket_close(data);
 }
@@ -52,8 +52,8 @@ MK_PLUGIN(cheetah) = {
     .help = "A shell into the running server: `monkey shell`.",
     .sections = sections,
     .commands = verbs,
-    .load = load,
-    .unload = unload,
+    .load = load_plugin,
+    .unload = unload_plugin,
     .master_start = master_start,
     .worker_start = cheetah_worker_start,
     .worker_stop = cheetah_worker_stop,

@@ -61,7 +61,7 @@ static int run_remote_command(struct client *c, mk_str command)
     return cheetah_client_conn_run_command(&c->line, mk_buf_str(&line));
 }
 
-static void run_line(struct client *c, mk_str line)
+static void run_command_line(struct client *c, mk_str line)
 {
     int code = 0;
     line = mk_str_trim(line);
@@ -77,7 +77,7 @@ static void run_line(struct client *c, mk_str line)
         c->code = code;
 }
 
-static int run_arguments(struct client *c, char **words, int n)
+static int run_command_of_arguments(struct client *c, char **words, int n)
 {
     char buf[CHEETAH_LINE_MAX];
     struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
@@ -89,7 +89,7 @@ static int run_arguments(struct client *c, char **words, int n)
         fprintf(stderr, "monkey shell: a command is one line of at most %d bytes\n", CHEETAH_LINE_MAX - 1);
         return USAGE;
     }
-    run_line(c, mk_buf_str(&line));
+    run_command_line(c, mk_buf_str(&line));
     return c->code;
 }
 
@@ -124,7 +124,7 @@ static void run_buffered_lines(struct client *c, bool is_last)
         size_t len = mk_str_find(rest, '\n');
         if (len == MK_STR_NONE && !is_last)
             break;
-        run_line(c, mk_str_first(rest, len == MK_STR_NONE ? rest.len : len));
+        run_command_line(c, mk_str_first(rest, len == MK_STR_NONE ? rest.len : len));
         rest = mk_str_skip(rest, len == MK_STR_NONE ? rest.len : len + 1);
         if (c->code && !c->interactive && c->line.fd < 0)
             c->quits = true; /* without a session and a user, the remaining commands would fail as well */
@@ -134,7 +134,7 @@ static void run_buffered_lines(struct client *c, bool is_last)
     mk_buf_consume(&c->in, c->in.len - rest.len);
 }
 
-static int run_stdin(struct client *c)
+static int run_commands_of_stdin(struct client *c)
 {
     char buf[4096];
     print_prompt(c);
@@ -209,7 +209,8 @@ int cheetah_client_run(int argc, char **argv)
     c.line.prefix = c.interactive ? "" : "monkey shell: ";
     int code = connect_and_greet(&c);
     if (!code)
-        code = taken < argc ? run_arguments(&c, argv + taken, argc - taken) : run_stdin(&c);
+        code = taken < argc ? run_command_of_arguments(&c, argv + taken, argc - taken)
+                            : run_commands_of_stdin(&c);
     cheetah_client_conn_close(&c.line);
     mk_buf_free(&c.line.in);
     mk_buf_free(&c.in);

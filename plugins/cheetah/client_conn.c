@@ -161,7 +161,7 @@ static int explain_connect_error(const struct cheetah_client_conn *l, int error)
     return print_error(l, "cannot connect to %s: %s", l->path, strerror(error));
 }
 
-static int connect_once(struct cheetah_client_conn *l)
+static int connect_socket(struct cheetah_client_conn *l)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     struct timeval patience = {.tv_sec = CONNECT_S};
@@ -194,7 +194,7 @@ enum { AGAIN = -1 };
 static int open_and_read_greeting(struct cheetah_client_conn *l)
 {
     mk_str line;
-    int e = connect_once(l);
+    int e = connect_socket(l);
     if (e)
         return explain_connect_error(l, e);
     if (next_line(l, &line))

@@ -131,8 +131,8 @@ static void finish_listing(struct cheetah_session *s, const struct listing *a)
     cheetah_session_write_output(s, mk_buf_str(&end));
     uint64_t unseen = count_draining_conns(w);
     if (unseen)
-        cheetah_session_write_remark(s, "%llu more in draining processes, not shown",
-                                     (unsigned long long)unseen);
+        cheetah_session_write_note(s, "%llu more in draining processes, not shown",
+                                   (unsigned long long)unseen);
     if (a->silent)
         cheetah_session_finish_answer(s, CHEETAH_FAILED,
                                       "%u of %u workers did not answer: their connections are missing",
@@ -141,7 +141,7 @@ static void finish_listing(struct cheetah_session *s, const struct listing *a)
         cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
 }
 
-static void query_or_finish(struct cheetah_session *s)
+static void query_worker_or_finish(struct cheetah_session *s)
 {
     struct listing *a = cheetah_session_state(s);
     if (a->has_asked)
@@ -152,7 +152,7 @@ static void query_or_finish(struct cheetah_session *s)
         finish_listing(s, a);
 }
 
-static void next_worker(struct listing *a)
+static void advance_to_next_worker(struct listing *a)
 {
     a->worker++;
     a->process = a->cursor = 0;
@@ -170,12 +170,12 @@ static void retry_or_skip_worker(struct cheetah_session *s)
         query_worker(s, a);
         return;
     }
-    cheetah_session_write_remark(s, "worker %u does not answer", a->worker);
+    cheetah_session_write_note(s, "worker %u does not answer", a->worker);
     a->silent++;
-    next_worker(a);
+    advance_to_next_worker(a);
 }
 
-static void write_page(struct cheetah_session *s, const struct cheetah_message *note, mk_str text)
+static void on_worker_page(struct cheetah_session *s, const struct cheetah_message *note, mk_str text)
 {
     struct listing *a = cheetah_session_state(s);
     bool is_expected = a->has_asked && note->question == CHEETAH_MESSAGE_CONNECTIONS &&
@@ -191,11 +191,11 @@ static void write_page(struct cheetah_session *s, const struct cheetah_message *
     a->has_asked = false;
     a->tries = 0;
     if (a->cursor == CHEETAH_CURSOR_END)
-        next_worker(a);
+        advance_to_next_worker(a);
 }
 
 static const struct cheetah_deferred_command job = {
-    .on_timer = retry_or_skip_worker, .on_output_sent = query_or_finish, .on_message = write_page};
+    .on_timer = retry_or_skip_worker, .on_output_sent = query_worker_or_finish, .on_message = on_worker_page};
 
 void cheetah_connections_command(struct cheetah_session *s, mk_str args, bool json)
 {

@@ -6,7 +6,7 @@
 
 enum { MESSAGE_MAX = 32 * 1024 };
 
-bool cheetah_is_superseded(const struct mk_worker *w)
+bool cheetah_is_worker_superseded(const struct mk_worker *w)
 {
     struct mk_worker_stats stats;
     bool draining = false, others = false;

@@ -36,6 +36,6 @@ void cheetah_worker_facts_collect(const struct shell *s, struct cheetah_worker_f
 bool cheetah_message_send(struct shell *s, int to, const struct cheetah_message *note, mk_str text);
 
 /* Returns whether a newer configuration is active: then only its workers respond. */
-bool cheetah_is_superseded(const struct mk_worker *w);
+bool cheetah_is_worker_superseded(const struct mk_worker *w);
 
 #endif

@@ -32,6 +32,7 @@ void cheetah_on_message(struct mk_worker *worker, mk_str message, void *data)
     memcpy(&note, message.p, sizeof note);
     if (note.is_answer)
         cheetah_session_on_message(s, &note, mk_str_skip(message, sizeof note));
-    else if (!cheetah_is_superseded(worker)) /* in a draining worker, the query was meant for its successor */
+    else if (!cheetah_is_worker_superseded(
+                 worker)) /* in a draining worker, the query was meant for its successor */
         answer_query(s, &note);
 }

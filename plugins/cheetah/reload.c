@@ -17,7 +17,7 @@ static void show_reload_error(struct cheetah_session *s)
     mk_str rest = mk_buf_str(&error);
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
-        cheetah_session_write_remark(s, "%.*s", MK_STR_ARG(line));
+        cheetah_session_write_note(s, "%.*s", MK_STR_ARG(line));
     }
     mk_buf_free(&error);
 }

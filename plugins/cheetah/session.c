@@ -72,7 +72,7 @@ static void append_formatted(struct cheetah_session *s, char tag, const char *fm
     append_line(s, tag, mk_buf_str(&text));
 }
 
-void cheetah_session_write_remark(struct cheetah_session *s, const char *fmt, ...)
+void cheetah_session_write_note(struct cheetah_session *s, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -165,7 +165,7 @@ static void run_command(struct cheetah_session *s, mk_str line)
     if (s->overlong)
         cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "a line has at most %d bytes",
                                       CHEETAH_LINE_MAX - 1);
-    else if (cheetah_is_superseded(s->shell->worker))
+    else if (cheetah_is_worker_superseded(s->shell->worker))
         cheetah_session_finish_answer(s, CHEETAH_RECONNECT, "this process exits");
     else
         s->shell->run(s, line);
@@ -226,7 +226,7 @@ static void free_session(struct cheetah_session *s)
 }
 
 /* Returns false if the session has to wait. Does not read from a client that does not read its responses. */
-static bool advance_once(struct cheetah_session *s, unsigned *commands)
+static bool advance_session_once(struct cheetah_session *s, unsigned *commands)
 {
     const struct cheetah_deferred_command *job = s->job;
     flush_output(s);
@@ -252,10 +252,10 @@ static bool advance_once(struct cheetah_session *s, unsigned *commands)
 }
 
 /* May free the session, so the caller must not use it afterwards. */
-static void advance_until_blocked(struct cheetah_session *s)
+static void advance_session_until_blocked(struct cheetah_session *s)
 {
     unsigned commands = 0;
-    while (!s->dead && advance_once(s, &commands))
+    while (!s->dead && advance_session_once(s, &commands))
         ;
     if (s->dead)
         free_session(s);
@@ -266,7 +266,7 @@ static void advance_until_blocked(struct cheetah_session *s)
 static void on_session_io(void *ctx, unsigned which)
 {
     (void)which;
-    advance_until_blocked(ctx);
+    advance_session_until_blocked(ctx);
 }
 
 static void on_command_timer(struct mk_timer *t)
@@ -274,7 +274,7 @@ static void on_command_timer(struct mk_timer *t)
     struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, clock);
     if (s->job && s->job->on_timer)
         s->job->on_timer(s);
-    advance_until_blocked(s);
+    advance_session_until_blocked(s);
 }
 
 static void on_idle_timeout(struct mk_timer *t)
@@ -332,11 +332,11 @@ bool cheetah_session_open(struct shell *shell, int fd, int slot, const struct uc
     cheetah_session_log(s, "is here");
     cheetah_session_finish_answer(s, CHEETAH_OK, CHEETAH_GREETING " monkey/%s process %d", mk_version(),
                                   (int)getpid());
-    advance_until_blocked(s);
+    advance_session_until_blocked(s);
     return true;
 }
 
-static void announce_exit(struct cheetah_session *s)
+static void end_session_on_worker_exit(struct cheetah_session *s)
 {
     if (s->job && s->job->on_stop)
         s->job->on_stop(s);
@@ -350,7 +350,7 @@ void cheetah_session_close_all(struct shell *shell)
 {
     while (shell->sessions) {
         struct cheetah_session *s = shell->sessions;
-        announce_exit(s);
+        end_session_on_worker_exit(s);
         free_session(s);
     }
 }
@@ -363,5 +363,5 @@ void cheetah_session_on_message(struct shell *shell, const struct cheetah_messag
     if (!s || !s->job->on_message)
         return;
     s->job->on_message(s, note, text);
-    advance_until_blocked(s);
+    advance_session_until_blocked(s);
 }

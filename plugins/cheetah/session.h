@@ -41,7 +41,7 @@ struct shell *cheetah_session_shell(const struct cheetah_session *s);
 void cheetah_session_log(const struct cheetah_session *s, const char *what);
 /* Write lines of output, and remarks. Both are escaped. */
 void cheetah_session_write_output(struct cheetah_session *s, mk_str lines);
-void cheetah_session_write_remark(struct cheetah_session *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
+void cheetah_session_write_note(struct cheetah_session *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /* Writes the last line of the response. */
 void cheetah_session_finish_answer(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
     MK_API_PRINTF(3, 4);

@@ -14,7 +14,7 @@ enum { AGAIN_MS = 200, GROUPS_MAX = 65536 };
 /* ---- Permission ---- */
 
 /* Queries the size first: if the buffer is too small, the kernel returns the required size. */
-static bool has_group_besides(int fd, gid_t group)
+static bool has_supplementary_group(int fd, gid_t group)
 {
     socklen_t len = 0;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == 0 || errno != ERANGE ||
@@ -36,7 +36,7 @@ static bool is_client_allowed(const struct cheetah *c, int fd, const struct ucre
         return true;
     if (!(c->settings.mode & S_IWGRP))
         return false;
-    return who->gid == c->group || has_group_besides(fd, c->group);
+    return who->gid == c->group || has_supplementary_group(fd, c->group);
 }
 
 static void refuse_client(int fd, const char *error)
@@ -104,7 +104,7 @@ static void on_socket_readable(void *ctx, unsigned which)
     accept_clients(ctx);
 }
 
-static void cheetah_free(struct shell *s)
+static void free_shell(struct shell *s)
 {
     mk_watcher_free(s->door);
     mk_timer_stop(&s->again);
@@ -127,7 +127,7 @@ int cheetah_worker_start(struct mk_worker *worker, void *data)
     if (c->fd >= 0)
         s->door = mk_watcher_new(worker, c->fd, MK_READABLE, on_socket_readable, s);
     if (c->fd >= 0 && !s->door) {
-        cheetah_free(s);
+        free_shell(s);
         return -ENOMEM;
     }
     mk_worker_set_data(worker, c->plugin, s);
@@ -142,5 +142,5 @@ void cheetah_worker_stop(struct mk_worker *worker, void *data)
     if (!s)
         return;
     cheetah_session_close_all(s);
-    cheetah_free(s);
+    free_shell(s);
 }

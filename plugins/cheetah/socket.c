@@ -16,7 +16,7 @@ struct name {
 };
 
 /* Returns the temporary name of the socket while it is created. */
-static struct name temporary_name(const struct cheetah *c)
+static struct name temporary_socket_name(const struct cheetah *c)
 {
     struct name n;
     snprintf(n.path, sizeof n.path, "%s.%d", c->settings.path.p, (int)getpid());
@@ -24,7 +24,7 @@ static struct name temporary_name(const struct cheetah *c)
 }
 
 /* Returns the name of the previous socket until it is no longer needed. */
-static struct name backup_name(const struct cheetah *c)
+static struct name backup_socket_name(const struct cheetah *c)
 {
     struct name n;
     snprintf(n.path, sizeof n.path, "%s.before", c->settings.path.p);
@@ -164,7 +164,7 @@ static int listen_and_chmod(struct cheetah *c, const char *path)
 
 static int rename_into_place(struct cheetah *c, const char *path, enum socket_state socket_state)
 {
-    struct name before = backup_name(c);
+    struct name before = backup_socket_name(c);
     remove_leftover_file(before.path);
     c->has_before = socket_state == PREDECESSOR && link(c->settings.path.p, before.path) == 0;
     if (rename(path, c->settings.path.p) == 0)
@@ -177,7 +177,7 @@ static int rename_into_place(struct cheetah *c, const char *path, enum socket_st
 
 static int create_socket(struct mk_config *config, struct cheetah *c, enum socket_state socket_state)
 {
-    struct name name = temporary_name(c);
+    struct name name = temporary_socket_name(c);
     c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (c->fd < 0)
         return report_socket_error(config, c, "created", errno);
@@ -216,7 +216,7 @@ static bool is_own_socket_file(const struct cheetah *c, const char *path)
 
 void cheetah_socket_close(struct cheetah *c)
 {
-    struct name before = backup_name(c);
+    struct name before = backup_socket_name(c);
     if (c->master && c->master == getpid()) {
         bool is_in_place = is_own_socket_file(c, c->settings.path.p);
         if (is_in_place && !(c->has_before && rename(before.path, c->settings.path.p) == 0))

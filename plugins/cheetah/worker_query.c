@@ -38,7 +38,7 @@ static void retry_query(struct cheetah_session *s)
         g->finish(s, g);
 }
 
-static void store_facts(struct cheetah_session *s, const struct cheetah_message *note, mk_str text)
+static void store_worker_facts(struct cheetah_session *s, const struct cheetah_message *note, mk_str text)
 {
     struct cheetah_worker_query *g = cheetah_session_state(s);
     (void)text;
@@ -49,7 +49,8 @@ static void store_facts(struct cheetah_session *s, const struct cheetah_message 
         g->finish(s, g);
 }
 
-static const struct cheetah_deferred_command job = {.on_timer = retry_query, .on_message = store_facts};
+static const struct cheetah_deferred_command job = {.on_timer = retry_query,
+                                                    .on_message = store_worker_facts};
 
 struct cheetah_worker_query *
 cheetah_worker_query_start(struct cheetah_session *s, enum cheetah_message_type question, bool json,
@@ -73,7 +74,7 @@ unsigned cheetah_worker_query_n_missing(struct cheetah_session *s, const struct 
     for (unsigned i = 0; i < g->n; i++) {
         if (has_answered(g, i))
             continue;
-        cheetah_session_write_remark(s, "worker %u does not answer", i);
+        cheetah_session_write_note(s, "worker %u does not answer", i);
         n++;
     }
     return n;

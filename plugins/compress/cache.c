@@ -56,7 +56,7 @@ void compress_cached_release(void *cached)
 }
 
 /* Evicts only copies that no response is sending: removing any other copy would not free its memory. */
-static bool evict_for(struct cache *c, uint64_t more)
+static bool evict_to_fit(struct cache *c, uint64_t more)
 {
     if (more > c->size)
         return false;
@@ -153,7 +153,7 @@ mk_str compress_cached_body(const struct cached *e)
 
 struct cached *compress_cache_begin_entry(struct cache *c, const struct cache_key *key, uint64_t max)
 {
-    struct cached *e = evict_for(c, sizeof *e) ? mk_mem_alloc(sizeof *e) : NULL;
+    struct cached *e = evict_to_fit(c, sizeof *e) ? mk_mem_alloc(sizeof *e) : NULL;
     if (!e)
         return NULL;
     *e = (struct cached){
@@ -164,7 +164,7 @@ struct cached *compress_cache_begin_entry(struct cache *c, const struct cache_ke
 
 static bool resize_entry(struct cached *e, size_t cap)
 {
-    if (cap > e->cap && !evict_for(e->cache, cap - e->cap))
+    if (cap > e->cap && !evict_to_fit(e->cache, cap - e->cap))
         return false;
     char *p = mk_mem_realloc(e->content, cap);
     if (!p)

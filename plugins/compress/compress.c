@@ -102,7 +102,7 @@ static ssize_t read_empty_body(void *ctx, struct mk_filter_next *inner, char *bu
 
 static const struct mk_filter_ops nothing = {.read = read_empty_body};
 
-static void send_stream(const struct job *j, struct stream *s)
+static void respond_compressed_stream(const struct job *j, struct stream *s)
 {
     if (set_coding_headers(j)) {
         compress_stream_free(s);
@@ -115,13 +115,13 @@ static void send_stream(const struct job *j, struct stream *s)
         mk_request_explain(j->request, "compress", "%s", compress_coders[j->coding]->name);
 }
 
-static void send_head(const struct job *j)
+static void respond_compressed_head(const struct job *j)
 {
     if (set_coding_headers(j) || mk_response_add_filter(j->response, &nothing, NULL, MK_LENGTH_UNKNOWN))
         remove_coding_header(j);
 }
 
-static void send_cached(const struct job *j, struct cached *copy)
+static void respond_cached(const struct job *j, struct cached *copy)
 {
     if (mk_request_add_cleanup(j->request, compress_cached_release, copy)) {
         compress_cached_release(copy);
@@ -154,18 +154,18 @@ static void compress_response(const struct job *j, struct pool *pool)
     struct cached *copy = cache ? compress_cache_acquire(cache, &key) : NULL;
     int64_t length = mk_response_length(j->response);
     if (copy) {
-        send_cached(j, copy);
+        respond_cached(j, copy);
         return;
     }
     if (mk_request_method(j->request) == MK_METHOD_HEAD) {
-        send_head(j);
+        respond_compressed_head(j);
         return;
     }
     struct stream *s = compress_stream_new(pool, j->request, j->coding, length);
     if (s && cache)
         compress_stream_cache_output(s, compress_cache_begin_entry(cache, &key, (uint64_t)length));
     if (s)
-        send_stream(j, s);
+        respond_compressed_stream(j, s);
 }
 
 static struct pool *get_worker_pool(const struct job *j)
@@ -197,7 +197,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
 
 /* ---- Configuration ---- */
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     *data = mk_config_alloc(config, sizeof(struct compress));
     return *data ? 0 : -ENOMEM;
@@ -256,7 +256,7 @@ MK_PLUGIN(compress) = {
     .help = "Compresses responses with gzip, brotli and zstd.",
     .priority = MK_PRIORITY_LIMIT + 10,
     .sections = (const struct mk_conf_table *const[]){&compress_table, NULL},
-    .load = load,
+    .load = load_plugin,
     .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,

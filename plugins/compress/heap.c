@@ -40,7 +40,7 @@ static void merge_free_units(struct room *r, size_t at)
         u->n += 1 + r->units[next].n;
 }
 
-static void *mark_used(struct room *r, size_t at, size_t n)
+static void *use_units(struct room *r, size_t at, size_t n)
 {
     struct unit *u = &r->units[at];
     if (u->n > n) {
@@ -59,7 +59,7 @@ void *compress_heap_alloc(struct room *r, size_t size)
             continue;
         merge_free_units(r, at);
         if (r->units[at].n >= n)
-            return mark_used(r, at, n);
+            return use_units(r, at, n);
     }
     return mk_mem_alloc(size);
 }

@@ -17,7 +17,7 @@ static bool list_has_element(mk_str list, const char *name)
     return false;
 }
 
-static void apply_header(struct response_info *f, mk_str name, mk_str value)
+static void record_header(struct response_info *f, mk_str name, mk_str value)
 {
     if (equals_nocase(name, "Content-Type"))
         f->type = value;
@@ -45,7 +45,7 @@ void compress_policy_read_response(struct response_info *f, const struct mk_resp
     mk_str name, value;
     *f = (struct response_info){.status = mk_response_status(response)};
     for (size_t i = 0; mk_response_header_at(response, i, &name, &value); i++)
-        apply_header(f, name, value);
+        record_header(f, name, value);
     f->is_part |= f->status == 206;
 }
 

@@ -25,12 +25,12 @@ const struct coder_ops *const compress_coders[CODINGS] = {
 #ifdef __GLIBC__
 /* Libraries allocate blocks of all sizes, and glibc keeps megabytes of free memory, because it raises its
  * thresholds when large blocks are freed. */
-static void trim_heap(void)
+static void return_free_memory_to_system(void)
 {
     (void)malloc_trim(0);
 }
 #else
-static void trim_heap(void)
+static void return_free_memory_to_system(void)
 {
 }
 #endif
@@ -39,7 +39,7 @@ static void on_quiet_timer(struct mk_timer *t)
 {
     struct pool *p = MK_CONTAINER(t, struct pool, quiet);
     if (p->most >= p->n_streams + MANY)
-        trim_heap();
+        return_free_memory_to_system();
     p->most = p->n_streams;
 }
 

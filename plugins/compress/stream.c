@@ -127,7 +127,7 @@ static void copy_to_cache(struct stream *s, mk_str bytes)
     }
 }
 
-static ssize_t yield_to_loop(struct stream *s)
+static ssize_t yield_stream_to_loop(struct stream *s)
 {
     if (s->tired)
         mk_request_resume(s->request);
@@ -144,7 +144,7 @@ static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *bu
     if (s->ended)
         return 0;
     if (s->tired)
-        return yield_to_loop(s);
+        return yield_stream_to_loop(s);
     while (goes_on > 0 && io.out_len < cap) {
         bool is_idle = s->op == CODER_RUN && s->left == 0;
         goes_on = is_idle ? read_input(s, inner, &budget) : run_coder(s, &io);
@@ -152,7 +152,7 @@ static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *bu
     if (goes_on < 0)
         return goes_on;
     if (io.out_len == 0 && !s->ended)
-        return yield_to_loop(s);
+        return yield_stream_to_loop(s);
     copy_to_cache(s, mk_str_of(buf, io.out_len));
     return (ssize_t)io.out_len;
 }

@@ -217,7 +217,7 @@ static bool has_hidden_segment(mk_str path)
     return false;
 }
 
-static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct settings *settings = data;
     mk_str path = mk_request_path(request);
@@ -244,7 +244,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 static const struct mk_handler handler = {
     .name = "dirlisting",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
-    .handle = handle,
+    .handle = handle_request,
     .traits = MK_HANDLER_FILES,
 };
 

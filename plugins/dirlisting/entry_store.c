@@ -17,7 +17,7 @@ static size_t item_size(size_t name_len)
     return (offsetof(struct item, name) + name_len + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static bool add_block(struct store *s)
+static bool add_store_block(struct store *s)
 {
     if (s->memory + sizeof(struct store_block) > s->memory_max)
         return false;
@@ -36,7 +36,7 @@ bool dirlisting_entry_store_add(struct store *s, const struct entry *e)
     size_t size = item_size(e->name.len);
     if (s->n == s->n_max || e->name.len > UINT8_MAX)
         return false;
-    if ((!s->blocks || BLOCK - s->blocks->used < size) && !add_block(s))
+    if ((!s->blocks || BLOCK - s->blocks->used < size) && !add_store_block(s))
         return false;
     struct item *item = (struct item *)(void *)(s->blocks->room + s->blocks->used);
     *item = (struct item){
@@ -47,7 +47,7 @@ bool dirlisting_entry_store_add(struct store *s, const struct entry *e)
     return true;
 }
 
-bool dirlisting_entry_store_prepare(struct store *s)
+bool dirlisting_entry_store_reserve_index(struct store *s)
 {
     size_t size = (s->n ? s->n : 1) * sizeof *s->sorted;
     if (s->memory + size > s->memory_max)

@@ -10,7 +10,7 @@ static void write_head(const struct listing *l, struct mk_buf *out)
 }
 
 /* Doubles backslashes, so that scripts can restore each name from its line. */
-static void write_plain(struct mk_buf *out, mk_str part)
+static void write_escaped_name(struct mk_buf *out, mk_str part)
 {
     while (part.p) {
         mk_buf_add(out, mk_str_cut(&part, '\\'));
@@ -30,7 +30,7 @@ static void write_entry(const struct listing *l, const struct entry *e, struct m
         mk_buf_addf(out, " %12s ", "-");
     else
         mk_buf_addf(out, " %12llu ", (unsigned long long)e->size);
-    dirlisting_write_name(out, e->name, write_plain);
+    dirlisting_write_name(out, e->name, write_escaped_name);
     mk_buf_add(out, e->kind == ENTRY_FOLDER ? MK_STR("/\n") : MK_STR("\n"));
 }
 

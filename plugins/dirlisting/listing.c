@@ -153,7 +153,7 @@ static bool store_entry(struct listing *l, const struct entry *e)
 {
     size_t others = *l->shared - l->store.memory, max = l->settings->sort_memory;
     l->store.memory_max = max > others ? max - others : 0;
-    bool ok = e ? dirlisting_entry_store_add(&l->store, e) : dirlisting_entry_store_prepare(&l->store);
+    bool ok = e ? dirlisting_entry_store_add(&l->store, e) : dirlisting_entry_store_reserve_index(&l->store);
     *l->shared = others + l->store.memory;
     return ok;
 }
@@ -199,7 +199,7 @@ static int write_entries(struct listing *l)
 }
 
 /* Runs the current step. The caller repeats it until there is output or an error. */
-static int run_step(struct listing *l)
+static int run_listing_step(struct listing *l)
 {
     if (l->running)
         return -EAGAIN;
@@ -239,7 +239,7 @@ static size_t copy_output(struct listing *l, char *buf, size_t cap)
 }
 
 /* Discards buffered output, because a client must not take a truncated entry for a complete one. */
-static int set_error(struct listing *l, int e)
+static int set_listing_error(struct listing *l, int e)
 {
     l->error = e;
     mk_buf_clear(&l->out);
@@ -247,12 +247,12 @@ static int set_error(struct listing *l, int e)
     return e;
 }
 
-static int run_step_checked(struct listing *l)
+static int run_listing_step_checked(struct listing *l)
 {
-    int e = l->error ? l->error : run_step(l);
+    int e = l->error ? l->error : run_listing_step(l);
     if (l->out.failed)
         e = -ENOMEM;
-    return e && e != -EAGAIN && !l->error ? set_error(l, e) : e;
+    return e && e != -EAGAIN && !l->error ? set_listing_error(l, e) : e;
 }
 
 static ssize_t read_listing(void *ctx, char *buf, size_t cap)
@@ -264,7 +264,7 @@ static ssize_t read_listing(void *ctx, char *buf, size_t cap)
         n += copy_output(l, buf + n, cap - n);
         if (n == cap || (l->step == STEP_END && l->out.len == 0))
             return (ssize_t)n;
-        int e = run_step_checked(l);
+        int e = run_listing_step_checked(l);
         if (!e || l->out.len)
             continue;
         if (e == -EAGAIN && n == 0 && !l->running) /* yields to other connections */

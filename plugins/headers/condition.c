@@ -73,7 +73,7 @@ enum condition_word headers_condition_parse(const struct mk_conf_ctx *ctx, mk_st
 
 static bool matches_type(const struct condition *c, struct response_facts *f)
 {
-    mk_str type = headers_response_facts_type(f);
+    mk_str type = headers_response_facts_media_type(f);
     bool is_range = mk_str_ends(c->type, MK_STR("/"));
     return mk_str_eq_nocase(is_range ? mk_str_first(type, c->type.len) : type, c->type);
 }

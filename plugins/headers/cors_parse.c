@@ -91,7 +91,7 @@ static bool parse_max_age(const struct mk_conf_ctx *ctx, mk_str word, mk_str tim
     return true;
 }
 
-static bool parse_word(const struct mk_conf_ctx *ctx, mk_str word, struct cors_rule *rule)
+static bool parse_cors_word(const struct mk_conf_ctx *ctx, mk_str word, struct cors_rule *rule)
 {
     mk_str value = word, name = mk_str_cut(&value, '=');
     if (mk_str_eq(word, MK_STR("credentials")))
@@ -107,12 +107,12 @@ static bool parse_word(const struct mk_conf_ctx *ctx, mk_str word, struct cors_r
     return parse_origin(ctx, word, rule);
 }
 
-static bool is_star(mk_str value)
+static bool is_wildcard(mk_str value)
 {
     return mk_str_eq(value, MK_STR("*"));
 }
 
-static bool check_rule(const struct mk_conf_ctx *ctx, const struct cors_rule *r)
+static bool check_cors_rule(const struct mk_conf_ctx *ctx, const struct cors_rule *r)
 {
     if (!r->any && r->n == 0)
         mk_conf_ctx_error(ctx, r->written,
@@ -123,7 +123,7 @@ static bool check_rule(const struct mk_conf_ctx *ctx, const struct cors_rule *r)
         mk_conf_ctx_error(ctx, r->written,
                           "`*` and `credentials`: every site could read what its visitors may see "
                           "here. Name the origins");
-    else if (r->credentials && (is_star(r->methods) || is_star(r->headers) || is_star(r->expose)))
+    else if (r->credentials && (is_wildcard(r->methods) || is_wildcard(r->headers) || is_wildcard(r->expose)))
         mk_conf_ctx_error(ctx, r->written,
                           "with `credentials` browsers take a `*` for a name: list the names");
     else
@@ -143,10 +143,10 @@ bool headers_cors_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field
             break;
         if (first && mk_str_starts(word, MK_STR("/")))
             (void)headers_condition_parse(ctx, word, &rule.when); /* a path is always valid */
-        else if (!parse_word(ctx, word, &rule))
+        else if (!parse_cors_word(ctx, word, &rule))
             return false;
     }
-    return check_rule(ctx, &rule) && mk_conf_ctx_append(ctx, &cors->v, &cors->n, &rule, sizeof rule);
+    return check_cors_rule(ctx, &rule) && mk_conf_ctx_append(ctx, &cors->v, &cors->n, &rule, sizeof rule);
 }
 
 bool headers_cors_show(const void *field, size_t i, struct mk_buf *out)

@@ -45,7 +45,7 @@ static const struct mk_conf_key keys[] = {
      .show = headers_expires_show},
 };
 
-static void parse_entry(const struct mk_conf_ctx *ctx)
+static void parse_headers_key(const struct mk_conf_ctx *ctx)
 {
     struct settings *s = mk_conf_ctx_out(ctx);
     mk_str key = mk_conf_ctx_key(ctx);
@@ -59,7 +59,7 @@ static void parse_entry(const struct mk_conf_ctx *ctx)
                           MK_STR_ARG(mk_str_first(key, 64)));
 }
 
-static bool show_entry(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
+static bool show_headers_key(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
 {
     return headers_rules_show(&((const struct settings *)in)->rules, i, key, value);
 }
@@ -69,8 +69,8 @@ static const struct mk_conf_table table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .help = "Fields of responses.",
-    .entry = parse_entry,
-    .show_entry = show_entry,
+    .entry = parse_headers_key,
+    .show_entry = show_headers_key,
     .entry_syntax = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
     .entry_help = "Changes a field of responses, errors included, in the order of the rules.",
     .size = sizeof(struct settings),

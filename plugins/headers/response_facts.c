@@ -24,7 +24,7 @@ static mk_str determine_media_type(const struct response_facts *f)
                                              : mk_request_media_type(f->request, f->path);
 }
 
-mk_str headers_response_facts_type(struct response_facts *f)
+mk_str headers_response_facts_media_type(struct response_facts *f)
 {
     if (!f->type.p) {
         mk_str type = mk_str_first(determine_media_type(f), TYPE_MAX);
@@ -35,7 +35,7 @@ mk_str headers_response_facts_type(struct response_facts *f)
 }
 
 /* Returns the name's bit in the bitmap. Ignores case. */
-static uint64_t name_bit(mk_str name)
+static uint64_t header_name_bit(mk_str name)
 {
     if (name.len == 0)
         return 1;
@@ -43,26 +43,26 @@ static uint64_t name_bit(mk_str name)
     return (uint64_t)1 << ((first * 5 + last * 3 + name.len) & 63);
 }
 
-static void collect_name_bits(struct response_facts *f)
+static void collect_header_name_bits(struct response_facts *f)
 {
     mk_str name, value;
     f->names = 0;
     f->knows_names = true;
     for (size_t i = 0; mk_response_header_at(f->response, i, &name, &value); i++)
-        f->names |= name_bit(name);
+        f->names |= header_name_bit(name);
 }
 
 bool headers_response_has(struct response_facts *f, mk_str name)
 {
     if (!f->knows_names)
-        collect_name_bits(f);
-    return (f->names & name_bit(name)) && mk_response_header(f->response, name).p;
+        collect_header_name_bits(f);
+    return (f->names & header_name_bit(name)) && mk_response_header(f->response, name).p;
 }
 
 void headers_response_add(struct response_facts *f, mk_str name, mk_str value)
 {
     mk_response_add_header_nocopy(f->response, name, value);
-    f->names |= name_bit(name);
+    f->names |= header_name_bit(name);
 }
 
 void headers_response_remove(struct response_facts *f, mk_str name)

@@ -23,7 +23,7 @@ struct response_facts {
 void headers_response_facts_init(struct response_facts *f, struct mk_request *request,
                                  struct mk_response *response);
 /* Returns the media type; for a 304, that of the corresponding 200. */
-mk_str headers_response_facts_type(struct response_facts *f);
+mk_str headers_response_facts_media_type(struct response_facts *f);
 
 /* Returns whether the response has that header. If not, as is usual, the bitmap shows it at once. */
 bool headers_response_has(struct response_facts *f, mk_str name);

@@ -34,7 +34,7 @@ static const struct field strict[] = {
 /* This header is sent only over TLS (RFC 6797, section 7.2). */
 static const struct field transport = FIELD("Strict-Transport-Security", "max-age=31536000");
 
-static void add_if_missing(struct response_facts *f, const struct field *field)
+static void add_header_if_missing(struct response_facts *f, const struct field *field)
 {
     if (!headers_response_has(f, field->name))
         headers_response_add(f, field->name, field->value);
@@ -47,7 +47,7 @@ void headers_security_headers_apply(enum secure how, struct response_facts *fact
     if (how == SECURE_OFF)
         return;
     for (size_t i = 0; i < n; i++)
-        add_if_missing(facts, &fields[i]);
+        add_header_if_missing(facts, &fields[i]);
     if (how == SECURE_STRICT && mk_str_eq(mk_request_scheme(facts->request), MK_STR("https")))
-        add_if_missing(facts, &transport);
+        add_header_if_missing(facts, &transport);
 }

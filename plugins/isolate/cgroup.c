@@ -16,7 +16,7 @@ enum { PERIOD_US = 100000, TEXT_MAX = 4096, TRIES = 20, TRY_NS = 50000000, ROUND
     "start the server by systemd with `Delegate=cpu memory`, or as root, or leave out CPUQuota and "         \
     "MemoryMax"
 
-static bool set_error(char *error, const char *what, const char *path)
+static bool set_cgroup_error(char *error, const char *what, const char *path)
 {
     (void)snprintf(error, ISOLATE_CGROUP_ERROR_MAX, "%s %s%s%s: " HOW_TO, what, path, errno ? ": " : "",
                    errno ? strerror(errno) : "");
@@ -85,11 +85,11 @@ bool isolate_cgroup_find_own(const char *proc, struct isolate_cgroup_path *out,
     (void)snprintf(path, sizeof path, "%s/cgroup", proc);
     errno = 0;
     if (!find_cgroup_mount(proc, out->mount, sizeof out->mount) || !read_text(path, text))
-        return set_error(error, "there are no control groups of version 2 here", "");
+        return set_cgroup_error(error, "there are no control groups of version 2 here", "");
     char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
     char *own = line ? strchr(line, '/') : NULL;
     if (!own)
-        return set_error(error, "this process has no control group of version 2", "");
+        return set_cgroup_error(error, "this process has no control group of version 2", "");
     own[strcspn(own, "\n")] = '\0';
     size_t len = strlen(own), end = sizeof part - 1;
     if (len >= end && strcmp(own + len - end, part) == 0) /* the server has moved into its subgroup */
@@ -105,7 +105,7 @@ static void own_cgroup_path(const struct isolate_cgroup_path *p, const char *res
     (void)snprintf(path, PATH_MAX, "%s%s/%s", p->mount, p->own, rest);
 }
 
-static pid_t parent_of(pid_t pid)
+static pid_t parent_pid(pid_t pid)
 {
     char path[40], text[TEXT_MAX];
     int parent = 0;
@@ -116,11 +116,11 @@ static pid_t parent_of(pid_t pid)
 }
 
 /* Returns whether the process is this one or a descendant of it. */
-static bool is_child_of_ours(pid_t pid)
+static bool is_own_or_descendant(pid_t pid)
 {
     const pid_t self = getpid();
     while (pid > 1 && pid != self)
-        pid = parent_of(pid);
+        pid = parent_pid(pid);
     return pid == self;
 }
 
@@ -143,7 +143,7 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
         long pid = strtol(at, &end, 10);
         if (end == at)
             break;
-        if (!is_child_of_ours((pid_t)pid)) /* if it has just exited, the next round's list lacks it */
+        if (!is_own_or_descendant((pid_t)pid)) /* if it has just exited, the next round's list lacks it */
             *has_others = true;
         else if (!move_process(to, (pid_t)pid))
             return -1;
@@ -163,17 +163,18 @@ static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *error)
         return true;
     own_cgroup_path(p, part + 1, to);
     if (mkdir(to, 0755) < 0 && errno != EEXIST)
-        return set_error(error, "cannot make the control group", to);
+        return set_cgroup_error(error, "cannot make the control group", to);
     own_cgroup_path(p, "server/cgroup.procs", to);
     own_cgroup_path(p, "cgroup.procs", from);
     int n = move_process(to, getpid()) ? 1 : -1;
     for (int i = 0; i < ROUNDS && n > 0; i++) /* processes may start others in the meantime */
         n = move_own_processes(from, to, &has_others);
     if (n < 0)
-        return set_error(error, "cannot write", to);
+        return set_cgroup_error(error, "cannot write", to);
     errno = 0;
-    return has_others ? set_error(error, "other processes are in the control group of the server", p->own)
-                      : true;
+    return has_others
+               ? set_cgroup_error(error, "other processes are in the control group of the server", p->own)
+               : true;
 }
 
 static bool is_controller_available(const struct isolate_cgroup_path *p, const char *controller, char *error)
@@ -182,7 +183,7 @@ static bool is_controller_available(const struct isolate_cgroup_path *p, const c
     errno = 0;
     own_cgroup_path(p, "cgroup.controllers", path);
     (void)snprintf(what, sizeof what, "the controller `%s` is not in", controller);
-    return read_text(path, text) && has_word(text, controller) ? true : set_error(error, what, path);
+    return read_text(path, text) && has_word(text, controller) ? true : set_cgroup_error(error, what, path);
 }
 
 static bool enable_controller(const struct isolate_cgroup_path *p, const char *controller, char *error)
@@ -194,26 +195,26 @@ static bool enable_controller(const struct isolate_cgroup_path *p, const char *c
     if (read_text(path, text) && has_word(text, controller))
         return true;
     (void)snprintf(word, sizeof word, "+%s", controller);
-    return write_text(path, word) ? true : set_error(error, "cannot write", path);
+    return write_text(path, word) ? true : set_cgroup_error(error, "cannot write", path);
 }
 
-static bool set_limit(const struct isolate_cgroup_path *p, const char *name, const char *file,
-                      const char *value, char *error)
+static bool write_cgroup_limit(const struct isolate_cgroup_path *p, const char *name, const char *file,
+                               const char *value, char *error)
 {
     char rest[PATH_MAX / 2], path[PATH_MAX];
     (void)snprintf(rest, sizeof rest, "%s/%s", name, file);
     own_cgroup_path(p, rest, path);
-    return write_text(path, value) ? true : set_error(error, "cannot write", path);
+    return write_text(path, value) ? true : set_cgroup_error(error, "cannot write", path);
 }
 
-static bool set_limits(const struct isolate_cgroup_path *p, const char *name,
-                       const struct isolate_cgroup_limits *l, char *error)
+static bool write_cgroup_limits(const struct isolate_cgroup_path *p, const char *name,
+                                const struct isolate_cgroup_limits *l, char *error)
 {
     char cpu[48], memory[32];
     (void)snprintf(cpu, sizeof cpu, "%llu %d", (unsigned long long)l->cpu * PERIOD_US / 100, PERIOD_US);
     (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)l->memory);
-    return (!l->cpu || set_limit(p, name, "cpu.max", cpu, error)) &&
-           (!l->memory || set_limit(p, name, "memory.max", memory, error));
+    return (!l->cpu || write_cgroup_limit(p, name, "cpu.max", cpu, error)) &&
+           (!l->memory || write_cgroup_limit(p, name, "memory.max", memory, error));
 }
 
 bool isolate_cgroup_check_limits(const struct isolate_cgroup_path *place,
@@ -225,7 +226,7 @@ bool isolate_cgroup_check_limits(const struct isolate_cgroup_path *place,
               (!limits->memory || is_controller_available(place, "memory", error));
     own_cgroup_path(place, "cgroup.procs", path);
     if (ok && access(path, W_OK) < 0)
-        return set_error(error, "cannot write", path);
+        return set_cgroup_error(error, "cannot write", path);
     return ok;
 }
 
@@ -240,12 +241,12 @@ int isolate_cgroup_create(const struct isolate_cgroup_path *place, const char *n
         return -1;
     own_cgroup_path(place, name, path);
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        return set_error(error, "cannot make the control group", path), -1;
+        return set_cgroup_error(error, "cannot make the control group", path), -1;
     (void)snprintf(rest, sizeof rest, "%s/cgroup.procs", name);
     own_cgroup_path(place, rest, path);
-    int fd = set_limits(place, name, limits, error) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    int fd = write_cgroup_limits(place, name, limits, error) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
     if (fd < 0 && !*error)
-        (void)set_error(error, "cannot open", path);
+        (void)set_cgroup_error(error, "cannot open", path);
     return fd;
 }
 

@@ -28,7 +28,8 @@ static void exec_config_check(const struct isolate_group *group, pid_t parent)
         isolate_process_exec(true, 3, environment);
 }
 
-static _Noreturn void run_child(const struct isolate_group *group, int config_fd, int out, pid_t parent)
+static _Noreturn void run_check_in_child(const struct isolate_group *group, int config_fd, int out,
+                                         pid_t parent)
 {
     const int fds[] = {config_fd};
     sigset_t none;
@@ -37,7 +38,7 @@ static _Noreturn void run_child(const struct isolate_group *group, int config_fd
     (void)setpgid(0, 0);
     if (dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0 || !isolate_process_keep_fds(fds, 1))
         _exit(127);
-    int e = isolate_process_confine(group, 0);
+    int e = isolate_process_drop_privileges(group, 0);
     if (e)
         dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
     else
@@ -79,7 +80,7 @@ static int run_check_process(const struct isolate_group *group, int config_fd, s
         return -errno;
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        run_child(group, config_fd, ends[1], parent);
+        run_check_in_child(group, config_fd, ends[1], parent);
     int e = pid < 0 ? -errno : 0;
     close(ends[1]);
     if (!e) {

@@ -30,7 +30,7 @@ bool isolate_environment_may_inherit(mk_str name)
     return name.len && !is_name_in_list(name, taken, MK_LEN(taken));
 }
 
-static bool is_configured(const struct isolate_settings *s, mk_str name)
+static bool is_configured_variable(const struct isolate_settings *s, mk_str name)
 {
     for (size_t i = 0; i < s->env.n; i++)
         if (mk_str_eq(s->env.v[i], name))
@@ -73,7 +73,7 @@ static char *derive_group_keys(const struct isolate_group *g, mk_str keys)
 
 /* ---- The whole environment ---- */
 
-static size_t count_lines(char *const *lines)
+static size_t count_variables(char *const *lines)
 {
     size_t n = 0;
     while (lines && lines[n])
@@ -82,10 +82,10 @@ static size_t count_lines(char *const *lines)
 }
 
 /* Returns the line that the group gets; NULL: none. */
-static char *choose_line(const struct isolate_group *g, char *line)
+static char *choose_group_variable(const struct isolate_group *g, char *line)
 {
     mk_str value = mk_str_from_c(line), name = mk_str_cut(&value, '=');
-    if (is_configured(g->settings, name))
+    if (is_configured_variable(g->settings, name))
         return isolate_environment_may_inherit(name) ? line : NULL;
     if (mk_str_eq(name, MK_STR(ISOLATE_KEYS)))
         return derive_group_keys(g, value);
@@ -94,12 +94,12 @@ static char *choose_line(const struct isolate_group *g, char *line)
 
 char **isolate_environment_build(const struct isolate_group *group, char *const *all, char *const *ours)
 {
-    size_t n = 0, n_all = count_lines(all), n_ours = count_lines(ours);
+    size_t n = 0, n_all = count_variables(all), n_ours = count_variables(ours);
     char **out = mk_mem_zalloc(n_all + n_ours + 1, sizeof *out);
     if (!out)
         return NULL;
     for (size_t i = 0; i < n_all; i++)
-        if ((out[n] = choose_line(group, all[i])))
+        if ((out[n] = choose_group_variable(group, all[i])))
             n++;
     for (size_t i = 0; i < n_ours; i++)
         out[n++] = ours[i];

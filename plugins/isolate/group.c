@@ -27,7 +27,7 @@ static bool report_error(struct mk_config *c, const struct isolate_settings *s, 
 /* ---- Names ---- */
 
 /* Returns "shop" for "/srv/shop/monkey-shop.so". */
-static mk_str default_name(mk_str service)
+static mk_str default_group_name(mk_str service)
 {
     mk_str name = service, rest = service;
     while (rest.p)
@@ -37,10 +37,10 @@ static mk_str default_name(mk_str service)
     return mk_str_ends(name, MK_STR(".so")) ? mk_str_first(name, name.len - 3) : name;
 }
 
-static bool set_name(struct mk_config *c, struct isolate_group *g)
+static bool set_group_name(struct mk_config *c, struct isolate_group *g)
 {
     const struct isolate_settings *s = g->settings;
-    mk_str name = s->name.len ? s->name : default_name(s->service);
+    mk_str name = s->name.len ? s->name : default_group_name(s->service);
     for (size_t i = 0; i < name.len; i++) {
         char one = name.p[i];
         bool fits = (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9') || one == '-' || one == '_';
@@ -55,7 +55,7 @@ static bool set_name(struct mk_config *c, struct isolate_group *g)
     return copy.p;
 }
 
-static bool set_spool(struct mk_config *c, struct isolate_group *g)
+static bool set_group_spool(struct mk_config *c, struct isolate_group *g)
 {
     const struct isolate_settings *s = g->settings;
     g->spool_folder = s->spool_folder.len ? mk_config_path(c, s, s->spool_folder) : mk_config_spool_folder(c);
@@ -63,7 +63,7 @@ static bool set_spool(struct mk_config *c, struct isolate_group *g)
     return g->spool_folder.p;
 }
 
-static bool set_files(struct mk_config *c, struct isolate_group *g)
+static bool set_group_files(struct mk_config *c, struct isolate_group *g)
 {
     const struct isolate_settings *s = g->settings;
     g->service = s->service;
@@ -75,7 +75,7 @@ static bool set_files(struct mk_config *c, struct isolate_group *g)
         g->include[i] = mk_config_path(c, s, s->include.v[i]);
         ok = g->include[i].p;
     }
-    return ok && set_spool(c, g);
+    return ok && set_group_spool(c, g);
 }
 
 static bool check_env_names(struct mk_config *c, const struct isolate_settings *s)
@@ -94,7 +94,7 @@ static bool check_env_names(struct mk_config *c, const struct isolate_settings *
 
 /* ---- Users ---- */
 
-static bool set_group(struct mk_config *c, struct isolate_group *g)
+static bool set_group_gid(struct mk_config *c, struct isolate_group *g)
 {
     const struct isolate_settings *s = g->settings;
     struct group *found = s->group.len ? getgrnam(s->group.p) : NULL;
@@ -105,7 +105,7 @@ static bool set_group(struct mk_config *c, struct isolate_group *g)
     return true;
 }
 
-static bool set_user(struct mk_config *c, struct isolate_group *g)
+static bool set_group_user(struct mk_config *c, struct isolate_group *g)
 {
     const struct isolate_settings *s = g->settings;
     struct passwd *found = s->user.len ? getpwnam(s->user.p) : NULL;
@@ -126,7 +126,7 @@ static bool set_user(struct mk_config *c, struct isolate_group *g)
         g->uid = found->pw_uid;
         g->user_name = name.p;
     }
-    return set_group(c, g);
+    return set_group_gid(c, g);
 }
 
 /* ---- The record ---- */
@@ -162,7 +162,7 @@ static bool choose_folder_and_socket(struct mk_config *c, struct isolate_record 
     return n > 0 && (size_t)n < sizeof r->folder && m > 0 && (size_t)m < sizeof r->socket;
 }
 
-static bool open_record(struct mk_config *c, struct isolate_group *g)
+static bool open_group_record(struct mk_config *c, struct isolate_group *g)
 {
     char address[160];
     g->record = isolate_record_acquire(c, g->name);
@@ -201,8 +201,8 @@ struct isolate_group *isolate_group_new(struct mk_config *config, const struct i
         return NULL;
     }
     warn_of_useless_limits(config, settings);
-    bool ok = set_name(config, g) && check_env_names(config, settings) && set_files(config, g) &&
-              set_user(config, g) && open_record(config, g);
+    bool ok = set_group_name(config, g) && check_env_names(config, settings) && set_group_files(config, g) &&
+              set_group_user(config, g) && open_group_record(config, g);
     return ok && isolate_config_check(config, g) ? g : NULL;
 }
 

@@ -79,7 +79,8 @@ static int open_record_fds(struct isolate_record *r)
 
 /* ---- The supervisor ---- */
 
-static bool wait_for_reply(const struct isolate_record *r, struct isolate_supervisor_reply *answer, int ms)
+static bool wait_for_supervisor_reply(const struct isolate_record *r, struct isolate_supervisor_reply *answer,
+                                      int ms)
 {
     struct pollfd at = {.fd = r->control_fd, .events = POLLIN};
     int64_t end = isolate_process_now_ms() + ms;
@@ -195,7 +196,7 @@ static uint64_t hash_names(const struct mk_conf_words *names)
     return key.k0;
 }
 
-static void format_fixed_settings(const struct isolate_group *g, char out[ISOLATE_SHELL_MAX])
+static void format_supervisor_settings(const struct isolate_group *g, char out[ISOLATE_SHELL_MAX])
 {
     const struct isolate_settings *s = g->settings;
     (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %u %llu %llx %.80s", g->has_user,
@@ -263,7 +264,7 @@ static bool report_start_error(struct mk_config *c, const struct isolate_group *
 static int write_config_file(const struct isolate_group *g)
 {
     char root[ISOLATE_ROOT_MAX];
-    return isolate_runtime_dir_empty_root(g->record, root)
+    return isolate_runtime_dir_format_empty_root(g->record, root)
                ? isolate_group_config_write(g, root, g->record->config_fd)
                : -ENAMETOOLONG;
 }
@@ -275,7 +276,7 @@ static int apply_group_config(struct isolate_group *g)
     char shell[ISOLATE_SHELL_MAX];
     g->wait.version = atomic_fetch_add(&r->scoreboard->version, 1) + 1;
     r->latest = g;
-    format_fixed_settings(g, shell);
+    format_supervisor_settings(g, shell);
     int e = write_config_file(g);
     if (!e && has_supervisor(r) && strcmp(shell, r->shell) == 0)
         send_command(r, ISOLATE_RELOAD);
@@ -319,7 +320,7 @@ static void restore_previous_config(const struct isolate_group *g)
         r->latest->before = NULL;
     if (r->latest != g || !g->before)
         return;
-    format_fixed_settings(g->before, shell);
+    format_supervisor_settings(g->before, shell);
     if (strcmp(shell, r->shell) != 0)
         (void)apply_group_config(g->before);
     else
@@ -342,12 +343,12 @@ bool isolate_group_release(struct isolate_group *g)
 }
 
 /* Waits until the supervisor has closed its end of the socket, for at most `ms`. */
-static bool supervisor_ends_within(const struct isolate_record *r, int ms)
+static bool wait_for_supervisor_exit(const struct isolate_record *r, int ms)
 {
     struct isolate_supervisor_reply answer;
     int64_t end = isolate_process_now_ms() + ms;
     while (isolate_process_now_ms() < end && has_supervisor(r))
-        (void)wait_for_reply(r, &answer, (int)(end - isolate_process_now_ms()));
+        (void)wait_for_supervisor_reply(r, &answer, (int)(end - isolate_process_now_ms()));
     return !has_supervisor(r);
 }
 
@@ -357,9 +358,9 @@ void isolate_group_close(struct isolate_group *g, bool waits)
     waits = waits &&
             !isolate_record_has_live_workers(r->presence_fd); /* only the plugin may have been removed, while
                                                                * the server still runs */
-    if (waits && !supervisor_ends_within(r, END_MS)) {
+    if (waits && !wait_for_supervisor_exit(r, END_MS)) {
         send_command(r, ISOLATE_STOP);
-        (void)supervisor_ends_within(r, STOP_MS);
+        (void)wait_for_supervisor_exit(r, STOP_MS);
     }
     if (waits || !has_supervisor(r))
         isolate_runtime_dir_remove(r); /* otherwise the supervisor does so when no old worker needs it */

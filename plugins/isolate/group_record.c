@@ -26,7 +26,7 @@ static void close_fds_in_child(void)
         isolate_record_close_private_fds(r);
 }
 
-static bool register_atfork(void)
+static bool register_atfork_once(void)
 {
     static bool does;
     does = does || pthread_atfork(NULL, NULL, close_fds_in_child) == 0;
@@ -43,7 +43,7 @@ static struct isolate_record *find_record(const char *name)
 
 static struct isolate_record *add_record(const char *name)
 {
-    struct isolate_record *r = register_atfork() ? mk_mem_alloc(sizeof *r) : NULL;
+    struct isolate_record *r = register_atfork_once() ? mk_mem_alloc(sizeof *r) : NULL;
     if (!r)
         return NULL;
     *r = (struct isolate_record){

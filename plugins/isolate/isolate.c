@@ -85,7 +85,7 @@ static void warn_of_shared_users(struct mk_config *config, const struct isolate 
     }
 }
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     struct isolate *all = mk_config_alloc(config, sizeof *all);
     if (!all)
@@ -149,7 +149,7 @@ struct response_wait {
 
 static const char response_wait_key;
 
-static void stop_waiting(void *ctx)
+static void stop_response_wait(void *ctx)
 {
     struct response_wait *w = ctx;
     mk_timer_stop(&w->timer);
@@ -181,7 +181,7 @@ static struct response_wait *new_response_wait(struct mk_request *request, const
         return NULL;
     *w = (struct response_wait){.request = request, .scoreboard = g->record->scoreboard};
     mk_timer_init(&w->timer, on_check_timer);
-    return mk_request_attach(request, &response_wait_key, w, stop_waiting) ? NULL : w;
+    return mk_request_attach(request, &response_wait_key, w, stop_response_wait) ? NULL : w;
 }
 
 static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_response *response, void *data)
@@ -202,7 +202,7 @@ static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_re
 
 /* Leaves the limit to the group, which knows that of this host, because its routes may have their own
  * limits. */
-static uint64_t body_max(struct mk_request *request, void *data)
+static uint64_t unlimited_body_max(struct mk_request *request, void *data)
 {
     (void)request, (void)data;
     return UINT64_MAX;
@@ -212,7 +212,7 @@ static const struct mk_handler handler = {.name = "isolate",
                                           .syntax = "NAME",
                                           .handle = forward_to_group,
                                           .bind = bind_group_handler,
-                                          .body_max = body_max};
+                                          .body_max = unlimited_body_max};
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -311,7 +311,7 @@ MK_PLUGIN(isolate) = {
     .sections = sections,
     .handlers = handlers,
     .needs = needs,
-    .load = load,
+    .load = load_plugin,
     .unload = unload,
     .host = bind_vhost,
     .master_start = master_start,

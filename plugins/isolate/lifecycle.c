@@ -67,7 +67,7 @@ static void set_pending(struct isolate_lifecycle *l, enum isolate_pending to)
 /* ---- Time ---- */
 
 /* Returns when the next action is due; UINT64_MAX: never. */
-static uint64_t next_due_ms(const struct isolate_lifecycle *l)
+static uint64_t next_action_ms(const struct isolate_lifecycle *l)
 {
     switch ((enum isolate_state)l->state.state) {
     case ISOLATE_DOWN:
@@ -85,9 +85,9 @@ static uint64_t next_due_ms(const struct isolate_lifecycle *l)
     return UINT64_MAX;
 }
 
-enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64_t now_ms)
+enum isolate_due isolate_lifecycle_due_action(const struct isolate_lifecycle *l, uint64_t now_ms)
 {
-    if (now_ms < next_due_ms(l))
+    if (now_ms < next_action_ms(l))
         return ISOLATE_DUE_NOTHING;
     return l->state.state == ISOLATE_DOWN       ? ISOLATE_DUE_START
            : l->state.state == ISOLATE_STARTING ? ISOLATE_DUE_KILL_START
@@ -96,7 +96,7 @@ enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64
 
 uint64_t isolate_lifecycle_timeout_ms(const struct isolate_lifecycle *l, uint64_t now_ms)
 {
-    uint64_t due = next_due_ms(l);
+    uint64_t due = next_action_ms(l);
     return due == UINT64_MAX ? due : due > now_ms ? due - now_ms : 0;
 }
 

@@ -58,7 +58,7 @@ enum isolate_due {
 };
 
 /* Returns the action that is due at that time. */
-enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64_t now_ms);
+enum isolate_due isolate_lifecycle_due_action(const struct isolate_lifecycle *l, uint64_t now_ms);
 /* Returns the time until an action is due, in ms; UINT64_MAX: never. */
 uint64_t isolate_lifecycle_timeout_ms(const struct isolate_lifecycle *l, uint64_t now_ms);
 

@@ -22,7 +22,7 @@ int64_t isolate_process_now_ms(void)
 }
 
 /* Returns whether the function at `address` is in the main program. */
-static int is_address_in_program(struct dl_phdr_info *program, size_t size, void *address)
+static int is_address_in_main_program(struct dl_phdr_info *program, size_t size, void *address)
 {
     (void)size;
     for (size_t i = 0; i < program->dlpi_phnum; i++) {
@@ -39,7 +39,8 @@ bool isolate_process_is_monkey(void)
         void *(*function)(struct mk_config *, size_t);
         void *address;
     } of = {.function = mk_config_alloc};
-    return dl_iterate_phdr(is_address_in_program, of.address) > 0 && !dlsym(RTLD_DEFAULT, "mk_server_new");
+    return dl_iterate_phdr(is_address_in_main_program, of.address) > 0 &&
+           !dlsym(RTLD_DEFAULT, "mk_server_new");
 }
 
 bool isolate_process_keep_fds(const int *fds, int n)
@@ -75,7 +76,7 @@ static int switch_user(const struct isolate_group *g)
     return 0;
 }
 
-int isolate_process_confine(const struct isolate_group *group, uint64_t memory)
+int isolate_process_drop_privileges(const struct isolate_group *group, uint64_t memory)
 {
     errno = 0;
     if (group->settings->nice && nice((int)group->settings->nice) == -1 && errno)

@@ -26,7 +26,7 @@ bool isolate_process_is_monkey(void);
 bool isolate_process_keep_fds(const int *fds, int n);
 /* In a child, applies the group's priority and the memory limit (0: none), and changes to its user. Returns 0
  * or a negated errno value. */
-int isolate_process_confine(const struct isolate_group *group, uint64_t memory);
+int isolate_process_drop_privileges(const struct isolate_group *group, uint64_t memory);
 /* In a child, executes `monkey [-t] -c FILE`, where `config` is the descriptor of FILE. */
 _Noreturn void isolate_process_exec(bool checks, int config, char **environment);
 

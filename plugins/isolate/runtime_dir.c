@@ -13,7 +13,7 @@
 
 enum { BACKLOG = 4096 };
 
-bool isolate_runtime_dir_empty_root(const struct isolate_record *r, char root[ISOLATE_ROOT_MAX])
+bool isolate_runtime_dir_format_empty_root(const struct isolate_record *r, char root[ISOLATE_ROOT_MAX])
 {
     return snprintf(root, ISOLATE_ROOT_MAX, "%s/none", r->folder) < ISOLATE_ROOT_MAX;
 }
@@ -23,14 +23,14 @@ bool isolate_runtime_dir_empty_root(const struct isolate_record *r, char root[IS
 static int make_folders(const struct isolate_record *r)
 {
     char root[ISOLATE_ROOT_MAX];
-    bool ok = isolate_runtime_dir_empty_root(r, root) && mkdir(r->folder, 0700) == 0 &&
+    bool ok = isolate_runtime_dir_format_empty_root(r, root) && mkdir(r->folder, 0700) == 0 &&
               mkdir(root, 0755) == 0 && chmod(root, 0755) == 0;
     return ok ? 0 : -errno;
 }
 
 /* Binds the socket as the workers' user, who must own it: the master may be unable to change the owner later,
  * even as root. The folder's group gives access to this process and to no other process of that user. */
-static bool bind_as_user(const struct isolate_record *r, int fd)
+static bool bind_socket_as_user(const struct isolate_record *r, int fd)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     memcpy(at.sun_path, r->socket, sizeof r->socket);
@@ -54,7 +54,7 @@ static bool bind_as_user(const struct isolate_record *r, int fd)
 static int open_socket(struct isolate_record *r)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool ok = fd >= 0 && bind_as_user(r, fd) && listen(fd, BACKLOG) == 0;
+    bool ok = fd >= 0 && bind_socket_as_user(r, fd) && listen(fd, BACKLOG) == 0;
     int e = ok ? 0 : -errno;
     if (!ok && fd >= 0)
         close(fd);
@@ -63,7 +63,7 @@ static int open_socket(struct isolate_record *r)
 }
 
 /* Removes folders that earlier servers have left next to our folder. */
-static void remove_stale(const struct isolate_record *r)
+static void remove_stale_folders(const struct isolate_record *r)
 {
     char base[ISOLATE_FOLDER_MAX];
     memcpy(base, r->folder, sizeof base);
@@ -75,7 +75,7 @@ static void remove_stale(const struct isolate_record *r)
 
 int isolate_runtime_dir_create(struct isolate_record *r)
 {
-    remove_stale(r);
+    remove_stale_folders(r);
     int e = make_folders(r);
     return e ? e : open_socket(r);
 }
@@ -99,7 +99,7 @@ void isolate_runtime_dir_remove(const struct isolate_record *r)
     char root[ISOLATE_ROOT_MAX];
     remove_cgroup(r);
     (void)unlink(r->socket);
-    if (isolate_runtime_dir_empty_root(r, root))
+    if (isolate_runtime_dir_format_empty_root(r, root))
         (void)rmdir(root);
     (void)rmdir(r->folder);
 }

@@ -8,7 +8,7 @@
 enum { ISOLATE_ROOT_MAX = 96 };
 
 /* Writes the path of the empty folder. Returns false if it is too long. */
-bool isolate_runtime_dir_empty_root(const struct isolate_record *record, char root[ISOLATE_ROOT_MAX]);
+bool isolate_runtime_dir_format_empty_root(const struct isolate_record *record, char root[ISOLATE_ROOT_MAX]);
 /* Returns a unique name: "monkey-" and a number. */
 const char *isolate_runtime_dir_name(const struct isolate_record *record);
 /* Creates the folders and the socket, and listens. Returns 0 or a negated errno value. */

@@ -27,7 +27,7 @@ static bool is_runtime_dir_name(const char *name)
 }
 
 /* Checks the owner, because other users may also have folders there, and the age. */
-static bool is_owned_and_old(int folder)
+static bool is_owned_and_old_folder(int folder)
 {
     struct stat st;
     uid_t self = (uid_t)setfsuid((uid_t)-1);
@@ -75,8 +75,8 @@ static void remove_stale_dir(int base, const char *name)
 {
     char path[NAME_MAX + 1];
     int folder = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool has_gone =
-        folder >= 0 && is_owned_and_old(folder) && find_socket(folder, path) && is_socket_dead(folder, path);
+    bool has_gone = folder >= 0 && is_owned_and_old_folder(folder) && find_socket(folder, path) &&
+                    is_socket_dead(folder, path);
     if (has_gone && unlinkat(folder, path, 0) == 0) {
         (void)unlinkat(folder, "none", AT_REMOVEDIR);
         (void)unlinkat(base, name, AT_REMOVEDIR);

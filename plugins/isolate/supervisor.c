@@ -107,7 +107,7 @@ static _Noreturn void exec_group_server(struct supervisor *k, int out, pid_t par
     bool is_limited = isolate_cgroup_has_limits(&g->settings->limits);
     if (is_limited && write(ISOLATE_LIMITS_FD, "0", 1) < 0)
         ok = dprintf(STDERR_FILENO, "cannot enter its control group: %s\n", strerror(errno)) < 0;
-    int e = isolate_process_confine(g, g->settings->memory);
+    int e = isolate_process_drop_privileges(g, g->settings->memory);
     if (e)
         dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
     (void)setpgid(0, 0);                    /* a process group, which can be killed as a whole */
@@ -212,7 +212,7 @@ static void shut_down_group(struct supervisor *k, int signal)
     signal_group(k, isolate_lifecycle_shut_down(&k->life, now_ms(), signal));
 }
 
-static void read_commands(struct supervisor *k)
+static void run_master_commands(struct supervisor *k)
 {
     char order;
     ssize_t n;
@@ -303,9 +303,9 @@ static void kill_hung_start(struct supervisor *k)
     signal_group(k, SIGKILL);
 }
 
-static void run_due_action(struct supervisor *k)
+static void run_due_lifecycle_action(struct supervisor *k)
 {
-    switch (isolate_lifecycle_due(&k->life, now_ms())) {
+    switch (isolate_lifecycle_due_action(&k->life, now_ms())) {
     case ISOLATE_DUE_START:
         start_group_server(k);
         break;
@@ -326,14 +326,14 @@ static bool is_group_needed(const struct supervisor *k)
     return is_ending || k->life.stay == ISOLATE_STAYS || isolate_record_has_live_workers(ISOLATE_PRESENCE_FD);
 }
 
-static void run_once(struct supervisor *k)
+static void run_supervisor_once(struct supervisor *k)
 {
     struct pollfd at[] = {{.fd = k->control, .events = POLLIN},
                           {.fd = k->signals, .events = POLLIN},
                           {.fd = k->ready, .events = POLLIN},
                           {.fd = k->said, .events = POLLIN}};
     (void)poll(at, sizeof at / sizeof *at, poll_timeout_ms(k));
-    read_commands(k);
+    run_master_commands(k);
     read_notify_socket(k);
     forward_output(k);
     reap_children(k);
@@ -341,7 +341,7 @@ static void run_once(struct supervisor *k)
         detach_from_terminal(k, now_ms());
     if (!is_group_needed(k))
         shut_down_group(k, SIGQUIT);
-    run_due_action(k);
+    run_due_lifecycle_action(k);
 }
 
 static int open_signalfd(void)
@@ -380,7 +380,7 @@ _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
     if (k.signals < 0 || k.ready < 0)
         _exit(1);
     while (k.life.state.state != ISOLATE_ENDED)
-        run_once(&k);
+        run_supervisor_once(&k);
     forward_output(&k);
     isolate_log_forwarder_flush(&k.lines);
     if (k.life.stay == ISOLATE_IS_REMOVED)

@@ -29,7 +29,7 @@ MK_PLUGIN_DECLARE(limits);
 
 /* ---- Configuration ---- */
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     struct limits *all = mk_config_alloc(config, sizeof *all);
     if (!all)
@@ -99,7 +99,7 @@ static unsigned get_path_variants(const struct mk_request *request, struct paths
 }
 
 /* Returns the i-th path; the first one is the path itself. */
-static mk_str path_at(const struct paths *p, size_t i)
+static mk_str path_or_variant_at(const struct paths *p, size_t i)
 {
     return i ? p->variants[i - 1] : p->path;
 }
@@ -110,7 +110,7 @@ static bool is_request_exempt(const struct limits_exempt *e, const struct mk_req
     if (mk_network_set_contains(e->set, mk_request_client_addr(request)))
         return true;
     for (size_t i = 0; i <= p->n; i++)
-        if (!limits_settings_match_paths(e->paths, e->n_paths, path_at(p, i)))
+        if (!limits_settings_match_paths(e->paths, e->n_paths, path_or_variant_at(p, i)))
             return false;
     return true;
 }
@@ -123,7 +123,7 @@ static bool rule_matches_path(const struct limits_rule *rule, mk_str path)
 static bool rule_matches_any_path(const struct limits_rule *rule, const struct paths *p)
 {
     for (size_t i = 0; i <= p->n; i++)
-        if (rule_matches_path(rule, path_at(p, i)))
+        if (rule_matches_path(rule, path_or_variant_at(p, i)))
             return true;
     return false;
 }
@@ -140,15 +140,16 @@ static uint64_t charge_path(const struct limits_rule *rule, struct limits_table 
 
 /* A rule that counts by path also counts the variants, because `/login;1` and `/login;2` may be the same
  * page. */
-static uint64_t charge_all_variants(const struct limits_rule *rule, struct limits_table *table,
-                                    struct mk_request *request, const struct paths *p)
+static uint64_t charge_path_and_variants(const struct limits_rule *rule, struct limits_table *table,
+                                         struct mk_request *request, const struct paths *p)
 {
     uint64_t longest = 0;
     if (!(rule->by & LIMITS_BY_PATH))
         return charge_path(rule, table, request, p->path);
     for (size_t i = 0; i <= p->n; i++) {
-        uint64_t wait =
-            rule_matches_path(rule, path_at(p, i)) ? charge_path(rule, table, request, path_at(p, i)) : 0;
+        uint64_t wait = rule_matches_path(rule, path_or_variant_at(p, i))
+                            ? charge_path(rule, table, request, path_or_variant_at(p, i))
+                            : 0;
         longest = wait > longest ? wait : longest;
     }
     return longest;
@@ -198,7 +199,7 @@ static enum mk_verdict apply_request_rule(const struct vhost_limits *vhost_limit
 {
     const struct limits_settings *s = vhost_limits->settings;
     mk_request_explain(request, "rate", "Requests %.*s", MK_STR_ARG(rule->written));
-    uint64_t wait = charge_all_variants(rule, vhost_limits->table, request, p);
+    uint64_t wait = charge_path_and_variants(rule, vhost_limits->table, request, p);
     if (wait == 0)
         return MK_NEXT;
     log_limit_hit(request, s->report ? "would be refused (429)" : "refused (429)", rule);
@@ -299,7 +300,7 @@ MK_PLUGIN(limits) = {
     .help = "Limits requests and bandwidth by address, path or key.",
     .priority = MK_PRIORITY_LIMIT,
     .sections = sections,
-    .load = load,
+    .load = load_plugin,
     .host = bind_vhost,
     .worker_start = worker_start,
     .worker_stop = worker_stop,

@@ -8,7 +8,7 @@ enum { PER_SECOND_MAX = 10000 };
 #define RATE_MAX ((uint64_t)1 << 40)
 
 /* Returns the seconds of a unit letter; 0 if it is invalid. */
-static uint64_t unit_ms(mk_str unit)
+static uint64_t unit_seconds(mk_str unit)
 {
     static const struct {
         char letter;
@@ -24,7 +24,7 @@ bool limits_rate_parse_requests(mk_str text, uint64_t *interval, uint64_t *toler
 {
     uint64_t n;
     mk_str unit = text, number = mk_str_cut(&unit, '/');
-    uint64_t seconds = unit_ms(unit);
+    uint64_t seconds = unit_seconds(unit);
     if (!mk_num_parse(number, &n) || !seconds || n < 1 || n > PER_SECOND_MAX * seconds)
         return false;
     *interval = (seconds * 1000 * LIMITS_TICKS + n / 2) / n;

@@ -19,7 +19,7 @@ static uint64_t ms_to_ticks(uint64_t now_ms)
 }
 
 /* Returns how far the client's time is ahead of now. If that exceeds the maximum, the time is long past. */
-static uint64_t ticks_ahead(uint64_t word, uint64_t now, uint64_t most)
+static uint64_t ticks_ahead_of_now(uint64_t word, uint64_t now, uint64_t most)
 {
     uint64_t ahead = (word - now) & TIME_MASK;
     return ahead <= most ? ahead : 0;
@@ -32,7 +32,7 @@ static _Atomic uint64_t *find_slot(struct limits_bucket *line, uint64_t tag, uin
     uint64_t best_word = 0, best_ahead = UINT64_MAX;
     for (size_t i = 0; i < LIMITS_BUCKET_SLOTS; i++) {
         uint64_t w = atomic_load_explicit(&line->slots[i], memory_order_relaxed);
-        uint64_t ahead = ticks_ahead(w, now, LIMITS_AHEAD_MAX);
+        uint64_t ahead = ticks_ahead_of_now(w, now, LIMITS_AHEAD_MAX);
         if (w >> TIME_BITS == tag) {
             *word = w;
             return &line->slots[i];
@@ -63,7 +63,7 @@ uint64_t limits_bucket_charge(struct limits_bucket *line, uint64_t subject, uint
     for (unsigned i = 0; i < TRIES; i++) {
         uint64_t word;
         _Atomic uint64_t *slot = find_slot(line, tag, now, &word);
-        uint64_t ahead = word >> TIME_BITS == tag ? ticks_ahead(word, now, most) : 0;
+        uint64_t ahead = word >> TIME_BITS == tag ? ticks_ahead_of_now(word, now, most) : 0;
         uint64_t wait = ahead > c->tolerance ? ahead - c->tolerance : 0;
         if (wait > c->wait_max || replace_slot(slot, word, tag, now + ahead + c->cost))
             return wait;
@@ -76,7 +76,7 @@ void limits_bucket_refund(struct limits_bucket *line, uint64_t subject, uint64_t
     uint64_t tag = subject_tag(subject), now = ms_to_ticks(now_ms), word;
     for (unsigned i = 0; i < TRIES; i++) {
         _Atomic uint64_t *slot = find_slot(line, tag, now, &word);
-        uint64_t ahead = ticks_ahead(word, now, LIMITS_AHEAD_MAX);
+        uint64_t ahead = ticks_ahead_of_now(word, now, LIMITS_AHEAD_MAX);
         if (word >> TIME_BITS != tag ||
             replace_slot(slot, word, tag, now + (ahead > cost ? ahead - cost : 0)))
             return;

@@ -12,12 +12,12 @@ static const char bandwidth_form[] =
 
 /* ---- Words ---- */
 
-static bool is_path(mk_str word)
+static bool is_path_pattern(mk_str word)
 {
     return word.len && (word.p[0] == '/' || word.p[0] == '*');
 }
 
-static bool add_path(const struct mk_conf_ctx *ctx, struct mk_pattern **paths, size_t *n, mk_str word)
+static bool add_path_pattern(const struct mk_conf_ctx *ctx, struct mk_pattern **paths, size_t *n, mk_str word)
 {
     struct mk_pattern path;
     return mk_pattern_set(&path, word) && mk_conf_ctx_append(ctx, paths, n, &path, sizeof path);
@@ -34,7 +34,7 @@ static bool report_rule_error(const struct mk_conf_ctx *ctx, mk_str part, const 
 /* ---- Rules ---- */
 
 struct line {
-    const struct mk_conf_ctx *spot;
+    const struct mk_conf_ctx *ctx;
     struct limits_rule *rule;
     bool is_bandwidth, has_rate;
     mk_str rest, burst, after; /* rest of the line; texts after the keywords, absent without the keyword */
@@ -44,13 +44,13 @@ struct line {
 static bool parse_keyword_value(struct line *line, mk_str name, mk_str *value)
 {
     if (value->p)
-        return report_rule_error(line->spot, name, "there already", "it once");
-    if (!mk_conf_ctx_word(line->spot, &line->rest, value))
+        return report_rule_error(line->ctx, name, "there already", "it once");
+    if (!mk_conf_ctx_word(line->ctx, &line->rest, value))
         return false;
-    return value->p || report_rule_error(line->spot, name, "the last word", "a value behind it");
+    return value->p || report_rule_error(line->ctx, name, "the last word", "a value behind it");
 }
 
-static bool parse_key(struct line *line, mk_str word)
+static bool parse_counting_key(struct line *line, mk_str word)
 {
     struct limits_rule *rule = line->rule;
     if (mk_str_eq(word, MK_STR("address"))) {
@@ -62,9 +62,9 @@ static bool parse_key(struct line *line, mk_str word)
         if (!parse_keyword_value(line, word, &rule->field))
             return false;
         return mk_is_token(rule->field) ||
-               report_rule_error(line->spot, rule->field, "not the name of a field", "X-Api-Key");
+               report_rule_error(line->ctx, rule->field, "not the name of a field", "X-Api-Key");
     } else {
-        return report_rule_error(line->spot, word, "nothing to count by",
+        return report_rule_error(line->ctx, word, "nothing to count by",
                                  line->is_bandwidth ? "response, address, path, all or field"
                                                     : "address, path, all or field");
     }
@@ -72,7 +72,7 @@ static bool parse_key(struct line *line, mk_str word)
 }
 
 /* Parses the rest of the line, after `by`. */
-static bool parse_keys(struct line *line, mk_str by)
+static bool parse_counting_keys(struct line *line, mk_str by)
 {
     mk_str word = mk_str_of(NULL, 0), more;
     if (!parse_keyword_value(line, by, &word))
@@ -80,14 +80,14 @@ static bool parse_keys(struct line *line, mk_str by)
     bool is_response = line->is_bandwidth && mk_str_eq(word, MK_STR("response"));
     bool alone = is_response || mk_str_eq(word, MK_STR("all"));
     line->rule->by = is_response ? LIMITS_BY_RESPONSE : 0;
-    if (!alone && !parse_key(line, word))
+    if (!alone && !parse_counting_key(line, word))
         return false;
-    while (mk_conf_ctx_word(line->spot, &line->rest, &more)) {
+    while (mk_conf_ctx_word(line->ctx, &line->rest, &more)) {
         if (!more.p)
             return true;
         if (alone)
-            return report_rule_error(line->spot, more, "one too many", "nothing behind `all` or `response`");
-        if (!parse_key(line, more))
+            return report_rule_error(line->ctx, more, "one too many", "nothing behind `all` or `response`");
+        if (!parse_counting_key(line, more))
             return false;
     }
     return false;
@@ -97,27 +97,27 @@ static bool parse_rate(struct line *line, mk_str word)
 {
     struct limits_rule *rule = line->rule;
     if (line->has_rate)
-        return report_rule_error(line->spot, word, "unknown here",
+        return report_rule_error(line->ctx, word, "unknown here",
                                  line->is_bandwidth ? "burst, after or by" : "burst or by");
     line->has_rate = true;
     if (line->is_bandwidth)
         return limits_rate_parse_bandwidth(word, &rule->rate) ||
-               report_rule_error(line->spot, word, "not a bandwidth", "bytes a second, from 1K to 1T: 500K");
+               report_rule_error(line->ctx, word, "not a bandwidth", "bytes a second, from 1K to 1T: 500K");
     return limits_rate_parse_requests(word, &rule->interval, &rule->tolerance) ||
-           report_rule_error(line->spot, word, "not a rate",
+           report_rule_error(line->ctx, word, "not a rate",
                              "10/s, 100/m, 1000/h or 10000/d, at most 10000 a second");
 }
 
-static bool parse_word(struct line *line, mk_str word)
+static bool parse_rule_word(struct line *line, mk_str word)
 {
-    if (is_path(word))
-        return add_path(line->spot, &line->rule->paths, &line->rule->n_paths, word);
+    if (is_path_pattern(word))
+        return add_path_pattern(line->ctx, &line->rule->paths, &line->rule->n_paths, word);
     if (mk_str_eq(word, MK_STR("burst")))
         return parse_keyword_value(line, word, &line->burst);
     if (line->is_bandwidth && mk_str_eq(word, MK_STR("after")))
         return parse_keyword_value(line, word, &line->after);
     if (mk_str_eq(word, MK_STR("by")))
-        return parse_keys(line, word);
+        return parse_counting_keys(line, word);
     return parse_rate(line, word);
 }
 
@@ -128,11 +128,11 @@ static bool set_request_burst(struct line *line)
     if (!line->burst.p)
         return true;
     if (!mk_num_parse(line->burst, &n) || n < 1 || n > 1000000)
-        return report_rule_error(line->spot, line->burst, "not a burst",
+        return report_rule_error(line->ctx, line->burst, "not a burst",
                                  "a number of requests from 1 to 1000000");
     rule->tolerance = (n - 1) * rule->interval;
     return rule->tolerance <= LIMITS_AHEAD_MAX / 2 ||
-           report_rule_error(line->spot, line->burst, "too much", "a burst that is made good within a day");
+           report_rule_error(line->ctx, line->burst, "too much", "a burst that is made good within a day");
 }
 
 static bool set_bandwidth(struct line *line)
@@ -140,10 +140,10 @@ static bool set_bandwidth(struct line *line)
     struct limits_rule *rule = line->rule;
     uint64_t burst = rule->rate / 4;
     if (line->burst.p && (!limits_rate_parse_size(line->burst, &burst) || burst / rule->rate > 86400))
-        return report_rule_error(line->spot, line->burst, "not a burst",
+        return report_rule_error(line->ctx, line->burst, "not a burst",
                                  "a size that is sent within a day: 1M");
     if (line->after.p && !limits_rate_parse_size(line->after, &rule->free))
-        return report_rule_error(line->spot, line->after, "not a size", "bytes: 1M");
+        return report_rule_error(line->ctx, line->after, "not a size", "bytes: 1M");
     rule->tolerance = limits_rate_ticks_for_bytes(burst, rule->rate);
     return true;
 }
@@ -151,8 +151,8 @@ static bool set_bandwidth(struct line *line)
 static bool parse_rule_line(struct line *line)
 {
     mk_str word;
-    while (mk_conf_ctx_word(line->spot, &line->rest, &word)) {
-        if (word.p && !parse_word(line, word))
+    while (mk_conf_ctx_word(line->ctx, &line->rest, &word)) {
+        if (word.p && !parse_rule_word(line, word))
             return false;
         if (word.p)
             continue;
@@ -167,7 +167,7 @@ static bool parse_rule(const struct mk_conf_ctx *ctx, mk_str value, struct limit
                        bool is_bandwidth)
 {
     struct limits_rule *rule = mk_conf_ctx_alloc(ctx, sizeof *rule);
-    struct line line = {.spot = ctx, .rule = rule, .rest = value, .is_bandwidth = is_bandwidth};
+    struct line line = {.ctx = ctx, .rule = rule, .rest = value, .is_bandwidth = is_bandwidth};
     if (!rule)
         return false;
     rule->written = mk_conf_ctx_value(ctx);
@@ -204,13 +204,13 @@ static bool show_rule(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- Exemptions ---- */
 
-static bool add_exempt(const struct mk_conf_ctx *ctx, struct limits_exempt *e, mk_str word)
+static bool add_exemption(const struct mk_conf_ctx *ctx, struct limits_exempt *e, mk_str word)
 {
     struct mk_network network;
     if (!mk_conf_ctx_append(ctx, &e->words, &e->n_words, &word, sizeof word))
         return false;
-    if (is_path(word))
-        return add_path(ctx, &e->paths, &e->n_paths, word);
+    if (is_path_pattern(word))
+        return add_path_pattern(ctx, &e->paths, &e->n_paths, word);
     if (!mk_network_parse(word, &network))
         return report_rule_error(ctx, word, "neither a path nor a network",
                                  "/path, 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or unix:");
@@ -223,7 +223,7 @@ static bool parse_exempt(const struct mk_conf_ctx *ctx, mk_str value, void *fiel
     while (mk_conf_ctx_word(ctx, &value, &word)) {
         if (!word.p)
             return true;
-        if (!add_exempt(ctx, field, word))
+        if (!add_exemption(ctx, field, word))
             return false;
     }
     return false;

@@ -44,7 +44,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void refund_shares(struct throttle *p, size_t n, uint64_t bytes)
+static void refund_portion(struct throttle *p, size_t n, uint64_t bytes)
 {
     for (size_t i = 0; i < n && bytes; i++) {
         struct share *s = &p->shares[i];
@@ -54,7 +54,7 @@ static void refund_shares(struct throttle *p, size_t n, uint64_t bytes)
 }
 
 /* Charges the next portion to all rules, or to none of them and retries later. */
-static void acquire_portion(struct throttle *p)
+static void charge_next_portion(struct throttle *p)
 {
     uint64_t want = min_u64(p->size, p->left), wait = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -65,7 +65,7 @@ static void acquire_portion(struct throttle *p)
         uint64_t w = limits_bucket_charge(s->line, s->subject, throttle_now_ms(p), &c);
         wait = w > wait ? w : wait;
         if (w > c.wait_max) {
-            refund_shares(p, i, want);
+            refund_portion(p, i, want);
             want = 0;
             break;
         }
@@ -93,7 +93,7 @@ static uint64_t bytes_allowed_now(struct throttle *p)
     if (p->free)
         return p->free;
     if (throttle_now_ms(p) >= p->due_ms && p->portion == 0)
-        acquire_portion(p);
+        charge_next_portion(p);
     return throttle_now_ms(p) >= p->due_ms ? p->portion : 0;
 }
 
@@ -124,7 +124,7 @@ static void stop_throttle(void *ctx)
 {
     struct throttle *p = ctx;
     mk_timer_stop(&p->timer);
-    refund_shares(p, p->n, p->portion);
+    refund_portion(p, p->n, p->portion);
 }
 
 static const struct mk_filter_ops ops = {.read = read_throttled, .close = stop_throttle};
@@ -164,7 +164,7 @@ void limits_throttle_response(struct limits_table *table, const struct limits_ru
     if (p->left <= p->free)
         return;
     if (!p->free)
-        acquire_portion(p);
+        charge_next_portion(p);
     if (p->portion == p->left && p->due_ms <= throttle_now_ms(p))
         return; /* the body is small enough to be sent without a limit */
     mk_timer_init(&p->timer, on_throttle_timer);

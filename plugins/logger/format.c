@@ -20,7 +20,7 @@ static const struct {
 };
 
 struct format_compiler {
-    const struct mk_conf_ctx *spot;
+    const struct mk_conf_ctx *ctx;
     mk_str text, rest;
     bool json, has_tabs;
     bool quoted, escaped; /* whether the text so far ends inside quotes, and with a backslash */
@@ -30,11 +30,11 @@ struct format_compiler {
 
 static bool report_bad_directive(const struct format_compiler *c, mk_str verb, const char *what)
 {
-    mk_conf_ctx_error(c->spot, verb, "`%.*s` %s", MK_STR_ARG(verb), what);
+    mk_conf_ctx_error(c->ctx, verb, "`%.*s` %s", MK_STR_ARG(verb), what);
     return false;
 }
 
-static void track_quotes(struct format_compiler *c, mk_str text)
+static void track_json_quotes(struct format_compiler *c, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.p[i] == '"' && !c->escaped)
@@ -47,7 +47,7 @@ static void add_text(struct format_compiler *c, mk_str text)
 {
     if (text.len == 0)
         return;
-    track_quotes(c, text);
+    track_json_quotes(c, text);
     c->steps[c->n++] = (struct step){.text = text};
     c->longest += text.len;
 }
@@ -59,7 +59,7 @@ struct parsed_directive {
     char letter;
 };
 
-static bool parse_braces(struct format_compiler *c, struct parsed_directive *w)
+static bool parse_braced_argument(struct format_compiler *c, struct parsed_directive *w)
 {
     size_t close = mk_str_find(c->rest, '}');
     if (close == MK_STR_NONE)
@@ -75,13 +75,13 @@ static bool parse_directive(struct format_compiler *c, struct parsed_directive *
     const char *from = c->rest.p, *end = c->rest.p + c->rest.len;
     bool braces = c->rest.len > 1 && c->rest.p[1] == '{';
     *w = (struct parsed_directive){.letter = 0};
-    if (braces && !parse_braces(c, w))
+    if (braces && !parse_braced_argument(c, w))
         return false;
     size_t at = !braces && c->rest.len > 2 && c->rest.p[1] == '>' && c->rest.p[2] == 's' ? 2 : braces ? 2 : 1;
     if (c->rest.len <= at) {
         mk_str what = mk_str_of(from, (size_t)(end - from));
-        mk_conf_ctx_error(c->spot, what, "a verb is not complete: `%.*s` has no letter", MK_STR_ARG(what));
-        mk_conf_ctx_hint(c->spot, "write %%%% for a percent sign");
+        mk_conf_ctx_error(c->ctx, what, "a verb is not complete: `%.*s` has no letter", MK_STR_ARG(what));
+        mk_conf_ctx_hint(c->ctx, "write %%%% for a percent sign");
         return false;
     }
     w->letter = c->rest.p[at];
@@ -125,7 +125,7 @@ static bool report_unknown_directive(const struct format_compiler *c, const stru
     report_bad_directive(c, w->whole, words.len ? "is not a form of this verb" : "is not a verb");
     if (words.len == 0)
         list_directive_letters(&words);
-    mk_conf_ctx_hint(c->spot, "expected one of%.*s", MK_STR_ARG(mk_buf_str(&words)));
+    mk_conf_ctx_hint(c->ctx, "expected one of%.*s", MK_STR_ARG(mk_buf_str(&words)));
     return false;
 }
 
@@ -166,11 +166,11 @@ static bool append_directive_step(struct format_compiler *c)
 static bool check_whole_format(const struct format_compiler *c, mk_str value)
 {
     if (c->quoted)
-        mk_conf_ctx_error(c->spot, value, "a quote of the format is not closed");
+        mk_conf_ctx_error(c->ctx, value, "a quote of the format is not closed");
     else if (c->json && !mk_str_ends(c->text, MK_STR("}")))
-        mk_conf_ctx_error(c->spot, value, "a format that begins with `{` is JSON, and ends with `}`");
+        mk_conf_ctx_error(c->ctx, value, "a format that begins with `{` is JSON, and ends with `}`");
     else if (c->longest > LOGGER_LINE_MAX)
-        mk_conf_ctx_error(c->spot, value, "its lines could have %zu bytes: %d is the most", c->longest,
+        mk_conf_ctx_error(c->ctx, value, "its lines could have %zu bytes: %d is the most", c->longest,
                           LOGGER_LINE_MAX);
     else
         return true;
@@ -211,7 +211,7 @@ bool logger_format_parse(const struct mk_conf_ctx *ctx, mk_str value, void *fiel
     size_t most = 1;
     for (size_t i = 0; i < text.len; i++)
         most += text.p[i] == '%' ? 2 : 0;
-    struct format_compiler c = {.spot = ctx,
+    struct format_compiler c = {.ctx = ctx,
                                 .text = text,
                                 .rest = text,
                                 .json = mk_str_starts(text, MK_STR("{")),

@@ -66,7 +66,7 @@ static void add_escaped(struct line *line, mk_str text, size_t end)
 }
 
 /* Escapes spaces, because they separate columns. */
-static void append_without_blanks(struct mk_buf *out, mk_str text, size_t end)
+static void append_blanks_escaped(struct mk_buf *out, mk_str text, size_t end)
 {
     while (text.p) {
         mk_log_escape_to(out, mk_str_cut(&text, ' '), end);
@@ -81,7 +81,7 @@ static void add_escaped_text(struct line *line, const struct step *s, mk_str tex
     if (line->json || s->keeps_blanks)
         add_escaped(line, text, end);
     else
-        append_without_blanks(&line->out, text, end);
+        append_blanks_escaped(&line->out, text, end);
 }
 
 static void add_limited_text(struct line *line, const struct step *s, mk_str text, size_t max)

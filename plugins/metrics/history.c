@@ -33,14 +33,14 @@ static uint64_t counter_increase(uint64_t before, uint64_t now, bool same_set)
     return same_set && now > before ? now - before : 0;
 }
 
-static bool is_count(unsigned field)
+static bool is_counter_field(unsigned field)
 {
     return field == FIELD_REQUESTS || field == FIELD_BYTES ||
            (field >= FIELD_CLASSES && field < FIELD_CLASSES + CLASSES);
 }
 
 /* Adds the increment since the previous sample. The first sample includes all earlier counts. */
-static uint64_t update_counter(struct history *h, unsigned field, uint64_t now, bool same_set)
+static uint64_t update_cumulative_counter(struct history *h, unsigned field, uint64_t now, bool same_set)
 {
     uint64_t n = load_relaxed(&h->set) ? load_relaxed(&h->counted[field]) +
                                              counter_increase(load_relaxed(&h->raw[field]), now, same_set)
@@ -50,7 +50,8 @@ static uint64_t update_counter(struct history *h, unsigned field, uint64_t now, 
     return n;
 }
 
-static void add_slice(struct history *h, uint64_t now_ms, const uint64_t buckets[BUCKETS], bool same_set)
+static void add_latency_slice(struct history *h, uint64_t now_ms, const uint64_t buckets[BUCKETS],
+                              bool same_set)
 {
     size_t place = second_of(now_ms) % SLICES;
     atomic_store(&h->slices[place].now_ms, 0);
@@ -82,13 +83,14 @@ void metrics_history_add(struct history *h, const struct sample *s, const uint64
     size_t place = second_of(s->now_ms) % SAMPLES;
     uint64_t recent[BUCKETS] = {0};
     bool same_set = !load_relaxed(&h->set) || load_relaxed(&h->set) == set_of_hosts;
-    add_slice(h, s->now_ms, buckets, same_set);
+    add_latency_slice(h, s->now_ms, buckets, same_set);
     sum_recent_buckets(h, s->now_ms, recent);
     atomic_store(&h->samples[place].now_ms, 0);
     atomic_thread_fence(memory_order_release);
     for (unsigned f = 0; f < FIELD_P50; f++)
         store_relaxed(&h->samples[place].values[f],
-                      is_count(f) ? update_counter(h, f, s->values[f], same_set) : s->values[f]);
+                      is_counter_field(f) ? update_cumulative_counter(h, f, s->values[f], same_set)
+                                          : s->values[f]);
     for (unsigned q = 0; q < FIELDS - FIELD_P50; q++)
         store_relaxed(&h->samples[place].values[FIELD_P50 + q],
                       mk_stat_quantile(recent, BUCKETS, thousandths[q]));

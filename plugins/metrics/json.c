@@ -41,7 +41,7 @@ static void print_statuses(const struct totals *t, struct mk_json_writer *w)
     for (unsigned row = 0; row < t->n_rows; row++)
         write_number(w, metrics_status_label(t->status[row], room), metrics_totals_row_sum(t, row));
     mk_json_end_object(w);
-    metrics_totals_by_class(t, by_class);
+    metrics_totals_sum_by_class(t, by_class);
     open_object(w, "by_class");
     for (unsigned i = 0; i < CLASSES; i++)
         write_number(w, classes[i], by_class[i]);

@@ -71,7 +71,7 @@ static struct event *make_history_event(const struct live *l)
 }
 
 /* Replaces the current event. Returns false if out of memory; the old event then stays. */
-static bool renew_event(struct live *l)
+static bool replace_latest_event(struct live *l)
 {
     metrics_meter_measure(&l->meter, l->worker);
     struct event *e = make_snapshot_event(l);
@@ -89,7 +89,7 @@ static void on_tick_timer(struct mk_timer *t)
     struct live *l = MK_CONTAINER(t, struct live, tick);
     if (!l->watchers)
         return;
-    (void)renew_event(l);
+    (void)replace_latest_event(l);
     for (struct live_viewer *w = l->watchers; w; w = w->next)
         mk_request_resume(w->request);
     mk_timer_set(&l->tick, l->worker, TICK_MS);
@@ -143,7 +143,7 @@ static const struct mk_body_source_ops events = {.read = read_events, .close = c
 static struct live_viewer *add_viewer(struct live *l, struct mk_request *request)
 {
     bool is_fresh = l->latest && mk_worker_now_ms(l->worker) - l->latest_ms < FRESH_MS;
-    if (!is_fresh && !renew_event(l))
+    if (!is_fresh && !replace_latest_event(l))
         return NULL;
     struct event *history = make_history_event(l);
     struct live_viewer *w = history ? mk_mem_alloc(sizeof *w) : NULL;

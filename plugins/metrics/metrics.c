@@ -123,7 +123,7 @@ static enum mk_verdict respond_readiness(const struct live *l, struct mk_respons
 
 static const char *const view_words[VIEWS] = {"prometheus", "json", "page", "health", "ready"};
 
-static bool bind_view(const struct mk_conf_ctx *ctx, mk_str words, void **data)
+static bool bind_view_handler(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
     mk_str word = mk_str_trim(words);
     (void)ctx;
@@ -209,7 +209,7 @@ static const struct mk_handler handler = {
     .syntax = "[prometheus|json|page|health|ready]",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
     .handle = serve_view,
-    .bind = bind_view,
+    .bind = bind_view_handler,
 };
 
 /* ---- The plugin ---- */

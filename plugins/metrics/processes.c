@@ -38,7 +38,7 @@ void metrics_meter_close(struct meter *m)
         close(m->smaps_fd);
 }
 
-static mk_str read_all(int fd, char *buf)
+static mk_str read_proc_file(int fd, char *buf)
 {
     ssize_t n = fd >= 0 ? pread(fd, buf, ROOM, 0) : -1;
     return mk_str_of(buf, n > 0 ? (size_t)n : 0);
@@ -49,7 +49,7 @@ static uint64_t read_rss(const struct meter *m)
 {
     char buf[ROOM];
     uint64_t pages = 0;
-    mk_str text = read_all(m->statm_fd, buf);
+    mk_str text = read_proc_file(m->statm_fd, buf);
     (void)mk_str_word(&text);
     return mk_num_parse(mk_str_word(&text), &pages) ? pages * m->page : 0;
 }
@@ -59,7 +59,7 @@ static uint64_t read_pss(const struct meter *m)
 {
     char buf[ROOM];
     uint64_t kb = 0;
-    mk_str text = read_all(m->smaps_fd, buf);
+    mk_str text = read_proc_file(m->smaps_fd, buf);
     while (text.p) {
         mk_str line = mk_str_cut(&text, '\n');
         if (mk_str_eq(mk_str_word(&line), MK_STR("Pss:")))

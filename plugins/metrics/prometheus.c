@@ -169,7 +169,7 @@ static const struct process_family families[] = {
     {"monkey_worker_cache_bytes", "gauge", "Memory of that cache.", cache_bytes_of, true, false},
 };
 
-static void print_family(const struct snapshot *s, const struct process_family *f, struct mk_buf *out)
+static void print_process_metric(const struct snapshot *s, const struct process_family *f, struct mk_buf *out)
 {
     struct process_view p;
     metrics_exposition_begin(out, f->name, f->type, f->help);
@@ -203,7 +203,7 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
     mk_buf_addf(out, "monkey_workers{state=\"serving\"} %llu\nmonkey_workers{state=\"draining\"} %llu\n",
                 (unsigned long long)serving, (unsigned long long)draining);
     for (size_t i = 0; i < MK_LEN(families); i++)
-        print_family(s, &families[i], out);
+        print_process_metric(s, &families[i], out);
 }
 
 static void print_h2(const struct snapshot *s, struct mk_buf *out)

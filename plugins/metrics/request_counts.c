@@ -35,7 +35,7 @@ bool metrics_request_counts_init(struct counts *c, struct mk_config *config)
     return true;
 }
 
-static void open_series(struct counts *c, struct mk_config *config, struct label *l)
+static void create_host_series(struct counts *c, struct mk_config *config, struct label *l)
 {
     l->host = mk_stat_series(c->registry, c->hosts, &l->name);
     bool is_full = !l->host;
@@ -64,7 +64,7 @@ struct label *metrics_request_counts_label(struct counts *c, struct mk_config *c
     if (!l || !(l->name = mk_config_copy(config, name)).p)
         return NULL;
     l->index = c->n_labels++;
-    open_series(c, config, l);
+    create_host_series(c, config, l);
     return *at = l;
 }
 
@@ -276,7 +276,7 @@ uint64_t metrics_totals_requests(const struct totals *t)
     return n;
 }
 
-void metrics_totals_by_class(const struct totals *t, uint64_t out[CLASSES])
+void metrics_totals_sum_by_class(const struct totals *t, uint64_t out[CLASSES])
 {
     memset(out, 0, CLASSES * sizeof out[0]);
     for (unsigned row = 0; row < t->n_rows; row++)

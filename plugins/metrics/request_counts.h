@@ -63,7 +63,7 @@ uint64_t metrics_totals_row_sum(const struct totals *t, unsigned row);
 uint64_t metrics_totals_method_sum(const struct totals *t, unsigned method);
 uint64_t metrics_totals_requests(const struct totals *t);
 /* Counts responses by the first digit of their status; 0 means that no response was started. */
-void metrics_totals_by_class(const struct totals *t, uint64_t out[CLASSES]);
+void metrics_totals_sum_by_class(const struct totals *t, uint64_t out[CLASSES]);
 
 /* Returns "GET", ..., "other". */
 const char *metrics_method_label(unsigned method);

@@ -24,7 +24,7 @@ static void fill_sample(struct sampler *s, struct sample *out)
     *out = (struct sample){.now_ms = mk_worker_now_ms(s->worker)};
     out->values[FIELD_REQUESTS] = metrics_totals_requests(t);
     out->values[FIELD_BYTES] = t->bytes;
-    metrics_totals_by_class(t, &out->values[FIELD_CLASSES]);
+    metrics_totals_sum_by_class(t, &out->values[FIELD_CLASSES]);
     for (size_t i = 0; mk_worker_stats_at(s->worker, i, &stats); i++) {
         if (!stats.pid)
             continue;

@@ -62,7 +62,8 @@ static void print_value(struct mk_buf *out, const struct view *v, const char *su
     mk_buf_add_char(out, '\n');
 }
 
-static void print_bound(struct mk_buf *out, const struct view *v, uint32_t series, uint64_t us, uint64_t n)
+static void print_histogram_bucket(struct mk_buf *out, const struct view *v, uint32_t series, uint64_t us,
+                                   uint64_t n)
 {
     char buf[32];
     struct mk_buf bound = mk_buf_fixed(buf, sizeof buf);
@@ -84,10 +85,10 @@ static void print_histogram(struct mk_buf *out, const struct view *v, uint32_t s
         below += mk_stat_sum(v->r, series, v->cell + i);
         if (end != next || !end)
             continue;
-        print_bound(out, v, series, end, below);
+        print_histogram_bucket(out, v, series, end, below);
         bound++;
     }
-    print_bound(out, v, series, 0, below);
+    print_histogram_bucket(out, v, series, 0, below);
     print_value(out, v, "_sum", series, mk_stat_sum(v->r, series, v->cell + n), true);
     print_value(out, v, "_count", series, below, false);
 }

@@ -104,7 +104,7 @@ static bool query_matches(const struct mk_request *request, mk_str word)
 
 /* Returns whether a name begins with a dot and the host hides such names. A top-level `.well-known` is public
  * (RFC 8615). */
-static bool is_hidden(const struct mk_request *request)
+static bool is_path_hidden(const struct mk_request *request)
 {
     mk_str path = mk_request_path(request), known = MK_STR("/.well-known");
     if (mk_request_shows_dot_files(request))
@@ -119,7 +119,7 @@ static bool is_hidden(const struct mk_request *request)
 
 static bool file_exists(const struct mk_request *request)
 {
-    return !is_hidden(request) && mk_request_stat(request, mk_request_path(request), NULL) >= 0;
+    return !is_path_hidden(request) && mk_request_stat(request, mk_request_path(request), NULL) >= 0;
 }
 
 static bool condition_word_matches(const struct condition *c, const struct mk_request *request, mk_str word)

@@ -17,7 +17,7 @@ struct quiet {
     int64_t logged; /* second of the last message */
 };
 
-static void log_rate_limited(struct mk_request *request, const struct rule *rule, const char *what)
+static void log_mismatch_rate_limited(struct mk_request *request, const struct rule *rule, const char *what)
 {
     struct mk_worker *worker = mk_request_worker(request);
     struct quiet *quiet = worker ? mk_worker_data(worker, self) : NULL;
@@ -124,7 +124,7 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
     const char *error;
     if (!rewrite_rule_matches(rule, request, &found, &error)) {
         if (error)
-            log_rate_limited(request, rule, error);
+            log_mismatch_rate_limited(request, rule, error);
         return false;
     }
     struct mk_buf target = mk_buf_growing(TARGET_MAX);
@@ -134,7 +134,7 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
     else if (target.failed)
         *verdict = respond_error(response, 503);
     else
-        log_rate_limited(request, rule, "the client did not say which host it wants");
+        log_mismatch_rate_limited(request, rule, "the client did not say which host it wants");
     can = can || target.failed;
     mk_buf_free(&target);
     return can;
@@ -193,7 +193,7 @@ static int compile_regex(struct mk_config *config, struct rule *r)
     return -ENOMEM;
 }
 
-static void mark_file_checks(const struct rules *rules)
+static void mark_rules_before_file_redirects(const struct rules *rules)
 {
     struct rule *r, *last = NULL;
     for (r = rules->first; r; r = r->next)
@@ -216,7 +216,7 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
         if (e)
             return e;
     }
-    mark_file_checks(rules);
+    mark_rules_before_file_redirects(rules);
     *host_data = rules->first ? rules : NULL;
     return 0;
 }

@@ -33,7 +33,7 @@ static unsigned word_index(mk_str word, const char *const *words, unsigned n)
 
 /* ---- Conditions ---- */
 
-static bool check_word(const struct mk_conf_ctx *ctx, enum subject subject, mk_str word)
+static bool check_condition_word(const struct mk_conf_ctx *ctx, enum subject subject, mk_str word)
 {
     if (subject == SUBJECT_METHOD && !mk_is_token(word)) {
         mk_conf_ctx_error(ctx, word, "`%.*s` is not a method", MK_STR_ARG(word));
@@ -59,10 +59,10 @@ static mk_str lowercase_copy(const struct mk_conf_ctx *ctx, mk_str s)
     return mk_str_of(buf, buf ? s.len : 0);
 }
 
-static bool add_word(const struct mk_conf_ctx *ctx, struct condition *c, mk_str word)
+static bool add_condition_word(const struct mk_conf_ctx *ctx, struct condition *c, mk_str word)
 {
     mk_str *words = mk_conf_ctx_alloc(ctx, (c->n + 1) * sizeof *words);
-    if (!words || !check_word(ctx, c->subject, word))
+    if (!words || !check_condition_word(ctx, c->subject, word))
         return false;
     if (c->n)
         memcpy(words, c->words, c->n * sizeof *words);
@@ -90,7 +90,7 @@ static bool parse_condition(const struct mk_conf_ctx *ctx, struct condition *c)
         }
         if (!word.p)
             return true;
-        if (!add_word(ctx, c, word))
+        if (!add_condition_word(ctx, c, word))
             return false;
     }
     return false;
@@ -207,7 +207,7 @@ static void parse_rule_line(const struct mk_conf_ctx *ctx, struct rules *rules, 
 
 /* ---- The section ---- */
 
-static void save_line(const struct mk_conf_ctx *ctx, struct rules *rules)
+static void save_config_line(const struct mk_conf_ctx *ctx, struct rules *rules)
 {
     struct line *l = mk_conf_ctx_alloc(ctx, sizeof *l);
     if (!l)
@@ -219,7 +219,7 @@ static void save_line(const struct mk_conf_ctx *ctx, struct rules *rules)
     rules->lines_end = &l->next;
 }
 
-static void parse_entry(const struct mk_conf_ctx *ctx)
+static void parse_rewrite_key(const struct mk_conf_ctx *ctx)
 {
     struct rules *rules = mk_conf_ctx_out(ctx);
     mk_str key = mk_conf_ctx_key(ctx);
@@ -231,10 +231,10 @@ static void parse_entry(const struct mk_conf_ctx *ctx)
         parse_condition_line(ctx, rules);
     else
         mk_conf_ctx_error(ctx, key, "expected Redirect, Rewrite or When, not `%.*s`", MK_STR_ARG(key));
-    save_line(ctx, rules);
+    save_config_line(ctx, rules);
 }
 
-static bool show_line(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
+static bool show_config_line(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
 {
     const struct line *l = ((const struct rules *)in)->lines;
     while (l && i--)
@@ -249,8 +249,8 @@ static bool show_line(const void *in, size_t i, struct mk_buf *key, struct mk_bu
 const struct mk_conf_table rewrite_rules_table = {
     .section = "REWRITE",
     .help = "Redirects and rewrites; the first rule that matches decides.",
-    .entry = parse_entry,
-    .show_entry = show_line,
+    .entry = parse_rewrite_key,
+    .show_entry = show_config_line,
     .entry_syntax =
         "Redirect STATUS KIND PATTERN TARGET [!query] [nocase], Rewrite KIND PATTERN TARGET [!query] "
         "[nocase] [last], or When [!]SUBJECT WORDS...; KIND is prefix, glob or regex",

@@ -5,7 +5,7 @@
 enum { PIECES_MAX = 32 };
 
 struct reader {
-    const struct mk_conf_ctx *spot;
+    const struct mk_conf_ctx *ctx;
     struct rule *rule;
     const struct mk_regex *regex;
     mk_str text; /* the complete text of the target */
@@ -24,7 +24,7 @@ static char char_at(const struct reader *r, size_t at)
 
 static bool report_target_error(const struct reader *r, mk_str part, const char *what)
 {
-    mk_conf_ctx_error(r->spot, part, "%s", what);
+    mk_conf_ctx_error(r->ctx, part, "%s", what);
     return false;
 }
 
@@ -40,7 +40,7 @@ static struct piece *add_piece(struct reader *r)
     return &t->pieces[t->n++];
 }
 
-static bool add_text(struct reader *r, mk_str text)
+static bool add_text_piece(struct reader *r, mk_str text)
 {
     struct piece *p = text.len ? add_piece(r) : NULL;
     if (p)
@@ -95,7 +95,7 @@ static bool add_numbered_capture(struct reader *r, mk_str reference, unsigned nu
     unsigned n = count_captures(r);
     if (number <= n && number < MK_REGEX_CAPTURES_MAX)
         return add_capture(r, number, false);
-    mk_conf_ctx_error(r->spot, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
+    mk_conf_ctx_error(r->ctx, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
     return false;
 }
 
@@ -106,7 +106,7 @@ static bool add_named_capture(struct reader *r, mk_str reference, mk_str name)
         return add_capture(r, number, false);
     if (mk_str_eq(name, MK_STR("host")))
         return add_capture(r, 0, true);
-    mk_conf_ctx_error(r->spot, reference, "the pattern captures nothing that is called `%.*s`",
+    mk_conf_ctx_error(r->ctx, reference, "the pattern captures nothing that is called `%.*s`",
                       MK_STR_ARG(name));
     return false;
 }
@@ -137,18 +137,18 @@ static bool parse_reference(struct reader *r)
 
 /* ---- Text ---- */
 
-static bool is_escape(const struct reader *r, size_t at)
+static bool is_percent_escape(const struct reader *r, size_t at)
 {
     return mk_char_hex(char_at(r, at + 1)) >= 0 && mk_char_hex(char_at(r, at + 2)) >= 0;
 }
 
-static bool check_char(const struct reader *r)
+static bool check_target_char(const struct reader *r)
 {
     char c = char_at(r, r->at);
     mk_str here = mk_str_first(mk_str_skip(r->text, r->at), 1);
     if (c <= ' ' || c == 0x7f || strchr("\"<>\\^`{|}", c))
         return report_target_error(r, here, "this character is not allowed in a URL: write it as %XX");
-    if (c == '%' && !is_escape(r, r->at))
+    if (c == '%' && !is_percent_escape(r, r->at))
         return report_target_error(r, here, "expected two hexadecimal digits behind `%`");
     if (c == '#' && r->rule->target.fragment != PIECES_MAX)
         return report_target_error(r, here, "there is a fragment (`#`) already");
@@ -163,7 +163,7 @@ static bool begin_query_or_fragment(struct reader *r, char c)
     struct target *t = &r->rule->target;
     *(c == '?' ? &t->query : &t->fragment) = t->n;
     r->at++;
-    return add_text(r, c == '?' ? MK_STR("?") : MK_STR("#"));
+    return add_text_piece(r, c == '?' ? MK_STR("?") : MK_STR("#"));
 }
 
 static bool begins_query_or_fragment(const struct reader *r, char c)
@@ -174,16 +174,16 @@ static bool begins_query_or_fragment(const struct reader *r, char c)
 }
 
 /* Parses text up to the next reference or component. */
-static bool parse_text(struct reader *r)
+static bool parse_literal_text(struct reader *r)
 {
     size_t from = r->at;
     while (r->at < r->text.len && char_at(r, r->at) != '$' &&
            !begins_query_or_fragment(r, char_at(r, r->at))) {
-        if (!check_char(r))
+        if (!check_target_char(r))
             return false;
         r->at++;
     }
-    return add_text(r, mk_str_skip(mk_str_first(r->text, r->at), from));
+    return add_text_piece(r, mk_str_skip(mk_str_first(r->text, r->at), from));
 }
 
 static bool uses_first_capture(mk_str target)
@@ -212,13 +212,13 @@ static bool parse_next_piece(struct reader *r)
     char c = char_at(r, r->at);
     if (c == '$' && char_at(r, r->at + 1) == '$') {
         r->at += 2;
-        return add_text(r, MK_STR("$"));
+        return add_text_piece(r, MK_STR("$"));
     }
     if (c == '$')
         return parse_reference(r);
     if (!begins_query_or_fragment(r, c))
-        return parse_text(r);
-    return check_char(r) && add_implicit_capture(r) && begin_query_or_fragment(r, c);
+        return parse_literal_text(r);
+    return check_target_char(r) && add_implicit_capture(r) && begin_query_or_fragment(r, c);
 }
 
 /* ---- Scheme and authority ---- */
@@ -239,16 +239,16 @@ static bool parse_authority(struct reader *r)
                                        "expected the name of a host, perhaps with a port");
         r->at++;
     }
-    if (!add_text(r, mk_str_skip(mk_str_first(r->text, r->at), from)))
+    if (!add_text_piece(r, mk_str_skip(mk_str_first(r->text, r->at), from)))
         return false;
     if (r->rule->target.n < 2)
         return report_target_error(
             r, r->text, "expected the name of a host, or `$host`: no capture may become a part of it");
     /* Ensures that a path follows, so that a capture cannot extend the host name. */
-    return char_at(r, r->at) == '/' || add_text(r, MK_STR("/"));
+    return char_at(r, r->at) == '/' || add_text_piece(r, MK_STR("/"));
 }
 
-static bool parse_start(struct reader *r)
+static bool parse_scheme_or_path_start(struct reader *r)
 {
     static const char *const schemes[] = {"http://", "https://"};
     for (unsigned i = 0; i < 2; i++) {
@@ -260,7 +260,7 @@ static bool parse_start(struct reader *r)
                 r, r->text, "a rewrite stays on this server: expected a path (a Redirect leads elsewhere)");
         r->rule->target.is_url = true;
         r->at = scheme.len;
-        return add_text(r, scheme) && parse_authority(r);
+        return add_text_piece(r, scheme) && parse_authority(r);
     }
     if (char_at(r, 0) != '/' || char_at(r, 1) == '/')
         return report_target_error(r, r->text,
@@ -272,12 +272,12 @@ static bool parse_start(struct reader *r)
 bool rewrite_target_parse(const struct mk_conf_ctx *ctx, mk_str text, struct rule *rule,
                           const struct mk_regex *regex)
 {
-    struct reader r = {.spot = ctx, .rule = rule, .regex = regex, .text = text};
+    struct reader r = {.ctx = ctx, .rule = rule, .regex = regex, .text = text};
     struct target *t = &rule->target;
     *t = (struct target){.pieces = mk_conf_ctx_alloc(ctx, PIECES_MAX * sizeof *t->pieces),
                          .query = PIECES_MAX,
                          .fragment = PIECES_MAX};
-    if (!t->pieces || !parse_start(&r))
+    if (!t->pieces || !parse_scheme_or_path_start(&r))
         return false;
     while (r.at < text.len)
         if (!parse_next_piece(&r))

@@ -49,7 +49,7 @@ static bool is_addr_denied(const struct security_policy *place, const struct mk_
     struct security_facts facts = {.peer = peer};
     struct security_walk walk = security_walk_of(place, peer);
     for (const struct security_rule *rule; (rule = security_walk_next(&walk));) {
-        if (rule->negated & SECURITY_FROM && !security_rule_is_not_from(rule, &facts))
+        if (rule->negated & SECURITY_FROM && !security_rule_excludes_network(rule, &facts))
             continue;
         if (rule->allows)
             return false;

@@ -35,7 +35,7 @@ bool security_add_network(const struct mk_conf_ctx *ctx, struct security_rule *r
     return security_add_parsed_network(ctx, rule, &network);
 }
 
-static bool append_text(const struct mk_conf_ctx *ctx, mk_str **texts, size_t *n, mk_str text)
+static bool append_condition_text(const struct mk_conf_ctx *ctx, mk_str **texts, size_t *n, mk_str text)
 {
     return mk_conf_ctx_append(ctx, texts, n, &text, sizeof text);
 }
@@ -74,7 +74,7 @@ bool security_add_method(const struct mk_conf_ctx *ctx, struct security_rule *ru
                                         "GET, PUT, PROPFIND or the like, in capitals");
     unsigned bit = method_bit(word);
     rule->methods |= bit;
-    return bit || append_text(ctx, &rule->other_methods, &rule->n_other_methods, word);
+    return bit || append_condition_text(ctx, &rule->other_methods, &rule->n_other_methods, word);
 }
 
 static mk_str lowercase_copy(const struct mk_conf_ctx *ctx, mk_str text)
@@ -107,7 +107,7 @@ bool security_add_referer(const struct mk_conf_ctx *ctx, struct security_rule *r
         return security_condition_error(ctx, word, "not a host",
                                         "a name such as example.org or *.example.org, self or none");
     mk_str host = lowercase_copy(ctx, word);
-    return host.p && append_text(ctx, &r->hosts, &r->n_hosts, host);
+    return host.p && append_condition_text(ctx, &r->hosts, &r->n_hosts, host);
 }
 
 bool security_add_substring(const struct mk_conf_ctx *ctx, struct security_rule *rule, mk_str word)
@@ -115,14 +115,14 @@ bool security_add_substring(const struct mk_conf_ctx *ctx, struct security_rule 
     if (word.len == 0)
         return security_condition_error(ctx, word, "empty", "a part of a path");
     mk_str text = lowercase_copy(ctx, word);
-    return text.p && append_text(ctx, &rule->texts, &rule->n_texts, text);
+    return text.p && append_condition_text(ctx, &rule->texts, &rule->n_texts, text);
 }
 
 static bool append_network(const struct mk_conf_ctx *ctx, struct security_networks *known, mk_str word)
 {
     struct security_rule rule = {.networks = known->at, .n_networks = known->n};
     size_t n = known->n;
-    if (!security_add_network(ctx, &rule, word) || !append_text(ctx, &known->words, &n, word))
+    if (!security_add_network(ctx, &rule, word) || !append_condition_text(ctx, &known->words, &n, word))
         return false;
     known->at = rule.networks;
     known->n = n;

@@ -74,7 +74,7 @@ static const struct mk_conf_key keys[] = {
              "without one it is closed. Only above the hosts."},
 };
 
-static void parse_entry(const struct mk_conf_ctx *ctx)
+static void parse_security_key(const struct mk_conf_ctx *ctx)
 {
     struct security_settings *s = mk_conf_ctx_out(ctx);
     security_rules_parse(ctx, &s->rules);
@@ -85,7 +85,7 @@ const struct mk_conf_table security_table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .help = "Access rules, and the real address of clients behind proxies.",
-    .entry = parse_entry,
+    .entry = parse_security_key,
     .entry_syntax =
         "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
         "deny_hotlink PATH [HOST...]",
@@ -112,7 +112,7 @@ const struct mk_conf_table security_old_table = {
 
 /* ---- Effective policies ---- */
 
-static void append_rules(struct security_policy *place, const struct security_rules *rules)
+static void append_default_rules(struct security_policy *place, const struct security_rules *rules)
 {
     for (const struct security_rule *r = rules ? rules->first : NULL; r; r = r->next)
         place->rules[place->n++] = *r;
@@ -161,8 +161,8 @@ static bool build_rules(struct mk_config *config, struct security_policy *place,
     place->rules = mk_config_alloc(config, (n + 1) * sizeof *place->rules);
     if (!place->rules)
         return false;
-    append_rules(place, old);
-    append_rules(place, s ? &s->rules : NULL);
+    append_default_rules(place, old);
+    append_default_rules(place, s ? &s->rules : NULL);
     return index_rules(config, place);
 }
 

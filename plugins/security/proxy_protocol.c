@@ -11,7 +11,7 @@ static int set_proxy_error(struct security_proxy_header *out, const char *error)
 }
 
 /* Returns whether the input so far is compatible with this prefix. */
-static bool may_start_with(mk_str in, mk_str begin)
+static bool may_have_prefix(mk_str in, mk_str begin)
 {
     return mk_str_starts(in.len < begin.len ? begin : in, in.len < begin.len ? in : begin);
 }
@@ -200,9 +200,9 @@ static int parse_v2(mk_str in, struct security_proxy_header *out)
 int security_proxy_header_parse(mk_str in, struct security_proxy_header *out)
 {
     *out = (struct security_proxy_header){0};
-    if (may_start_with(in, v2_begin))
+    if (may_have_prefix(in, v2_begin))
         return in.len < v2_begin.len ? 0 : parse_v2(in, out);
-    if (may_start_with(in, v1_begin))
+    if (may_have_prefix(in, v1_begin))
         return in.len < v1_begin.len ? 0 : parse_v1(in, out);
     return set_proxy_error(out, "it did not begin with one");
 }

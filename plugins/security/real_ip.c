@@ -40,7 +40,7 @@ struct walk {
     size_t line;        /* the lines before this index are still unparsed */
 };
 
-static void walk_begin(struct walk *walk)
+static void begin_header_walk(struct walk *walk)
 {
     mk_str name, value;
     while (mk_request_header_at(walk->request, walk->line, &name, &value))
@@ -49,7 +49,7 @@ static void walk_begin(struct walk *walk)
 
 /* Gets the next non-empty element, starting with the last element of the last line. Returns false if there
  * are no more. */
-static bool walk_next(struct walk *walk, mk_str *element)
+static bool next_header_element(struct walk *walk, mk_str *element)
 {
     mk_str name, value;
     for (;;) {
@@ -114,8 +114,8 @@ static bool is_hidden_node(mk_str node)
     return !node.p || mk_str_starts(node, MK_STR("_")) || mk_str_eq_nocase(node, MK_STR("unknown"));
 }
 
-static enum security_real_ip_result parse_hop(const struct security_real_ip *real, mk_str element,
-                                              struct mk_addr *peer)
+static enum security_real_ip_result parse_forwarded_hop(const struct security_real_ip *real, mk_str element,
+                                                        struct mk_addr *peer)
 {
     struct mk_addr found;
     mk_str node = element;
@@ -138,14 +138,14 @@ enum security_real_ip_result security_real_ip_find(const struct security_real_ip
     client->hops = 0;
     if (!real->field.p)
         return SECURITY_REAL_IP_FOUND;
-    walk_begin(&walk);
+    begin_header_walk(&walk);
     while (mk_network_set_contains(real->trusted, &client->peer)) {
         if (client->hops == HOPS_MAX)
             return SECURITY_REAL_IP_INVALID;
-        if (!walk_next(&walk, &element))
+        if (!next_header_element(&walk, &element))
             break;
         client->hops++;
-        enum security_real_ip_result end = parse_hop(real, element, &client->peer);
+        enum security_real_ip_result end = parse_forwarded_hop(real, element, &client->peer);
         if (end != SECURITY_REAL_IP_FOUND)
             return end;
     }
@@ -180,8 +180,8 @@ void security_real_ip_find_scheme(const struct security_real_ip *real, const str
     client->knows_scheme = false;
     if (!real->scheme_field.p)
         return;
-    walk_begin(&walk);
-    for (unsigned i = 0; i < n && walk_next(&walk, &element); i++) {
+    begin_header_walk(&walk);
+    for (unsigned i = 0; i < n && next_header_element(&walk, &element); i++) {
         bool good = !real->scheme_is_forwarded || find_parameter(element, MK_STR("proto"), &word);
         if (good)
             parse_scheme(real->scheme_is_forwarded ? word : element, client);

@@ -26,14 +26,14 @@ static const struct part *find_condition(mk_str word)
 }
 
 /* The form of a word before the first condition determines its meaning. */
-static const struct part *guess_condition(mk_str word)
+static const struct part *default_condition_of_word(mk_str word)
 {
     bool is_path = word.len && (word.p[0] == '/' || word.p[0] == '*');
     return find_condition(is_path ? MK_STR("path") : MK_STR("from"));
 }
 
 struct line {
-    const struct mk_conf_ctx *spot;
+    const struct mk_conf_ctx *ctx;
     struct security_rule *rule;
     const struct part *part; /* the condition whose values follow; NULL: none yet */
     mk_str named;            /* name of that condition, until it has a value */
@@ -43,9 +43,9 @@ struct line {
 static bool begin_condition(struct line *line, const struct part *part, mk_str word)
 {
     if (line->named.p)
-        return security_condition_error(line->spot, line->named, "without a value", "what it is about");
+        return security_condition_error(line->ctx, line->named, "without a value", "what it is about");
     if (line->rule->parts & part->bit)
-        return security_condition_error(line->spot, word, "there already", "each condition once");
+        return security_condition_error(line->ctx, word, "there already", "each condition once");
     line->rule->parts |= part->bit;
     if (line->negation.p)
         line->rule->negated |= part->bit;
@@ -55,36 +55,36 @@ static bool begin_condition(struct line *line, const struct part *part, mk_str w
     return true;
 }
 
-static bool parse_word(struct line *line, mk_str word)
+static bool parse_rule_word(struct line *line, mk_str word)
 {
     const struct part *part = find_condition(word);
     if (part)
         return begin_condition(line, part, word);
     if (line->negation.p)
-        return security_condition_error(line->spot, word, "no condition",
+        return security_condition_error(line->ctx, word, "no condition",
                                         "path, from, method, referer or contains behind `not`");
     if (mk_str_eq(word, MK_STR("not"))) {
         line->negation = word;
         return true;
     }
-    part = line->part ? line->part : guess_condition(word);
+    part = line->part ? line->part : default_condition_of_word(word);
     line->rule->parts |= part->bit;
     line->named = mk_str_of(NULL, 0);
-    return part->add(line->spot, line->rule, word);
+    return part->add(line->ctx, line->rule, word);
 }
 
 static bool parse_rule_line(struct line *line, mk_str rest)
 {
     mk_str word;
-    while (mk_conf_ctx_word(line->spot, &rest, &word)) {
+    while (mk_conf_ctx_word(line->ctx, &rest, &word)) {
         if (!word.p && line->named.p)
-            return security_condition_error(line->spot, line->named, "without a value", "what it is about");
+            return security_condition_error(line->ctx, line->named, "without a value", "what it is about");
         if (!word.p && line->negation.p)
-            return security_condition_error(line->spot, line->negation, "the last word",
+            return security_condition_error(line->ctx, line->negation, "the last word",
                                             "path, from, method, referer or contains behind it");
         if (!word.p)
             return true;
-        if (!parse_word(line, word))
+        if (!parse_rule_word(line, word))
             return false;
     }
     return false;
@@ -92,7 +92,7 @@ static bool parse_rule_line(struct line *line, mk_str rest)
 
 static void parse_rule(const struct mk_conf_ctx *ctx, bool allows, struct security_rules *rules)
 {
-    struct line line = {.spot = ctx, .rule = security_rule_new(ctx, allows)};
+    struct line line = {.ctx = ctx, .rule = security_rule_new(ctx, allows)};
     if (line.rule && parse_rule_line(&line, mk_conf_ctx_value(ctx)))
         security_rule_append(rules, line.rule);
 }

@@ -26,7 +26,7 @@ static inline bool security_rule_is_indexed(const struct security_rule *rule)
 }
 
 /* Returns whether the `not from` condition of a rule is true. */
-bool security_rule_is_not_from(const struct security_rule *rule, const struct security_facts *facts);
+bool security_rule_excludes_network(const struct security_rule *rule, const struct security_facts *facts);
 /* Returns whether all conditions are true, except a `from`, by which the index has found the rule. */
 bool security_rule_matches(const struct security_rule *rule, struct security_facts *facts);
 

@@ -36,8 +36,8 @@ static bool find_real_client(const struct security_real_ip *real, struct mk_requ
     return mk_request_set_client_addr(request, &client.peer) == 0;
 }
 
-static const struct security_rule *find_rule(const struct security_policy *place,
-                                             struct security_facts *facts)
+static const struct security_rule *find_matching_rule(const struct security_policy *place,
+                                                      struct security_facts *facts)
 {
     struct security_walk walk = security_walk_of(place, facts->peer);
     const struct security_rule *rule;
@@ -70,7 +70,7 @@ static void explain_match(struct mk_request *request, const struct security_rule
 }
 
 /* Returns the path in the form that rules match: in lower case if there is a buffer. */
-static mk_str lowercase_if_needed(mk_str path, char *buf)
+static mk_str lowercase_for_rules(mk_str path, char *buf)
 {
     for (size_t i = 0; buf && i < path.len; i++)
         buf[i] = mk_char_lower(path.p[i]);
@@ -80,7 +80,7 @@ static mk_str lowercase_if_needed(mk_str path, char *buf)
 static bool is_path_denied(const struct security_policy *place, struct mk_request *request,
                            struct security_facts *facts)
 {
-    const struct security_rule *rule = find_rule(place, facts);
+    const struct security_rule *rule = find_matching_rule(place, facts);
     if (rule)
         explain_match(request, rule, mk_str_of(NULL, 0));
     return rule && !rule->allows;
@@ -92,7 +92,7 @@ static bool is_variant_denied(const struct security_policy *place, struct securi
                               size_t i)
 {
     struct mk_request *request = (struct mk_request *)(uintptr_t)facts->request;
-    const struct security_rule *rule = find_rule(place, facts);
+    const struct security_rule *rule = find_matching_rule(place, facts);
     struct security_facts whole = *facts;
     whole.path = path;
     if (!rule || rule->allows)
@@ -131,11 +131,11 @@ static unsigned check_path_and_variants(const struct security_policy *place, str
         if (!buf)
             return 503;
     }
-    facts.path = path = lowercase_if_needed(path, buf);
+    facts.path = path = lowercase_for_rules(path, buf);
     if (is_path_denied(place, request, &facts))
         return 403;
     for (size_t i = 0; i < n; i++) {
-        facts.path = lowercase_if_needed(variants[i], other);
+        facts.path = lowercase_for_rules(variants[i], other);
         if (is_variant_denied(place, &facts, path, i))
             return 403;
     }

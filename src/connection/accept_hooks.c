@@ -54,20 +54,6 @@ static void wait_for_client_addr(struct mk_conn *c)
     mk_conn_set_timeout(c, MK_TIMEOUT_ACCEPT_HOOK);
 }
 
-/* Charges the connection to its current client address. */
-static mk_err count_for_address(struct mk_conn *c, const struct mk_addr *peer)
-{
-    struct mk_conn_manager *s = c->service;
-    mk_err e = c->admission == MK_CONN_COUNTED ? mk_client_limits_transfer(&s->peers, &c->peer, peer)
-                                               : mk_client_limits_acquire(&s->peers, peer);
-    if (e)
-        return e;
-    s->n_awaiting_hooks -= c->admission == MK_CONN_AWAITS_HOOK;
-    c->admission = MK_CONN_COUNTED;
-    c->peer = *peer;
-    return 0;
-}
-
 /* Reads more input. True: more has arrived. */
 static bool read_more_input(struct mk_conn *c)
 {
@@ -115,7 +101,7 @@ static void run_accept_hooks(struct mk_conn *c)
         mk_conn_end_serving(c);
         return;
     }
-    mk_err e = c->admission == MK_CONN_COUNTED ? 0 : count_for_address(c, &c->peer);
+    mk_err e = c->admission == MK_CONN_COUNTED ? 0 : mk_conn_set_client_addr(c, &c->peer);
     if (e) {
         reject_with_status(c, e == -EDQUOT ? 429 : 503);
         mk_conn_end_serving(c);
@@ -147,35 +133,3 @@ static void on_close(struct mk_conn *c, enum mk_outcome outcome)
 
 const struct mk_conn_ops mk_accept_hooks_ops = {
     .advance = run_accept_hooks, .on_timeout = on_accept_hook_timeout, .on_close = on_close};
-
-/* ---- Queries for hooks ---- */
-
-const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c)
-{
-    return &c->peer;
-}
-
-int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer)
-{
-    return count_for_address(c, peer);
-}
-
-void mk_conn_set_secure(struct mk_conn *c)
-{
-    c->forwarded_is_secure = true;
-}
-
-mk_str mk_conn_peek(struct mk_conn *c)
-{
-    return mk_conn_input(c);
-}
-
-void mk_conn_consume(struct mk_conn *c, size_t n)
-{
-    mk_conn_consume_input(c, mk_min(n, mk_conn_input(c).len));
-}
-
-struct mk_worker *mk_conn_worker(const struct mk_conn *c)
-{
-    return c->service->worker;
-}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/conn.h"
 
+#include <monkey/connection.h>
+
 #include "base/assert.h"
 #include "base/mem.h"
 #include "os/sock.h"
@@ -435,4 +437,45 @@ void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome outcome)
         c->stream.ops->shutdown(&c->stream);
         mk_conn_close(c, outcome);
     }
+}
+
+/* ---- For accept hooks (monkey/connection.h) ---- */
+
+const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c)
+{
+    return &c->peer;
+}
+
+/* Charges the connection to that address. */
+int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer)
+{
+    struct mk_conn_manager *s = c->service;
+    mk_err e = c->admission == MK_CONN_COUNTED ? mk_client_limits_transfer(&s->peers, &c->peer, peer)
+                                               : mk_client_limits_acquire(&s->peers, peer);
+    if (e)
+        return e;
+    s->n_awaiting_hooks -= c->admission == MK_CONN_AWAITS_HOOK;
+    c->admission = MK_CONN_COUNTED;
+    c->peer = *peer;
+    return 0;
+}
+
+void mk_conn_set_secure(struct mk_conn *c)
+{
+    c->forwarded_is_secure = true;
+}
+
+mk_str mk_conn_peek(struct mk_conn *c)
+{
+    return mk_conn_input(c);
+}
+
+void mk_conn_consume(struct mk_conn *c, size_t n)
+{
+    mk_conn_consume_input(c, mk_min(n, mk_conn_input(c).len));
+}
+
+struct mk_worker *mk_conn_worker(const struct mk_conn *c)
+{
+    return c->service->worker;
 }

@@ -11,14 +11,15 @@ enum {
     UNSENT_MAX = 128 * 1024,  /* a full output buffer of body data, and small frames */
 };
 
-static void protocol_error(struct mk_h2 *h2)
+static void fail_with_protocol_error(struct mk_h2 *h2)
 {
     mk_h2_write_goaway_error(h2, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
 }
 
 /* Handles a stream error, and charges it to the abuse budget: a client could cause many errors on purpose to
  * keep the server busy. */
-static void stream_error(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
+static void reset_stream_with_error(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id,
+                                    enum mk_h2_error error)
 {
     if (!mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
         return;
@@ -49,10 +50,10 @@ static void deliver_data(struct mk_h2 *h2, struct mk_h2_stream *s, const struct 
     bool ends = f->flags & MK_H2_END_STREAM;
     s->receive_window -= f->length;
     if (mk_http_stream_request_received(&s->d))
-        stream_error(h2, s, s->id, MK_H2_STREAM_CLOSED);
+        reset_stream_with_error(h2, s, s->id, MK_H2_STREAM_CLOSED);
     else if (f->length &&
              s->receive_window + h2->early < 0) /* RFC 9113, section 6.9.1: an empty frame is allowed */
-        stream_error(h2, s, s->id, MK_H2_FLOW_CONTROL_ERROR);
+        reset_stream_with_error(h2, s, s->id, MK_H2_FLOW_CONTROL_ERROR);
     else if (data.len || ends || mk_h2_abuse_charge(h2, 1, MK_H2_MANY_EMPTY))
         mk_h2_stream_receive(s, data, ends);
 }
@@ -63,11 +64,11 @@ static void on_data(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payloa
     if (!charge_recv_window(h2, f->length))
         return;
     if (!mk_h2_frame_unpad(f, &payload) || (!s && is_idle_stream(h2, f->stream)))
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     else if (s)
         deliver_data(h2, s, f, payload);
     else if (!mk_h2_stream_is_late(h2, f->stream) && !mk_h2_stream_was_reset(h2, f->stream))
-        stream_error(h2, NULL, f->stream, MK_H2_STREAM_CLOSED);
+        reset_stream_with_error(h2, NULL, f->stream, MK_H2_STREAM_CLOSED);
 }
 
 /* ---- Heads ---- */
@@ -107,7 +108,7 @@ static void on_headers(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pay
 {
     bool itself = depends_on_itself(f, payload);
     if (f->stream % 2 == 0 || !mk_h2_frame_unpad(f, &payload) || itself)
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     else if (f->flags & MK_H2_END_HEADERS)
         mk_h2_request_receive_block(h2, f->stream, payload, f->flags & MK_H2_END_STREAM);
     else
@@ -117,7 +118,7 @@ static void on_headers(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pay
 static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
 {
     if (f->stream != h2->block_stream) {
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
         return;
     }
     mk_buf_add(&h2->block, payload);
@@ -140,7 +141,7 @@ static void grow_send_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t 
     int64_t *window = s ? &s->send_window : &h2->send_window;
     if (*window + by > MK_H2_WINDOW_MAX) {
         if (s)
-            stream_error(h2, s, id, MK_H2_FLOW_CONTROL_ERROR);
+            reset_stream_with_error(h2, s, id, MK_H2_FLOW_CONTROL_ERROR);
         else
             mk_h2_write_goaway_error(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
         return;
@@ -159,11 +160,11 @@ static void on_window_update(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_s
     if (by < TINY && !mk_h2_abuse_charge(h2, 1, MK_H2_TINY_WINDOWS))
         return;
     if (f->stream && !s && is_idle_stream(h2, f->stream))
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     else if (!by && f->stream)
-        stream_error(h2, s, f->stream, MK_H2_PROTOCOL_ERROR);
+        reset_stream_with_error(h2, s, f->stream, MK_H2_PROTOCOL_ERROR);
     else if (!by)
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     else if (s || !f->stream) /* otherwise the stream has ended */
         grow_send_window(h2, s, f->stream, by);
 }
@@ -214,7 +215,7 @@ static bool apply_setting(struct mk_h2 *h2, unsigned id, uint32_t value)
         break;
     }
     if (!fine)
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     return fine;
 }
 
@@ -254,7 +255,7 @@ static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
     if (mk_h2_stream_is_late(h2, f->stream))
         return;
     if (!s && is_idle_stream(h2, f->stream))
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     else if (mk_h2_abuse_charge(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS) && s)
         mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
 }
@@ -274,7 +275,7 @@ static void on_priority_update(struct mk_h2 *h2, mk_str payload)
     uint32_t id = mk_h2_frame_read_u32(payload) & MK_H2_STREAM_MAX;
     struct mk_h2_stream *s = mk_h2_stream_find(h2, id);
     if (id % 2 == 0)
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     else if (mk_h2_abuse_charge(h2, 1, MK_H2_MANY_OTHERS) && s)
         reprioritize_stream(s, mk_h2_priority_parse(mk_str_skip(payload, 4)));
 }
@@ -292,7 +293,7 @@ static void dispatch_frame(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str
         break;
     case MK_H2_PRIORITY:
         if (depends_on_itself(f, payload))
-            protocol_error(h2);
+            fail_with_protocol_error(h2);
         else
             (void)mk_h2_abuse_charge(h2, 1, MK_H2_MANY_OTHERS);
         break;
@@ -337,7 +338,7 @@ static bool check_frame(struct mk_h2 *h2, const struct mk_h2_frame *f)
     if (error == MK_H2_FRAME_SIZE_ERROR)
         mk_h2_write_goaway_error(h2, error, MK_H2_BAD_FRAME_SIZE);
     else
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
     return false;
 }
 
@@ -364,7 +365,7 @@ static bool check_preface(struct mk_h2 *h2)
     mk_str in = mk_conn_input(h2->conn), preface = MK_H2_PREFACE;
     size_t n = mk_min(in.len, preface.len);
     if (!mk_str_eq(mk_str_first(in, n), mk_str_first(preface, n))) {
-        protocol_error(h2);
+        fail_with_protocol_error(h2);
         return true;
     }
     if (n < preface.len)

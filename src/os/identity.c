@@ -62,7 +62,7 @@ mk_err mk_identity_become(const struct mk_identity *id)
     return check_irrevocable(id);
 }
 
-static mk_err save_own_rights(struct mk_identity_saved *own)
+static mk_err save_own_groups(struct mk_identity_saved *own)
 {
     *own = (struct mk_identity_saved){.n_groups = getgroups(0, NULL), .dumpable = prctl(PR_GET_DUMPABLE)};
     if (own->n_groups < 0)
@@ -79,7 +79,7 @@ static int set_groups_of(const struct mk_identity *id)
 }
 
 /* setfsuid and setfsgid return the previous ID and report no error: an invalid ID changes nothing. */
-static bool set_file_ids(uid_t uid, gid_t gid)
+static bool set_filesystem_ids(uid_t uid, gid_t gid)
 {
     (void)setfsgid(gid);
     (void)setfsuid(uid);
@@ -90,14 +90,14 @@ mk_err mk_identity_impersonate(const struct mk_identity *id, struct mk_identity_
 {
     if (!mk_platform.owns_process)
         return -EPERM;
-    mk_err e = save_own_rights(own);
+    mk_err e = save_own_groups(own);
     if (!e && set_groups_of(id) < 0)
         e = mk_err_last();
     if (e) {
         mk_mem_free(own->groups);
         return e;
     }
-    if (set_file_ids(id->uid, id->gid))
+    if (set_filesystem_ids(id->uid, id->gid))
         return 0;
     mk_identity_revert(own);
     return -EPERM;
@@ -105,7 +105,8 @@ mk_err mk_identity_impersonate(const struct mk_identity *id, struct mk_identity_
 
 void mk_identity_revert(struct mk_identity_saved *own)
 {
-    bool is_back = set_file_ids(geteuid(), getegid()) && setgroups((size_t)own->n_groups, own->groups) == 0;
+    bool is_back =
+        set_filesystem_ids(geteuid(), getegid()) && setgroups((size_t)own->n_groups, own->groups) == 0;
     MK_ASSERT(is_back);
     /* The kernel forbids core dumps and debuggers when these IDs change. */
     if (own->dumpable == 1)

@@ -25,11 +25,12 @@ bool mk_module_path_format(char path[PATH_MAX], const char *fmt, ...)
 }
 
 /* Finds the file that contains our code. */
-static bool self_path(char path[PATH_MAX])
+static bool own_code_path(char path[PATH_MAX])
 {
     Dl_info own;
     if (!mk_platform.owns_process) /* the library, or the program that it is linked into */
-        return dladdr((void *)(uintptr_t)self_path, &own) && own.dli_fname && realpath(own.dli_fname, path);
+        return dladdr((void *)(uintptr_t)own_code_path, &own) && own.dli_fname &&
+               realpath(own.dli_fname, path);
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
     path[len > 0 ? len : 0] = '\0';
     return len > 0;
@@ -44,7 +45,7 @@ bool mk_module_path_set_folder(const char *folder)
     return ok;
 }
 
-static bool chosen_folder(char path[PATH_MAX])
+static bool get_chosen_folder(char path[PATH_MAX])
 {
     pthread_mutex_lock(&lock);
     memcpy(path, chosen, sizeof chosen);
@@ -53,10 +54,10 @@ static bool chosen_folder(char path[PATH_MAX])
 }
 
 /* Finds the folder of the file that contains our code, and appends `below`. */
-static bool self_folder(const char *below, char path[PATH_MAX])
+static bool folder_beside_own_code(const char *below, char path[PATH_MAX])
 {
     char file[PATH_MAX];
-    if (!self_path(file))
+    if (!own_code_path(file))
         return false;
     mk_str rest = mk_str_from_c(file);
     mk_str folder = mk_str_first(rest, mk_str_find_last(rest, '/'));
@@ -66,13 +67,14 @@ static bool self_folder(const char *below, char path[PATH_MAX])
 bool mk_module_path_folder(unsigned i, char path[PATH_MAX])
 {
     char moved[PATH_MAX];
-    if (chosen_folder(path))
+    if (get_chosen_folder(path))
         return i == 0;
     if (i == 0) /* a folder of this name beside another program is not ours */
-        return self_folder("plugins/" MK_MODULE_PATH_BUILD_MARK, moved) && access(moved, F_OK) == 0 &&
-               self_folder("plugins", path);
+        return folder_beside_own_code("plugins/" MK_MODULE_PATH_BUILD_MARK, moved) &&
+               access(moved, F_OK) == 0 && folder_beside_own_code("plugins", path);
     if (i == 1) /* without `..`, as it appears in messages */
-        return self_folder(mk_platform.owns_process ? MK_PLUGIN_DIR_FROM_PROGRAM : "monkey", moved) &&
+        return folder_beside_own_code(mk_platform.owns_process ? MK_PLUGIN_DIR_FROM_PROGRAM : "monkey",
+                                      moved) &&
                realpath(moved, path) && strcmp(path, MK_PLUGIN_DIR) != 0;
     return mk_module_path_format(path, "%s", MK_PLUGIN_DIR);
 }

@@ -94,7 +94,7 @@ static void add_node(struct mk_network_set *s, uint32_t i)
         network_node->parent = find_parent(s->nodes, s->n++);
 }
 
-static struct network_node make_node(const struct mk_network *v, uint32_t number)
+static struct network_node make_network_node(const struct mk_network *v, uint32_t number)
 {
     struct network_node n = {.first = number,
                              .parent = NONE,
@@ -116,7 +116,7 @@ struct mk_network_set *mk_network_set_build(void *memory, const struct mk_networ
     uint32_t made = 0;
     *s = (struct mk_network_set){.unix_ = NONE, .all = NONE, .numbers = (uint32_t *)(void *)(s->nodes + n)};
     for (size_t i = 0; i < n; i++)
-        s->nodes[i] = make_node(&v[i], numbers ? numbers[i] : (uint32_t)i);
+        s->nodes[i] = make_network_node(&v[i], numbers ? numbers[i] : (uint32_t)i);
     qsort(s->nodes, n, sizeof *s->nodes, compare_nodes);
     for (uint32_t i = 0; i < n; i++) {
         struct network_node one = s->nodes[i];
@@ -136,7 +136,7 @@ struct mk_network_set *mk_network_set_build(void *memory, const struct mk_networ
 /* ---- Looking up ---- */
 
 /* Returns the network's lowest number that is at least `from`; NONE: none. */
-static uint32_t lowest_number(const struct mk_network_set *s, uint32_t network_node, uint32_t from)
+static uint32_t first_number_from(const struct mk_network_set *s, uint32_t network_node, uint32_t from)
 {
     const uint32_t *numbers = s->numbers + s->nodes[network_node].first;
     uint32_t begin = 0, end = s->nodes[network_node].n;
@@ -151,7 +151,7 @@ static uint32_t lowest_number(const struct mk_network_set *s, uint32_t network_n
 }
 
 /* Returns the last network that begins at or before the address; NONE: none. */
-static uint32_t find_last_before(const struct mk_network_set *s, uint64_t high, uint64_t low)
+static uint32_t find_last_starting_before(const struct mk_network_set *s, uint64_t high, uint64_t low)
 {
     uint32_t begin = 0, end = s->n;
     while (begin < end) {
@@ -171,13 +171,13 @@ uint32_t mk_network_set_next(const struct mk_network_set *s, const struct mk_add
     if (!s)
         return NONE;
     if (s->all != NONE)
-        best = lowest_number(s, s->all, from);
+        best = first_number_from(s, s->all, from);
     if (p->is_unix)
-        return s->unix_ == NONE ? best : (uint32_t)mk_min(best, lowest_number(s, s->unix_, from));
+        return s->unix_ == NONE ? best : (uint32_t)mk_min(best, first_number_from(s, s->unix_, from));
     uint64_t high = read_be64(p->ip), low = read_be64(p->ip + 8);
     bool is_v4 = high == 0 && low >> 32 == 0xffff; /* an IPv6 network never contains an IPv4 client */
-    for (uint32_t i = find_last_before(s, high, low); i != NONE; i = s->nodes[i].parent)
+    for (uint32_t i = find_last_starting_before(s, high, low); i != NONE; i = s->nodes[i].parent)
         if (node_contains(&s->nodes[i], high, low) && !(is_v4 && s->nodes[i].bits < V4_BEFORE))
-            best = (uint32_t)mk_min(best, lowest_number(s, i, from));
+            best = (uint32_t)mk_min(best, first_number_from(s, i, from));
     return best;
 }

@@ -54,12 +54,12 @@ static void free_pattern(struct mk_regex *r)
     mk_mem_free(p);
 }
 
-static unsigned groups(const struct mk_regex *r)
+static unsigned count_groups(const struct mk_regex *r)
 {
     return pattern_of(r)->groups;
 }
 
-static unsigned group(const struct mk_regex *r, mk_str name)
+static unsigned find_group_number(const struct mk_regex *r, mk_str name)
 {
     char buf[NAME_MAX_LEN + 1];
     if (name.len > NAME_MAX_LEN)
@@ -181,7 +181,7 @@ static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struc
     }
 }
 
-static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+static enum mk_regex_result match_regex(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
 {
     const struct pattern *p = pattern_of(r);
     const struct match_context *match_context = thread_match_context();
@@ -206,7 +206,7 @@ static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct 
 }
 
 static const struct mk_regex_ops ops = {
-    .free = free_pattern, .groups = groups, .group = group, .match = match};
+    .free = free_pattern, .groups = count_groups, .group = find_group_number, .match = match_regex};
 
 /* ---- Compiling ---- */
 
@@ -236,7 +236,7 @@ static pcre2_code *compile_code(mk_str pattern, bool nocase, pcre2_general_conte
     return code;
 }
 
-static void finish_pattern(struct pattern *p)
+static void jit_compile_pattern(struct pattern *p)
 {
     uint32_t n = 0, all = 0;
     pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &n);
@@ -258,7 +258,7 @@ struct mk_regex *mk_regex_pcre2_compile(mk_str pattern, bool nocase, struct mk_r
         p->code = compile_code(pattern.p ? pattern : MK_STR(""), nocase, memory, error);
     pcre2_general_context_free(memory);
     if (p && p->code) {
-        finish_pattern(p);
+        jit_compile_pattern(p);
         return &p->regex;
     }
     mk_mem_free(p);

@@ -45,7 +45,7 @@ mk_err mk_sandbox_drop_privileges(void)
     return !e && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? mk_err_last() : e;
 }
 
-static uint64_t handled_rights(int abi)
+static uint64_t supported_rights(int abi)
 {
     uint64_t rights = ALL_RIGHTS;
     if (abi >= 2)
@@ -62,7 +62,7 @@ struct ruleset {
 
 /* Returns the scopes that the kernel supports: a sandboxed process can then neither connect to abstract
  * sockets outside of the sandbox nor send signals to processes there. */
-static uint64_t handled_scopes(int abi)
+static uint64_t supported_scopes(int abi)
 {
     return abi >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0;
 }
@@ -78,7 +78,7 @@ mk_err mk_sandbox_open(struct mk_sandbox *s)
     s->abi = landlock_abi();
     if (s->abi < 1)
         return -EOPNOTSUPP;
-    struct ruleset attr = {.handled_access_fs = handled_rights(s->abi), .scoped = handled_scopes(s->abi)};
+    struct ruleset attr = {.handled_access_fs = supported_rights(s->abi), .scoped = supported_scopes(s->abi)};
     s->fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
     return s->fd < 0 ? mk_err_last() : 0;
 }
@@ -119,7 +119,7 @@ static mk_err allow_folder(struct mk_sandbox *s, const char *folder, uint64_t ri
     int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return mk_err_last();
-    mk_err e = add_landlock_rule(s, fd, rights & handled_rights(s->abi));
+    mk_err e = add_landlock_rule(s, fd, rights & supported_rights(s->abi));
     close(fd);
     return e;
 }
@@ -208,7 +208,7 @@ mk_err mk_sandbox_enforce(struct mk_sandbox *s)
 
 void mk_sandbox_scope_signals(void)
 {
-    struct ruleset attr = {.scoped = handled_scopes(landlock_abi()) & SCOPE_SIGNAL};
+    struct ruleset attr = {.scoped = supported_scopes(landlock_abi()) & SCOPE_SIGNAL};
     if (!attr.scoped)
         return;
     struct mk_sandbox s = {.fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0)};

@@ -24,9 +24,9 @@
 
 enum { WAIT_MAX_MS = 5000, WAIT_STEP_MS = 50 };
 
-static void say(struct mk_buf *out, const char *what, const char *fmt, ...) MK_PRINTF(3, 4);
+static void write_fact(struct mk_buf *out, const char *what, const char *fmt, ...) MK_PRINTF(3, 4);
 
-static void say(struct mk_buf *out, const char *what, const char *fmt, ...)
+static void write_fact(struct mk_buf *out, const char *what, const char *fmt, ...)
 {
     va_list args;
     mk_buf_addf(out, "%-10s", what);
@@ -79,12 +79,12 @@ static void explain_listener(const struct mk_config_generation *g, struct mk_req
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     const struct mk_listen *l = find_listener(g, r);
     if (!l) {
-        say(out, "listener", "no listener on port %" PRIu32 "%s; the rest assumes that there is one",
-            request_port(r), r->encrypted ? " with TLS" : "");
+        write_fact(out, "listener", "no listener on port %" PRIu32 "%s; the rest assumes that there is one",
+                   request_port(r), r->encrypted ? " with TLS" : "");
         return;
     }
     mk_sockaddr_format(&l->addr, &text);
-    say(out, "listener", "%.*s%s", MK_STR_ARG(mk_buf_str(&text)), l->tls ? " tls" : "");
+    write_fact(out, "listener", "%.*s%s", MK_STR_ARG(mk_buf_str(&text)), l->tls ? " tls" : "");
     r->encrypted = l->tls;
     r->hosts = l->hosts;
 }
@@ -97,12 +97,12 @@ static void explain_certificate(const struct mk_config_generation *g, const stru
     if (!r->encrypted || !g->tls)
         return;
     if (!r->site->tls) {
-        say(out, "tls", "there is no certificate for it: the server refuses the client");
+        write_fact(out, "tls", "there is no certificate for it: the server refuses the client");
         return;
     }
     mk_certificates_format_date(r->site->tls_expires, date);
     bool is_over = r->site->tls_expires <= mk_clock_unix();
-    say(out, "tls", is_over ? "its certificate expired on %s" : "its certificate ends on %s", date);
+    write_fact(out, "tls", is_over ? "its certificate expired on %s" : "its certificate ends on %s", date);
 }
 
 /* Does the name match one of the host's wildcards? */
@@ -128,8 +128,9 @@ static void explain_host(const struct mk_request *r, struct mk_buf *out)
                           : regex.p                           ? "by the regular expression "
                           : host_matches_wildcard(h, r->host) ? "by a name with a star"
                                                               : "no host has this name: the default one";
-    say(out, "host", "%.*s (%s), %s%.*s", MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")),
-        h->written_at.p, message, MK_STR_ARG(regex));
+    write_fact(out, "host", "%.*s (%s), %s%.*s",
+               MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")), h->written_at.p, message,
+               MK_STR_ARG(regex));
 }
 
 /* Writes the keys of the settings: the paths, the access log, and all others. */
@@ -164,14 +165,15 @@ static void explain_limits(const struct mk_request *r, struct mk_buf *out)
     bool is_off = mk_str_eq_nocase(settings->request.access_log, MK_STR("off"));
     write_location_settings(settings, &paths, &limits, &log);
     if (l)
-        say(out, "location", "%.*s (%.*s)%s", MK_STR_ARG(mk_buf_str(&paths)), MK_STR_ARG(l->written_at),
+        write_fact(
+            out, "location", "%.*s (%.*s)%s", MK_STR_ARG(mk_buf_str(&paths)), MK_STR_ARG(l->written_at),
             gave_up ? ", whose search exceeded its limits: the stricter of its limits and the host's apply"
                     : "");
-    say(out, "limits", "%.*s", MK_STR_ARG(mk_buf_str(&limits)));
+    write_fact(out, "limits", "%.*s", MK_STR_ARG(mk_buf_str(&limits)));
     if (site->host.has_own_access_log)
-        say(out, "log", "written by a plugin");
+        write_fact(out, "log", "written by a plugin");
     else
-        say(out, "log", "%.*s", MK_STR_ARG(is_off ? MK_STR("off") : mk_buf_str(&log)));
+        write_fact(out, "log", "%.*s", MK_STR_ARG(is_off ? MK_STR("off") : mk_buf_str(&log)));
 }
 
 static const char *describe_static_result(const struct mk_static_result *found, bool has_slash)
@@ -207,7 +209,7 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
     if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* already reported by dispatch */
         return false;
     const struct mk_route *route = &r->site->routes[i];
-    say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
+    write_fact(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
     r->route = route;
     return route->handler == &mk_static;
 }
@@ -223,7 +225,7 @@ static bool explain_file_access(const struct mk_config_generation *g, const stru
         return false;
     size_t closed = mk_access_check_find_denied(&g->identity, full, strlen(root->path));
     if (closed)
-        say(out, "warning", "the User %s may not read %.*s", g->identity.user, (int)closed, full);
+        write_fact(out, "warning", "the User %s may not read %.*s", g->identity.user, (int)closed, full);
     return closed;
 }
 
@@ -235,17 +237,17 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
     if (!page.p)
         return;
     if (found->is_fallback && found->what != MK_STATIC_FILE && found->what != MK_STATIC_ELSEWHERE)
-        say(out, "fallback", "%.*s would answer, but cannot be sent", MK_STR_ARG(page));
+        write_fact(out, "fallback", "%.*s would answer, but cannot be sent", MK_STR_ARG(page));
     else if (found->is_fallback)
-        say(out, "fallback", "%.*s, because the path leads nowhere and its last part has no dot",
-            MK_STR_ARG(page));
+        write_fact(out, "fallback", "%.*s, because the path leads nowhere and its last part has no dot",
+                   MK_STR_ARG(page));
     else if (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX)
-        say(out, "fallback",
-            "not %.*s, because the last part of the path has a dot: only a client that asks for "
-            "text/html gets it",
-            MK_STR_ARG(page));
+        write_fact(out, "fallback",
+                   "not %.*s, because the last part of the path has a dot: only a client that asks for "
+                   "text/html gets it",
+                   MK_STR_ARG(page));
     else
-        say(out, "fallback", "not %.*s, because the path leads somewhere", MK_STR_ARG(page));
+        write_fact(out, "fallback", "not %.*s, because the path leads somewhere", MK_STR_ARG(page));
 }
 
 /* Explains the file. True: workers may not read it, and will reject the request. */
@@ -255,30 +257,30 @@ static bool explain_file(const struct mk_config_generation *g, struct mk_request
     mk_static_find(r, &found);
     explain_fallback(r, &found, out);
     if (found.root->at.len)
-        say(out, "alias", "%.*s  %s", MK_STR_ARG(found.root->at), found.root->path);
+        write_fact(out, "alias", "%.*s  %s", MK_STR_ARG(found.root->at), found.root->path);
     if (found.what == MK_STATIC_ELSEWHERE) {
-        say(out, "file", "%.*s, which another route answers for", MK_STR_ARG(found.elsewhere));
+        write_fact(out, "file", "%.*s, which another route answers for", MK_STR_ARG(found.elsewhere));
         (void)explain_route(r, found.elsewhere, out);
         return false;
     }
     if (found.what != MK_STATIC_FILE) {
         bool link = found.error == -ELOOP || found.error == -EXDEV;
-        say(out, "file", "%s beneath %s%s%s",
-            describe_static_result(&found, r->target->path_flags & MK_PATH_ENCODED_SLASH), found.root->path,
-            found.error ? ": " : "",
-            link          ? "a symbolic link that FollowSymlinks does not allow"
-            : found.error ? mk_err_text(found.error)
-                          : "");
+        write_fact(out, "file", "%s beneath %s%s%s",
+                   describe_static_result(&found, r->target->path_flags & MK_PATH_ENCODED_SLASH),
+                   found.root->path, found.error ? ": " : "",
+                   link          ? "a symbolic link that FollowSymlinks does not allow"
+                   : found.error ? mk_err_text(found.error)
+                                 : "");
         return false;
     }
     const struct mk_representation *rep =
         mk_representation_choose(found.file, r->site, &r->fields, r->now_ms);
-    say(out, "file", "%s/%.*s, %" PRIu64 " bytes%s", found.root->path,
-        MK_STR_ARG(mk_open_file_path(found.file)), found.file->size,
-        found.is_fallback ? " (the Fallback)" : "");
+    write_fact(out, "file", "%s/%.*s, %" PRIu64 " bytes%s", found.root->path,
+               MK_STR_ARG(mk_open_file_path(found.file)), found.file->size,
+               found.is_fallback ? " (the Fallback)" : "");
     bool is_closed = explain_file_access(g, found.root, mk_open_file_path(found.file), out);
     if (rep)
-        say(out, "type", "%.*s", MK_STR_ARG(rep->type));
+        write_fact(out, "type", "%.*s", MK_STR_ARG(rep->type));
     mk_open_file_release(found.file);
     return is_closed;
 }
@@ -288,8 +290,8 @@ static void explain_forbidden(const struct mk_request *r, struct mk_buf *out)
 {
     mk_str page = mk_error_page_find(r->site, 403);
     if (page.p)
-        say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
-    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(403)));
+        write_fact(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
+    write_fact(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(403)));
 }
 
 static void explain_response(const struct mk_exchange *x, struct mk_buf *out)
@@ -297,23 +299,24 @@ static void explain_response(const struct mk_exchange *x, struct mk_buf *out)
     const struct mk_response *r = &x->response;
     mk_str page = mk_error_page_find(x->request.site, r->status);
     if (r->status >= 400 && page.p)
-        say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
-    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(r->status)));
+        write_fact(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
+    write_fact(out, "answer", "%.*s", MK_STR_ARG(mk_status_text(r->status)));
     for (unsigned i = 0; i < r->n_blocks; i++)
         for (unsigned j = 0; j < r->blocks[i]->n; j++)
-            say(out, "", "%.*s: %.*s", MK_STR_ARG(r->blocks[i]->fields[j].name),
-                MK_STR_ARG(r->blocks[i]->fields[j].value));
+            write_fact(out, "", "%.*s: %.*s", MK_STR_ARG(r->blocks[i]->fields[j].name),
+                       MK_STR_ARG(r->blocks[i]->fields[j].value));
     for (unsigned i = 0; i < r->n_fields; i++)
-        say(out, "", "%.*s: %.*s", MK_STR_ARG(r->fields[i].name), MK_STR_ARG(r->fields[i].value));
+        write_fact(out, "", "%.*s: %.*s", MK_STR_ARG(r->fields[i].name), MK_STR_ARG(r->fields[i].value));
 }
 
 static void explain_handler_response(const struct mk_request *r, const struct mk_route *route,
                                      struct mk_buf *out)
 {
     mk_str page = mk_error_page_find(r->site, 404);
-    say(out, "answer", "comes from the handler `%s`, which explain does not call", route->handler->name);
+    write_fact(out, "answer", "comes from the handler `%s`, which explain does not call",
+               route->handler->name);
     if (page.p)
-        say(out, "page", "%.*s, of [ERROR_PAGES], if it answers 404", MK_STR_ARG(page));
+        write_fact(out, "page", "%.*s, of [ERROR_PAGES], if it answers 404", MK_STR_ARG(page));
 }
 
 struct explain_ctx {
@@ -325,10 +328,10 @@ struct explain_ctx {
 static void on_explanation(struct mk_explain_sink *e, const char *what, mk_str text)
 {
     struct explain_ctx *x = MK_CONTAINER(e, struct explain_ctx, explanation);
-    say(x->out, what, "%.*s", MK_STR_ARG(text));
+    write_fact(x->out, what, "%.*s", MK_STR_ARG(text));
 }
 
-static ssize_t on_read(void *ctx, char *buf, size_t cap)
+static ssize_t read_empty_body(void *ctx, char *buf, size_t cap)
 {
     (void)ctx, (void)buf, (void)cap;
     return 0;
@@ -340,7 +343,7 @@ static void on_resume(void *ctx)
     x->resumed = true;
 }
 
-static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
+static const struct mk_request_ops ops = {.read = read_empty_body, .resume = on_resume};
 
 /* Drives dispatch like a protocol, but with a timeout. */
 static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct explain_ctx *ctx)
@@ -391,7 +394,7 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
     explain_host(r, out);
     explain_certificate(w->generation, r, out);
     if (refused) {
-        say(out, "path", "refused: it leads above the root, or contains a NUL or an invalid escape");
+        write_fact(out, "path", "refused: it leads above the root, or contains a NUL or an invalid escape");
         mk_dispatch_error(x, (unsigned)refused);
         explain_response(x, out);
         return 0;
@@ -403,11 +406,11 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
     if (!x->deciding_plugin)
         is_closed = explain_route_and_file(w->generation, r, out);
     else
-        say(out, "decided", "by the plugin %s", x->deciding_plugin->name);
+        write_fact(out, "decided", "by the plugin %s", x->deciding_plugin->name);
     explain_limits(r, out);
     explain_sandbox(w->generation, out);
     if (!ready)
-        say(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
+        write_fact(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
     else if (x->untold)
         explain_handler_response(r, last, out);
     else if (is_closed)

@@ -128,7 +128,7 @@ static bool split_certifiable_names(struct ca_check *l)
     return l->names.n > 0 || report_ca_error(l, KEY, "the CA cannot certify any name of this machine", ANEW);
 }
 
-static bool issue(struct ca_check *l, const struct mk_tls_names *names, struct mk_buf *pem)
+static bool issue_leaf(struct ca_check *l, const struct mk_tls_names *names, struct mk_buf *pem)
 {
     mk_buf_clear(pem);
     if (l->ops->issue(l->ca, names, l->now, pem))
@@ -148,7 +148,7 @@ static bool ensure_leaf(struct ca_check *l)
     if (!e)
         error = l->ops->is_due(l->ca, mk_buf_str(&pem), &names, l->now);
     l->out->issued_why = error;
-    bool ok = !error || issue(l, &names, &pem);
+    bool ok = !error || issue_leaf(l, &names, &pem);
     explicit_bzero(buf, sizeof buf);
     return ok;
 }
@@ -191,7 +191,7 @@ static bool open_state_folder(struct ca_check *l, unsigned wait_ms)
            report_ca_error(l, "", e == -EBUSY ? "another Monkey process is using it" : mk_err_text(e), "");
 }
 
-static bool ca_check(struct ca_check *l, const char *const *extra, unsigned wait_ms)
+static bool ensure_ca_and_leaf(struct ca_check *l, const char *const *extra, unsigned wait_ms)
 {
     if (!mk_local_names_collect(l->arena, &l->names)) {
         mk_buf_add(l->why, MK_STR("out of memory\n"));
@@ -217,7 +217,7 @@ bool mk_local_ca_ensure(const char *const *extra, unsigned wait_ms, struct mk_ar
         return false;
     }
     l.ops = tls->authority;
-    bool ok = ca_check(&l, extra, wait_ms);
+    bool ok = ensure_ca_and_leaf(&l, extra, wait_ms);
     l.ops->close(l.ca);
     mk_fd_close(&l.dir);
     return ok;

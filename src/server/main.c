@@ -351,7 +351,7 @@ static int hint_folder_path(const char *word, int code)
 
 /* Do options of the server precede the command of a plugin? They would be ignored, because the command parses
  * only its own options. */
-static bool is_command_behind_options(int argc, char **argv)
+static bool reject_options_before_command(int argc, char **argv)
 {
     const char *word = mk_options_first_operand(argc, argv);
     if (word == argv[1] || !may_be_plugin_command(word) || !mk_cli_plugins_has_command(word))
@@ -365,7 +365,7 @@ static bool is_command_behind_options(int argc, char **argv)
 }
 
 /* `monkey help` prints the help of the program, `monkey help COMMAND` that of a command. */
-static int help(const struct mk_arguments *a)
+static int run_help_command(const struct mk_arguments *a)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     char *words[] = {a->n_words ? a->words[0] : NULL, (char[]){"--help"}, NULL};
@@ -395,7 +395,7 @@ int main(int argc, char **argv)
     int code;
     if (may_be_plugin_command(argv[1]) && mk_cli_plugins_run_command(argc - 1, argv + 1, &code))
         return hint_folder_path(argv[1], code);
-    if (is_command_behind_options(argc, argv) || !mk_options_parse(argc, argv, &a))
+    if (reject_options_before_command(argc, argv) || !mk_options_parse(argc, argv, &a))
         return MK_EXIT_USAGE;
     if (a.help)
         mk_options_write_help(&text, mk_cli_plugins_write_commands);
@@ -404,7 +404,7 @@ int main(int argc, char **argv)
     else if (a.build)
         mk_build_info_write(&text);
     else if (a.verb && strcmp(a.verb->name, "help") == 0)
-        return hint_folder_path(a.verb->name, help(&a));
+        return hint_folder_path(a.verb->name, run_help_command(&a));
     else
         return a.verb ? hint_folder_path(a.verb->name, run_arguments(&a, argv)) : run_arguments(&a, argv);
     return print_and_free_text(&text);

@@ -20,6 +20,7 @@
 #include "server/master_housekeeping.h"
 #include "server/master_pid_file.h"
 #include "server/report_output.h"
+#include "server/signals.h"
 #include "server/upgrade.h"
 #include "server/watchdog.h"
 #include "server/workers.h"
@@ -172,7 +173,7 @@ static void free_other_config(struct master *m)
     reopen_sockets(m);
 }
 
-static void keep_old_config(struct master *m)
+static void end_failed_reload(struct master *m)
 {
     mk_timer_stop(&m->reload_timer);
     notify_service_manager(m, "READY=1");
@@ -187,7 +188,7 @@ static void abandon_reload(struct master *m, mk_str error)
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return_to_config(&m->workers, m->generation);
     mk_scoreboard_reload_failed(m->workers.scoreboard.history, error);
-    keep_old_config(m);
+    end_failed_reload(m);
 }
 
 /* Called when a worker of the new generation died before all workers served. */
@@ -210,7 +211,7 @@ static void give_up_slow_reload(struct master *m)
     if (m->other)
         free_other_config(m);
     mk_scoreboard_reload_failed(m->workers.scoreboard.history, error);
-    keep_old_config(m);
+    end_failed_reload(m);
 }
 
 /* ---- Reloading ---- */
@@ -254,7 +255,7 @@ static void reject_config(struct master *m)
     if (m->other)
         free_other_config(m);
     mk_log_error(&m->log.log, "the new configuration is rejected: keeping the old one");
-    keep_old_config(m);
+    end_failed_reload(m);
 }
 
 /* Called when all plugins have prepared, or a plugin has failed. */
@@ -488,12 +489,12 @@ static void start_upgrade(struct master *m)
     }
 }
 
-static void on_other_child(struct mk_workers *w, pid_t pid, int status)
+static void on_other_child_exit(struct mk_workers *w, pid_t pid, int status)
 {
     mk_config_trial_reap(&MK_CONTAINER(w, struct master, workers)->attempt, pid, status);
 }
 
-static void on_child(struct master *m)
+static void on_child_exit(struct master *m)
 {
     if (mk_upgrade_successor_died(&m->upgrade)) {
         mk_log_error(&m->log.log, "the new program ended before it was ready: keeping the old one");
@@ -515,7 +516,7 @@ static void handle_signal(struct master *m, int signal)
         start_upgrade(m);
         break;
     case SIGCHLD:
-        on_child(m);
+        on_child_exit(m);
         break;
     case SIGQUIT:
         begin_shutdown(m, SIGQUIT, MK_EXIT_OK);
@@ -556,7 +557,7 @@ static mk_err init_loop(struct master *m)
     mk_err e = mk_loop_init(&m->loop);
     if (e)
         return e;
-    m->signal_fd = mk_worker_process_signal_fd();
+    m->signal_fd = mk_signals_open_fd();
     m->signals.on_ready = on_signal;
     mk_timer_init(&m->kill_timer, on_kill_timeout);
     mk_timer_init(&m->hand_over_timer, on_hand_over_timeout);
@@ -576,7 +577,7 @@ static mk_err init_loop(struct master *m)
     mk_watchdog_start(&m->watchdog, &m->workers);
     m->workers.silent = m->o->daemon;
     m->workers.on_change = on_workers_changed;
-    m->workers.on_other_child = on_other_child;
+    m->workers.on_other_child = on_other_child_exit;
     m->workers.on_child = on_worker_forked;
     m->workers.on_worker_request = on_worker_request;
     return e;
@@ -632,7 +633,7 @@ static int start_master(struct master *m)
         mk_report_output_print_error("out of memory");
         return MK_EXIT_FAILED;
     }
-    mk_worker_process_block_signals(); /* a script may send a signal as soon as the pid file exists */
+    mk_signals_block(); /* a script may send a signal as soon as the pid file exists */
     const char *problem = mk_master_pid_file_acquire(&m->pid, m->generation->server.pid_file);
     if (problem) {
         mk_report_output_print_error("cannot lock the pid file %.*s: %s",

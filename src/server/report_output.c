@@ -122,7 +122,7 @@ static void log_encoded_problems(struct mk_log *log, struct mk_buf *all, mk_str 
 }
 
 /* Explains that plugins were built for another program. */
-static const char *failure_cause(void)
+static const char *trial_failure_cause(void)
 {
     return mk_proc_executable_is_replaced()
                ? "the program on disk is another build than the one that runs: restart the server"
@@ -135,9 +135,9 @@ static void write_trial_failure(struct mk_buf *text, const char *path, int e)
     if (e == SIGALRM)
         mk_buf_add(text, MK_STR("takes too long: one of its plugins hangs"));
     else if (e > 0)
-        mk_buf_addf(text, "crashes with signal %d: %s", e, failure_cause());
+        mk_buf_addf(text, "crashes with signal %d: %s", e, trial_failure_cause());
     else
-        mk_buf_addf(text, "exits the program: %s", failure_cause());
+        mk_buf_addf(text, "exits the program: %s", trial_failure_cause());
 }
 
 void mk_report_output_log_trial(struct mk_log *log, struct mk_reload_stats *history, const char *path, int e,

@@ -43,7 +43,7 @@ static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
     }
 }
 
-static void check_workers(struct mk_timer *t)
+static void on_watchdog_timer(struct mk_timer *t)
 {
     struct mk_watchdog *d = MK_CONTAINER(t, struct mk_watchdog, timer);
     struct mk_workers *w = d->workers;
@@ -64,6 +64,6 @@ static void check_workers(struct mk_timer *t)
 void mk_watchdog_start(struct mk_watchdog *d, struct mk_workers *w)
 {
     *d = (struct mk_watchdog){.workers = w, .looked_ms = w->loop->now_ms};
-    mk_timer_init(&d->timer, check_workers);
+    mk_timer_init(&d->timer, on_watchdog_timer);
     mk_loop_set_timer(w->loop, &d->timer, LOOK_MS);
 }

@@ -13,6 +13,7 @@
 #include "os/proc.h"
 #include "os/sandbox.h"
 #include "os/spool.h"
+#include "server/signals.h"
 #include "setup/sandbox_rules.h"
 #include "worker/control.h"
 #include "worker/subprocess.h"
@@ -29,33 +30,6 @@ struct worker_process {
     struct mk_spawner spawner;
     bool has_spawner;
 };
-
-static void fill_handled_signals(sigset_t *set)
-{
-    static const int ours[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
-    sigemptyset(set);
-    for (size_t i = 0; i < MK_LEN(ours); i++)
-        sigaddset(set, ours[i]);
-}
-
-void mk_worker_process_block_signals(void)
-{
-    sigset_t set;
-    fill_handled_signals(&set);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ,
-           SIG_IGN); /* a log at the file size limit must cause a write() error, not a fatal signal */
-    signal(SIGCHLD, SIG_DFL); /* if inherited as ignored, children could not be waited for */
-}
-
-int mk_worker_process_signal_fd(void)
-{
-    sigset_t set;
-    fill_handled_signals(&set);
-    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? mk_err_last() : fd;
-}
 
 /* ---- Fatal errors ---- */
 
@@ -275,7 +249,7 @@ static mk_err watch_signals_and_master(struct worker_process *p, const struct mk
     p->control.on_ready = on_master_message;
     p->control_fd = o->control_fd;
     p->listeners = o->listeners;
-    p->signal_fd = mk_worker_process_signal_fd();
+    p->signal_fd = mk_signals_open_fd();
     if (p->signal_fd < 0)
         return p->signal_fd;
     mk_err e = mk_loop_add(&p->worker.loop, p->signal_fd, &p->signals, EPOLLIN);

@@ -24,9 +24,4 @@ struct mk_worker_process_options {
 /* Runs a worker, from the fork to its exit code. Signals must be blocked. */
 int mk_worker_process_main(const struct mk_worker_process_options *o);
 
-/* Blocks the signals that master and workers read through a signalfd. */
-void mk_worker_process_block_signals(void);
-/* Returns a non-blocking signalfd for these signals, or an error. */
-int mk_worker_process_signal_fd(void);
-
 #endif

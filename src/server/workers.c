@@ -282,7 +282,7 @@ static void report_death(struct mk_workers *w, const struct mk_worker_slot *p, i
 }
 
 /* Allocated on first use: most are never needed. */
-static struct mk_worker_restart *restart_of(struct mk_workers *w, unsigned index)
+static struct mk_worker_restart *get_worker_restart(struct mk_workers *w, unsigned index)
 {
     struct mk_worker_restart *r = &w->revivals[index];
     if (!r->all) {
@@ -299,7 +299,7 @@ static void schedule_restart(const struct mk_worker_slot *p)
     if (p->generation != w->generation)
         return;
     w->early_death |= !p->ready;
-    struct mk_worker_restart *r = restart_of(w, p->index);
+    struct mk_worker_restart *r = get_worker_restart(w, p->index);
     uint32_t pause = mk_lifecycle_restart_pause(&r->young_deaths, w->loop->now_ms - p->started_ms);
     if (pause)
         mk_loop_set_timer(w->loop, &r->timer, pause);
@@ -344,7 +344,7 @@ void mk_workers_kill_starting(struct mk_workers *w)
     }
 }
 
-static bool has_worker(const struct mk_workers *w, unsigned index)
+static bool has_worker_with_index(const struct mk_workers *w, unsigned index)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         const struct mk_worker_slot *p = &w->procs[i];
@@ -358,8 +358,8 @@ void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generati
 {
     set_generation(w, g);
     for (unsigned i = 0; i < w->wanted; i++)
-        if (!has_worker(w, i))
-            on_restart_timer(&restart_of(w, i)->timer);
+        if (!has_worker_with_index(w, i))
+            on_restart_timer(&get_worker_restart(w, i)->timer);
 }
 
 static struct mk_worker_slot *find_slot_by_pid(struct mk_workers *w, pid_t pid)

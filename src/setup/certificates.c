@@ -136,7 +136,7 @@ static bool uses_kept_context(const struct tls_builder *b, const struct pairs *p
 
 /* Collects the certificates of the host itself and of plugins, or else the inherited certificates. A host
  * without a certificate uses that of the default host. */
-static bool collect_pairs(struct tls_builder *b, const struct mk_vhost_config *s, struct pairs *out)
+static bool collect_keypairs(struct tls_builder *b, const struct mk_vhost_config *s, struct pairs *out)
 {
     const struct mk_vhost_config *from = has_any_certificate(s) ? s : default_host_of(s);
     const struct mk_certificates *c = &from->settings.site.tls.certificates;
@@ -189,7 +189,7 @@ static struct mk_plugin_certificate *find_plugin_certificate(const struct mk_vho
 }
 
 /* Position of a rule, which may be absent. */
-static struct mk_conf_source_pos tls_rule_pos(const struct tls_builder *b, const struct mk_vhost_config *s)
+static struct mk_conf_source_pos tls_policy_pos(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
     for (size_t i = 0; i < MK_LEN(keys); i++) {
@@ -210,12 +210,12 @@ static struct mk_conf_source_pos tls_file_pos(const struct tls_builder *b, const
         return mk_conf_tree_value_pos(c->entry, c->entry->value);
     if (is_same_path(s->settings.site.tls.client_authority, file))
         return tls_key_pos(b, s, "ClientAuthority");
-    return tls_rule_pos(b, s);
+    return tls_policy_pos(b, s);
 }
 
 /* Reports the problem, if any: an error, or (fine) a warning. */
-static void report(struct tls_builder *b, const struct mk_vhost_config *s,
-                   const struct mk_tls_settings_error *p, bool fine)
+static void report_tls_error(struct tls_builder *b, const struct mk_vhost_config *s,
+                             const struct mk_tls_settings_error *p, bool fine)
 {
     struct mk_conf_source_pos at = tls_file_pos(b, s, p->file);
     if (!*p->text)
@@ -227,7 +227,7 @@ static void report(struct tls_builder *b, const struct mk_vhost_config *s,
 }
 
 /* The pair that contains the file, if the pair was read and not kept. */
-static const struct mk_tls_keypair *find_read_pair(const struct pairs *pairs, const char *file)
+static const struct mk_tls_keypair *find_newly_read_keypair(const struct pairs *pairs, const char *file)
 {
     for (size_t i = 0; file && i < pairs->n; i++) {
         const struct mk_tls_keypair *p = &pairs->at[i];
@@ -252,7 +252,7 @@ static const struct mk_tls_context *find_previous_context(const struct tls_build
 static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
                                       const struct pairs *pairs, const struct mk_tls_settings_error *p)
 {
-    const struct mk_tls_keypair *pair = find_read_pair(pairs, p->file);
+    const struct mk_tls_keypair *pair = find_newly_read_keypair(pairs, p->file);
     const struct mk_tls_context *previous = pair ? find_previous_context(b, pair->certificate) : NULL;
     struct kept_certificate *k = previous ? mk_arena_zalloc(&b->g->arena, 1, sizeof *k) : NULL;
     struct mk_conf_source_pos at = tls_file_pos(b, s, p->file);
@@ -329,7 +329,7 @@ static void make_tls_context(struct tls_builder *b, const struct mk_vhost_config
     struct mk_tls_settings_error problem;
     struct pairs pairs;
     bool again = true;
-    while (again && collect_pairs(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p)) {
+    while (again && collect_keypairs(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p)) {
         struct mk_tls_server_settings rules = make_tls_rules(b, s, &pairs);
         problem = (struct mk_tls_settings_error){0};
         mk_err e = b->g->tls->context_new(&rules, &made->context, &problem);
@@ -339,7 +339,7 @@ static void make_tls_context(struct tls_builder *b, const struct mk_vhost_config
             (keep_previous_certificate(b, s, &pairs, &problem) || skip_plugin_certificate(b, s, &problem));
         made->is_kept = uses_kept_context(b, &pairs);
         if (!again)
-            report(b, s, &problem, !e);
+            report_tls_error(b, s, &problem, !e);
     }
 }
 
@@ -349,7 +349,8 @@ static bool equal_text(mk_str a, mk_str b)
 }
 
 /* Do both lists hold the same in-memory certificates, or do both hold none? */
-static bool has_same_brought(const struct mk_plugin_certificate *p, const struct mk_plugin_certificate *q)
+static bool has_same_plugin_certificates(const struct mk_plugin_certificate *p,
+                                         const struct mk_plugin_certificate *q)
 {
     while (p && q && is_in_memory(p) && p->pair.kept_by == q->pair.kept_by) {
         p = p->next;
@@ -364,7 +365,7 @@ static bool has_same_tls_settings(const struct mk_vhost_config *x, const struct 
     const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
     const struct mk_vhost_config *from_x = has_any_certificate(x) ? x : default_host_of(x),
                                  *from_y = has_any_certificate(y) ? y : default_host_of(y);
-    bool same_files = from_x == from_y || (has_same_brought(from_x->brought, from_y->brought) &&
+    bool same_files = from_x == from_y || (has_same_plugin_certificates(from_x->brought, from_y->brought) &&
                                            from_x->settings.site.tls.certificates.at ==
                                                from_y->settings.site.tls.certificates.at);
     return same_files && p->oldest == q->oldest && equal_text(p->ciphers, q->ciphers) &&
@@ -554,7 +555,7 @@ static void set_https_redirect(struct tls_builder *b, struct mk_vhost_config *s)
 
 /* ---- All hosts ---- */
 
-static const struct mk_tls_context *choose(void *ctx, mk_str name)
+static const struct mk_tls_context *choose_host_context(void *ctx, mk_str name)
 {
     return mk_vhosts_find(ctx, name)->tls;
 }
@@ -612,7 +613,8 @@ void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_re
         set_host_context(&b, s);
     warn_of_uncertified_hosts(&b);
     for (size_t i = 0; i < g->listens.n; i++)
-        g->listens.at[i].hosts->tls = (struct mk_tls_domain){.choose = choose, .ctx = g->listens.at[i].hosts};
+        g->listens.at[i].hosts->tls =
+            (struct mk_tls_domain){.choose = choose_host_context, .ctx = g->listens.at[i].hosts};
 }
 
 /* Logs an error for an expired certificate, which clients reject, and a warning for a certificate that

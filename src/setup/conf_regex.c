@@ -5,7 +5,7 @@
 
 /* Frees the expression together with the arena. NULL: out of memory, which the report detects in the
  * arena. */
-static struct mk_regex *free_with_arena(struct mk_arena *arena, struct mk_regex *r)
+static struct mk_regex *free_regex_with_arena(struct mk_arena *arena, struct mk_regex *r)
 {
     if (mk_arena_add_cleanup(arena, mk_regex_free, r))
         return r;
@@ -41,5 +41,5 @@ struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report
     struct mk_regex *r = mk_regex_new(pattern, nocase, &error);
     if (!r)
         report_regex_error(report, at, pattern, &error);
-    return r ? free_with_arena(arena, r) : NULL;
+    return r ? free_regex_with_arena(arena, r) : NULL;
 }

@@ -20,7 +20,7 @@ struct mk_format {
 };
 
 struct format_parser {
-    const struct mk_conf_ctx *spot;
+    const struct mk_conf_ctx *ctx;
     struct format_piece **end;
 };
 
@@ -28,7 +28,7 @@ static bool append_piece(struct format_parser *r, mk_str text, bool is_name)
 {
     if (text.len == 0)
         return true;
-    struct format_piece *p = mk_conf_ctx_alloc(r->spot, sizeof *p);
+    struct format_piece *p = mk_conf_ctx_alloc(r->ctx, sizeof *p);
     if (!p)
         return false;
     *p = (struct format_piece){.text = text, .is_name = is_name};
@@ -50,11 +50,11 @@ static bool check_variable_name(struct format_parser *r, mk_str name)
             return true;
         mk_conf_suggest_try(&near, mk_str_from_c(mk_variable_name(i)));
     }
-    mk_conf_ctx_error(r->spot, name, "there is no variable `$%.*s`", MK_STR_ARG(mk_str_first(name, 64)));
+    mk_conf_ctx_error(r->ctx, name, "there is no variable `$%.*s`", MK_STR_ARG(mk_str_first(name, 64)));
     if (near.best.p)
-        mk_conf_ctx_hint(r->spot, "did you mean `$%.*s`?", MK_STR_ARG(near.best));
+        mk_conf_ctx_hint(r->ctx, "did you mean `$%.*s`?", MK_STR_ARG(near.best));
     else
-        mk_conf_ctx_hint(r->spot, "write `$$` for a dollar");
+        mk_conf_ctx_hint(r->ctx, "write `$$` for a dollar");
     return false;
 }
 
@@ -73,8 +73,8 @@ static bool parse_variable(struct format_parser *r, mk_str *rest)
         len++;
     *rest = mk_str_skip(name, len + is_braced);
     if (len == 0 || (is_braced && (len == name.len || name.p[len] != '}'))) {
-        mk_conf_ctx_error(r->spot, mk_str_first(name, 1), "expected the name of a variable after `$`");
-        mk_conf_ctx_hint(r->spot, "write `$$` for a dollar");
+        mk_conf_ctx_error(r->ctx, mk_str_first(name, 1), "expected the name of a variable after `$`");
+        mk_conf_ctx_hint(r->ctx, "write `$$` for a dollar");
         return false;
     }
     name = mk_str_first(name, len);
@@ -86,7 +86,7 @@ const struct mk_format *mk_format_parse(const struct mk_conf_ctx *ctx, mk_str te
     struct mk_format *t = mk_conf_ctx_alloc(ctx, sizeof *t);
     if (!t)
         return NULL;
-    struct format_parser r = {.spot = ctx, .end = &t->first};
+    struct format_parser r = {.ctx = ctx, .end = &t->first};
     while (text.len) {
         size_t dollar = mk_str_find(text, '$');
         if (!append_piece(&r, mk_str_first(text, dollar), false))

@@ -530,7 +530,7 @@ static const struct mk_conf_table location_table = {
             "same name in the [HOST]. The first [LOCATION] with a `Path` that matches decides.",
 };
 
-static void parse_pair(const struct mk_conf_ctx *ctx)
+static void parse_key_value(const struct mk_conf_ctx *ctx)
 {
     struct mk_conf_pairs *pairs = ctx->out;
     struct mk_conf_pair one = {.key = ctx->entry->key, .value = ctx->entry->value, .entry = ctx->entry};
@@ -538,7 +538,7 @@ static void parse_pair(const struct mk_conf_ctx *ctx)
                            sizeof one); /* the arena records the failure */
 }
 
-static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
+static bool show_key_value(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
 {
     const struct mk_conf_pairs *pairs = in;
     if (i >= pairs->n)
@@ -553,8 +553,8 @@ static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_bu
         .section = sect,                                                                                     \
         .repeatable = true,                                                                                  \
         .help = help_text,                                                                                   \
-        .entry = parse_pair,                                                                                 \
-        .show_entry = show_pair,                                                                             \
+        .entry = parse_key_value,                                                                            \
+        .show_entry = show_key_value,                                                                        \
         .entry_syntax = form,                                                                                \
         .entry_help = entry_text,                                                                            \
     }

@@ -192,7 +192,7 @@ static void report_duplicate_name(struct assign_hosts *l, struct mk_vhost_config
     s->has_conflict = true;
 }
 
-static void check_single_default(struct assign_hosts *l)
+static void check_single_default_host(struct assign_hosts *l)
 {
     const struct mk_vhost_config *first = NULL;
     for (struct mk_vhost_config *s = l->g->sites; s; s = s->next) {
@@ -223,7 +223,7 @@ static void add_hosts_of_listen(struct assign_hosts *l)
         s->hosts = s->hosts ? s->hosts : l->hosts;
     }
     choose_default_host(l);
-    check_single_default(l);
+    check_single_default_host(l);
 }
 
 static bool is_named_by_host(const struct mk_config_generation *g, const struct mk_listen *l)

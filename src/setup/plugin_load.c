@@ -65,8 +65,8 @@ static mk_str shortened_path(mk_str path)
 
 /* A Monkey 1 configuration may name a plugin file that no longer exists: loads the current plugin with that
  * name. */
-static bool open_replacement(struct mk_loaded_plugin *l, mk_str path, const struct mk_conf_source_pos *at,
-                             struct mk_conf_report *report)
+static bool open_plugin_for_old_path(struct mk_loaded_plugin *l, mk_str path,
+                                     const struct mk_conf_source_pos *at, struct mk_conf_report *report)
 {
     char error[MK_PLUGIN_OBJECT_ERROR_MAX];
     mk_str name = plugin_name_in_path(path);
@@ -126,8 +126,8 @@ static bool report_name_conflicts(const struct mk_config_generation *g, const st
     return report->n_errors > n_errors;
 }
 
-static void add_or_close(struct mk_config_generation *g, struct mk_loaded_plugin *l,
-                         const struct mk_conf_source_pos *at, struct mk_conf_report *report)
+static void add_plugin_or_close(struct mk_config_generation *g, struct mk_loaded_plugin *l,
+                                const struct mk_conf_source_pos *at, struct mk_conf_report *report)
 {
     const char *name = l->object.plugin->name;
     const struct mk_loaded_plugin *other = mk_plugin_list_find_name(g, name);
@@ -150,9 +150,9 @@ enum { DEPTH_MAX = 8 }; /* bounds circular dependencies */
 
 static void open_load_line(struct mk_config_generation *g, const struct mk_conf_entry *e,
                            struct mk_conf_report *report, unsigned depth);
-static void open_needed_then_add(struct mk_config_generation *g, struct mk_loaded_plugin *l,
-                                 const struct mk_conf_source_pos *at, struct mk_conf_report *report,
-                                 unsigned depth);
+static void add_plugin_with_needed(struct mk_config_generation *g, struct mk_loaded_plugin *l,
+                                   const struct mk_conf_source_pos *at, struct mk_conf_report *report,
+                                   unsigned depth);
 
 /* The entry that loads this plugin explicitly, possibly later; NULL: none. */
 static const struct mk_conf_entry *find_load_line(const struct mk_config_generation *g, mk_str plugin)
@@ -178,23 +178,23 @@ static void open_needed_plugin(struct mk_config_generation *g, const struct mk_l
     if (line)
         open_load_line(g, line, report, depth + 1);
     else if (depth < DEPTH_MAX && mk_plugin_object_open_needed(&l->object, &by->object, name, error))
-        open_needed_then_add(g, l, &at, report, depth + 1);
+        add_plugin_with_needed(g, l, &at, report, depth + 1);
     else
         mk_conf_report_error(report, &at, "cannot load the plugin `%.*s`, which `%s` needs: %s",
                              MK_STR_ARG(name), by->object.plugin->name, error);
 }
 
 /* Dependencies are loaded first. */
-static void open_needed_then_add(struct mk_config_generation *g, struct mk_loaded_plugin *l,
-                                 const struct mk_conf_source_pos *at, struct mk_conf_report *report,
-                                 unsigned depth)
+static void add_plugin_with_needed(struct mk_config_generation *g, struct mk_loaded_plugin *l,
+                                   const struct mk_conf_source_pos *at, struct mk_conf_report *report,
+                                   unsigned depth)
 {
     size_t n_errors = report->n_errors;
     for (const char *const *n = l->object.plugin->needs; n && *n; n++)
         if (!mk_plugin_list_find_name(g, *n))
             open_needed_plugin(g, l, mk_str_from_c(*n), report, depth);
     if (report->n_errors == n_errors)
-        add_or_close(g, l, at, report);
+        add_plugin_or_close(g, l, at, report);
     else
         mk_plugin_object_close(&l->object);
 }
@@ -211,11 +211,11 @@ static void open_load_line(struct mk_config_generation *g, const struct mk_conf_
         return;
     struct mk_conf_source_pos at = mk_conf_tree_value_pos(e, e->value);
     bool is_gone = e->value.p[0] == '/' && plugin_name_in_path(name).p && access(name.p, F_OK) != 0;
-    bool opened =
-        is_gone ? open_replacement(l, name, &at, report) : mk_plugin_object_open(&l->object, name, error);
+    bool opened = is_gone ? open_plugin_for_old_path(l, name, &at, report)
+                          : mk_plugin_object_open(&l->object, name, error);
     l->entry = e;
     if (opened)
-        open_needed_then_add(g, l, &at, report, depth);
+        add_plugin_with_needed(g, l, &at, report, depth);
     else if (is_gone)
         report_missing_plugin(g, name, &at, report);
     else
@@ -241,7 +241,7 @@ static void add_program_plugins(struct mk_config_generation *g, struct mk_conf_r
             return;
         l->entry = &no_line;
         if (mk_plugin_object_from_program(&l->object, p, error))
-            open_needed_then_add(g, l, &no_line.at, report, 0);
+            add_plugin_with_needed(g, l, &no_line.at, report, 0);
         else
             mk_conf_report_error(report, &no_line.at, "cannot load the plugin `%s`: %s",
                                  p->name ? p->name : "", error);

@@ -20,11 +20,11 @@ size_t mk_plugins_index_of(const struct mk_config_generation *g, const struct mk
 }
 
 /* Unloads in reverse order: a plugin may call functions of plugins loaded before it. */
-static void unload_from(struct mk_loaded_plugin *l)
+static void unload_in_reverse(struct mk_loaded_plugin *l)
 {
     if (!l)
         return;
-    unload_from(l->next);
+    unload_in_reverse(l->next);
     if (l->started && l->object.plugin->unload)
         l->object.plugin->unload(l->data);
     l->started = false;
@@ -32,7 +32,7 @@ static void unload_from(struct mk_loaded_plugin *l)
 
 void mk_plugins_unload(struct mk_config_generation *g)
 {
-    unload_from(g->plugins);
+    unload_in_reverse(g->plugins);
 }
 
 size_t mk_plugins_detach_objects(struct mk_config_generation *g,
@@ -149,7 +149,7 @@ const char *mk_plugins_suggest_for_handler(struct mk_config_generation *g, mk_st
 /* ---- Starting ---- */
 
 /* Reports a plugin that failed without an error message. */
-static void report_failure(struct mk_config *c, const char *what, size_t n_errors, int e)
+static void report_hook_failure(struct mk_config *c, const char *what, size_t n_errors, int e)
 {
     if (e && c->report->n_errors == n_errors && !mk_conf_report_out_of_memory(c->report))
         mk_config_error(c, NULL, NULL, "the plugin `%s` cannot %s: %s", c->plugin->object.plugin->name, what,
@@ -163,7 +163,7 @@ void mk_plugins_load(struct mk_config_generation *g, struct mk_conf_report *repo
         size_t n_errors = report->n_errors;
         int e = l->object.plugin->load ? l->object.plugin->load(&c, &l->data) : 0;
         l->started = e == 0;
-        report_failure(&c, "be loaded", n_errors, e);
+        report_hook_failure(&c, "be loaded", n_errors, e);
     }
 }
 
@@ -176,7 +176,7 @@ static void *configure_plugin_for_host(struct mk_config_generation *g, struct mk
     size_t n_errors = report->n_errors;
     void *data = NULL;
     if (p->host)
-        report_failure(&c, "serve this host", n_errors, p->host(&c, &site->host, l->data, &data));
+        report_hook_failure(&c, "serve this host", n_errors, p->host(&c, &site->host, l->data, &data));
     return data;
 }
 
@@ -224,22 +224,22 @@ bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_r
          l && report->n_errors == n_errors && !mk_conf_report_out_of_memory(report); l = l->next) {
         struct mk_config c = {.generation = g, .report = report, .plugin = l};
         const struct mk_plugin *p = l->object.plugin;
-        report_failure(&c, "start", n_errors, p->master_start ? p->master_start(&c, l->data) : 0);
+        report_hook_failure(&c, "start", n_errors, p->master_start ? p->master_start(&c, l->data) : 0);
     }
     mk_conf_report_watch_arena(report, NULL);
     return report->n_errors == n_errors && !report->no_memory;
 }
 
 /* Returns 0, -EAGAIN, or an error after reporting it. */
-static mk_err check_ready(struct mk_config_generation *g, const struct mk_readiness_check *a,
-                          struct mk_conf_report *report)
+static mk_err check_plugin_ready(struct mk_config_generation *g, const struct mk_readiness_check *a,
+                                 struct mk_conf_report *report)
 {
     struct mk_config c = {.generation = g, .report = report, .plugin = a->by};
     size_t n_errors = report->n_errors;
     int e = a->ready(&c, a->data);
     if (e == -EAGAIN)
         return e;
-    report_failure(&c, "start", n_errors, e);
+    report_hook_failure(&c, "start", n_errors, e);
     return e;
 }
 
@@ -247,7 +247,7 @@ mk_err mk_plugins_poll_ready(struct mk_config_generation *g, struct mk_conf_repo
 {
     mk_err e = 0;
     for (struct mk_readiness_check **at = &g->awaits; *at && (!e || e == -EAGAIN);) {
-        mk_err one = check_ready(g, *at, report);
+        mk_err one = check_plugin_ready(g, *at, report);
         if (one != -EAGAIN)
             *at = (*at)->next;
         else

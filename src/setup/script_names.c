@@ -57,7 +57,7 @@ static size_t read_extension_char(mk_str text, char *c)
 }
 
 /* Does the group do more than match an optional slash? */
-static bool is_name_group(mk_str text)
+static bool is_script_name_group(mk_str text)
 {
     if (!mk_str_starts(text, MK_STR("(")))
         return false;
@@ -88,7 +88,7 @@ static mk_str add_regex_word(struct extension_list *e, mk_str text)
             add_extension(e, mk_str_of(word, n - 1));
         }
     }
-    if (n && is_name_group(text))
+    if (n && is_script_name_group(text))
         word[n++] = '*';
     if (!text.len || mk_str_find(MK_STR("$/()|\\?"), text.p[0]) != MK_STR_NONE)
         add_extension(e, mk_str_of(word, n));

@@ -69,7 +69,7 @@ static void open_document_root(struct host_builder *b)
     mk_alias_open_folder(b->g, path.p, &at, b->report, &root->fd);
 }
 
-static bool is_safe_relative(mk_str path)
+static bool is_safe_relative_path(mk_str path)
 {
     while (path.p) {
         mk_str part = mk_str_cut(&path, '/');
@@ -83,7 +83,7 @@ static bool is_safe_relative(mk_str path)
 
 /* A link of a user may lead anywhere: the master, as root, must not open a folder that the workers could not
  * enter. */
-static mk_err open_as_worker(const struct host_builder *b, const char *path, int *fd)
+static mk_err open_folder_as_worker(const struct host_builder *b, const char *path, int *fd)
 {
     struct mk_identity_saved own;
     if (!b->g->has_identity)
@@ -105,7 +105,7 @@ static void add_user_home(struct host_builder *b, struct mk_user_homes *homes, c
     if (len < 0 || (size_t)len >= sizeof path)
         return;
     bool follows = b->site->host.root.how.symlink == MK_SYMLINK_ON;
-    if (follows ? open_as_worker(b, path, &fd)
+    if (follows ? open_folder_as_worker(b, path, &fd)
                 : mk_file_open_owned_root(pw->pw_dir, path + (size_t)len - dir.len, pw->pw_uid, &fd))
         return;
     struct mk_user_home *home = alloc_zeroed(b, 1, sizeof *home);
@@ -123,7 +123,7 @@ static void find_user_homes(struct host_builder *b)
     mk_str dir = b->site->settings.site.user_dir;
     if (dir.len == 0 || mk_str_eq_nocase(dir, MK_STR("off")))
         return;
-    if (!is_safe_relative(dir)) {
+    if (!is_safe_relative_path(dir)) {
         struct mk_conf_source_pos at = host_key_pos(b, "UserDir");
         mk_conf_report_error(b->report, &at, "`%.*s` is not a folder in the homes of users", MK_STR_ARG(dir));
         return;
@@ -389,7 +389,7 @@ static void build_error_pages(struct host_builder *b)
             mk_conf_report_error(b->report, &pairs->at[i].entry->at,
                                  "`%.*s` is neither a status from 400 to 599 nor `4xx` or `5xx`",
                                  MK_STR_ARG(pairs->at[i].key));
-        else if (!is_safe_relative(path))
+        else if (!is_safe_relative_path(path))
             mk_conf_report_error(b->report, &pairs->at[i].entry->at,
                                  "`%.*s` is not a file beneath the document root",
                                  MK_STR_ARG(pairs->at[i].value));
@@ -411,11 +411,11 @@ static void check_file_names(struct host_builder *b)
     const struct mk_vhost_common_settings *s = &b->site->settings.site;
     struct mk_conf_source_pos at = host_key_pos(b, "Index");
     for (size_t i = 0; i < s->index.n; i++)
-        if (!is_safe_relative(s->index.v[i]))
+        if (!is_safe_relative_path(s->index.v[i]))
             mk_conf_report_error(b->report, &at, "`%.*s` is not a file in a folder",
                                  MK_STR_ARG(s->index.v[i]));
     at = host_key_pos(b, "Fallback");
-    if (b->site->host.fallback.p && !is_safe_relative(b->site->host.fallback))
+    if (b->site->host.fallback.p && !is_safe_relative_path(b->site->host.fallback))
         mk_conf_report_error(b->report, &at, "`%.*s` is not a file beneath the document root",
                              MK_STR_ARG(s->fallback));
 }

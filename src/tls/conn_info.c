@@ -24,7 +24,7 @@ static mk_str format_hex(const unsigned char *p, size_t n, char *buf, size_t cap
     return mk_str_of(buf, 2 * n);
 }
 
-static mk_str copy_to(mk_str text, char **at)
+static mk_str copy_text_to(mk_str text, char **at)
 {
     char *to = *at;
     if (text.p)
@@ -65,10 +65,10 @@ static struct mk_tls_client_cert_info *describe_certificate(const X509 *x)
     if (!c)
         return NULL;
     char *at = c->text;
-    c->subject = copy_to(all.subject, &at);
-    c->issuer = copy_to(all.issuer, &at);
-    c->serial = copy_to(all.serial, &at);
-    c->fingerprint = copy_to(all.fingerprint, &at);
+    c->subject = copy_text_to(all.subject, &at);
+    c->issuer = copy_text_to(all.issuer, &at);
+    c->serial = copy_text_to(all.serial, &at);
+    c->fingerprint = copy_text_to(all.fingerprint, &at);
     c->der = encode_der(x, at);
     c->expires = all.expires;
     return c;

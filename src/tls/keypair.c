@@ -184,8 +184,8 @@ static mk_err use_keypair(struct mk_tls_context *c, const char *file, const char
                : mk_tls_settings_error_set_openssl(problem, key_file, "OpenSSL rejects the key");
 }
 
-static mk_err remember_keypair(struct mk_tls_context *c, const char *file, X509 *leaf, STACK_OF(X509) * chain,
-                               EVP_PKEY *key)
+static mk_err store_keypair(struct mk_tls_context *c, const char *file, X509 *leaf, STACK_OF(X509) * chain,
+                            EVP_PKEY *key)
 {
     int64_t from = asn1_time_seconds(X509_get0_notBefore(leaf)),
             until = asn1_time_seconds(X509_get0_notAfter(leaf));
@@ -210,7 +210,7 @@ static mk_err load_keypair(struct mk_tls_context *c, const struct mk_tls_keypair
     if (!e)
         e = mk_tls_ocsp_staple_load(c, leaf, pair->ocsp, problem);
     if (!e)
-        e = remember_keypair(c, pair->certificate, leaf, chain, key);
+        e = store_keypair(c, pair->certificate, leaf, chain, key);
     if (!e && !pair->certificate_text)
         warn_key_permissions(key_file, problem);
     EVP_PKEY_free(key);
@@ -229,7 +229,7 @@ static mk_err reuse_kept_keypair(struct mk_tls_context *c, const struct mk_tls_k
         e = use_keypair(c, pair->certificate, pair->certificate, s->leaf, s->chain, s->key, problem);
     if (!e)
         e = mk_tls_ocsp_staple_copy(c, pair->kept_by, s->leaf);
-    return e ? e : remember_keypair(c, pair->certificate, s->leaf, s->chain, s->key);
+    return e ? e : store_keypair(c, pair->certificate, s->leaf, s->chain, s->key);
 }
 
 mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair *pair,

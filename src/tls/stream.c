@@ -63,7 +63,7 @@ static void tls_shutdown(struct mk_stream *s)
 
 /* ---- Input ---- */
 
-static void begin_call(struct mk_stream *s, struct mk_tls *t)
+static void begin_tls_call(struct mk_stream *s, struct mk_tls *t)
 {
     ERR_clear_error();
     t->stream = s; /* the owner may have moved the stream */
@@ -131,7 +131,7 @@ static ssize_t tls_read(struct mk_stream *s, char *buf, size_t cap)
         return t->broken;
     if (s->shutdown_pending)
         tls_shutdown(s);
-    begin_call(s, t);
+    begin_tls_call(s, t);
     ssize_t n = read_records(s, t, buf, cap);
     if (t->call)
         (void)SSL_free_buffers(t->ssl); /* a ticket leaves a 16 KB buffer allocated until the next write */
@@ -151,7 +151,7 @@ static bool tls_check_end(struct mk_stream *s)
     size_t n;
     if (t->broken || SSL_pending(t->ssl))
         return t->broken;
-    begin_call(s, t);
+    begin_tls_call(s, t);
     if (SSL_peek_ex(t->ssl, &byte, 1, &n) > 0) {
         s->holds = true;
         return false;
@@ -368,7 +368,8 @@ mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domai
 }
 
 /* Limits KeyUpdates: they cost us more than the peer. */
-static void message_cb(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
+static void limit_key_updates_cb(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl,
+                                 void *arg)
 {
     struct mk_tls *t = arg;
     const uint8_t *message = p;
@@ -389,14 +390,14 @@ static void finish_handshake(struct mk_stream *s, struct mk_tls *t)
     t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl)) > 0;
     if (t->kernel)
         s->ops = &kernel_ops;
-    SSL_set_msg_callback(t->ssl, message_cb);
+    SSL_set_msg_callback(t->ssl, limit_key_updates_cb);
     SSL_set_msg_callback_arg(t->ssl, t);
     s->holds = !s->dry || SSL_has_pending(t->ssl);
     if (t->call)
         mk_tls_session_on_handshake_done(t);
 }
 
-static const char *failure_reason(const struct mk_tls *t)
+static const char *handshake_failure_reason(const struct mk_tls *t)
 {
     if (t->why)
         return t->why;
@@ -421,7 +422,7 @@ MK_COLD static void read_pending_alert(struct mk_tls *t)
     char c;
     size_t n;
     t->stream->dry = false;
-    begin_call(t->stream, t);
+    begin_tls_call(t->stream, t);
     (void)SSL_read_ex(t->ssl, &c, 1, &n);
     mk_tls_write_buffer_discard();
     mk_tls_connect_error_explain(t);
@@ -448,7 +449,7 @@ static mk_err advance_handshake(struct mk_stream *s, struct mk_tls *t)
 mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **error)
 {
     struct mk_tls *t = s->tls;
-    begin_call(s, t);
+    begin_tls_call(s, t);
     mk_err e = mk_tls_write_error(t) ? mk_tls_write_error(t) : advance_handshake(s, t);
     if (!e || e == -EAGAIN)
         return e;
@@ -456,6 +457,6 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **error)
         read_pending_alert(t);
     if (t->call && !t->done)
         mk_tls_session_discard(t);
-    *error = failure_reason(t);
+    *error = handshake_failure_reason(t);
     return e;
 }

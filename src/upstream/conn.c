@@ -47,7 +47,7 @@ void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error)
     mk_timer_stop(&c->timer);
 }
 
-static void set_open(struct mk_upstream_conn *c)
+static void set_conn_open(struct mk_upstream_conn *c)
 {
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
     mk_timer_stop(&c->timer);
@@ -78,7 +78,7 @@ static void advance_tls_handshake(struct mk_upstream_conn *c)
     const char *message = NULL;
     int e = c->server->upstream->all->tls->handshake(&c->stream, &message);
     if (e == 0) {
-        set_open(c);
+        set_conn_open(c);
     } else if (e == -EAGAIN) {
         schedule_read(c);
     } else {
@@ -100,7 +100,7 @@ static void start_tls_or_open(struct mk_upstream_conn *c)
 {
     const struct mk_upstream *u = c->server->upstream;
     if (!u->tls) {
-        set_open(c);
+        set_conn_open(c);
         return;
     }
     int fd = c->stream.fd,
@@ -169,7 +169,7 @@ static void on_user_event(void *ctx, unsigned which)
     c->on_ready(c->ctx, which);
 }
 
-void mk_upstream_conn_lend(struct mk_upstream_conn *c)
+void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c)
 {
     if (c->notes_events)
         mk_upstream_conn_set_callback(c, c->on_ready, c->ctx);
@@ -181,7 +181,7 @@ void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c)
 {
     c->notes_events = true;
     if (c->state.state == MK_UPSTREAM_CONN_OPEN)
-        mk_upstream_conn_lend(c);
+        mk_upstream_conn_set_user_callback(c);
 }
 
 static void on_connect_timeout(struct mk_timer *t)

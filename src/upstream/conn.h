@@ -104,7 +104,7 @@ void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream
 void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
                                    void *ctx);
 /* Passes the events of the open connection to the request from now on. */
-void mk_upstream_conn_lend(struct mk_upstream_conn *c);
+void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c);
 
 /* Connecting failed: notifies the owner. */
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);

@@ -64,7 +64,7 @@ static void on_connect_event(void *ctx, unsigned which)
     if (c->state.state == MK_UPSTREAM_CONN_BROKEN)
         connect_to_next(c);
     if (c->state.state == MK_UPSTREAM_CONN_OPEN)
-        mk_upstream_conn_lend(c);
+        mk_upstream_conn_set_user_callback(c);
     c->on_ready(c->ctx, which);
 }
 

@@ -243,7 +243,7 @@ bool mk_conn_limit_has_free_slot(const struct mk_conn_limit *l, const struct mk_
 
 /* ---- Order of the workers ---- */
 
-static void set_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row, bool hides)
+static void set_waiters_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row, bool hides)
 {
     uint64_t *word = &mk_conn_limit_backend(l, backend)->hiding[row / 64], bit = UINT64_C(1) << row % 64;
     if (!(LOAD(word) & bit) == !hides)
@@ -259,7 +259,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
                                    bool hides)
 {
     if (hides)
-        set_unpublished(l, backend, row, true); /* set first, because a request can be published or hidden at
+        set_waiters_unpublished(l, backend, row,
+                                true); /* set first, because a request can be published or hidden at
                                                  * any time */
     struct mk_conn_limit_waiter *shown = mk_conn_limit_backend(l, backend)->waiters[row];
     for (unsigned k = 0; k < MK_CONN_LIMIT_WAITERS; k++) {
@@ -269,10 +270,10 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
             STORE(&shown[k].since_ms, waiters[k].since_ms);
     }
     if (!waiters[0].since_ms) /* not earlier: readers look at the two fields one after the other */
-        set_unpublished(l, backend, row, false);
+        set_waiters_unpublished(l, backend, row, false);
 }
 
-static uint64_t stale_after_ms(const struct mk_conn_limit_rule *r, uint64_t since_ms)
+static uint64_t waiter_stale_at_ms(const struct mk_conn_limit_rule *r, uint64_t since_ms)
 {
     return since_ms + r->wait_ms + LATE_MS;
 }
@@ -289,7 +290,7 @@ static bool find_older_in_row(const struct mk_conn_limit *l, const struct mk_con
             continue;
         if (!*best)
             *best = mk_clock_ms();
-        if (at + SLACK_MS > *best || stale_after_ms(r, at) < mk_clock_ms() ||
+        if (at + SLACK_MS > *best || waiter_stale_at_ms(r, at) < mk_clock_ms() ||
             mk_conn_limit_is_share_used_up(l, r, LOAD(&waiters[k].client)))
             continue;
         *best = at;
@@ -318,7 +319,7 @@ uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const
     uint64_t now = mk_clock_ms(), next = UINT64_MAX;
     for (unsigned i = 0; i < LOAD(&l->memory->n_rows) && i < MK_UPSTREAM_WORKERS; i++)
         for (unsigned k = 0; i != row && k < MK_CONN_LIMIT_WAITERS; k++) {
-            uint64_t since = LOAD(&b->waiters[i][k].since_ms), at = since ? stale_after_ms(r, since) : 0;
+            uint64_t since = LOAD(&b->waiters[i][k].since_ms), at = since ? waiter_stale_at_ms(r, since) : 0;
             if (at >= now && at < next)
                 next = at;
         }
@@ -343,7 +344,7 @@ void mk_conn_limit_wake_row(const struct mk_conn_limit *l, unsigned backend, uns
         (void)!write(mk_conn_limit_wake_fd(l, row), &one, sizeof one);
 }
 
-void mk_conn_limit_scan_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row)
+void mk_conn_limit_wake_each_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row)
 {
     const struct mk_conn_limit_backend *b = mk_conn_limit_backend(l, backend);
     uint32_t n = LOAD(&l->memory->n_rows);
@@ -365,8 +366,7 @@ void mk_conn_limit_wake_waiters(const struct mk_conn_limit *l, unsigned backend)
             mk_conn_limit_wake_row(l, backend, row);
 }
 
-bool mk_conn_limit_take_woken(const struct mk_conn_limit *l, unsigned row,
-                              uint64_t woken[MK_CONN_LIMIT_WORDS])
+bool mk_conn_limit_pop_woken(const struct mk_conn_limit *l, unsigned row, uint64_t woken[MK_CONN_LIMIT_WORDS])
 {
     bool is_woken = false;
     for (unsigned i = 0; i < MK_CONN_LIMIT_WORDS; i++) {

@@ -137,18 +137,18 @@ uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const
 int mk_conn_limit_wake_fd(const struct mk_conn_limit *l, unsigned row);
 void mk_conn_limit_wake_row(const struct mk_conn_limit *l, unsigned backend, unsigned row);
 /* Wakes the other workers with unpublished requests; usually there are none. */
-void mk_conn_limit_scan_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row);
+void mk_conn_limit_wake_each_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row);
 static inline void mk_conn_limit_wake_unpublished(const struct mk_conn_limit *l, unsigned backend,
                                                   unsigned row)
 {
     if (__atomic_load_n(&l->memory->of[backend].hiding[0], __ATOMIC_RELAXED) ||
         __atomic_load_n(&l->memory->n_rows, __ATOMIC_RELAXED) > 64)
-        mk_conn_limit_scan_unpublished(l, backend, row);
+        mk_conn_limit_wake_each_unpublished(l, backend, row);
 }
 /* Wakes all workers whose requests wait for the backend. */
 void mk_conn_limit_wake_waiters(const struct mk_conn_limit *l, unsigned backend);
 /* Returns the backends for which the row was woken since the last call. False: none. */
-bool mk_conn_limit_take_woken(const struct mk_conn_limit *l, unsigned row,
-                              uint64_t woken[MK_CONN_LIMIT_WORDS]);
+bool mk_conn_limit_pop_woken(const struct mk_conn_limit *l, unsigned row,
+                             uint64_t woken[MK_CONN_LIMIT_WORDS]);
 
 #endif

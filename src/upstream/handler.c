@@ -78,7 +78,7 @@ static ssize_t handler_read(struct mk_upstream_handler *h, char *buf, size_t cap
     return n >= 0 || n == -EAGAIN ? n : handler_fail_body(h, n);
 }
 
-static ssize_t handler_pull(void *ctx, char *buf, size_t cap)
+static ssize_t handler_source_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_upstream_handler *h = ctx;
     h->body.is_readable = true;
@@ -87,7 +87,7 @@ static ssize_t handler_pull(void *ctx, char *buf, size_t cap)
     return n;
 }
 
-static const struct mk_body_source_ops response_body = {.read = handler_pull};
+static const struct mk_body_source_ops response_body = {.read = handler_source_read};
 
 /* A small body that arrived with the head is sent along with it and releases its backend immediately. The
  * upstream request owns the body and the response headers. */
@@ -118,7 +118,7 @@ static bool handler_on_tunnel_input(void *ctx, bool has_input)
     return h->upstream;
 }
 
-static const struct mk_tunnel_ops tunnel = {.source = {.read = handler_pull},
+static const struct mk_tunnel_ops tunnel = {.source = {.read = handler_source_read},
                                             .on_input = handler_on_tunnel_input};
 
 static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)

@@ -83,7 +83,7 @@ static bool option_read_set(const struct mk_route_option *o)
         return mk_route_option_fail(o, "a variable, such as `set=APP_ENV=production`");
     if (mk_str_eq(field.name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(field.name, MK_STR("SCGI")))
         return mk_route_option_fail(o, "another variable: the server sets this one");
-    return mk_conf_ctx_append(o->spot, &r->set, &r->n_set, &field, sizeof field);
+    return mk_conf_ctx_append(o->ctx, &r->set, &r->n_set, &field, sizeof field);
 }
 
 static const char *const checked_or_raw[] = {"checked", "raw"};

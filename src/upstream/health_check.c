@@ -186,7 +186,7 @@ static void on_conn_event(void *ctx, unsigned which)
 }
 
 /* Called when the server did not respond in time. */
-static void handle_timeout(struct mk_health_checker *c)
+static void handle_check_timeout(struct mk_health_checker *c)
 {
     if (c->conn.state.state != MK_UPSTREAM_CONN_OPEN)
         handle_connect_failure(c, &c->conn.to, -ETIMEDOUT);
@@ -219,7 +219,7 @@ static void on_check_timer(struct mk_timer *t)
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
     uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
     if (check_is_running(c))
-        handle_timeout(c);
+        handle_check_timeout(c);
     if (now < c->next_at_ms) {
         mk_timer_set(&c->timer, c->backend->pool->worker, (uint32_t)(c->next_at_ms - now));
         return;

@@ -74,7 +74,7 @@ static void close_and_free_conn(struct mk_upstream_conn *c)
     free_conn(c);
 }
 
-static void remove_from_idle(struct mk_upstream_conn *c)
+static void remove_conn_from_idle(struct mk_upstream_conn *c)
 {
     mk_list_remove(&c->backend_link);
     update_conn_counts(c->backend, 0, -1);
@@ -86,28 +86,28 @@ static void on_idle_conn_event(void *ctx, unsigned which)
     struct mk_backend *o = c->backend;
     if (mk_upstream_conn_is_harmless_event(c, which))
         return;
-    remove_from_idle(c); /* closed by the server, or unsolicited data */
+    remove_conn_from_idle(c); /* closed by the server, or unsolicited data */
     close_and_free_conn(c);
     mk_wait_queue_wake_older(o);
 }
 
 /* Hands the connected socket to its request. */
-static void lend_conn(struct mk_upstream_conn *c)
+static void hand_conn_to_request(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     if (c->state.state == MK_UPSTREAM_CONN_OPEN)
-        mk_upstream_conn_lend(c);
+        mk_upstream_conn_set_user_callback(c);
     mk_list_add_last(&o->lent, &c->backend_link);
     c->chosen = o->server->index;
     if (o->cells)
         mk_stat_add(&o->cells[MK_UPSTREAM_STATS_REQUESTS], 1);
 }
 
-static void lend_idle_conn(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
+static void hand_idle_conn_to_request(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
 {
     mk_upstream_conn_take_socket(to, idle);
     free_conn(idle);
-    lend_conn(to);
+    hand_conn_to_request(to);
 }
 
 /* Does the server still have the address of this connection? DNS may have changed. */
@@ -120,7 +120,7 @@ static bool is_addr_current(struct mk_upstream_conn *c)
     return true;
 }
 
-static void push_idle(struct mk_upstream_conn *c)
+static void push_idle_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     c->backend_link.next = o->idle.next;
@@ -131,12 +131,12 @@ static void push_idle(struct mk_upstream_conn *c)
 }
 
 /* Pops the most recently used idle connection, which the server is least likely to close. */
-static struct mk_upstream_conn *pop_idle(struct mk_backend *o)
+static struct mk_upstream_conn *pop_idle_conn(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
         return NULL;
     struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.next, struct mk_upstream_conn, backend_link);
-    remove_from_idle(c);
+    remove_conn_from_idle(c);
     return c;
 }
 
@@ -163,7 +163,7 @@ static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *
     const struct mk_conn_limit *limit = &o->pool->limit;
     if (!rule->max || mk_conn_limit_acquire_slot(limit, rule->backend, rule->max, o->pool->row, slot))
         return true;
-    struct mk_upstream_conn *idle = pop_idle(o);
+    struct mk_upstream_conn *idle = pop_idle_conn(o);
     if (!idle)
         return false;
     close_and_free_conn(idle);
@@ -175,10 +175,10 @@ static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
                                                     const struct mk_conn_limit_rule *rule,
                                                     const struct mk_upstream_conn *l)
 {
-    struct mk_upstream_conn *c = l->options.fresh ? NULL : pop_idle(o);
+    struct mk_upstream_conn *c = l->options.fresh ? NULL : pop_idle_conn(o);
     if (!c || !c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, rule, c->slot, l->client))
         return c;
-    push_idle(c);
+    push_idle_conn(c);
     return NULL;
 }
 
@@ -210,7 +210,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
     struct mk_upstream_conn *c = pop_idle_for_client(o, &rule, l);
     int e = 0;
     if (c) {
-        lend_idle_conn(c, l);
+        hand_idle_conn_to_request(c, l);
         return 0;
     }
     if (!o->names.n)
@@ -236,7 +236,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
     l->has_slot = rule.max > 0;
     l->slot = slot;
     update_conn_counts(o, 1, 0);
-    lend_conn(l);
+    hand_conn_to_request(l);
     return 0;
 }
 
@@ -250,7 +250,7 @@ int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *l
         return e;
     l->backend = o;
     update_conn_counts(o, 1, 0);
-    lend_conn(l);
+    hand_conn_to_request(l);
     l->chosen = -1;
     return 0;
 }
@@ -293,7 +293,7 @@ int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
 /* Releases an idle connection for another worker's waiting request. Each worker publishes its idle
  * connections and waiting requests before it reads those of other workers: if two workers do so at the same
  * time, at least one sees the other. */
-static void yield_idle_of_backend(struct mk_backend *o)
+static void yield_idle_conn_of_backend(struct mk_backend *o)
 {
     if (!o->server->upstream->max || mk_list_empty(&o->idle))
         return;
@@ -301,7 +301,7 @@ static void yield_idle_of_backend(struct mk_backend *o)
         mk_conn_limit_wake_unpublished(&o->pool->limit, o->server->stats_slot, o->pool->row);
         return;
     }
-    close_and_free_conn(pop_idle(o));
+    close_and_free_conn(pop_idle_conn(o));
     mk_wait_queue_wake_older(o);
 }
 
@@ -309,7 +309,7 @@ static void yield_idle_conns(struct mk_backend_set *g)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < g->upstream->n; i++)
-        yield_idle_of_backend(&g->backends[i]);
+        yield_idle_conn_of_backend(&g->backends[i]);
 }
 
 /* ---- Waiting ---- */
@@ -399,19 +399,19 @@ static void on_cancelled_conn_event(void *ctx, unsigned which)
     serve_queues_of_backend(o);
 }
 
-static bool may_keep_idle(const struct mk_upstream_conn *c)
+static bool may_keep_conn_idle(const struct mk_upstream_conn *c)
 {
     const struct mk_backend *o = c->backend;
     return o->n_idle < o->server->upstream->keep;
 }
 
-static void keep_idle(struct mk_upstream_conn *c)
+static void keep_conn_idle(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_IDLE);
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
     mk_upstream_conn_set_callback(c, on_idle_conn_event, c);
-    push_idle(c);
+    push_idle_conn(c);
     mk_pool_schedule_sweep(o->pool);
 }
 
@@ -428,20 +428,20 @@ static bool reuse_conn(struct mk_upstream_conn *c)
     if (may_take &&
         (!c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, &rule, c->slot, taker->client))) {
         remove_from_queue(taker);
-        lend_idle_conn(c, taker);
+        hand_idle_conn_to_request(c, taker);
         mk_wait_queue_notify(o->pool, taker);
         mk_wait_queue_wake_if_available(o);
         return true;
     }
-    if (!may_keep_idle(c))
+    if (!may_keep_conn_idle(c))
         return false;
-    keep_idle(c);
+    keep_conn_idle(c);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    yield_idle_of_backend(o);
+    yield_idle_conn_of_backend(o);
     return true;
 }
 
-static void detach_from_request(struct mk_upstream_conn *c)
+static void detach_conn_from_request(struct mk_upstream_conn *c)
 {
     c->was_used = true;
     mk_list_remove(&c->backend_link);
@@ -450,7 +450,7 @@ static void detach_from_request(struct mk_upstream_conn *c)
 void mk_pool_release(struct mk_upstream_conn *c, bool clean)
 {
     struct mk_backend *o = c->backend;
-    detach_from_request(c);
+    detach_conn_from_request(c);
     if (c->has_slot)
         mk_conn_limit_unassign_slot(&o->pool->limit, o->server->stats_slot, c->slot);
     if (clean && c->state.state == MK_UPSTREAM_CONN_OPEN && is_addr_current(c) && reuse_conn(c))
@@ -474,7 +474,7 @@ void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool str
         mk_pool_release(c, false);
         return;
     }
-    detach_from_request(c);
+    detach_conn_from_request(c);
     mk_upstream_conn_set_callback(c, on_cancelled_conn_event, c);
     mk_list_add_last(&o->abandoned, &c->backend_link);
     schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
@@ -482,7 +482,7 @@ void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool str
 
 /* Another worker woke us: a slot may be free for our queue, or a request of that worker needs an idle
  * connection of ours. */
-static void handle_wake_of_set(struct mk_backend_set *g)
+static void handle_wake_of_backend_set(struct mk_backend_set *g)
 {
     if (g->n_waiting)
         mk_wait_queue_publish(g); /* other workers may have used up or released a share */
@@ -497,11 +497,11 @@ static void on_wake_event(void *ctx, unsigned which)
     struct mk_pool *p = ctx;
     uint64_t woken[MK_CONN_LIMIT_WORDS];
     (void)which;
-    if (!mk_conn_limit_take_woken(&p->limit, p->row, woken))
+    if (!mk_conn_limit_pop_woken(&p->limit, p->row, woken))
         return;
     for (unsigned i = 0; i < p->upstreams->n; i++)
         if (mk_wait_queue_is_woken(&p->sets[i], woken))
-            handle_wake_of_set(&p->sets[i]);
+            handle_wake_of_backend_set(&p->sets[i]);
 }
 
 /* ---- The sweep ---- */
@@ -518,7 +518,7 @@ static void close_expired_idle(struct mk_backend *o, uint64_t now)
         struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.prev, struct mk_upstream_conn, backend_link);
         if (now - c->idle_since_ms < o->server->upstream->idle_ms)
             return;
-        remove_from_idle(c);
+        remove_conn_from_idle(c);
         close_and_free_conn(c);
     }
 }
@@ -548,7 +548,7 @@ static void sweep_queue(struct mk_backend_set *g)
 {
     mk_conn_limit_free_dead_rows(&g->pool->limit, g->pool->row);
     fail_expired_waiters(g, mk_clock_ms());
-    handle_wake_of_set(g);
+    handle_wake_of_backend_set(g);
 }
 
 static void sweep_pool(struct mk_timer *t)
@@ -581,7 +581,7 @@ static void on_addresses_changed(struct mk_resolver *n)
         struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
         if (is_addr_current(c))
             continue;
-        remove_from_idle(c);
+        remove_conn_from_idle(c);
         close_and_free_conn(c);
     }
     mk_wait_queue_publish(mk_wait_queue_set(o)); /* our requests may be waiting for the server's address */
@@ -685,7 +685,7 @@ static void close_backend(struct mk_pool *p, struct mk_backend *o)
 {
     struct mk_upstream_conn *c;
     mk_health_check_stop(o->check);
-    while ((c = pop_idle(o)))
+    while ((c = pop_idle_conn(o)))
         close_and_free_conn(c);
     while (!mk_list_empty(&o->abandoned))
         close_and_free_conn(MK_LIST_ENTRY(o->abandoned.next, struct mk_upstream_conn, backend_link));
@@ -715,7 +715,7 @@ void mk_pool_stop(struct mk_pool *p)
 
 /* ---- Shared by the requests of a worker ---- */
 
-struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w)
+struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     return &p->blocks;

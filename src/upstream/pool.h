@@ -26,7 +26,7 @@ void mk_pool_dequeue(struct mk_upstream_conn *c);
 
 /* Block size for request memory. */
 enum { MK_POOL_BLOCK = 1024 };
-struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w);
+struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 
 /* Counts a new request, for which the connection was acquired. */
 void mk_pool_count_request(const struct mk_upstream_conn *c);

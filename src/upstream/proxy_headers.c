@@ -50,7 +50,7 @@ static bool connection_options_has(const struct mk_proxy_connection_options *nam
 }
 
 /* Records the role of a header. False: the request is invalid. */
-static bool headers_note_role(struct request_headers *l, enum mk_header_role role, mk_str value)
+static bool headers_record_role(struct request_headers *l, enum mk_header_role role, mk_str value)
 {
     bool is_first = !(l->roles >> role & 1);
     l->roles |= 1u << role;
@@ -73,7 +73,7 @@ static unsigned headers_reserve(struct request_headers *l)
     size_t size =
         ADDED + ADDRESS_MAX + l->route->authority.len + l->route->host.len + mk_request_user(l->request).len;
     for (size_t i = 0; mk_request_header_at(l->request, i, &name, &value); i++) {
-        if (!headers_note_role(l, mk_request_header_role(l->request, i), value))
+        if (!headers_record_role(l, mk_request_header_role(l->request, i), value))
             return 400;
         size += name.len + value.len + sizeof ": \r\n";
     }

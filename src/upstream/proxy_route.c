@@ -83,7 +83,7 @@ static bool option_read_mirror(const struct mk_route_option *o)
     target_split(mk_str_skip(o->value, scheme), &server, &path);
     if (!scheme || path.p)
         return mk_route_option_fail(o, "a server without a path, such as `http://127.0.0.1:3000`");
-    r->mirror = mk_upstream_find(o->spot, server, &defaults);
+    r->mirror = mk_upstream_find(o->ctx, server, &defaults);
     return r->mirror;
 }
 
@@ -106,7 +106,7 @@ static bool option_read_mirror_share(const struct mk_route_option *o)
 static bool option_read_tunnel(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
-    return r->limits_tunnel = mk_conf_ctx_time(o->spot, o->value, &r->tunnel_ms);
+    return r->limits_tunnel = mk_conf_ctx_time(o->ctx, o->value, &r->tunnel_ms);
 }
 
 static const char *const checked_or_raw[] = {"checked", "raw"};
@@ -135,7 +135,7 @@ static bool route_check_mirror_share(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     if (!r->mirror && r->share) {
-        mk_conf_ctx_error(o->spot, o->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
+        mk_conf_ctx_error(o->ctx, o->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
         return false;
     }
     r->share = r->share ? r->share : MK_PROXY_SHARE_ALL;
@@ -147,12 +147,12 @@ static bool route_check_mirror_share(const struct mk_route_option *o)
 /* The pattern up to its first wildcard. */
 static bool route_set_prefix(const struct mk_route_option *o, struct mk_proxy_route *r)
 {
-    mk_str pattern = mk_conf_ctx_key(o->spot);
+    mk_str pattern = mk_conf_ctx_key(o->ctx);
     size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
     r->prefix = mk_str_first(pattern, end < other ? end : other);
     if (pattern.len && pattern.p[0] == '/')
         return true;
-    mk_conf_ctx_error(o->spot, o->word,
+    mk_conf_ctx_error(o->ctx, o->word,
                       "a target with a path replaces the beginning of the pattern, so that must "
                       "begin with `/`");
     return false;
@@ -170,7 +170,7 @@ static bool route_read_target(struct mk_route_option *o)
     if (path.p &&
         (!path.len || path.p[0] != '/' || mk_str_find(path, '?') != MK_STR_NONE || !mk_is_header_value(path)))
         return mk_route_option_fail(o, "a path that begins with `/`, without a query");
-    r->upstream = mk_upstream_find(o->spot, server, &defaults);
+    r->upstream = mk_upstream_find(o->ctx, server, &defaults);
     r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
     r->port = defaults.port;
     r->path = path;
@@ -180,7 +180,7 @@ static bool route_read_target(struct mk_route_option *o)
 bool mk_proxy_route_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
     struct mk_proxy_route *r = mk_conf_ctx_alloc(ctx, sizeof *r);
-    struct mk_route_option o = {.spot = ctx, .route = r};
+    struct mk_route_option o = {.ctx = ctx, .route = r};
     if (!r || !mk_conf_ctx_word(ctx, &words, &o.word) || !o.word.p || !route_read_target(&o))
         return false;
     r->rewrites_redirects = true;

@@ -218,7 +218,7 @@ static void on_backend_down(void *ctx)
         mk_upstream_request_notify(c);
 }
 
-static void on_deferred(void *ctx)
+static void on_request_deferred(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
     if (c->state.state == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
@@ -227,7 +227,7 @@ static void on_deferred(void *ctx)
         mk_upstream_request_notify(c);
 }
 
-static void on_timer(struct mk_timer *t)
+static void on_request_timer(struct mk_timer *t)
 {
     struct mk_upstream_request *c = MK_CONTAINER(t, struct mk_upstream_request, timer);
     if (mk_upstream_request_timer_is_check(c))
@@ -283,7 +283,7 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
                                                         [MK_UPSTREAM_PROTOCOL_FASTCGI] = &mk_codec_fastcgi,
                                                         [MK_UPSTREAM_PROTOCOL_SCGI] = &mk_codec_scgi,
                                                         [MK_UPSTREAM_PROTOCOL_UWSGI] = &mk_codec_uwsgi};
-    struct mk_freelist *blocks = mk_pool_request_memory(opts->upstream, w);
+    struct mk_freelist *blocks = mk_pool_request_freelist(opts->upstream, w);
     size_t size = sizeof(struct mk_upstream_request) + opts->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
     struct mk_upstream_request *c = mk_freelist_alloc(blocks, &size);
     if (!c)
@@ -334,7 +334,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
     c->ctx = c->input.ctx = ctx;
     mk_err e = write_request(c, opts);
     bool has_memory = e != -ENOMEM;
-    mk_upstream_request_timer_init(c, on_timer, on_deferred);
+    mk_upstream_request_timer_init(c, on_request_timer, on_request_deferred);
     if (has_memory && !e)
         has_memory = attempt_start(c);
     if (!has_memory) {

@@ -122,8 +122,8 @@ static bool next_body_piece(struct mk_upstream_request *c)
 /* ---- The head ---- */
 
 /* Is it a connection or framing header (RFC 9110, section 7.6.1), or one that the caller writes itself? */
-static bool is_hidden_header(const struct mk_upstream_request *c, const struct mk_headers *fields,
-                             const struct mk_header_field *f)
+static bool is_omitted_header(const struct mk_upstream_request *c, const struct mk_headers *fields,
+                              const struct mk_header_field *f)
 {
     if (mk_header_is_hop_by_hop(f->id))
         return true;
@@ -187,7 +187,7 @@ static char *copy_headers(struct mk_upstream_request *c, struct mk_header *kept)
     c->n_fields = 0;
     for (unsigned i = 0; i < fields->n; i++) {
         const struct mk_header_field *f = &fields->at[i];
-        if (!is_hidden_header(c, fields, f))
+        if (!is_omitted_header(c, fields, f))
             kept[c->n_fields++] = is_canonical_line(f) ? extend_header_run(&r, f) : append_header_line(&r, f);
     }
     flush_header_run(&r);

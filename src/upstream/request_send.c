@@ -140,8 +140,8 @@ static void finish_output(struct mk_upstream_request *c)
 }
 
 /* Sends a piece. True: continue. */
-static bool send_step(struct mk_upstream_request *c, size_t *budget,
-                      enum mk_upstream_request_send_result *result)
+static bool send_piece(struct mk_upstream_request *c, size_t *budget,
+                       enum mk_upstream_request_send_result *result)
 {
     int filled = fill_send_buffer(c);
     if (filled < 0 && filled != -EAGAIN) {
@@ -184,7 +184,7 @@ enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upst
     while (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
            c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
            c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)
-        if (!send_step(c, &budget, &result))
+        if (!send_piece(c, &budget, &result))
             break;
     return result;
 }

@@ -7,7 +7,7 @@
 enum { TEXT_MAX = 320 };
 
 struct route_options {
-    const struct mk_conf_ctx *spot;
+    const struct mk_conf_ctx *ctx;
     const struct mk_route_option_type *types;
     size_t n;
     void *route;
@@ -15,7 +15,7 @@ struct route_options {
 
 bool mk_route_option_fail(const struct mk_route_option *o, const char *expected)
 {
-    mk_conf_ctx_error(o->spot, o->word, "expected %s", expected);
+    mk_conf_ctx_error(o->ctx, o->word, "expected %s", expected);
     return false;
 }
 
@@ -30,7 +30,7 @@ static void option_store(const struct mk_route_option_type *type, void *route, u
 
 static bool option_report_choices(const struct mk_route_option *o, const struct mk_buf *list)
 {
-    mk_conf_ctx_error(o->spot, o->word, "expected %.*s", MK_STR_ARG(mk_buf_str(list)));
+    mk_conf_ctx_error(o->ctx, o->word, "expected %.*s", MK_STR_ARG(mk_buf_str(list)));
     return false;
 }
 
@@ -75,7 +75,7 @@ static const struct mk_route_option_type *options_find(const struct route_option
 static bool option_read(void *ctx, mk_str word)
 {
     const struct route_options *all = ctx;
-    struct mk_route_option o = {.spot = all->spot, .word = word, .value = word, .route = all->route};
+    struct mk_route_option o = {.ctx = all->ctx, .word = word, .value = word, .route = all->route};
     mk_str name = mk_str_cut(&o.value, '=');
     const struct mk_route_option_type *type = options_find(all, name, !o.value.p);
     if (!o.value.len && !(type && type_is_flag(type)))
@@ -94,6 +94,6 @@ bool mk_route_options_read(const struct mk_conf_ctx *conf, mk_str words,
                            const struct mk_route_option_type *types, size_t n, void *route,
                            struct mk_upstream_limits *limits)
 {
-    struct route_options all = {.spot = conf, .types = types, .n = n, .route = route};
+    struct route_options all = {.ctx = conf, .types = types, .n = n, .route = route};
     return mk_upstream_limits_read(conf, words, limits, option_read, &all);
 }

@@ -7,7 +7,7 @@
 
 /* An option as written in the configuration. */
 struct mk_route_option {
-    const struct mk_conf_ctx *spot;
+    const struct mk_conf_ctx *ctx;
     mk_str word, value;
     void *route;
 };

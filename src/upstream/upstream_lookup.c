@@ -16,7 +16,7 @@
 struct upstream_builder {
     struct mk_config *config;
     struct mk_upstreams *all;
-    const struct mk_conf_ctx *spot; /* NULL: a key of a plugin's section names the upstream */
+    const struct mk_conf_ctx *ctx; /* NULL: a key of a plugin's section names the upstream */
     const void *owner;
     const char *key;
     mk_str name;
@@ -27,8 +27,8 @@ struct upstream_builder {
 
 #define REPORT_NAME(m, ...)                                                                                  \
     do {                                                                                                     \
-        if ((m)->spot)                                                                                       \
-            mk_conf_ctx_error((m)->spot, (m)->name, __VA_ARGS__);                                            \
+        if ((m)->ctx)                                                                                        \
+            mk_conf_ctx_error((m)->ctx, (m)->name, __VA_ARGS__);                                             \
         else                                                                                                 \
             mk_config_error((m)->config, (m)->owner, (m)->key, __VA_ARGS__);                                 \
     } while (0)
@@ -51,8 +51,8 @@ static bool defaults_are_equal(const struct mk_upstream_defaults *a, const struc
 
 static mk_str resolve_path(const struct upstream_builder *m, mk_str path)
 {
-    if (!m->section && m->spot)
-        return mk_conf_ctx_path(m->spot, path);
+    if (!m->section && m->ctx)
+        return mk_conf_ctx_path(m->ctx, path);
     return mk_config_path(m->config, m->section ? m->section : m->owner, path);
 }
 
@@ -309,7 +309,7 @@ static struct mk_upstream *find_or_build_upstream(struct upstream_builder *m,
 struct mk_upstream *mk_upstream_lookup_for_route(struct mk_upstreams *all, const struct mk_conf_ctx *conf,
                                                  mk_str name, const struct mk_upstream_defaults *defaults)
 {
-    struct upstream_builder m = {.config = mk_conf_ctx_config(conf), .all = all, .spot = conf, .name = name};
+    struct upstream_builder m = {.config = mk_conf_ctx_config(conf), .all = all, .ctx = conf, .name = name};
     return find_or_build_upstream(&m, defaults);
 }
 

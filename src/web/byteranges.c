@@ -6,7 +6,7 @@
 
 #include "http/range.h"
 
-static enum mk_verdict error_status(struct mk_response *response, unsigned status)
+static enum mk_verdict fail_with_status(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
     return MK_ERROR;
@@ -16,8 +16,8 @@ static enum mk_verdict send_range_not_satisfiable(struct mk_response *response, 
 {
     mk_str value = mk_arena_printf(response->arena, "bytes */%" PRIu64, size);
     if (!value.p || !mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value))
-        return error_status(response, 503);
-    return error_status(response, 416);
+        return fail_with_status(response, 503);
+    return fail_with_status(response, 416);
 }
 
 static bool append_range_body(struct mk_response *response, const struct mk_representation *r,
@@ -36,7 +36,7 @@ static enum mk_verdict send_single_range(struct mk_response *response, const str
     bool ok = value.p && mk_response_add_default_block(response, &r->whole) &&
               mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value) &&
               append_range_body(response, r, range);
-    return ok ? MK_DONE : error_status(response, 503);
+    return ok ? MK_DONE : fail_with_status(response, 503);
 }
 
 /* A multipart boundary that the author of the file cannot predict. */
@@ -75,13 +75,13 @@ static enum mk_verdict send_multipart_ranges(struct mk_response *response, const
                                              const struct mk_range *ranges, unsigned n)
 {
     if (!mk_response_add_default_block(response, &r->about))
-        return error_status(response, 503);
+        return fail_with_status(response, 503);
     response->status = 206;
     /* Adds all of `form` except Content-Type, which each part has instead. */
     for (unsigned i = 1; i < r->form.n; i++)
         if (!mk_response_add_header_unchecked(response, r->form.fields[i].name, r->form.fields[i].value))
-            return error_status(response, 503);
-    return append_all_parts(response, r, ranges, n) ? MK_DONE : error_status(response, 503);
+            return fail_with_status(response, 503);
+    return append_all_parts(response, r, ranges, n) ? MK_DONE : fail_with_status(response, 503);
 }
 
 enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_response *response,

@@ -76,7 +76,7 @@ static bool run_response_hooks(struct mk_exchange *x)
     return true;
 }
 
-static void set_vhost(struct mk_exchange *x)
+static void ensure_vhost(struct mk_exchange *x)
 {
     if (!x->request.site)
         x->request.site = mk_vhosts_find(x->request.hosts, x->request.host);
@@ -86,7 +86,7 @@ const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
 {
     if (MK_UNLIKELY(x->limits != NULL))
         return x->limits;
-    set_vhost(x);
+    ensure_vhost(x);
     const struct mk_request_limits *l =
         x->request.site->n_locations ? mk_effective_limits_find(x) : x->request.site->limits;
     return l ? l : x->request.web->limits;
@@ -95,7 +95,7 @@ const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
 void mk_dispatch_error(struct mk_exchange *x, unsigned status)
 {
     MK_ASSERT(!x->response.sealed);
-    set_vhost(x); /* the host may not have been selected yet, but its error pages are needed */
+    ensure_vhost(x); /* the host may not have been selected yet, but its error pages are needed */
     set_error_response(x, status);
     run_response_hooks(x);
 }
@@ -126,7 +126,7 @@ MK_COLD static void remove_tunnel(struct mk_exchange *x)
 }
 
 /* An incomplete request is the fault of the client, whatever status a handler sets (RFC 9112, section 8). */
-static unsigned error_status(const struct mk_exchange *x)
+static unsigned fail_with_status(const struct mk_exchange *x)
 {
     unsigned status = x->response.status >= 300 ? x->response.status : 500;
     return mk_exchange_client_disconnected(x) && status >= 500 ? 400 : status;
@@ -164,8 +164,8 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
         return log_invalid_verdict(x, v);
     }
     mk_request_log(&x->request, MK_LOG_DEBUG, "the handler or plugin `%s` refused it with %u", x->last_called,
-                   error_status(x));
-    set_error_response(x, error_status(x));
+                   fail_with_status(x));
+    set_error_response(x, fail_with_status(x));
     return true;
 }
 
@@ -188,7 +188,7 @@ static bool check_https_policy(struct mk_exchange *x)
 }
 
 /* Handles a request that is not an ACME challenge after all: redirects it to HTTPS like any other request. */
-static bool reject_unanswered_challenge(struct mk_exchange *x)
+static bool reapply_https_policy(struct mk_exchange *x)
 {
     x->challenge = false;
     mk_response_reset(&x->response);
@@ -202,7 +202,7 @@ static bool may_set_client_addr(const struct mk_plugin *plugin)
 }
 
 /* Does the plugin run before all client checks? The plugin that answers ACME challenges does. */
-static bool runs_before_client_addr(const struct mk_plugin *plugin)
+static bool runs_before_client_checks(const struct mk_plugin *plugin)
 {
     return plugin->priority && plugin->priority < MK_PRIORITY_ADDRESS;
 }
@@ -212,10 +212,10 @@ static bool serve_acme_challenge(struct mk_exchange *x)
 {
     const struct mk_route *route = mk_vhost_route(x->request.site, x->request.target->path);
     if (!route || route->handler != &mk_static)
-        return reject_unanswered_challenge(x);
+        return reapply_https_policy(x);
     x->request.route = route;
     enum mk_verdict v = mk_static_serve_exact_file(&x->request, &x->response);
-    return v == MK_NEXT ? reject_unanswered_challenge(x) : apply_verdict(x, v);
+    return v == MK_NEXT ? reapply_https_policy(x) : apply_verdict(x, v);
 }
 
 /* Restarts with the new path: HTTPS policy, hooks, routes. The response is reset, because hooks that added
@@ -314,8 +314,8 @@ static bool run_request_hook(struct mk_exchange *x)
     x->deciding_plugin = v == MK_NEXT ? NULL : h->plugin;
     bool answers = v != MK_NEXT && v != MK_WAIT && v != MK_REWRITTEN;
     x->challenge = x->challenge && !mk_request_is_secure(&x->request);
-    if (MK_UNLIKELY(x->challenge && answers) && !(v == MK_DONE && runs_before_client_addr(h->plugin)))
-        return reject_unanswered_challenge(x);
+    if (MK_UNLIKELY(x->challenge && answers) && !(v == MK_DONE && runs_before_client_checks(h->plugin)))
+        return reapply_https_policy(x);
     return apply_verdict_or_rewrite(x, v);
 }
 
@@ -479,7 +479,7 @@ static bool respond_server_wide(struct mk_exchange *x)
 
 static bool find_request_vhost(struct mk_exchange *x)
 {
-    set_vhost(x);
+    ensure_vhost(x);
     x->step = x->request.site->hooks.request.n ? MK_DISPATCH_HOOKS : MK_DISPATCH_ROUTES;
     x->at = 0;
     start_https_policy(x);
@@ -514,7 +514,7 @@ bool mk_dispatch_run(struct mk_exchange *x)
     return false;
 }
 
-static bool was_aborted(enum mk_outcome outcome)
+static bool is_aborted_outcome(enum mk_outcome outcome)
 {
     return outcome != MK_OUTCOME_OK && outcome != MK_OUTCOME_REJECTED;
 }
@@ -524,7 +524,7 @@ void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t co
     const struct mk_web_ctx *web = x->request.web;
     const struct mk_vhost *site = x->request.site ? x->request.site : x->request.hosts->fallback;
     x->response.sent = outcome == MK_OUTCOME_OK;
-    if (!web->on_record && (!site || (!site->hooks.done.n && !was_aborted(outcome))))
+    if (!web->on_record && (!site || (!site->hooks.done.n && !is_aborted_outcome(outcome))))
         return; /* no hook or log needs the entry */
     struct mk_access_record record = {
         .request = &x->request,
@@ -535,7 +535,7 @@ void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t co
         .duration_ms = now_ms - x->request.now_ms,
         .began_us = x->began_us,
     };
-    for (size_t i = 0; site && was_aborted(outcome) && i < site->hooks.abort.n; i++)
+    for (size_t i = 0; site && is_aborted_outcome(outcome) && i < site->hooks.abort.n; i++)
         site->hooks.abort.at[i].plugin->on_abort(&x->request, site->hooks.abort.at[i].data);
     for (size_t i = 0; site && i < site->hooks.done.n; i++)
         site->hooks.done.at[i].plugin->on_done(&record, site->hooks.done.at[i].data);

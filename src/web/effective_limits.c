@@ -44,8 +44,8 @@ bool mk_effective_limits_may_log(struct mk_exchange *x)
     return may;
 }
 
-MK_COLD static const struct mk_request_limits *log_and_use_strict(struct mk_exchange *x,
-                                                                  const struct mk_location *l)
+MK_COLD static const struct mk_request_limits *log_and_return_strict_limits(struct mk_exchange *x,
+                                                                            const struct mk_location *l)
 {
     if (mk_effective_limits_may_log(x))
         mk_log_error(x->request.web->log,
@@ -61,7 +61,7 @@ static const struct mk_request_limits *limits_for_path(struct mk_exchange *x, mk
     bool gave_up;
     const struct mk_location *l = mk_vhost_location(host, path, &gave_up);
     const struct mk_request_limits *found = !l                     ? host->limits
-                                            : MK_UNLIKELY(gave_up) ? log_and_use_strict(x, l)
+                                            : MK_UNLIKELY(gave_up) ? log_and_return_strict_limits(x, l)
                                                                    : &l->limits;
     return found ? found : x->request.web->limits;
 }
@@ -102,7 +102,7 @@ static unsigned merge_limits_for_destination(struct mk_exchange *x, struct mk_re
 }
 
 /* Called several times, but computed once per path. */
-MK_COLD static const struct mk_request_limits *find_strictest(struct mk_exchange *x)
+MK_COLD static const struct mk_request_limits *find_strictest_limits(struct mk_exchange *x)
 {
     const struct mk_request_limits *own = limits_for_path(x, x->request.received.path);
     struct mk_request_limits *all = mk_arena_alloc(&x->arena, sizeof *all);
@@ -123,7 +123,7 @@ const struct mk_request_limits *mk_effective_limits_find(struct mk_exchange *x)
     bool may_vary =
         mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH, &x->request.site->scripts) ||
         mk_headers_has(&x->request.fields, MK_HEADER_DESTINATION);
-    return MK_UNLIKELY(may_vary) ? find_strictest(x) : limits_for_path(x, a->path);
+    return MK_UNLIKELY(may_vary) ? find_strictest_limits(x) : limits_for_path(x, a->path);
 }
 
 /* ---- Reports ---- */

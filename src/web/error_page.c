@@ -100,7 +100,7 @@ static void format_time(const struct mk_request *request, char buf[TIME_ROOM])
 
 /* Server errors get a reference number that is also in the error log. Limited to one log line per second,
  * because clients must not flood the log; pages without a number still show the time. */
-static void log_reference(struct mk_request *request, unsigned status, char buf[REFERENCE_ROOM])
+static void log_reference_number(struct mk_request *request, unsigned status, char buf[REFERENCE_ROOM])
 {
     struct mk_web_ctx *web = request->web;
     enum mk_log_level level = web->reference_logged_at == request->now ? MK_LOG_DEBUG : MK_LOG_INFO;
@@ -122,7 +122,7 @@ static void fill_builtin_page(struct mk_request *request, struct mk_response *re
     if (line.len == 0) /* no reason known */
         line = mk_arena_printf(response->arena, "%u", status);
     format_time(request, when);
-    log_reference(request, status, reference);
+    log_reference_number(request, status, reference);
     mk_str page =
         mk_arena_printf(response->arena,
                         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"

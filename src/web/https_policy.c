@@ -5,7 +5,7 @@
 
 enum { HTTPS_PORT = 443 };
 
-static enum mk_verdict error_status(struct mk_response *response, unsigned status)
+static enum mk_verdict fail_with_status(struct mk_response *response, unsigned status)
 {
     response->status = status;
     return MK_ERROR;
@@ -53,16 +53,16 @@ static enum mk_verdict redirect_to_https(struct mk_request *r, struct mk_respons
     struct mk_redirect *to = mk_arena_alloc(r->arena, sizeof *to);
     mk_str name = redirect_host_name(r);
     if (!name.p)
-        return error_status(response, 403);
+        return fail_with_status(response, 403);
     mk_str url =
         r->site->https_port == HTTPS_PORT
             ? mk_arena_printf(r->arena, "https://%.*s", MK_STR_ARG(name))
             : mk_arena_printf(r->arena, "https://%.*s:%u", MK_STR_ARG(name), (unsigned)r->site->https_port);
     if (!to || !url.p)
-        return error_status(response, 503);
+        return fail_with_status(response, 503);
     url = append_received_target(r, url);
     if (!url.p)
-        return error_status(response, 503);
+        return fail_with_status(response, 503);
     *to = (struct mk_redirect){.status = 308, .url = url};
     mk_request_explain(r, "tls", "plain requests are sent to %.*s", MK_STR_ARG(url));
     return mk_redirect.handle(r, response, to);
@@ -78,7 +78,7 @@ static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_respo
     if (!r->site->client_required)
         return MK_NEXT;
     mk_request_explain(r, "tls", "this host requires client certificates: plain requests are refused");
-    return error_status(response, 403);
+    return fail_with_status(response, 403);
 }
 
 /* The client certificate was requested and verified for the host named in the TLS handshake (RFC 9110,
@@ -91,9 +91,9 @@ static enum mk_verdict check_tls_request(struct mk_request *r, struct mk_respons
     r->ops->tls(r->ops_ctx, &facts);
     const struct mk_vhost *named = mk_vhosts_find(r->hosts, facts.server_name);
     if (named->client_rules != r->site->client_rules)
-        return error_status(response, 421);
+        return fail_with_status(response, 421);
     bool is_unknown = r->site->client_required && !facts.client_fingerprint.p;
-    return is_unknown ? error_status(response, 403) : MK_NEXT;
+    return is_unknown ? fail_with_status(response, 403) : MK_NEXT;
 }
 
 enum mk_verdict mk_https_policy_check(struct mk_request *r, struct mk_response *response)

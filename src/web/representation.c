@@ -190,8 +190,8 @@ static struct representation_origin describe_origin(const struct representations
                                           .lasting = f->lasting};
 }
 
-static void write_headers(struct mk_representation *r, struct mk_buf *text,
-                          const struct representation_origin *o)
+static void write_representation_headers(struct mk_representation *r, struct mk_buf *text,
+                                         const struct representation_origin *o)
 {
     append_etag(r, text, o->coding);
     append_last_modified(r, text);
@@ -227,7 +227,7 @@ static bool build_representation(struct mk_representation *r, const struct repre
     if (!buf)
         return false;
     struct mk_buf text = mk_buf_fixed(buf, cap);
-    write_headers(r, &text, o);
+    write_representation_headers(r, &text, o);
     if (!o->lasting && !text.failed) {
         r->room = buf;
         return true;
@@ -237,7 +237,7 @@ static bool build_representation(struct mk_representation *r, const struct repre
     return ok;
 }
 
-static bool build_identity(struct representations *f, const struct mk_vhost *host, bool varies)
+static bool build_identity_representation(struct representations *f, const struct mk_vhost *host, bool varies)
 {
     struct mk_representation before = f->self;
     struct representation_origin o = describe_origin(f, host, NO_CODING, varies);
@@ -261,7 +261,7 @@ MK_COLD static struct representations *new_representations(struct mk_open_file *
     f->note.free = free_representations;
     f->self.file = file;
     f->lasting = mk_file_cache_may_attach(file, LASTING_SIZE, now_ms);
-    if (!build_identity(f, host, false)) {
+    if (!build_identity_representation(f, host, false)) {
         mk_mem_free(f);
         return NULL;
     }
@@ -316,7 +316,7 @@ static void refresh_encoded_variant(struct representations *f, size_t i, const s
         mk_open_file_release(found);
 }
 
-static uint32_t absent_codings(const struct representations *f)
+static uint32_t missing_codings(const struct representations *f)
 {
     uint32_t absent = 0;
     for (size_t i = 0; i < MK_CODINGS; i++)
@@ -337,7 +337,7 @@ static void refresh_encoded_variants(struct representations *f, const struct mk_
     for (size_t i = 0; i < MK_CODINGS; i++)
         if (beside >> i & 1 || f->others[i])
             refresh_encoded_variant(f, i, host, now_ms);
-    file->absent = (uint8_t)absent_codings(f);
+    file->absent = (uint8_t)missing_codings(f);
     f->accompanied = file->absent != ALL;
     if (!remembers)
         file->absent_ms = (uint32_t)now_ms;
@@ -362,7 +362,7 @@ MK_NOINLINE static void refresh_encoded_variants_if_stale(struct representations
     f->looked = true;
     f->looked_ms = now_ms;
     if (f->accompanied != varied)
-        (void)build_identity(f, host, f->accompanied);
+        (void)build_identity_representation(f, host, f->accompanied);
 }
 
 static const struct mk_representation *negotiate_representation(const struct representations *f,

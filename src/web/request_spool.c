@@ -175,7 +175,7 @@ static bool read_more_body(struct request_spool *s, uint64_t max)
     return true;
 }
 
-static bool is_complete(const struct request_spool *s)
+static bool is_spool_complete(const struct request_spool *s)
 {
     return s->ended && (s->spool.fd < 0 || !s->spool.kept.len);
 }
@@ -184,7 +184,7 @@ static void advance_spool(struct request_spool *s, uint64_t max)
 {
     bool goes_on = true;
     /* While the thread is writing, it owns the spool; only `writing` may be read here. */
-    while (goes_on && !s->writing && !s->error && !is_complete(s)) {
+    while (goes_on && !s->writing && !s->error && !is_spool_complete(s)) {
         if (s->ended)
             start_file_write(s);
         else
@@ -237,7 +237,7 @@ int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
     if (!s->writing && !s->error && !s->client)
         return -EINVAL; /* a rewrite dropped the body */
     advance_spool(s, max);
-    return s->writing ? -EAGAIN : s->error ? s->error : is_complete(s) ? 0 : -EAGAIN;
+    return s->writing ? -EAGAIN : s->error ? s->error : is_spool_complete(s) ? 0 : -EAGAIN;
 }
 
 void mk_spool_free(struct mk_spool *spool)

@@ -135,7 +135,7 @@ static bool is_error_route(const struct mk_route *route)
 
 /* Would a route that does not match the path itself reject the variant? File handlers pass missing files on
  * to later routes. */
-static bool would_be_refused(const struct mk_vhost *host, mk_str path, mk_str variant)
+static bool would_be_rejected(const struct mk_vhost *host, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
     for (size_t i = 0; (i = mk_vhost_next_route(host, i, variant, &result)) < host->n_routes; i++) {
@@ -171,7 +171,7 @@ static unsigned find_conflicting_variant(const struct mk_request *r, const struc
         if (!reaches_same_route(r->site, at, a->path, v->list[i]))
             return set_conflict(conflicting_variant, a->path, v->list[i]);
     for (size_t i = v->n_readings; i < v->n; i++)
-        if (would_be_refused(r->site, a->path, v->list[i]))
+        if (would_be_rejected(r->site, a->path, v->list[i]))
             return set_conflict(conflicting_variant, a->path, v->list[i]);
     return status;
 }
@@ -200,10 +200,10 @@ static unsigned check_destination_path(struct mk_request *r, struct conflicting_
     status = check_hidden_dot_segments(r, to);
     if (!status)
         status = mk_request_variants_of_target(r, to, &v);
-    if (!status && would_be_refused(r->site, r->target->path, to->path))
+    if (!status && would_be_rejected(r->site, r->target->path, to->path))
         return set_conflict(conflicting_variant, to->path, to->path);
     for (size_t i = 0; i < v->n; i++)
-        if (would_be_refused(r->site, r->target->path, v->list[i]))
+        if (would_be_rejected(r->site, r->target->path, v->list[i]))
             return set_conflict(conflicting_variant, to->path, v->list[i]);
     return status;
 }

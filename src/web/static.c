@@ -126,7 +126,7 @@ static void find_in_root(const struct mk_request *request, struct mk_static_resu
 
 /* Is it a navigation request, for which a single-page application serves its page, and not a missing script
  * or image? */
-static bool is_navigation(const struct mk_request *request)
+static bool is_navigation_request(const struct mk_request *request)
 {
     mk_str last = mk_str_skip(request->target->path, mk_str_find_last(request->target->path, '/') + 1);
     mk_str accept = mk_headers_get(&request->fields, MK_HEADER_ACCEPT);
@@ -145,7 +145,7 @@ static void open_fallback(const struct mk_request *request, struct mk_static_res
         mk_open_file_release(fallback.file);
         fallback.what = MK_STATIC_MISSING;
     }
-    if (fallback.what == MK_STATIC_ELSEWHERE || is_navigation(request))
+    if (fallback.what == MK_STATIC_ELSEWHERE || is_navigation_request(request))
         *found = fallback;
     else if (fallback.what == MK_STATIC_FILE)
         mk_open_file_release(fallback.file);
@@ -168,7 +168,7 @@ void mk_static_find(const struct mk_request *request, struct mk_static_result *f
         open_fallback(request, found);
 }
 
-static enum mk_verdict error_status(struct mk_response *response, unsigned status)
+static enum mk_verdict fail_with_status(struct mk_response *response, unsigned status)
 {
     (void)mk_response_set_status(response, status);
     return MK_ERROR;
@@ -184,7 +184,7 @@ static enum mk_verdict send_full_file(struct mk_response *response, const struct
     bool ok = mk_response_add_default_block(response, &r->whole);
     response->status = 200;
     ok = ok && mk_response_body_add_file(&response->content, response->arena, r->file, 0, r->file->size);
-    return ok ? MK_DONE : error_status(response, 503);
+    return ok ? MK_DONE : fail_with_status(response, 503);
 }
 
 static inline enum mk_verdict serve_representation(struct mk_request *request, struct mk_response *response,
@@ -193,11 +193,11 @@ static inline enum mk_verdict serve_representation(struct mk_request *request, s
     switch (mk_condition_check(&request->fields, request->target->method, &r->validators, request->now)) {
     case MK_CONDITION_NOT_MODIFIED:
         if (!mk_response_add_default_block(response, &r->about))
-            return error_status(response, 503);
+            return fail_with_status(response, 503);
         response->status = 304;
         return MK_DONE;
     case MK_CONDITION_FAILED:
-        return error_status(response, 412);
+        return fail_with_status(response, 412);
     case MK_CONDITION_PASS:
         break;
     }
@@ -213,12 +213,12 @@ static inline enum mk_verdict serve_file(struct mk_request *request, struct mk_r
 {
     if (!mk_arena_add_cleanup(request->arena, release_file, file)) {
         mk_open_file_release(file);
-        return error_status(response, 503);
+        return fail_with_status(response, 503);
     }
     const struct mk_representation *r =
         mk_representation_choose(file, request->site, &request->fields, request->now_ms);
     if (!r)
-        return error_status(response, 503);
+        return fail_with_status(response, 503);
     return serve_representation(request, response, r);
 }
 
@@ -255,7 +255,8 @@ static bool was_not_found_before(const struct mk_request *request)
 
 static enum mk_verdict reroute_to_path(struct mk_request *request, struct mk_response *response, mk_str path)
 {
-    return path.p && mk_request_target_set_path(request, path) ? MK_REWRITTEN : error_status(response, 503);
+    return path.p && mk_request_target_set_path(request, path) ? MK_REWRITTEN
+                                                               : fail_with_status(response, 503);
 }
 
 enum mk_verdict mk_static_reroute_to_other_handler(struct mk_request *request, struct mk_response *response)
@@ -305,21 +306,21 @@ static enum mk_verdict handle_static(struct mk_request *request, struct mk_respo
     case MK_STATIC_ELSEWHERE:
         return reroute_to_path(request, response, found.elsewhere);
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
-        return mk_redirect_to_folder(request, response, 301) ? MK_DONE : error_status(response, 503);
+        return mk_redirect_to_folder(request, response, 301) ? MK_DONE : fail_with_status(response, 503);
     case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists the folder */
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
     case MK_STATIC_FORBIDDEN:
         log_file_forbidden(request, request->target->path, found.root->path, found.error);
-        return error_status(response, 403);
+        return fail_with_status(response, 403);
     case MK_STATIC_HIDDEN:
-        return error_status(response, 403);
+        return fail_with_status(response, 403);
     case MK_STATIC_BUSY:
-        return error_status(response, 503);
+        return fail_with_status(response, 503);
     case MK_STATIC_BROKEN:
         mk_log_error(request->web->log, "%.*s beneath %s: %s", MK_STR_ARG(request->target->path),
                      found.root->path, mk_err_text(found.error));
-        return error_status(response, 500);
+        return fail_with_status(response, 500);
     case MK_STATIC_MISSING:
         break;
     }

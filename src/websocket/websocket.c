@@ -46,17 +46,17 @@ int mk_events_open(struct mk_request *request, struct mk_response *r, const stru
     return live ? mk_events_worker_open(&live->events, request, r, options, ctx, out) : -EINVAL;
 }
 
-static void close_all(void *ctx)
+static void close_sockets_and_streams(void *ctx)
 {
     struct mk_websocket_worker *live = ctx;
     mk_ws_socket_worker_drain(&live->sockets);
     mk_events_worker_drain(&live->events);
 }
 
-static bool init_events(struct mk_websocket_worker *live, struct mk_worker *worker)
+static bool init_event_streams(struct mk_websocket_worker *live, struct mk_worker *worker)
 {
     mk_events_worker_init(&live->events, worker);
-    live->goodbye = mk_deferred_new(worker, close_all, live);
+    live->goodbye = mk_deferred_new(worker, close_sockets_and_streams, live);
     return live->goodbye;
 }
 
@@ -67,7 +67,7 @@ static struct mk_websocket_worker *new_websocket_worker(struct mk_worker *worker
         mk_mem_free(live);
         return NULL;
     }
-    if (init_events(live, worker))
+    if (init_event_streams(live, worker))
         return live;
     mk_ws_socket_worker_fini(&live->sockets);
     mk_mem_free(live);

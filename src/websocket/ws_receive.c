@@ -53,7 +53,7 @@ static bool inflate_budget_is_spent(struct mk_websocket *s)
 }
 
 /* May the next frame be processed? */
-static bool may_take_frame(struct mk_websocket *s)
+static bool may_process_frame(struct mk_websocket *s)
 {
     if (inflate_budget_is_spent(s))
         return false;
@@ -74,7 +74,7 @@ static void deliver_message(struct mk_websocket *s, unsigned kind, mk_str data)
 }
 
 /* Inflates a message even if it is dropped, because later messages may refer to it. */
-static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str code)
+static void deliver_compressed_message(struct mk_websocket *s, unsigned kind, mk_str code)
 {
     bool keeps = s->offer.client_keeps;
     struct mk_ws_deflate *c = keeps ? s->coder : mk_ws_shared_deflate(s->worker, MK_WS_EXTENSION_BITS_MAX);
@@ -96,7 +96,7 @@ static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str cod
 static void finish_message(struct mk_websocket *s, struct mk_ws_receive_state *in, mk_str data)
 {
     if (in->is_compressed)
-        deliver_compressed(s, in->kind, data);
+        deliver_compressed_message(s, in->kind, data);
     else if (in->kind == MK_WS_TEXT && !mk_utf8_is_complete(&in->utf8))
         mk_ws_close_with_error(s, MK_WEBSOCKET_BAD_DATA);
     else
@@ -249,7 +249,7 @@ static size_t parse_input(struct mk_websocket *s, struct mk_ws_receive_state *in
     while (n < len && may_read_frames(s)) {
         if (in->is_in_frame)
             n += parse_payload(s, in, p + n, len - n);
-        else if (may_take_frame(s))
+        else if (may_process_frame(s))
             n += parse_frame_head(s, in, p + n, len - n);
         else
             break;
@@ -291,7 +291,7 @@ static bool parse_saved_input(struct mk_websocket *s, struct mk_ws_receive_state
 }
 
 /* Handles the result of mk_request_read(). True: there may be more. */
-static bool handle_read(struct mk_websocket *s, struct mk_ws_receive_state *in, char *buf, ssize_t got)
+static bool handle_read_result(struct mk_websocket *s, struct mk_ws_receive_state *in, char *buf, ssize_t got)
 {
     if (got == -EAGAIN)
         return false;
@@ -313,12 +313,12 @@ static void read_and_parse(struct mk_websocket *s, struct mk_ws_receive_state *i
 {
     if (!parse_saved_input(s, in))
         return;
-    for (unsigned n = 0; may_read_frames(s) && (in->is_in_frame || may_take_frame(s)); n++) {
+    for (unsigned n = 0; may_read_frames(s) && (in->is_in_frame || may_process_frame(s)); n++) {
         if (n == READS_MAX) {
             mk_ws_resume_later(s);
             return;
         }
-        if (!handle_read(s, in, buf, mk_request_read(s->request, buf, ROOM)))
+        if (!handle_read_result(s, in, buf, mk_request_read(s->request, buf, ROOM)))
             return;
     }
 }
@@ -351,7 +351,7 @@ static void save_receive_state(struct mk_websocket *s, struct mk_ws_receive_stat
 static void receive_first(struct mk_websocket *s, char *buf, ssize_t got)
 {
     struct mk_ws_receive_state in = {0};
-    if (handle_read(s, &in, buf, got))
+    if (handle_read_result(s, &in, buf, got))
         read_and_parse(s, &in, buf);
     save_receive_state(s, &in);
 }
@@ -372,7 +372,7 @@ bool mk_ws_receive_input(struct mk_websocket *s, bool has_input)
     s->is_stalled = false;
     if (s->inflow) {
         receive_more(s, buf);
-    } else if (has_input && may_take_frame(s)) {
+    } else if (has_input && may_process_frame(s)) {
         ssize_t got = mk_request_read(s->request, buf, ROOM);
         if (got != -EAGAIN)
             receive_first(s, buf, got);

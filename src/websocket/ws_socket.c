@@ -21,7 +21,7 @@ static bool tunnel_on_input(void *ctx, bool has_input)
 }
 
 /* Called when the queue has space again: notifies the owner, and continues with pending input. */
-static void notify_room(struct mk_websocket *s)
+static void notify_queue_space(struct mk_websocket *s)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
     if (s->is_stalled && mk_ws_send_has_room(s))
@@ -39,7 +39,7 @@ static ssize_t read_queue(struct mk_websocket *s, char *buf, size_t cap)
     do {
         more = mk_ws_queue_read(&s->queue, buf + n, cap - n);
         n += more;
-        notify_room(s);
+        notify_queue_space(s);
     } while (more && n < cap && !mk_ws_queue_is_empty(&s->queue));
     s->has_sent = s->has_sent || n;
     if (s->state.state == MK_WS_BROKEN)
@@ -95,7 +95,7 @@ static void set_ping_timer(struct mk_websocket *s)
 
 /* Is the client known to be alive, or is that impossible to know? A paused socket is not read, and a slow
  * client may not have received the ping yet. */
-static bool is_known_alive(const struct mk_websocket *s)
+static bool is_client_known_alive(const struct mk_websocket *s)
 {
     return s->was_heard || s->is_paused || (!mk_ws_queue_is_empty(&s->queue) && s->has_sent);
 }
@@ -105,11 +105,11 @@ static void on_ping_timer(struct mk_timer *t)
     struct mk_websocket *s = MK_CONTAINER(t, struct mk_websocket, timer);
     if (s->coder && !s->is_coding)
         mk_ws_deflate_release_memory(s->coder, s->offer.client_keeps);
-    if (s->state.state != MK_WS_OPEN || (s->was_pinged && !is_known_alive(s))) {
+    if (s->state.state != MK_WS_OPEN || (s->was_pinged && !is_client_known_alive(s))) {
         mk_websocket_abort(s);
         return;
     }
-    s->was_pinged = !is_known_alive(s);
+    s->was_pinged = !is_client_known_alive(s);
     if (s->was_pinged && !mk_ws_send_control(s, MK_WS_PING, MK_STR(""))) {
         mk_websocket_abort(s);
         return;
@@ -168,7 +168,7 @@ static int reject_handshake(struct mk_response *r, unsigned status, int e)
 }
 
 /* Stores the negotiated parameters in the socket and the response. False: out of memory. */
-static bool negotiate(struct mk_websocket *s, struct mk_response *r)
+static bool negotiate_handshake(struct mk_websocket *s, struct mk_response *r)
 {
     const struct mk_websocket_options *o = s->options;
     s->subprotocol = mk_ws_handshake_subprotocol(s->request, o->subprotocols);
@@ -218,7 +218,7 @@ int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct
     int e = mk_response_open_tunnel(request, r, &tunnel_ops, s);
     if (e)
         return e;
-    if (!negotiate(s, r))
+    if (!negotiate_handshake(s, r))
         return -ENOMEM; /* tunnel_on_end() follows when the handler rejects the request */
     (void)mk_ws_set_state(s, MK_WS_OPEN);
     mk_list_add_last(&w->open, &s->open);

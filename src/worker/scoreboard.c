@@ -14,7 +14,7 @@ struct scoreboard_memory {
     struct mk_scoreboard_slot at[];
 };
 
-static size_t shared_size(size_t n)
+static size_t scoreboard_size(size_t n)
 {
     return sizeof(struct scoreboard_memory) + n * sizeof(struct mk_scoreboard_slot);
 }
@@ -38,7 +38,7 @@ static void free_shared(void *p, size_t size)
 
 mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n)
 {
-    struct scoreboard_memory *s = alloc_shared(shared_size(n));
+    struct scoreboard_memory *s = alloc_shared(scoreboard_size(n));
     if (!s)
         return -ENOMEM;
     p->at = s->at;
@@ -50,7 +50,7 @@ mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n)
 void mk_scoreboard_close(struct mk_scoreboard *p)
 {
     if (p->history)
-        free_shared(MK_CONTAINER(p->history, struct scoreboard_memory, history), shared_size(p->n));
+        free_shared(MK_CONTAINER(p->history, struct scoreboard_memory, history), scoreboard_size(p->n));
     *p = (struct mk_scoreboard){0};
 }
 

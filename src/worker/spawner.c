@@ -33,7 +33,7 @@ struct spawner {
 /* ---- Starting ---- */
 
 /* The next string of *rest; NULL: unterminated. */
-static char *next_text(mk_str *rest)
+static char *next_string(mk_str *rest)
 {
     size_t len = mk_str_find(*rest, '\0');
     char *text = (char *)(uintptr_t)rest->p;
@@ -41,17 +41,17 @@ static char *next_text(mk_str *rest)
     return len == MK_STR_NONE ? NULL : text;
 }
 
-static bool next_texts(mk_str *rest, char **list, uint32_t n)
+static bool next_strings(mk_str *rest, char **list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!(list[i] = next_text(rest)))
+        if (!(list[i] = next_string(rest)))
             return false;
     return true;
 }
 
 static pid_t spawn_program(const struct mk_spawner_request *q, mk_str text, const int *fds)
 {
-    struct mk_spawn s = {.cwd = next_text(&text), .fds = {-1, -1, -1}};
+    struct mk_spawn s = {.cwd = next_string(&text), .fds = {-1, -1, -1}};
     if (!s.cwd || q->argc < 1 || q->argc > text.len || q->envc > text.len)
         return -EINVAL;
     char **list = mk_mem_zalloc((size_t)q->argc + q->envc + 2, sizeof *list);
@@ -66,7 +66,7 @@ static pid_t spawn_program(const struct mk_spawner_request *q, mk_str text, cons
             (void)!mk_fd_set_block(s.fds[i]); /* programs expect blocking streams */
         }
     pid_t pid = -EINVAL;
-    if (next_texts(&text, list, q->argc) && next_texts(&text, list + q->argc + 1, q->envc))
+    if (next_strings(&text, list, q->argc) && next_strings(&text, list + q->argc + 1, q->envc))
         pid = mk_spawn(&s);
     mk_mem_free(list);
     return pid;
@@ -163,7 +163,7 @@ static void reap_children(struct spawner *s)
 }
 
 /* Closes all other descriptors, so that none leaks into a program. */
-static mk_err isolate_process(int socket)
+static mk_err isolate_spawner_process(int socket)
 {
     sigset_t all, children;
     sigfillset(&all);
@@ -193,7 +193,7 @@ static _Noreturn void run_spawner(int socket, char *buf, bool is_confined)
     struct spawner s = {.room = buf};
     mk_proc_protect_memory(); /* our memory is a copy of the worker's, and programs, which run as the same
                                * user, must not read it */
-    if (isolate_process(socket))
+    if (isolate_spawner_process(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
     if (is_confined)

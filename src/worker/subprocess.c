@@ -120,7 +120,7 @@ void mk_subprocesses_reap_spawner(struct mk_subprocesses *c)
 
 /* ---- Requests to the spawner ---- */
 
-static uint32_t append_texts(struct mk_buf *out, const char *const *list)
+static uint32_t append_strings(struct mk_buf *out, const char *const *list)
 {
     uint32_t n = 0;
     for (; list[n] && out->len <= TEXT_MAX; n++)
@@ -148,8 +148,8 @@ static mk_err request_start(struct mk_subprocesses *all, uint32_t id, const stru
         }
     struct mk_buf text = mk_buf_growing(MK_SPAWNER_TEXT);
     const char *cwd = o->cwd ? o->cwd : "/";
-    q.argc = append_texts(&text, o->argv);
-    q.envc = append_texts(&text, o->envp);
+    q.argc = append_strings(&text, o->argv);
+    q.envc = append_strings(&text, o->envp);
     bool fits = text.len <= TEXT_MAX;
     struct iovec v[] = {{.iov_base = &q, .iov_len = sizeof q},
                         {.iov_base = (void *)(uintptr_t)cwd, .iov_len = strlen(cwd) + 1},
@@ -161,7 +161,8 @@ static mk_err request_start(struct mk_subprocesses *all, uint32_t id, const stru
     return e;
 }
 
-static mk_err check_options(const struct mk_subprocesses *all, const struct mk_subprocess_options *o)
+static mk_err check_subprocess_options(const struct mk_subprocesses *all,
+                                       const struct mk_subprocess_options *o)
 {
     if (!o->argv || !o->argv[0] || !strchr(o->argv[0], '/') || !o->envp)
         return -EINVAL;
@@ -182,7 +183,7 @@ struct mk_subprocess *mk_subprocess_start(struct mk_worker *w, const struct mk_s
 {
     struct mk_subprocesses *all = &w->children;
     struct mk_subprocess *c = mk_mem_zalloc(1, sizeof *c);
-    mk_err e = c ? check_options(all, o) : -ENOMEM;
+    mk_err e = c ? check_subprocess_options(all, o) : -ENOMEM;
     if (!e)
         e = request_start(all, ++all->last_id, o);
     if (e) {

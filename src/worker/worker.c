@@ -124,7 +124,7 @@ static void fini_logs(struct mk_worker *w)
 
 /* ---- Limits ---- */
 
-static uint64_t or_unlimited(uint64_t n)
+static uint64_t zero_to_unlimited(uint64_t n)
 {
     return n ? n : UINT64_MAX;
 }
@@ -139,8 +139,8 @@ static unsigned available_fds(uint64_t fds)
 }
 
 /* Some descriptors stay reserved for files, however many connections there are. */
-static unsigned connections_share(const struct mk_server_settings *s, uint64_t fds, uint64_t all,
-                                  unsigned workers)
+static unsigned worker_connections_max(const struct mk_server_settings *s, uint64_t fds, uint64_t all,
+                                       unsigned workers)
 {
     uint64_t files = s->fdt ? mk_min(s->file_cache, mk_min(fds / 4, FDS_OF_FILES)) : 0;
     uint64_t by_fds = all > files + CONNECTIONS_MIN ? all - files : CONNECTIONS_MIN;
@@ -164,7 +164,7 @@ static void set_conn_limits(struct mk_conn_manager_limits *l, const struct mk_se
         .request = *request,
         .request_max = s->max_request_size,
         .requests_max = s->max_requests,
-        .connections_max = connections_share(s, fds, descriptors, workers),
+        .connections_max = worker_connections_max(s, fds, descriptors, workers),
         .descriptors = descriptors,
         .per_peer_max = s->max_per_address > UINT32_MAX ? 0 : (unsigned)s->max_per_address,
         .keep_alive = s->keep_alive,
@@ -182,7 +182,7 @@ static bool is_drained(const struct mk_worker *w)
     return w->draining && w->service.n_conns == 0 && w->n_refs == 0;
 }
 
-static void on_room(struct mk_conn_manager *s)
+static void on_connection_closed(struct mk_conn_manager *s)
 {
     struct mk_worker *w = s->worker;
     if (is_drained(w))
@@ -230,7 +230,7 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
         .recheck_ms = s->file_cache_ms};
     w->web = (struct mk_web_ctx){.hosts = &o->generation->hosts, .log = o->log, .worker = w};
     w->web.spools = (struct mk_spool_quota){.folder = o->generation->wants_spool ? s->spool_folder.p : NULL,
-                                            .max = or_unlimited(s->spool_max),
+                                            .max = zero_to_unlimited(s->spool_max),
                                             .helper = &w->thread_pool.helper,
                                             .hash_key = mk_hash_key_random()};
     for (size_t i = 0; i < o->generation->n_plugins; i++)
@@ -289,7 +289,7 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->loop.pulse = &o->counters->pulse;
     w->service.worker = w;
     mk_conn_manager_limit_open_files(&w->service);
-    w->service.on_room = on_room;
+    w->service.on_room = on_connection_closed;
     w->service.tls = o->generation->tls;
     mk_conn_manager_set_http2(&w->service, o->generation->http2);
     w->service.accept_hooks = o->generation->accept_hooks;

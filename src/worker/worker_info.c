@@ -25,7 +25,7 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
 
 /* ---- The processes ---- */
 
-static void count(struct mk_worker_stats *out, const struct mk_counters *n)
+static void read_counters(struct mk_worker_stats *out, const struct mk_counters *n)
 {
     *out = (struct mk_worker_stats){.accepted = mk_counter_get(&n->accepted),
                                     .dropped = mk_counter_get(&n->dropped),
@@ -43,7 +43,7 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
     if (i >= w->scoreboard.n || !w->scoreboard.at[i].started)
         return false;
     const struct mk_scoreboard_slot *p = &w->scoreboard.at[i];
-    count(out, &p->counters);
+    read_counters(out, &p->counters);
     out->pid = __atomic_load_n(&p->pid, __ATOMIC_RELAXED);
     out->started = p->started;
     out->draining = __atomic_load_n(&p->draining, __ATOMIC_RELAXED);
@@ -53,7 +53,7 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
 void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *out)
 {
     static const struct mk_counters none;
-    count(out, w->scoreboard.history ? &w->scoreboard.history->past : &none);
+    read_counters(out, w->scoreboard.history ? &w->scoreboard.history->past : &none);
 }
 
 bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)

@@ -40,7 +40,7 @@ static void accept_connection(int listener, int loop)
     highest = fd > highest ? fd : highest;
 }
 
-static void join_or_broadcast(int fd)
+static void handle_join_or_broadcast(int fd)
 {
     char buf[4096];
     ssize_t n = recv(fd, buf, sizeof buf, 0);
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
             if (events[i].data.fd == listener)
                 accept_connection(listener, loop);
             else
-                join_or_broadcast(events[i].data.fd);
+                handle_join_or_broadcast(events[i].data.fd);
         }
     }
 }

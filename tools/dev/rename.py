@@ -21,8 +21,7 @@ import sys
 from pathlib import Path
 
 SKIPPED = ("CHANGELOG.md", "tools/dev/renames/", "tests/fuzz/corpus")
-# The include paths in the CMake files.
-ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/", "plugins/", "tests/", "tools/", "")
+ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/", "plugins/", "tests/", "tools/", "")  # of the CMake files
 WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not part of the word
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 OTHER = {  # comments, strings and includes
@@ -66,7 +65,7 @@ def is_function(text, start, end):
         return True
     around = text[text.rfind("\n}", 0, start) + 1:text.find("\n}", end)]
     is_variable = re.search(rf"(?:\b(?!return\b)\w+\s+|\*\s*){name}\s*[,;)=\[]", around)
-    return not is_variable and before.endswith(("=", "(", ",", "&", "?", ":", "{", "return"))
+    return not is_variable and before.endswith(("=", "(", ")", ",", "&", "?", ":", "{", "return"))
 
 
 def renamed_locally(text, words, functions, suffix):
@@ -117,7 +116,9 @@ def collisions(rules, texts):
         if new in used and old in used and new not in gone and not (prefixes and new.startswith(prefixes)):
             yield f"{used[new]}: {new}, the new name of {old}, exists"
     for name, text in texts.items():
-        words = {**local_words(rules, name), **local_words(rules, name, "function")}
+        functions = {old: new for old, new in local_words(rules, name, "function").items()
+                     if re.search(rf"^static\b.*\b{old}\(", text, re.MULTILINE)}
+        words = {**local_words(rules, name), **functions}
         if not words:
             continue
         here = set(WORD.findall(re.sub(OTHER[Path(name).suffix], "", text, flags=re.DOTALL)))

@@ -3,8 +3,8 @@
 
 #include "base/num.h"
 
-bool load_option_number(load_report_error *report_error, const char *name, const char *text, uint64_t least,
-                        uint64_t most, uint64_t *out)
+bool load_option_parse_number(load_report_error *report_error, const char *name, const char *text,
+                              uint64_t least, uint64_t most, uint64_t *out)
 {
     if (mk_num_parse(mk_str_from_c(text), out) && *out >= least && *out <= most)
         return true;
@@ -12,22 +12,22 @@ bool load_option_number(load_report_error *report_error, const char *name, const
                         (unsigned long long)most, text);
 }
 
-bool load_option_status(load_report_error *report_error, const char *text, struct load_expected *out)
+bool load_option_parse_status(load_report_error *report_error, const char *text, struct load_expected *out)
 {
     uint64_t n;
-    if (!load_option_number(report_error, "--status", text, 200, 599, &n))
+    if (!load_option_parse_number(report_error, "--status", text, 200, 599, &n))
         return false;
     out->status = (unsigned)n;
     return true;
 }
 
-bool load_option_length(load_report_error *report_error, const char *text, struct load_expected *out)
+bool load_option_parse_length(load_report_error *report_error, const char *text, struct load_expected *out)
 {
     out->has_length = true;
-    return load_option_number(report_error, "--length", text, 0, INT64_MAX, &out->length);
+    return load_option_parse_number(report_error, "--length", text, 0, INT64_MAX, &out->length);
 }
 
-bool load_option_sha1(load_report_error *report_error, const char *text, struct load_expected *out)
+bool load_option_parse_sha1(load_report_error *report_error, const char *text, struct load_expected *out)
 {
     mk_str hex = mk_str_from_c(text);
     out->has_sha1 = hex.len == (size_t)2 * MK_SHA1_LEN;

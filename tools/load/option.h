@@ -17,11 +17,14 @@ struct load_expected {
 };
 
 /* On an invalid value, reports the name of the option and returns false. */
-bool load_option_number(load_report_error *refuse, const char *name, const char *text, uint64_t least,
-                        uint64_t most, uint64_t *out) MK_MUST_USE;
-/* Like load_option_number(), but for --status, --length and --sha1. */
-bool load_option_status(load_report_error *refuse, const char *text, struct load_expected *out) MK_MUST_USE;
-bool load_option_length(load_report_error *refuse, const char *text, struct load_expected *out) MK_MUST_USE;
-bool load_option_sha1(load_report_error *refuse, const char *text, struct load_expected *out) MK_MUST_USE;
+bool load_option_parse_number(load_report_error *refuse, const char *name, const char *text, uint64_t least,
+                              uint64_t most, uint64_t *out) MK_MUST_USE;
+/* Like load_option_parse_number(), but for --status, --length and --sha1. */
+bool load_option_parse_status(load_report_error *refuse, const char *text,
+                              struct load_expected *out) MK_MUST_USE;
+bool load_option_parse_length(load_report_error *refuse, const char *text,
+                              struct load_expected *out) MK_MUST_USE;
+bool load_option_parse_sha1(load_report_error *refuse, const char *text,
+                            struct load_expected *out) MK_MUST_USE;
 
 #endif

@@ -61,7 +61,7 @@ mk_err pace_connection_send(struct pace_connection *c, mk_str request)
     return 0;
 }
 
-void pace_connection_reset(struct pace_connection *c)
+void pace_connection_reset_response(struct pace_connection *c)
 {
     mk_response_parser_fini(&c->reply);
     mk_response_parser_init(&c->reply, (struct mk_response_parser_options){0}, NULL, 0);
@@ -76,7 +76,7 @@ void pace_connection_close(struct pace_connection *c, bool hard)
     else
         mk_fd_close(&c->fd);
     mk_list_remove(&c->again);
-    pace_connection_reset(c);
+    pace_connection_reset_response(c);
     c->used = false;
     c->phase = PACE_CLOSED;
 }

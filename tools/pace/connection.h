@@ -35,7 +35,7 @@ mk_err pace_connection_finish_open(struct pace_connection *c) MK_MUST_USE;
 /* Sends as much as the socket accepts; PACE_WAITING once the whole request is sent. */
 mk_err pace_connection_send(struct pace_connection *c, mk_str request) MK_MUST_USE;
 /* Resets the request and response state for the next request. */
-void pace_connection_reset(struct pace_connection *c);
+void pace_connection_reset_response(struct pace_connection *c);
 /* Closes; `hard`: with RST, because the server may still be sending. */
 void pace_connection_close(struct pace_connection *c, bool hard);
 

@@ -72,22 +72,22 @@ void pace_load_generator_fini(struct pace_load_generator *l)
 
 /* ---- End of a request ---- */
 
-static void move_to_list(struct pace_connection *c, struct mk_list *to)
+static void move_connection_to_list(struct pace_connection *c, struct mk_list *to)
 {
     mk_list_remove(&c->link);
     mk_list_add_last(to, &c->link);
 }
 
 /* Returns the earliest time at which the event may have happened. The time since then is pace's own delay. */
-static uint64_t arrival_time(const struct pace_load_generator *l, const struct pace_connection *c)
+static uint64_t event_time(const struct pace_load_generator *l, const struct pace_connection *c)
 {
     return l->seen > c->begun ? l->seen : c->begun;
 }
 
 /* Returns pace's own delay. Reading the response is not part of it, because every client must do that. */
-static uint64_t client_delay(const struct pace_load_generator *l, const struct pace_connection *c)
+static uint64_t own_delay(const struct pace_load_generator *l, const struct pace_connection *c)
 {
-    uint64_t come = arrival_time(l, c);
+    uint64_t come = event_time(l, c);
     return c->own + (l->at > come ? l->at - come : 0);
 }
 
@@ -95,8 +95,8 @@ static void release_connection(struct pace_load_generator *l, struct pace_connec
 {
     if (c->phase != PACE_IDLE)
         l->n_busy--;
-    c->free_since = arrival_time(l, c);
-    move_to_list(c, to);
+    c->free_since = event_time(l, c);
+    move_connection_to_list(c, to);
 }
 
 static void close_connection(struct pace_load_generator *l, struct pace_connection *c, bool hard)
@@ -111,7 +111,7 @@ static void fail_request(struct pace_load_generator *l, struct pace_connection *
     if (c->phase == PACE_CONNECTING || class == PACE_CONNECT)
         l->tally->unsent++;
     if (class == PACE_TIMEOUT)
-        pace_tally_add_timeout(l->tally, l->timeout, client_delay(l, c));
+        pace_tally_add_timeout(l->tally, l->timeout, own_delay(l, c));
     pace_tally_add_error(l->tally, class, "%s", why);
     close_connection(l, c, true);
 }
@@ -130,12 +130,12 @@ static void finish_response(struct pace_load_generator *l, struct pace_connectio
         pace_tally_add_error(l->tally, verdict == PACE_RESPONSE_WRONG_STATUS ? PACE_STATUS : PACE_CONTENT,
                              "%s", why);
     } else {
-        pace_tally_add_response(l->tally, pace_now() - c->due, client_delay(l, c));
+        pace_tally_add_response(l->tally, pace_now() - c->due, own_delay(l, c));
     }
     c->used = true;
     c->phase = PACE_IDLE;
     if (keep)
-        pace_connection_reset(c);
+        pace_connection_reset_response(c);
     else
         pace_connection_close(c, false);
 }
@@ -182,7 +182,7 @@ static void start_request(struct pace_load_generator *l, struct pace_connection 
     l->tally->queued += queued;
     pace_histogram_add(&l->tally->late, late);
     l->n_busy++;
-    move_to_list(c, &l->busy);
+    move_connection_to_list(c, &l->busy);
     /* A request queued behind one that pace delayed inherits that delay. */
     c->own = late + (c->own < waited ? c->own : waited);
     c->due = due;
@@ -282,7 +282,7 @@ static void on_eof(struct pace_load_generator *l, struct pace_connection *c)
         retry_or_fail(l, c, PACE_READ, c->reply.problem);
 }
 
-static void handle_bytes(struct pace_load_generator *l, struct pace_connection *c, mk_str in)
+static void handle_received_bytes(struct pace_load_generator *l, struct pace_connection *c, mk_str in)
 {
     l->tally->bytes += in.len;
     if (c->phase != PACE_IDLE) {
@@ -294,7 +294,7 @@ static void handle_bytes(struct pace_load_generator *l, struct pace_connection *
 }
 
 /* `all`: reads until EAGAIN, because edge-triggered epoll may not report this data again. */
-static void receive(struct pace_load_generator *l, struct pace_connection *c, bool all)
+static void receive_bytes(struct pace_load_generator *l, struct pace_connection *c, bool all)
 {
     for (unsigned turn = 0; c->phase > PACE_CONNECTING; turn++) {
         if (turn == READS_PER_ITERATION) {
@@ -314,13 +314,13 @@ static void receive(struct pace_load_generator *l, struct pace_connection *c, bo
         else if (n == 0)
             on_eof(l, c);
         else
-            handle_bytes(l, c, mk_str_of(l->buffer, (size_t)n));
+            handle_received_bytes(l, c, mk_str_of(l->buffer, (size_t)n));
         if (n < BUFFER_SIZE && !all)
             return;
     }
 }
 
-static void on_events(struct pace_load_generator *l, struct pace_connection *c, uint32_t events)
+static void on_connection_events(struct pace_load_generator *l, struct pace_connection *c, uint32_t events)
 {
     if (c->phase == PACE_CONNECTING) {
         if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
@@ -335,7 +335,7 @@ static void on_events(struct pace_load_generator *l, struct pace_connection *c, 
         send_request(l, c);
     }
     if (events & ~(uint32_t)EPOLLOUT)
-        receive(l, c, events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
+        receive_bytes(l, c, events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
 }
 
 /* ---- The loop ---- */
@@ -373,7 +373,7 @@ static uint64_t next_wakeup(const struct pace_load_generator *l, uint64_t now)
 }
 
 /* Reads from connections that had more data than the last loop iteration has read. */
-static void continue_reading(struct pace_load_generator *l)
+static void continue_reading_connections(struct pace_load_generator *l)
 {
     struct mk_list turn;
     mk_list_init(&turn);
@@ -386,7 +386,7 @@ static void continue_reading(struct pace_load_generator *l)
         struct pace_connection *c = MK_LIST_ENTRY(turn.next, struct pace_connection, again);
         mk_list_remove(&c->again);
         l->at = pace_now();
-        receive(l, c, true);
+        receive_bytes(l, c, true);
     }
 }
 
@@ -430,19 +430,19 @@ static size_t wait_for_events(struct pace_load_generator *l)
 }
 
 /* Waits at most TICK: pace detects its own stops only by timers that fire late. */
-static void wait_once(struct pace_load_generator *l, uint64_t now)
+static void wait_and_handle_events(struct pace_load_generator *l, uint64_t now)
 {
     uint64_t until = mk_list_empty(&l->again) ? next_wakeup(l, now) : now;
     l->planned = until < now + TICK ? until : now + TICK;
     size_t n = wait_for_events(l);
     for (size_t i = 0; i < n; i++) {
         l->at = pace_now();
-        on_events(l, l->waiter.events[i].data.ptr, l->waiter.events[i].events);
+        on_connection_events(l, l->waiter.events[i].data.ptr, l->waiter.events[i].events);
     }
-    continue_reading(l);
+    continue_reading_connections(l);
 }
 
-static bool is_over(const struct pace_load_generator *l, uint64_t now)
+static bool is_load_over(const struct pace_load_generator *l, uint64_t now)
 {
     uint64_t due;
     return mk_list_empty(&l->busy) && !pace_schedule_next(l->schedule, now, &due);
@@ -461,9 +461,9 @@ static void run_load(struct pace_load_generator *l, struct pace_schedule *s, uin
         uint64_t now = t->end = assign_due_requests(l);
         if (expire_timeouts(l, now))
             continue; /* the timeout may have freed a connection for a queued request */
-        if (is_over(l, now))
+        if (is_load_over(l, now))
             break;
-        wait_once(l, now);
+        wait_and_handle_events(l, now);
     }
     (void)read_run_delay(l);
     if (end != PACE_NEVER && !*l->stop && t->end < s->end) {

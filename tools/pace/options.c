@@ -133,7 +133,7 @@ static bool parse_header(struct option_parser *r, char *text)
 static bool parse_connections(struct pace_options *o, const char *text)
 {
     uint64_t n;
-    if (!load_option_number(report_error, "-c", text, 1, CONNECTIONS_MAX, &n))
+    if (!load_option_parse_number(report_error, "-c", text, 1, CONNECTIONS_MAX, &n))
         return false;
     o->connections = (unsigned)n;
     return true;
@@ -166,13 +166,13 @@ static bool parse_option(struct option_parser *r, int letter, char *arg)
     case 'H':
         return parse_header(r, arg);
     case SEED:
-        return load_option_number(report_error, "--seed", arg, 0, UINT64_MAX, &o->seed);
+        return load_option_parse_number(report_error, "--seed", arg, 0, UINT64_MAX, &o->seed);
     case STATUS:
-        return load_option_status(report_error, arg, &o->reference.expected);
+        return load_option_parse_status(report_error, arg, &o->reference.expected);
     case LENGTH:
-        return load_option_length(report_error, arg, &o->reference.expected);
+        return load_option_parse_length(report_error, arg, &o->reference.expected);
     case SHA1:
-        return load_option_sha1(report_error, arg, &o->reference.expected);
+        return load_option_parse_sha1(report_error, arg, &o->reference.expected);
     default:
         set_flag(o, letter);
         return true;

@@ -47,7 +47,8 @@ static bool raise_fd_limit(const struct pace_options *o)
 
 /* Prints the reason and returns false if the first response is wrong. Some addresses of a host may have no
  * listener: uses the first one that accepts a connection. */
-static bool send_probe(struct pace_load_generator *load, const struct pace_options *o, struct pace_tally *t)
+static bool send_first_request(struct pace_load_generator *load, const struct pace_options *o,
+                               struct pace_tally *t)
 {
     struct mk_sockaddr addresses[LOAD_URL_ADDRESSES_MAX];
     const char *why;
@@ -83,11 +84,11 @@ static int print_report(const struct pace_options *o, const struct pace_tally *o
     return ok ? FINE : report_error(o, "the report could not be written", "");
 }
 
-static int run_phases(struct pace_load_generator *load, const struct pace_options *o)
+static int run_load_and_report(struct pace_load_generator *load, const struct pace_options *o)
 {
     static struct pace_tally opening, tally;
     struct pace_schedule schedule;
-    if (!send_probe(load, o, &tally))
+    if (!send_first_request(load, o, &tally))
         return FAILED;
     pace_tally_init(&opening);
     if (!o->closes)
@@ -110,7 +111,7 @@ static int run_measurement(struct pace_options *o)
         return FAILED;
     install_signal_handlers();
     mk_err e = pace_load_generator_init(&load);
-    int code = e ? report_error(o, "cannot start: ", mk_err_text(e)) : run_phases(&load, o);
+    int code = e ? report_error(o, "cannot start: ", mk_err_text(e)) : run_load_and_report(&load, o);
     pace_load_generator_fini(&load);
     return code;
 }

@@ -84,7 +84,7 @@ static void append_doubtful_names(struct mk_buf *out, const struct pace_tally *t
 static void append_warnings(struct mk_buf *out, const struct pace_options *o,
                             const struct pace_tally *opening, const struct pace_tally *t)
 {
-    const char *wrong = pace_tally_client_problem(t);
+    const char *wrong = pace_tally_doubt(t);
     if (pace_tally_errors(opening))
         mk_buf_addf(out, "%" PRIu64 " of %" PRIu64 " connections could not be opened before the start.\n",
                     pace_tally_errors(opening), opening->asked);
@@ -204,7 +204,7 @@ static void write_doubtful(struct mk_json_writer *w, const struct pace_tally *t)
 
 static void write_results(struct mk_json_writer *w, const struct pace_tally *t)
 {
-    const char *wrong = pace_tally_client_problem(t);
+    const char *wrong = pace_tally_doubt(t);
     mk_json_uint(mk_json_key(w, "asked"), t->asked);
     mk_json_uint(mk_json_key(w, "requests"), t->right);
     mk_json_fixed(mk_json_key(w, "rate"), success_rate(t), 3);

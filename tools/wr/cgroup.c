@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-static mk_err find_mount(struct mk_buf *out)
+static mk_err find_cgroup2_mount(struct mk_buf *out)
 {
     struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
     mk_err e = wr_procfile_read(&text, "/proc/self/mounts");
@@ -22,7 +22,7 @@ mk_err wr_cgroup_find(pid_t pid, struct mk_buf *path)
     mk_err e = wr_procfile_read(&text, "/proc/%d/cgroup", (int)pid);
     mk_str below = wr_proc_parse_cgroup(mk_buf_str(&text));
     if (!e)
-        e = below.len > 1 ? find_mount(path) : -ENOENT;
+        e = below.len > 1 ? find_cgroup2_mount(path) : -ENOENT;
     if (e)
         return e;
     mk_buf_add(path, below);
@@ -30,7 +30,7 @@ mk_err wr_cgroup_find(pid_t pid, struct mk_buf *path)
     return path->failed ? -ENOMEM : 0;
 }
 
-static mk_err each_direct_member(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
+static mk_err each_process_of_cgroup(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
 {
     struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
     mk_err e = wr_procfile_read(&text, "%s/cgroup.procs", path);
@@ -49,7 +49,7 @@ mk_err wr_cgroup_each(const char *path, bool (*fn)(void *data, pid_t pid), void 
     DIR *folder = opendir(path);
     if (!folder)
         return mk_err_last();
-    mk_err e = each_direct_member(path, fn, data);
+    mk_err e = each_process_of_cgroup(path, fn, data);
     for (struct dirent *entry; !e && (entry = readdir(folder));) {
         char below[PATH_MAX];
         if (entry->d_type != DT_DIR || entry->d_name[0] == '.')

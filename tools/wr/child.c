@@ -62,7 +62,7 @@ bool wr_child_find_program(const char *name, struct mk_buf *path)
 
 enum { OUTPUT_MAX = 2 * WR_CHILD_KEEPS + (1 << 16), STOP_MS = 1000, DRAIN_MS = 200 };
 
-static mk_err spawn(struct wr_child *c, char *const *argv, const int streams[3])
+static mk_err spawn_client(struct wr_child *c, char *const *argv, const int streams[3])
 {
     char room[PATH_MAX];
     struct mk_buf path = mk_buf_fixed(room, sizeof room);
@@ -101,7 +101,7 @@ mk_err wr_child_start(struct wr_child *c, char *const *argv)
     if (!e)
         e = mk_fd_set_nonblock(err[0]);
     if (!e)
-        e = spawn(c, argv, (const int[3]){null, out[1], err[1]});
+        e = spawn_client(c, argv, (const int[3]){null, out[1], err[1]});
     mk_fd_close(&null);
     mk_fd_close(&out[1]);
     mk_fd_close(&err[1]);
@@ -121,7 +121,7 @@ static void append_tail(struct wr_child *c, struct mk_buf *kept, mk_str piece)
 }
 
 /* Reads a limited amount: endless output must not delay the time limit. Returns false at EOF. */
-static bool read_output(struct wr_child *c, int which)
+static bool read_child_output(struct wr_child *c, int which)
 {
     enum { TIMES = 16 };
     static char room[1 << 16];
@@ -160,7 +160,7 @@ static void read_signals(void)
             interrupted = true;
 }
 
-static void poll_once(struct wr_child *c, uint64_t until_us)
+static void poll_child_once(struct wr_child *c, uint64_t until_us)
 {
     uint64_t now = mk_clock_us(), ms = until_us > now ? (until_us - now + 999) / 1000 : 0;
     struct pollfd p[3] = {{.fd = signals_fd, .events = POLLIN},
@@ -170,7 +170,7 @@ static void poll_once(struct wr_child *c, uint64_t until_us)
         return;
     for (int i = 0; i < 2; i++)
         if (p[i + 1].revents)
-            (void)read_output(c, i);
+            (void)read_child_output(c, i);
     if (p[0].revents)
         read_signals();
 }
@@ -179,7 +179,7 @@ void wr_child_drain(struct wr_child *c)
 {
     uint64_t until = mk_clock_us() + DRAIN_MS * 1000;
     while ((c->fds[0] >= 0 || c->fds[1] >= 0) && mk_clock_us() < until)
-        poll_once(c, until);
+        poll_child_once(c, until);
     mk_fd_close(&c->fds[0]);
     mk_fd_close(&c->fds[1]);
 }
@@ -194,7 +194,7 @@ enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us)
             return WR_CHILD_ENDED;
         if (mk_clock_us() >= until_us)
             return WR_CHILD_RUNS;
-        poll_once(c, until_us);
+        poll_child_once(c, until_us);
     }
 }
 
@@ -206,7 +206,7 @@ void wr_child_stop(struct wr_child *c)
     (void)kill(-c->pid, SIGTERM);
     for (reap_child(c); !c->has_ended && mk_clock_us() < until; reap_child(c)) {
         uint64_t soon = mk_clock_us() + 20000;
-        poll_once(c, soon < until ? soon : until);
+        poll_child_once(c, soon < until ? soon : until);
     }
     (void)kill(-c->pid, SIGKILL);
     while (!c->has_ended && wait4(c->pid, &c->status, 0, &c->usage) < 0 && errno == EINTR)

@@ -172,7 +172,7 @@ static bool is_long_option(mk_str word)
     return false;
 }
 
-const char *wr_command_conflict(const struct wr_command *c)
+const char *wr_command_find_conflicting_option(const struct wr_command *c)
 {
     mk_str option = mk_str_from_c(c->kind->concurrency);
     for (size_t i = 1; i < c->n; i++) {
@@ -209,7 +209,7 @@ static bool set_concurrency(const struct wr_command *c, char **out, unsigned con
     return replaced;
 }
 
-char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena)
+char **wr_command_build_argv(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena)
 {
     enum { MORE = 2 + MK_LEN(c->kind->adds) };
     char **all = mk_arena_zalloc(arena, c->n + MORE + 1, sizeof *all), **own = all + MORE;
@@ -246,7 +246,7 @@ static bool needs_no_quotes(mk_str word)
     return word.len > 0;
 }
 
-mk_str wr_command_url(char *const *words)
+mk_str wr_command_find_url(char *const *words)
 {
     for (size_t i = 0; words[i]; i++)
         if (load_url_has_scheme(mk_str_from_c(words[i])))

@@ -21,16 +21,16 @@ char **wr_command_from_url(char *url, uint64_t requests, bool keep_alive, struct
 /* Returns the words to run: the concurrency replaces `{c}`, or else the value of the client's option; without
  * either, wr inserts the option after the program's name. 0 keeps the command's own concurrency. NULL if out
  * of memory. */
-char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena);
+char **wr_command_build_argv(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena);
 /* Returns the concurrency in the command itself; 0 if unknown. */
 unsigned wr_command_concurrency(const struct wr_command *c);
 /* Returns whether the command contains {c}: wr then does not know how many connections the client opens. */
 bool wr_command_has_placeholder(const struct wr_command *c);
 /* Returns an option that conflicts with wr's own concurrency, such as --connections=10 or -kc 10; NULL if
  * there is none. */
-const char *wr_command_conflict(const struct wr_command *c);
+const char *wr_command_find_conflicting_option(const struct wr_command *c);
 /* Returns the first URL in the command, or MK_STR_NULL. */
-mk_str wr_command_url(char *const *words);
+mk_str wr_command_find_url(char *const *words);
 /* Formats the command for display; quotes words for the shell where needed. */
 void wr_command_format(char *const *words, struct mk_buf *out);
 

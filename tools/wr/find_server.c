@@ -123,7 +123,7 @@ static bool has_process_name(pid_t pid, mk_str name)
     enum { COMM_MAX = 15 };
     struct wr_stat s;
     char path[32], link[PATH_MAX];
-    if (!wr_procfile_stat(pid, &s) || wr_stat_is_dead(&s))
+    if (!wr_procfile_read_stat(pid, &s) || wr_stat_is_dead(&s))
         return false;
     if (mk_str_eq(mk_str_from_c(s.name), mk_str_first(name, COMM_MAX)))
         return true;
@@ -141,7 +141,7 @@ static bool is_own_ancestor(pid_t pid)
     for (pid_t at = getpid(); at > 0; at = s.parent) {
         if (at == pid)
             return true;
-        if (!wr_procfile_stat(at, &s))
+        if (!wr_procfile_read_stat(at, &s))
             break;
     }
     return false;
@@ -155,7 +155,7 @@ static bool find_by_name(const struct wr_find *what, struct wr_process_tree *out
     pid_t pid;
     if (!folder)
         return report_proc_error();
-    while (good && wr_procfile_next(folder, &pid))
+    while (good && wr_procfile_next_number(folder, &pid))
         if (has_process_name(pid, name) && !is_own_ancestor(pid))
             good = wr_process_tree_add(out, pid);
     (void)closedir(folder);

@@ -169,7 +169,7 @@ static void write_step(struct mk_json_writer *w, const struct wr_step *step)
     }
     mk_json_end_array(w);
     for (const struct wr_metric *f = wr_metric_all(); f->name; f++)
-        write_range(mk_json_key(w, f->name), wr_step_range(step, f->of), (unsigned)f->decimals);
+        write_range(mk_json_key(w, f->name), wr_step_metric_range(step, f->of), (unsigned)f->decimals);
     mk_json_end_object(w);
 }
 

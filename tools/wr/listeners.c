@@ -89,7 +89,8 @@ static enum address_match match_address(const struct mk_sockaddr *socket, const 
                                                     : NO_MATCH;
 }
 
-static void keep_matches(struct wr_listeners *l, const struct mk_sockaddr *to, enum address_match best)
+static void keep_matching_sockets(struct wr_listeners *l, const struct mk_sockaddr *to,
+                                  enum address_match best)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
@@ -110,7 +111,7 @@ bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, s
             best = c > best ? c : best;
         }
         if (best != NO_MATCH)
-            keep_matches(l, &to[i], best);
+            keep_matching_sockets(l, &to[i], best);
     }
     return best != NO_MATCH;
 }
@@ -146,7 +147,7 @@ static size_t find_socket_of_fd(const struct wr_listeners *l, int folder, pid_t 
 static bool add_holder(struct wr_listeners *l, pid_t pid, size_t socket)
 {
     struct wr_stat s;
-    if (!wr_procfile_stat(pid, &s))
+    if (!wr_procfile_read_stat(pid, &s))
         return true; /* the process has just exited */
     struct wr_holder *all = grow_array(l->holders, l->n_holders, &l->cap_holders, sizeof *all);
     if (!all)
@@ -166,7 +167,7 @@ static bool scan_process_fds(struct wr_listeners *l, pid_t pid)
     DIR *folder = wr_procfile_folder("/proc/%d/fd", (int)pid);
     if (!folder)
         return errno != ENOMEM && errno != EMFILE && errno != ENFILE;
-    while (wr_procfile_next(folder, &fd)) {
+    while (wr_procfile_next_number(folder, &fd)) {
         size_t at = find_socket_of_fd(l, dirfd(folder), fd);
         if (at == l->n)
             continue;
@@ -190,10 +191,10 @@ static const struct wr_holder *find_holder(const struct wr_listeners *l, pid_t p
     return NULL;
 }
 
-static void merge_with_ancestors(struct wr_listeners *l, const struct wr_holder *h)
+static void merge_servers_with_ancestors(struct wr_listeners *l, const struct wr_holder *h)
 {
     struct wr_stat s;
-    for (pid_t at = h->pid; at > INIT && wr_procfile_stat(at, &s); at = s.parent) {
+    for (pid_t at = h->pid; at > INIT && wr_procfile_read_stat(at, &s); at = s.parent) {
         const struct wr_holder *above = find_holder(l, s.parent);
         if (above)
             merge_servers(l, above->socket, h->socket);
@@ -210,7 +211,7 @@ static bool listen_at_same_address(const struct wr_listeners *l, size_t a, size_
 }
 
 /* The workers' common parent no longer listens. */
-static void merge_with_same_name(struct wr_listeners *l, const struct wr_holder *h)
+static void merge_servers_with_same_name(struct wr_listeners *l, const struct wr_holder *h)
 {
     for (const struct wr_holder *o = l->holders; o < h; o++) {
         size_t a = wr_listeners_server_of(l, o), b = wr_listeners_server_of(l, h);
@@ -226,15 +227,15 @@ bool wr_listeners_find_holders(struct wr_listeners *l)
     DIR *folder = wr_procfile_folder("/proc");
     if (!folder)
         return false;
-    while (good && wr_procfile_next(folder, &pid))
+    while (good && wr_procfile_next_number(folder, &pid))
         good = pid == getpid() || scan_process_fds(l, pid);
     int e = errno;
     (void)closedir(folder);
     errno = e;
     for (size_t i = 0; good && i < l->n_holders; i++)
-        merge_with_ancestors(l, &l->holders[i]);
+        merge_servers_with_ancestors(l, &l->holders[i]);
     for (size_t i = 0; good && i < l->n_holders; i++)
-        merge_with_same_name(l, &l->holders[i]);
+        merge_servers_with_same_name(l, &l->holders[i]);
     return good;
 }
 

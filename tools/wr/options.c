@@ -121,7 +121,7 @@ static bool parse_pid(struct option_parser *p, const char *text)
     struct wr_find *server = &p->out->server;
     uint64_t pid;
     if (!select_server_by(p, WR_FIND_BY_PID) ||
-        !load_option_number(wr_message_error, "--pid", text, 1, INT_MAX, &pid))
+        !load_option_parse_number(wr_message_error, "--pid", text, 1, INT_MAX, &pid))
         return false;
     if (server->n_pids == WR_FIND_PIDS_MAX)
         return wr_message_error("--pid may be repeated at most %d times", WR_FIND_PIDS_MAX);
@@ -133,7 +133,7 @@ static bool parse_port(struct option_parser *p, const char *text)
 {
     uint64_t port;
     if (!select_server_by(p, WR_FIND_BY_PORT) ||
-        !load_option_number(wr_message_error, "--port", text, 1, 65535, &port))
+        !load_option_parse_number(wr_message_error, "--port", text, 1, 65535, &port))
         return false;
     p->out->server.port = (unsigned)port;
     return true;
@@ -191,28 +191,28 @@ static bool parse_number_option(struct option_parser *p, int letter, const char 
     uint64_t n;
     switch (letter) {
     case 'c':
-        return load_option_number(wr_message_error, "-c", text, 1, INT_MAX, &p->from);
+        return load_option_parse_number(wr_message_error, "-c", text, 1, INT_MAX, &p->from);
     case 'l':
-        return load_option_number(wr_message_error, "-l", text, 1, INT_MAX, &p->last);
+        return load_option_parse_number(wr_message_error, "-l", text, 1, INT_MAX, &p->last);
     case 's':
-        return load_option_number(wr_message_error, "-s", text, 1, INT_MAX, &p->step);
+        return load_option_parse_number(wr_message_error, "-s", text, 1, INT_MAX, &p->step);
     case 'n':
-        if (!load_option_number(wr_message_error, "-n", text, 1, WR_OPTIONS_SHOTS_MAX, &n))
+        if (!load_option_parse_number(wr_message_error, "-n", text, 1, WR_OPTIONS_SHOTS_MAX, &n))
             return false;
         o->shots = (unsigned)n;
         return true;
     case INTERVAL:
-        if (!load_option_number(wr_message_error, "--interval", text, 1, 60000, &n))
+        if (!load_option_parse_number(wr_message_error, "--interval", text, 1, 60000, &n))
             return false;
         o->interval_us = n * 1000;
         return true;
     case LIMIT:
-        if (!load_option_number(wr_message_error, "--limit", text, 1, 86400, &n))
+        if (!load_option_parse_number(wr_message_error, "--limit", text, 1, 86400, &n))
             return false;
         o->limit_us = n * 1000000;
         return true;
     default:
-        return load_option_number(wr_message_error, "-r", text, 1, INT64_MAX, &o->requests);
+        return load_option_parse_number(wr_message_error, "-r", text, 1, INT64_MAX, &o->requests);
     }
 }
 
@@ -274,11 +274,11 @@ static bool parse_option(struct option_parser *p, int letter)
     case CLIENT_CORES:
         return parse_client_cores(o, optarg);
     case STATUS:
-        return load_option_status(wr_message_error, optarg, &o->expected);
+        return load_option_parse_status(wr_message_error, optarg, &o->expected);
     case LENGTH:
-        return load_option_length(wr_message_error, optarg, &o->expected);
+        return load_option_parse_length(wr_message_error, optarg, &o->expected);
     case SHA1:
-        return load_option_sha1(wr_message_error, optarg, &o->expected);
+        return load_option_parse_sha1(wr_message_error, optarg, &o->expected);
     case URL:
         o->url = optarg;
         return true;

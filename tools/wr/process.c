@@ -77,7 +77,7 @@ bool wr_process_init(struct wr_process *p, pid_t pid)
 {
     struct wr_stat s;
     *p = (struct wr_process){.pid = pid, .is_new = true};
-    if (!wr_procfile_stat(pid, &s) || wr_stat_is_dead(&s))
+    if (!wr_procfile_read_stat(pid, &s) || wr_stat_is_dead(&s))
         return false;
     p->start = s.start;
     memcpy(p->name, s.name, sizeof p->name);
@@ -96,7 +96,7 @@ void wr_process_read_cpu(struct wr_process *p)
 {
     struct wr_stat s;
     struct wr_cpu self;
-    if (!wr_procfile_stat(p->pid, &s) || s.start != p->start) {
+    if (!wr_procfile_read_stat(p->pid, &s) || s.start != p->start) {
         p->is_gone = true;
         return;
     }
@@ -175,7 +175,7 @@ bool wr_process_read_threads(struct wr_process *p)
         return true; /* the process exited: keep the last values */
     for (size_t i = 0; i < p->n_threads; i++)
         p->threads[i].seen = false;
-    while (good && wr_procfile_next(folder, &tid)) {
+    while (good && wr_procfile_next_number(folder, &tid)) {
         struct wr_thread *t = find_or_add_thread(p, tid);
         if (t)
             read_thread_stats(p, t);

@@ -76,7 +76,7 @@ static bool add_children(struct wr_process_tree *f, pid_t pid)
     DIR *folder = wr_procfile_folder("/proc/%d/task", (int)pid);
     bool good = true;
     pid_t tid;
-    while (good && folder && wr_procfile_next(folder, &tid))
+    while (good && folder && wr_procfile_next_number(folder, &tid))
         good = wr_procfile_read(&text, "/proc/%d/task/%d/children", (int)pid, (int)tid) != -ENOMEM &&
                add_pid_list(f, mk_buf_str(&text));
     if (folder)
@@ -93,9 +93,9 @@ static bool add_descendants_by_ppid(struct wr_process_tree *f)
         DIR *folder = wr_procfile_folder("/proc");
         bool good = true;
         pid_t pid;
-        while (good && folder && wr_procfile_next(folder, &pid)) {
+        while (good && folder && wr_procfile_next_number(folder, &pid)) {
             struct wr_stat s;
-            if (wr_procfile_stat(pid, &s) && wr_process_tree_find(f, s.parent))
+            if (wr_procfile_read_stat(pid, &s) && wr_process_tree_find(f, s.parent))
                 good = add_unless_own_pid(f, pid);
         }
         if (folder)
@@ -155,7 +155,7 @@ struct member_count {
     size_t n;
 };
 
-static bool count_tree_member(void *data, pid_t pid)
+static bool count_if_in_tree(void *data, pid_t pid)
 {
     struct member_count *a = data;
     a->n++;
@@ -163,7 +163,7 @@ static bool count_tree_member(void *data, pid_t pid)
 }
 
 /* Returns -ECANCELED if the cgroup contains other processes. */
-static mk_err check_owns_cgroup(struct wr_process_tree *f, const char *path)
+static mk_err check_tree_owns_cgroup(struct wr_process_tree *f, const char *path)
 {
     enum { TRIES = 3 }; /* processes may start and exit between the scans */
     mk_err e = -ECANCELED;
@@ -173,7 +173,7 @@ static mk_err check_owns_cgroup(struct wr_process_tree *f, const char *path)
         wr_process_tree_read_process_cpu(f, &cpu); /* removes exited processes */
         if (!wr_process_tree_add_descendants(f))
             return -ENOMEM;
-        e = wr_cgroup_each(path, count_tree_member, &a);
+        e = wr_cgroup_each(path, count_if_in_tree, &a);
         if (!e && a.n != f->n)
             e = -ECANCELED;
     }
@@ -186,7 +186,7 @@ bool wr_process_tree_use_own_cgroup(struct wr_process_tree *f)
     struct wr_cpu cpu;
     mk_err e = f->n ? wr_cgroup_find(f->all[0].pid, &path) : -ENOENT;
     if (!e)
-        e = wr_cgroup_read_cpu(path.p, &cpu) ? check_owns_cgroup(f, path.p) : -ENOENT;
+        e = wr_cgroup_read_cpu(path.p, &cpu) ? check_tree_owns_cgroup(f, path.p) : -ENOENT;
     if (e)
         mk_buf_free(&path);
     else
@@ -200,7 +200,7 @@ struct cgroup_check {
     bool has_foreign_process;
 };
 
-static bool note_cgroup_member(void *data, pid_t pid)
+static bool check_cgroup_member(void *data, pid_t pid)
 {
     enum { INIT = 1 };
     struct cgroup_check *w = data;
@@ -222,7 +222,7 @@ static const char *cgroup_error(struct wr_process_tree *f, const char *path)
 {
     struct cgroup_check w = {.tree = f};
     struct wr_cpu cpu;
-    if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, note_cgroup_member, &w) != 0)
+    if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, check_cgroup_member, &w) != 0)
         return "--cgroup expects the folder of a version 2 control group that counts processor time, such as "
                "one below /sys/fs/cgroup";
     if (w.has_foreign_process)

@@ -33,7 +33,7 @@ DIR *wr_procfile_folder(const char *fmt, ...)
     return len < 0 || (size_t)len >= sizeof path ? NULL : opendir(path);
 }
 
-bool wr_procfile_next(DIR *folder, pid_t *number)
+bool wr_procfile_next_number(DIR *folder, pid_t *number)
 {
     for (struct dirent *e; (e = readdir(folder));) {
         uint64_t n;
@@ -45,7 +45,7 @@ bool wr_procfile_next(DIR *folder, pid_t *number)
     return false;
 }
 
-bool wr_procfile_stat(pid_t pid, struct wr_stat *out)
+bool wr_procfile_read_stat(pid_t pid, struct wr_stat *out)
 {
     char room[1024];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);

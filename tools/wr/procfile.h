@@ -16,8 +16,8 @@ mk_err wr_procfile_read(struct mk_buf *out, const char *fmt, ...) MK_PRINTF(2, 3
 /* Returns NULL if the directory does not exist. */
 DIR *wr_procfile_folder(const char *fmt, ...) MK_PRINTF(1, 2);
 /* Gets the next numeric entry; false at the end. */
-bool wr_procfile_next(DIR *folder, pid_t *number);
+bool wr_procfile_next_number(DIR *folder, pid_t *number);
 /* Returns false if the process does not exist. */
-bool wr_procfile_stat(pid_t pid, struct wr_stat *out) MK_MUST_USE;
+bool wr_procfile_read_stat(pid_t pid, struct wr_stat *out) MK_MUST_USE;
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { DEADLINE_S = 30, FIELDS_MAX = 64 };
 
-static int connect_to(const struct load_url *url, const char **why)
+static int connect_to_url(const struct load_url *url, const char **why)
 {
     struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX];
     struct timeval limit = {.tv_sec = DEADLINE_S};
@@ -96,7 +96,7 @@ static bool fetch_over_http(const struct load_url *url, char *const *fields, str
     const char *why;
     struct mk_response_parser r;
     struct mk_sha1 sum;
-    int fd = connect_to(url, &why);
+    int fd = connect_to_url(url, &why);
     if (fd < 0)
         return wr_message_error("cannot connect to %.*s: %s; is the server running?", MK_STR_ARG(url->whole),
                                 why);
@@ -191,7 +191,8 @@ static void write_hex(const unsigned char sha1[MK_SHA1_LEN], char out[2 * MK_SHA
     out[2 * MK_SHA1_LEN] = '\0';
 }
 
-bool wr_check_compare(const struct wr_check_result *got, const struct load_expected *expected, mk_str url)
+bool wr_response_check_compare(const struct wr_check_result *got, const struct load_expected *expected,
+                               mk_str url)
 {
     enum { OK = 200 };
     unsigned status = expected->status ? expected->status : OK;
@@ -212,9 +213,9 @@ bool wr_check_compare(const struct wr_check_result *got, const struct load_expec
     return true;
 }
 
-bool wr_check(const struct load_url *url, char *const *fields, const struct load_expected *expected,
-              struct wr_check_result *out)
+bool wr_response_check_run(const struct load_url *url, char *const *fields,
+                           const struct load_expected *expected, struct wr_check_result *out)
 {
     return (url->tls ? fetch_with_curl(url, fields, out) : fetch_over_http(url, fields, out)) &&
-           wr_check_compare(out, expected, url->whole);
+           wr_response_check_compare(out, expected, url->whole);
 }

@@ -14,10 +14,10 @@ struct wr_check_result {
 
 /* Prints a message and returns false if there is no response or a wrong one. `fields`: additional header
  * lines "Name: value", NULL-terminated. */
-bool wr_check(const struct load_url *url, char *const *fields, const struct load_expected *expected,
-              struct wr_check_result *out) MK_MUST_USE;
+bool wr_response_check_run(const struct load_url *url, char *const *fields,
+                           const struct load_expected *expected, struct wr_check_result *out) MK_MUST_USE;
 /* Prints the first difference. The default status is 200. */
-bool wr_check_compare(const struct wr_check_result *got, const struct load_expected *expected,
-                      mk_str url) MK_MUST_USE;
+bool wr_response_check_compare(const struct wr_check_result *got, const struct load_expected *expected,
+                               mk_str url) MK_MUST_USE;
 
 #endif

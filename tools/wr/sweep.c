@@ -9,7 +9,7 @@
 #include "wr/message.h"
 #include "wr/warnings.h"
 
-struct wr_range wr_step_range(const struct wr_step *s, double (*of)(const struct wr_measurement *shot))
+struct wr_range wr_step_metric_range(const struct wr_step *s, double (*of)(const struct wr_measurement *shot))
 {
     struct wr_samples spread;
     wr_samples_init(&spread);
@@ -22,7 +22,7 @@ struct wr_range wr_step_range(const struct wr_step *s, double (*of)(const struct
 
 static bool find_and_parse_url(struct wr_sweep *s, struct load_url *url)
 {
-    s->url = s->options->url ? mk_str_from_c(s->options->url) : wr_command_url(s->command.words);
+    s->url = s->options->url ? mk_str_from_c(s->options->url) : wr_command_find_url(s->command.words);
     if (!s->url.p) {
         if (!s->options->unchecked)
             return wr_message_error(
@@ -67,14 +67,14 @@ static bool find_server(struct wr_sweep *s, const struct load_url *url)
 static bool init_command(struct wr_sweep *s)
 {
     char **words = s->options->command;
-    if (!words[1] && mk_str_eq(wr_command_url(words), mk_str_from_c(words[0]))) {
+    if (!words[1] && mk_str_eq(wr_command_find_url(words), mk_str_from_c(words[0]))) {
         words = wr_command_from_url(words[0], s->options->requests, s->options->keep_alive, s->arena);
         if (!words)
             return wr_message_error("out of memory");
     }
     if (!wr_command_init(&s->command, words, s->arena))
         return false;
-    const char *conflict = s->options->n_steps ? wr_command_conflict(&s->command) : NULL;
+    const char *conflict = s->options->n_steps ? wr_command_find_conflicting_option(&s->command) : NULL;
     return !conflict ||
            wr_message_error("the command contains %s, but the sweep sets the connections: write {c} "
                             "in place of their number",
@@ -93,7 +93,7 @@ bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_are
         return false;
     if (o->unchecked)
         return true;
-    s->was_checked = wr_check(&url, s->command.fields, &o->expected, &s->checked);
+    s->was_checked = wr_response_check_run(&url, s->command.fields, &o->expected, &s->checked);
     return s->was_checked;
 }
 
@@ -144,7 +144,8 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
     char title[64];
     struct wr_measure f = {.server = &s->server,
                            .kind = s->command.kind,
-                           .words = wr_command_words(&s->command, o->n_steps ? concurrency : 0, s->arena),
+                           .words =
+                               wr_command_build_argv(&s->command, o->n_steps ? concurrency : 0, s->arena),
                            .interval_us = o->interval_us,
                            .limit_us = o->limit_us,
                            .title = title};

@@ -31,7 +31,8 @@ struct wr_sweep {
 };
 
 /* Returns the range of one metric over the shots of a step. */
-struct wr_range wr_step_range(const struct wr_step *s, double (*of)(const struct wr_measurement *shot));
+struct wr_range wr_step_metric_range(const struct wr_step *s,
+                                     double (*of)(const struct wr_measurement *shot));
 
 struct wr_sweep_callback {
     void *data;

@@ -136,7 +136,7 @@ void wr_table_write_row(const struct wr_sweep *s, const struct wr_step *step, st
         mk_buf_addf(out, "%11s", "-");
     for (size_t i = 0; i < MK_LEN(COLUMNS); i++) {
         const struct column *c = &COLUMNS[i];
-        struct wr_range r = wr_step_range(step, c->of);
+        struct wr_range r = wr_step_metric_range(step, c->of);
         double value = c->statistic == MIN ? r.min : c->statistic == MAX ? r.max : r.median;
         if (is_column_shown(s, c))
             write_number(out, c->width, wr_is_known(value) ? value * c->scale : value, c->decimals);

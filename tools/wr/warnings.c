@@ -38,7 +38,7 @@ static void warn_of_bottleneck(const struct wr_step *step)
 }
 
 /* The program wanted the CPU nearly all the time, but other programs had it. */
-static bool lacked_cpu(const struct wr_load *l)
+static bool was_cpu_starved(const struct wr_load *l)
 {
     return l->busy < 0.90 && l->busy + l->waited >= 0.95;
 }
@@ -48,9 +48,9 @@ static void warn_of_cpu_contention(const struct wr_step *step)
     static bool warned;
     for (size_t i = 0; i < step->n && !warned; i++) {
         const struct wr_measurement *shot = &step->shots[i];
-        bool client = lacked_cpu(&shot->client);
+        bool client = was_cpu_starved(&shot->client);
         const struct wr_load *l = client ? &shot->client : &shot->server;
-        warned = lacked_cpu(l);
+        warned = was_cpu_starved(l);
         if (warned)
             wr_message(
                 "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: other programs "

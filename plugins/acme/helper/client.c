@@ -101,8 +101,8 @@ static bool fetch_nonce(struct acme_client *c, struct acme_error *f)
     return ok;
 }
 
-static bool post_once(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
-                      struct acme_error *f)
+static bool post_signed(struct acme_client *c, const char *url, mk_str payload, struct acme_response *r,
+                        struct acme_error *f)
 {
     struct mk_buf message = mk_buf_growing(MESSAGE_MAX);
     if (!fetch_nonce(c, f))
@@ -124,7 +124,7 @@ bool acme_client_post(struct acme_client *c, const char *url, mk_str payload, st
     for (unsigned tries = 1;; tries++) {
         *r = (struct acme_response){0};
         *f = (struct acme_error){0};
-        if (!post_once(c, url, payload, r, f))
+        if (!post_signed(c, url, payload, r, f))
             return false;
         if (r->status / 100 == 2)
             return true;

@@ -70,7 +70,7 @@ static json_t *identifiers_json(const struct acme_cert_spec *spec)
     return list;
 }
 
-static bool is_saved_for(const json_t *kept, const struct order *o)
+static bool is_saved_order_of(const json_t *kept, const struct order *o)
 {
     json_t *names = identifiers_json(o->spec);
     const char *account = acme_json_string(kept, "account");
@@ -101,7 +101,7 @@ static bool load_saved_order(struct order *o)
     json_t *kept = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
     const char *url = acme_json_string(kept, "url");
     mk_buf_free(&text);
-    bool ok = acme_http_is_url(url) && is_saved_for(kept, o) && load_saved_key(o);
+    bool ok = acme_http_is_url(url) && is_saved_order_of(kept, o) && load_saved_key(o);
     if (ok)
         memcpy(o->url, url, strlen(url) + 1);
     json_decref(kept);
@@ -291,7 +291,7 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
 
 /* ---- Renewal ---- */
 
-static bool is_from_directory(mk_str text, const char *directory)
+static bool is_cert_from_directory(mk_str text, const char *directory)
 {
     mk_str line = MK_STR("");
     while (text.p && !mk_str_starts(line, MK_STR("Directory: ")))
@@ -308,7 +308,7 @@ static bool check_installed_cert(mk_str text, const struct acme_job *plan, const
         acme_error_set(f, "the file of the certificate is damaged: it contains no key");
     else if (!acme_key_has_type(key, spec->key))
         acme_error_set(f, "its key has another type than configured");
-    else if (!is_from_directory(text, plan->directory))
+    else if (!is_cert_from_directory(text, plan->directory))
         acme_error_set(f, "its certificate comes from another authority");
     else
         ok = acme_cert_check(text, key, spec, life, f);

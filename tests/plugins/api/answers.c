@@ -38,13 +38,13 @@ static enum mk_verdict text(struct mk_request *request, struct mk_response *resp
     return answer(response, mk_str_from_c(data));
 }
 
-static bool bind_text(const struct mk_conf_ctx *spot, mk_str words, void **data)
+static bool bind_text(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
-    char *copy = mk_conf_ctx_alloc(spot, words.len + 1);
+    char *copy = mk_conf_ctx_alloc(ctx, words.len + 1);
     if (!copy || words.len == 0)
         return false;
     if (mk_str_eq(words, MK_STR("forbidden"))) {
-        mk_conf_ctx_error(spot, words, "`%.*s` is not to be said", MK_STR_ARG(words));
+        mk_conf_ctx_error(ctx, words, "`%.*s` is not to be said", MK_STR_ARG(words));
         return false;
     }
     memcpy(copy, words.p, words.len);

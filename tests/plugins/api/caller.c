@@ -13,10 +13,10 @@ struct caller {
     mk_str name;
 };
 
-static bool read_name(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool read_name(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    if (mk_conf_ctx_config(spot))
-        mk_conf_ctx_error(spot, value, "there is a configuration before there is one");
+    if (mk_conf_ctx_config(ctx))
+        mk_conf_ctx_error(ctx, value, "there is a configuration before there is one");
     *(mk_str *)field = value;
     return true;
 }
@@ -62,9 +62,9 @@ static void on_end(void *data)
     (void)data;
 }
 
-static bool bind_call(const struct mk_conf_ctx *spot, mk_str words, void **data)
+static bool bind_call(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 {
-    struct mk_config *config = mk_conf_ctx_config(spot);
+    struct mk_config *config = mk_conf_ctx_config(ctx);
     struct route *r = mk_config_alloc(config, sizeof *r);
     const struct called *c = mk_config_data(config, &MK_PLUGIN_OF(caller));
     const struct caller *settings = mk_config_settings(config, &table);

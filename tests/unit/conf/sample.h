@@ -28,7 +28,7 @@ struct sample {
     size_t n_pairs;
 };
 
-static bool sample_parse_port(const struct mk_conf_ctx *spot, mk_str value, void *field)
+static bool sample_parse_port(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct sample_ports *ports = field;
     uint64_t port;
@@ -36,9 +36,9 @@ static bool sample_parse_port(const struct mk_conf_ctx *spot, mk_str value, void
     if (mk_conf_value_parse_num(word, &port))
         return false;
     if (port > 65535 || ports->n == SAMPLE_PORTS || value.len) {
-        mk_conf_ctx_error(spot, value.len ? mk_str_trim(value) : word, "port %.*s cannot be used",
+        mk_conf_ctx_error(ctx, value.len ? mk_str_trim(value) : word, "port %.*s cannot be used",
                           MK_CONF_REPORT_ARG(word));
-        mk_conf_report_hint(spot->report, "use another one");
+        mk_conf_report_hint(ctx->report, "use another one");
         return false;
     }
     ports->v[ports->n++] = port;
@@ -137,12 +137,12 @@ static const struct mk_conf_key sample_keys[] = {
 static const struct mk_conf_table sample_table = {
     .section = "SERVER", .keys = sample_keys, .n = MK_LEN(sample_keys), .help = "The server."};
 
-static void sample_on_pair(const struct mk_conf_ctx *spot)
+static void sample_on_pair(const struct mk_conf_ctx *ctx)
 {
-    struct sample *s = (struct sample *)spot->out;
-    const struct mk_conf_entry *e = spot->entry;
+    struct sample *s = (struct sample *)ctx->out;
+    const struct mk_conf_entry *e = ctx->entry;
     if (e->key.p[0] == '!' || s->n_pairs == SAMPLE_PAIRS) {
-        mk_conf_ctx_error(spot, e->key, "`%.*s` is no pattern", MK_CONF_REPORT_ARG(e->key));
+        mk_conf_ctx_error(ctx, e->key, "`%.*s` is no pattern", MK_CONF_REPORT_ARG(e->key));
         return;
     }
     s->keys[s->n_pairs] = e->key;

@@ -11,8 +11,8 @@ static int64_t time_of(const char *text)
     uint32_t ms = 7;
     mk_arena_init(&a, NULL);
     mk_conf_report_init(&r, &a);
-    const struct mk_conf_ctx spot = {.arena = &a, .report = &r, .table = &table};
-    bool is_good = mk_conf_ctx_time(&spot, mk_str_from_c(text), &ms);
+    const struct mk_conf_ctx ctx = {.arena = &a, .report = &r, .table = &table};
+    bool is_good = mk_conf_ctx_time(&ctx, mk_str_from_c(text), &ms);
     assert_int_equal(r.n_errors, !is_good);
     assert_true(is_good || ms == 7);
     mk_arena_fini(&a);

@@ -31,9 +31,9 @@ static void set(struct numbers *n, const char *text, size_t n_errors)
     mk_arena_init(&a, NULL);
     mk_conf_report_init(&r, &a);
     for (size_t i = 0; i < MK_LEN(keys); i++) {
-        const struct mk_conf_ctx spot = {
+        const struct mk_conf_ctx ctx = {
             .arena = &a, .report = &r, .table = &table, .key = &keys[i], .out = n};
-        mk_conf_field_set(&spot, mk_str_from_c(text));
+        mk_conf_field_set(&ctx, mk_str_from_c(text));
     }
     assert_int_equal(r.n_errors, n_errors);
     mk_arena_fini(&a);

@@ -70,7 +70,7 @@ bool isolate_process_keep_fds(const int *fds, int n)
     return n == 1 && fds[0] >= 0;
 }
 
-int isolate_process_confine(const struct isolate_group *g, uint64_t memory)
+int isolate_process_drop_privileges(const struct isolate_group *g, uint64_t memory)
 {
     (void)g;
     return memory ? -EINVAL : confined;

@@ -46,7 +46,7 @@ static void on_down_state(void)
 
 static void start_process(void)
 {
-    assert_int_equal(isolate_lifecycle_due(&lifecycle, NOW), ISOLATE_DUE_START);
+    assert_int_equal(isolate_lifecycle_due_action(&lifecycle, NOW), ISOLATE_DUE_START);
     isolate_lifecycle_started(&lifecycle, NOW, true);
 }
 
@@ -109,7 +109,7 @@ static void lifecycle_reload_depends_on_state(void **state)
         assert_int_equal(isolate_lifecycle_reload(&lifecycle), rules[i].signal);
         expect(rules[i].then, rules[i].pending);
         if (i == ISOLATE_DOWN) /* the restart delay has passed */
-            assert_int_equal(isolate_lifecycle_due(&lifecycle, NOW), ISOLATE_DUE_START);
+            assert_int_equal(isolate_lifecycle_due_action(&lifecycle, NOW), ISOLATE_DUE_START);
     }
 }
 
@@ -151,7 +151,7 @@ static void lifecycle_death_depends_on_state(void **state)
         assert_int_equal(isolate_lifecycle_died(&lifecycle, NOW), rules[i].is_unexpected);
         assert_int_equal(lifecycle.state.state, rules[i].then);
         if (rules[i].then == ISOLATE_DOWN)
-            assert_int_equal(isolate_lifecycle_due(&lifecycle, NOW), ISOLATE_DUE_START);
+            assert_int_equal(isolate_lifecycle_due_action(&lifecycle, NOW), ISOLATE_DUE_START);
     }
 }
 
@@ -203,8 +203,8 @@ static void lifecycle_reload_completes_after_begin_and_ready(void **state)
 
 static void expect_due(uint64_t at_ms, enum isolate_due due)
 {
-    assert_int_equal(isolate_lifecycle_due(&lifecycle, at_ms - 1), ISOLATE_DUE_NOTHING);
-    assert_int_equal(isolate_lifecycle_due(&lifecycle, at_ms), due);
+    assert_int_equal(isolate_lifecycle_due_action(&lifecycle, at_ms - 1), ISOLATE_DUE_NOTHING);
+    assert_int_equal(isolate_lifecycle_due_action(&lifecycle, at_ms), due);
     assert_int_equal(isolate_lifecycle_timeout_ms(&lifecycle, at_ms - 1), 1);
     assert_int_equal(isolate_lifecycle_timeout_ms(&lifecycle, at_ms), 0);
     assert_int_equal(isolate_lifecycle_timeout_ms(&lifecycle, at_ms + 1), 0);
@@ -223,7 +223,7 @@ static void lifecycle_starting_and_draining_have_deadlines(void **state)
     static const enum isolate_state none[] = {ISOLATE_SERVING, ISOLATE_RESTARTING, ISOLATE_ENDED};
     for (size_t i = 0; i < MK_LEN(none); i++) {
         enter(none[i]);
-        assert_int_equal(isolate_lifecycle_due(&lifecycle, UINT64_MAX - 1), ISOLATE_DUE_NOTHING);
+        assert_int_equal(isolate_lifecycle_due_action(&lifecycle, UINT64_MAX - 1), ISOLATE_DUE_NOTHING);
         assert_true(isolate_lifecycle_timeout_ms(&lifecycle, NOW) == UINT64_MAX);
     }
 }

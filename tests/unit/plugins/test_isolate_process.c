@@ -85,7 +85,7 @@ static int confine(const struct isolate_group *group, uint64_t memory)
     uid_t r, e, s;
     struct rlimit limit, before;
     int priority = getpriority(PRIO_PROCESS, 0);
-    if (getrlimit(RLIMIT_DATA, &before) || isolate_process_confine(group, memory))
+    if (getrlimit(RLIMIT_DATA, &before) || isolate_process_drop_privileges(group, memory))
         return WRONG;
     if (getrlimit(RLIMIT_DATA, &limit) || limit.rlim_max != (memory ? memory : before.rlim_max) ||
         limit.rlim_cur != (memory ? memory : before.rlim_cur))

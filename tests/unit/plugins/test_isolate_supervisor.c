@@ -70,7 +70,7 @@ bool isolate_process_keep_fds(const int *fds, int n)
     return true;
 }
 
-int isolate_process_confine(const struct isolate_group *g, uint64_t memory)
+int isolate_process_drop_privileges(const struct isolate_group *g, uint64_t memory)
 {
     (void)memory;
     return g == &group && shared->behaviour == CANNOT_BE ? -EPERM : 0;

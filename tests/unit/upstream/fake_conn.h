@@ -24,7 +24,7 @@ void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(vo
 void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l);
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which);
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
-struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w);
+struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(const struct mk_upstream_conn *l);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
@@ -433,7 +433,7 @@ unsigned mk_upstream_count(const struct mk_upstream *u)
     return fake.n_servers;
 }
 
-struct mk_freelist *mk_pool_request_memory(const struct mk_upstream *u, struct mk_worker *w)
+struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w)
 {
     (void)u;
     (void)w;

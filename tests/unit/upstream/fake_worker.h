@@ -202,7 +202,7 @@ int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_
 static inline bool was_woken(const struct mk_conn_limit *l, unsigned row)
 {
     uint64_t woken[MK_CONN_LIMIT_WORDS];
-    return mk_conn_limit_take_woken(l, row, woken);
+    return mk_conn_limit_pop_woken(l, row, woken);
 }
 
 static inline void free_shared(struct mk_upstream_stats *stats, struct mk_conn_limit *limit)

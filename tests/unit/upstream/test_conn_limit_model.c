@@ -261,7 +261,7 @@ static void listen_to_others(struct actor *a)
     if (exits != a->me->seen_exits)
         mk_conn_limit_free_dead_rows(&limit, a->row);
     STORE(&a->me->seen_exits, exits);
-    if (mk_conn_limit_take_woken(&limit, a->row, woken)) {
+    if (mk_conn_limit_pop_woken(&limit, a->row, woken)) {
         show(a);
         serve(a);
     }

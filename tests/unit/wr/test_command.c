@@ -23,7 +23,7 @@ static void expect(const char *line, unsigned concurrency, const char *expected)
     }
     mk_arena_init(&arena, NULL);
     assert_true(wr_command_init(&c, words, &arena));
-    char **made = wr_command_words(&c, concurrency, &arena);
+    char **made = wr_command_build_argv(&c, concurrency, &arena);
     assert_non_null(made);
     wr_command_format(made, &out);
     assert_str(mk_buf_str(&out), expected);
@@ -81,11 +81,11 @@ static void command_own_concurrency_and_headers_are_known(void **state)
     assert_int_equal(wr_command_concurrency(&c), 10);
     assert_string_equal(c.fields[0], "Host: a");
     assert_null(c.fields[1]);
-    assert_null(wr_command_conflict(&c));
-    assert_str(wr_command_url(words), "http://h/");
+    assert_null(wr_command_find_conflicting_option(&c));
+    assert_str(wr_command_find_url(words), "http://h/");
     assert_true(wr_command_init(&c, other, &arena));
     assert_int_equal(wr_command_concurrency(&c), 0);
-    assert_string_equal(wr_command_conflict(&c), "--connections=3");
+    assert_string_equal(wr_command_find_conflicting_option(&c), "--connections=3");
     mk_arena_fini(&arena);
 }
 
@@ -100,7 +100,7 @@ static const char *conflict(const char *first, const char *second)
     snprintf(room[1], LINE, "%s", first);
     snprintf(room[2], LINE, "%s", second);
     assert_true(wr_command_init(&c, words, &arena));
-    const char *word = wr_command_conflict(&c);
+    const char *word = wr_command_find_conflicting_option(&c);
     mk_arena_fini(&arena);
     return word;
 }

@@ -125,16 +125,16 @@ static void options_expectations(void **state)
     assert_int_equal(o.expected.sha1[19], 0xed);
     struct wr_check_result got = {.status = 404, .length = 10};
     memcpy(got.sha1, o.expected.sha1, sizeof got.sha1);
-    assert_true(wr_check_compare(&got, &o.expected, MK_STR("u")));
+    assert_true(wr_response_check_compare(&got, &o.expected, MK_STR("u")));
     got.sha1[0] ^= 1;
-    assert_false(wr_check_compare(&got, &o.expected, MK_STR("u")));
+    assert_false(wr_response_check_compare(&got, &o.expected, MK_STR("u")));
     got.sha1[0] ^= 1;
     got.length++;
-    assert_false(wr_check_compare(&got, &o.expected, MK_STR("u")));
+    assert_false(wr_response_check_compare(&got, &o.expected, MK_STR("u")));
     got.length--;
     got.status = 200;
-    assert_false(wr_check_compare(&got, &o.expected, MK_STR("u")));
-    assert_true(wr_check_compare(&got, &(struct load_expected){0}, MK_STR("u")));
+    assert_false(wr_response_check_compare(&got, &o.expected, MK_STR("u")));
+    assert_true(wr_response_check_compare(&got, &(struct load_expected){0}, MK_STR("u")));
 }
 
 int main(void)

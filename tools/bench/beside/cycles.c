@@ -41,7 +41,7 @@ static void start_and_stop_servers(unsigned n)
     }
 }
 
-static bool is_of_libc(const char *file)
+static bool is_libc_file(const char *file)
 {
     return strstr(file, "/libc.so") || strstr(file, "/ld-linux");
 }
@@ -56,7 +56,7 @@ static struct memory_usage memory_usage(void)
         if (sscanf(line, "Anonymous: %ld", &kb) == 1)
             m.anonymous += kb;
         else if (sscanf(line, "Rss: %ld", &kb) == 1)
-            m.all += is_of_libc(file) ? 0 : kb;
+            m.all += is_libc_file(file) ? 0 : kb;
         else if (sscanf(line, "%*x-%*x %*s %*s %*s %*s %255s", file) < 1 && strchr(line, '-'))
             file[0] = '\0';
     }

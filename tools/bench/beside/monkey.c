@@ -26,7 +26,7 @@ static int run_in_epoll(struct mk_server *s)
     return more;
 }
 
-static int run_as(struct mk_server *s, const char *how)
+static int run_server_mode(struct mk_server *s, const char *how)
 {
     if (strcmp(how, "epoll") == 0)
         return run_in_epoll(s);
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     (void)snprintf(where, sizeof where, "127.0.0.1:%s", argc > 1 ? argv[1] : "0");
     if (mk_server_set(s, "SERVER", "KeepAliveRequests", "unlimited") ||
         mk_server_add_route(s, "GET /", send_hello, NULL) || mk_server_listen(s, where, NULL) ||
-        run_as(s, argc > 2 ? argv[2] : "")) {
+        run_server_mode(s, argc > 2 ? argv[2] : "")) {
         fprintf(stderr, "monkey: %s\n", mk_server_error(s));
         return 1;
     }
