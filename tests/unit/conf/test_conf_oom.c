@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading, binding and printing when memory runs out. */
+/* Configurations are read, bound and printed while memory runs out. */
 #include "unit/oom.h"
 
 #include "conf/check.h"

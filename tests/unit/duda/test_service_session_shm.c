@@ -189,7 +189,7 @@ static void session_shm_hashes_of_clients_differ(void **state)
     assert_true(duda_session_shm_hash_client(&shm, &a) != duda_session_shm_hash_client(&shm, &b));
 }
 
-/* A dying worker may tear a write; the result is not a session. */
+/* A dying worker may leave a torn write, which does not count as a session. */
 static void session_shm_torn_session_is_not_found(void **state)
 {
     (void)state;
