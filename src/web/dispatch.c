@@ -126,7 +126,7 @@ MK_COLD static void remove_tunnel(struct mk_exchange *x)
 }
 
 /* An incomplete request is the fault of the client, whatever status a handler sets (RFC 9112, section 8). */
-static unsigned fail_with_status(const struct mk_exchange *x)
+static unsigned status_of_error(const struct mk_exchange *x)
 {
     unsigned status = x->response.status >= 300 ? x->response.status : 500;
     return mk_exchange_client_disconnected(x) && status >= 500 ? 400 : status;
@@ -164,8 +164,8 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
         return log_invalid_verdict(x, v);
     }
     mk_request_log(&x->request, MK_LOG_DEBUG, "the handler or plugin `%s` refused it with %u", x->last_called,
-                   fail_with_status(x));
-    set_error_response(x, fail_with_status(x));
+                   status_of_error(x));
+    set_error_response(x, status_of_error(x));
     return true;
 }
 

@@ -161,7 +161,7 @@ static void accept_hooks_invalid_verdict_is_refused_and_reported(void **state)
     connect_from(REQUEST);
     expect_refused();
     assert_int_equal(n_errors, 1);
-    assert_contains(mk_str_from_c(error), "sample returned 1 from on_accept: expected MK_NEXT");
+    assert_contains(mk_str_from_c(error), "sample returned 2 from on_accept: expected MK_NEXT");
     verdicts[0] = (enum mk_verdict)77;
     connect_from(REQUEST);
     conn_run(&t);

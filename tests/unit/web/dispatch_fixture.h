@@ -48,7 +48,7 @@ static inline enum mk_verdict act(struct actor *a, struct mk_response *response)
         assert_int_equal(mk_response_set_body(response, mk_str_from_c(a->text)), 0);
     if (a->field)
         assert_int_equal(mk_response_add_header(response, mk_str_from_c(a->field), MK_STR("x")), 0);
-    return (enum mk_verdict)(strchr(letters, a->answers[i < last ? i : last]) - letters);
+    return (enum mk_verdict)(MK_NEXT + (strchr(letters, a->answers[i < last ? i : last]) - letters));
 }
 
 static inline enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
