@@ -38,7 +38,7 @@ struct mk_request_target {
     struct mk_target target;
     mk_str path;                               /* decoded; absent: the target was invalid */
     const struct mk_request_target *before;    /* NULL: as received */
-    unsigned left_at;                          /* for BY_ROUTE: the route that rewrote `before` */
+    unsigned left_at;                          /* for MK_TARGET_BY_ROUTE: the route that rewrote `before` */
     struct mk_request_path_variants *variants; /* variants of the path; NULL: not computed yet */
     const char *marks; /* marks of encoded bytes, see mk_path_decode_marked(); NULL: not computed yet */
 };

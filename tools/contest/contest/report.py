@@ -332,7 +332,7 @@ def add_arguments(parser):
     parser.add_argument("--plots", metavar="FOLDER", help="also write the plots as SVG files into this folder")
     parser.add_argument("--remarks", metavar="FILE", help="your Markdown for the summary: reasons for losses, surprises")
     parser.add_argument("--title", default="A contest of web servers", help="headline of the page")
-    parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant whose wins and losses are told (default: monkey)")
+    parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant whose wins and losses are listed (default: monkey)")
 
 
 def read_remarks(path):
