@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# For Debian's armhf, with the cross compiler of Debian and its kin (gcc-arm-linux-gnueabihf). See docs/guide/cross-compiling.md.
+# For Debian's armhf, with the cross compiler of Debian and its derivatives (gcc-arm-linux-gnueabihf). See docs/guide/cross-compiling.md.
 set(MK_CROSS_TRIPLET arm-linux-gnueabihf)
 set(MK_CROSS_PROCESSOR arm)
 set(MK_CROSS_EMULATOR qemu-arm)

@@ -8,12 +8,12 @@ import re
 import house
 
 PLACES = ("docs/guide", "docs/decisions", "docs/reference", "include", "conf", "site", "examples")
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/README.md", "docs/internals.md",
+PAGES = ("CMakeLists.txt", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/README.md", "docs/internals.md",
          "docs/performance.md", "docs/contest/README.md", "docs/contest/remarks.md")
 SUFFIXES = (".md", ".h", ".conf", ".html")
 # In source files, only comments and messages are checked.
-SOURCES = ("src", "duda", "bindings", "tools", "tests")
-SOURCE_SUFFIXES = (".c", ".h", ".py", ".md", ".1")
+SOURCES = ("src", "duda", "bindings", "tools", "tests", "cmake", "packaging")
+SOURCE_SUFFIXES = (".c", ".h", ".py", ".md", ".1", ".cmake", "CMakeLists.txt")
 # This word list, and inputs and outputs of other programs.
 SOURCES_APART = ("tests/house/", "tests/unit/wr/outputs/", "tests/fuzz/corpus/")
 PLUGIN_SUFFIXES = ("README.md", ".c", ".h", ".conf", ".html", ".js", ".css", "CMakeLists.txt")
@@ -143,6 +143,8 @@ def self_test(test):
     test.expect("a test", judge('"""Read by\nnobody."""\nx = "nobody"  # anew\n', "tests/http/test_a.py"),
                 r"test_a\.py:2: `nobody`", r"test_a\.py:3: `anew`")
     test.expect("a test's code", judge("anew = 'who \"# nobody', \"anew is told\"\n", "tests/http/test_a.py"))
+    test.expect("a CMake file", judge("# Read anew.\nset(A b)\n", "cmake/a.cmake"), r"a\.cmake:1: `anew`")
+    test.expect("a CMakeLists.txt", judge("# Read anew.\n", "src/CMakeLists.txt"), r"CMakeLists\.txt:1: `anew`")
     test.expect("outputs of others", judge("Loaded anew.\n", "tests/unit/wr/outputs/README.md"))
     test.expect("elsewhere", judge("Loaded anew.\n", "docs/contest/summary.md"))
 
