@@ -99,6 +99,6 @@ static int command_main(int argc, char **argv)
 const struct mk_command dev_command_build = {
     .name = "build",
     .args = "SOURCE.c",
-    .help = "Compile a service into an object that a configuration can load.",
+    .help = "Compile a service into a shared object that the server can load.",
     .run = command_main,
 };

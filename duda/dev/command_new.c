@@ -151,6 +151,6 @@ static int command_main(int argc, char **argv)
 const struct mk_command dev_command_new = {
     .name = "new",
     .args = "NAME",
-    .help = "Make a folder with a service to begin with.",
+    .help = "Create a folder with a new service.",
     .run = command_main,
 };

@@ -419,6 +419,6 @@ static int command_main(int argc, char **argv)
 const struct mk_command dev_command_run = {
     .name = "run",
     .args = "SOURCE.c|FOLDER",
-    .help = "Compile and serve a service, and follow its changes.",
+    .help = "Compile and serve a service, again after each change.",
     .run = command_main,
 };

@@ -26,19 +26,19 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct section, rules.crashes),
      .default_value = "3",
      .zero_word = "off",
-     .help = "After so many crashes of its handler within `CrashWindow` a route answers 503."},
+     .help = "Number of crashes of a handler within `CrashWindow` after which its route returns 503."},
     {.name = "CrashWindow",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct section, rules.window_ms),
      .default_value = "1m",
      .min = 1000,
-     .help = "The time for which crashes are counted."},
+     .help = "Period in which crashes are counted."},
     {.name = "CrashBackoff",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct section, rules.closed_ms),
      .default_value = "1m",
      .min = 1000,
-     .help = "For how long such a route answers 503."},
+     .help = "How long such a route returns 503."},
     {.name = "CrashSymbols",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct section, lines),
@@ -49,21 +49,17 @@ static const struct mk_conf_key keys[] = {
     {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),
-     .help =
-         "Folders that services may write in, for instance to keep uploads. They must exist, and admit the "
-         "user of the workers. Elsewhere the sandbox refuses it."},
+     .help = "Folders that services may write to, for example for uploads. They must exist and be writable "
+             "for the workers' user. The sandbox denies writing elsewhere."},
     {.name = "Share",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct section, shares),
      .syntax = "NAME SERVICE... [on HOST...]",
-     .help =
-         "These services have one state: sessions, signed and sealed cookies, topics, locks, stores, [KV], "
-         "limits "
-         "and jobs. NAME names that state. Sessions and cookies stay separate on each virtual host, but for "
-         "those that follow `on`, by their first ServerName; `*`: all. If that is a pattern, all hosts that "
-         "it "
-         "names are one. Without Share each service has a state of its own.",
+     .help = "Services that share their state: sessions, signed and sealed cookies, topics, locks, stores, "
+             "[KV], limits and jobs. NAME identifies that state. Virtual hosts have separate sessions and "
+             "cookies, except those listed after `on` by their first ServerName (`*`: all). Hosts of a "
+             "ServerName pattern count as one. Default: each service has its own state.",
      .parse = duda_shares_parse,
      .show = duda_shares_format},
 };
@@ -72,7 +68,7 @@ static const struct mk_conf_table table = {
     .section = "DUDA",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Services of Duda.",
+    .help = "Duda services.",
     .size = sizeof(struct section),
     .scope = MK_CONF_SERVER,
 };
@@ -169,7 +165,7 @@ MK_PLUGIN(duda) = {
     MK_PLUGIN_HEAD,
     .name = "duda",
     .version = "2.0",
-    .help = "Web services in C.",
+    .help = "Runs web services in C.",
     .sections = (const struct mk_conf_table *const[]){&table, &duda_session_config_table, NULL},
     .load = load,
     .host = host,

@@ -16,9 +16,8 @@ static const struct mk_conf_key keys[] = {
      .default_value = "memory",
      .min = 1,
      .max = 63,
-     .help =
-         "Where sessions are: in `memory` of all workers, sealed in the `cookie` of the client, or in the "
-         "[KV] or [REDIS] of this Name, such as `main`."},
+     .help = "Storage of sessions: `memory` shared by all workers, sealed in the client's `cookie`, or the "
+             "Name of a [KV] or [REDIS], such as `main`."},
     {.name = "IdleTimeout",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_session_config, idle_ms),
@@ -32,34 +31,30 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct duda_session_config, life_ms),
      .default_value = "12h",
      .min = 1000,
-     .help = "A session ends so long after its beginning."},
+     .help = "Maximum lifetime of a session."},
     {.name = "MaxSessions",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct duda_session_config, n_max),
      .default_value = "10000",
      .min = 8,
      .max = 1000000,
-     .help = "Sessions in memory, 3 KB each. When more begin, sessions without a log-in "
-             "(duda_session_regenerate()) go "
-             "first, and those of the address that has most. In a [KV] or [REDIS]: sessions without a log-in "
-             "that one address "
-             "may begin within `IdleTimeout`; for more, duda_session_set() answers -EDQUOT."},
+     .help = "Maximum number of sessions in memory, 3 KB each. Beyond it, sessions without a login "
+             "(duda_session_regenerate()) are evicted first, starting with the address that has the most. In "
+             "a [KV] or [REDIS]: sessions without a login that one address may create within `IdleTimeout`; "
+             "then duda_session_set() returns -EDQUOT."},
     {.name = "KeyFile",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct duda_session_config, key_file),
-     .help =
-         "Secrets that sign and seal cookies, and prove records of sessions, a line of at least 32 "
-         "characters each: the first one is used "
-         "for "
-         "new cookies, all of them open old ones. Without it, those in the environment variable `DUDA_KEYS`; "
-         "without both, one that lives as long as the server."},
+     .help = "Secrets that sign and seal cookies and session records, one line of at least 32 characters "
+             "each: the first signs new cookies, all of them verify old ones. Default: the environment "
+             "variable `DUDA_KEYS`, or else a random key that lives as long as the server."},
 };
 
 const struct mk_conf_table duda_session_config_table = {
     .section = "SESSIONS",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Sessions and cookies of Duda's services.",
+    .help = "Sessions and cookies of Duda services.",
     .size = sizeof(struct duda_session_config),
     .scope = MK_CONF_SERVER,
 };

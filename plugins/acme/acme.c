@@ -212,7 +212,7 @@ MK_PLUGIN(acme) = {
     MK_PLUGIN_HEAD,
     .name = "acme",
     .version = MONKEY_VERSION,
-    .help = "Gets certificates from an authority, such as Let's Encrypt, and renews them (RFC 8555).",
+    .help = "Obtains and renews certificates from an ACME authority, such as Let's Encrypt (RFC 8555).",
     .priority =
         1, /* run before authentication and redirects: the CA has no password, and HTTPS may not work yet */
     .sections = sections,

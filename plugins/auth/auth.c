@@ -302,7 +302,7 @@ MK_PLUGIN(auth) = {
     MK_PLUGIN_HEAD,
     .name = "auth",
     .version = "1.0",
-    .help = "Asks for user and password: Basic and Digest.",
+    .help = "Authenticates users with a password: Basic and Digest.",
     .priority = MK_PRIORITY_AUTH,
     .sections = sections,
     .commands = verbs,

@@ -288,6 +288,6 @@ static int run_passwd(int argc, char **argv)
 const struct mk_command auth_passwd = {
     .name = "passwd",
     .args = "FILE USER",
-    .help = "Add, change or delete a user in a file of users (plugin auth).",
+    .help = "Add, change or delete a user in a password file (plugin auth).",
     .run = run_passwd,
 };

@@ -313,29 +313,28 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(arguments),
      .default_value = "off",
-     .help = "A query without `=` becomes arguments of a script that needs no interpreter (RFC 3875, section "
+     .help = "Passes a query without `=` as arguments to scripts without an interpreter (RFC 3875, section "
              "4.4)."},
     {.name = "Paths",
      .type = MK_CONF_ENUM,
      AT(paths),
      .choices = path_words,
      .default_value = "checked",
-     .help = "`checked`: a path that a script may read as one of another route, because it holds `%2F`, `;` "
-             "or the "
-             "like, is refused (400). `raw`: scripts get those paths, too."},
+     .help = "`checked`: rejects a path that a script may interpret as a path of another route, because it "
+             "contains `%2F`, `;` or the like (400). `raw`: passes such paths to scripts."},
     {.name = "Underscores",
      .type = MK_CONF_BOOL,
      AT(underscores),
      .default_value = "off",
-     .help = "Scripts see fields with an underscore in their names: HTTP_X_USER may then be `X_User` in "
-             "place of `X-User`."},
+     .help = "Passes headers with an underscore in their names to scripts: HTTP_X_USER may then be `X_User` "
+             "instead of `X-User`."},
     {.name = "PassForwarded",
      .type = MK_CONF_BOOL,
      AT(forwarded),
      .default_value = "off",
-     .help = "Scripts see `Forwarded`, `X-Forwarded-*`, `X-Real-IP` and `X-Original-URL`, in which a client "
-             "can claim "
-             "anything. Only behind a proxy that sets them; `TrustedProxy` of [SECURITY] is the better way."},
+     .help = "Passes `Forwarded`, `X-Forwarded-*`, `X-Real-IP` and `X-Original-URL` to scripts. Clients can "
+             "forge these headers: use it only if a trusted proxy sets them, or prefer `TrustedProxy` of "
+             "[SECURITY]."},
     {.name = "Match",
      .type = MK_CONF_CUSTOM,
      AT(unused),
@@ -343,14 +342,14 @@ static const struct mk_conf_key keys[] = {
      .syntax = "nothing",
      .parse = parse_match,
      .show = show_nothing,
-     .help = "Monkey before 1.6 had its patterns here; they are routes now."},
+     .help = "The patterns of older versions are now routes."},
 };
 
 const struct mk_conf_table cgi_table = {
     .section = "CGI",
     .keys = keys,
     .n = sizeof keys / sizeof *keys,
-    .help = "Programs that answer requests (RFC 3875).",
+    .help = "CGI scripts (RFC 3875).",
     .size = sizeof(struct cgi_settings),
     .scope = MK_CONF_VHOST,
 };

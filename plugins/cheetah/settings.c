@@ -143,7 +143,7 @@ static const struct mk_conf_key keys[] = {
      .syntax = "the name of a group",
      .parse = parse_group,
      .show = show_group,
-     .help = "Group of the socket: its members can use the shell too."},
+     .help = "Group of the socket, whose members can use the shell, too."},
     {.name = "Mode",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct cheetah_settings, mode),
@@ -164,7 +164,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "8",
      .min = 1,
      .max = CHEETAH_SESSION_SLOTS_MAX,
-     .help = "Concurrent sessions of all workers together."},
+     .help = "Maximum concurrent sessions of all workers together."},
 };
 
 const struct mk_conf_table cheetah_table = {

@@ -25,15 +25,14 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(listing),
      .default_value = "on",
-     .help =
-         "List folders without an index file, after all other routes. `off` disables that for a host, if a "
-         "section before all hosts enables it."},
+     .help = "Lists folders without an index file, after all other routes. `off` disables listings for a "
+             "host if a section before all hosts enables them."},
     {.name = "Theme",
      .type = MK_CONF_ENUM,
      AT(theme),
      .choices = theme_words,
      .default_value = "guineo",
-     .help = "The look of the pages."},
+     .help = "Appearance of the pages."},
     {.name = "Sort",
      .type = MK_CONF_ENUM,
      AT(sort),
@@ -57,11 +56,12 @@ static const struct mk_conf_key keys[] = {
      AT(sort_memory),
      .default_value = "1M",
      .help =
-         "Memory for sorting that all listings of a worker share. A listing that needs more is not sorted."},
+         "Memory for sorting, shared by all listings of a worker. A listing that needs more is not sorted."},
     {.name = "Hide",
      .type = MK_CONF_WORDS,
      AT(hide),
-     .help = "Names that are not listed, with `*` and `?`. Clients can still request them."},
+     .help =
+         "Patterns of names that are not listed, with `*` and `?`. Clients can still request such files."},
 };
 
 static const struct mk_conf_table table = {

@@ -22,15 +22,14 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct settings, secure),
      .choices = secure_words,
      .default_value = "off",
-     .help =
-         "Security fields, unless the response has them already: `on` is safe for ordinary sites, `strict` "
-         "is for sites that load nothing from other origins."},
+     .help = "Adds security headers that the response does not set: `on` is safe for ordinary sites, "
+             "`strict` is for sites that load nothing from other origins."},
     {.name = "Cors",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, cors),
      .syntax = "[PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials]",
-     .help = "Scripts of pages from these origins may read responses for the path; the first matching rule "
+     .help = "Allows scripts of these origins to read responses for the path (CORS); the first matching rule "
              "decides.",
      .parse = headers_cors_parse,
      .show = headers_cors_show},
@@ -68,11 +67,11 @@ static const struct mk_conf_table table = {
     .section = "HEADERS",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Fields of responses.",
+    .help = "Response headers.",
     .entry = parse_headers_key,
     .show_entry = show_headers_key,
     .entry_syntax = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
-    .entry_help = "Changes a field of responses, errors included, in the order of the rules.",
+    .entry_help = "Changes a response header, including in error responses, in the order of the rules.",
     .size = sizeof(struct settings),
     .scope = MK_CONF_VHOST,
 };
@@ -120,7 +119,7 @@ MK_PLUGIN(headers) = {
     MK_PLUGIN_HEAD,
     .name = "headers",
     .version = "1.0",
-    .help = "Adds, sets and removes fields of responses; CORS, security fields, Expires.",
+    .help = "Adds, sets and removes response headers; CORS, security headers, Expires.",
     .priority = MK_PRIORITY_LIMIT + 50,
     .sections = sections,
     .host = bind_vhost,

@@ -10,52 +10,51 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      .flags = MK_CONF_REQUIRED,
      AT(service),
-     .help = "The object, as `Load` in [PLUGINS] takes it. Only the processes of the group load it."},
+     .help = "Shared object, as for `Load` in [PLUGINS]. Only the processes of the group load it."},
     {.name = "Name",
      .type = MK_CONF_TEXT,
      AT(name),
      .max = 32,
-     .help = "The name of the service, for [ROUTES]. The default is that of the file: `shop` of "
-             "`monkey-shop.so`."},
+     .help = "Name of the service for [ROUTES]. Default: from the file name, `shop` for `monkey-shop.so`."},
     {.name = "Include",
      .type = MK_CONF_WORDS,
      AT(include),
-     .help = "Files with sections for the group: those of the service, [SESSIONS], [SQLITE], other plugins. "
-             "Its user must be able to read them."},
+     .help = "Configuration files for the group, with sections of the service, [SESSIONS], [SQLITE] or other "
+             "plugins. The group's user must be able to read them."},
     {.name = "Env",
      .type = MK_CONF_WORDS,
      AT(env),
-     .help = "Environment variables of the server that the group gets, besides PATH, HOME, LANG, LC_*, TZ, "
-             "TMPDIR "
-             "and SSL_CERT_*."},
+     .help = "Environment variables of the server to pass to the group, besides PATH, HOME, LANG, LC_*, TZ, "
+             "TMPDIR and SSL_CERT_*."},
     {.name = "SpoolFolder",
      .type = MK_CONF_TEXT,
      AT(spool_folder),
-     .help =
-         "Where the group keeps content of requests that it wants as a whole, such as forms with files. Its "
-         "user must be able to write there. The default is SpoolFolder of [SERVER]; SpoolMax holds for each "
-         "worker of the group, too."},
+     .help = "Folder for request bodies that the group buffers in full, such as forms with files. The "
+             "group's user must be able to write to it. Default: SpoolFolder of [SERVER]. SpoolMax applies "
+             "to each worker of the group, too."},
     {.name = "User",
      .type = MK_CONF_TEXT,
      AT(user),
-     .help = "The user of all processes of the group. Needs root. The default is that of the workers."},
-    {.name = "Group", .type = MK_CONF_TEXT, AT(group), .help = "Their group; by default the user's own."},
+     .help = "User of all processes of the group. Requires root. Default: the user of the workers."},
+    {.name = "Group",
+     .type = MK_CONF_TEXT,
+     AT(group),
+     .help = "Unix group of all processes of the group. Default: the user's primary group."},
     {.name = "Memory",
      .type = MK_CONF_SIZE,
      AT(memory),
      .default_value = "unlimited",
      .min = 16 << 20,
      .zero_word = "unlimited",
-     .help = "Memory that each process of the group may have for its data (RLIMIT_DATA)."},
+     .help = "Data memory limit for each process of the group (RLIMIT_DATA)."},
     {.name = "MemoryMax",
      .type = MK_CONF_SIZE,
      AT(limits.memory),
      .default_value = "unlimited",
      .min = 16 << 20,
      .zero_word = "unlimited",
-     .help = "Memory that all processes of the group may have together (control groups). Beyond it, one of "
-             "them is "
-             "killed."},
+     .help = "Memory limit for all processes of the group together (cgroup). When they exceed it, the kernel "
+             "kills one of them."},
     {.name = "CPUQuota",
      .type = MK_CONF_NUM,
      AT(limits.cpu),
@@ -63,9 +62,8 @@ static const struct mk_conf_key keys[] = {
      .min = 1,
      .max = 100000,
      .zero_word = "unlimited",
-     .help = "Processor time that all processes of the group may have together, in percent of one processor "
-             "(control "
-             "groups): `50` is half of one, `200` are two."},
+     .help = "CPU limit for all processes of the group together, in percent of one CPU (cgroup): `50` is "
+             "half a CPU, `200` two CPUs."},
     {.name = "Nice",
      .type = MK_CONF_NUM,
      AT(nice),
@@ -79,7 +77,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "1",
      .min = 1,
      .max = ISOLATE_WORKERS_MAX,
-     .help = "Worker processes of the group."},
+     .help = "Number of worker processes of the group."},
     {.name = "HandlerTimeout",
      .type = MK_CONF_TIME,
      AT(handler_ms),
@@ -93,7 +91,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(sandbox),
      .default_value = "on",
-     .help = "Restrict the workers of the group to what the service declares (Landlock)."},
+     .help = "Restricts the workers of the group to the access that the service declares (Landlock)."},
 };
 
 const struct mk_conf_table isolate_table = {
@@ -101,7 +99,7 @@ const struct mk_conf_table isolate_table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .repeatable = true,
-    .help = "A service in processes of its own.",
+    .help = "A service in its own processes.",
     .size = sizeof(struct isolate_settings),
     .scope = MK_CONF_SERVER,
 };

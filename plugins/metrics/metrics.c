@@ -262,7 +262,7 @@ MK_PLUGIN(metrics) = {
     MK_PLUGIN_HEAD,
     .name = "metrics",
     .version = MONKEY_VERSION,
-    .help = "Metrics for Prometheus, as JSON and on a live page; health and readiness.",
+    .help = "Exports metrics for Prometheus, as JSON and on a live page; health and readiness checks.",
     .sections = sections,
     .handlers = handlers,
     .load = metrics_settings_load,

@@ -241,7 +241,7 @@ MK_PLUGIN(rewrite) = {
     MK_PLUGIN_HEAD,
     .name = "rewrite",
     .version = MONKEY_VERSION,
-    .help = "Redirects and internal rewrites by prefix, glob or regular expression.",
+    .help = "Redirects and rewrites requests by prefix, glob or regular expression.",
     .priority = MK_PRIORITY_REWRITE,
     .sections = sections,
     .host = bind_vhost,

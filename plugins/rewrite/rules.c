@@ -254,7 +254,7 @@ const struct mk_conf_table rewrite_rules_table = {
     .entry_syntax =
         "Redirect STATUS KIND PATTERN TARGET [!query] [nocase], Rewrite KIND PATTERN TARGET [!query] "
         "[nocase] [last], or When [!]SUBJECT WORDS...; KIND is prefix, glob or regex",
-    .entry_help = "Rules, and conditions (`When`) of the rule that follows.",
+    .entry_help = "Rules, and conditions (`When`) for the next rule.",
     .size = sizeof(struct rules),
     .scope = MK_CONF_VHOST,
 };

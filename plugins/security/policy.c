@@ -39,7 +39,7 @@ static const struct mk_conf_key keys[] = {
      AT(ignore_case),
      .default_value = "off",
      .help =
-         "Path patterns ignore case; use it if the file system, or a program behind a route, does so too."},
+         "Makes path patterns case-insensitive; use it if the file system or a backend ignores case, too."},
     {.name = "TrustedProxy",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -52,15 +52,15 @@ static const struct mk_conf_key keys[] = {
     {.name = "RealAddress",
      .type = MK_CONF_CUSTOM,
      AT(real),
-     .syntax = "X-Forwarded-For, Forwarded, X-Real-IP, another field with a list of addresses, or off",
-     .help = "The field in which trusted proxies name the client. Its last address that is not itself a "
-             "trusted proxy counts. Goes with TrustedProxy.",
+     .syntax = "X-Forwarded-For, Forwarded, X-Real-IP, another header with a list of addresses, or off",
+     .help = "Header in which trusted proxies send the client's address: its last address that is not itself "
+             "a trusted proxy. Requires TrustedProxy.",
      .parse = parse_real_header,
      .show = show_real_header},
     {.name = "RealScheme",
      .type = MK_CONF_CUSTOM,
      AT(scheme),
-     .syntax = "X-Forwarded-Proto, Forwarded, another field with http or https, or off",
+     .syntax = "X-Forwarded-Proto, Forwarded, another header with http or https, or off",
      .help = "The field in which trusted proxies say whether the client uses `http` or `https`. If it is not "
              "set, "
              "`Forwarded` with `RealAddress Forwarded`, and `X-Forwarded-Proto` with any other RealAddress.",
@@ -84,12 +84,12 @@ const struct mk_conf_table security_table = {
     .section = "SECURITY",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Access rules, and the real address of clients behind proxies.",
+    .help = "Access rules, and the client address behind trusted proxies.",
     .entry = parse_security_key,
     .entry_syntax =
         "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
         "deny_hotlink PATH [HOST...]",
-    .entry_help = "Rules in order: the first matching one decides. Requests that match none are allowed.",
+    .entry_help = "Access rules in order: the first match decides. Requests that match no rule are allowed.",
     .size = sizeof(struct security_settings),
     .scope = MK_CONF_VHOST,
 };
@@ -101,7 +101,7 @@ static void parse_monkey1_entry(const struct mk_conf_ctx *ctx)
 
 const struct mk_conf_table security_old_table = {
     .section = "RULES",
-    .help = "Denials in the syntax of Monkey 1. They come before the rules of [SECURITY].",
+    .help = "Deny rules in the syntax of Monkey 1, checked before the rules of [SECURITY].",
     .entry = parse_monkey1_entry,
     .entry_syntax = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
     .entry_help = "Denies an address or network, paths that contain a text, or such paths if pages of other "

@@ -181,7 +181,7 @@ MK_PLUGIN(security) = {
     MK_PLUGIN_HEAD,
     .name = "security",
     .version = "1.0",
-    .help = "Allows and denies requests by rules; determines the clients of proxies.",
+    .help = "Allows and denies requests by rules; determines the address of clients behind proxies.",
     .replaces = "mandril",
     .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,

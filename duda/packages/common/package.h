@@ -76,7 +76,7 @@ static inline int package_call_end(struct package_call *c, int result)
 /* The key `Name` of a section's settings. */
 #define PACKAGE_NAME_KEY                                                                                        \
     {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct package_settings, name), .default_value = "main",            \
-     .min = 1, .max = 63, .help = "What services call it, if there are several."}
+     .min = 1, .max = 63, .help = "Name by which services refer to it."}
 /* clang-format on */
 
 enum { PACKAGE_SECTIONS_MAX = 64 };

@@ -20,15 +20,15 @@ static const struct mk_conf_key keys[] = {
      .default_value = "30s",
      .min = 300,
      .max = 3600000,
-     .help = "A job whose worker has not been heard of for so long is done by another one."},
+     .help = "Lease time: another worker runs a job that its worker has not renewed for this long."},
     {.name = "RunJobs",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct jobs_settings, runs),
      .default_value = "on",
-     .help = "Do jobs. With `off` they are pushed alone: other machines do them."},
+     .help = "Runs jobs. `off`: only enqueues them, and other machines run them."},
 };
 
-PACKAGE_TABLE(jobs, "JOBS", struct jobs_settings, "Jobs of services of Duda.");
+PACKAGE_TABLE(jobs, "JOBS", struct jobs_settings, "Background jobs of Duda services.");
 
 static int load(struct mk_config *config, void **data)
 {

@@ -15,15 +15,15 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(servers),
      .max = 8192,
-     .help = "Where they are: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS; several "
-             "with blanks between them. The keys are spread over all."},
+     .help = "Addresses, separated by spaces: HOST:PORT, unix:/path or the Name of an [UPSTREAM] for TLS. "
+             "Keys are distributed over all servers."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),
      .default_value = "1s",
      .min = 50,
      .max = 3600000,
-     .help = "For a connection, and for the reply to a command."},
+     .help = "Timeout for a connection, and for the reply to a command."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
@@ -98,7 +98,7 @@ static void close_servers(void *instance)
 }
 
 PACKAGE_TYPE(memcached, "MEMCACHED", struct memcached_settings, struct duda_memcached,
-             "Servers of Memcached for services of Duda.", .location = "Servers",
+             "Memcached servers for Duda services.", .location = "Servers",
              .max = DUDA_MEMCACHED_SECTIONS_MAX, .check_section = check_section, .open = open_servers,
              .close = close_servers);
 
@@ -107,5 +107,5 @@ struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(memcached, "Memcached for services of Duda.", PACKAGE_HAS_TYPE,
+PACKAGE_PLUGIN(memcached, "Memcached client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda"));

@@ -20,26 +20,24 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(server),
      .max = 4000,
-     .help = "A connection string of libpq: `host=/run/postgresql dbname=shop`, or a URL `postgresql://...`. "
-             "Names of hosts are looked up without blocking."},
+     .help = "Connection string of libpq: `host=/run/postgresql dbname=shop`, or a URL `postgresql://...`. "
+             "Host names are resolved without blocking."},
     {.name = "PasswordSource",
      .type = MK_CONF_CUSTOM,
      AT(password),
      .parse = duda_secret,
      .syntax = DUDA_SECRET_SYNTAX,
-     .help = "Where the password is kept."},
+     .help = "Source of the password."},
     {.name = "Migrations",
      .type = MK_CONF_TEXT,
      AT(migrations_folder),
      .max = 4000,
-     .help = "A folder of files NUMBER-NAME.sql, which are run once each, in their order."},
+     .help = "Folder of migrations, NUMBER-NAME.sql, which are applied once each, in order."},
     {.name = "MigrationsOf",
      .type = MK_CONF_TEXT,
      AT(migrations_of),
      .max = 60,
-     .help = "The service that these migrations belong to, if several keep their tables in one database: "
-             "each has "
-             "its own "
+     .help = "Service that owns these migrations, if several services share a database: each has its own "
              "numbers."},
     {.name = "PoolSize",
      .type = MK_CONF_NUM,
@@ -47,7 +45,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "4",
      .min = 1,
      .max = 256,
-     .help = "Of each worker. Statements share them; a transaction has one for itself."},
+     .help = "Connections per worker. Statements share them; a transaction reserves one."},
     {.name = "Prepare",
      .type = MK_CONF_BOOL,
      AT(prepares),
@@ -61,7 +59,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "5s",
      .min = 10,
      .max = 3600000,
-     .help = "For a connection, and for a statement."},
+     .help = "Timeout for a connection, and for a statement."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
@@ -75,7 +73,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "16M",
      .min = 1024,
      .max = (uint64_t)1 << 30,
-     .help = "How much text a result may have."},
+     .help = "Maximum size of a result."},
 };
 
 /* libpq never frees what it has registered with OpenSSL: a program that repeatedly loads and unloads this
@@ -121,9 +119,9 @@ static void close_pool(void *instance)
 }
 
 PACKAGE_TYPE(postgres, "POSTGRES", struct postgres_settings, struct postgres_pool,
-             "A database of PostgreSQL for services of Duda.", .location = "Server", .max = BASES_MAX,
+             "A PostgreSQL database for Duda services.", .location = "Server", .max = BASES_MAX,
              .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 
-PACKAGE_PLUGIN(postgres, "Databases of PostgreSQL for services of Duda.", PACKAGE_HAS_TYPE,
+PACKAGE_PLUGIN(postgres, "Provides PostgreSQL databases for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("duda", "duda-sql"));

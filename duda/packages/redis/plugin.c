@@ -21,24 +21,28 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(server),
      .max = 1024,
-     .help = "Where it is: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS."},
-    {.name = "User", .type = MK_CONF_TEXT, AT(user), .max = 255, .help = "For AUTH, with Password."},
+     .help = "Address: HOST:PORT, unix:/path or the Name of an [UPSTREAM] for TLS."},
+    {.name = "User",
+     .type = MK_CONF_TEXT,
+     AT(user),
+     .max = 255,
+     .help = "User name for AUTH, with Password."},
     {.name = "Password",
      .type = MK_CONF_TEXT,
      AT(password),
      .max = PASSWORD_MAX,
-     .help = "For AUTH. In the configuration of a test alone: PasswordSource keeps it elsewhere."},
+     .help = "Password for AUTH, for tests only: PasswordSource keeps it outside of the configuration."},
     {.name = "PasswordSource",
      .type = MK_CONF_CUSTOM,
      AT(password_from),
      .parse = duda_secret,
      .syntax = DUDA_SECRET_SYNTAX,
-     .help = "Where the password for AUTH is kept."},
+     .help = "Source of the password for AUTH."},
     {.name = "Sentinel",
      .type = MK_CONF_TEXT,
      AT(sentinel),
      .max = 255,
-     .help = "Server names Sentinels, which know the master by this name."},
+     .help = "Name of the master; `Server` then lists Sentinels."},
     {.name = "Cluster",
      .type = MK_CONF_BOOL,
      AT(cluster),
@@ -49,9 +53,8 @@ static const struct mk_conf_key keys[] = {
      AT(replicas),
      .default_value = "0",
      .max = 16,
-     .help =
-         "How many replicas must have a lock, a session, a job or another value of a store before it counts "
-         "as written, so that it survives a fail-over."},
+     .help = "Number of replicas that must acknowledge a lock, session, job or other value of a store before "
+             "the write succeeds, so that it survives a failover."},
     {.name = "TopicRelay",
      .type = MK_CONF_TEXT,
      AT(topic_relay),
@@ -70,7 +73,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "2s",
      .min = 50,
      .max = 3600000,
-     .help = "For a connection, and for the reply to a command."},
+     .help = "Timeout for a connection, and for the reply to a command."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
@@ -84,7 +87,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "16M",
      .min = 1024,
      .max = (uint64_t)1 << 30,
-     .help = "How long a reply may be. A longer one closes the connection."},
+     .help = "Maximum size of a reply. A larger reply closes the connection."},
 };
 
 /* A random ID of this machine, shared by its workers. */
@@ -147,7 +150,7 @@ static void close_server(void *instance)
     }
 }
 
-PACKAGE_TYPE(redis, "REDIS", struct redis_settings, struct duda_redis, "A Redis server for services of Duda.",
+PACKAGE_TYPE(redis, "REDIS", struct redis_settings, struct duda_redis, "A Redis server for Duda services.",
              .location = "Server", .max = DUDA_REDIS_SERVERS_MAX, .check_section = check_section,
              .declare = duda_store_declare, .open = open_server, .close = close_server);
 
@@ -156,5 +159,5 @@ struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(redis, "Redis for services of Duda.", PACKAGE_HAS_TYPE,
+PACKAGE_PLUGIN(redis, "Redis client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda", "duda-store"));

@@ -25,32 +25,32 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(hello),
      .max = NAME_MAX_LEN,
-     .help = "What we call ourselves; else the name of the machine."},
+     .help = "Host name for EHLO. Default: the name of the machine."},
     {.name = "User",
      .type = MK_CONF_TEXT,
      AT(user),
      .max = 255,
-     .help = "For AUTH PLAIN, with PasswordSource."},
+     .help = "User name for AUTH PLAIN, with PasswordSource."},
     {.name = "PasswordSource",
      .type = MK_CONF_CUSTOM,
      AT(password),
      .parse = duda_secret,
      .syntax = DUDA_SECRET_SYNTAX,
-     .help = "Where the password for AUTH PLAIN is kept."},
+     .help = "Source of the password for AUTH PLAIN."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),
      .default_value = "1m",
      .min = 50,
      .max = 3600000,
-     .help = "For a connection, and for each reply."},
+     .help = "Timeout for a connection, and for each reply."},
     {.name = "MaxMessageSize",
      .type = MK_CONF_SIZE,
      AT(message_max),
      .default_value = "16M",
      .min = 1024,
      .max = (uint64_t)1 << 28,
-     .help = "How long a message may be, as it is sent."},
+     .help = "Maximum size of a message on the wire."},
 };
 
 static bool is_valid_host_name(mk_str s)
@@ -107,7 +107,7 @@ static bool check_section(struct mk_config *config, const struct package_section
     return s->upstream != NULL;
 }
 
-PACKAGE_TYPE(smtp, "SMTP", struct duda_smtp, struct duda_smtp, "A mail server for services of Duda.",
+PACKAGE_TYPE(smtp, "SMTP", struct duda_smtp, struct duda_smtp, "A mail server for Duda services.",
              .location = "Server", .max = DUDA_SMTP_SERVERS_MAX, .check_section = check_section);
 
 struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name)
@@ -115,5 +115,5 @@ struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(smtp, "Mail over SMTP for services of Duda.", PACKAGE_HAS_TYPE,
+PACKAGE_PLUGIN(smtp, "SMTP client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda"));

@@ -23,14 +23,12 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(migrations_folder),
      .max = 4000,
-     .help = "A folder of files NUMBER-NAME.sql, which are run once each, in their order."},
+     .help = "Folder of migrations, NUMBER-NAME.sql, which are applied once each, in order."},
     {.name = "MigrationsOf",
      .type = MK_CONF_TEXT,
      AT(migrations_of),
      .max = 60,
-     .help = "The service that these migrations belong to, if several keep their tables in one database: "
-             "each has "
-             "its own "
+     .help = "Service that owns these migrations, if several services share a database: each has its own "
              "numbers."},
     {.name = "PoolSize",
      .type = MK_CONF_NUM,
@@ -38,14 +36,14 @@ static const struct mk_conf_key keys[] = {
      .default_value = "4",
      .min = 1,
      .max = 64,
-     .help = "How many statements a worker runs at a time."},
+     .help = "Concurrent statements per worker."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),
      .default_value = "5s",
      .min = 10,
      .max = 3600000,
-     .help = "For a statement, and for a lock of the file."},
+     .help = "Timeout for a statement, and for a lock of the file."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
@@ -59,12 +57,12 @@ static const struct mk_conf_key keys[] = {
      .default_value = "16M",
      .min = 1024,
      .max = (uint64_t)1 << 30,
-     .help = "How much text a result may have."},
+     .help = "Maximum size of a result."},
     {.name = "Sync",
      .type = MK_CONF_BOOL,
      AT(sync),
      .default_value = "on",
-     .help = "Wait for the disk at every commit. With `off` a crash of the system may lose the last ones."},
+     .help = "Syncs every commit to disk. `off`: a crash of the system may lose the last commits."},
 };
 
 static mk_str parent_folder(struct mk_config *config, mk_str file)
@@ -126,9 +124,9 @@ static void close_pool(void *instance)
 }
 
 PACKAGE_TYPE(sqlite, "SQLITE", struct sqlite_settings, struct sqlite_pool,
-             "A database of SQLite for services of Duda.", .location = "File", .max = BASES_MAX,
+             "An SQLite database for Duda services.", .location = "File", .max = BASES_MAX,
              .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 
-PACKAGE_PLUGIN(sqlite, "Databases of SQLite for services of Duda.", PACKAGE_HAS_TYPE,
+PACKAGE_PLUGIN(sqlite, "Provides SQLite databases for Duda services.", PACKAGE_HAS_TYPE,
                .master_start = master_start, .needs = PACKAGE_NEEDS("duda", "duda-sql"));

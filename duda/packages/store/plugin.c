@@ -26,7 +26,7 @@ static const struct mk_conf_key keys[] = {
              "locks, the rest for values. A change takes effect when the server is restarted."},
 };
 
-PACKAGE_TABLE(store, "STORE", struct section, "Caches, limits and locks in memory, for services of Duda.");
+PACKAGE_TABLE(store, "STORE", struct section, "Caches, limits and locks in memory for Duda services.");
 
 /* State shared by the workers. */
 struct shared {
@@ -126,9 +126,8 @@ int duda_store_register(struct mk_worker *w, struct duda_store *s)
     return 0;
 }
 
-PACKAGE_PLUGIN(
-    store,
-    "Caches, limits, locks and sessions of services of Duda: in memory, or where duda-kv and duda-redis "
-    "keep them.",
-    .sections = sections, .load = load, .worker_start = worker_start, .worker_stop = worker_stop,
-    .on_message = on_message, .needs = PACKAGE_NEEDS("duda"));
+PACKAGE_PLUGIN(store,
+               "Caches, limits, locks and sessions for Duda services, in memory or in the stores of duda-kv "
+               "and duda-redis.",
+               .sections = sections, .load = load, .worker_start = worker_start, .worker_stop = worker_stop,
+               .on_message = on_message, .needs = PACKAGE_NEEDS("duda"));
