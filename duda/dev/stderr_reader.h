@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads standard error of a process with a service: splits it into lines and extracts crash reports
- * (crash.h). */
+/* Reads the standard error of a process that runs a service: splits it into lines and extracts crash
+ * reports (crash.h). */
 #ifndef DUDA_DEV_STDERR_READER_H
 #define DUDA_DEV_STDERR_READER_H
 

@@ -67,7 +67,7 @@ int duda_reserved_cookie_check(const struct duda_ctx *d, mk_str name)
     return -EPERM;
 }
 
-/* Without a name, the whole text is the value and is sent as is: "=a=b" comes back as "a=b". */
+/* Without a name, the whole string is the value and is sent as is: "=a=b" comes back as "a=b". */
 int duda_reserved_cookie_check_header(const struct duda_ctx *d, mk_str line)
 {
     mk_str pair = mk_str_trim(mk_str_cut(&line, ';')), name;

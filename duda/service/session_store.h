@@ -16,7 +16,7 @@ uint32_t duda_session_ttl_s(const struct duda_session *s);
 bool duda_session_is_in_cookie(const struct duda_ctx *d);
 /* Does the configuration name a store that no package provides? */
 bool duda_session_has_no_store(const struct duda_ctx *d);
-/* Is the store in memory? Such a store notices each use of a session, so no write is needed to extend it. */
+/* Is the store in memory? Such a store records each use of a session, so no write is needed to extend it. */
 bool duda_session_is_in_memory(const struct duda_ctx *d);
 
 /* Derives the store key from s->id. 0 or -ENOMEM. */

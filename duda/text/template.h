@@ -25,7 +25,7 @@ struct duda_template_node {
 
 struct duda_template {
     char *name;
-    mk_str source; /* all texts are slices of it */
+    mk_str source; /* all strings are slices of it */
     struct duda_template_node *nodes;
     size_t n, cap;
 };

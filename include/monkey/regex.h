@@ -89,7 +89,7 @@ static inline unsigned mk_regex_group(const struct mk_regex *r, mk_str name)
 
 /**
  * Searches the text for the pattern, at any position. `out` may be NULL; it is set if the text matches. The
- * search is bounded, and a client may choose a text that exceeds the bound: treat MK_REGEX_LIMIT as the
+ * search is bounded, and a client may choose text that exceeds the bound: treat MK_REGEX_LIMIT as the
  * result that is safe for your purpose.
  */
 static inline enum mk_regex_result mk_regex_match(const struct mk_regex *r, mk_str text,

@@ -117,9 +117,9 @@ MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const cha
 /**
  * Adds a certificate from memory, for TLS listeners: to the host added last, or, if no host was added, to all
  * hosts without their own certificate. `certificate` holds the host's certificate, followed by its chain;
- * `key` holds its private key, without a password; NULL: `certificate` also contains it. Both are PEM texts,
- * which the function checks before it returns. It keeps no copy of them: erase the key afterwards. A host may
- * have one certificate for each type of key (RSA, ECDSA, Ed25519).
+ * `key` holds its private key, without a password; NULL: `certificate` also contains it. Both are PEM
+ * strings, which the function checks before it returns. It keeps no copy of them: erase the key afterwards. A
+ * host may have one certificate for each type of key (RSA, ECDSA, Ed25519).
  *
  * Returns 0; -EINVAL if the PEM data is invalid or the key belongs to another certificate; -ENOTSUP if the
  * library was built without TLS; -ENOMEM or -EBUSY. An expired certificate only causes a warning: see

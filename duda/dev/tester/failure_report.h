@@ -7,7 +7,7 @@
 
 /* Writes "  FILE:LINE: ", with the path relative to the current folder. */
 void tester_report_location(const char *file, int line);
-/* Both texts, starting shortly before the first difference. */
+/* Both strings, starting shortly before the first difference. */
 void tester_report_difference(const char *expression, mk_str got, mk_str expected);
 /* `got` does not contain `part`. */
 void tester_report_missing_part(const char *expression, mk_str got, mk_str part);

@@ -132,7 +132,7 @@ static const char *request_error_text(int e)
     }
 }
 
-/* Moves the texts into the test, where they outlive the next request. */
+/* Moves the strings into the test, where they outlive the next request. */
 static void store_response(struct mk_buf *buf, const struct mk_test_client_response *response,
                            struct duda_test_response *reply)
 {

@@ -129,9 +129,9 @@ MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_
 
 /**
  * Signs any bytes as a compact JWS (RFC 7515), for links and messages that clients return or that others
- * verify. The payload is readable by everyone who sees it. Use a key for one purpose only; otherwise a text
- * that was signed for one purpose can be replayed for another. Returns 0; -EINVAL: the key is a public key;
- * -EMSGSIZE: more than 16 KB; -ENOMEM.
+ * verify. The payload is readable by everyone who sees it. Use a key for one purpose only; otherwise a
+ * payload that was signed for one purpose can be replayed for another. Returns 0; -EINVAL: the key is a
+ * public key; -EMSGSIZE: more than 16 KB; -ENOMEM.
  *
  *     int e = duda_jws_sign(&text, key, MK_STR("order 17 of ana"));
  */

@@ -24,11 +24,11 @@ enum { DUDA_POSTGRES_CHANNEL_MAX = 63, DUDA_POSTGRES_MESSAGES_MAX = 256 };
 struct duda_postgres_sub;
 
 /**
- * Subscribes to a channel; waits until the server has confirmed, so that all later notifications arrive. *out
- * lives until the handler returns or calls duda_postgres_unsubscribe(). All subscriptions of a worker share
- * one connection, separate from those for statements. Returns 0; -EINVAL: the name is empty, too long, or
- * contains a NUL; -ETIMEDOUT: no confirmation within Timeout; -EOPNOTSUPP, -ENOMEM, or the error of a
- * failed wait.
+ * Subscribes to a channel; waits until the server has confirmed the subscription, so that all later
+ * notifications arrive. *out lives until the handler returns or calls duda_postgres_unsubscribe(). All
+ * subscriptions of a worker share one connection, separate from those for statements. Returns 0; -EINVAL: the
+ * name is empty, too long, or contains a NUL; -ETIMEDOUT: no confirmation within Timeout; -EOPNOTSUPP,
+ * -ENOMEM, or the error of a failed wait.
  *
  *     struct duda_postgres_sub *sub;
  *     mk_str text;

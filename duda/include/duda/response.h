@@ -14,9 +14,9 @@ extern "C" {
 
 /** Sets the HTTP status code of the response, 200 to 599; the default is 200. */
 MK_API int duda_status(struct duda_ctx *d, unsigned status);
-/** Sets a response header, replacing all with that name, or adds one. Returns -EINVAL for a value that
- * contains a line break, and -EPERM for a `Set-Cookie` header that names one of Duda's own cookies (see
- * duda_cookie_set()). */
+/** duda_header_set() sets a response header, and replaces all headers of that name; duda_header_add() adds a
+ * header. They return -EINVAL for a value that contains a line break, and -EPERM for a `Set-Cookie` header
+ * that names one of Duda's own cookies (see duda_cookie_set()). */
 MK_API int duda_header_set(struct duda_ctx *d, const char *name, mk_str value);
 MK_API int duda_header_add(struct duda_ctx *d, const char *name, mk_str value);
 /** Sets the Content-Type; the default is "text/plain; charset=utf-8". */

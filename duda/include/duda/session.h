@@ -117,7 +117,7 @@ struct duda_session_store {
     int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE]);
 };
 /** Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store
- * of all services without their own. `store` must live as long as the worker. */
+ * of all services that have no store of their own. `store` must live as long as the worker. */
 MK_API void duda_session_set_store(struct mk_worker *worker, const struct duda_session_store *store);
 /** For packages: the Name of the configured session store; absent: sessions are in memory or in cookies. */
 MK_API mk_str duda_session_store_name(struct mk_worker *worker);

@@ -111,8 +111,8 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  * one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would change the state of the
  * shared connection: it begins or ends a transaction (see duda_sql_begin()), is a COPY from or to the client,
  * or, outside a transaction, a SET, LISTEN, temporary table or the like; -ENOKEY: the database does not
- * exist, or rejects the user name or password; -EBADMSG: a text contains a NUL, or (PostgreSQL) is not UTF-8:
- * consider a blob; -ENOMEM; or the error of a failed wait.
+ * exist, or rejects the user name or password; -EBADMSG: a string contains a NUL, or (PostgreSQL) is not
+ * UTF-8: consider a blob; -ENOMEM; or the error of a failed wait.
  */
 #define duda_sql_query(d, db, result, text, ...)                                                             \
     duda_sql_query_values(                                                                                   \

@@ -91,11 +91,12 @@ struct duda_sql_applied {
 };
 /** The migration state of a database. */
 struct duda_sql_history {
-    const struct duda_sql_applied *applied; /**< migrations of this service and of "", by number */
+    const struct duda_sql_applied *applied; /**< migrations of this service, and those of "" (recorded
+                                                 without a service), by number */
     size_t n;
     mk_str service;                           /**< the service that owns the migrations */
     const struct duda_sql_migration *pending; /**< first pending migration; NULL: none */
-    bool is_adopted;                          /**< the service takes over the rows of "" */
+    bool is_adopted;                          /**< the service takes over the migrations of "" */
     bool lacks_checksums;
     char message[240]; /**< error message for -EINVAL */
 };

@@ -69,7 +69,7 @@ MK_API int duda_subprocess_start(struct duda_ctx *d, const struct duda_subproces
  * of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
 MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *c, char *buf,
                                     size_t cap) MK_API_MUST_USE;
-/** Writes the whole text to the standard input; waits while the pipe is full. A program that is blocked
+/** Writes the whole string to the standard input; waits while the pipe is full. A program that is blocked
  * because its own output is not read accepts no input: read its output in between, or use
  * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *c, mk_str text) MK_API_MUST_USE;

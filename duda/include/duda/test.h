@@ -66,9 +66,9 @@ MK_API mk_str duda_test_response_header(const struct duda_test_response *respons
 
 /** Checks that the expression is true; if not, the test fails but continues. Returns the result. */
 #define duda_expect(t, expression) duda_test_expect(t, expression, #expression, __FILE__, __LINE__)
-/** Checks that a text equals another; on failure the message shows the first difference. */
+/** Checks that a string equals another; on failure the message shows the first difference. */
 #define duda_expect_text(t, got, expected) duda_test_expect_text(t, got, expected, #got, __FILE__, __LINE__)
-/** Checks that a text contains another. */
+/** Checks that a string contains another. */
 #define duda_expect_contains(t, got, substring)                                                              \
     duda_test_expect_contains(t, got, substring, #got, __FILE__, __LINE__)
 /** Checks that two integers are equal. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed texts in JWS compact form (RFC 7515), and JWT (RFC 7519). Nothing in them is trusted before the
+/* Signed data in JWS compact form (RFC 7515), and JWT (RFC 7519). Nothing in them is trusted before the
  * signature is verified. */
 #include <duda/crypto.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of numbers: the enqueue time, and the lengths of the following texts; 0 means absent. */
+/* A line of numbers: the enqueue time, and the lengths of the following strings; 0 means absent. */
 #include "job_record.h"
 
 void job_record_format(struct mk_buf *out, const struct job_record *r)

@@ -29,7 +29,7 @@ struct duda_kv {
     struct duda_kv_batch *committing;      /* owned by the thread */
     unsigned n_waiting;
     uint64_t write_ms;        /* time of this commit */
-    struct duda_store shared; /* this store, for duda/store.h */
+    struct duda_store shared; /* this store as a backend of duda/store.h */
 };
 
 int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,

@@ -33,7 +33,7 @@ static mk_str waiting_key(struct duda_ctx *d, mk_str queue, uint64_t due, mk_str
                         MK_STR_ARG(id));
 }
 
-/* Texts chosen by clients may contain any bytes, even NULs, and be long. */
+/* Strings chosen by clients may contain any bytes, even NULs, and be long. */
 static mk_str concat(struct duda_ctx *d, mk_str head, mk_str tail)
 {
     char *both = head.p ? duda_alloc(d, head.len + tail.len) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User input is validated (addresses) or encoded (all other texts), so it cannot inject headers or
+/* User input is validated (addresses) or encoded (all other strings), so it cannot inject headers or
  * recipients. */
 #include <duda/mail.h>
 

@@ -24,7 +24,7 @@ struct memcached_reply {
     uint64_t cas; /* 0: none */
 };
 
-/* Parses the first reply of `in`; the texts of *out are slices of it. Returns its length; 0: incomplete;
+/* Parses the first reply of `in`; the strings of *out are slices of it. Returns its length; 0: incomplete;
  * -EMSGSIZE: the value exceeds `max`; -EPROTO: malformed. */
 ssize_t memcached_reply_parse(mk_str in, size_t max, struct memcached_reply *out);
 

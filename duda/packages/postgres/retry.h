@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides by a result whether to retry a failed statement, and whether its connection is still usable. */
+/* Decides from the result of a failed statement whether to retry it, and whether its connection is still
+ * usable. */
 #ifndef DUDA_POSTGRES_RETRY_H
 #define DUDA_POSTGRES_RETRY_H
 

@@ -6,7 +6,7 @@
  *     r   sorted set: IDs of running jobs, by end of the lease
  *     t   hash: owners of running jobs      n   hash: number of tries
  *     j   hash: records                     x   hash: records of failed jobs
- *     u   hash: unique texts, and the IDs that own them
+ *     u   hash: unique keys, and the IDs of the jobs that own them
  *     -   never exists
  *
  * While a cluster migrates the slot, some keys are on one node and others on another, and a script would see

@@ -22,7 +22,7 @@ struct store_rate_limiter {
  * Call it in one process, before others use the memory. */
 int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t size);
 /* Counts one use of the key. The window starts with the first use and ends at `expires` (milliseconds). 0;
- * -EDQUOT: more than `max`; -EBUSY: another process holds the shard for too long. */
+ * -EDQUOT: more than `max`; -EBUSY: another process has held the shard for too long. */
 int store_rate_limiter_count(const struct store_rate_limiter *c, mk_str key, uint64_t max, uint64_t now,
                              uint64_t expires);
 

@@ -7,8 +7,8 @@
 
 /* 0 or a negated errno value. */
 int store_shm_mutex_init(pthread_mutex_t *lock);
-/* 0; -EOWNERDEAD: locked, but the protected data may be inconsistent; -EBUSY: another process holds it for
- * too long. */
+/* 0; -EOWNERDEAD: locked, but the protected data may be inconsistent; -EBUSY: another process has held
+ * it for too long. */
 int store_shm_mutex_lock(pthread_mutex_t *lock);
 
 #endif

@@ -24,7 +24,7 @@ int store_table_init(struct store_table *t, void *memory, size_t size);
 
 /* Times are milliseconds of one clock; an entry lives until `expires` (0: until it is evicted). Results: 0,
  * -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: too long; -ENOSPC: the entries that one call examines may not
- * be evicted; -EBUSY: another process holds a shard for too long. */
+ * be evicted; -EBUSY: another process has held a shard for too long. */
 /* alloc() returns a buffer of the requested size, or NULL: -ENOMEM. */
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
                     void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value);
