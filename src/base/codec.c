@@ -283,7 +283,7 @@ bool mk_base64_decode(struct mk_buf *out, mk_str s)
 
 void mk_hex_encode(struct mk_buf *out, mk_str s)
 {
-    MK_ASSERT(s.len <= SIZE_MAX / 2); /* no text is that long */
+    MK_ASSERT(s.len <= SIZE_MAX / 2); /* no string is that long */
     if (!mk_buf_reserve(out, 2 * s.len))
         return;
     char *at = out->p + out->len;

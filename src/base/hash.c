@@ -58,7 +58,7 @@ static inline uint64_t load_word(const char *at)
     return word;
 }
 
-/* Loads a text shorter than a word. */
+/* Loads a string shorter than a word. */
 static inline uint64_t load_short_key(mk_str s)
 {
     uint32_t first, last;

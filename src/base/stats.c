@@ -14,7 +14,7 @@ enum {
     YIELDS = 8,       /* times to yield to a worker that is creating a series */
 };
 
-/* The texts of struct mk_stat_metric. */
+/* The strings of struct mk_stat_metric. */
 enum { NAME, HELP, COLUMN, LABEL, VALUE, WORDS, N_TEXTS };
 
 static const uint8_t text_sizes[N_TEXTS] = {
@@ -22,7 +22,7 @@ static const uint8_t text_sizes[N_TEXTS] = {
 
 struct metric {
     uint8_t kind, is_time, is_optional, mean_of;
-    uint8_t has; /* bitmap of texts that are not NULL */
+    uint8_t has; /* bitmap of strings that are not NULL */
     char text[64 + 160 + 24 + 16 + 16 + 64];
 };
 
@@ -166,7 +166,7 @@ static const struct table *table_at(const struct mk_stat_registry *r, unsigned t
     return table && table <= min_u32(LOAD(&r->n_tables), MK_STAT_TABLES) ? &r->tables[table - 1] : NULL;
 }
 
-/* Checks a text in shared memory, which may lack its NUL. */
+/* Checks a string in shared memory, which may lack its NUL. */
 static const char *checked_text(const char *text, size_t size)
 {
     return memchr(text, 0, size) ? text : "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics registry in shared memory: the internal part of its API. Lock-free, because a worker may die at
- * any instruction. Numbers read from it are validated: a compromised worker must not harm the master. Texts
+ * any instruction. Numbers read from it are validated: a compromised worker must not harm the master. Strings
  * are checked when they are returned; a compromised worker can still change them afterwards. */
 #ifndef MK_BASE_STATS_H
 #define MK_BASE_STATS_H

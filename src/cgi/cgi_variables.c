@@ -123,7 +123,7 @@ static void add_server_name(struct variable_list *l, const struct mk_addr *local
                      local && !local->is_unix ? format_host(l, local) : MK_STR("localhost"));
 }
 
-/* Adds a text of a certificate, which may contain any bytes. */
+/* Adds a string from a certificate, which may contain any bytes. */
 static void add_certificate_text(struct variable_list *l, mk_str name, mk_str value)
 {
     if (value.p && mk_str_find(value, '\0') == MK_STR_NONE)

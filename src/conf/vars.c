@@ -8,7 +8,7 @@ struct mk_conf_var {
     mk_str name, value;
 };
 
-/* A text that is being expanded. */
+/* A value that is being expanded. */
 struct expansion {
     struct mk_conf_vars *vars;
     const struct mk_conf_source_pos *at;

@@ -34,7 +34,7 @@ enum mk_tls_clients {
     MK_TLS_CLIENTS_REQUIRED,
 };
 
-/* PEM files, or PEM texts, whose file names appear only in messages. */
+/* PEM files, or PEM strings, whose file names appear only in messages. */
 struct mk_tls_keypair {
     const char *certificate;      /* certificate file, followed by its chain */
     const char *key;              /* NULL: in the same file */
@@ -43,7 +43,7 @@ struct mk_tls_keypair {
     const char *ocsp;             /* stapled OCSP response (DER) for the certificate; NULL: none */
     bool brought; /* from a plugin, in a folder that other users may write to: do not follow links */
     /* Use this context's copy of the certificate of that name, with its key and OCSP response, instead of
-     * reading files or texts. NULL: read them. */
+     * reading files or strings. NULL: read them. */
     const struct mk_tls_context *kept_by;
 };
 
@@ -77,7 +77,7 @@ struct mk_tls_domain {
     void *ctx;
 };
 
-/* The negotiated parameters; valid as long as the stream. Absent texts are unknown. */
+/* The negotiated parameters; valid as long as the stream. Absent strings are unknown. */
 struct mk_tls_conn_info {
     mk_str protocol;    /* by ALPN */
     mk_str server_name; /* as requested by the client */

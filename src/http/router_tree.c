@@ -33,7 +33,7 @@ void mk_router_tree_fini(struct mk_router_tree *t)
 
 /* ---- The table of texts ---- */
 
-/* FNV-1a with a final mix. The texts come from the program, so clients cannot provoke collisions. */
+/* FNV-1a with a final mix. The strings come from the program, so clients cannot provoke collisions. */
 static uint32_t text_hash(mk_router_node_id parent, mk_str text)
 {
     uint32_t hash = 2166136261u ^ parent * 2654435761u;

@@ -10,8 +10,8 @@
 #define CERTIFICATE_NAME "the PEM text of the certificate"
 #define KEY_NAME         "the PEM text of the key"
 
-/* A separate context holds the parsed certificate and key, so that the texts need not be kept: OpenSSL erases
- * the key when the context is freed. */
+/* A separate context holds the parsed certificate and key, so that the strings need not be kept: OpenSSL
+ * erases the key when the context is freed. */
 struct mk_app_certificate {
     struct mk_app_certificate *next;
     unsigned host; /* 0: all */

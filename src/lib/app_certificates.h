@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates that the program passes as texts. */
+/* Certificates that the program passes as strings. */
 #ifndef MK_LIB_APP_CERTIFICATES_H
 #define MK_LIB_APP_CERTIFICATES_H
 
@@ -14,7 +14,7 @@ struct mk_app_certificates {
     struct mk_app_certificate *first;
 };
 
-/* Parses and checks the pair, and keeps no copy of the texts. `host`: number of the program's host, from 1;
+/* Parses and checks the pair, and keeps no copy of the strings. `host`: number of the program's host, from 1;
  * 0: all hosts without their own certificate. A NULL `key` means that the key is in `certificate`. On an
  * error other than -ENOMEM, the last argument receives the reason. */
 mk_err mk_app_certificates_add(struct mk_app_certificates *p, unsigned host, const char *certificate,

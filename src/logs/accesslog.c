@@ -7,7 +7,7 @@
 #include "base/codec.h"
 #include "base/json.h"
 
-/* Bytes logged of each text that a client sent: four such texts, escaped, and a user fit one line. */
+/* Bytes logged of each string that a client sent: four such strings, escaped, and a user fit one line. */
 enum { TEXT_MAX = 768, USER_MAX = 192 };
 
 /* strftime() would use the program's locale for the month. */
@@ -35,7 +35,7 @@ static void update_clock_text(struct mk_access_clock *c, int64_t now)
     strftime(c->of_day, sizeof c->of_day, "%H:%M:%S", &t);
 }
 
-/* Escapes a text, and truncates it when its share of the line is used up. */
+/* Escapes a string, and truncates it when its share of the line is used up. */
 static void append_escaped(struct mk_buf *out, mk_str s)
 {
     mk_log_escape_to(out, s, mk_min(out->len + TEXT_MAX, out->cap));

@@ -31,7 +31,7 @@ enum { MK_LOGWRITER_BLOCK = 16 * 1024 };
 
 /* To add a line: reserve at most `max` bytes, append the line with its newline, then call
  * mk_logwriter_commit(). NULL: out of memory, and the line counts as lost. For syslog and the journal, the
- * buffer begins with the priority of the level, so that no text of a client is mistaken for a priority. */
+ * buffer begins with the priority of the level, so that no text from a client is mistaken for a priority. */
 struct mk_buf *mk_logwriter_reserve(struct mk_logwriter *w, enum mk_log_level level, size_t max);
 /* Ends a line. True: lines are pending, and mk_logwriter_flush() must write them soon. */
 bool mk_logwriter_commit(struct mk_logwriter *w);

@@ -27,7 +27,7 @@ enum {
     READ_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
     WRITE_RIGHTS = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
                    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | ACCESS_REFER |
-                   ACCESS_TRUNCATE, /* rights supported by the kernel */
+                   ACCESS_TRUNCATE, /* used as far as the kernel supports them */
     ALL_RIGHTS = (1 << 13) - 1,     /* all rights of ABI 1 */
 };
 

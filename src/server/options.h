@@ -37,7 +37,7 @@ const struct mk_cli_command *mk_options_find_command(const char *word);
 
 enum { MK_OPTIONS_LISTENS_MAX = 16 };
 
-/* Parsed command line. Texts point into argv. */
+/* Parsed command line. Strings point into argv. */
 struct mk_arguments {
     const char *config, *folder, *pid_file;
     const char *root;                                /* folder of -o combined with -c */

@@ -16,7 +16,7 @@
 
 /* Command-line options that override the configuration. */
 struct mk_config_overrides {
-    const char *const *listens; /* -p, as in Listen; NULL-terminated, or NULL */
+    const char *const *listens; /* values of -p, in the syntax of Listen; NULL-terminated, or NULL */
     mk_str listen_host;         /* host for the default port, and for ports without a host in `listens` */
     unsigned workers;           /* -w, 0: as configured */
     const char *pid_file;       /* -I */

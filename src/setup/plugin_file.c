@@ -72,8 +72,8 @@ static bool survives_probe(char *path, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
              : true;
 }
 
-/* Programs that link libmonkey.a export its functions to plugins only with -rdynamic, static programs
- * never. */
+/* Programs that link libmonkey.a export its functions to plugins only if they are linked with -rdynamic;
+ * static programs never do. */
 static bool fail_to_load(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *error)
 {
     const char *symbol = error ? strstr(error, "undefined symbol: mk_") : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads small files and texts completely. */
+/* Reads small files and strings completely. */
 #ifndef MK_TLS_FILE_H
 #define MK_TLS_FILE_H
 
@@ -13,7 +13,7 @@
 mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);
 
-/* Like mk_tls_file_read_to_bio(), but for a text, which must outlive the BIO; errors refer to it as
+/* Like mk_tls_file_read_to_bio(), but for a string, which must outlive the BIO; errors refer to it as
  * `name`. */
 mk_err mk_tls_file_text_to_bio(const char *text, const char *name, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads certificates and keys from files or texts, with a specific message for every error. */
+/* Loads certificates and keys from files or strings, with a specific message for every error. */
 #ifndef MK_TLS_KEYPAIR_H
 #define MK_TLS_KEYPAIR_H
 

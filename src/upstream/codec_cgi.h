@@ -8,7 +8,7 @@
 
 #define MK_CODEC_CGI_INVALID "a variable is invalid"
 
-/* Checks the variable names and the length. Returns 0, or -EINVAL and a text in *problem. */
+/* Checks the variable names and the length. Returns 0, or -EINVAL and a message in *problem. */
 mk_err mk_codec_cgi_check_request(const struct mk_upstream_request_options *options, const char **problem);
 /* Does any name or value contain a NUL? A NUL would end a value in SCGI, and any name or value in a C
  * program. */

@@ -19,7 +19,7 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c);
 
 /* Receives a head. 0: the head is complete, and the state has advanced; 1: an interim response; -EAGAIN;
  * -ESTALE: the server rejected a pooled connection, so the request must be resent over a new connection;
- * another error: the connection is unusable, with a text in c->problem. */
+ * another error: the connection is unusable, with a message in c->problem. */
 int mk_upstream_request_receive_head(struct mk_upstream_request *c) MK_MUST_USE;
 /* Implements mk_upstream_request_read() in MK_UPSTREAM_REQUEST_CONTENT and MK_UPSTREAM_REQUEST_UPGRADED.
  * Releases the connection at the end or on failure. */

@@ -92,7 +92,7 @@ bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_up
  * to another backend before. */
 bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, mk_str upstream,
                                    mk_str server);
-/* Master only: sets the server of a slot. */
+/* Master only: sets the properties of the server that has this slot. */
 void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned slot, bool backup,
                                   unsigned weight, unsigned max);
 /* Master only: the backend is no longer in the configuration. */

@@ -18,7 +18,7 @@ struct mk_representation {
     struct mk_header_block whole; /* the fields of `about` and `form` */
     mk_str type;
     bool coded;                       /* a precompressed variant */
-    char *room;                       /* memory of all text of the representation */
+    char *room;                       /* memory of all strings of the representation */
     struct mk_header_field fields[8]; /* of `about` followed by `form` */
 };
 
