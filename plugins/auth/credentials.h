@@ -15,7 +15,7 @@ enum {
 /* Splits "Scheme rest" and returns the scheme; *rest is absent if nothing follows. */
 mk_str auth_scheme_split(mk_str value, mk_str *rest);
 
-/* Basic credentials (RFC 7617). Both texts are in the decode buffer; the password is NUL-terminated. */
+/* Basic credentials (RFC 7617). Both strings are in the decode buffer; the password is NUL-terminated. */
 struct auth_basic {
     mk_str user, password;
 };

@@ -26,7 +26,7 @@ const char *auth_hash_error(mk_str hash);
 /* Returns whether the hash is {SHA1}: fast enough for the loop (and for an attacker with the file). */
 bool auth_hash_is_fast(mk_str hash);
 bool auth_verify_fast(mk_str hash, mk_str password);
-/* Checks a password against a slow hash, which may take a second. Both texts are NUL-terminated. `data` is
+/* Checks a password against a slow hash, which may take a second. Both strings are NUL-terminated. `data` is
  * scratch space and contains secrets afterwards. */
 bool auth_verify(const char *hash, const char *password, struct crypt_data *data);
 

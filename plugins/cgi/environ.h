@@ -5,7 +5,7 @@
 
 #include "script.h"
 
-/* Variables and arguments, each NULL-terminated. */
+/* The environment variables and the arguments of a program, as NULL-terminated arrays. */
 struct cgi_environ {
     struct mk_buf text; /* the text of all variables and arguments */
     const char **envp, **argv;

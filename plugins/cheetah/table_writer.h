@@ -28,7 +28,7 @@ void cheetah_table_writer_end(struct cheetah_table_writer *s);
 void cheetah_table_cell_null(struct cheetah_table_writer *s);
 void cheetah_table_cell_num(struct cheetah_table_writer *s, uint64_t n);
 void cheetah_table_cell_bool(struct cheetah_table_writer *s, bool yes);
-/* Writes a text, which it escapes whatever its source. */
+/* Writes a string, and escapes it whatever its source. */
 void cheetah_table_cell_text(struct cheetah_table_writer *s, mk_str text);
 void cheetah_table_cell_bytes(struct cheetah_table_writer *s, uint64_t bytes);
 /* Writes a time in seconds since 1970. */

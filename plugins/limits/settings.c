@@ -37,7 +37,7 @@ struct line {
     const struct mk_conf_ctx *ctx;
     struct limits_rule *rule;
     bool is_bandwidth, has_rate;
-    mk_str rest, burst, after; /* rest of the line; texts after the keywords, absent without the keyword */
+    mk_str rest, burst, after; /* rest of the line; strings after the keywords, absent without the keyword */
 };
 
 /* Parses the word after the keyword `name`. */

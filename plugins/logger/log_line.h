@@ -9,7 +9,7 @@
 
 enum {
     LOGGER_LINE_MAX = 16000, /* a line must fit into the blocks of 16 KB that the server writes */
-    /* The maximum length of each text from the client, after escaping, as in the server's own log. */
+    /* The maximum length of each string from the client, after escaping, as in the server's own log. */
     LOGGER_TEXT_MAX = 768,
     LOGGER_USER_MAX = 192,
     LOGGER_WORD_MAX = 64, /* the maximum length of all other values */
