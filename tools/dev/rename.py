@@ -169,7 +169,7 @@ class Files:
         self.mention = re.compile(rf"(?<![\w.-])({joined})(?![\w-])") if joined else None
 
     def included(self, name, spelled):
-        """Returns the new text of the #include in `name` (new path) that was `spelled`."""
+        """Returns how the file with the old path `name` includes `spelled` after the files have moved."""
         here = os.path.dirname(name) + "/"
         for root in (here, *ROOTS):
             old = os.path.normpath(root + spelled)

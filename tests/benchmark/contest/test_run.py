@@ -168,7 +168,7 @@ def share_seen(*ours):
 
 
 def test_foreign_cpu_time_is_detected():
-    """For the child process, this test is another program."""
+    """The child process attributes the CPU time of this test to other programs."""
     share, mine = share_seen()
     assert share >= .8 * mine
 

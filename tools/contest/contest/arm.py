@@ -220,7 +220,7 @@ def _order(options, folder):
 
 
 def hold(options, order, machines, scratch):
-    """Returns the record of a run on all these machines."""
+    """Runs the contest on all these machines, and returns the record."""
     plugins, counted = {}, {}
     for machine in machines:
         programs = programs_for(machine, order.say)

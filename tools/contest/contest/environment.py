@@ -178,7 +178,7 @@ class Strangers:
     """Measures the CPU time that other processes, the hypervisor and kernel threads use during a measurement, as a share of the
     used cores. `ours` are processes that do not count, including their descendants.
 
-    The CPU time of an exited child is added to its parent, so both are read.
+    When a process exits, its CPU time moves to `waited` of its parent, so both `own` and `waited` are counted.
     """
 
     def __init__(self, ours, cores):

@@ -50,7 +50,7 @@ class Order:
 
 
 class Disqualified(Exception):
-    """The contestant is disqualified in this case, with the reason."""
+    """The contestant is disqualified in this case; the message is the reason."""
 
 
 class Unmeasured(Exception):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulates judgments. Uses "faster", "cheaper" and the like only if intervals do not overlap. Every ratio names its base; the
-base of a percentage follows "than"."""
+"""Words the judgments of a report. Uses "faster", "cheaper" and the like only if intervals do not overlap. Every ratio names its
+base; the base of a percentage follows "than"."""
 from dataclasses import dataclass
 
 from contest import statistics
