@@ -20,7 +20,7 @@ struct dev_ipc_client {
     uint64_t since; /* age of the event stream, as a sequence number */
     struct mk_buf request;
     struct mk_buf reply; /* unsent rest of the reply */
-    bool ends;           /* close the connection when it is sent */
+    bool ends;           /* close the connection once the reply is sent */
 };
 
 /* Callbacks that write the reply to each request. */

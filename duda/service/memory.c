@@ -249,7 +249,7 @@ void duda_arena_rewind(struct duda_ctx *d, size_t mark)
 
 int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
 {
-    /* Not in memory that duda_arena_rewind() frees: a cleanup outlives the mark after which it was
+    /* Not allocated in memory that duda_arena_rewind() frees: a cleanup outlives the mark after which it was
      * registered. */
     struct duda_cleanup *cleanup = mk_mem_alloc(sizeof *cleanup);
     if (!cleanup) {

@@ -71,7 +71,7 @@ MK_API mk_str duda_request_id(struct duda_ctx *d);
 MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
 /**
- * Records the reason for an error in words, such as the message of a backend, and returns `error`. If the
+ * Records the reason for an error in words, such as the message from a backend, and returns `error`. If the
  * handler returns this error, or a status of 500 or above, the reason appears in the error log entry of the
  * request and on the error page of `monkey run`. Only the last reason of a request is kept, up to
  * DUDA_REASON_MAX bytes. Do not include parameter values or secrets.

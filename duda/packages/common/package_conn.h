@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a server that reconnects when it is lost: its state, its backoff, log messages about an
+/* A connection to a server, re-established when it is lost: its state, its backoff, log messages about an
  * outage, errors for handlers, and the requests in flight. The owner transports the bytes: package_stream.h
- * uses the plugin `upstream`, other owners use a client library. Compiled into each package that uses it. */
+ * uses the plugin `upstream`; other owners use a client library. Compiled into each package that uses it. */
 #ifndef DUDA_PACKAGES_COMMON_PACKAGE_CONN_H
 #define DUDA_PACKAGES_COMMON_PACKAGE_CONN_H
 
@@ -48,7 +48,7 @@ struct package_conn {
     const struct package_conn_ops *ops;
     struct mk_worker *worker;
     mk_str name;   /* of the section */
-    mk_str server; /* server in log messages; empty: the section name suffices */
+    mk_str server; /* named in log messages; empty: the section name suffices */
     uint32_t timeout_ms;
     bool fails_fast; /* another server may take over: requests fail at once while attempts fail */
     bool stays_up;   /* reconnects even if no request waits */
@@ -102,7 +102,8 @@ void package_conn_open(struct package_conn *conn);
 void package_conn_stay_up(struct package_conn *conn);
 /* The attempt has succeeded. */
 void package_conn_mark_ready(struct package_conn *conn);
-/* Closes the connection because of an error of the peer or the kernel. Does nothing if it is down. */
+/* Closes the connection because of an error that the peer or the kernel reported. Does nothing if it is
+ * down. */
 void package_conn_fail(struct package_conn *conn, int error, const char *reason);
 /* Like package_conn_fail(), with a negated errno value of the connection itself. */
 void package_conn_fail_errno(struct package_conn *conn, int e);

@@ -8,7 +8,7 @@
 
 enum { JSON_NESTED_MAX = 16 };
 
-/* jansson recurses up to a depth of 2048: nested brackets of a client could overflow the stack of a
+/* jansson recurses up to a depth of 2048: nested brackets from a client could overflow the stack of a
  * handler. */
 static inline bool duda_json_is_deep(mk_str text)
 {

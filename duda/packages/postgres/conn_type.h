@@ -87,7 +87,7 @@ struct postgres_conn {
     uint64_t retired_ms;            /* time when a read-only server last made it retire; 0: never */
 
     /* Members for the owner, in addition to its struct package_conn_ops. */
-    void *copying;                                      /* owner of the COPY; NULL: none, or no longer */
+    void *copying;                                      /* owner of the active COPY; NULL: no COPY */
     void (*on_statement_done)(struct postgres_conn *c); /* a statement has ended */
     void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: ignored */
     void *owner;

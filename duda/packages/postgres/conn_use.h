@@ -14,8 +14,8 @@ bool postgres_conn_is_retired(const struct postgres_conn *c);
  * connection. */
 void postgres_conn_reserve(struct postgres_conn *c);
 void postgres_conn_release(struct postgres_conn *c);
-/* No other handler may use this session: the connection closes after its last statement, or after its
- * reservation. Does nothing unless it is up. */
+/* Retires the connection, because no other handler may use its session: it closes after its last statement,
+ * or after its reservation. Does nothing unless it is up. */
 void postgres_conn_retire(struct postgres_conn *c);
 /* The connection closes: its next session is not retired. */
 void postgres_conn_on_close(struct postgres_conn *c);
