@@ -12,7 +12,7 @@ static inline void mk_h1_state_close_after_response(struct mk_h1 *h)
         h->persistence = MK_H1_CLOSED_BY_SERVER;
 }
 
-/* May there be unread bytes of the client, or its unread EOF? */
+/* May there be unread bytes from the client, or its unread EOF? */
 static inline bool mk_h1_state_has_input(const struct mk_conn *c)
 {
     return mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0;

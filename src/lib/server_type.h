@@ -50,7 +50,7 @@ struct mk_lib_worker {
     int64_t stop_at;    /* the stop deadline last given to the worker */
     bool has_drained;   /* the worker accepts no more connections */
     atomic_bool is_in;  /* code of `owner` is inside a function of the server */
-    pthread_t owner;    /* set before is_in */
+    pthread_t owner;    /* the thread that set is_in; set before it */
 };
 
 /* Values of `stop_at`: the mk_clock_ms() time at which draining ends, or one of these. The smallest one

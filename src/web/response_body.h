@@ -69,7 +69,7 @@ static inline bool mk_response_body_is_raw(const struct mk_response_body *c)
 }
 
 /* Is the body a tunnel? Then source->read produces the data that we send, and tunnel->on_input(source_ctx)
- * reads the data of the client. */
+ * reads the data from the client. */
 static inline bool mk_response_body_is_tunnel(const struct mk_response_body *c)
 {
     return c->form == MK_RESPONSE_BODY_TUNNEL;

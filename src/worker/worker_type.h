@@ -46,7 +46,7 @@ struct mk_worker {
     size_t n_acceptors;
     struct mk_thread_pool thread_pool; /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
-    void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup; NULL: only posted calls */
+    void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup's posted calls; may be NULL */
     /* Called when a log is full. Returns 0 or a negative errno value. NULL: the master is asked to rotate the
      * log. */
     mk_err (*on_full)(struct mk_worker *w, const struct mk_logfile *log);

@@ -27,8 +27,8 @@ struct mk_http2_client_ops {
     void (*free)(struct mk_http2_client *c);
     /* Writes data for the server to `out`. */
     mk_err (*ask)(struct mk_http2_client *c, const struct mk_http2_client_request *q, struct mk_buf *out);
-    /* Processes data of the server. Returns 1 if the response is complete; 0 if it is not; -ECONNRESET if the
-     * server aborted the request; -EBADMSG; or -ENOMEM. */
+    /* Processes data from the server. Returns 1 if the response is complete; 0 if it is not; -ECONNRESET if
+     * the server aborted the request; -EBADMSG; or -ENOMEM. */
     int (*hear)(struct mk_http2_client *c, mk_str *in, struct mk_buf *out,
                 struct mk_http2_client_response *answer);
 };
