@@ -14,7 +14,7 @@ struct auth_passwd_entry {
 
 enum auth_edit { AUTH_ADDED, AUTH_CHANGED, AUTH_DELETED, AUTH_NOT_THERE };
 
-/* Writes or deletes the entry. On failure, *error names the step that failed, and errno has the reason. */
+/* Writes or deletes the entry. On failure, *error names the step that failed, and errno holds the reason. */
 bool auth_passwd_file_edit(const char *path, bool create, const struct auth_passwd_entry *entry,
                            enum auth_edit *done, const char **error);
 

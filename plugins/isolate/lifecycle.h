@@ -42,7 +42,7 @@ enum isolate_stay {
 };
 
 struct isolate_lifecycle {
-    struct mk_sm state, pending; /* enum isolate_state, _pending */
+    struct mk_sm state, pending; /* enum isolate_state, enum isolate_pending */
     enum isolate_stay stay;
     uint64_t start_ms, began_ms, end_ms;
     unsigned young_deaths; /* number of consecutive early exits */

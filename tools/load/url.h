@@ -21,7 +21,7 @@ struct load_url {
 bool load_url_has_scheme(mk_str text);
 /* Returns NULL or a static error text. `text` must outlive *out. */
 const char *load_url_parse(mk_str text, struct load_url *out) MK_MUST_USE;
-/* Returns the number of addresses, at most LOAD_URL_ADDRESSES_MAX; on 0, *why has the reason. */
+/* Returns the number of addresses, at most LOAD_URL_ADDRESSES_MAX; if 0, *why points to the reason. */
 size_t load_url_resolve(const struct load_url *u, struct mk_sockaddr at[LOAD_URL_ADDRESSES_MAX],
                         const char **why);
 

@@ -155,7 +155,7 @@ static bool start_challenge(struct acme_client *c, const json_t *challenge, cons
 {
     const char *status = acme_json_string(challenge, "status");
     if (status && strcmp(status, "pending") != 0)
-        return true; /* the authorization has the result, or will have it */
+        return true; /* the authorization contains the result, or will contain it */
     struct acme_response r = {0};
     bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f);
     acme_response_free(&r);

@@ -265,7 +265,7 @@ def sweep(results, case, metric, looks=None):
 
 
 def _apart(steps):
-    """Returns as many steps as fit as ticks."""
+    """Returns the steps that get a tick: all of them, or an even selection of as many as fit."""
     if len(steps) <= 7:
         return steps
     every = math.ceil((len(steps) - 1) / 6)

@@ -47,7 +47,7 @@ _numbers = itertools.count()
 
 
 class Cgroups:
-    """Creates a cgroup for each contestant. If that is impossible, `why` has the reason, else None."""
+    """Creates a cgroup for each contestant. If that is impossible, `why` is the reason, else None."""
 
     def __init__(self):
         self.folder, self.why = None, None
