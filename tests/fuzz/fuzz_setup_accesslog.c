@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The access-log entry of a request with arbitrary bytes is one line; nothing in it ends the line, closes a
  * quote or controls a terminal, and JSON is valid. The first bytes are numbers; the others are split into the
- * texts. */
+ * strings. */
 #include "base/assert.h"
 #include "logs/accesslog.h"
 #include "unit/headers.h"
@@ -50,7 +50,7 @@ static void check(const struct mk_access_record *record)
     MK_ASSERT(json_is_object(mk_str_first(json, json.len - 1)));
 }
 
-/* Texts are separated by form feeds; an empty one is absent. */
+/* Strings are separated by form feeds; an empty one is absent. */
 static mk_str next_text(mk_str *rest)
 {
     mk_str text = mk_str_cut(rest, '\f');

@@ -139,7 +139,7 @@ static void check(enum mk_upstream_protocol protocol, const struct mk_codec_ops 
     mk_buf_free(&out);
 }
 
-/* Each text is preceded by its length; a set highest bit means a longer length field. */
+/* Each string is preceded by its length; a set highest bit means a longer length field. */
 static mk_str next_text(mk_str *in)
 {
     if (!in->len)

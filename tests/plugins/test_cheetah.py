@@ -273,7 +273,7 @@ def test_shell_rejects_socket_of_another_program(socket_folder, lines, message):
 
 
 def test_shell_client_escapes_hostile_server_output(socket_folder):
-    """The client prints any text of the server, but passes no control sequence to the terminal."""
+    """The client prints any text from the server, but passes no control sequence to the terminal."""
     hostile = bytes(set(range(256)) - {10}) + "\u202e\u2066\u200f\u009b31m ünïcödé \ud7ff".encode()
     path = socket_folder / "sock"
     s = socket.socket(socket.AF_UNIX)

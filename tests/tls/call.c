@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper program of test_clients.py: connects to a TLS server with the client of src/tls, sends a text and
+/* Helper program of test_clients.py: connects to a TLS server with the client of src/tls, sends a string and
  * prints the response. Each connection resumes the session of the previous one. */
 #include <arpa/inet.h>
 #include <fcntl.h>

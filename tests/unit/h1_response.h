@@ -14,7 +14,7 @@
 enum { H1_RESPONSE_HEADERS_MAX = 128, H1_RESPONSE_BODY_MAX = 1 << 22 };
 
 enum h1_response_result {
-    H1_RESPONSE_BAD = -1, /* malformed: `why` has the reason */
+    H1_RESPONSE_BAD = -1, /* malformed: `why` is the reason */
     H1_RESPONSE_NONE,     /* no bytes left */
     H1_RESPONSE_PARTIAL,  /* the response is incomplete */
     H1_RESPONSE_COMPLETE,

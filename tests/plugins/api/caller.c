@@ -51,8 +51,8 @@ static void unload(void *data)
         abort();
 }
 
-/* /call call WORDS: responds with the texts that callee returned at load time and while this route was bound,
- * the host's name, and the number of requests. */
+/* /call call WORDS: responds with the strings that callee returned at load time and while this route was
+ * bound, the host's name, and the number of requests. */
 struct route {
     mk_str loaded, bound, name;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generates responses on demand: `made` sends the body that the query describes; `events` streams the texts
+/* Generates responses on demand: `made` sends the body that the query describes; `events` streams the strings
  * that `send_event` receives, until `send_event` gets an empty query. */
 #include <errno.h>
 #include <monkey/plugin.h>

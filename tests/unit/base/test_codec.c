@@ -84,7 +84,7 @@ static void log_escape_escapes_quotes_and_controls(void **state)
     expect(mk_log_escape, MK_STR("\"\\\n\x1b[\x7f\xff"), "\\x22\\x5c\\x0a\\x1b[\\x7f\\xff");
 }
 
-/* Puts one special byte at each position of texts of all lengths: the word-wise search must check every
+/* Puts one special byte at each position of strings of all lengths: the word-wise search must check every
  * byte. */
 static void escape_checks_every_byte_at_every_position(void **state)
 {

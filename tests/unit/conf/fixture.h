@@ -114,7 +114,7 @@ static inline mk_str conf_fixture_tree(struct conf_fixture *w)
     return text;
 }
 
-/* Reads `text` and compares the tree and the problems with the expected texts. */
+/* Reads `text` and compares the tree and the problems with the expected strings. */
 static inline void conf_fixture_expect(const struct conf_file *files, const struct conf_file *env,
                                        const char *text, const char *tree, const char *problems)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Covers details that the wire tests do not show: the memory that texts point to, exact limits, `seen`, and
+/* Covers details that the wire tests do not show: the memory that strings point to, exact limits, `seen`, and
  * that slow senders do not cause repeated parsing. */
 #include "http/request_head.h"
 

@@ -126,7 +126,7 @@ static void ws_deflate_rejects_malformed(void **state)
                      0); /* the message continues after the final block */
 }
 
-/* Packs a text of bits, lowest first, as deflate does. */
+/* Packs a string of bits, lowest first, as deflate does. */
 static mk_str bits(struct mk_buf *out, mk_str text)
 {
     unsigned byte = 0, n = 0;
