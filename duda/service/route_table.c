@@ -137,8 +137,8 @@ static mk_str join_paths(struct route_table_builder *m, mk_str prefix, mk_str pa
     return mk_str_of(p, prefix.len + path.len);
 }
 
-static struct duda_route_slot *route_slot_of(struct route_table_builder *m,
-                                             const struct duda_route_entry *entry)
+static struct duda_route_slot *add_crash_slot(struct route_table_builder *m,
+                                              const struct duda_route_entry *entry)
 {
     char buf[DUDA_ROUTE_SLOT_NAME_MAX * 2];
     struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
@@ -147,7 +147,7 @@ static struct duda_route_slot *route_slot_of(struct route_table_builder *m,
     return m->crash_table ? duda_crash_table_add_route(m->crash_table, mk_buf_str(&name)) : NULL;
 }
 
-static uint32_t route_series_of(struct route_table_builder *m, const struct duda_route_entry *entry)
+static uint32_t add_route_series(struct route_table_builder *m, const struct duda_route_entry *entry)
 {
     char buf[NAME_SIZE];
     struct mk_buf pattern = mk_buf_fixed(buf, sizeof buf);
@@ -183,8 +183,8 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
                                        .after = s->after,
                                        .before = before,
                                        .n_before = s->n_before};
-    entry->route_slot = route_slot_of(m, entry);
-    entry->series = route_series_of(m, entry);
+    entry->route_slot = add_crash_slot(m, entry);
+    entry->series = add_route_series(m, entry);
     if (append_route_entry(m, entry))
         add_to_router(m, entry);
 }

@@ -217,7 +217,7 @@ MK_API void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_st
 /** The i-th reason for which the server closed HTTP/2 connections, as a word ("resets", "pings", ...),
  * and the number of these connections in all workers since the server started. Returns false if `i` is out
  * of range. */
-MK_API bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
+MK_API bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
 /** The statistics of the server; NULL if nothing is counted. */
 MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w);
 /** The cells of a series that this worker writes: see mk_stat_cells(). Call it in worker_start or later. */

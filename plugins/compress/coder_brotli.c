@@ -55,7 +55,7 @@ static void *open_brotli(unsigned level)
 }
 
 /* With a size hint, the library would allocate a table of 4 MB for long bodies. */
-static bool begin_brotli(void *coder, int64_t length)
+static bool ignore_size_hint(void *coder, int64_t length)
 {
     (void)coder, (void)length;
     return true;
@@ -81,4 +81,4 @@ static bool run_brotli(void *coder, struct coder_io *io, enum coder_op op, bool 
 }
 
 const struct coder_ops compress_brotli = {
-    .name = "br", .open = open_brotli, .begin = begin_brotli, .run = run_brotli, .close = close_brotli};
+    .name = "br", .open = open_brotli, .begin = ignore_size_hint, .run = run_brotli, .close = close_brotli};

@@ -213,7 +213,7 @@ static void print_h2(const struct snapshot *s, struct mk_buf *out)
     uint64_t n;
     metrics_exposition_begin(out, name, "counter",
                              "HTTP/2 connections closed because of the behaviour of their clients.");
-    for (size_t i = 0; mk_worker_h2_error(s->worker, i, &reason, &n); i++) {
+    for (size_t i = 0; mk_worker_stats_h2_closed(s->worker, i, &reason, &n); i++) {
         mk_buf_addf(out, "%s{reason=\"%s\"}", name, reason);
         metrics_exposition_add_value(out, n);
     }

@@ -325,7 +325,7 @@ static void remove_from_queue(struct mk_upstream_conn *l)
 static void schedule_queue_deadline(struct mk_backend_set *g)
 {
     uint64_t now = mk_clock_ms();
-    schedule_sweep_at(g->pool, now, mk_wait_queue_next_deadline_ms(g, now));
+    schedule_sweep_at(g->pool, now, mk_wait_queue_next_check_ms(g, now));
 }
 
 /* Once a client's share is used up, its other requests are skipped. */

@@ -250,7 +250,7 @@ static uint64_t next_stale_waiter_ms(const struct mk_backend *o)
     return rule.max ? mk_conn_limit_next_stale_waiter_ms(&o->pool->limit, &rule, o->pool->row) : UINT64_MAX;
 }
 
-uint64_t mk_wait_queue_next_deadline_ms(const struct mk_backend_set *g, uint64_t now_ms)
+uint64_t mk_wait_queue_next_check_ms(const struct mk_backend_set *g, uint64_t now_ms)
 {
     const struct mk_upstream_conn *first = mk_wait_queue_first(g);
     uint64_t at = first ? first->waits_since_ms + g->upstream->settings->queue_ms : UINT64_MAX;

@@ -51,7 +51,7 @@ void mk_wait_queue_wake_all(const struct mk_backend_set *g);
 bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken[MK_CONN_LIMIT_WORDS]);
 /* The time at which to check the queue again without an event: for the first timeout, a stuck worker that
  * blocks the queue, or a server that becomes usable again. UINT64_MAX: the queue is empty. */
-uint64_t mk_wait_queue_next_deadline_ms(const struct mk_backend_set *g, uint64_t now_ms);
+uint64_t mk_wait_queue_next_check_ms(const struct mk_backend_set *g, uint64_t now_ms);
 
 /* ---- Notifications ---- */
 

@@ -56,7 +56,7 @@ void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *ou
     read_counters(out, w->scoreboard.history ? &w->scoreboard.history->past : &none);
 }
 
-bool mk_worker_h2_error(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
+bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
 {
     if (i >= MK_H2_REASONS)
         return false;

@@ -197,7 +197,7 @@ static int smtp(struct duda_ctx *d)
     static const mk_str to[] = {MK_STR("you@example.org")};
     const struct duda_smtp_message m = {.from = MK_STR("me@example.org"), .to = to, .n_to = 1, .text = MK_STR("Subject: x\n\nx\n")};
     struct duda_smtp_result result;
-    return duda_smtp_send_text(d, duda_smtp_find(d, NULL), &m, &result);
+    return duda_smtp_send_raw(d, duda_smtp_find(d, NULL), &m, &result);
 }
 
 static int callback(struct duda_ctx *d)

@@ -84,7 +84,7 @@ static int all(struct duda_ctx *d)
     struct duda_smtp *smtp = duda_smtp_find(d, name);
     struct duda_smtp_result sent;
     EXPECT(duda_smtp_send(d, smtp, &(struct duda_mail){.from = a, .to = &a, .n_to = 1}, &sent));
-    EXPECT(duda_smtp_send_text(d, smtp, &(struct duda_smtp_message){.from = a, .to = &a, .n_to = 1}, &sent));
+    EXPECT(duda_smtp_send_raw(d, smtp, &(struct duda_smtp_message){.from = a, .to = &a, .n_to = 1}, &sent));
 #ifdef HAS_KV
     struct duda_kv *kv = duda_kv_find(d, name);
     EXPECT(duda_kv_get(d, kv, a, &text));

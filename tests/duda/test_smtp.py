@@ -65,7 +65,7 @@ static int text(struct duda_ctx *d)
     if (e)
         return e;
     const struct duda_smtp_message m = {.from = duda_query(d, "from"), .to = to, .n_to = read_to(d, to), .text = content};
-    return tell(d, duda_smtp_send_text(d, duda_smtp_find(d, NULL), &m, &r), &r);
+    return tell(d, duda_smtp_send_raw(d, duda_smtp_find(d, NULL), &m, &r), &r);
 }
 
 DUDA_SERVICE(mails, DUDA_POST("/mail", mail, "Sends a message."), DUDA_POST("/text", text, "Sends one as it is."));

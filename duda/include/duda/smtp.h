@@ -70,7 +70,7 @@ struct duda_smtp_result {
 MK_API int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
                           struct duda_smtp_result *result) MK_API_MUST_USE;
 
-/** A message and its envelope, for duda_smtp_send_text(). */
+/** A message and its envelope, for duda_smtp_send_raw(). */
 struct duda_smtp_message {
     mk_str from;      /**< envelope sender, which receives bounces; empty: no bounces */
     const mk_str *to; /**< n_to envelope recipients, up to DUDA_MAIL_RECIPIENTS_MAX */
@@ -81,9 +81,9 @@ struct duda_smtp_message {
 /** Sends a message composed elsewhere, for example one with attachments: recipients see its header, while
  * `to` lists the envelope recipients. -EOPNOTSUPP: the message has bytes above 127, which the server does not
  * accept. */
-MK_API int duda_smtp_send_text(struct duda_ctx *d, struct duda_smtp *smtp,
-                               const struct duda_smtp_message *message,
-                               struct duda_smtp_result *result) MK_API_MUST_USE;
+MK_API int duda_smtp_send_raw(struct duda_ctx *d, struct duda_smtp *smtp,
+                              const struct duda_smtp_message *message,
+                              struct duda_smtp_result *result) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -49,7 +49,7 @@ static void on_wait_timeout(struct mk_timer *timer)
     duda_wait_wake(&t->wait);
 }
 
-static void free_notification_wait(struct duda_wait *w)
+static void end_slot_wait(struct duda_wait *w)
 {
     struct jobs_slot *t = (struct jobs_slot *)w;
     t->may_look = t->is_idle = false;
@@ -58,7 +58,7 @@ static void free_notification_wait(struct duda_wait *w)
 
 static int wait_for_notification(struct jobs_slot *t, uint64_t ms)
 {
-    int e = duda_wait_begin(t->d, &t->wait, free_notification_wait);
+    int e = duda_wait_begin(t->d, &t->wait, end_slot_wait);
     if (e)
         return e;
     t->is_idle = true;
@@ -127,7 +127,7 @@ static int wait_for_handler(struct jobs_slot *t, const struct running_job *job)
 {
     uint32_t lease = t->runner->work->settings->lease_ms;
     bool is_ours = true;
-    int e = duda_wait_begin(t->d, &t->wait, free_notification_wait);
+    int e = duda_wait_begin(t->d, &t->wait, end_slot_wait);
     while (!e && !t->is_over) {
         mk_timer_set(&t->timer, duda_worker(t->d), lease / 3);
         t->may_look = false;

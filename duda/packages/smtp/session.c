@@ -15,7 +15,7 @@ static void on_ready(struct package_stream *stream)
     duda_wait_wake(&((struct smtp_session *)stream)->wait);
 }
 
-static void set_server_name(struct package_stream *stream)
+static void record_server_for_errors(struct package_stream *stream)
 {
     mk_str name = stream->upstream_conn ? mk_upstream_conn_server_name(stream->upstream_conn) : MK_STR_NULL;
     if (name.p)
@@ -26,7 +26,7 @@ static void set_server_name(struct package_stream *stream)
 static void on_connected(struct package_stream *stream)
 {
     struct smtp_session *session = (struct smtp_session *)stream;
-    set_server_name(stream);
+    record_server_for_errors(stream);
     stream->base.failing_ms = session->smtp->failing_ms;
     session->smtp->failing_ms = 0;
     package_conn_mark_ready(&stream->base);
@@ -35,7 +35,7 @@ static void on_connected(struct package_stream *stream)
 static void close_session(struct package_conn *conn)
 {
     struct smtp_session *session = (struct smtp_session *)conn;
-    set_server_name(&session->stream);
+    record_server_for_errors(&session->stream);
     conn->failing_ms = session->smtp->failing_ms;
     package_stream_close(conn);
 }

@@ -218,8 +218,8 @@ static int run_session(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
     return package_call_end(&call, e);
 }
 
-int duda_smtp_send_text(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_smtp_message *message,
-                        struct duda_smtp_result *result)
+int duda_smtp_send_raw(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_smtp_message *message,
+                       struct duda_smtp_result *result)
 {
     if (!smtp) {
         *result = (struct duda_smtp_result){.error = MK_STR("there is no such [SMTP]")};

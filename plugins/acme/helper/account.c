@@ -183,7 +183,7 @@ bool acme_account_open(struct acme_client *c, struct acme_error *f)
         acme_account_delete_saved(c);
         ok = register_account(c, f);
     }
-    f->is_everyone = true;
+    f->affects_all = true;
     return ok;
 }
 

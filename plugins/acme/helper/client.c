@@ -51,8 +51,9 @@ void acme_client_parse_problem(const json_t *problem, const char *what, struct a
     acme_error_set(f, "%s: %.*s", what, (int)text.len, text.p);
 }
 
-/* A rejection of the client, or a rate limit, also applies to the remaining certificates. */
-static bool is_account_wide_error(const struct acme_error *f)
+/* Do the remaining certificates fail for the same reason: because the authority rejects the account, or fails
+ * itself? A rate limit may apply to one name alone. */
+static bool affects_all_certificates(const struct acme_error *f)
 {
     static const char *const types[] = {"accountDoesNotExist", "unauthorized", "userActionRequired",
                                         "externalAccountRequired", "serverInternal"};
@@ -75,7 +76,7 @@ static bool parse_error_response(const char *url, const struct acme_response *r,
     else
         acme_error_set(f, "%s answers with status %u", url, r->status);
     json_decref(problem);
-    f->is_everyone = is_account_wide_error(f);
+    f->affects_all = affects_all_certificates(f);
     return false;
 }
 
@@ -204,7 +205,7 @@ bool acme_client_open(struct acme_client *c, const struct acme_job *plan, struct
         warn_of_clock_skew(r.date);
     json_decref(d);
     acme_response_free(&r);
-    f->is_everyone = true;
+    f->affects_all = true;
     return ok;
 }
 

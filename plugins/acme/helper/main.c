@@ -81,7 +81,7 @@ static void renew_if_due(struct renewal_run *r, const struct acme_cert_spec *w)
         acme_retry_clear(NULL);
         due = acme_order_renewal_time(r->plan, w, time(NULL), &f);
         schedule_next_run(r, due);
-    } else if (f.is_everyone) {
+    } else if (f.affects_all) {
         block_on_account_error(r, &f);
     } else {
         schedule_next_run(r, acme_retry_record_failure(r->plan, w, time(NULL), &f));

@@ -277,7 +277,7 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
 {
     struct order o = {.client = c, .spec = spec};
     bool ok = resume_or_create_order(&o, f) && advance_order(&o, f) && download_certificate(&o, f);
-    if (ok || !f->is_everyone) { /* the order is finished or has failed */
+    if (ok || !f->affects_all) { /* the order is finished or has failed */
         delete_saved_order(&o);
         acme_challenge_remove_answers(c);
     }

@@ -49,15 +49,15 @@ void acme_report_next_run(uint64_t seconds)
     write_message_line(&b);
 }
 
-static void set_error_text(struct acme_error *f, bool is_everyone, const char *fmt, va_list args)
+static void set_error_text(struct acme_error *f, bool affects_all, const char *fmt, va_list args)
     MK_API_PRINTF(3, 0);
 
-static void set_error_text(struct acme_error *f, bool is_everyone, const char *fmt, va_list args)
+static void set_error_text(struct acme_error *f, bool affects_all, const char *fmt, va_list args)
 {
     char text[sizeof f->text]; /* a copy, because the arguments may refer to f->text */
     (void)vsnprintf(text, sizeof text, fmt, args);
     memcpy(f->text, text, sizeof text);
-    f->is_everyone = is_everyone;
+    f->affects_all = affects_all;
 }
 
 bool acme_error_set(struct acme_error *f, const char *fmt, ...)

@@ -16,7 +16,7 @@ struct acme_error {
     char type[128];   /* problem type (RFC 8555, section 6.7) without its prefix; "" for other failures */
     uint64_t wait_s;  /* delay that the authority demands; 0: none */
     unsigned status;  /* HTTP status; 0: no response */
-    bool is_everyone; /* not specific to this certificate: other certificates would also fail */
+    bool affects_all; /* not specific to this certificate: other certificates would also fail */
     char text[1024];
 };
 
