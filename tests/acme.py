@@ -15,7 +15,7 @@ from monkey import SECONDS
 from pebble import PROGRAMS, Pebble, Loopback
 
 MARKS = [pytest.mark.skipif(not all(PROGRAMS), reason="pebble is not installed"), pytest.mark.timeout(180)]
-NEW = r"acme: {}: there is a new certificate"
+NEW = r"acme: {}: new certificate obtained"
 
 
 class State:

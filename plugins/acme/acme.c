@@ -61,8 +61,8 @@ static const char *find_helper(struct mk_config *config)
         if (!file || access(file, X_OK) == 0)
             return file;
     }
-    mk_config_error(config, NULL, NULL, "the program %s, which gets certificates, is not in %s", PROGRAM,
-                    ACME_PROGRAM_FOLDER);
+    mk_config_error(config, NULL, NULL, "cannot find the program %s, which obtains certificates, in %s",
+                    PROGRAM, ACME_PROGRAM_FOLDER);
     return NULL;
 }
 
@@ -128,10 +128,10 @@ static int add_cert_spec(struct mk_config *config, struct acme *a, struct acme_c
             return 0;
         if (mk_str_eq((*end)->names[0], w->names[0])) {
             mk_config_error(config, NULL, NULL,
-                            "two hosts have different certificates whose first name is %.*s",
+                            "two hosts request different certificates with the same first name %.*s",
                             MK_STR_ARG(w->names[0]));
             mk_config_hint(config,
-                           "add [ACME_HOST] to one of them, with other `Domains` or in another order");
+                           "add [ACME_HOST] to one of them, with other `Domains` or another first name");
             return 0;
         }
     }
@@ -196,7 +196,7 @@ static enum mk_verdict serve_challenge(struct mk_request *request, struct mk_res
     if (!token.p || (method != MK_METHOD_GET && method != MK_METHOD_HEAD))
         return MK_NEXT;
     size_t len = acme_token_read_answer(a->answers, token, buf);
-    mk_request_explain(request, "acme", "answer to a challenge: %s", len ? "here it is" : "none");
+    mk_request_explain(request, "acme", "challenge response: %s", len ? "found" : "none");
     if (!len)
         return MK_NEXT;
     mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));

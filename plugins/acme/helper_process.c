@@ -113,16 +113,16 @@ static void report_exit_status(const struct acme_helper_process *r, int status)
     const char *state = r->job->settings->state.p;
     if (status == -EACCES && access(state, R_OK | W_OK | X_OK) < 0)
         mk_worker_log(r->worker, MK_LOG_ERROR,
-                      "acme: workers have no access to the folder %s: %s; it must belong to their user",
-                      state, strerror(errno));
+                      "acme: workers cannot access the folder %s: %s; their user must own it", state,
+                      strerror(errno));
     else if (status < 0)
-        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s could not be started: %s", program,
-                      strerror(-status));
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: cannot start %s: %s", program, strerror(-status));
     else if (WIFSIGNALED(status))
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s was killed by signal %d (%s)", program,
                       WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s ended with status %d", program, WEXITSTATUS(status));
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s exited with status %d", program,
+                      WEXITSTATUS(status));
 }
 
 static void on_helper_exit(void *ctx, int status)
@@ -205,7 +205,7 @@ static void on_start_timer(struct mk_timer *t)
 {
     struct acme_helper_process *r = MK_CONTAINER(t, struct acme_helper_process, timer);
     if (r->child) {
-        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not end in time", r->job->program);
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s timed out", r->job->program);
         mk_subprocess_signal(r->child, SIGKILL);
     } else if (is_worker_draining(r->worker)) {
         return;
@@ -213,7 +213,7 @@ static void on_start_timer(struct mk_timer *t)
         mk_timer_set(&r->timer, r->worker, RUN_MS);
     } else {
         close_helper_output(r);
-        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s could not be started", r->job->program);
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: cannot start %s", r->job->program);
         schedule_retry(r);
     }
 }

@@ -133,7 +133,7 @@ static const struct mk_conf_key keys[] = {
      .syntax = "ID FILE",
      .parse = parse_account,
      .show = show_account,
-     .help = "For authorities that require external account binding: the id, and a file with the key "
+     .help = "External account binding, if the authority requires it: the key ID and a file with the key "
              "(base64url)."},
     {.name = "RenewAfter",
      .type = MK_CONF_NUM,
@@ -170,7 +170,7 @@ static const struct mk_conf_key host_keys[] = {
      .type = MK_CONF_WORDS,
      HOST(names),
      .max = NAMES_MAX,
-     .help = "Names in the certificate, if not all of `ServerName`."},
+     .help = "Names in the certificate. Default: all names of `ServerName`."},
     {.name = "Challenge",
      .type = MK_CONF_ENUM,
      HOST(challenge),
@@ -238,7 +238,7 @@ static void read_account_file(struct mk_config *config, struct acme_settings *s)
         mk_config_error(config, s, "ExternalAccount", "%s cannot be read: %s", s->account_file.p,
                         strerror(e));
     else if (n == (ssize_t)sizeof buf || !is_base64url(text))
-        mk_config_error(config, s, "ExternalAccount", "%s contains no key: expected one line of base64url",
+        mk_config_error(config, s, "ExternalAccount", "no key found in %s: expected one line of base64url",
                         s->account_file.p);
     else
         s->account_key = mk_config_copy(config, text);
@@ -260,19 +260,18 @@ void acme_settings_check(struct mk_config *config, const struct acme_settings *s
 {
     if (!s) {
         mk_config_error(config, NULL, NULL, "the plugin `acme` needs a section [ACME]");
-        mk_config_hint(
-            config, "write [ACME] with `AgreeToTerms on`, once you have read the terms of service of Let's "
-                    "Encrypt, or of the authority that you name as its `Directory`");
+        mk_config_hint(config, "read the terms of service of Let's Encrypt, or of the authority that you set "
+                               "as `Directory`; then add [ACME] with `AgreeToTerms on`");
         return;
     }
     if (!s->agreed) {
-        mk_config_error(config, s, "AgreeToTerms",
-                        "authorities require that you agree to their terms of service: "
-                        "expected `AgreeToTerms on`");
+        mk_config_error(
+            config, s, "AgreeToTerms",
+            "the authority requires that you agree to its terms of service: expected `AgreeToTerms on`");
         mk_config_hint(config, "first read the terms of %.*s", MK_STR_ARG(s->directory));
     }
     if (!mk_config_has_tls(config))
-        mk_config_warn(config, s, NULL, "no Listen speaks TLS: certificates are requested but not used");
+        mk_config_warn(config, s, NULL, "no `Listen` uses TLS: certificates are requested but not used");
 }
 
 /* ---- Names ---- */
@@ -332,19 +331,19 @@ static void report_bad_name(struct mk_config *config, const struct acme_host *h,
     const void *section = own ? h : NULL;
     const char *key = own ? "Domains" : "ServerName";
     if (mk_str_find(name, '*') != MK_STR_NONE)
-        mk_config_report(config, MK_LOG_ERROR, section, key, name,
-                         "`%.*s`: authorities certify wildcard names by dns-01 only, which this "
-                         "plugin does not support",
-                         MK_STR_ARG(name));
+        mk_config_report(
+            config, MK_LOG_ERROR, section, key, name,
+            "cannot certify `%.*s`: wildcard names require dns-01, which this plugin does not support",
+            MK_STR_ARG(name));
     else
-        mk_config_report(config, MK_LOG_ERROR, section, key, name,
-                         "`%.*s` is not a name that can be certified: expected letters, digits and "
-                         "`-`, such as www.example.org",
-                         MK_STR_ARG(name));
+        mk_config_report(
+            config, MK_LOG_ERROR, section, key, name,
+            "cannot certify `%.*s`: expected a host name of letters, digits and `-`, such as www.example.org",
+            MK_STR_ARG(name));
     if (!own)
-        mk_config_hint(config,
-                       "after that [HOST], add [ACME_HOST] with `Domains` of the names to certify, or with "
-                       "`Acme off`");
+        mk_config_hint(
+            config,
+            "below that [HOST], add [ACME_HOST] with the names to certify as `Domains`, or with `Acme off`");
 }
 
 static bool add_cert_name(struct mk_config *config, struct acme_cert_spec *w, const struct acme_host *h,

@@ -56,7 +56,7 @@ static void report_owner(struct mk_config *config, const struct acme_settings *s
     else
         mk_config_warn(config, s, "StateFolder", "the folder %s belongs to %s, but this process runs as %s",
                        path, owner, user_name(expected));
-    mk_config_hint(config, "hand it over: `chown -R %s %s`", user_name(expected), s->state.p);
+    mk_config_hint(config, "change the owner: `chown -R %s %s`", user_name(expected), s->state.p);
 }
 
 /* Returns whether the folder exists and is correct or can be corrected. */
@@ -94,7 +94,7 @@ static void check_parent_folders(struct mk_config *config, const struct acme_set
     for (char *slash = buf; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
         if (stat(buf, &st) == 0 && !can_search_folder(o, &st)) {
-            mk_config_warn(config, s, "StateFolder", "workers, which run as %s, may not enter the folder %s",
+            mk_config_warn(config, s, "StateFolder", "workers run as %s and cannot search the folder %s",
                            user_name(o->uid), buf);
             mk_config_hint(config, "let others search it: `chmod o+x %s`", buf);
             return;
@@ -124,9 +124,10 @@ static void warn_of_foreign_files(struct mk_config *config, const struct acme_se
     while (d && (entry = readdir(d)) && is_known_file_name(entry->d_name))
         continue;
     if (entry) {
-        mk_config_error(config, s, "StateFolder",
-                        "the folder %s contains %s, which is not from acme: it would belong to the workers",
-                        s->state.p, entry->d_name);
+        mk_config_error(
+            config, s, "StateFolder",
+            "the folder %s contains %s, which acme did not create: workers would become its owner",
+            s->state.p, entry->d_name);
         mk_config_hint(config, "use a folder for acme alone, such as /var/lib/monkey/acme");
     }
     if (d)
@@ -290,7 +291,7 @@ int acme_state_folder_create(struct mk_config *config, const struct acme_setting
     int e = fd < 0 ? fd : create_subfolders(fd, &created);
     const char *what = "create";
     if (!e) {
-        what = "hand over to the workers";
+        what = "change the owner of";
         e = chown_all(fd, &o, &created);
     }
     if (e)
@@ -300,8 +301,7 @@ int acme_state_folder_create(struct mk_config *config, const struct acme_setting
     if (e) {
         mk_config_error(config, s, "StateFolder", "cannot %s the folder %s: %s", what, s->state.p,
                         strerror(-e));
-        mk_config_hint(config,
-                       "create it yourself, for the user of the workers alone: `install -d -m 700 -o %s %s`",
+        mk_config_hint(config, "create it for the workers' user only: `install -d -m 700 -o %s %s`",
                        user_name(o.uid), s->state.p);
     }
     return e;

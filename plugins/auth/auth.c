@@ -61,8 +61,9 @@ static enum mk_verdict reject_credentials(struct auth_check *v, mk_str user)
     log_user_attempt(v, "wrong user or password:", user);
     uint32_t seconds = auth_attempts_blocked_s(v->shared, &v->counted, v->now);
     if (seconds)
-        mk_request_log(v->request, MK_LOG_WARN, "auth: %u wrong ones from this address: refused for %u s",
-                       v->place->attempts, seconds);
+        mk_request_log(v->request, MK_LOG_WARN,
+                       "auth: %u failed attempts from this address: blocked for %u s", v->place->attempts,
+                       seconds);
     return respond_401(v, false);
 }
 
@@ -101,7 +102,7 @@ static bool add_grant(struct auth_check *v, mk_str user)
 static enum mk_verdict grant_access(struct auth_check *v, mk_str user)
 {
     if (!auth_location_allows_user(v->place, user)) {
-        log_user_attempt(v, "this user may not enter:", user);
+        log_user_attempt(v, "access denied for user", user);
         return respond_error(v, 403);
     }
     return has_cached_grant(v) || add_grant(v, user) ? MK_NEXT : respond_error(v, 503);
@@ -262,19 +263,20 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
                            .now = mk_request_time(request)};
     unsigned status = auth_locations_find(site, request, &v.place);
     if (status == 403)
-        mk_request_log(request, MK_LOG_WARN, "auth: the path may be read as one of another [AUTH], too: 403");
+        mk_request_log(request, MK_LOG_WARN,
+                       "auth: ambiguous path, which another [AUTH] may also cover: 403");
     if (status)
         return respond_error(&v, status);
     if (!v.place || v.place->type == AUTH_TYPE_NONE)
         return MK_NEXT;
     if (auth_location_allows_addr(v.place, mk_request_client_addr(request))) {
-        mk_request_explain(request, "auth", "%.*s asks this address for no password",
+        mk_request_explain(request, "auth", "%.*s requires no password from this address",
                            MK_STR_ARG(v.place->location));
         return MK_NEXT;
     }
     struct mk_worker *worker = mk_request_worker(request);
     v.queue = worker ? mk_worker_data(worker, &MK_PLUGIN_OF(auth)) : NULL;
-    mk_request_explain(request, "auth", "%.*s asks for a password (%s, %.*s)", MK_STR_ARG(v.place->location),
+    mk_request_explain(request, "auth", "%.*s requires a password (%s, %.*s)", MK_STR_ARG(v.place->location),
                        v.place->type == AUTH_TYPE_DIGEST ? "Digest" : "Basic",
                        MK_STR_ARG(v.place->users->path));
     return has_cached_grant(&v) ? grant_access(&v, mk_request_user(request)) : check_location(&v);

@@ -57,7 +57,7 @@ static void bind_digest(struct mk_config *c, struct auth_location *p)
 {
     for (size_t i = 0; i < p->title.len; i++)
         if (p->title.p[i] == '"' || p->title.p[i] == '\\' || p->title.p[i] == ':') {
-            mk_config_error(c, p, "Realm", "with Digest it must not hold '\"', '\\' or ':'");
+            mk_config_error(c, p, "Realm", "with Digest, the realm must not contain '\"', '\\' or ':'");
             return;
         }
     p->offers[AUTH_SHA256] = auth_users_has_realm(p->users, p->title, AUTH_SHA256);
@@ -66,7 +66,7 @@ static void bind_digest(struct mk_config *c, struct auth_location *p)
         return;
     p->offers[AUTH_SHA256] = true;
     mk_config_warn(c, p, "UserFile",
-                   "%.*s has no user for Digest with the realm \"%.*s\": no client will get access",
+                   "%.*s has no Digest entry with the realm \"%.*s\": no client will get access",
                    MK_STR_ARG(p->users->path), MK_STR_ARG(p->title));
     mk_config_hint(c, "monkey passwd --digest \"%.*s\" %.*s NAME", MK_STR_ARG(p->title),
                    MK_STR_ARG(p->users->path));
@@ -76,7 +76,7 @@ static void bind_basic(struct mk_config *c, struct auth_location *p)
 {
     if (p->users->n_basic)
         return;
-    mk_config_warn(c, p, "UserFile", "%.*s has no user for Basic: no client will get access",
+    mk_config_warn(c, p, "UserFile", "%.*s has no Basic entry: no client will get access",
                    MK_STR_ARG(p->users->path));
     mk_config_hint(c, "monkey passwd %.*s NAME", MK_STR_ARG(p->users->path));
 }
@@ -99,11 +99,11 @@ static bool bind_location(struct mk_config *c, struct auth_config *setup, struct
     if (p->users || p->type == AUTH_TYPE_NONE) /* already prepared for another host */
         return true;
     if (!p->file.p) {
-        mk_config_error(c, p, NULL, "there must be a `UserFile`");
+        mk_config_error(c, p, NULL, "`UserFile` is missing");
         return true;
     }
     if (!auth_has_no_controls(p->title)) {
-        mk_config_error(c, p, "Realm", "there is a control character in it");
+        mk_config_error(c, p, "Realm", "control characters are not allowed in the realm");
         return true;
     }
     p->users = load_users_once(c, setup, p);
@@ -116,8 +116,8 @@ static bool bind_location(struct mk_config *c, struct auth_config *setup, struct
     for (size_t i = 0; i < p->required.names.n; i++)
         if (!user_exists(p, p->required.names.v[i]))
             mk_config_report(c, MK_LOG_WARN, p, "Require", p->required.names.v[i],
-                             "%.*s has no user \"%.*s\" for this place", MK_STR_ARG(p->users->path),
-                             MK_STR_ARG(p->required.names.v[i]));
+                             "%.*s has no entry for user \"%.*s\" in this location",
+                             MK_STR_ARG(p->users->path), MK_STR_ARG(p->required.names.v[i]));
     return true;
 }
 
@@ -134,7 +134,7 @@ static void report_duplicates(struct mk_config *c, const struct auth_vhost *site
 {
     for (size_t i = 1; i < site->n; i++)
         if (mk_str_eq(site->places[i - 1]->location, site->places[i]->location))
-            mk_config_error(c, site->places[i], "Location", "%.*s has a section [AUTH] already",
+            mk_config_error(c, site->places[i], "Location", "duplicate section [AUTH] for %.*s",
                             MK_STR_ARG(site->places[i]->location));
 }
 

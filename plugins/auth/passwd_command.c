@@ -70,19 +70,21 @@ static int check_passwd_options(const struct order *o)
 {
     bool digest = o->realm.p != NULL;
     if (!is_valid_name_field(o->user) || o->user.len > AUTH_NAME_MAX || o->user.p[0] == '#')
-        return print_error(
-            USAGE, "a name is 1 to 255 bytes of UTF-8 without ':', not begun by '#' or a blank", NULL);
+        return print_error(USAGE,
+                           "invalid user name: expected 1 to 255 bytes of UTF-8 without ':', not starting "
+                           "with '#' or a space",
+                           NULL);
     if (digest && (!is_valid_name_field(o->realm) || mk_str_find(o->realm, '"') != MK_STR_NONE ||
                    mk_str_find(o->realm, '\\') != MK_STR_NONE))
-        return print_error(USAGE, "a realm is UTF-8 without ':', '\"' and '\\'", NULL);
+        return print_error(USAGE, "invalid realm: expected UTF-8 without ':', '\"' and '\\'", NULL);
     if (digest && o->kind.p && !mk_str_eq(o->kind, MK_STR("sha256")) && !mk_str_eq(o->kind, MK_STR("md5")))
         return print_error(USAGE, "expected sha256 or md5 with --digest", o->kind.p);
     if (!digest && o->kind.p && !auth_hash_scheme_find(o->kind))
         return print_error(USAGE, "expected yescrypt, bcrypt, sha512 or sha256", o->kind.p);
     if (o->deletes && (o->creates || o->kind.p || o->cost))
-        return print_error(USAGE, "-D goes with --digest only", NULL);
+        return print_error(USAGE, "-D accepts no option except --digest", NULL);
     if (digest && o->cost)
-        return print_error(USAGE, "a hash for Digest has no cost", NULL);
+        return print_error(USAGE, "--cost cannot be combined with --digest", NULL);
     return FINE;
 }
 
@@ -104,7 +106,7 @@ static int parse_option(struct order *o, int letter, const char *value)
     case 'r':
         if (mk_num_parse(mk_str_from_c(value), &o->cost) && o->cost > 0 && o->cost < 1000000000)
             return FINE;
-        return print_error(USAGE, "expected a number as cost", value);
+        return print_error(USAGE, "invalid cost: expected a number", value);
     case 'h':
         o->help = true;
         return FINE;
@@ -134,7 +136,7 @@ static int parse_arguments(int argc, char **argv, struct order *o)
     if (argc - optind == 3)
         return print_error(USAGE,
                            "a password as an argument is visible to other users: enter it at the prompt",
-                           "too many words");
+                           "too many arguments");
     if (argc - optind != 2) {
         fputs(usage, stderr);
         return USAGE;
@@ -150,20 +152,20 @@ static const char *password_problem(const struct order *o, mk_str password)
 {
     const struct auth_hash_scheme *kind = o->kind.p && !o->realm.p ? auth_hash_scheme_find(o->kind) : NULL;
     if (password.len == 0)
-        return "an empty password is none";
+        return "the password is empty";
     if (!auth_has_no_controls(password))
-        return "there is a control character in the password";
+        return "the password contains a control character";
     if (!is_utf8(password))
-        return "the password is not UTF-8, which is what browsers send";
+        return "the password is not UTF-8, the encoding that browsers use";
     if (kind && password.len > kind->password)
-        return "bcrypt looks at no more than 72 bytes of a password: choose another kind";
+        return "bcrypt ignores all but the first 72 bytes of a password: choose another hash";
     return NULL;
 }
 
 static int print_read_error(int e)
 {
     return print_error(FAILED,
-                       e == -ENODATA ? "there is no password"
+                       e == -ENODATA ? "no password was entered"
                        : e == -E2BIG ? "the password is too long"
                                      : strerror(-e),
                        NULL);
@@ -179,10 +181,11 @@ static int read_password(char buf[AUTH_LINE_BUF_SIZE], mk_str *password)
     }
     int e = auth_terminal_read_password("New password: ", buf, password);
     if (!e)
-        e = auth_terminal_read_password("The same again: ", again, &second);
-    int code = e                              ? print_read_error(e)
-               : mk_str_eq(*password, second) ? FINE
-                                              : print_error(FAILED, "they differ: nothing was changed", NULL);
+        e = auth_terminal_read_password("Repeat password: ", again, &second);
+    int code = e ? print_read_error(e)
+               : mk_str_eq(*password, second)
+                   ? FINE
+                   : print_error(FAILED, "the passwords differ: nothing was changed", NULL);
     explicit_bzero(again, sizeof again);
     return code;
 }
@@ -208,7 +211,7 @@ static int hash_for_basic(const struct order *o, const char *password, char out[
     unsigned long cost = o->cost ? (unsigned long)o->cost : kind->cost;
     if (!crypt_gensalt_rn(kind->prefix, cost, NULL, 0, setting, sizeof setting))
         return print_error(errno == EINVAL || errno == ERANGE ? USAGE : FAILED,
-                           errno == EINVAL || errno == ERANGE ? "libcrypt does not take this cost"
+                           errno == EINVAL || errno == ERANGE ? "libcrypt does not support this cost"
                                                               : strerror(errno),
                            kind->name);
     struct crypt_data *data = mk_mem_zalloc(1, sizeof *data);
@@ -251,7 +254,7 @@ static int edit_password_file(const struct order *o, mk_str hash)
         return FAILED;
     }
     if (done == AUTH_NOT_THERE)
-        return print_error(FAILED, "there is no such user in it", o->path);
+        return print_error(FAILED, "no such user in the file", o->path);
     printf("%.*s was %s %s.\n", MK_STR_ARG(o->user), words[done], o->path);
     return fflush(stdout) == 0 ? FINE : FAILED;
 }
@@ -262,7 +265,7 @@ static int print_path_error(const struct order *o)
     int e = errno;
     print_error(FAILED, strerror(e), o->path);
     if (e == ENOENT && !o->deletes)
-        fputs("With -c it is made.\n", stderr);
+        fputs("Use -c to create it.\n", stderr);
     return FAILED;
 }
 

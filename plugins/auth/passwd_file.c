@@ -42,7 +42,7 @@ static bool open_folder_of(struct file *f, const char *path, const char **error)
     mk_str folder = slash == MK_STR_NONE ? MK_STR(".") : slash == 0 ? MK_STR("/") : mk_str_first(all, slash);
     if (name.len == 0 || name.len > NAME_MAX || folder.len >= PATH_MAX) {
         errno = name.len ? ENAMETOOLONG : EISDIR;
-        return set_failed_step(error, "use it as a file");
+        return set_failed_step(error, "use this path as a file");
     }
     memcpy(f->name, name.p, name.len); /* the rest of f->name is zero */
     memcpy(f->path, folder.p, folder.len);
@@ -61,20 +61,20 @@ static bool lock_file(const struct file *f, const char **error)
             break;
         nanosleep(&pause, NULL);
     }
-    return set_failed_step(error, "lock it (is another program changing it?)");
+    return set_failed_step(error, "lock the file (is another program changing it?)");
 }
 
 static bool open_existing_file(struct file *f, bool create, const char **error)
 {
     f->fd = openat(f->folder, f->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (f->fd < 0)
-        return (create && errno == ENOENT) || set_failed_step(error, "open it");
+        return (create && errno == ENOENT) || set_failed_step(error, "open the file");
     if (fstat(f->fd, &f->st) != 0)
-        return set_failed_step(error, "look at it");
+        return set_failed_step(error, "read the attributes of the file");
     if (S_ISREG(f->st.st_mode) && f->st.st_size <= FILE_MAX)
         return true;
     errno = S_ISREG(f->st.st_mode) ? EFBIG : EINVAL;
-    return set_failed_step(error, "use it as a file of users");
+    return set_failed_step(error, "use it as a password file");
 }
 
 static bool read_existing_file(const struct file *f, struct mk_buf *text, const char **error)
@@ -84,7 +84,7 @@ static bool read_existing_file(const struct file *f, struct mk_buf *text, const 
         text->len += (size_t)n;
     if (text->failed)
         errno = ENOMEM;
-    return (!text->failed && n >= 0) || set_failed_step(error, "read it");
+    return (!text->failed && n >= 0) || set_failed_step(error, "read the file");
 }
 
 /* ---- Entries ---- */
@@ -159,17 +159,18 @@ static bool copy_owner_and_mode(const struct file *f, int fd, const char **error
     if (f->fd < 0)
         return true;
     if (fstat(fd, &now) != 0)
-        return set_failed_step(error, "look at the new one");
+        return set_failed_step(error, "read the attributes of the temporary file");
     if ((now.st_uid != f->st.st_uid || now.st_gid != f->st.st_gid) &&
         fchown(fd, f->st.st_uid, f->st.st_gid) != 0)
-        return set_failed_step(error, "give the new one the same owner");
-    return fchmod(fd, f->st.st_mode & 07777) == 0 || set_failed_step(error, "give the new one the same mode");
+        return set_failed_step(error, "copy the owner to the temporary file");
+    return fchmod(fd, f->st.st_mode & 07777) == 0 ||
+           set_failed_step(error, "copy the mode to the temporary file");
 }
 
 static bool write_replacement(const struct file *f, int fd, mk_str text, const char **error)
 {
     return copy_owner_and_mode(f, fd, error) &&
-           ((write_all(fd, text) && fsync(fd) == 0) || set_failed_step(error, "write the new one"));
+           ((write_all(fd, text) && fsync(fd) == 0) || set_failed_step(error, "write the temporary file"));
 }
 
 static bool replace_file(const struct file *f, mk_str text, const char **error)
@@ -180,18 +181,18 @@ static bool replace_file(const struct file *f, mk_str text, const char **error)
     snprintf(name, sizeof name, ".passwd-%016llx", (unsigned long long)number);
     int fd = openat(f->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return set_failed_step(error, "make a new one beside it");
+        return set_failed_step(error, "create a temporary file in the same folder");
     bool good = write_replacement(f, fd, text, error);
     close(fd);
     if (good && renameat(f->folder, name, f->folder, f->name) != 0)
-        good = set_failed_step(error, "replace it");
+        good = set_failed_step(error, "replace the file");
     if (!good) {
         int e = errno;
         unlinkat(f->folder, name, 0);
         errno = e;
         return false;
     }
-    return fsync(f->folder) == 0 || set_failed_step(error, "be sure that it is written");
+    return fsync(f->folder) == 0 || set_failed_step(error, "sync the folder to disk");
 }
 
 /* Ctrl-C must not leave the temporary file behind. */
@@ -214,7 +215,7 @@ static bool edit_locked_file(struct file *f, const struct auth_passwd_entry *ent
         *done = rewrite_lines(mk_buf_str(&old), entry, &text);
         if (text.failed) {
             errno = ENOMEM;
-            good = set_failed_step(error, "change it");
+            good = set_failed_step(error, "edit the file");
         }
     }
     if (good && *done != AUTH_NOT_THERE)

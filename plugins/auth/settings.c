@@ -25,17 +25,19 @@ static bool parse_location(const struct mk_conf_ctx *ctx, mk_str value, void *fi
     if (!mk_conf_ctx_word(ctx, &rest, &word) || !word.p || word.p[0] != '/' || mk_str_trim(rest).len)
         return false;
     if (mk_str_find(word, '*') != MK_STR_NONE || mk_str_find(word, '?') != MK_STR_NONE) {
-        mk_conf_ctx_error(ctx, value, "a Location is no pattern: it covers every path that begins with it");
+        mk_conf_ctx_error(ctx, value,
+                          "`Location` is not a pattern: it covers every path that begins with it");
         return false;
     }
     if (!is_normalized_path(mk_str_skip(word, 1))) {
-        mk_conf_ctx_error(ctx, value,
-                          "no path looks like that: \"//\", \".\" and \"..\" are gone when it "
-                          "is compared");
+        mk_conf_ctx_error(
+            ctx, value,
+            "no path matches this: paths are compared after \"//\", \".\" and \"..\" are resolved");
         return false;
     }
     if (mk_str_find(word, '%') != MK_STR_NONE)
-        mk_conf_ctx_warn(ctx, value, "paths are compared decoded: write the character itself, not %%XX");
+        mk_conf_ctx_warn(ctx, value,
+                         "paths are compared after decoding: use the character itself instead of %%XX");
     *location = word;
     return true;
 }
@@ -102,8 +104,8 @@ static bool add_network(const struct mk_conf_ctx *ctx, struct auth_networks *n, 
         return false;
     }
     if (network.is_all) {
-        mk_conf_ctx_error(ctx, word, "`all` would admit every client without a password");
-        mk_conf_ctx_hint(ctx, "`Type None` opens a place");
+        mk_conf_ctx_error(ctx, word, "`all` would allow every client without a password");
+        mk_conf_ctx_hint(ctx, "use `Type None` to allow access without a password");
         return false;
     }
     if (n->n == n->cap && !grow_networks(ctx, n))
@@ -190,8 +192,8 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct auth_location, required),
      .syntax = "valid-user, user NAME [NAME...], or address NETWORK [NETWORK...]",
-     .help = "Users with access: all of the file (`valid-user`, the default), or the named ones; and clients "
-             "of the networks, without a password.",
+     .help = "Users with access: all in the file (`valid-user`, the default) or the named ones; `address`: "
+             "networks whose clients need no password.",
      .parse = parse_require,
      .show = show_require},
     {.name = "MaxAttempts",

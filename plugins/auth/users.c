@@ -76,7 +76,7 @@ static bool load_file_text(struct users_parser *r, mk_str *text)
         mk_config_error(r->config, r->section, "UserFile", "cannot open %.*s: %s", MK_STR_ARG(r->users->path),
                         strerror(errno));
         if (errno == ENOENT)
-            mk_config_hint(r->config, "monkey passwd -c %.*s NAME makes it", MK_STR_ARG(r->users->path));
+            mk_config_hint(r->config, "`monkey passwd -c %.*s NAME` creates it", MK_STR_ARG(r->users->path));
         return false;
     }
     bool good = check_file_stat(r, fd, &size) && read_whole_file(r, fd, size, text);
@@ -99,7 +99,7 @@ static const char *parse_digest_entry(struct users_parser *r, mk_str name, mk_st
     if (realm.len == 0)
         return "the realm is empty: expected name:realm:hash";
     if (!auth_hex_decode(hex, d->ha1, auth_hash_len(kind)))
-        return "behind the realm there must be 64 (SHA-256) or 32 (MD5) hexadecimal digits";
+        return "invalid hash after the realm: expected 64 (SHA-256) or 32 (MD5) hexadecimal digits";
     d->name = name;
     d->realm = realm;
     d->kind = kind;
@@ -118,7 +118,7 @@ static const char *parse_user_line(struct users_parser *r, mk_str line)
     if (name.len == 0 || name.len > AUTH_NAME_MAX)
         return "a name has 1 to 255 bytes";
     if (!auth_has_no_controls(line))
-        return "there is a control character in it";
+        return "control characters are not allowed";
     if (mk_str_find(rest, ':') != MK_STR_NONE) {
         realm = mk_str_cut(&rest, ':');
         return parse_digest_entry(r, name, realm, rest);
@@ -145,7 +145,7 @@ static void parse_user_lines(struct users_parser *r, mk_str text)
     if (r->weak)
         mk_config_warn(
             r->config, r->section, "UserFile",
-            "%.*s: %u %s {SHA1}, which is no protection when the file is stolen: set these passwords again",
+            "%.*s: %u %s {SHA1}, which offers no protection if the file is stolen: set these passwords again",
             MK_STR_ARG(r->users->path), r->weak,
             r->weak == 1 ? "password is hashed with" : "passwords are hashed with");
 }
@@ -217,7 +217,7 @@ struct auth_users *auth_users_load(struct mk_config *c, const void *section, mk_
     qsort(u->digest, u->n_digest, sizeof *u->digest, compare_digest_users);
     report_duplicates(&r);
     if (r.faults > FAULTS_MAX)
-        mk_config_error(c, section, "UserFile", "%.*s: %u lines more are wrong", MK_STR_ARG(path),
+        mk_config_error(c, section, "UserFile", "%.*s: %u more invalid lines", MK_STR_ARG(path),
                         r.faults - FAULTS_MAX);
     return u;
 }

@@ -60,16 +60,15 @@ const char *auth_hash_error(mk_str hash)
     while (k->name && !mk_str_starts(hash, mk_str_from_c(k->prefix)))
         k++;
     if (!k->name)
-        return "not a hash that is known here: expected one of yescrypt, bcrypt, sha512, sha256 ($y$, $2b$, "
-               "$6$, "
-               "$5$), or {SHA1}";
+        return "unknown hash: expected yescrypt, bcrypt, sha512, sha256 ($y$, $2b$, $6$, $5$) or {SHA1}";
     if (hash.len > AUTH_HASH_TEXT_MAX || hash.len - mk_str_find_last(hash, '$') != k->tail + 1)
         return "the hash is not complete";
     memcpy(setting, hash.p, hash.len);
     setting[hash.len] = '\0';
     int fault = crypt_checksalt(setting);
-    return fault == CRYPT_SALT_OK || fault == CRYPT_SALT_METHOD_LEGACY ? NULL
-                                                                       : "libcrypt does not take this hash";
+    return fault == CRYPT_SALT_OK || fault == CRYPT_SALT_METHOD_LEGACY
+               ? NULL
+               : "libcrypt does not support this hash";
 }
 
 bool auth_verify_fast(mk_str hash, mk_str password)

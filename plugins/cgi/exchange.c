@@ -98,7 +98,7 @@ enum mk_verdict cgi_exchange_script_error(struct cgi_exchange *c, struct mk_resp
                                           unsigned status, const char *what, mk_str line)
 {
     if (line.p)
-        mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: its head has %s: `%.*s`",
+        mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: invalid response head, %s: `%.*s`",
                        MK_STR_ARG(c->script.file), what, MK_STR_ARG(mk_str_first(line, 100)));
     else
         mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: %s", MK_STR_ARG(c->script.file), what);

@@ -23,12 +23,12 @@ static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_res
     bool busy = !c->process->child && (status == -EAGAIN || status == -ENOMEM);
     cgi_process_describe_exit(c->process, &what);
     if (c->process->child || status >= 0)
-        mk_buf_add(&what,
-                   c->head.len ? MK_STR(" before its head was complete") : MK_STR(" without any output"));
+        mk_buf_add(&what, c->head.len ? MK_STR(" before its response head was complete")
+                                      : MK_STR(" without any output"));
     if (status == -ENOENT)
-        mk_buf_add(&what, MK_STR(" (does the program in its first line exist?)"));
+        mk_buf_add(&what, MK_STR(" (does the interpreter in its first line exist?)"));
     if (status == -ENOEXEC)
-        mk_buf_add(&what, MK_STR(" (does its first line begin with #! and a program?)"));
+        mk_buf_add(&what, MK_STR(" (does its first line begin with #! and an interpreter?)"));
     buf[what.len] = '\0';
     return cgi_exchange_script_error(c, response, refused ? 403 : busy ? 503 : 502, buf, (mk_str){NULL, 0});
 }
@@ -64,7 +64,7 @@ static enum mk_verdict read_script_head(struct cgi_exchange *c, struct mk_respon
             return MK_WAIT;
         }
         if (n == -EMSGSIZE)
-            return cgi_exchange_script_error(c, response, 502, "its head is longer than MaxHead",
+            return cgi_exchange_script_error(c, response, 502, "the response head exceeds MaxHeaderSize",
                                              (mk_str){NULL, 0});
         if (n < 0)
             return cgi_exchange_respond_error(c, response, 503);
@@ -193,7 +193,7 @@ static enum mk_verdict respond_timeout(struct cgi_exchange *c, struct mk_respons
     struct mk_buf what = mk_buf_fixed(buf, sizeof buf);
     if (!c->process)
         return cgi_exchange_respond_error(c, response, 503);
-    mk_buf_addf(&what, "no answer within %s", c->late_why);
+    mk_buf_addf(&what, "no response within %s", c->late_why);
     mk_buf_add_char(&what, '\0');
     return cgi_exchange_script_error(c, response, 504, buf, (mk_str){NULL, 0});
 }

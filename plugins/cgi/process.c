@@ -74,7 +74,7 @@ static void on_process_timeout(struct mk_timer *t)
     struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);
     if (!p->told) {
         mk_worker_log(p->pool->worker, MK_LOG_WARN,
-                      "cgi: %s: ended because it still ran %d s after its response", p->name,
+                      "cgi: %s: terminated, because it was still running %d s after its response", p->name,
                       AFTERLIFE_MS / 1000);
         cgi_process_stop(p);
         return;
@@ -119,13 +119,13 @@ void cgi_process_describe_exit(const struct cgi_process *p, struct mk_buf *out)
     if (p->child)
         mk_buf_add(out, MK_STR("closed its output"));
     else if (p->status == -EPIPE)
-        mk_buf_add(out, MK_STR("was lost with the process that started it"));
+        mk_buf_add(out, MK_STR("was lost together with its parent process"));
     else if (p->status < 0)
         mk_buf_addf(out, "could not be started: %s", strerror(-p->status));
     else if (WIFSIGNALED(p->status))
         mk_buf_addf(out, "was killed by signal %d (%s)", WTERMSIG(p->status), strsignal(WTERMSIG(p->status)));
     else
-        mk_buf_addf(out, "ended with status %d", WEXITSTATUS(p->status));
+        mk_buf_addf(out, "exited with status %d", WEXITSTATUS(p->status));
 }
 
 /* ---- Its output ---- */

@@ -21,7 +21,7 @@ static ssize_t read_buffered_body(struct cgi_exchange *c, char *buf, size_t cap)
 
 static ssize_t abort_body(struct cgi_exchange *c, int error, const char *message)
 {
-    mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: its answer was cut off after %llu bytes: %s",
+    mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: response aborted after %llu bytes: %s",
                    MK_STR_ARG(c->script.file), (unsigned long long)c->made, message);
     cgi_exchange_stop(c);
     return error;
@@ -31,7 +31,7 @@ static ssize_t read_script_output(struct cgi_exchange *c, char *buf, size_t cap)
 {
     int input = cgi_stdin_copy_body(&c->input, c->request, c->process);
     if (input < 0)
-        return abort_body(c, input, "the content of the request ended too early");
+        return abort_body(c, input, "incomplete request body");
     ssize_t n = cgi_process_read(c->process, buf, cap);
     if (n == -EAGAIN)
         cgi_exchange_wait_for_output(c, input);
@@ -55,9 +55,9 @@ static ssize_t read_body(void *ctx, char *buf, size_t cap)
     if (n > 0)
         c->made += (uint64_t)n;
     if (c->settings->output && c->made > c->settings->output)
-        return abort_body(c, -EFBIG, "it is more than MaxOutput");
+        return abort_body(c, -EFBIG, "the body exceeds MaxOutput");
     if (n == 0 && c->length >= 0 && c->made < (uint64_t)c->length)
-        return abort_body(c, -EIO, "it is shorter than its Content-Length");
+        return abort_body(c, -EIO, "the body is shorter than its Content-Length");
     return n;
 }
 
@@ -95,10 +95,10 @@ static enum mk_verdict respond_with_body(struct cgi_exchange *c, struct mk_respo
     c->bare = mk_request_method(c->request) == MK_METHOD_HEAD || h->status == 204 || h->status == 304;
     c->length = h->length;
     if (c->at_end && !c->bare && h->length > 0 && kept < (uint64_t)h->length)
-        return cgi_exchange_script_error(c, response, 502, "it is shorter than its Content-Length",
+        return cgi_exchange_script_error(c, response, 502, "the body is shorter than its Content-Length",
                                          MK_STR_NULL);
     if (c->settings->output && h->length > 0 && (uint64_t)h->length > c->settings->output)
-        return cgi_exchange_script_error(c, response, 502, "its Content-Length is more than MaxOutput",
+        return cgi_exchange_script_error(c, response, 502, "the Content-Length exceeds MaxOutput",
                                          MK_STR_NULL);
     set_length_if_ended(c);
     if (!add_script_headers(c, response) || mk_response_set_status(response, h->status) != 0)
@@ -117,7 +117,7 @@ static enum mk_verdict internal_redirect(struct cgi_exchange *c, struct mk_respo
 {
     int e = mk_request_rewrite(c->request, h->location);
     if (e == -EINVAL)
-        return cgi_exchange_script_error(c, response, 502, "its Location leads nowhere", h->location);
+        return cgi_exchange_script_error(c, response, 502, "invalid Location", h->location);
     if (e)
         return cgi_exchange_respond_error(c, response, 503);
     c->phase = CGI_CONTENT;

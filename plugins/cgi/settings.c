@@ -73,7 +73,7 @@ static bool parse_interpreter(const struct mk_conf_ctx *ctx, mk_str value, void 
         if (!word.p)
             break;
         if (n == CGI_WORDS_MAX) {
-            mk_conf_ctx_error(ctx, word, "more than %d words", CGI_WORDS_MAX);
+            mk_conf_ctx_error(ctx, word, "more than %d arguments", CGI_WORDS_MAX);
             return false;
         }
         if (!parse_program(ctx, word, in, n))
@@ -129,7 +129,7 @@ static bool parse_set(const struct mk_conf_ctx *ctx, mk_str rest, void *field)
         !mk_conf_ctx_word(ctx, &rest, &more))
         return false;
     if (!is_variable_name(name)) {
-        mk_conf_ctx_error(ctx, name, "`%.*s` is not the name of a variable: letters, digits and _",
+        mk_conf_ctx_error(ctx, name, "invalid variable name `%.*s`: expected letters, digits and _",
                           MK_STR_ARG(name));
         return false;
     }
@@ -370,7 +370,7 @@ static bool pass_env_variable(struct mk_config *config, struct cgi_settings *s, 
 {
     const char *value = is_variable_name(name) ? getenv(name.p) : NULL;
     if (!is_variable_name(name))
-        mk_config_error(config, s, "PassEnv", "`%.*s` is not the name of a variable: letters, digits and _",
+        mk_config_error(config, s, "PassEnv", "invalid variable name `%.*s`: expected letters, digits and _",
                         MK_STR_ARG(name));
     if (!value)
         return true;

@@ -48,7 +48,7 @@ def test_acme_failing_name_does_not_delay_others(world, state):
     server = world.start(names="bad.blocked.test", blocked=["blocked.test"],
                          sections="[HOST]\n    ServerName good.example.test\n    DocumentRoot site\n")
     server.err.wait_for(NEW.format("good.example.test"))
-    assert re.search(r"\[error\] \d+: acme: bad.blocked.test: the authority refuses \(\d+\): .*\(rejectedIdentifier\)", server.log)
+    assert re.search(r"\[error\] \d+: acme: bad.blocked.test: the authority rejected the request with status \d+: .*\(rejectedIdentifier\)", server.log)
     assert state.failure("good.example.test") is None
 
 
@@ -74,7 +74,7 @@ def test_acme_damaged_account_key_is_kept(world, state, content):
     state.path.mkdir()
     (state / "account.key").write_bytes(content)
     server = world.start()
-    server.err.wait_for(r"\[error\] \d+: acme: account.key is damaged: .*to get a new account")
+    server.err.wait_for(r"\[error\] \d+: acme: account.key is damaged: .*to create a new account")
     assert (state / "account.key").read_bytes() == content
     (state / "account.key").unlink()
     server.err.wait_for(NEW.format("www.example.test"))

@@ -88,11 +88,11 @@ def problem(kind, detail="because", status=400, **fields):
      "the directory has no `newNonce` that begins with https://"),
     ((200, {}, {"newNonce": "https://" + "a" * 3000}), "the directory has no `newNonce`"),
     ((200, {}, b"x" * (2 << 20)), "(Maximum file size exceeded|more than 1048576 bytes)"),
-    ((404, {}, b"not here"), "answers with status 404"),
-    ((500, {}, b""), "answers with status 500"),
-    ((302, {"Location": "http://127.0.0.1:1/"}, b""), "answers with status 302"),
+    ((404, {}, b"not here"), "responded with status 404"),
+    ((500, {}, b""), "responded with status 500"),
+    ((302, {"Location": "http://127.0.0.1:1/"}, b""), "responded with status 302"),
     ((200, {"Content-Length": "1000", "Connection": "close"}, b"{}"), "cannot reach"),
-    (problem("malformed", "bad\r\n[error] forged\x1b[31m"), r"refuses \(400\): bad  \[error\] forged .31m \(malformed\)"),
+    (problem("malformed", "bad\r\n[error] forged\x1b[31m"), r"with status 400: bad  \[error\] forged .31m \(malformed\)"),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_acme_invalid_directory_is_an_error(impostor, answer, message):
     server = impostor(lambda path: answer)
@@ -106,25 +106,25 @@ def test_acme_retries_after_invalid_response(impostor):
 
 
 @pytest.mark.parametrize("answers, message", [
-    ({"/nonce": (200, {}, b"")}, "sends no nonce"),
-    ({"/nonce": (200, {"Replay-Nonce": "not base64url!"}, b"")}, "sends no nonce"),
-    ({"/account": (201, {}, {})}, "names no account"),
-    ({"/account": (201, {"Location": "http://127.0.0.1/a"}, {})}, "names no account"),
-    ({"/account": (201, {"Location": "/a"}, {})}, "names no account"),
+    ({"/nonce": (200, {}, b"")}, "has no nonce"),
+    ({"/nonce": (200, {"Replay-Nonce": "not base64url!"}, b"")}, "has no nonce"),
+    ({"/account": (201, {}, {})}, "contains no account URL"),
+    ({"/account": (201, {"Location": "http://127.0.0.1/a"}, {})}, "contains no account URL"),
+    ({"/account": (201, {"Location": "/a"}, {})}, "contains no account URL"),
     ({"/account": problem("badNonce")}, r"badNonce"),
     ({"/account": problem("externalAccountRequired", status=403)}, "externalAccountRequired"),
-    ({"/order": (201, {}, {"status": "pending"})}, "names no order"),
+    ({"/order": (201, {}, {"status": "pending"})}, "contains no order URL"),
     ({"/order": (201, {"Location": "URL/o"}, b"nonsense")}, "not a JSON object"),
-    ({"/order": (201, {"Location": "URL/o"}, {})}, "an unknown state: ``"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "strange"})}, "an unknown state: `strange`"),
+    ({"/order": (201, {"Location": "URL/o"}, {})}, "unknown order status ``"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "strange"})}, "unknown order status `strange`"),
     ({"/order": (201, {"Location": "URL/o"}, {"status": "invalid", "error": {"detail": "sorry", "type": "x"}})},
-     "the order has failed: sorry"),
+     "the authority rejected the order: sorry"),
     ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": [7]})}, "`` is not a URL"),
     ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}), "/z": (200, {}, {})},
      "which is not in the order"),
     ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
       "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "evil.test"}})},
-     "wants to verify evil.test, which is not in the order"),
+     "requested a verification of evil.test, which is not in the order"),
     ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
       "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "www.example.test"},
                        "challenges": [{"type": "dns-01"}, "x", {}]})}, "does not offer http-01"),
@@ -137,7 +137,7 @@ def test_acme_retries_after_invalid_response(impostor):
     ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "http://127.0.0.1/c"})},
      "`http://127.0.0.1/c` is not a URL that begins with https://"),
     ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": (200, {}, b"nonsense")},
-     "this is not a chain of certificates"),
+     "invalid certificate chain"),
     ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": "OTHER"},
      "certificate and key do not match"),
 ], ids=lambda value: value if isinstance(value, str) else "")
@@ -218,7 +218,7 @@ def test_acme_retry_after_date_is_respected(impostor):
     fake = impostor.fake
     when = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 5000))
     server = impostor(lambda path: (503, {"Retry-After": when}, b"busy") if path == "/dir" else (404, {}, b""))
-    output = server.err.wait_for(r"answers with status 503; the next attempt is in (\d+) s")
+    output = server.err.wait_for(r"responded with status 503; the next attempt is in (\d+) s")
     assert 4900 <= int(output[1]) <= 6300 and set(fake.requests) == {"/dir"}
 
 
@@ -237,8 +237,8 @@ def test_acme_wrong_clock_is_reported(impostor):
 
 
 @pytest.mark.parametrize("text, message", [
-    ("[ACME]\n    Contact mailto:me@example.org\n", r"6:5|5:1: error: authorities require that you agree to their terms"),
-    ("[ACME]\n    AgreeToTerms off\n", "6:18: error: authorities require .*: expected `AgreeToTerms on`"),
+    ("[ACME]\n    Contact mailto:me@example.org\n", r"6:5|5:1: error: the authority requires that you agree to its terms"),
+    ("[ACME]\n    AgreeToTerms off\n", "6:18: error: the authority requires .*: expected `AgreeToTerms on`"),
     ("", "the plugin `acme` needs a section .ACME."),
     ("[ACME]\n    AgreeToTerms on\n    Directory http://example.org/\n", "7:15: error: `http://example.org/` is not encrypted"),
     ("[ACME]\n    AgreeToTerms on\n    Directory somewhere\n", "7:15: error: expected a URL that begins with https://"),
@@ -248,20 +248,20 @@ def test_acme_wrong_clock_is_reported(impostor):
     ("[ACME]\n    AgreeToTerms on\n    Challenge tls-alpn-01\n", "7:15: error: tls-alpn-01 needs TLS"),
     ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid\n", "7:21: error: expected ID FILE"),
     ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid nowhere\n", "7:21: error: \\S+/nowhere cannot be read"),
-    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid monkey.conf\n", "7:21: error: \\S+ contains no key"),
+    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid monkey.conf\n", "7:21: error: no key found in \\S+:"),
     ("[ACME]\n    AgreeToTerms on\n    RenewAfter 99\n", "7:16: error: "),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName *.example.org\n",
-     r"8:16: error: `\*.example.org`: authorities certify wildcard names by dns-01 only"),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName 192.0.2.1\n", "8:16: error: `192.0.2.1` is not a name that can be certified"),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a_b.example.org\n", "8:16: error: `a_b.example.org` is not a name"),
+     r"8:16: error: cannot certify `\*.example.org`: wildcard names require dns-01"),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName 192.0.2.1\n", "8:16: error: cannot certify `192.0.2.1`"),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a_b.example.org\n", "8:16: error: cannot certify `a_b.example.org`"),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n[ACME_HOST]\n    Domains b.org\n",
      "10:13: error: `b.org` is not a ServerName of this host"),
-    pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^a\n", r"8:16: error: `~\^a` is not a name that can be certified", marks=regex),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n    ServerName b.org b_c.org\n", "9:22: error: `b_c.org` is not a name"),
+    pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^a\n", r"8:16: error: cannot certify `~\^a`", marks=regex),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n    ServerName b.org b_c.org\n", "9:22: error: cannot certify `b_c.org`"),
     pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^w\\d\\.org$\n[ACME_HOST]\n    Domains w1.org w2.org wx.org\n",
                  r"\A(?!(?s:.)*`w[12]\.org)(?s:.)*`wx.org` is not a ServerName of this host", marks=regex),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org b.org\n[HOST]\n    ServerName c.org *.org\n"
-     "[ACME_HOST]\n    Domains a.org\n", "two hosts have different certificates whose first name is a.org"),
+     "[ACME_HOST]\n    Domains a.org\n", "two hosts request different certificates with the same first name a.org"),
 ])
 def test_acme_invalid_configuration_is_rejected(run, tmp_path, text, message):
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n{text}"

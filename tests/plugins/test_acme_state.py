@@ -54,7 +54,7 @@ def owners(folder):
 def has_run(server):
     """Waits until the helper has started and failed to reach the CA."""
     server.err.wait_for(r"acme: .*(127\.0\.0\.1|example\.org)")
-    assert "workers have no access" not in server.err.text
+    assert "workers cannot access" not in server.err.text
 
 
 def test_acme_works_with_capabilities_of_shipped_unit(start, folder):
@@ -79,7 +79,7 @@ def test_acme_failed_start_leaves_nothing_behind(start, folder, there):
     server = start(wrapper=["setpriv", "--bounding-set", "-chown"], expect_start=False)
     server.exit_code = NOT_STARTED
     server.wait()
-    assert "cannot hand over to the workers the folder" in server.err.text
+    assert "cannot change the owner of the folder" in server.err.text
     assert "install -d -m 700 -o nobody" in server.err.text
     assert sorted(folder.rglob("*")) == before
 
@@ -110,10 +110,10 @@ def test_acme_folder_with_foreign_files_is_not_chowned(start, folder, name):
     server = start("shared", expect_start=False)
     server.exit_code = 3
     server.wait()
-    assert f"the folder {folder / 'shared'} contains {name}, which is not from acme" in server.err.text
+    assert f"the folder {folder / 'shared'} contains {name}, which acme did not create" in server.err.text
     assert owners(folder / "shared") == before
     done = subprocess.run([PROGRAM, "-t", "-c", server.config], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
-    assert done.returncode == 3 and "which is not from acme" in done.stderr
+    assert done.returncode == 3 and "which acme did not create" in done.stderr
 
 
 def test_acme_every_state_file_is_chowned(start, folder):
@@ -157,8 +157,8 @@ def test_acme_path_that_is_a_file_is_rejected(start, folder):
 def test_acme_unreachable_folder_is_warned_of(start, folder):
     (folder / "lib").mkdir(mode=0o700)
     server = start()
-    assert f"workers, which run as nobody, may not enter the folder {folder / 'lib'}" in server.err.text
-    server.err.wait_for(rf"acme: workers have no access to the folder {folder}/lib/monkey/acme: Permission denied")
+    assert f"workers run as nobody and cannot search the folder {folder / 'lib'}" in server.err.text
+    server.err.wait_for(rf"acme: workers cannot access the folder {folder}/lib/monkey/acme: Permission denied")
     assert "could not be started" not in server.err.text
 
 

@@ -373,7 +373,7 @@ def test_digest_offers_only_algorithms_with_users(zone, tmp_path):
 
 def test_digest_realm_without_users_is_warned_of(zone):
     server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Realm Nowhere\n    UserFile users\n")
-    server.err.wait_for('warning: .*users has no user for Digest with the realm "Nowhere"')
+    server.err.wait_for('warning: .*users has no Digest entry with the realm "Nowhere"')
     client = DigestClient("ana", "secret", "Nowhere")
     assert ask(server, client.answer(nonce_of(server, "/else/a"), uri="/else/a"), "/else/a").status == 401
 

@@ -26,9 +26,9 @@ def wait_for_death(pid):
 # Invalid heads
 
 @pytest.mark.parametrize("output,why", [
-    ("", "ended with status 0 without any output"),
-    ("Content-Type: text/plain", "before its head was complete"),
-    ("Content-Type: text/plain\\n", "before its head was complete"),
+    ("", "exited with status 0 without any output"),
+    ("Content-Type: text/plain", "before its response head was complete"),
+    ("Content-Type: text/plain\\n", "before its response head was complete"),
     ("\\n", "nothing but an empty line"),
     ("\\r\\nContent-Type: text/plain\\r\\n\\r\\n", "nothing but an empty line"),
     ("hello, world\\n\\n", "a line without a colon: `hello, world`"),
@@ -77,7 +77,7 @@ def test_cgi_invalid_head_gets_502_with_reason_in_log(serve, output, why):
 
 
 @pytest.mark.parametrize("output,why", [
-    ("", "without any output"), ("HTTP/1.1 200", "before its head was complete"), ("Content-Type: a/b\\n\\n", "no status line"),
+    ("", "without any output"), ("HTTP/1.1 200", "before its response head was complete"), ("Content-Type: a/b\\n\\n", "no status line"),
     ("HTTP/1.1 2x0 OK\\n\\n", "no status line"), ("\\n\\n", "no status line"), ("HTTP/1.1 200 \\001\\n\\n", "no status line"),
 ])
 def test_cgi_nph_output_without_http_gets_502(serve, output, why):
@@ -92,7 +92,7 @@ def test_cgi_nph_output_without_http_gets_502(serve, output, why):
 def test_cgi_endless_first_line_gets_502(serve, name):
     server = serve(PYTHON + "import os\nos.write(1, b'HTTP/1.1 200 ')\nwhile True: os.write(1, b'x' * 4096)\n", "MaxHeaderSize 8K", name)
     assert server.get(f"/cgi-bin/{name}").status == 502
-    server.err.wait_for("longer than MaxHead|no status line")
+    server.err.wait_for("head exceeds MaxHeaderSize|no status line")
 
 
 @pytest.mark.parametrize("size,status", [(4000, 200), (5000, 502), (10_000_000, 502)])
@@ -100,7 +100,7 @@ def test_cgi_head_size_limit_is_exact(serve, size, status):
     server = serve(PYTHON + f"import sys\nsys.stdout.write('X-A: b\\n' * {size // 7} + '\\n')\n", "MaxHeaderSize 4096")
     assert server.get("/cgi-bin/s").status == status
     if status == 502:
-        server.err.wait_for("its head is longer than MaxHead")
+        server.err.wait_for("the response head exceeds MaxHeaderSize")
 
 
 def test_cgi_head_near_limit_reaches_client(serve):
@@ -113,9 +113,9 @@ def test_cgi_head_near_limit_reaches_client(serve):
 # Crashes
 
 @pytest.mark.parametrize("script,status,why", [
-    ("exit 3", 502, "ended with status 3 without any output"),
+    ("exit 3", 502, "exited with status 3 without any output"),
     ("kill -SEGV $$", 502, r"was killed by signal 11 \(Segmentation fault\) without any output"),
-    ("printf 'Content-Ty'; kill -KILL $$", 502, r"was killed by signal 9 \(Killed\) before its head was complete"),
+    ("printf 'Content-Ty'; kill -KILL $$", 502, r"was killed by signal 9 \(Killed\) before its response head was complete"),
     ("no-such-program-anywhere", 502, "no-such-program-anywhere"),
 ])
 def test_cgi_script_crash_gets_error_status(serve, script, status, why):
@@ -136,7 +136,7 @@ def test_cgi_script_crash_in_body_truncates_response(serve):
 
 @pytest.mark.parametrize("text,status,why", [
     ("", 502, "could not be started: .*first line begin"), ("no first line\n", 502, "could not be started: .*first line begin"),
-    ("#!/nowhere/sh\n", 502, "could not be started: .*program in its first line"), ("#!\n", 502, "could not be started"),
+    ("#!/nowhere/sh\n", 502, "could not be started: .*interpreter in its first line"), ("#!\n", 502, "could not be started"),
     ("\x7fELF nothing", 502, "could not be started"), ("#!/etc/passwd\n", 403, "could not be started"),
 ])
 def test_cgi_script_that_cannot_be_executed_gets_error_status(serve, text, status, why):
@@ -155,7 +155,7 @@ def test_cgi_read_timeout_before_head_gets_504_and_kills_script(serve, site):
         assert 1 <= time.monotonic() - began < 10
         assert c.get("/page.txt").text == "the page"
     wait_for_death(pid_in(site / "cgi-bin/pid"))
-    server.err.wait_for("/cgi-bin/s: no answer within ReadTimeout")
+    server.err.wait_for("/cgi-bin/s: no response within ReadTimeout")
 
 
 def test_cgi_read_timeout_applies_to_partial_head(serve):
@@ -171,7 +171,7 @@ def test_cgi_read_timeout_in_body_truncates_response(serve, site):
         c.read_to_end()
         raise Closed("at a proper end")
     wait_for_death(pid_in(site / "cgi-bin/pid"))
-    server.err.wait_for("cut off after 6 bytes: ReadTimeout")
+    server.err.wait_for("response aborted after 6 bytes: ReadTimeout")
 
 
 def test_cgi_read_timeout_restarts_with_output(serve):
@@ -269,7 +269,7 @@ def test_cgi_max_output_truncates_response(serve, site):
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.get("/cgi-bin/s")
     wait_for_death(pid_in(site / "cgi-bin/pid"))
-    server.err.wait_for("it is more than MaxOutput")
+    server.err.wait_for("the body exceeds MaxOutput")
 
 
 def test_cgi_max_output_refuses_large_content_length_at_once(serve):

@@ -294,4 +294,4 @@ def test_monkey16_key_and_new_name_are_one_key(run, tmp_path):
 def test_monkey16_key_error_shows_its_line(run, tmp_path):
     err = mistakes(run, tmp_path, "[PLUGINS]\n    Load auth\n[HOST]\n    DocumentRoot .\n[AUTH]\n    Location /x\n    Type Digest\n"
                              '    Users users\n    Title "a:b"\n')
-    assert "checked.conf:8:11: error: cannot open" in err and "checked.conf:9:11: error: with Digest it must not hold" in err
+    assert "checked.conf:8:11: error: cannot open" in err and "checked.conf:9:11: error: with Digest, the realm must not contain" in err

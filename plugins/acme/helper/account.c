@@ -44,8 +44,7 @@ static EVP_PKEY *load_or_create_key(struct acme_error *f)
     else
         acme_error_set_global(
             f,
-            "%s is damaged: it contains no P-256 key; restore a copy, or remove the file to "
-            "get a new account",
+            "%s is damaged: no P-256 key found; restore a backup, or remove the file to create a new account",
             ACME_ACCOUNT_KEY);
     return NULL;
 }
@@ -58,7 +57,8 @@ static json_t *read_saved_account(void)
     int e = acme_store_read("", ACME_ACCOUNT, "", &text);
     json_t *o = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
     if (!e && !json_is_object(o))
-        acme_report_log(MK_LOG_WARN, "%s is damaged; asking the authority for its content", ACME_ACCOUNT);
+        acme_report_log(MK_LOG_WARN, "%s is damaged; requesting the account data from the authority",
+                        ACME_ACCOUNT);
     mk_buf_free(&text);
     return o;
 }
@@ -127,13 +127,13 @@ static bool write_external_binding(struct mk_json_writer *w, const struct acme_c
     if (!p->eab_id)
         return !c->wants_binding ||
                acme_error_set_global(f, "the authority requires external account binding: set "
-                                        "ExternalAccount in [ACME] to the values that it gave you");
+                                        "ExternalAccount in [ACME] to the values from the authority");
     mk_json_key(w, "externalAccountBinding");
     if (acme_base64url_decode(&secret, mk_str_from_c(p->eab_key)) &&
         acme_jws_write_eab(w, c->key, p->eab_id, mk_buf_str(&secret), c->new_account))
         return true;
-    return acme_error_set_global(f, "the key of ExternalAccount is invalid: expected base64url, as the "
-                                    "authority gave it to you");
+    return acme_error_set_global(
+        f, "the key of ExternalAccount is invalid: expected the base64url text from the authority");
 }
 
 static bool register_account(struct acme_client *c, struct acme_error *f)
@@ -151,7 +151,7 @@ static bool register_account(struct acme_client *c, struct acme_error *f)
     ok = ok && acme_client_post(c, c->new_account, mk_buf_str(&payload), &r, f);
     mk_buf_free(&payload);
     if (ok && !acme_http_is_url(r.location))
-        ok = acme_error_set_global(f, "%s names no account", c->new_account);
+        ok = acme_error_set_global(f, "the response of %s contains no account URL", c->new_account);
     if (ok) {
         memcpy(c->account, r.location, sizeof c->account);
         acme_report_log(MK_LOG_INFO, "%s account %s%s%s", r.status == 201 ? "new" : "known", c->account,
@@ -189,7 +189,7 @@ bool acme_account_open(struct acme_client *c, struct acme_error *f)
 
 void acme_account_delete_saved(struct acme_client *c)
 {
-    acme_report_log(MK_LOG_WARN, "the authority no longer knows the account %s", c->account);
+    acme_report_log(MK_LOG_WARN, "the account %s no longer exists at the authority", c->account);
     c->account[0] = '\0';
     acme_store_remove("", ACME_ACCOUNT, "");
 }

@@ -74,7 +74,7 @@ static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_cert_s
         return acme_error_set(f, "certificate and key do not match");
     for (size_t i = 0; i < spec->n_names; i++)
         if (X509_check_host(leaf, spec->names[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
-            return acme_error_set(f, "the certificate is not for %s", spec->names[i]);
+            return acme_error_set(f, "the certificate does not cover the name %s", spec->names[i]);
     if (!parse_asn1_time(X509_get0_notBefore(leaf), &life->from) ||
         !parse_asn1_time(X509_get0_notAfter(leaf), &life->to) || life->to <= life->from)
         return acme_error_set(f, "the certificate has no valid lifetime");
@@ -106,10 +106,11 @@ bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_cert_spe
     BIO *b = pem.len <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
     X509 *leaf = b ? PEM_read_bio_X509(b, NULL, refuse_password_prompt, NULL) : NULL;
     int rest = leaf ? count_chain_certs(b) : -1;
-    bool ok = rest >= 0 && rest <= CHAIN_MAX
-                  ? check_leaf(leaf, key, spec, life, f)
-                  : acme_error_set(f, "this is not a chain of certificates: %s",
-                                   leaf ? "a later one is damaged" : "no certificate");
+    bool ok =
+        rest >= 0 && rest <= CHAIN_MAX
+            ? check_leaf(leaf, key, spec, life, f)
+            : acme_error_set(f, "invalid certificate chain: %s",
+                             leaf ? "a certificate after the first is damaged" : "no certificate found");
     ERR_clear_error();
     X509_free(leaf);
     BIO_free(b);

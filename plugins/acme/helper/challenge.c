@@ -67,7 +67,7 @@ static bool store_answer(const struct acme_client *c, const char *name, const ch
     else if (ok && acme_sha256(mk_buf_str(&text), digest) && acme_cert_write_tls_alpn(&pem, name, digest))
         ok = acme_store_write(ACME_ALPN, name, ".pem", mk_buf_str(&pem), f);
     else
-        ok = acme_error_set(f, "cannot create the answer for %s: %s", name, acme_key_error());
+        ok = acme_error_set(f, "cannot store the challenge response for %s: %s", name, acme_key_error());
     mk_buf_free(&text);
     mk_buf_free(&pem);
     return ok;
@@ -144,7 +144,7 @@ static bool poll_authorization(struct acme_client *c, const char *url, const cha
         if (ok || !a || !waits)
             return ok;
         if (!acme_backoff_wait(&patience, retry))
-            return acme_error_set(f, "the authority does not verify %s", name);
+            return acme_error_set(f, "the authority did not finish verifying %s", name);
     }
 }
 
@@ -186,7 +186,7 @@ bool acme_challenge_complete(struct acme_client *c, const char *authorization,
     const char *status = acme_json_string(a, "status");
     bool ok = false;
     if (a && (!is_name_in_spec(name, spec) || !status))
-        acme_error_set(f, "the authority wants to verify %s, which is not in the order",
+        acme_error_set(f, "the authority requested a verification of %s, which is not in the order",
                        name ? name : "no name");
     else if (a && strcmp(status, "valid") == 0)
         ok = true; /* validated for an earlier order */

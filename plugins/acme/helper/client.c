@@ -70,11 +70,11 @@ static bool parse_error_response(const char *url, const struct acme_response *r,
     f->type[0] = '\0';
     f->status = r->status;
     f->wait_s = r->retry_s;
-    (void)snprintf(what, sizeof what, "the authority refuses (%u)", r->status);
+    (void)snprintf(what, sizeof what, "the authority rejected the request with status %u", r->status);
     if (json_is_object(problem) && acme_json_string(problem, "type"))
         acme_client_parse_problem(problem, what, f);
     else
-        acme_error_set(f, "%s answers with status %u", url, r->status);
+        acme_error_set(f, "%s responded with status %u", url, r->status);
     json_decref(problem);
     f->affects_all = affects_all_certificates(f);
     return false;
@@ -98,7 +98,7 @@ static bool fetch_nonce(struct acme_client *c, struct acme_error *f)
     save_nonce(c, &r);
     acme_response_free(&r);
     if (ok && !c->nonce[0])
-        return acme_error_set_global(f, "%s sends no nonce", c->new_nonce);
+        return acme_error_set_global(f, "the response of %s has no nonce", c->new_nonce);
     return ok;
 }
 
@@ -146,7 +146,7 @@ json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str pay
         if (!json_is_object(object)) {
             json_decref(object);
             object = NULL;
-            acme_error_set(f, "%s answers with something that is not a JSON object", url);
+            acme_error_set(f, "the response of %s is not a JSON object", url);
         }
     }
     if (!r)

@@ -42,7 +42,7 @@ bool acme_job_read(struct acme_job *p, int fd, struct acme_error *f)
     json_error_t e;
     *p = (struct acme_job){.root = json_loadfd(fd, 0, &e)};
     if (!p->root)
-        return acme_error_set(f, "cannot read the plan: %s", e.text);
+        return acme_error_set(f, "cannot read the job description: %s", e.text);
     p->directory = acme_json_string(p->root, "directory");
     p->authority = acme_json_string(p->root, "authority");
     p->agent = acme_json_string(p->root, "agent");
@@ -54,7 +54,8 @@ bool acme_job_read(struct acme_job *p, int fd, struct acme_error *f)
     if (!p->directory || !p->agent || p->renew_percent < 1 || p->renew_percent > 99 || !p->retry_s ||
         !read_cert_specs(p, json_object_get(p->root, "certificates"))) {
         acme_job_free(p);
-        return acme_error_set(f, "the plan is incomplete: program and plugin come from different builds");
+        return acme_error_set(
+            f, "the job description is incomplete: program and plugin are from different builds");
     }
     return true;
 }

@@ -152,7 +152,7 @@ static bool create_order(struct order *o, struct acme_error *f)
                   o, acme_client_post_json(o->client, o->client->new_order, mk_buf_str(&payload), &r, f), &r);
     mk_buf_free(&payload);
     if (ok && !acme_http_is_url(r.location))
-        ok = acme_error_set(f, "the authority names no order");
+        ok = acme_error_set(f, "the response of the authority contains no order URL");
     if (ok)
         memcpy(o->url, r.location, sizeof o->url);
     acme_response_free(&r);
@@ -214,9 +214,9 @@ static bool set_order_error(const struct order *o, struct acme_error *f)
     const char *status = acme_json_string(o->object, "status");
     const json_t *error = json_object_get(o->object, "error");
     if (has_status(o, "invalid"))
-        acme_client_parse_problem(error, "the order has failed", f);
+        acme_client_parse_problem(error, "the authority rejected the order", f);
     else
-        acme_error_set(f, "the order has an unknown state: `%.50s`", status ? status : "");
+        acme_error_set(f, "unknown order status `%.50s`", status ? status : "");
     return false;
 }
 
@@ -238,7 +238,7 @@ static bool advance_order(struct order *o, struct acme_error *f)
         } else if (!has_status(o, "pending") && !has_status(o, "ready") && !has_status(o, "processing")) {
             return set_order_error(o, f);
         } else if (!acme_backoff_wait(&patience, o->retry_s)) {
-            return acme_error_set(f, "the authority does not finish the order");
+            return acme_error_set(f, "the authority did not finish the order in time");
         } else if (!post_order(o, o->url, MK_STR(""), f)) {
             return false;
         }
@@ -282,7 +282,7 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
         acme_challenge_remove_answers(c);
     }
     if (ok)
-        acme_report_log(MK_LOG_INFO, "%s: there is a new certificate, good for %lld hours", spec->name,
+        acme_report_log(MK_LOG_INFO, "%s: new certificate obtained, valid for %lld hours", spec->name,
                         (long long)(o.life.to - o.life.from) / 3600);
     json_decref(o.object);
     EVP_PKEY_free(o.key);
@@ -305,9 +305,9 @@ static bool check_installed_cert(mk_str text, const struct acme_job *plan, const
     EVP_PKEY *key = acme_key_read_pem(text);
     bool ok = false;
     if (!key)
-        acme_error_set(f, "the file of the certificate is damaged: it contains no key");
+        acme_error_set(f, "the certificate file is damaged: no key found");
     else if (!acme_key_has_type(key, spec->key))
-        acme_error_set(f, "its key has another type than configured");
+        acme_error_set(f, "the key type differs from the configuration");
     else if (!is_cert_from_directory(text, plan->directory))
         acme_error_set(f, "its certificate comes from another authority");
     else
@@ -333,7 +333,7 @@ int64_t acme_order_renewal_time(const struct acme_job *plan, const struct acme_c
     *f = (struct acme_error){0};
     int e = acme_store_read(ACME_CERTIFICATES, spec->name, ".pem", &text);
     if (e && e != -ENOENT)
-        acme_error_set(f, "cannot read the file of the certificate: %s", strerror(-e));
+        acme_error_set(f, "cannot read the certificate file: %s", strerror(-e));
     bool ok = !e && check_installed_cert(mk_buf_str(&text), plan, spec, &life, f);
     mk_buf_free(&text);
     if (!ok)

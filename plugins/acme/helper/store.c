@@ -57,7 +57,7 @@ int acme_store_open(struct acme_error *f)
     for (size_t i = 0; i < MK_LEN(folders); i++)
         if (mkdir(folders[i], 0700) < 0 && errno != EEXIST) {
             e = errno;
-            acme_error_set_global(f, "cannot create the folder %s of the state folder: %s", folders[i],
+            acme_error_set_global(f, "cannot create the folder %s in the state folder: %s", folders[i],
                                   strerror(e));
             return -e;
         }
@@ -111,9 +111,9 @@ bool acme_store_write(const char *folder, const char *name, const char *suffix, 
     char path[PATH_MAX], temporary[PATH_MAX];
     if (!format_file_path(path, folder, "", name, suffix) ||
         !format_file_path(temporary, folder, ".new-", name, suffix))
-        return acme_error_set(f, "the name `%s` is too long for a file", name);
+        return acme_error_set(f, "file name `%s` is too long", name);
     if (!write_new_file(temporary, text) || rename(temporary, path) < 0)
-        return acme_error_set(f, "cannot write the file %s of the state folder: %s", path, strerror(errno));
+        return acme_error_set(f, "cannot write the file %s in the state folder: %s", path, strerror(errno));
     fsync_folder(folder);
     return true;
 }

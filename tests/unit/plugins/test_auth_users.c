@@ -147,10 +147,10 @@ static void users_invalid_lines_are_reported_without_their_text(void **state)
     expect_log("1", "expected name:hash or name:realm:hash");
     expect_log("2", "expected name:hash or name:realm:hash");
     expect_log("3", "a name has 1 to 255 bytes");
-    expect_log("4", "there is a control character in it");
+    expect_log("4", "control characters are not allowed");
     expect_log("5", "the realm is empty: expected name:realm:hash");
-    expect_log("6", "behind the realm there must be 64 (SHA-256) or 32 (MD5) hexadecimal digits");
-    assert_non_null(strstr(logged, ":7: not a hash that is known here"));
+    expect_log("6", "invalid hash after the realm: expected 64 (SHA-256) or 32 (MD5) hexadecimal digits");
+    assert_non_null(strstr(logged, ":7: unknown hash"));
     assert_null(strstr(logged, ":8:"));
     assert_null(strstr(logged, "secret"));
 }
@@ -187,18 +187,18 @@ static void users_many_errors_are_summarized(void **state)
     (void)read_text(text);
     expect_log("20", "expected name:hash or name:realm:hash");
     assert_null(strstr(logged, ":21:"));
-    assert_non_null(strstr(logged, ": 3 lines more are wrong\n"));
+    assert_non_null(strstr(logged, ": 3 more invalid lines\n"));
     logged[0] = '\0';
     text[40] = '\0';
     (void)read_text(text);
-    assert_null(strstr(logged, "lines more"));
+    assert_null(strstr(logged, "more invalid lines"));
 }
 
 static void users_weak_hashes_are_reported(void **state)
 {
     (void)state;
     (void)read_text("ann:" SHA1 "\nbob:" CRYPT "\n");
-    assert_non_null(strstr(logged, ": 1 password is hashed with {SHA1}, which is no protection"));
+    assert_non_null(strstr(logged, ": 1 password is hashed with {SHA1}, which offers no protection"));
     (void)read_text("ann:" SHA1 "\nbob:" SHA1 "\n");
     assert_non_null(strstr(logged, ": 2 passwords are hashed with {SHA1}"));
 }
@@ -221,7 +221,7 @@ static void users_unreadable_file_is_reported(void **state)
     (void)state;
     assert_non_null(auth_users_load(NULL, NULL, MK_STR("/there/is/none")));
     assert_non_null(strstr(logged, "error: cannot open /there/is/none: No such file or directory\n"));
-    assert_non_null(strstr(logged, "hint: monkey passwd -c /there/is/none NAME makes it\n"));
+    assert_non_null(strstr(logged, "hint: `monkey passwd -c /there/is/none NAME` creates it\n"));
     assert_non_null(auth_users_load(NULL, NULL, MK_STR("/tmp")));
     assert_non_null(strstr(logged, "error: cannot read /tmp: it is not a regular file\n"));
     assert_int_equal(truncate(path, 64 << 20), 0);
