@@ -61,7 +61,7 @@ def stripped_kb(path, triplet):
 
 def sizes_of_guide():
     """Returns the sizes stated in the guide: {"armhf": KB, "arm64": KB}."""
-    return dict(zip(("armhf", "arm64"), map(int, re.search(r"have (\d+) KB\s+and (\d+) KB", GUIDE.read_text()).groups())))
+    return dict(zip(("armhf", "arm64"), map(int, re.search(r"are (\d+) KB and (\d+) KB in size", GUIDE.read_text()).groups())))
 
 
 @pytest.mark.skipif(not shutil.which("qemu-arm"), reason="needs qemu-arm")

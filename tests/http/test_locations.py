@@ -126,14 +126,14 @@ def start_with(start, host, below, **how):
 def test_location_handler_timeout_overrides_host(start):
     server = start_with(start, "HandlerTimeout 1s", "[LOCATION]\n    Path /slow/*\n    HandlerTimeout unlimited",
                      server="HandlerTimeout 20s")
-    assert server.get("/verdict?2", host="one.example").status == 504
+    assert server.get("/verdict?3", host="one.example").status == 504
     assert server.get("/slow/timer?1500", host="one.example").status == 200
 
 
 @needs_plugin
 def test_location_handler_timeout_may_be_shorter(start):
     server = start_with(start, "", "[LOCATION]\n    Path /fast/*\n    HandlerTimeout 200ms", server="HandlerTimeout 20s")
-    assert server.get("/fast/verdict?2", host="one.example").status == 504
+    assert server.get("/fast/verdict?3", host="one.example").status == 504
     assert server.get("/timer?500", host="one.example").status == 200
 
 
