@@ -202,7 +202,7 @@ int cheetah_client_run(int argc, char **argv)
     if (taken < 0)
         return -1 - taken;
     if (!*c.line.path || strlen(c.line.path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
-        fprintf(stderr, "monkey shell: not the path of a socket: %s\n", c.line.path);
+        fprintf(stderr, "monkey shell: invalid socket path: %s\n", c.line.path);
         return USAGE;
     }
     c.interactive = taken == argc && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);

@@ -136,12 +136,12 @@ static int explain_permission_error(const struct cheetah_client_conn *l)
     struct stat st;
     struct user you = lookup_user(geteuid());
     if (stat(l->path, &st) < 0)
-        return print_error(l, "%s has no access to the folder of %s", you.name, l->path);
+        return print_error(l, "%s cannot access the folder of %s", you.name, l->path);
     struct user owner = lookup_user(st.st_uid);
     const struct group *group = getgrgid(st.st_gid);
     if (!(st.st_mode & S_IWGRP) || !group)
-        return print_error(l, "%s has no access to %s: only %s has", you.name, l->path, owner.name);
-    return print_error(l, "%s has no access to %s: only %s and the group %s have", you.name, l->path,
+        return print_error(l, "%s cannot access %s: only %s has access", you.name, l->path, owner.name);
+    return print_error(l, "%s cannot access %s: only %s and the group %s have access", you.name, l->path,
                        owner.name, group->gr_name);
 }
 
@@ -149,11 +149,11 @@ static int explain_connect_error(const struct cheetah_client_conn *l, int error)
 {
     if (error == ENOENT)
         return print_error(l,
-                           "there is no socket %s: is a server running with `Load cheetah` in its [PLUGINS]? "
-                           "(for another path: `monkey shell -s SOCKET`)",
+                           "socket %s does not exist: is a server running with `Load cheetah` in its "
+                           "[PLUGINS]? (for another path: `monkey shell -s SOCKET`)",
                            l->path);
     if (error == ECONNREFUSED)
-        return print_error(l, "no server answers at %s: the server has ended", l->path);
+        return print_error(l, "no server listens at %s: the server has exited", l->path);
     if (error == EACCES || error == EPERM)
         return explain_permission_error(l);
     if (error == EAGAIN)
@@ -252,7 +252,7 @@ enum { ELSEWHERE = -1 };
 static int report_lost_connection(struct cheetah_client_conn *l)
 {
     const char *message =
-        errno == 0 || errno == ECONNRESET ? "the process ended during the command" : strerror(errno);
+        errno == 0 || errno == ECONNRESET ? "the process exited during the command" : strerror(errno);
     cheetah_client_conn_close(l);
     return print_error(l, "the answer is incomplete: %s", message);
 }

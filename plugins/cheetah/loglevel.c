@@ -60,6 +60,6 @@ void cheetah_loglevel_command(struct cheetah_session *s, mk_str args, bool json)
         change_level(s, level);
     } else {
         cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR,
-                                      "expected `loglevel` and error, warn, info or debug");
+                                      "invalid arguments: expected `loglevel error|warn|info|debug`");
     }
 }

@@ -95,10 +95,10 @@ static bool parse_mode(const struct mk_conf_ctx *ctx, mk_str value, void *field)
     if (!parse_octal(value, &mode))
         return false;
     if (mode & ~(unsigned)WIDEST)
-        mk_conf_ctx_error(
-            ctx, value,
-            "`%.*s` is too wide: users of the shell control the server, so at most 0660 is allowed",
-            MK_STR_ARG(value));
+        mk_conf_ctx_error(ctx, value,
+                          "mode `%.*s` is too permissive: users of the shell control the server, so at most "
+                          "0660 is allowed",
+                          MK_STR_ARG(value));
     else if ((mode & OWNER) != OWNER)
         mk_conf_ctx_error(ctx, value, "with `%.*s` not even the owner has access: expected 0600 or 0660",
                           MK_STR_ARG(value));
@@ -171,7 +171,7 @@ const struct mk_conf_table cheetah_table = {
     .section = "CHEETAH",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "The shell on a unix socket, for `monkey shell`.",
+    .help = "Unix socket for `monkey shell`.",
     .size = sizeof(struct cheetah_settings),
     .scope = MK_CONF_SERVER,
 };

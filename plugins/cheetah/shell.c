@@ -59,15 +59,15 @@ static void admit_client(struct shell *s, int fd)
         return;
     }
     if (!is_client_allowed(c, fd, &who)) {
-        mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u, group %u is refused",
-                      (int)who.pid, (unsigned)who.uid, (unsigned)who.gid);
+        mk_worker_log(s->worker, MK_LOG_WARN, "shell: rejected process %d of user %u, group %u", (int)who.pid,
+                      (unsigned)who.uid, (unsigned)who.gid);
         refuse_client(fd, "you have no permission to use this shell");
         return;
     }
     int slot = cheetah_session_slot_acquire(c->slots, c->settings.sessions, s->worker);
     snprintf(error, sizeof error, "all %u sessions (MaxSessions) are in use", c->settings.sessions);
     if (slot < 0) {
-        mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u is refused: %s", (int)who.pid,
+        mk_worker_log(s->worker, MK_LOG_WARN, "shell: rejected process %d of user %u: %s", (int)who.pid,
                       (unsigned)who.uid, error);
         refuse_client(fd, error);
     } else if (!cheetah_session_open(s, fd, slot, &who)) {

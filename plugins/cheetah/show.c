@@ -226,7 +226,8 @@ void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json)
         cheetah_session_log(s, "clears the cache");
         (void)cheetah_worker_query_start(s, CHEETAH_MESSAGE_CLEAR_CACHE, false, show_cache_clear_result);
     } else {
-        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "expected `cache` or `cache clear`");
+        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR,
+                                      "invalid arguments: expected `cache` or `cache clear`");
     }
 }
 
@@ -242,7 +243,7 @@ static void write_certificate(struct mk_buf *text, const struct mk_vhost *h)
     time_t t = (time_t)c.not_after;
     if (gmtime_r(&t, &tm) && strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &tm))
         mk_buf_addf(text, "\n    certificate until %s%s", date,
-                    c.is_outdated ? ", its new files cannot be used" : "");
+                    c.is_outdated ? ", new certificate files are invalid" : "");
 }
 
 static void write_host(struct mk_buf *text, const struct mk_vhost *h)

@@ -51,7 +51,7 @@ static int report_socket_error(struct mk_config *config, const struct cheetah *c
     mk_config_error(config, c->section, "Socket", "the socket %s cannot be %s: %s", c->settings.path.p, what,
                     strerror(error));
     if (error == ENOENT)
-        mk_config_hint(config, "its folder must exist: create it, or set another Socket in [CHEETAH]");
+        mk_config_hint(config, "create its folder, or set another Socket in [CHEETAH]");
     else if (error == EACCES || error == EROFS || (error == EPERM && c->group == getegid()))
         mk_config_hint(config, "set a Socket in [CHEETAH] where this user can create one");
     else if (error == EPERM)
@@ -103,7 +103,7 @@ static int find_listening_process(struct mk_config *config, const struct cheetah
     *out = PREDECESSOR;
     if (cred.pid > 0 && (cred.pid == getpid() || cred.pid == getppid()))
         return 0;
-    mk_config_error(config, c->section, "Socket", "another server answers at %s already: process %d",
+    mk_config_error(config, c->section, "Socket", "another server is listening at %s: process %d",
                     c->settings.path.p, (int)cred.pid);
     mk_config_hint(config, "each server needs a Socket of its own in [CHEETAH]");
     return -EINVAL;

@@ -130,7 +130,7 @@ static void respond_cached(const struct job *j, struct cached *copy)
     if (set_coding_headers(j) || mk_response_set_body_nocopy(j->response, compress_cached_body(copy)))
         remove_coding_header(j);
     else
-        mk_request_explain(j->request, "compress", "%s, from the cache", compress_coders[j->coding]->name);
+        mk_request_explain(j->request, "compress", "%s (cached)", compress_coders[j->coding]->name);
 }
 
 static bool may_be_cached(const struct job *j, struct mk_file_id *file)

@@ -19,7 +19,7 @@ static bool add_coding(const struct mk_conf_ctx *ctx, mk_str word, struct coding
     if (i == CODINGS)
         return false;
     if (!compress_coders[i]->open)
-        mk_conf_ctx_warn(ctx, word, "this build has no coding `%s`: the server continues without it",
+        mk_conf_ctx_warn(ctx, word, "coding `%s` is not part of this build: the server continues without it",
                          compress_coders[i]->name);
     else if (!has_coding(c, (enum coding)i))
         c->v[c->n++] = (enum coding)i;
@@ -128,14 +128,12 @@ static const struct mk_conf_key keys[] = {
      .syntax = "paths, such as /account/* or *.log",
      .parse = parse_paths,
      .show = show_paths,
-     .help = "Paths whose responses are not compressed."},
+     .help = "Paths whose responses are never compressed."},
     {.name = "CrossSite",
      .type = MK_CONF_BOOL,
      AT(cross_site),
      .default_value = "off",
-     .help = "Also compress responses to requests that another site made a browser send with its user's "
-             "cookies or "
-             "password (BREACH)."},
+     .help = "Also compresses responses to cross-site requests with cookies or credentials (BREACH)."},
     {.name = "GzipLevel",
      .type = MK_CONF_NUM,
      AT(levels[CODING_GZIP]),

@@ -50,7 +50,7 @@ static const struct mk_conf_key keys[] = {
      AT(sort_max),
      .default_value = "10000",
      .max = 1000000,
-     .help = "Folders with more entries are not sorted; 0: none is."},
+     .help = "Maximum number of entries to sort; larger folders are not sorted. 0: never sort."},
     {.name = "SortMemory",
      .type = MK_CONF_SIZE,
      AT(sort_memory),

@@ -86,10 +86,8 @@ static void write_head(const struct listing *l, struct mk_buf *out)
     write_breadcrumbs(l, out);
     mk_buf_add(out, MK_STR("</h1>\n"));
     if (l->is_large)
-        mk_buf_add(
-            out,
-            MK_STR("<p class=\"note\">This folder is too large to sort: the entries have the order of the "
-                   "file system.</p>\n"));
+        mk_buf_add(out, MK_STR("<p class=\"note\">This folder is too large to sort: entries are in file "
+                               "system order.</p>\n"));
     mk_buf_add(out, MK_STR("<table>\n<thead><tr>"));
     write_column_header(l, out, SORT_NAME, "Name");
     write_column_header(l, out, SORT_SIZE, "Size");

@@ -6,7 +6,7 @@
 static void write_head(const struct listing *l, struct mk_buf *out)
 {
     if (l->is_large)
-        mk_buf_add(out, MK_STR("# too many entries to sort: they have the order of the file system\n"));
+        mk_buf_add(out, MK_STR("# too many entries to sort: entries are in file system order\n"));
 }
 
 /* Doubles backslashes, so that scripts can restore each name from its line. */

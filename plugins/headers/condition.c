@@ -3,8 +3,8 @@
 
 static bool report_duplicate(const struct mk_conf_ctx *ctx, mk_str word, const char *what)
 {
-    mk_conf_ctx_error(ctx, word, "`%.*s` is a second %s: a rule has one at most", MK_STR_ARG(word), what);
-    mk_conf_ctx_hint(ctx, "write another rule for it");
+    mk_conf_ctx_error(ctx, word, "duplicate condition `%.*s`: a rule accepts one %s", MK_STR_ARG(word), what);
+    mk_conf_ctx_hint(ctx, "add another rule");
     return false;
 }
 

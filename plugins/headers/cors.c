@@ -56,7 +56,8 @@ bool headers_cors_match_preflight(const struct cors *cors, struct mk_request *re
     if (!r)
         return false;
     bool ok = is_origin_allowed(r, mk_request_header(request, MK_STR("Origin")));
-    mk_request_explain(request, "headers", ok ? "answers a preflight request" : "knows no such origin");
+    mk_request_explain(request, "headers",
+                       ok ? "preflight request accepted" : "preflight request rejected: unknown origin");
     *status = ok ? 204 : 403;
     return true;
 }

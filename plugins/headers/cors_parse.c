@@ -116,13 +116,13 @@ static bool check_cors_rule(const struct mk_conf_ctx *ctx, const struct cors_rul
 {
     if (!r->any && r->n == 0)
         mk_conf_ctx_error(ctx, r->written,
-                          "no origin is allowed: expected `*`, or one like https://example.org");
+                          "no origin given: expected `*` or an origin such as https://example.org");
     else if (r->any && r->n)
         mk_conf_ctx_error(ctx, r->written, "`*` allows all origins already");
     else if (r->credentials && r->any)
         mk_conf_ctx_error(ctx, r->written,
-                          "`*` and `credentials`: every site could read what its visitors may see "
-                          "here. Name the origins");
+                          "`*` cannot be combined with `credentials`: every site could read your users' "
+                          "private responses. List the origins");
     else if (r->credentials && (is_wildcard(r->methods) || is_wildcard(r->headers) || is_wildcard(r->expose)))
         mk_conf_ctx_error(ctx, r->written,
                           "with `credentials` browsers take a `*` for a name: list the names");

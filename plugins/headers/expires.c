@@ -34,7 +34,7 @@ bool headers_expires_parse(const struct mk_conf_ctx *ctx, mk_str value, void *fi
         if (!mk_conf_ctx_word(ctx, &rest, &word))
             return false;
         if (!word.p) {
-            mk_conf_ctx_error(ctx, value, "there is no time: expected `Expires [conditions] TIME`");
+            mk_conf_ctx_error(ctx, value, "missing time: expected `Expires [conditions] TIME`");
             return false;
         }
         c = headers_condition_parse(ctx, word, &e.when);

@@ -37,8 +37,7 @@ static bool check_header_name(const struct mk_conf_ctx *ctx, mk_str name)
     }
     if (!is_server_header(name))
         return true;
-    mk_conf_ctx_error(ctx, name, "`%.*s` is a field of the server itself, and cannot be changed",
-                      MK_STR_ARG(name));
+    mk_conf_ctx_error(ctx, name, "header `%.*s` cannot be changed: the server sets it", MK_STR_ARG(name));
     if (mk_str_eq_nocase(name, MK_STR("Server")))
         mk_conf_ctx_hint(ctx, "`HideVersion on` in [SERVER] leaves the version out of it");
     return false;
@@ -52,7 +51,7 @@ static bool parse_conditions_and_name(const struct mk_conf_ctx *ctx, mk_str *res
         if (!mk_conf_ctx_word(ctx, rest, &word))
             return false;
         if (!word.p) {
-            mk_conf_ctx_error(ctx, rule->written, "there is no field name: expected `[conditions] NAME%s`",
+            mk_conf_ctx_error(ctx, rule->written, "missing header name: expected `[conditions] NAME%s`",
                               rule->kind == RULE_REMOVE ? "" : " VALUE");
             return false;
         }
@@ -92,13 +91,14 @@ static bool parse_value(const struct mk_conf_ctx *ctx, mk_str rest, struct rule 
             return false;
         }
     } else if (whole.len == 0) {
-        mk_conf_ctx_error(ctx, rule->written, "`%.*s` has no value: expected `%.*s [conditions] NAME VALUE`",
+        mk_conf_ctx_error(ctx, rule->written,
+                          "missing value of `%.*s`: expected `%.*s [conditions] NAME VALUE`",
                           MK_STR_ARG(rule->name), MK_STR_ARG(words[rule->kind]));
         return false;
     }
     if (mk_is_header_value(rule->value))
         return parse_variables(ctx, rule);
-    mk_conf_ctx_error(ctx, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
+    mk_conf_ctx_error(ctx, whole, "the value of `%.*s` contains a control character", MK_STR_ARG(rule->name));
     return false;
 }
 

@@ -77,8 +77,8 @@ static void log_limit_hit(struct mk_request *request, const char *what, const st
     t->n++;
     if (t->told && now - t->told_ms < TELL_EVERY_MS)
         return;
-    mk_request_log(request, MK_LOG_WARN, "limits: %s by `%.*s` (%u lately)", what, MK_STR_ARG(rule->written),
-                   t->n);
+    mk_request_log(request, MK_LOG_WARN, "limits: %s by `%.*s` (%u times recently)", what,
+                   MK_STR_ARG(rule->written), t->n);
     t->told = true;
     t->told_ms = now;
     t->n = 0;

@@ -268,7 +268,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(report),
      .default_value = "off",
-     .help = "Refuse nothing, but log what would be refused."},
+     .help = "Logs requests that would be rejected, without rejecting them."},
 };
 
 const struct mk_conf_table limits_conf_table = {

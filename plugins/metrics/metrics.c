@@ -175,7 +175,7 @@ static bool may_view(struct mk_request *request, const struct settings *s, enum 
     if (!is_loopback(peer) || metrics_networks_contain_all(&s->allow) || is_known_host_name(request))
         return true;
     mk_request_log(request, MK_LOG_WARN,
-                   "metrics: loopback is trusted with a local Host or a ServerName only");
+                   "metrics: access from loopback requires a local Host header or a ServerName");
     return false;
 }
 

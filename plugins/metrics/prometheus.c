@@ -27,7 +27,7 @@ static void print_single_metric(struct mk_buf *out, const char *name, const char
 static void print_server(const struct snapshot *s, struct mk_buf *out)
 {
     int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
-    metrics_exposition_begin(out, "monkey_build_info", "gauge", "The version, as a label.");
+    metrics_exposition_begin(out, "monkey_build_info", "gauge", "Version of the server, as a label.");
     mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", mk_version());
     print_single_metric(out, "monkey_start_time_seconds", "gauge",
                         "Start time of the server, in seconds since 1970.", (uint64_t)started);
@@ -42,14 +42,14 @@ static void print_reloads(const struct snapshot *s, struct mk_buf *out)
     print_single_metric(out, "monkey_config_reloads_total", "counter",
                         "Successful reloads of the configuration.", r.done);
     print_single_metric(out, "monkey_config_reload_failures_total", "counter",
-                        "Reloads that failed: the server kept the configuration before.", r.failed);
+                        "Failed reloads, after which the server kept the previous configuration.", r.failed);
     print_single_metric(out, "monkey_config_last_reload_successful", "gauge",
                         "Whether the last reload was successful; 1 before the first one.", !r.last_failed);
     print_single_metric(out, "monkey_config_last_reload_time_seconds", "gauge",
                         "Time of the last successful reload, in seconds since 1970; 0: none.",
                         (uint64_t)r.done_at);
     print_single_metric(out, "monkey_config_last_reload_failure_time_seconds", "gauge",
-                        "Time of the last reload that failed, in seconds since 1970; 0: none.",
+                        "Time of the last failed reload, in seconds since 1970; 0: none.",
                         (uint64_t)r.failed_at);
 }
 
@@ -63,10 +63,9 @@ static void print_certificate_problems(const struct snapshot *s, struct mk_buf *
     };
     struct certificates c;
     metrics_certificates_count(s->worker, &c);
-    metrics_exposition_begin(
-        out, name, "gauge",
-        "Hosts whose certificate has expired, is not yet valid, or is kept because its new "
-        "files cannot be used.");
+    metrics_exposition_begin(out, name, "gauge",
+                             "Hosts whose certificate has expired, is not yet valid, or could not be "
+                             "replaced because the new files are invalid.");
     for (unsigned i = 0; i < CERTIFICATE_PROBLEMS; i++)
         mk_buf_addf(out, "%s{problem=\"%s\"} %llu\n", name, labels[i], (unsigned long long)c.n[i]);
 }
@@ -153,20 +152,20 @@ struct process_family {
 };
 
 static const struct process_family families[] = {
-    {"monkey_worker_cpu_seconds_total", "counter", "Processor time, user and system.", cpu_of, true, true},
+    {"monkey_worker_cpu_seconds_total", "counter", "CPU time, user and system.", cpu_of, true, true},
     {"monkey_worker_connections", "gauge", "Open connections.", connections_of, false, false},
     {"monkey_worker_start_time_seconds", "gauge", "Start time of the process, in seconds since 1970.",
      started_of, false, false},
     {"monkey_worker_accepted_total", "counter", "Accepted connections.", accepted_of, false, false},
-    {"monkey_worker_dropped_total", "counter", "Connections refused because of a limit.", dropped_of, false,
+    {"monkey_worker_dropped_total", "counter", "Connections rejected because of a limit.", dropped_of, false,
      false},
     {"monkey_worker_sent_bytes_total", "counter", "Bytes written to sockets.", sent_of, false, false},
     {"monkey_worker_resident_bytes", "gauge", "Resident memory, including shared memory in full.", rss_of,
      true, false},
     {"monkey_worker_proportional_bytes", "gauge",
      "Resident memory, with shared memory divided among processes (PSS).", pss_of, true, false},
-    {"monkey_worker_cache_files", "gauge", "Files in its cache of open files.", cache_files_of, true, false},
-    {"monkey_worker_cache_bytes", "gauge", "Memory of that cache.", cache_bytes_of, true, false},
+    {"monkey_worker_cache_files", "gauge", "Files in the cache of open files.", cache_files_of, true, false},
+    {"monkey_worker_cache_bytes", "gauge", "Memory of the cache of open files.", cache_bytes_of, true, false},
 };
 
 static void print_process_metric(const struct snapshot *s, const struct process_family *f, struct mk_buf *out)
@@ -211,8 +210,7 @@ static void print_h2(const struct snapshot *s, struct mk_buf *out)
     static const char name[] = "monkey_http2_ended_total";
     const char *reason;
     uint64_t n;
-    metrics_exposition_begin(out, name, "counter",
-                             "HTTP/2 connections closed because of the behaviour of their clients.");
+    metrics_exposition_begin(out, name, "counter", "HTTP/2 connections closed because of abusive clients.");
     for (size_t i = 0; mk_worker_stats_h2_closed(s->worker, i, &reason, &n); i++) {
         mk_buf_addf(out, "%s{reason=\"%s\"}", name, reason);
         metrics_exposition_add_value(out, n);

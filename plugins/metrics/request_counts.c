@@ -4,8 +4,7 @@
 enum { BYTES, DURATION }; /* the cells of a host */
 
 static const struct mk_stat_metric requests[] = {
-    {.name = "monkey_http_requests_total",
-     .help = "Requests that have ended; code 0: no response was started."},
+    {.name = "monkey_http_requests_total", .help = "Finished requests; code 0: no response was started."},
 };
 static const struct mk_stat_table requests_table = {
     "http_requests", {"host", "method", "code"}, requests, MK_LEN(requests)};
@@ -17,9 +16,10 @@ static const struct mk_stat_table outcomes_table = {
     "http_outcomes", {"host", "outcome"}, outcomes, MK_LEN(outcomes)};
 
 static const struct mk_stat_metric hosts[] = {
-    {.name = "monkey_http_response_bytes_total", .help = "Bytes of content sent, without heads."},
+    {.name = "monkey_http_response_bytes_total", .help = "Bytes of response bodies sent."},
     {.name = "monkey_http_request_duration_seconds",
-     .help = "From the end of a request head to the end of the request, without events of the live page.",
+     .help = "Time from the end of the request head to the end of the request, without event streams of the "
+             "live page.",
      .kind = MK_STAT_FINE_HISTOGRAM},
 };
 static const struct mk_stat_table hosts_table = {"http_hosts", {"host"}, hosts, MK_LEN(hosts)};
@@ -45,11 +45,9 @@ static void create_host_series(struct counts *c, struct mk_config *config, struc
         is_full |= !l->outcomes[e];
     }
     if (is_full && !c->is_full)
-        mk_config_warn(
-            config, NULL, NULL,
-            "there are too many statistics (%d series): requests of `%.*s` and hosts below it are not "
-            "counted",
-            MK_STAT_SERIES, MK_STR_ARG(l->name));
+        mk_config_warn(config, NULL, NULL,
+                       "too many metrics (%d series): requests of `%.*s` and hosts after it are not counted",
+                       MK_STAT_SERIES, MK_STR_ARG(l->name));
     c->is_full |= is_full;
 }
 
@@ -156,9 +154,7 @@ static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned
     uint64_t *cell = mk_worker_cells(all->worker, series);
     if (!cell && !all->has_complained)
         mk_worker_log(all->worker, MK_LOG_WARN,
-                      "metrics: there are too many statistics (%d series): some requests are "
-                      "not counted",
-                      MK_STAT_SERIES);
+                      "metrics: too many metrics (%d series): some requests are not counted", MK_STAT_SERIES);
     all->has_complained |= !cell;
     return cell ? cell : &all->lost;
 }

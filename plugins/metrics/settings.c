@@ -132,8 +132,8 @@ static const struct mk_conf_key keys[] = {
      .help =
          "Additional networks with access to health and readiness checks, for example of a load balancer."},
     PATH("Metrics", VIEW_PROMETHEUS, "Adds a route for the metrics in Prometheus text format."),
-    PATH("Status", VIEW_JSON, "Adds a route to the metrics as JSON."),
-    PATH("Live", VIEW_PAGE, "Adds a route to the live page."),
+    PATH("Status", VIEW_JSON, "Adds a route for the metrics as JSON."),
+    PATH("Live", VIEW_PAGE, "Adds a route for the live page."),
     PATH("Health", VIEW_HEALTH, "Adds a route that returns 200 while the worker responds."),
     PATH("Ready", VIEW_READY,
          "Adds a route that returns 503 while a load balancer should send no new clients."),

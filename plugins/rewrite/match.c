@@ -154,7 +154,7 @@ static bool match_regex(const struct rule *r, mk_str path, struct mk_regex_captu
 {
     enum mk_regex_result result = mk_regex_match(r->regex, path, out);
     if (result == MK_REGEX_LIMIT)
-        *error = "it took too many steps, or too much memory";
+        *error = "the regular expression exceeded its step or memory limit";
     return result == MK_REGEX_MATCH;
 }
 

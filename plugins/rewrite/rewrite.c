@@ -134,7 +134,7 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
     else if (target.failed)
         *verdict = respond_error(response, 503);
     else
-        log_mismatch_rate_limited(request, rule, "the client did not say which host it wants");
+        log_mismatch_rate_limited(request, rule, "the request has no Host");
     can = can || target.failed;
     mk_buf_free(&target);
     return can;
@@ -150,8 +150,8 @@ static void mark_ambiguous_variants(const struct rule *rule, struct mk_request *
     if (!is_unclear && !rewrite_rule_may_match_variants(rule, request, variants, n))
         return;
     mk_request_explain(request, "rewrite",
-                       "%.*s %.*s: does not match, but may match how a program reads the path: gateways "
-                       "answer 400 (unless the route says paths=raw)",
+                       "%.*s %.*s: does not match, but might match the path as a backend interprets it: "
+                       "gateways respond with 400 (unless the route sets paths=raw)",
                        MK_STR_ARG(rule->key), MK_STR_ARG(rule->value));
     mk_request_set_ambiguous(request);
 }
@@ -210,7 +210,7 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
     if (!rules)
         return 0;
     if (rules->pending)
-        mk_config_error(config, rules, "When", "a condition belongs before its rule");
+        mk_config_error(config, rules, "When", "condition without a rule after it");
     for (struct rule *r = rules->first; r; r = r->next) {
         int e = compile_regex(config, r);
         if (e)

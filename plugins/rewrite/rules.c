@@ -44,7 +44,7 @@ static bool check_condition_word(const struct mk_conf_ctx *ctx, enum subject sub
         return false;
     }
     if (subject == SUBJECT_FILE) {
-        mk_conf_ctx_error(ctx, word, "nothing follows `file`: it is about the path of the request");
+        mk_conf_ctx_error(ctx, word, "unexpected word after `file`, which tests the request path");
         return false;
     }
     return true;
@@ -85,7 +85,7 @@ static bool parse_condition(const struct mk_conf_ctx *ctx, struct condition *c)
     }
     while (mk_conf_ctx_word(ctx, &rest, &word)) {
         if (!word.p && !c->n && c->subject != SUBJECT_FILE) {
-            mk_conf_ctx_error(ctx, name, "expected what the %s may be", subjects[c->subject]);
+            mk_conf_ctx_error(ctx, name, "missing values of `%s`", subjects[c->subject]);
             return false;
         }
         if (!word.p)
@@ -163,7 +163,7 @@ static bool check_regex(const struct mk_conf_ctx *ctx, struct rule *r, mk_str ta
     if (r->kind == KIND_REGEX && !regex) {
         mk_conf_ctx_error(ctx, mk_str_skip(r->pattern, error.offset), "%s", error.text);
         if (error.code == -ENOENT)
-            mk_conf_ctx_hint(ctx, "build with PCRE2 (libpcre2-dev)");
+            mk_conf_ctx_hint(ctx, "build Monkey with PCRE2 (libpcre2-dev)");
         return false;
     }
     bool ok = rewrite_target_parse(ctx, target, r, regex);

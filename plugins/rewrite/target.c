@@ -95,7 +95,8 @@ static bool add_numbered_capture(struct reader *r, mk_str reference, unsigned nu
     unsigned n = count_captures(r);
     if (number <= n && number < MK_REGEX_CAPTURES_MAX)
         return add_capture(r, number, false);
-    mk_conf_ctx_error(r->ctx, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
+    mk_conf_ctx_error(r->ctx, reference, "unknown capture `%.*s`: the pattern has %u captures",
+                      MK_STR_ARG(reference), n);
     return false;
 }
 
@@ -106,8 +107,7 @@ static bool add_named_capture(struct reader *r, mk_str reference, mk_str name)
         return add_capture(r, number, false);
     if (mk_str_eq(name, MK_STR("host")))
         return add_capture(r, 0, true);
-    mk_conf_ctx_error(r->ctx, reference, "the pattern captures nothing that is called `%.*s`",
-                      MK_STR_ARG(name));
+    mk_conf_ctx_error(r->ctx, reference, "unknown capture `%.*s`", MK_STR_ARG(name));
     return false;
 }
 
@@ -125,7 +125,7 @@ static bool parse_reference(struct reader *r)
             end++;
     if (end == name || (is_braced && char_at(r, end) != '}'))
         return report_target_error(r, mk_str_skip(r->text, from),
-                                   "expected a digit or a name behind `$` (a plain one is `$$`)");
+                                   "expected a digit or a name after `$` (for a literal `$`, use `$$`)");
     r->at = end + is_braced;
     mk_str reference = mk_str_skip(mk_str_first(r->text, r->at), from);
     mk_str word = mk_str_skip(mk_str_first(r->text, end), name);
@@ -149,11 +149,11 @@ static bool check_target_char(const struct reader *r)
     if (c <= ' ' || c == 0x7f || strchr("\"<>\\^`{|}", c))
         return report_target_error(r, here, "this character is not allowed in a URL: write it as %XX");
     if (c == '%' && !is_percent_escape(r, r->at))
-        return report_target_error(r, here, "expected two hexadecimal digits behind `%`");
+        return report_target_error(r, here, "expected two hexadecimal digits after `%`");
     if (c == '#' && r->rule->target.fragment != PIECES_MAX)
         return report_target_error(r, here, "there is a fragment (`#`) already");
     if (c == '#' && !r->rule->status)
-        return report_target_error(r, here, "a fragment (`#`) is for redirects: a server never sees one");
+        return report_target_error(r, here, "fragment (`#`) in a rewrite: only redirects can have one");
     return true;
 }
 
@@ -257,7 +257,7 @@ static bool parse_scheme_or_path_start(struct reader *r)
             continue;
         if (!r->rule->status)
             return report_target_error(
-                r, r->text, "a rewrite stays on this server: expected a path (a Redirect leads elsewhere)");
+                r, r->text, "invalid target of a rewrite: expected a path (use Redirect for another server)");
         r->rule->target.is_url = true;
         r->at = scheme.len;
         return add_text_piece(r, scheme) && parse_authority(r);

@@ -18,7 +18,7 @@ void security_log_proxy_fault(struct security_worker *w, struct mk_worker *worke
     if (w->complained && now - w->complained_ms < WARN_EVERY_MS)
         return;
     mk_addr_format(peer, &text);
-    mk_worker_log(worker, MK_LOG_WARN, "security: the proxy %.*s is trusted, but %s (%u times)",
+    mk_worker_log(worker, MK_LOG_WARN, "security: trusted proxy %.*s: %s (%u times)",
                   MK_STR_ARG(mk_buf_str(&text)), what, w->n_complaints);
     w->complained = true;
     w->complained_ms = now;

@@ -45,8 +45,8 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      AT(trusted),
      .syntax = "addresses and networks, or off",
-     .help = "Proxies whose information about the client is trusted. A host that does not set it uses the "
-             "value from before the first [HOST].",
+     .help = "Proxies whose information about the client is trusted. Default of a host: the value above the "
+             "first [HOST].",
      .parse = security_networks_parse,
      .show = security_networks_show},
     {.name = "RealAddress",
@@ -61,17 +61,16 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      AT(scheme),
      .syntax = "X-Forwarded-Proto, Forwarded, another header with http or https, or off",
-     .help = "The field in which trusted proxies say whether the client uses `http` or `https`. If it is not "
-             "set, "
-             "`Forwarded` with `RealAddress Forwarded`, and `X-Forwarded-Proto` with any other RealAddress.",
+     .help = "Header in which trusted proxies send the client's scheme, `http` or `https`. Default: "
+             "`Forwarded` with `RealAddress Forwarded`, `X-Forwarded-Proto` with any other RealAddress.",
      .parse = parse_real_header,
      .show = show_real_header},
     {.name = "ProxyProtocol",
      .type = MK_CONF_BOOL,
      AT(proxy_protocol),
      .default_value = "off",
-     .help = "Trusted proxies begin every connection with a header of the PROXY protocol, version 1 or 2; "
-             "without one it is closed. Only above the hosts."},
+     .help = "Requires a PROXY protocol header, version 1 or 2, on every connection from a trusted proxy; "
+             "connections without it are closed. Only above the first [HOST]."},
 };
 
 static void parse_security_key(const struct mk_conf_ctx *ctx)
@@ -104,8 +103,8 @@ const struct mk_conf_table security_old_table = {
     .help = "Deny rules in the syntax of Monkey 1, checked before the rules of [SECURITY].",
     .entry = parse_monkey1_entry,
     .entry_syntax = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
-    .entry_help = "Denies an address or network, paths that contain a text, or such paths if pages of other "
-                  "sites embed them.",
+    .entry_help = "Denies an address or network, paths that contain a text, or hotlinks from other sites to "
+                  "such paths.",
     .size = sizeof(struct security_rules),
     .scope = MK_CONF_VHOST,
 };
@@ -214,8 +213,8 @@ static struct security_policy *new_policy(struct mk_config *config, const struct
 static void check_proxy_protocol(struct mk_config *config, const struct security_settings *top)
 {
     if (top->proxy_protocol && top->trusted.n == 0) {
-        mk_config_error(config, top, "ProxyProtocol", "no peer is trusted to speak for others");
-        mk_config_hint(config, "name the proxies: `TrustedProxy 192.0.2.7 10.0.0.0/8`");
+        mk_config_error(config, top, "ProxyProtocol", "`ProxyProtocol` without `TrustedProxy`");
+        mk_config_hint(config, "add the proxies: `TrustedProxy 192.0.2.7 10.0.0.0/8`");
     }
 }
 
@@ -226,11 +225,11 @@ static void check_real_ip(struct mk_config *config, const struct security *all,
     bool has_trusted = s->trusted.n || (!s->trusted.said && all->top && all->top->trusted.n);
     if ((s->real.name.p || s->scheme.name.p) && !has_trusted)
         mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
-                       "this does nothing: no TrustedProxy is named");
+                       "no effect without `TrustedProxy`");
     else if (s->trusted.n && !place->real.trusted && !all->asks_proxies)
         mk_config_warn(config, s, "TrustedProxy",
-                       "this does nothing without RealAddress, RealScheme or ProxyProtocol: the connecting "
-                       "address counts");
+                       "no effect without RealAddress, RealScheme or ProxyProtocol: the address of the "
+                       "connection is used");
 }
 
 int security_policy_load(struct mk_config *config, void **data)
@@ -264,7 +263,7 @@ int security_policy_bind_vhost(struct mk_config *config, struct mk_vhost *host, 
     bool is_own = s && s != all->top;
     if (is_own && s->proxy_protocol)
         mk_config_error(config, s, "ProxyProtocol",
-                        "a connection has no host yet: write it in a [SECURITY] before the first [HOST]");
+                        "not allowed below a [HOST]: move it to a [SECURITY] above the first [HOST]");
     struct security_policy *place = has_others ? new_policy(config, all, s, old) : all->shared;
     if (!place)
         return -ENOMEM;

@@ -42,9 +42,9 @@ static int parse_v1_addresses(mk_str rest, bool v6, int length, struct security_
     mk_str from = mk_str_cut(&rest, ' '), to = mk_str_cut(&rest, ' '), from_port = mk_str_cut(&rest, ' ');
     uint16_t local_port;
     if (!parse_address(from, v6, &out->peer) || !parse_address(to, v6, &local))
-        return set_proxy_error(out, "an address of its line is none of the announced family");
+        return set_proxy_error(out, "PROXY header: address does not match its family");
     if (!parse_port(from_port, &out->peer.port) || !rest.p || !parse_port(rest, &local_port))
-        return set_proxy_error(out, "a port of its line is none");
+        return set_proxy_error(out, "PROXY header: invalid port");
     out->has_peer = true;
     return length;
 }
@@ -58,7 +58,7 @@ static int parse_v1_line(mk_str line, int length, struct security_proxy_header *
         return parse_v1_addresses(rest, false, length, out);
     if (mk_str_eq(family, MK_STR("TCP6")))
         return parse_v1_addresses(rest, true, length, out);
-    return set_proxy_error(out, "the family of its line is none of TCP4, TCP6 and UNKNOWN");
+    return set_proxy_error(out, "PROXY header: unknown address family, not TCP4, TCP6 or UNKNOWN");
 }
 
 static int parse_v1(mk_str in, struct security_proxy_header *out)
@@ -68,9 +68,9 @@ static int parse_v1(mk_str in, struct security_proxy_header *out)
     if (end == MK_STR_NONE && seen.len < SECURITY_PROXY_V1_MAX)
         return 0;
     if (end == MK_STR_NONE)
-        return set_proxy_error(out, "its line is longer than 107 bytes");
+        return set_proxy_error(out, "PROXY header: line exceeds 107 bytes");
     if (seen.p[end - 1] != '\r')
-        return set_proxy_error(out, "its line does not end with CR LF");
+        return set_proxy_error(out, "PROXY header: line does not end with CR LF");
     return parse_v1_line(mk_str_first(seen, end - 1), (int)end + 1, out);
 }
 
@@ -135,12 +135,12 @@ static const char *parse_tlvs(mk_str header, size_t at, struct security_proxy_he
     while (at < header.len) {
         size_t left = header.len - at, size = left < V2_TLV_HEAD ? left : read_u16(header, at + 1);
         if (left < V2_TLV_HEAD || size > left - V2_TLV_HEAD)
-            return "an extra field of its header is cut off";
+            return "PROXY header: truncated TLV";
         bool is_sum = read_u8(header, at) == V2_TLV_CRC32C;
         if (is_sum && (size != V2_CRC_SIZE || !checksum_matches(header, at + V2_TLV_HEAD)))
-            return "the checksum of its header is wrong";
+            return "PROXY header: checksum mismatch";
         if (read_u8(header, at) == V2_TLV_SSL && size < V2_SSL_SIZE)
-            return "what its header says about TLS is cut off";
+            return "PROXY header: truncated TLS information";
         if (read_u8(header, at) == V2_TLV_SSL)
             out->is_secure = read_u8(header, at + V2_TLV_HEAD) & V2_SSL_CLIENT;
         at += V2_TLV_HEAD + size;
@@ -172,9 +172,9 @@ static int parse_v2_header(mk_str header, struct security_proxy_header *out)
     if ((command & 15) == V2_LOCAL)
         return (int)header.len; /* the rest of the header is ignored */
     if (family > V2_UNIX || (kind & 15) > V2_DGRAM)
-        return set_proxy_error(out, "the family of its header is unknown");
+        return set_proxy_error(out, "PROXY header: unknown address family");
     if (header.len - V2_HEAD < sizes[family])
-        return set_proxy_error(out, "its header is too short for its addresses");
+        return set_proxy_error(out, "PROXY header: too short for its addresses");
     const char *wrong = family ? parse_tlvs(header, V2_HEAD + sizes[family], out) : NULL;
     if (wrong)
         return set_proxy_error(out, wrong);
@@ -187,13 +187,13 @@ static int parse_v2(mk_str in, struct security_proxy_header *out)
     if (in.len > v2_begin.len) {
         unsigned command = read_u8(in, v2_begin.len);
         if (command >> 4 != V2_VERSION || (command & 15) > V2_PROXY)
-            return set_proxy_error(out, "the version or the command of its header is unknown");
+            return set_proxy_error(out, "PROXY header: unknown version or command");
     }
     if (in.len < V2_HEAD)
         return 0;
     size_t length = V2_HEAD + read_u16(in, v2_begin.len + 2);
     if (length > SECURITY_PROXY_V2_MAX)
-        return set_proxy_error(out, "its header is longer than 8192 bytes");
+        return set_proxy_error(out, "PROXY header: exceeds 8192 bytes");
     return in.len < length ? 0 : parse_v2_header(mk_str_first(in, length), out);
 }
 
@@ -204,5 +204,5 @@ int security_proxy_header_parse(mk_str in, struct security_proxy_header *out)
         return in.len < v2_begin.len ? 0 : parse_v2(in, out);
     if (may_have_prefix(in, v1_begin))
         return in.len < v1_begin.len ? 0 : parse_v1(in, out);
-    return set_proxy_error(out, "it did not begin with one");
+    return set_proxy_error(out, "the connection does not begin with a PROXY header");
 }

@@ -29,7 +29,7 @@ static bool find_real_client(const struct security_real_ip *real, struct mk_requ
     struct mk_worker *w = mk_request_worker(request);
     if (security_real_ip_find(real, request, &client) == SECURITY_REAL_IP_INVALID)
         security_log_proxy_fault(get_worker_state(w), w, &client.peer,
-                                 "what it says of its client cannot be understood");
+                                 "invalid client address in its header");
     security_real_ip_find_scheme(real, request, &client);
     if (client.knows_scheme)
         mk_request_set_secure(request, client.is_secure);
@@ -66,7 +66,7 @@ static enum mk_verdict respond_denied(struct mk_response *response, unsigned sta
 static void explain_match(struct mk_request *request, const struct security_rule *rule, mk_str path)
 {
     mk_request_explain(request, "security", "%.*s %.*s%s%.*s", MK_STR_ARG(rule->key), MK_STR_ARG(rule->value),
-                       path.p ? ", for a path that may be read as " : "", MK_STR_ARG(path));
+                       path.p ? ", for a path that might be interpreted as " : "", MK_STR_ARG(path));
 }
 
 /* Returns the path in the form that rules match: in lower case if there is a buffer. */

@@ -96,9 +96,9 @@ def test_shell_wrong_usage_is_an_error(start):
     it = start()
     for words, output in {
             ("--jsom",): "unknown option", ("bogus",): "unknown command `bogus`",
-            ("status", "x"): "`status` takes no arguments", ("cache", "clean"): "expected `cache` or `cache clear`",
-            ("cache", "clear", "now"): "expected `cache`", ("loglevel", "loud"): "error, warn, info or debug",
-            ("loglevel", "info", "x"): "error, warn, info or debug", ("version\nreload",): "a command is one line",
+            ("status", "x"): "`status` takes no arguments", ("cache", "clean"): "invalid arguments: expected `cache` or `cache clear`",
+            ("cache", "clear", "now"): "expected `cache`", ("loglevel", "loud"): "error|warn|info|debug",
+            ("loglevel", "info", "x"): "error|warn|info|debug", ("version\nreload",): "a command is one line",
             ("x" * 4096,): "at most 4095 bytes", ("--json", "hosts"): "`hosts` has no JSON",
             ("json",): "unknown command ``", ("--json", "cache", "clear"): "expected `cache`"}.items():
         done = it(*words)
@@ -135,7 +135,7 @@ def test_shell_upstreams_without_upstreams_says_so(start):
     it = start()
     assert it("upstreams").out == "There are no upstreams.\n"
     assert it.json("upstreams") == []
-    assert re.search(r"^upstreams +the servers", it("help").out, re.MULTILINE)
+    assert re.search(r"^upstreams +the backend servers", it("help").out, re.MULTILINE)
 
 
 def test_shell_packages_without_packages_says_so(start):
@@ -213,7 +213,7 @@ def test_shell_terminal_survives_server_restart(start, terminal, monkey):
     t = terminal("-s", it.path)
     t.until("monkey> ")
     it.server.stop()
-    assert "there is no socket" in t.ask("version")
+    assert "does not exist: is a server running" in t.ask("version")
     again = monkey(args=["-c", it.server.config])
     assert "Monkey 2.0.0" in t.ask("version")
     again.stop()
@@ -227,10 +227,10 @@ def test_shell_terminal_survives_server_restart(start, terminal, monkey):
 def test_shell_without_server_is_an_error(socket_folder):
     for words in ([], ["status"]):
         done = monkey_shell(socket_folder / "sock", *words)
-        assert (done.code, done.out) == (1, "") and f"there is no socket {socket_folder}/sock: is a server running" in done.err
+        assert (done.code, done.out) == (1, "") and f"socket {socket_folder}/sock does not exist: is a server running" in done.err
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(socket_folder / "sock"))
-        assert f"no server answers at {socket_folder}/sock: the server has ended" in monkey_shell(socket_folder / "sock", "status").err
+        assert f"no server listens at {socket_folder}/sock: the server has exited" in monkey_shell(socket_folder / "sock", "status").err
     (socket_folder / "file").write_text("")
     assert monkey_shell(socket_folder / "file", "status").code == 1
 
@@ -259,7 +259,7 @@ def serve_lines(path, lines):
     (b"+cheetah 2 monkey/9 process 1\n", "uses another version"),
     (b"-all 1 sessions are taken\n", "all 1 sessions are taken"),
     (b"+cheetah 1 monkey/2 process 1\n*what?\n", "violates the protocol"),
-    (b"+cheetah 1 monkey/2 process 1\n", "the answer is incomplete: the process ended during the command"),
+    (b"+cheetah 1 monkey/2 process 1\n", "the answer is incomplete: the process exited during the command"),
     (b"x" * (1 << 21), "sends no greeting"), (b"", "closes every session at once"),
 ], ids=["mail", "version", "refusal", "nonsense", "end", "flood", "silence"])
 def test_shell_rejects_socket_of_another_program(socket_folder, lines, message):
@@ -297,8 +297,8 @@ def test_shell_client_escapes_hostile_server_output(socket_folder):
 
 
 @pytest.mark.parametrize("keys, message", [
-    ("Mode 0666", r":\d+:10: error: `0666` is too wide: .*at most 0660"),
-    ("Mode 0777", r"`0777` is too wide"), ("Mode 4600", r"`4600` is too wide"), ("Mode 0661", r"`0661` is too wide"),
+    ("Mode 0666", r":\d+:10: error: mode `0666` is too permissive: .*at most 0660"),
+    ("Mode 0777", r"`0777` is too permissive"), ("Mode 4600", r"`4600` is too permissive"), ("Mode 0661", r"`0661` is too permissive"),
     ("Mode 0400", r"not even the owner has access"), ("Mode 0060", r"not even the owner"),
     ("Mode 68", r"error: `68`.*\n?.*expected 0600 or 0660|expected 0600 or 0660"), ("Mode 0698", "expected 0600 or 0660"),
     ("Group no-such-group", r":\d+:11: error: there is no group `no-such-group`"),

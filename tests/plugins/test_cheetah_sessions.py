@@ -236,7 +236,7 @@ def test_shell_max_sessions_is_shared_by_workers(start):
     assert sessions[0].ask("status")[0][-1].split() == ["sessions", "3"]
     done = it("version")
     assert (done.code, done.err) == (1, "monkey shell: all 3 sessions (MaxSessions) are in use\n")
-    it.server.err.wait_for(r"\[warn\] \d+: shell: process \d+ of user \d+ is refused: all 3 sessions")
+    it.server.err.wait_for(r"\[warn\] \d+: shell: rejected process \d+ of user \d+: all 3 sessions")
     sessions.pop().close()
     wait_until(lambda: it("version").code == 0, "a seat")
     process = sessions[0].process  # the sessions of a dead worker are freed

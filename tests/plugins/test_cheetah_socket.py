@@ -82,7 +82,7 @@ needs_program = pytest.mark.skipif(not reachable(PROGRAM), reason="others cannot
 def test_shell_other_users_are_refused_with_a_message(start):
     it = start()
     done = it("status", preexec_fn=become("nobody"))
-    assert done.code == 1 and done.err == f"monkey shell: nobody has no access to {it.path}: only root has\n"
+    assert done.code == 1 and done.err == f"monkey shell: nobody cannot access {it.path}: only root has access\n"
 
 
 @as_root
@@ -95,7 +95,7 @@ def test_shell_members_of_the_group_are_admitted(start, user, may):
     if may:
         assert (done.code, done.out) == (0, "Monkey 2.0.0\n")
     else:
-        assert done.code == 1 and f"nobody has no access to {it.path}: only root and the group daemon" in done.err
+        assert done.code == 1 and f"nobody cannot access {it.path}: only root and the group daemon" in done.err
 
 
 @as_root
@@ -111,7 +111,7 @@ def test_shell_chmod_of_socket_grants_no_access(start, keys, user, may):
         assert done.code == 0
     else:
         assert done.code == 1 and done.err == "monkey shell: you have no permission to use this shell\n"
-        it.server.err.wait_for(rf"\[warn\] \d+: shell: process \d+ of user {pwd.getpwnam('nobody').pw_uid}, group \d+ is refused")
+        it.server.err.wait_for(rf"\[warn\] \d+: shell: rejected process \d+ of user {pwd.getpwnam('nobody').pw_uid}, group \d+")
 
 
 @as_root
@@ -154,7 +154,7 @@ def refused_start(monkey, top):
 def test_shell_socket_of_running_server_is_an_error(start, monkey, socket_folder):
     it = start()
     output = refused_start(monkey, f"[CHEETAH]\n    Socket {it.path}\n")
-    assert re.search(rf"monkey1\.conf:\d+:12: error: another server answers at {it.path} already: process {it.server.pid}\n", output)
+    assert re.search(rf"monkey1\.conf:\d+:12: error: another server is listening at {it.path}: process {it.server.pid}\n", output)
     assert "each server needs a Socket of its own in [CHEETAH]" in output
     assert it.json("status")["process"] == it.server.pid
     other = ShellServer(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/other\n"), socket_folder / "other")
@@ -169,7 +169,7 @@ def test_shell_reload_cannot_take_socket_of_another_server(start, monkey, socket
     other = ShellServer(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/other\n"), socket_folder / "other")
     other.change("/other", "/sock")
     done = other("reload")
-    assert done.code == 1 and "another server answers" in done.err and "keeping the old one" in done.err
+    assert done.code == 1 and "another server is listening" in done.err and "keeping the old one" in done.err
     assert other.json("status")["process"] == other.server.pid
     assert it.json("status")["process"] == it.server.pid
 
@@ -181,7 +181,7 @@ def test_shell_socket_of_dead_server_is_replaced(start, monkey, socket_folder):
     it.server.kill()
     assert it.path.exists()
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), "its workers to end")
-    assert "the server has ended" in it("status").err
+    assert "the server has exited" in it("status").err
     again = ShellServer(monkey(args=["-c", it.server.config]), it.path)
     assert again.json("status")["process"] == again.server.pid
     assert [each.name for each in socket_folder.iterdir()] == ["sock"]
@@ -199,7 +199,7 @@ def test_shell_path_that_is_no_socket_is_kept(monkey, socket_folder):
 
 def test_shell_unsafe_or_missing_folder_is_rejected(monkey, socket_folder):
     output = refused_start(monkey, f"[CHEETAH]\n    Socket {socket_folder}/none/sock\n")
-    assert "cannot be created: No such file or directory" in output and "its folder must exist" in output
+    assert "cannot be created: No such file or directory" in output and "create its folder" in output
     (socket_folder / "open").mkdir()
     (socket_folder / "open").chmod(0o777)
     output = refused_start(monkey, f"[CHEETAH]\n    Socket {socket_folder}/open/sock\n")
@@ -279,7 +279,7 @@ def test_shell_socket_is_available_during_reloads(start):
     stop.write_text("")
     out, _ = loop.communicate(timeout=SECONDS)
     assert loop.returncode == 0 and int(out) > 100
-    assert "is refused" not in it.server.err.text
+    assert "rejected process" not in it.server.err.text
 
 
 @pytest.mark.processes("it does not reload")

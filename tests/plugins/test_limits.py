@@ -209,7 +209,7 @@ def test_limits_dry_run_only_logs(limited, site):
     server = limited("Requests / 2/d\nBandwidth 1K\nDryRun on")
     assert ask(server, n=20) == [200] * 20
     assert ask(server, "/large") == [200]
-    server.err.wait_for(r"GET / from 127\.0\.0\.1: limits: would be refused \(429\) by `/ 2/d` \(1 lately\)")
+    server.err.wait_for(r"GET / from 127\.0\.0\.1: limits: would be refused \(429\) by `/ 2/d` \(1 times recently\)")
     assert server.err.text.count("limits:") < 18
 
 
@@ -218,7 +218,7 @@ def test_limits_refusals_are_logged_with_rate_limit(limited, site):
     with server.connect() as c:
         for _ in range(300):
             c.get("/x")
-    server.err.wait_for(r"GET /x from 127\.0\.0\.1: limits: refused \(429\) by `1/d` \(1 lately\)")
+    server.err.wait_for(r"GET /x from 127\.0\.0\.1: limits: refused \(429\) by `1/d` \(1 times recently\)")
     server.stop()
     assert server.err.text.count("limits:") < 100
 

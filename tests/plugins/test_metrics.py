@@ -272,7 +272,7 @@ def test_metrics_on_loopback_require_a_known_host_name(start, tmp_path, host, st
                 assert c.ask(path, "HEAD", fields={"Host": host}).read("HEAD").status == status, (listener, path)
         assert server.get("/healthz", listener=listener, fields={"Host": host}).status == 200
     if status == 403:
-        server.err.wait_for("metrics: loopback is trusted with a local Host or a ServerName only")
+        server.err.wait_for("metrics: access from loopback requires a local Host header or a ServerName")
 
 
 def test_metrics_allow_all_accepts_every_host_name(start):
@@ -332,7 +332,7 @@ def test_metrics_hosts_beyond_limit_are_reported_and_served(monkey, site):
     site.add("index.html", "hello")
     hosts = "".join(f"[HOST]\n    ServerName h{i}.example\n    DocumentRoot {site}\n" for i in range(1000))
     server = monkey(plugins=["metrics"], root=None, top="[METRICS]\n    ByHost on\n    Metrics /metrics\n", sections=hosts, workers=1)
-    server.err.wait_for("too many statistics")
+    server.err.wait_for("too many metrics")
     for host in ("h0.example", "h999.example", "h0.example"):
         assert server.get("/", fields={"Host": host}).text == "hello"
     n = parse(server.get("/metrics", fields={"Host": "h0.example"}).text)

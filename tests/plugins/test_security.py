@@ -390,7 +390,7 @@ WRONG = {
     "Status 405": "403, 404, close",
     "RealAddress X Y": "X-Forwarded-For, Forwarded",
     "TrustedProxy somebody": "`somebody` is not an address or a network",
-    "ProxyProtocol on": "no peer is trusted to speak for others",
+    "ProxyProtocol on": "`ProxyProtocol` without `TrustedProxy`",
 }
 
 
@@ -416,12 +416,12 @@ def test_security_proxy_protocol_must_be_global(guarded):
     server = guarded(below="TrustedProxy 127.0.0.1\nProxyProtocol on", expect_start=False)
     server.exit_code = 3
     server.wait()
-    assert "write it in a [SECURITY] before the first [HOST]" in server.err.text
+    assert "move it to a [SECURITY] above the first [HOST]" in server.err.text
 
 
 @pytest.mark.parametrize("rules, message", [
-    ("RealAddress Forwarded", "this does nothing: no TrustedProxy is named"),
-    ("TrustedProxy 10.0.0.1", "this does nothing without RealAddress, RealScheme or ProxyProtocol"),
+    ("RealAddress Forwarded", "no effect without `TrustedProxy`"),
+    ("TrustedProxy 10.0.0.1", "no effect without RealAddress, RealScheme or ProxyProtocol"),
     ("TrustedProxy all\nRealAddress X-Real-IP", "`all` trusts every client: any of them can claim any address"),
 ])
 def test_security_incomplete_configuration_is_warned_of(guarded, rules, message):
@@ -478,7 +478,7 @@ def test_security_rule_appears_in_explain(guarded, site):
     assert re.search(r"^decided +by the plugin security$", output, re.M)
     assert re.search(r"^answer +403", output, re.M)
     output = explained(server, "/admin%2fx")
-    assert re.search(r"^security +Deny .*, for a path that may be read as /admin/x$", output, re.M)
+    assert re.search(r"^security +Deny .*, for a path that might be interpreted as /admin/x$", output, re.M)
 
 
 def test_security_rules_change_on_reload(guarded, site):
