@@ -49,8 +49,8 @@ def test_shell_connections_are_paged(start):
 def test_shell_escapes_hostile_requests(start):
     it = start(plugins=[BUILT / "monkey-answers.so"], server="HandlerTimeout 60",
                sections="[ROUTES]\n    /verdict* verdict\n    /* static\n")
-    targets = [b'/verdict/"\\\'`$(reboot)?2', b"/verdict/\xc2\x9b31m\xe2\x80\xae\x9b\xff?2", b"/verdict/%1b[31m?2",
-               b"/verdict/" + b"A" * 3000 + b"?2"]
+    targets = [b'/verdict/"\\\'`$(reboot)?3', b"/verdict/\xc2\x9b31m\xe2\x80\xae\x9b\xff?3", b"/verdict/%1b[31m?3",
+               b"/verdict/" + b"A" * 3000 + b"?3"]
     connections = []
     for target in targets:
         c = it.server.connect()
@@ -60,7 +60,7 @@ def test_shell_escapes_hostile_requests(start):
     wait_until(lambda: len([c for c in it.json("connections") if c["state"] == "dispatch"]) == 3, "the requests to arrive")
     done = it("connections")
     assert done.code == 0 and not re.search(r"[^\n -~]", done.out), done.out
-    assert r"/verdict/\x22\x5c'`$(reboot)?2" in done.out and "/verdict/%1b[31m?2" in done.out
+    assert r"/verdict/\x22\x5c'`$(reboot)?3" in done.out and "/verdict/%1b[31m?3" in done.out
     assert "A" * 247 + "...\n" in done.out and "A" * 248 not in done.out and "h" * 64 + "..." in done.out
     assert all(len(line) < 2000 for line in done.lines)
     for c in it.json("connections"):
