@@ -360,9 +360,9 @@ def test_memcached_commands_of_one_loop_iteration_are_sent_together(monkey, site
 
 
 @pytest.mark.parametrize("answer, message", [
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"71 .*: it answers something odd"),
-    (b"VA 99999999\r\n", r"90 .*: a value is longer than MaxValueSize"),
-    (b"VA 1\r\nxyz\r\n", r"71 .*: it answers something odd"),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"71 .*: unexpected reply"),
+    (b"VA 99999999\r\n", r"90 .*: the value exceeds MaxValueSize"),
+    (b"VA 1\r\nxyz\r\n", r"71 .*: unexpected reply"),
     (b"SERVER_ERROR busy\r\n", r"121 .*: busy"),
 ], ids=["HTTP", "long", "broken", "refusal"])
 def test_memcached_malformed_responses_are_errors(monkey, site, fake, answer, message):
@@ -374,7 +374,7 @@ def test_memcached_malformed_responses_are_errors(monkey, site, fake, answer, me
 def test_memcached_server_without_the_meta_protocol_is_reported(monkey, site, fake):
     server = start(monkey, site, fake.path, keys="    Timeout 100ms\n")
     fake(b"ERROR\r\n", lambda piece: b"")
-    wait_until(lambda: re.fullmatch(r"(71|111) .*: it does not speak the meta protocol.*", ask(server, "get", "k")),
+    wait_until(lambda: re.fullmatch(r"(71|111) .*: the server does not support the meta protocol.*", ask(server, "get", "k")),
                "the error names the cause")
 
 

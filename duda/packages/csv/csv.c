@@ -32,8 +32,9 @@ static int skip_cell_end(struct duda_csv *csv)
     }
     size_t n = mk_str_starts(*rest, MK_STR("\r\n")) ? 2 : rest->p[0] == '\n' ? 1 : 0;
     if (!n)
-        return csv_fail(csv, rest->p[0] == '\r' ? "a CR without LF: quote the cell"
-                                                : "text behind a closing quote: double quotes inside a cell");
+        return csv_fail(csv, rest->p[0] == '\r'
+                                 ? "a CR without LF: quote the cell"
+                                 : "text after a closing quote: double the quotes inside a cell");
     *rest = mk_str_skip(*rest, n);
     csv->next_line++;
     return 1;
@@ -55,7 +56,7 @@ static int parse_plain_cell(struct duda_csv *csv, mk_str *cell)
     mk_str rest = csv->rest;
     while (n < rest.len && rest.p[n] != csv->separator && rest.p[n] != '\n' && rest.p[n] != '\r') {
         if (rest.p[n] == '"')
-            return csv_fail(csv, "a quote inside a cell that does not begin with one");
+            return csv_fail(csv, "quote inside an unquoted cell");
         n++;
     }
     mk_buf_add(csv->buf, mk_str_first(rest, n));
@@ -81,13 +82,13 @@ static int parse_quoted_cell(struct duda_csv *csv, mk_str *cell)
     mk_str part;
     csv->rest = mk_str_skip(csv->rest, 1);
     if (!parse_quoted_part(csv, &part))
-        return csv_fail(csv, "a quote is not closed");
+        return csv_fail(csv, "unclosed quote");
     mk_buf_add(csv->buf, part);
     while (csv->rest.len && csv->rest.p[0] == '"') { /* first half of a doubled quote */
         csv->rest = mk_str_skip(csv->rest, 1);
         mk_buf_add_char(csv->buf, '"');
         if (!parse_quoted_part(csv, &part))
-            return csv_fail(csv, "a quote is not closed");
+            return csv_fail(csv, "unclosed quote");
         mk_buf_add(csv->buf, part);
     }
     return finish_cell(csv, cell);

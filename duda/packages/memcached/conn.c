@@ -62,7 +62,7 @@ static void on_greeting(struct package_conn *conn, const struct memcached_reply 
     if (reply->word == MEMCACHED_NOOP)
         package_conn_mark_ready(conn);
     else
-        package_conn_fail(conn, -EPROTO, "it does not speak the meta protocol (Memcached 1.6)");
+        package_conn_fail(conn, -EPROTO, "the server does not support the meta protocol (Memcached 1.6)");
 }
 
 static void on_reply(struct package_conn *conn, const struct memcached_reply *reply)
@@ -74,7 +74,7 @@ static void on_reply(struct package_conn *conn, const struct memcached_reply *re
     else if (conn->sent.first)
         complete_call((struct memcached_call *)package_request_queue_pop(&conn->sent), reply, 0);
     else
-        package_conn_fail(conn, -EPROTO, "a reply that no command asked for");
+        package_conn_fail(conn, -EPROTO, "reply without a pending command");
 }
 
 /* The length of the complete replies in these bytes. */
@@ -88,8 +88,7 @@ static size_t parse_replies(struct memcached_conn *s, mk_str bytes)
             break;
         if (n < 0) {
             package_conn_fail(&s->stream.base, (int)n,
-                              n == -EMSGSIZE ? "a value is longer than MaxValueSize"
-                                             : "it answers something odd");
+                              n == -EMSGSIZE ? "the value exceeds MaxValueSize" : "unexpected reply");
             break;
         }
         on_reply(&s->stream.base, &reply);

@@ -155,7 +155,7 @@ static int set_last_error(struct duda_ctx *d, struct duda_memcached *m, mk_str k
     if (is_error_reply)
         package_conn_set_error(l, q->reply.value);
     else if (e == -EMSGSIZE)
-        package_conn_set_error(l, MK_STR("a value is longer than MaxValueSize"));
+        package_conn_set_error(l, MK_STR("the value exceeds MaxValueSize"));
     else if (e == -EINVAL)
         package_conn_set_error(l, MK_STR("the key is empty, or too long"));
     else if (e == -EBUSY)

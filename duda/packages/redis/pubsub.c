@@ -91,7 +91,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
         return;
     if (reply->type != DUDA_REDIS_LIST) {
         package_conn_fail(&c->stream.base, -ENOKEY,
-                          reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
+                          reply->type == DUDA_REDIS_ERROR ? reply->text.p : "unexpected reply to SUBSCRIBE");
         return;
     }
     mk_str kind = reply_text_at(reply, 0), channel = reply_text_at(reply, 1), text = reply_text_at(reply, 2);

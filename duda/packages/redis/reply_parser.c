@@ -116,10 +116,10 @@ static int begin_list(struct redis_reply_parser *p, char mark, uint64_t n)
     size_t size;
     bool is_attribute = mark == '|';
     if (n > p->list_max - p->members)
-        return set_error(p, -EMSGSIZE, "a reply has too many members");
+        return set_error(p, -EMSGSIZE, "invalid reply: too many elements");
     p->members += (size_t)n;
     if (p->depth == REDIS_DEPTH_MAX)
-        return set_error(p, -EPROTO, "lists are nested too deep");
+        return set_error(p, -EPROTO, "invalid reply: nesting too deep");
     if (!p->skips && !is_attribute) {
         struct duda_redis_reply *r = current_value(p, DUDA_REDIS_LIST);
         if (__builtin_mul_overflow((size_t)n, sizeof *items, &size) || !(items = block_alloc(p, size)))
@@ -206,21 +206,24 @@ static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line
     case '-':
         return add_text_value(p, DUDA_REDIS_ERROR, line);
     case ':':
-        return parse_integer(line, &n) ? add_number_value(p, n) : set_error(p, -EPROTO, "a number is none");
+        return parse_integer(line, &n) ? add_number_value(p, n)
+                                       : set_error(p, -EPROTO, "invalid reply: invalid integer");
     case ',': /* a double: a number as in RESP2, or inf and nan */
-        return contains_only(line, "0123456789+-.eEinfa") ? add_text_value(p, DUDA_REDIS_TEXT, line)
-                                                          : set_error(p, -EPROTO, "a double is none");
+        return contains_only(line, "0123456789+-.eEinfa")
+                   ? add_text_value(p, DUDA_REDIS_TEXT, line)
+                   : set_error(p, -EPROTO, "invalid reply: invalid double");
     case '(':
-        return contains_only(line, "0123456789+-") ? add_text_value(p, DUDA_REDIS_TEXT, line)
-                                                   : set_error(p, -EPROTO, "a big number is none");
+        return contains_only(line, "0123456789+-")
+                   ? add_text_value(p, DUDA_REDIS_TEXT, line)
+                   : set_error(p, -EPROTO, "invalid reply: invalid big number");
     case '#':
         if (!mk_str_eq(line, MK_STR("t")) && !mk_str_eq(line, MK_STR("f")))
-            return set_error(p, -EPROTO, "a boolean is none");
+            return set_error(p, -EPROTO, "invalid reply: invalid boolean");
         return add_number_value(p, line.p[0] == 't');
     case '_':
-        return line.len ? set_error(p, -EPROTO, "a null has a value") : add_nil_value(p);
+        return line.len ? set_error(p, -EPROTO, "invalid reply: null with a value") : add_nil_value(p);
     default:
-        return set_error(p, -EPROTO, "this is no reply of Redis");
+        return set_error(p, -EPROTO, "invalid reply: unknown type");
     }
 }
 
@@ -231,9 +234,9 @@ static int parse_bulk_text(struct redis_reply_parser *p, char mark, size_t len, 
     if (all.len - *end < 2 || all.len - *end - 2 < len)
         return -EAGAIN;
     if (memcmp(text.p + len, "\r\n", 2) != 0)
-        return set_error(p, -EPROTO, "a text is longer than it says");
+        return set_error(p, -EPROTO, "invalid reply: string exceeds its length");
     if (mark == '=' && (len < TAG || text.p[TAG - 1] != ':'))
-        return set_error(p, -EPROTO, "a verbatim text does not say its kind");
+        return set_error(p, -EPROTO, "invalid reply: verbatim string without a format");
     *end += len + 2;
     return add_text_value(p, mark == '!' ? DUDA_REDIS_ERROR : DUDA_REDIS_TEXT,
                           mark == '=' ? mk_str_skip(text, TAG) : text);
@@ -244,9 +247,10 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
 {
     int64_t n;
     if (!parse_integer(line, &n) || n < -1 || (uint64_t)n + 1 > SIZE_MAX / 4)
-        return set_error(p, -EPROTO, "a length is none");
+        return set_error(p, -EPROTO, "invalid reply: invalid length");
     if (n < 0)
-        return mark == '$' || mark == '*' ? add_nil_value(p) : set_error(p, -EPROTO, "a length is negative");
+        return mark == '$' || mark == '*' ? add_nil_value(p)
+                                          : set_error(p, -EPROTO, "invalid reply: negative length");
     switch (mark) {
     case '*':
     case '~':
@@ -256,7 +260,7 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
         return begin_list(p, mark, (uint64_t)n * 2);
     case '>':
         if (p->depth)
-            return set_error(p, -EPROTO, "a push is inside a reply");
+            return set_error(p, -EPROTO, "invalid reply: push inside a reply");
         p->is_push = true;
         return begin_list(p, mark, (uint64_t)n);
     default:
