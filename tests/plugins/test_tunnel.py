@@ -305,7 +305,7 @@ def test_tunnel_runs_hooks_and_bypasses_filters(start):
         assert enter(c, "/first", [*WISH, ("Accept-Encoding", "gzip")])["X-Probe"] == "a"
         assert c.read_exactly(6) == b"hello\n"
         c.shut().expect_end()
-    server.err.wait_for(r"probe a: done /first 101 done 6 ")
+    server.err.wait_for(r"probe a: done /first 101 ok 6 ")
 
 
 # ---- Floods ----

@@ -210,7 +210,7 @@ def test_body_source_to_http_1_0_ends_with_connection(server):
 def test_body_source_failure_truncates_response(server, target):
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.get(target)
-    wait_for_record(server, rf"200 aborted 5\d+ {target.split('?')[0]}")
+    wait_for_record(server, rf"200 failed 5\d+ {target.split('?')[0]}")
 
 
 @pytest.mark.http1
@@ -420,7 +420,7 @@ def test_client_disconnect_leaves_one_log_record(server, beginning, path, how):
             reset(c.sock)
     wait_for_record(server, rf"\d+ \w+ \d+ {path}")
     assert server.get("/closed").status == 200
-    wait_for_record(server, r"200 done \d+ /closed")
+    wait_for_record(server, r"200 ok \d+ /closed")
     assert len([r for r in records(server) if r.endswith(path)]) == 1
 
 
