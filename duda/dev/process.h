@@ -24,7 +24,7 @@ bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, i
 bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args);
 /* The exit status of the process, as in waitpid(2); -1 while it runs. */
 int dev_process_try_wait(struct dev_process *c);
-/* Sends the signal, waits for the exit, and closes the pipes. */
+/* Sends the signal, waits for the process to exit, and closes the pipes. */
 void dev_process_stop(struct dev_process *c, int signal);
 void dev_process_close_pipes(struct dev_process *c);
 

@@ -36,7 +36,7 @@ void dev_stderr_reader_append_to(int *fd, struct mk_buf *out);
 /* Passes complete lines to on_line(); `rest` keeps an incomplete one until the end of the stream. */
 void dev_stderr_reader_read_lines(int *fd, struct mk_buf *rest, void (*on_line)(void *ctx, mk_str line),
                                   void *ctx);
-/* Formats the report for people: the cause, and the stack with source lines. */
+/* Formats the human-readable report: the cause, and the stack with source lines. */
 void dev_stderr_reader_format_crash(const struct dev_stderr_reader *h, struct mk_buf *out);
 void dev_stderr_reader_format_stall(const struct dev_stderr_reader *h, struct mk_buf *out);
 

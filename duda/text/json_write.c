@@ -16,7 +16,7 @@ struct cached_names {
     unsigned char at[17]; /* offset of each name, and the end of the last one */
 };
 
-/* False: too many names, or too long. */
+/* Returns false if the schema has too many names, or if the names do not fit into the buffer. */
 static bool cache_field_names(struct cached_names *cached_names, const struct duda_schema *schema)
 {
     struct mk_buf buf = mk_buf_fixed(cached_names->buf, sizeof cached_names->buf);

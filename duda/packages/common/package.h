@@ -161,8 +161,8 @@ void package_worker_stop(struct mk_worker *w, void *data);
  * logs an error, if there is none. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
 
-/* A handler used a missing section: logs an error, once for each Name, and records the reason. It applies if
- * the handler returns -ENODEV, the result of package functions without a section. */
+/* A handler used a missing section: logs an error, once for each Name, and records the reason, which
+ * is used if the handler returns -ENODEV, as package functions do when their section is missing. */
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
 
 #endif

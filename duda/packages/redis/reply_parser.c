@@ -136,7 +136,8 @@ static int begin_list(struct redis_reply_parser *p, char mark, uint64_t n)
     return 0;
 }
 
-/* The value is complete, or has opened a list. True: the reply is also complete. */
+/* Called when a value is complete, such as an empty list: closes the lists that it completes. Returns true if
+ * the reply is also complete. */
 static bool finish_value(struct redis_reply_parser *p)
 {
     while (p->depth) {
