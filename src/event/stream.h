@@ -20,7 +20,7 @@ struct mk_stream_ops {
     ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
     /* Free bytes in the socket's send buffer, 0 if unknown. NULL: always unknown. */
     size_t (*room)(const struct mk_stream *s);
-    /* Has the peer ended the stream? Takes no data from it. NULL: an event reports the end. */
+    /* Has the peer ended the stream? Consumes no data. NULL: an event reports the end. */
     bool (*check_end)(struct mk_stream *s);
     /* Half-closes: signals the end of our data to the peer. */
     void (*shutdown)(struct mk_stream *s);
@@ -63,8 +63,7 @@ static inline ssize_t mk_stream_read(struct mk_stream *s, char *buf, size_t cap)
     return n;
 }
 
-/* Has the peer closed its sending side? Detects an end that no event reports: a close_notify without a FIN.
- * */
+/* Has the peer closed its sending side? Detects an end that no event reports (close_notify without a FIN). */
 static inline bool mk_stream_check_end(struct mk_stream *s)
 {
     if (s->ops->check_end && !s->ended && mk_stream_is_readable(s))

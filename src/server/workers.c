@@ -323,8 +323,8 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
         schedule_restart(p);
 }
 
-/* Replaces a worker that drains without an order from the master: the worker reported that, or another
- * process sent it a signal. */
+/* Replaces a worker that has reported that it is draining, although the master did not tell it to: for
+ * example because another process sent it a signal. */
 static void replace_draining_worker(struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
