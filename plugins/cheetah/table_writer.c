@@ -39,7 +39,7 @@ static void write_json_cell(struct cheetah_table_writer *s, mk_str json)
     }
 }
 
-/* Writes a cell of an aligned table or list, for people. */
+/* Writes a cell of a human-readable, aligned table or list. */
 static void write_text_cell(struct cheetah_table_writer *s, mk_str text)
 {
     int width = s->form == CHEETAH_LIST ? 0 : s->columns[s->at].width;
@@ -71,7 +71,7 @@ void cheetah_table_cell_null(struct cheetah_table_writer *s)
     write_cell(s, MK_STR("null"), MK_STR("-"));
 }
 
-/* Writes a number; `text` is its form for people. */
+/* Writes a number; `text` is its human-readable form; NULL: the digits. */
 static void write_number_cell(struct cheetah_table_writer *s, uint64_t n, const struct mk_buf *text)
 {
     char room[24];

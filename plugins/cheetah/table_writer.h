@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Table output for people (aligned columns, or a line per cell) or for programs (JSON). */
+/* Human-readable table output (aligned columns, or a line per cell), or JSON for programs. */
 #ifndef CHEETAH_TABLE_WRITER_H
 #define CHEETAH_TABLE_WRITER_H
 

@@ -138,8 +138,9 @@ static enum mk_verdict respond_503(struct mk_request *request, struct mk_respons
     return MK_ERROR;
 }
 
-/* A request without a response head. Its connection may lie in the queue of the group's listening socket, which
- * stays open when all processes of the group have died: no event would then end the wait. */
+/* A request that has received no response head yet. Its connection may still be in the queue of the group's
+ * listening socket, which stays open when all processes of the group have died: no event would then end the
+ * wait. */
 struct response_wait {
     struct mk_request *request;
     struct isolate_scoreboard *scoreboard;

@@ -159,14 +159,14 @@ static bool create_order(struct order *o, struct acme_error *f)
     return ok && save_order(o, f);
 }
 
-/* Continues a saved order, or starts one. */
+/* Continues the saved order, or creates a new one. */
 static bool resume_or_create_order(struct order *o, struct acme_error *f)
 {
     struct acme_error old = {0};
     if (load_saved_order(o)) {
         if (post_order(o, o->url, MK_STR(""), &old) && !has_status(o, "invalid"))
             return true;
-        if (old.text[0] && (!old.status || old.status >= 500)) { /* the authority may allow it later */
+        if (old.text[0] && (!old.status || old.status >= 500)) { /* temporary: keep the order */
             *f = old;
             return false;
         }
