@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats a sweep: a table for people, CSV and JSON for programs. Does no I/O. */
+/* Formats a sweep: as a human-readable table, or as CSV or JSON for programs. Does no I/O. */
 #ifndef WR_REPORT_H
 #define WR_REPORT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scans output that programs print for people. The input may contain any bytes; unexpected text simply does
- * not match. */
+/* Scans human-readable output of programs. The input may contain any bytes; unexpected text simply does not
+ * match. */
 #ifndef WR_TEXT_H
 #define WR_TEXT_H
 

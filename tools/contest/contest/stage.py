@@ -17,7 +17,7 @@ from contest import behind, contestant, family, ports
 
 MOUNTS = Path("/proc/self/mountinfo")
 OWN = Path("/proc/self/cgroup")
-WORDS = 800  # characters of the last output of a server
+WORDS = 800  # maximum number of characters quoted from the end of a server's output
 FREEZE_SECONDS = 2
 
 

@@ -97,8 +97,8 @@ def judge_failure(error):
 
 
 class Visitor(FastHttpUser):
-    """Sends requests at its own rate, or without a rate as soon as it has its response. With a rate, requests are due at fixed
-    times and latency counts from the due time, so the wait during a stall of the server is included."""
+    """Sends requests at a fixed rate: each is due at a fixed time, from which its latency is measured, so the wait during a
+    stall of the server is included. Without a rate, sends each request as soon as the previous response has arrived."""
 
     max_redirects = 0
 
