@@ -144,7 +144,7 @@ static void lead(int ready, int go, bool ignores)
         _exit(1);
     if (write(w.go, "", 1) != 1)
         _exit(1);
-    (void)waitpid(w.pid, NULL, 0); /* fails if SIGCHLD is ignored, but still waits for the exit */
+    (void)waitpid(w.pid, NULL, 0); /* fails if SIGCHLD is ignored, but still waits for the process to exit */
     if (write(ready, "", 1) != 1 || read(go, &c, 1) != 0)
         _exit(1);
     _exit(0);
