@@ -28,7 +28,7 @@ static bool is_word_char(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_';
 }
 
-/* The length of the comment or literal at this position; 0: none. */
+/* The length of the comment at this position; 0: none. */
 static size_t comment_len(mk_str s)
 {
     if (s.len < 2 || s.p[0] != '/' || (s.p[1] != '/' && s.p[1] != '*'))

@@ -53,7 +53,7 @@ static bool make_basic_challenge(struct mk_config *c, struct auth_location *p)
     return p->challenge.p && !b.failed;
 }
 
-static void bind_digest(struct mk_config *c, struct auth_location *p)
+static void prepare_digest(struct mk_config *c, struct auth_location *p)
 {
     for (size_t i = 0; i < p->title.len; i++)
         if (p->title.p[i] == '"' || p->title.p[i] == '\\' || p->title.p[i] == ':') {
@@ -72,7 +72,7 @@ static void bind_digest(struct mk_config *c, struct auth_location *p)
                    MK_STR_ARG(p->users->path));
 }
 
-static void bind_basic(struct mk_config *c, struct auth_location *p)
+static void prepare_basic(struct mk_config *c, struct auth_location *p)
 {
     if (p->users->n_basic)
         return;
@@ -91,7 +91,7 @@ static bool user_exists(const struct auth_location *p, mk_str name)
     return false;
 }
 
-static bool bind_location(struct mk_config *c, struct auth_config *setup, struct auth_location *p)
+static bool prepare_location(struct mk_config *c, struct auth_config *setup, struct auth_location *p)
 {
     struct auth_networks *n = &p->required.networks;
     if (!n->set && !(n->set = mk_config_network_set(c, n->v, NULL, n->n)))
@@ -110,9 +110,9 @@ static bool bind_location(struct mk_config *c, struct auth_config *setup, struct
     if (!p->users || !make_basic_challenge(c, p))
         return false;
     if (p->type == AUTH_TYPE_DIGEST)
-        bind_digest(c, p);
+        prepare_digest(c, p);
     else
-        bind_basic(c, p);
+        prepare_basic(c, p);
     for (size_t i = 0; i < p->required.names.n; i++)
         if (!user_exists(p, p->required.names.v[i]))
             mk_config_report(c, MK_LOG_WARN, p, "Require", p->required.names.v[i],
@@ -152,7 +152,7 @@ int auth_locations_bind_vhost(struct mk_config *c, struct mk_vhost *host, void *
         return -ENOMEM;
     site->setup = data;
     for (p = NULL; (p = mk_config_section(c, &auth_table, p));) {
-        if (!bind_location(c, data, p))
+        if (!prepare_location(c, data, p))
             return -ENOMEM;
         site->places[site->n++] = p;
     }

@@ -171,15 +171,15 @@ static void on_user_event(void *ctx, unsigned which)
 
 void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c)
 {
-    if (c->notes_events)
+    if (c->callback_notes_events)
         mk_upstream_conn_set_callback(c, c->on_ready, c->ctx);
     else
         mk_upstream_conn_set_callback(c, on_user_event, c);
 }
 
-void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c)
+void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *c)
 {
-    c->notes_events = true;
+    c->callback_notes_events = true;
     if (c->state.state == MK_UPSTREAM_CONN_OPEN)
         mk_upstream_conn_set_user_callback(c);
 }

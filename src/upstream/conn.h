@@ -64,13 +64,13 @@ struct mk_upstream_conn {
     void *ctx;
     uint64_t client; /* the request's mk_client_share_key() */
     uint64_t began_us;
-    uint64_t waits_since_ms; /* 0: not waiting */
-    const char *why;         /* text for `fault`; NULL: none */
-    int chosen;              /* index of the server chosen last; -1: none */
-    int fault;               /* negated errno value of the error to log for the request */
-    uint32_t abandon_ms;     /* see mk_upstream_conn_mark_cancelled() */
-    uint8_t n_failed;        /* failed addresses of this server */
-    bool notes_events;       /* on_ready calls mk_upstream_conn_note_event() */
+    uint64_t waits_since_ms;    /* 0: not waiting */
+    const char *why;            /* text for `fault`; NULL: none */
+    int chosen;                 /* index of the server chosen last; -1: none */
+    int fault;                  /* negated errno value of the error to log for the request */
+    uint32_t abandon_ms;        /* see mk_upstream_conn_mark_cancelled() */
+    uint8_t n_failed;           /* failed addresses of this server */
+    bool callback_notes_events; /* on_ready calls mk_upstream_conn_note_event() */
     bool is_abandoned, streams;
     bool is_held_back; /* the last attempt was rejected because the client's share was used up */
     bool is_answered;  /* a byte of the response has arrived */
@@ -115,7 +115,7 @@ bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned whi
 
 /* Functions for users of acquired connections, in addition to those of monkey/upstream.h. */
 /* on_ready calls mk_upstream_conn_note_event() itself, which saves an indirect call. */
-void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *c);
+void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *c);
 /* Records that an event reported input or the end of input. */
 void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which);
 /* Can a read return data: has an event or TLS reported input since the last short read? */

@@ -63,7 +63,7 @@ static int mirrored_request_read_head(struct mirrored_request *c)
 }
 
 /* Reads the response to its end, so that the connection can be reused. */
-static void mirrored_request_on_ready(void *ctx)
+static void mirrored_request_discard_response(void *ctx)
 {
     struct mirrored_request *c = ctx;
     char buf[ROOM];
@@ -87,9 +87,9 @@ static void mirrored_request_start(struct mk_worker *worker, struct mk_proxy_mir
         m->first->link = &c->next;
     m->first = c;
     m->n++;
-    c->upstream = mk_upstream_request_start(worker, options, mirrored_request_on_ready, c);
+    c->upstream = mk_upstream_request_start(worker, options, mirrored_request_discard_response, c);
     if (c->upstream)
-        mirrored_request_on_ready(c);
+        mirrored_request_discard_response(c);
     else
         mirrored_request_free(c);
 }

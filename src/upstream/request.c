@@ -23,7 +23,7 @@ static bool attempt_start(struct mk_upstream_request *c)
     c->conn = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_conn_event, c);
     if (!c->conn)
         return false;
-    mk_upstream_conn_set_notes_events(c->conn);
+    mk_upstream_conn_set_callback_notes_events(c->conn);
     mk_upstream_conn_set_on_down(c->conn, c->on_down);
     return true;
 }

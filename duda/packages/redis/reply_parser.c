@@ -270,7 +270,7 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
 }
 
 /* Parses the next value, or the beginning of a list. */
-static int parse_value(struct redis_reply_parser *p, bool *is_transaction)
+static int parse_value(struct redis_reply_parser *p, bool *is_complete)
 {
     mk_str line;
     if (!find_line(p, &line))
@@ -282,7 +282,7 @@ static int parse_value(struct redis_reply_parser *p, bool *is_transaction)
     if (e)
         return e;
     p->at = end;
-    *is_transaction = p->depth == depth && mark != '|' && finish_value(p);
+    *is_complete = p->depth == depth && mark != '|' && finish_value(p);
     return 0;
 }
 
@@ -357,15 +357,15 @@ static struct duda_redis_reply *deliver_reply(struct redis_reply_parser *p)
 
 int redis_reply_parser_next(struct redis_reply_parser *p, struct duda_redis_reply **out)
 {
-    bool is_transaction = false;
+    bool is_complete = false;
     if (!p->depth) {
         free_blocks(p);
         p->root = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
         p->is_push = false;
     }
     p->is_out_of_memory = false;
-    while (!is_transaction) {
-        int e = parse_value(p, &is_transaction);
+    while (!is_complete) {
+        int e = parse_value(p, &is_complete);
         if (e)
             return e;
     }

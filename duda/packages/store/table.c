@@ -254,7 +254,8 @@ static uint32_t find_entry(const struct locked_shard *v, struct cursor *value)
     return 0;
 }
 
-static void sweep_entry(const struct locked_shard *v, uint32_t i)
+/* One step of the CLOCK algorithm: an entry that is not persistent survives one more pass after each use. */
+static void evict_entry_unless_used(const struct locked_shard *v, uint32_t i)
 {
     struct entry *e = entry_at(v, i);
     if (is_expired(v, e) || (!e->is_persistent && !e->is_used))
@@ -269,7 +270,7 @@ static size_t blocks_needed(size_t key_len, size_t value_len)
     return (sizeof(struct entry) + key_len + value_len + each - 1) / each;
 }
 
-static size_t sweep_steps(size_t n)
+static size_t eviction_steps(size_t n)
 {
     return STEPS + STEPS_OF_BLOCK * n;
 }
@@ -281,12 +282,12 @@ static uint32_t advance_clock_hand(const struct locked_shard *v)
     return i;
 }
 
-static bool sweep_blocks(const struct locked_shard *v, size_t n)
+static bool evict_unused_until_free(const struct locked_shard *v, size_t n)
 {
-    for (size_t steps = sweep_steps(n); v->shard->n_free < n && steps; steps--) {
+    for (size_t steps = eviction_steps(n); v->shard->n_free < n && steps; steps--) {
         uint32_t i = advance_clock_hand(v);
         if (block_at(v, i)->state == FIRST)
-            sweep_entry(v, i);
+            evict_entry_unless_used(v, i);
     }
     return v->shard->n_free >= n;
 }
@@ -325,13 +326,14 @@ static bool evict_entries(const struct locked_shard *v, size_t n, uint32_t old)
 static bool reserve_blocks(const struct locked_shard *v, size_t n, uint32_t old)
 {
     if (!old)
-        return sweep_blocks(v, n) || (v->evicts_persistent && evict_entries(v, n, 0));
+        return evict_unused_until_free(v, n) || (v->evicts_persistent && evict_entries(v, n, 0));
     struct entry *e = entry_at(v, old);
     size_t has = blocks_needed(e->key_len, e->value_len);
     bool is_persistent = e->is_persistent;
     e->is_persistent = true;
     size_t more = n > has ? n - has : 0;
-    bool is_reserved = sweep_blocks(v, more) || (v->evicts_persistent && evict_entries(v, more, old));
+    bool is_reserved =
+        evict_unused_until_free(v, more) || (v->evicts_persistent && evict_entries(v, more, old));
     e->is_persistent = is_persistent;
     return is_reserved;
 }

@@ -21,7 +21,7 @@ void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *l);
 void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx));
-void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l);
+void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *l);
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which);
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
@@ -373,7 +373,7 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const cha
     l->why = why;
 }
 
-void mk_upstream_conn_set_notes_events(struct mk_upstream_conn *l)
+void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *l)
 {
     (void)l;
 }

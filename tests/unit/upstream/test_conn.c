@@ -61,7 +61,7 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
     (void)state;
     start_pool();
     struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, add_events, &events);
-    mk_upstream_conn_set_notes_events(l);
+    mk_upstream_conn_set_callback_notes_events(l);
     wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     events = 0;
