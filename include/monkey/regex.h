@@ -30,7 +30,7 @@ struct mk_regex_error {
     /** -EINVAL: invalid pattern; -ENOENT: no regular expression support; -ENOMEM */
     int code;
     size_t offset;  /**< byte offset in the pattern; at most its length */
-    char text[512]; /**< message for people, without a full stop */
+    char text[512]; /**< human-readable message, without a trailing period */
 };
 
 struct mk_regex_ops;

@@ -48,7 +48,7 @@ MK_API mk_str mk_request_target(const struct mk_request *r);
  */
 MK_API mk_str mk_request_raw_target(const struct mk_request *r);
 
-/** The original path and query in the same form, before rewrites: REQUEST_URI of CGI. */
+/** The original path and query, before rewrites, in the same form; CGI programs get it as REQUEST_URI. */
 MK_API mk_str mk_request_uri(const struct mk_request *r);
 
 /** The path, decoded once, without dot segments and repeated slashes. It starts with '/', contains no

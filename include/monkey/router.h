@@ -115,7 +115,8 @@ MK_API void mk_router_free(struct mk_router *router);
  * mk_router_error() describes it.
  */
 MK_API int mk_router_add(struct mk_router *router, mk_str route, void *data, mk_str where) MK_API_MUST_USE;
-/** The reason why the last mk_router_add() failed, without a full stop; valid until the next call. */
+/** The reason why the last mk_router_add() failed, without a trailing period; valid until the next
+ * call. */
 MK_API mk_str mk_router_error(const struct mk_router *router);
 
 /**

@@ -32,9 +32,9 @@ extern "C" {
  *     }
  *
  * A server has three phases. First, you set it up, from one thread at a time. Your settings form a
- * configuration with the sections, keys and messages of the configuration file. Second, you run it in one of
- * three ways: mk_server_run(), mk_server_start(), or mk_server_fd() with mk_server_step(). Finally, you stop
- * and free it. A server runs only once.
+ * configuration with the same sections, keys and error messages as a configuration file. Second, you run it
+ * in one of three ways: mk_server_run(), mk_server_start(), or mk_server_fd() with mk_server_step(). Finally,
+ * you stop and free it. A server runs only once.
  *
  * Functions that return an int return 0 or a negative errno value; mk_server_error() then describes the
  * error. -EINVAL means an invalid value, and -EBUSY a call that is too late or from the wrong context.
@@ -202,8 +202,8 @@ MK_API const struct mk_router_param *mk_server_param(const struct mk_request *re
 
 /**
  * Opens a listener, as in `Listen`: "127.0.0.1:8080", "[::1]:8443 tls", "*:80", "unix:/run/a.sock". For port
- * 0, the system chooses a port, which *port receives (`port` may be NULL). Clients can connect from now on,
- * but they wait until the server runs.
+ * 0, the system chooses a port. *port is set to the actual port, unless `port` is NULL. Clients can connect
+ * from now on, but they wait until the server runs.
  */
 MK_API int mk_server_listen(struct mk_server *s, const char *address, unsigned *port);
 

@@ -86,7 +86,7 @@ struct mk_spool_queue;
 
 /** Creates an empty queue. on_writable(ctx) is called when an operation that returned -EAGAIN can continue,
  * but never from inside these functions. Returns NULL if out of memory. */
-MK_API struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx),
+MK_API struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_writable)(void *ctx),
                                                  void *ctx) MK_API_MUST_USE;
 /** Returns free space in *buf: write to it, and then report the number of bytes with mk_spool_queue_add().
  * Returns 0; -EAGAIN if a thread is writing to the file (on_writable() follows); -EDQUOT if the disk share is

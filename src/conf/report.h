@@ -25,7 +25,7 @@ struct mk_conf_problem {
     struct mk_conf_problem *next;
     enum mk_conf_severity severity;
     struct mk_conf_source_pos at;
-    mk_str text; /* one sentence without a full stop */
+    mk_str text; /* one sentence without a trailing period */
     mk_str hint; /* absent if there is none */
 };
 

@@ -23,7 +23,7 @@ struct mk_spool_queue {
     struct mk_spool_quota *all;
     struct mk_spool_client *client;
     struct mk_request *request; /* for log messages */
-    void (*on_room)(void *ctx);
+    void (*on_writable)(void *ctx);
     void *ctx;
     uint64_t in_file;  /* copy of spool.stored, which is owned by the thread while it writes */
     uint64_t length;   /* spool bytes since the last reset */
@@ -38,13 +38,14 @@ struct mk_spool_queue {
     bool keeps_blocks; /* the file system cannot punch holes */
 };
 
-struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx), void *ctx)
+struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_writable)(void *ctx),
+                                          void *ctx)
 {
     struct mk_spool_queue *q = mk_mem_zalloc(1, sizeof *q);
     if (!q)
         return NULL;
     *q = (struct mk_spool_queue){
-        .all = &request->web->spools, .request = request, .on_room = on_room, .ctx = ctx};
+        .all = &request->web->spools, .request = request, .on_writable = on_writable, .ctx = ctx};
     mk_spool_init(&q->spool, KEPT_MAX);
     q->client = mk_spool_client_acquire(q->all, request->peer);
     if (q->client)
@@ -117,7 +118,7 @@ static void on_file_written(struct mk_offload_job *job)
     }
     finish_write(q);
     if (was_asked)
-        q->on_room(q->ctx);
+        q->on_writable(q->ctx);
 }
 
 /* Starts to write the buffer to the file. 0: the buffer has space now. */

@@ -47,8 +47,8 @@ MK_API int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *cooki
 /** Parses the next cookie of a Cookie header and advances *rest past it. Returns false at the end. Malformed
  * pairs are skipped. */
 MK_API bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value);
-/** The value of the first cookie with that name (case-sensitive) in a Cookie header; absent if there is none.
- * */
+/** The value of the first cookie with that name (case-sensitive) in a Cookie header; absent if there is
+ * none. */
 MK_API mk_str duda_cookie_find(mk_str header, mk_str name);
 
 #ifdef __cplusplus

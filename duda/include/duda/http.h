@@ -119,7 +119,7 @@ MK_API void duda_http_close(struct duda_http_stream *stream);
  *     if (e >= 0 && n >= 0)
  *         e = duda_http_end(d, stream);
  *
- * Returns the errors of duda_http_fetch(), or -EINVAL: request->body is not absent.
+ * Returns the errors of duda_http_fetch(), or -EINVAL: request->body is set.
  */
 MK_API int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
                            const struct duda_http_request *request, int64_t length,

@@ -20,9 +20,9 @@ extern "C" {
  * With `Cluster on`, Server lists nodes of a Redis Cluster: each command goes to the node that holds its
  * keys. The code of the service stays the same.
  *
- * Replies may use RESP2 or RESP3. A RESP3 value becomes its RESP2 equivalent: a map becomes a list of
- * alternating keys and values, a set a list, a double or big number a string, a boolean the number 1 or 0, a
- * verbatim string a string. Attributes are dropped.
+ * Replies may use RESP2 or RESP3. A RESP3 value becomes its RESP2 equivalent: maps become lists of
+ * alternating keys and values; sets become lists; doubles, big numbers and verbatim strings become strings;
+ * booleans become the number 1 or 0. Attributes are dropped.
  *
  * A master that becomes a replica keeps its connections and refuses writes. The first refusal makes the
  * worker reconnect, and it reaches the new master if the address already resolves to it.

@@ -18,8 +18,8 @@ extern "C" {
  *     [SQLITE]
  *         File /var/lib/shop/shop.db
  *
- * A service that uses only SQL that both databases support can switch to PostgreSQL with a change of the
- * configuration.
+ * A service that uses only SQL that both databases support can switch to PostgreSQL by changing only
+ * the configuration.
  */
 
 /** Limits: bytes of a statement; number of its parameters. */

@@ -77,8 +77,8 @@ MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *c, 
 MK_API void duda_subprocess_close_stdin(struct duda_subprocess *c);
 /** Sends a signal, such as SIGTERM, to the process group of the program. */
 MK_API void duda_subprocess_signal(struct duda_subprocess *c, int signal);
-/** Closes the input, discards the remaining output, and waits for the exit. Returns 0 and `*status`; the
- * error that prevented the start; -ETIMEDOUT or -ECANCELED. */
+/** Closes the input, discards the remaining output, and waits for the program to exit. Returns 0 and
+ * `*status`; the error that prevented the start; -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *c, int *status) MK_API_MUST_USE;
 
 #ifdef __cplusplus
