@@ -65,8 +65,7 @@ def test_worker_that_is_respawned_drops_the_same_privileges(monkey, site):
     before = identities(server.workers[0])
     victim = server.workers[0]
     os.kill(victim, signal.SIGKILL)
-    wait_until(lambda: server.workers and victim not in server.workers and identities(server.workers[0]) == before,
-               "a successor with the same user")
+    wait_until(lambda: [identities(worker) for worker in server.workers if worker != victim] == [before], "a successor with the same user")
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
     wait_until(lambda: len(server.workers) == 1, "the old one to end")
