@@ -457,7 +457,7 @@ def test_interrupted_run_saves_the_record_and_leaves_no_process(tmp_path, folder
         assert len(family) >= 3, "server, wr and client"
         run.send_signal(number)
         assert run.wait(30) == 130
-    wait_until(lambda: not alive(family), f"the end of {family}", 10)
+    wait_until(lambda: not alive(family), f"the end of {family}")
     made = record.load(tmp_path / "out")
     assert made.interrupted and [s.case for s in made.shots] == ["first"]
     assert any("interrupted" in note for note in made.notes)
