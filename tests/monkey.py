@@ -174,7 +174,7 @@ class Server:
     # Addresses
 
     def wait_until_serving(self):
-        # The program prints all addresses with a single write: when the first one is there, all are.
+        # The program prints all addresses with a single write, so the first one implies the others.
         try:
             self.out.wait_for(r"^  (https?://|unix:)\S+\n")
         except AssertionError as error:

@@ -32,7 +32,7 @@ def user():
 
 
 def is_usable():
-    """Is PostgreSQL installed, and is there an account that can run it?"""
+    """Is PostgreSQL installed, and can an unprivileged account run it?"""
     return bool(BIN) and (os.geteuid() != 0 or user() is not None)
 
 

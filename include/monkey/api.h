@@ -17,9 +17,9 @@
 #endif
 
 /**
- * The ABI version of these headers. It increases when a struct, function or its behaviour changes incompatibly; new
- * functions and new members at the end of structs with a `size` do not change it. The server accepts plugins
- * of every version from MK_ABI_OLDEST, the oldest one that it still supports, to its own.
+ * The ABI version of these headers. It increases when a struct, a function or its behaviour changes
+ * incompatibly; new functions and new members at the end of structs with a `size` do not change it. The
+ * server accepts plugins of every version from MK_ABI_OLDEST, the oldest supported one, to its own.
  */
 #define MK_ABI        1
 #define MK_ABI_OLDEST 1

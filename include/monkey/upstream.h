@@ -112,8 +112,8 @@ MK_API struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, st
  * Returns 0 if the connection is established, including any TLS handshake, or -EAGAIN if it is still in
  * progress. Any other value means that there is no connection, and that you may only call
  * mk_upstream_conn_release(): -EHOSTUNREACH: no server is up; -EBUSY: the queue is full, or the wait exceeded
- * QueueTimeout; -ETIMEDOUT: no server accepted within ConnectTimeout; -EXFULL: the accept queue of the server's
- * Unix socket is full; -EPROTO: the TLS handshake failed; or an error from connect(2).
+ * QueueTimeout; -ETIMEDOUT: no server accepted within ConnectTimeout; -EXFULL: the accept queue of the
+ * server's Unix socket is full; -EPROTO: the TLS handshake failed; or an error from connect(2).
  */
 MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *l);
 

@@ -45,7 +45,7 @@ int mk_h2_head_on_header(void *head, mk_str name, mk_str value);
 
 /* Call it after the last header. 0: *h is complete. MK_H2_HEAD_MALFORMED: reset the stream with
  * PROTOCOL_ERROR (RFC 9113, section 8.1.1). Otherwise the result is the status of the rejection, and *h holds
- * what is known of the request:
+ * the parts of the request that were parsed:
  *
  *   400  a target, scheme or host that is invalid in HTTP/1 too; no host; Content-Length repeated or not
  *        a number

@@ -11,7 +11,7 @@
 enum mk_symlink {
     MK_SYMLINK_OFF,   /* follow no link, anywhere in the path */
     MK_SYMLINK_OWNER, /* follow a link if its owner also owns its target */
-    MK_SYMLINK_ON,    /* follow all links, even those that lead out of the folder */
+    MK_SYMLINK_ON,    /* follow all links, even if they lead out of the folder */
 };
 
 struct mk_file_open_how {

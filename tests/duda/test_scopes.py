@@ -14,7 +14,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 sealing = pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
 
-# In each line of the response, 0 or `-` stands for an absent value.
+# Each line of the response shows an absent value as 0 or `-`.
 SOURCE = r"""
 #define DUDA_USE "duda-store", PACKAGES
 #include <duda.h>

@@ -33,7 +33,7 @@ def ends(c, reply):
 
 @contextmanager
 def paused(server):
-    """Stops the workers: everything that the client sends meanwhile has arrived when they continue."""
+    """Stops the workers, so that they receive all data that the client sends in the meantime at once when they continue."""
     pids = server.workers
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

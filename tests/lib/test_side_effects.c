@@ -78,7 +78,7 @@ static void library_keeps_signals_folder_umask_and_locale(void **state)
 }
 
 /* Returns the number of descriptors. Descriptors above the standard ones must be close-on-exec, except for
- * those that the test runner passes on. */
+ * descriptors inherited from the test runner. */
 static unsigned count_descriptors(unsigned *n_inherited)
 {
     DIR *all = opendir("/proc/self/fd");

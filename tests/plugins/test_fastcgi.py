@@ -28,7 +28,7 @@ def fpm(tmp_path):
 
 @pytest.fixture
 def serve(monkey, site, fpm):
-    """Starts a server with these scripts; `{}` in a route stands for the address of PHP-FPM."""
+    """Starts a server with these scripts; routes may contain `{}` for the address of PHP-FPM."""
     def start(scripts=None, routes="*.php fastcgi {}\n*.php/* fastcgi {}\n/* static", upstream="", **how):
         for name, text in (scripts or {}).items():
             site.add(name, text)

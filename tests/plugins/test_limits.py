@@ -438,7 +438,7 @@ def test_limits_appear_in_explain(limited, site):
 
 
 def test_limits_many_new_clients_lock_nobody_out(limited, site):
-    """Each key stands for a client: the server serves far more clients than one hash bucket holds."""
+    """Each key represents a client: the server limits far more clients than fit into one hash bucket."""
     site.add("index.html", "index")
     server = limited("Requests 1/d by field Key", server="KeepAliveRequests 0")
     with server.connect() as c:

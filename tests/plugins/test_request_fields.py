@@ -35,7 +35,7 @@ def claims(names):
 
 
 class Gateway:
-    """`read(reply)` returns the program's variables. `seen(names)` returns those that contain the forged value."""
+    """`read(reply)` returns the program's variables. `seen(names)` returns the variables that contain the forged value."""
 
     def __init__(self, server, path, read):
         self.server, self.path, self.read = server, path, read

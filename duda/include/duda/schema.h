@@ -48,7 +48,8 @@ struct duda_schema_field {
 };
 
 /**
- * The schema of a struct: its members in output order.
+ * The schema of a struct: its members in output order. Define it with DUDA_SCHEMA(), which also records the
+ * sizes that later releases need.
  *
  *     struct person {
  *         mk_str name;
@@ -85,13 +86,13 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 /* clang-format off */
 /** Defines a schema with these members; set further options by name. The macro records the sizes of the
  * structs, so that services run with later releases of Duda, in which the structs have more members. */
-#define DUDA_SCHEMA(type, array, ...)                                                                         \
+#define DUDA_SCHEMA(type, array, ...)                                                                        \
     {.name = #type, .size = sizeof(type), .fields = (array), .n = sizeof(array) / sizeof((array)[0]),       \
      .field_size = sizeof((array)[0]), .schema_size = sizeof(struct duda_schema), __VA_ARGS__}
 
 /** Common part of the member macros. */
-#define DUDA_SCHEMA_FIELD(type, member, field_kind, ...)                                                                 \
-    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                      \
+#define DUDA_SCHEMA_FIELD(type, member, field_kind, ...)                                                     \
+    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                \
      .size = sizeof(((type *)0)->member), __VA_ARGS__}
 /* clang-format on */
 /** Macros for each type of member. The JSON name is that of the member, unless `.json_name` sets another. */
@@ -112,9 +113,9 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 /* clang-format off */
 /** A list: a pointer to elements of that type, and a size_t for their number. Struct elements need `.schema`,
  * enums `.values`. */
-#define DUDA_LIST(type, member, count, field_kind, ...)                                                            \
-    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                      \
-     .size = sizeof(*((type *)0)->member), .is_list = true, .count_offset = offsetof(type, count),               \
+#define DUDA_LIST(type, member, count, field_kind, ...)                                                      \
+    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                \
+     .size = sizeof(*((type *)0)->member), .is_list = true, .count_offset = offsetof(type, count),           \
      __VA_ARGS__}
 /* clang-format on */
 /** A list of integers. */

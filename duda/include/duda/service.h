@@ -34,8 +34,8 @@ struct duda_schema;
  *       413  -EMSGSIZE -EFBIG -E2BIG
  *       429  -EDQUOT
  *       501  -EOPNOTSUPP
- *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -EXFULL -ENODEV
- *            -ENOKEY
+ *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV
+ *            -ENOKEY -EXFULL
  *       504  -ETIMEDOUT
  *       507  -ENOSPC
  *       500  all others
@@ -127,8 +127,8 @@ struct duda_routes {
  *
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
-#define DUDA_ROUTE(http_method, pattern, function, ...)                                                              \
-    {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function, .name = #function,               \
+#define DUDA_ROUTE(http_method, pattern, function, ...)                                                      \
+    {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function, .name = #function,       \
      .file = __FILE__, .line = __LINE__, .summary = __VA_ARGS__}
 /* clang-format on */
 #define DUDA_GET(path, fn, ...)    DUDA_ROUTE("GET", path, fn, __VA_ARGS__)
@@ -164,7 +164,7 @@ struct duda_routes {
                                             sizeof duda_entries_##word[0]}
 /* clang-format off */
 #define DUDA_GROUP(prefix, table, ...)                                                                       \
-    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__, .line = __LINE__,             \
+    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__, .line = __LINE__,          \
      .summary = __VA_ARGS__}
 /* clang-format on */
 

@@ -242,7 +242,7 @@ static inline ssize_t tls_client_read(struct mk_stream *s, char *room, size_t ca
     return s->ops->read(s, room, cap);
 }
 
-/* Relays everything that was sent, then reads what is available. */
+/* Relays all pending data in both directions, then reads the available bytes. */
 static inline ssize_t tls_client_relay_and_read(struct tls_client_fixture *c, struct mk_stream *s, char *room,
                                                 size_t cap)
 {
