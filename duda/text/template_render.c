@@ -39,8 +39,8 @@ static int report_error(const struct rendering *r, const struct duda_template_no
 /* ---- Names ---- */
 
 /* A missing name is an error or, without `strict`, renders as empty text and is passed to on_missing(). */
-static int report_missing(const struct rendering *r, const struct duda_template_node *node,
-                          const char *problem)
+static int report_missing_name(const struct rendering *r, const struct duda_template_node *node,
+                               const char *problem)
 {
     char buf[512];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
@@ -83,7 +83,8 @@ static int find_value(struct rendering *r, const struct duda_template_node *node
     bool is_section =
         node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* names of sections may be
                                                                               * absent */
-    return is_section && !r->options->strict ? 0 : report_missing(r, node, "is the name of no value here");
+    return is_section && !r->options->strict ? 0
+                                             : report_missing_name(r, node, "is the name of no value here");
 }
 
 /* ---- Text ---- */
@@ -170,7 +171,7 @@ static int render_partial(struct rendering *r, const struct duda_template_node *
     const struct duda_template *t =
         r->options->find_partial ? r->options->find_partial(r->options->ctx, node->text) : NULL;
     if (!t)
-        return report_missing(r, node, "is the name of no template");
+        return report_missing_name(r, node, "is the name of no template");
     if (r->depth == DUDA_TEMPLATE_DEPTH_MAX)
         return report_error(r, node, -ELOOP, "is inside too many templates");
     const struct indent indent = {.up = r->indent, .text = node->indent};

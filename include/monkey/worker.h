@@ -223,8 +223,8 @@ MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w);
 /** The cells of a series that this worker writes: see mk_stat_cells(). Call it in worker_start or later. */
 MK_API uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series);
 /** The process ID under which the server started, and its start time in seconds since the Unix epoch. */
-MK_API int64_t mk_worker_master(const struct mk_worker *w);
-MK_API int64_t mk_worker_server_started(const struct mk_worker *w);
+MK_API int64_t mk_worker_master_pid(const struct mk_worker *w);
+MK_API int64_t mk_worker_server_started_at(const struct mk_worker *w);
 
 /** An open connection of this worker. Strings are valid during the callback. */
 struct mk_conn_info {

@@ -24,7 +24,7 @@ void cheetah_show_text(struct cheetah_session *s, struct mk_buf *text)
 
 static uint64_t server_uptime_s(const struct mk_worker *w)
 {
-    int64_t passed = mk_worker_now(w) - mk_worker_server_started(w);
+    int64_t passed = mk_worker_now(w) - mk_worker_server_started_at(w);
     return passed > 0 ? (uint64_t)passed : 0;
 }
 
@@ -97,8 +97,8 @@ void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
     (void)args;
     cheetah_table_writer_begin(&writer);
     cheetah_table_cell_text(&writer, mk_str_from_c(mk_version()));
-    cheetah_table_cell_num(&writer, (uint64_t)mk_worker_master(w));
-    cheetah_table_cell_time(&writer, mk_worker_server_started(w));
+    cheetah_table_cell_num(&writer, (uint64_t)mk_worker_master_pid(w));
+    cheetah_table_cell_time(&writer, mk_worker_server_started_at(w));
     cheetah_table_cell_seconds(&writer, server_uptime_s(w));
     write_totals(&writer, &t);
     cheetah_table_cell_num(&writer, reloads.done);

@@ -168,10 +168,10 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     mk_json_string(mk_json_key(&w, "version"), mk_str_from_c(mk_version()));
     write_number(&w, "now", (uint64_t)mk_worker_now(s->worker));
     write_number(&w, "now_ms", mk_worker_now_ms(s->worker));
-    write_number(&w, "started", (uint64_t)mk_worker_server_started(s->worker));
+    write_number(&w, "started", (uint64_t)mk_worker_server_started_at(s->worker));
     print_reloads(s, &w);
     print_certificates(s, &w);
-    write_number(&w, "master", (uint64_t)mk_worker_master(s->worker));
+    write_number(&w, "master", (uint64_t)mk_worker_master_pid(s->worker));
     print_requests(&s->all, &w);
     print_latency(&s->all, &w);
     print_hosts(s, &w);

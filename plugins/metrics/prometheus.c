@@ -26,7 +26,7 @@ static void print_single_metric(struct mk_buf *out, const char *name, const char
 
 static void print_server(const struct snapshot *s, struct mk_buf *out)
 {
-    int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
+    int64_t started = mk_worker_server_started_at(s->worker), now = mk_worker_now(s->worker);
     metrics_exposition_begin(out, "monkey_build_info", "gauge", "Version of the server, as a label.");
     mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", mk_version());
     print_single_metric(out, "monkey_start_time_seconds", "gauge",

@@ -246,8 +246,8 @@ void mk_conn_close(struct mk_conn *c, enum mk_outcome outcome)
     s->n_conns--;
     mk_counter_set(&s->counters->open, s->n_conns);
     schedule_task(c, recycle_conn);
-    if (s->on_room)
-        s->on_room(s);
+    if (s->on_conn_closed)
+        s->on_conn_closed(s);
 }
 
 void mk_conn_reset(struct mk_conn *c, enum mk_outcome outcome)

@@ -95,9 +95,10 @@ struct mk_conn_manager {
     unsigned n_awaiting_hooks; /* connections in MK_CONN_AWAITS_HOOK */
     struct mk_conn *spare;     /* closed connections, for reuse */
     unsigned n_spare;
-    bool draining;                                    /* each connection sends at most one more response */
-    void (*on_room)(struct mk_conn_manager *service); /* called when a connection was closed; may be NULL */
-    struct mk_worker *worker;                         /* NULL in tests */
+    bool draining; /* each connection sends at most one more response */
+    void (*on_conn_closed)(
+        struct mk_conn_manager *service); /* called when a connection was closed; may be NULL */
+    struct mk_worker *worker;             /* NULL in tests */
 };
 
 #endif

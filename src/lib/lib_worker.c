@@ -112,12 +112,12 @@ static mk_err init_log(struct mk_lib_worker *r)
 static mk_err init_worker(struct mk_lib_worker *r)
 {
     const struct mk_server *s = r->server;
-    struct mk_scoreboard_slot *place = &s->scoreboard.at[r->index];
-    __atomic_store_n(&place->pid, gettid(), __ATOMIC_RELAXED);
+    struct mk_scoreboard_slot *slot = &s->scoreboard.at[r->index];
+    __atomic_store_n(&slot->pid, gettid(), __ATOMIC_RELAXED);
     return mk_worker_init(&r->worker, &(struct mk_worker_options){.generation = s->generation,
                                                                   .index = r->index,
                                                                   .workers = s->n_runners,
-                                                                  .counters = &place->counters,
+                                                                  .counters = &slot->counters,
                                                                   .scoreboard = s->scoreboard,
                                                                   .log = &r->log.log,
                                                                   .listeners = r->sockets,

@@ -81,13 +81,13 @@ static mk_err create_workers(struct mk_server *s, unsigned threads)
     s->runners = e ? NULL : mk_mem_zalloc(threads, sizeof *s->runners);
     if (!s->runners)
         return mk_last_error_set_code(s, e ? e : -ENOMEM);
-    s->scoreboard.master = getpid();
-    s->scoreboard.began = mk_clock_unix();
+    s->scoreboard.master_pid = getpid();
+    s->scoreboard.started_at = mk_clock_unix();
     for (unsigned i = 0; i < threads; i++) {
         s->runners[i] =
             (struct mk_lib_worker){.server = s, .index = i, .stop_at = MK_SERVER_STOP_NOT_REQUESTED};
-        s->scoreboard.at[i] = (struct mk_scoreboard_slot){.pid = s->scoreboard.master,
-                                                          .started = (uint64_t)s->scoreboard.began};
+        s->scoreboard.at[i] = (struct mk_scoreboard_slot){.pid = s->scoreboard.master_pid,
+                                                          .started = (uint64_t)s->scoreboard.started_at};
     }
     atomic_store(&s->n_runners, threads); /* last: mk_server_stop() may access them from now on */
     return 0;

@@ -152,7 +152,7 @@ static void hand_over_to_new_workers(struct master *m)
     mk_master_housekeeping_set_config(&m->upkeep, m->generation);
     m->plugin_log_level = -1;
     mk_scoreboard_reload_succeeded(
-        m->workers.scoreboard.history); /* before the master stops the old workers */
+        m->workers.scoreboard.reload_stats); /* before the master stops the old workers */
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_stop(&m->workers, old, SIGQUIT, true);
     mk_loop_set_timer(&m->loop, &m->hand_over_timer, HAND_OVER_MS);
@@ -187,7 +187,7 @@ static void abandon_reload(struct master *m, mk_str error)
     free_other_config(m);
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return_to_config(&m->workers, m->generation);
-    mk_scoreboard_reload_failed(m->workers.scoreboard.history, error);
+    mk_scoreboard_reload_failed(m->workers.scoreboard.reload_stats, error);
     end_failed_reload(m);
 }
 
@@ -210,15 +210,15 @@ static void give_up_slow_reload(struct master *m)
     }
     if (m->other)
         free_other_config(m);
-    mk_scoreboard_reload_failed(m->workers.scoreboard.history, error);
+    mk_scoreboard_reload_failed(m->workers.scoreboard.reload_stats, error);
     end_failed_reload(m);
 }
 
 /* ---- Reloading ---- */
 
 /* Opens the generation's addresses. Without any Listen, uses inherited sockets if available. */
-static mk_err open_listeners_of(struct master *m, const struct mk_config_generation *g,
-                                const struct mk_listen **failed)
+static mk_err open_listeners_of_config(struct master *m, const struct mk_config_generation *g,
+                                       const struct mk_listen **failed)
 {
     struct mk_listen at[MK_LISTENERS_MAX];
     struct mk_listens inherited = {.at = at, .n = mk_listeners_list_managed(&m->listeners, at)};
@@ -231,7 +231,7 @@ static mk_err open_sockets(struct master *m, const struct mk_config_generation *
                            struct mk_conf_report *report)
 {
     const struct mk_listen *failed = NULL;
-    mk_err e = open_listeners_of(m, g, &failed);
+    mk_err e = open_listeners_of_config(m, g, &failed);
     if (e && failed)
         mk_conf_report_error(report, &failed->at, "cannot listen on %.*s: %s", MK_STR_ARG(failed->written),
                              mk_err_text(e));
@@ -245,7 +245,7 @@ static mk_err open_sockets(struct master *m, const struct mk_config_generation *
 static void reopen_sockets(struct master *m)
 {
     const struct mk_listen *failed = NULL;
-    mk_err e = open_listeners_of(m, m->generation, &failed);
+    mk_err e = open_listeners_of_config(m, m->generation, &failed);
     if (e)
         mk_log_error(&m->log.log, "can no longer listen: %s", mk_err_text(e));
 }
@@ -265,7 +265,7 @@ static void on_plugins_prepared(struct mk_config_trial *a, bool ok)
     if (m->life.phase.state == MK_PHASE_PREPARING_FIRST)
         mk_report_output_print(&a->report);
     else
-        mk_report_output_log(&m->log.log, m->workers.scoreboard.history, &a->report, ok);
+        mk_report_output_log(&m->log.log, m->workers.scoreboard.reload_stats, &a->report, ok);
     mk_lifecycle_plugins_prepared(&m->life, ok);
 }
 
@@ -290,7 +290,7 @@ static void load_config(struct master *m)
         mk_config_generation_free(m->other);
         m->other = NULL;
     }
-    mk_report_output_log(&m->log.log, m->workers.scoreboard.history, &report, m->other);
+    mk_report_output_log(&m->log.log, m->workers.scoreboard.reload_stats, &report, m->other);
     mk_arena_fini(&arena);
     mk_lifecycle_config_loaded(&m->life, m->other);
     if (m->other)
@@ -304,7 +304,8 @@ static void on_trial_done(struct mk_config_trial *a, int e, mk_str problems)
     struct master *m = MK_CONTAINER(a, struct master, attempt);
     m->is_tried = !e && !problems.len;
     if (!m->is_tried)
-        mk_report_output_log_trial(&m->log.log, m->workers.scoreboard.history, m->origin.path, e, problems);
+        mk_report_output_log_trial(&m->log.log, m->workers.scoreboard.reload_stats, m->origin.path, e,
+                                   problems);
     mk_lifecycle_trial_done(&m->life, m->is_tried);
 }
 
@@ -325,7 +326,7 @@ static void start_reload_trial(struct master *m)
     char state[96];
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, mk_clock_us());
     notify_service_manager(m, state);
-    mk_scoreboard_reload_begin(m->workers.scoreboard.history);
+    mk_scoreboard_reload_begin(m->workers.scoreboard.reload_stats);
     if (m->o->look)
         m->o->look(&m->log.log, m->o->ctx);
     m->origin.previous = m->generation;

@@ -82,14 +82,14 @@ static void log_problem(void *ctx, enum mk_log_level level, mk_str text)
     log_lines(ctx, level, text);
 }
 
-void mk_report_output_log(struct mk_log *log, struct mk_reload_stats *history,
+void mk_report_output_log(struct mk_log *log, struct mk_reload_stats *stats,
                           const struct mk_conf_report *report, bool taken)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
     for_each_problem(report, log_problem, log);
     mk_conf_report_print(report, &text);
     if (!taken)
-        mk_scoreboard_reload_failed(history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
+        mk_scoreboard_reload_failed(stats, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
     mk_buf_free(&text);
 }
 
@@ -140,7 +140,7 @@ static void write_trial_failure(struct mk_buf *text, const char *path, int e)
         mk_buf_addf(text, "exits the program: %s", trial_failure_cause());
 }
 
-void mk_report_output_log_trial(struct mk_log *log, struct mk_reload_stats *history, const char *path, int e,
+void mk_report_output_log_trial(struct mk_log *log, struct mk_reload_stats *stats, const char *path, int e,
                                 mk_str problems)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
@@ -150,6 +150,6 @@ void mk_report_output_log_trial(struct mk_log *log, struct mk_reload_stats *hist
     } else {
         log_encoded_problems(log, &text, problems);
     }
-    mk_scoreboard_reload_failed(history, mk_buf_str(&text));
+    mk_scoreboard_reload_failed(stats, mk_buf_str(&text));
     mk_buf_free(&text);
 }

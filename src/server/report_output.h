@@ -13,13 +13,13 @@ void mk_report_output_print(const struct mk_conf_report *report);
 /* Prints why the program exits. */
 void mk_report_output_print_error(const char *fmt, ...) MK_PRINTF(1, 2);
 /* Logs the report line by line. `taken` is false if the configuration was rejected. */
-void mk_report_output_log(struct mk_log *log, struct mk_reload_stats *history,
+void mk_report_output_log(struct mk_log *log, struct mk_reload_stats *stats,
                           const struct mk_conf_report *report, bool taken);
 /* Encodes the problems for mk_report_output_log_trial(). */
 void mk_report_output_encode(const struct mk_conf_report *report, struct mk_buf *out);
 /* Logs the result of a trial: `e` as from mk_crash_probe_run(), or the problems encoded by
  * mk_report_output_encode(). `path`: path of the configuration; NULL: the command line. */
-void mk_report_output_log_trial(struct mk_log *log, struct mk_reload_stats *history, const char *path, int e,
+void mk_report_output_log_trial(struct mk_log *log, struct mk_reload_stats *stats, const char *path, int e,
                                 mk_str problems);
 
 #endif

@@ -11,7 +11,7 @@ static void report_blocked_worker(struct mk_worker_slot *p, uint64_t ms)
 {
     char buf[384];
     struct mk_buf work = mk_buf_fixed(buf, sizeof buf);
-    mk_scoreboard_describe_slot(p->place, &work);
+    mk_scoreboard_describe_slot(p->slot, &work);
     p->stuck = true;
     mk_log_error(&p->all->log->log, "worker %d serves nothing: it has been blocked for %u ms; %.*s",
                  (int)p->pid, (unsigned)ms, MK_STR_ARG(mk_buf_str(&work)));
@@ -20,7 +20,7 @@ static void report_blocked_worker(struct mk_worker_slot *p, uint64_t ms)
 static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
 {
     struct mk_workers *w = p->all;
-    uint64_t pulse = __atomic_load_n(&p->place->counters.pulse, __ATOMIC_RELAXED);
+    uint64_t pulse = __atomic_load_n(&p->slot->counters.pulse, __ATOMIC_RELAXED);
     if (!(pulse & 1) || pulse != p->pulse) {
         if (p->stuck)
             mk_log_warn(&w->log->log, "worker %d serves again", (int)p->pid);
@@ -51,7 +51,7 @@ static void on_watchdog_timer(struct mk_timer *t)
     /* If the master itself was stopped, the workers were stopped as well. */
     bool late = now - d->looked_ms > LATE_MS;
     d->looked_ms = now;
-    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].place; i++) { /* later slots were never used */
+    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].slot; i++) { /* later slots were never used */
         if (late)
             w->procs[i].changed_ms = now;
         if (w->procs[i].pid)

@@ -19,7 +19,7 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
                        struct mk_listeners *listeners)
 {
     *w = (struct mk_workers){.loop = loop, .log = log, .listeners = listeners, .master = getpid()};
-    w->scoreboard = (struct mk_scoreboard){.master = w->master, .began = loop->now_unix};
+    w->scoreboard = (struct mk_scoreboard){.master_pid = w->master, .started_at = loop->now_unix};
     mk_err e = mk_scoreboard_open(&w->scoreboard, MK_WORKERS_MAX);
     if (e)
         return e;
@@ -135,7 +135,7 @@ static _Noreturn void run_worker_child(struct mk_workers *w, struct mk_worker_sl
         .listeners = w->listeners,
         .index = p->index,
         .workers = w->wanted,
-        .counters = &p->place->counters,
+        .counters = &p->slot->counters,
         .scoreboard = w->scoreboard,
         .log = w->log,
         .control_fd = control_fd,
@@ -153,12 +153,12 @@ static mk_err start_worker(struct mk_workers *w, unsigned index)
         return -EAGAIN;
     *p = (struct mk_worker_slot){.control = {.on_ready = on_worker_message},
                                  .all = w,
-                                 .place = &w->scoreboard.at[p - w->procs],
+                                 .slot = &w->scoreboard.at[p - w->procs],
                                  .index = index,
                                  .generation = w->generation,
                                  .serial = w->generation->serial,
                                  .started_ms = w->loop->now_ms};
-    mk_scoreboard_reassign_slot(&w->scoreboard, p->place, (uint64_t)w->loop->now_unix);
+    mk_scoreboard_reassign_slot(&w->scoreboard, p->slot, (uint64_t)w->loop->now_unix);
     mk_err e = mk_control_open(&p->control_fd, &control_fd);
     if (e)
         return e;
@@ -170,7 +170,7 @@ static mk_err start_worker(struct mk_workers *w, unsigned index)
     if (!e)
         e = mk_loop_add(w->loop, p->control_fd, &p->control, EPOLLIN);
     if (pid > 0) {
-        p->place->pid = p->pid = pid;
+        p->slot->pid = p->pid = pid;
         notify_replaced_workers(p);
     } else {
         mk_fd_close(&p->control_fd);
@@ -203,12 +203,12 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g)
 
 /* ---- Counting and ending ---- */
 
-unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool ready)
+unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool only_ready)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         const struct mk_worker_slot *p = &w->procs[i];
-        n += p->pid && !p->draining && p->generation == g && (p->ready || !ready);
+        n += p->pid && !p->draining && p->generation == g && (p->ready || !only_ready);
     }
     return n;
 }
@@ -230,7 +230,7 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
         /* The generation of a draining worker may have been freed, and its address reused. */
         if (!p->pid || (g && (p->draining || p->generation != g)))
             continue;
-        p->draining = p->awaited = p->place->draining = true;
+        p->draining = p->awaited = p->slot->draining = true;
         if (!has_successor || mk_control_send_kind(p->control_fd, MK_CONTROL_DRAIN_FOR_SUCCESSOR))
             kill(p->pid, signal);
     }
@@ -272,7 +272,7 @@ static void report_death(struct mk_workers *w, const struct mk_worker_slot *p, i
 {
     char buf[384];
     struct mk_buf work = mk_buf_fixed(buf, sizeof buf);
-    mk_scoreboard_describe_slot(p->place, &work);
+    mk_scoreboard_describe_slot(p->slot, &work);
     if (WIFSIGNALED(status))
         mk_log_error(&w->log->log, "worker %d was killed by signal %d (%s); %.*s", (int)p->pid,
                      WTERMSIG(status), strsignal(WTERMSIG(status)), MK_STR_ARG(mk_buf_str(&work)));
@@ -314,8 +314,8 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
         report_death(w, p, status);
     mk_fd_close(&p->control_fd);
     mk_control_queue_clear(&p->outbox);
-    p->place->pid = p->pid = 0;
-    p->place->draining = false;
+    p->slot->pid = p->pid = 0;
+    p->slot->draining = false;
     if (w->generation && w->generation->shared->statistics)
         mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p - w->procs) + 1);
     mk_workers_broadcast(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
@@ -328,7 +328,7 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
 static void replace_draining_worker(struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
-    p->draining = p->place->draining = true;
+    p->draining = p->slot->draining = true;
     if (w->ending)
         return;
     mk_log_info(&w->log->log, "worker %d accepts no more connections: starting a replacement", (int)p->pid);

@@ -13,7 +13,7 @@ struct mk_workers;
 struct mk_worker_slot {
     struct mk_fd_watch control;
     struct mk_workers *all;
-    struct mk_scoreboard_slot *place;
+    struct mk_scoreboard_slot *slot;
     pid_t pid; /* 0: free slot */
     int control_fd;
     unsigned index;
@@ -70,7 +70,7 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g) MK
 void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generation *g);
 /* Counts existing or serving workers of the generation, without workers that the master has told to shut
  * down. */
-unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool ready);
+unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool only_ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
 /* Tells the workers of one generation, or (NULL) all workers, to shut down: with that signal or, if other
  * workers will accept their queued connections, with a message. */

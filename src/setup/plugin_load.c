@@ -148,8 +148,8 @@ static void add_plugin_or_close(struct mk_config_generation *g, struct mk_loaded
 
 enum { DEPTH_MAX = 8 }; /* bounds circular dependencies */
 
-static void open_load_line(struct mk_config_generation *g, const struct mk_conf_entry *e,
-                           struct mk_conf_report *report, unsigned depth);
+static void load_plugin_of_entry(struct mk_config_generation *g, const struct mk_conf_entry *e,
+                                 struct mk_conf_report *report, unsigned depth);
 static void add_plugin_with_needed(struct mk_config_generation *g, struct mk_loaded_plugin *l,
                                    const struct mk_conf_source_pos *at, struct mk_conf_report *report,
                                    unsigned depth);
@@ -176,7 +176,7 @@ static void open_needed_plugin(struct mk_config_generation *g, const struct mk_l
         return;
     l->entry = by->entry;
     if (line)
-        open_load_line(g, line, report, depth + 1);
+        load_plugin_of_entry(g, line, report, depth + 1);
     else if (depth < DEPTH_MAX && mk_plugin_object_open_needed(&l->object, &by->object, name, error))
         add_plugin_with_needed(g, l, &at, report, depth + 1);
     else
@@ -201,8 +201,8 @@ static void add_plugin_with_needed(struct mk_config_generation *g, struct mk_loa
 
 /* ---- Opening ---- */
 
-static void open_load_line(struct mk_config_generation *g, const struct mk_conf_entry *e,
-                           struct mk_conf_report *report, unsigned depth)
+static void load_plugin_of_entry(struct mk_config_generation *g, const struct mk_conf_entry *e,
+                                 struct mk_conf_report *report, unsigned depth)
 {
     char error[MK_PLUGIN_OBJECT_ERROR_MAX];
     struct mk_loaded_plugin *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);
@@ -255,7 +255,7 @@ void mk_plugin_load_configured(struct mk_config_generation *g, struct mk_conf_re
     for (const struct mk_conf_section *s = g->tree.first; s; s = s->next)
         for (const struct mk_conf_entry *e = is_plugins_section(s) ? s->first : NULL; e; e = e->next)
             if (is_load_entry(e))
-                open_load_line(g, e, report, 0);
+                load_plugin_of_entry(g, e, report, 0);
             else if (!mk_str_eq_nocase(e->key, MK_STR("Load")))
                 report_unknown_key(e, report);
 }

@@ -10,7 +10,7 @@
 
 /* Layout of the shared memory. */
 struct scoreboard_memory {
-    struct mk_reload_stats history;
+    struct mk_reload_stats reload_stats;
     struct mk_scoreboard_slot at[];
 };
 
@@ -43,14 +43,15 @@ mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n)
         return -ENOMEM;
     p->at = s->at;
     p->n = n;
-    p->history = &s->history;
+    p->reload_stats = &s->reload_stats;
     return 0;
 }
 
 void mk_scoreboard_close(struct mk_scoreboard *p)
 {
-    if (p->history)
-        free_shared(MK_CONTAINER(p->history, struct scoreboard_memory, history), scoreboard_size(p->n));
+    if (p->reload_stats)
+        free_shared(MK_CONTAINER(p->reload_stats, struct scoreboard_memory, reload_stats),
+                    scoreboard_size(p->n));
     *p = (struct mk_scoreboard){0};
 }
 
@@ -69,9 +70,9 @@ static void add_counters(struct mk_counters *sum, const struct mk_counters *n)
         sum->by_outcome[i] += n->by_outcome[i];
 }
 
-void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *place, struct mk_buf *out)
+void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *slot, struct mk_buf *out)
 {
-    const struct mk_counters *n = &place->counters;
+    const struct mk_counters *n = &slot->counters;
     int len = (int)strnlen(n->line, sizeof n->line);
     if (!n->moves) {
         mk_buf_add(out, mk_str_of(n->line, (size_t)len));
@@ -85,10 +86,10 @@ void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *place, struct 
     }
 }
 
-void mk_scoreboard_reassign_slot(struct mk_scoreboard *p, struct mk_scoreboard_slot *place, uint64_t now)
+void mk_scoreboard_reassign_slot(struct mk_scoreboard *p, struct mk_scoreboard_slot *slot, uint64_t now)
 {
-    add_counters(&p->history->past, &place->counters);
-    *place = (struct mk_scoreboard_slot){.started = now, .counters.line = MK_SCOREBOARD_FRESH};
+    add_counters(&p->reload_stats->past, &slot->counters);
+    *slot = (struct mk_scoreboard_slot){.started = now, .counters.line = MK_SCOREBOARD_FRESH};
 }
 
 /* ---- Reload statistics ---- */

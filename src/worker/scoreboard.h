@@ -41,17 +41,18 @@ struct mk_scoreboard_slot {
 struct mk_scoreboard {
     struct mk_scoreboard_slot *at;
     size_t n;
-    int64_t master, began;           /* pid and start time of the master */
-    struct mk_reload_stats *history; /* NULL: no master */
+    int64_t master_pid;
+    int64_t started_at;                   /* when the master started: seconds since 1970 */
+    struct mk_reload_stats *reload_stats; /* NULL: no master */
 };
 
 mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n) MK_MUST_USE;
 void mk_scoreboard_close(struct mk_scoreboard *p);
 
 /* Describes the work of the slot's worker: its request, and the states of its connection. */
-void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *place, struct mk_buf *out);
+void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *slot, struct mk_buf *out);
 
 /* Assigns the slot to another worker. */
-void mk_scoreboard_reassign_slot(struct mk_scoreboard *p, struct mk_scoreboard_slot *place, uint64_t now);
+void mk_scoreboard_reassign_slot(struct mk_scoreboard *p, struct mk_scoreboard_slot *slot, uint64_t now);
 
 #endif

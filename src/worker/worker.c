@@ -289,7 +289,7 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->loop.pulse = &o->counters->pulse;
     w->service.worker = w;
     mk_conn_manager_limit_open_files(&w->service);
-    w->service.on_room = on_connection_closed;
+    w->service.on_conn_closed = on_connection_closed;
     w->service.tls = o->generation->tls;
     mk_conn_manager_set_http2(&w->service, o->generation->http2);
     w->service.accept_hooks = o->generation->accept_hooks;

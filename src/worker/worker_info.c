@@ -53,7 +53,7 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
 void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *out)
 {
     static const struct mk_counters none;
-    read_counters(out, w->scoreboard.history ? &w->scoreboard.history->past : &none);
+    read_counters(out, w->scoreboard.reload_stats ? &w->scoreboard.reload_stats->past : &none);
 }
 
 bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
@@ -61,7 +61,7 @@ bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char *
     if (i >= MK_H2_REASONS)
         return false;
     *reason = mk_conn_manager_h2_reason_names[i];
-    *n = w->scoreboard.history ? w->scoreboard.history->past.h2_ended[i] : 0;
+    *n = w->scoreboard.reload_stats ? w->scoreboard.reload_stats->past.h2_ended[i] : 0;
     for (size_t p = 0; p < w->scoreboard.n; p++)
         *n += mk_counter_get(&w->scoreboard.at[p].counters.h2_ended[i]);
     return true;
@@ -69,7 +69,7 @@ bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char *
 
 void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *error)
 {
-    const struct mk_reload_stats *h = w->scoreboard.history;
+    const struct mk_reload_stats *h = w->scoreboard.reload_stats;
     *out = (struct mk_reloads){0};
     if (!h)
         return;
@@ -90,20 +90,20 @@ struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w)
 
 uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
 {
-    const struct mk_scoreboard_slot *place =
+    const struct mk_scoreboard_slot *slot =
         MK_CONTAINER(w->service.counters, struct mk_scoreboard_slot, counters);
     struct mk_stat_registry *r = mk_worker_statistics(w);
-    return r && w->scoreboard.n ? mk_stat_cells(r, series, (unsigned)(place - w->scoreboard.at) + 1) : NULL;
+    return r && w->scoreboard.n ? mk_stat_cells(r, series, (unsigned)(slot - w->scoreboard.at) + 1) : NULL;
 }
 
-int64_t mk_worker_master(const struct mk_worker *w)
+int64_t mk_worker_master_pid(const struct mk_worker *w)
 {
-    return w->scoreboard.master;
+    return w->scoreboard.master_pid;
 }
 
-int64_t mk_worker_server_started(const struct mk_worker *w)
+int64_t mk_worker_server_started_at(const struct mk_worker *w)
 {
-    return w->scoreboard.began;
+    return w->scoreboard.started_at;
 }
 
 /* ---- The worker ---- */

@@ -118,12 +118,13 @@ bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, s
 
 /* ---- Processes that hold the sockets ---- */
 
-static void merge_servers(struct wr_listeners *l, size_t a, size_t b)
+/* Assigns all sockets of the second socket's server to the server of the first socket. */
+static void merge_servers(struct wr_listeners *l, size_t socket, size_t other_socket)
 {
-    size_t gone = l->sockets[b].server, stays = l->sockets[a].server;
+    size_t server = l->sockets[socket].server, merged = l->sockets[other_socket].server;
     for (size_t i = 0; i < l->n; i++)
-        if (l->sockets[i].server == gone)
-            l->sockets[i].server = stays;
+        if (l->sockets[i].server == merged)
+            l->sockets[i].server = server;
 }
 
 /* Returns the index of the socket that a descriptor refers to; l->n if it is none of them. */

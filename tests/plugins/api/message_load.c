@@ -78,7 +78,7 @@ static int send_message(struct sender *s, int to, size_t size)
 {
     struct head h;
     memset(&h, 0, sizeof h);
-    h.master = mk_worker_master(s->worker);
+    h.master = mk_worker_master_pid(s->worker);
     h.pid = gettid();
     h.configuration = s->state->configuration;
     h.number = ++s->number;
@@ -143,7 +143,7 @@ static bool is_intact(struct sender *s, mk_str message)
     memcpy(&h, message.p, sizeof h);
     while (i < SENDERS_MAX && s->peers[i].pid && s->peers[i].pid != h.pid)
         i++;
-    if (i == SENDERS_MAX || h.master != mk_worker_master(s->worker) ||
+    if (i == SENDERS_MAX || h.master != mk_worker_master_pid(s->worker) ||
         h.configuration != s->state->configuration || h.number <= s->peers[i].last ||
         (h.to != MK_TO_ALL && h.to != (int)mk_worker_index(s->worker)))
         return false;

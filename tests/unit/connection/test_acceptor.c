@@ -17,7 +17,7 @@ static struct mk_sockaddr where;
 static int listener, clients[CLIENTS_MAX];
 static unsigned n_clients;
 
-static void on_room(struct mk_conn_manager *s)
+static void on_conn_closed(struct mk_conn_manager *s)
 {
     (void)s;
     mk_acceptor_resume(&acceptor);
@@ -27,7 +27,7 @@ static void setup(void)
 {
     conn_setup(&t);
     listener_setup(&listener, &where);
-    t.service.on_room = on_room;
+    t.service.on_conn_closed = on_conn_closed;
     n_clients = 0;
 }
 
@@ -36,7 +36,7 @@ static void teardown(void)
     mk_acceptor_stop(&acceptor);
     while (n_clients)
         close(clients[--n_clients]);
-    t.service.on_room = NULL;
+    t.service.on_conn_closed = NULL;
 }
 
 static void accept_all(void)

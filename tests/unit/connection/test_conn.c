@@ -149,7 +149,7 @@ static void conn_open_connections_are_counted(void **state)
 
 static unsigned n_sizes;
 
-static void on_room(struct mk_conn_manager *s)
+static void on_conn_closed(struct mk_conn_manager *s)
 {
     (void)s;
     n_sizes++;
@@ -161,7 +161,7 @@ static void conn_close_happens_once(void **state)
     int client;
     char room[4];
     struct mk_conn *c = open_conn(&client);
-    t.service.on_room = on_room;
+    t.service.on_conn_closed = on_conn_closed;
     n_sizes = 0;
     mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     mk_conn_close(c, MK_OUTCOME_OK);

@@ -9,7 +9,7 @@ static struct mk_scoreboard scoreboard;
 
 static void setup(void)
 {
-    scoreboard = (struct mk_scoreboard){.master = 1};
+    scoreboard = (struct mk_scoreboard){.master_pid = 1};
     assert_int_equal(mk_scoreboard_open(&scoreboard, 3), 0);
 }
 
@@ -23,8 +23,8 @@ static void scoreboard_new_is_empty(void **state)
     (void)state;
     assert_int_equal(scoreboard.n, 3);
     assert_int_equal(scoreboard.at[2].started, 0);
-    assert_int_equal(scoreboard.history->past.requests, 0);
-    assert_int_equal(atomic_load(&scoreboard.history->reloads), 0);
+    assert_int_equal(scoreboard.reload_stats->past.requests, 0);
+    assert_int_equal(atomic_load(&scoreboard.reload_stats->reloads), 0);
 }
 
 static void scoreboard_new_worker_starts_at_zero_and_history_is_kept(void **state)
@@ -43,7 +43,7 @@ static void scoreboard_new_worker_starts_at_zero_and_history_is_kept(void **stat
                                                          .sent = 7};
         scoreboard.at[1].draining = true;
     }
-    const struct mk_counters *past = &scoreboard.history->past;
+    const struct mk_counters *past = &scoreboard.reload_stats->past;
     assert_int_equal(past->accepted, 2);
     assert_int_equal(past->dropped, 4);
     assert_int_equal(past->open, 0); /* no connection is left open */
@@ -56,7 +56,7 @@ static void scoreboard_new_worker_starts_at_zero_and_history_is_kept(void **stat
 static void scoreboard_reload_is_in_progress_until_counted(void **state)
 {
     (void)state;
-    struct mk_reload_stats *h = scoreboard.history;
+    struct mk_reload_stats *h = scoreboard.reload_stats;
     mk_scoreboard_reload_begin(h);
     assert_true(atomic_load(&h->reloading));
     mk_scoreboard_reload_succeeded(h);
@@ -74,10 +74,10 @@ static void scoreboard_reload_reason_is_truncated_and_replaced(void **state)
     (void)state;
     static char reason[2 * MK_RELOAD_STATS_REASON_MAX];
     memset(reason, 'x', sizeof reason);
-    mk_scoreboard_reload_failed(scoreboard.history, mk_str_of(reason, sizeof reason));
-    assert_int_equal(strlen(scoreboard.history->why), MK_RELOAD_STATS_REASON_MAX - 1);
-    mk_scoreboard_reload_failed(scoreboard.history, MK_STR_NULL);
-    assert_string_equal(scoreboard.history->why, "");
+    mk_scoreboard_reload_failed(scoreboard.reload_stats, mk_str_of(reason, sizeof reason));
+    assert_int_equal(strlen(scoreboard.reload_stats->why), MK_RELOAD_STATS_REASON_MAX - 1);
+    mk_scoreboard_reload_failed(scoreboard.reload_stats, MK_STR_NULL);
+    assert_string_equal(scoreboard.reload_stats->why, "");
 }
 
 static void expect_description(uint64_t moves, const char *line, const char *expected)

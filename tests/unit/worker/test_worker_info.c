@@ -41,15 +41,18 @@ static void teardown(void)
 static void serve(const char *text)
 {
     config_expect(&c, text);
-    const struct mk_worker_options o = {
-        .generation = c.g,
-        .index = 2,
-        .workers = 3,
-        .counters = &scoreboard[1].counters,
-        .scoreboard = {.at = scoreboard, .n = 4, .master = 11, .began = 1000, .history = &history},
-        .log = &error_log,
-        .listeners = &(struct mk_worker_socket){.fd = listener},
-        .n_listeners = 1};
+    const struct mk_worker_options o = {.generation = c.g,
+                                        .index = 2,
+                                        .workers = 3,
+                                        .counters = &scoreboard[1].counters,
+                                        .scoreboard = {.at = scoreboard,
+                                                       .n = 4,
+                                                       .master_pid = 11,
+                                                       .started_at = 1000,
+                                                       .reload_stats = &history},
+                                        .log = &error_log,
+                                        .listeners = &(struct mk_worker_socket){.fd = listener},
+                                        .n_listeners = 1};
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }
 
@@ -80,8 +83,8 @@ static void worker_info_index_and_time(void **state)
     assert_int_equal(mk_worker_count(&w), 3);
     assert_int_equal(mk_worker_now_ms(&w), w.loop.now_ms);
     assert_int_equal(mk_worker_now(&w), w.loop.now_unix);
-    assert_int_equal(mk_worker_master(&w), 11);
-    assert_int_equal(mk_worker_server_started(&w), 1000);
+    assert_int_equal(mk_worker_master_pid(&w), 11);
+    assert_int_equal(mk_worker_server_started_at(&w), 1000);
 }
 
 static void worker_info_messages_go_to_error_log(void **state)
@@ -171,7 +174,7 @@ static void worker_info_without_master_has_no_history(void **state)
     struct mk_worker_stats s;
     struct mk_reloads r;
     serve(HOST);
-    w.scoreboard.history = NULL;
+    w.scoreboard.reload_stats = NULL;
     mk_worker_stats_ended(&w, &s);
     mk_worker_reloads(&w, &r, NULL);
     assert_int_equal(s.requests, 0);
