@@ -109,7 +109,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
   target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections)
   target_link_options(mk_flags INTERFACE LINKER:--gc-sections)
   # All calls of libc are bound at the start, so they need no stubs; padding in front of functions and loops costs 4 KB
-  # and saves no time that we could measure: docs/decisions/0017-what-the-program-weighs.md.
+  # and saves no time that we could measure: docs/decisions/0017-program-size.md.
   target_compile_options(mk_flags INTERFACE -fno-plt)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     target_compile_options(mk_flags INTERFACE -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels)

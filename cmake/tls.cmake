@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # TLS is an object of its own, monkey-tls.so: OpenSSL makes a process dirty 470 KB of memory, so only a server with TLS loads it
-# (docs/decisions/0014-tls-is-an-object-of-its-own.md). With `tls` or `all` in MK_PLUGINS_STATIC it is a part of the program.
+# (docs/decisions/0014-tls-shared-object.md). With `tls` or `all` in MK_PLUGINS_STATIC it is a part of the program.
 #
 #   mk_tls_layer()   the layer src/tls and the object; neither without OpenSSL 3
 set(MK_TLS AUTO CACHE STRING "TLS by OpenSSL 3: ON, OFF, or AUTO if it is there")
