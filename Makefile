@@ -46,7 +46,7 @@ check-benchmark: need-check dev ## the tests of the benchmark tools: wr, pace, t
 	@tools/dev/venv.sh build/benchmark-venv tests/benchmark/requirements.txt
 	@tools/dev/test.sh benchmark
 
-release: need-server ## the optimised server, build/release/monkey (PRESET=libc: without any library, in build/libc)
+release: need-server ## the optimized server, build/release/monkey (PRESET=libc: without any library, in build/libc)
 	@$(BUILD) $(PRESET) server
 
 tools: need-server ## wr and pace, which measure servers, in build/release

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An HTTP/2 client with the methods of client.py, and equally strict: every violation of RFC 9113 raises BadReply, and so does
-any behaviour that a careful server avoids.
+any behavior that a careful server avoids.
 
     with server.connect(...) as c:
         c.ask("/a").ask("/b")                 two streams

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An OpenID provider for tests, with its own keys: it follows the specification unless a test overrides its behaviour.
+"""An OpenID provider for tests, with its own keys: it follows the specification unless a test overrides its behavior.
 
     with Provider("sample", "secret", "http://site.example/callback") as provider:
         ...                                     # the browser is redirected to `location` at provider.issuer

@@ -13,7 +13,7 @@
 #include "setup/builtin.h"
 
 #ifdef __OPTIMIZE__
-#define BUILT_AS "optimised"
+#define BUILT_AS "optimized"
 #else
 #define BUILT_AS "for debugging"
 #endif

@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 import services
 from proc import RELEASE, memory_kb
 
-OPTIMISED = RELEASE.parent / "plugins"
+OPTIMIZED = RELEASE.parent / "plugins"
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -278,10 +278,10 @@ def test_open_websockets_do_not_delay_the_stop(monkey, tmp_path):
         server.stop()
 
 
-@pytest.mark.skipif(not (OPTIMISED / "monkey-duda.so").exists(), reason="the optimized Duda is not built")
+@pytest.mark.skipif(not (OPTIMIZED / "monkey-duda.so").exists(), reason="the optimized Duda is not built")
 def test_idle_callback_websocket_needs_two_kilobytes(monkey, tmp_path):
     """The handler's memory is freed when the handler returns, and all sockets share their common data."""
-    server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE, objects=OPTIMISED)], program=RELEASE, workers=1,
+    server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE, objects=OPTIMIZED)], program=RELEASE, workers=1,
                     server="MaxConnections 2000")
     head = (b"GET /quiet?name=%s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n" % (b"n" * 50))

@@ -23,7 +23,7 @@ static void check_fields(mk_str text)
     e = duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors);
     MK_ASSERT((e == 0) == (errors.n == 0));
     if (e == 0)
-        MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.colour <= 1);
+        MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.color <= 1);
 }
 
 static void check_cookies(mk_str text)

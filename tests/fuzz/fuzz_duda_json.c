@@ -54,7 +54,7 @@ static void check_struct(mk_str text)
     check_errors(&errors, e);
     if (e)
         return;
-    MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.colour <= 1);
+    MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.color <= 1);
     const struct duda_json_limits wide = {.size = 1 << 24};
     struct duda_value v = duda_value_struct(&person_shape, &p);
     struct mk_buf out = written(&v);

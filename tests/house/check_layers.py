@@ -238,7 +238,7 @@ def check(args):
         return complaints
     ours = Objects(libraries)
     if ours.lto:
-        house.note(f"{args.build} is optimised at link time; symbols are checked in a debug build only")
+        house.note(f"{args.build} is optimized at link time; symbols are checked in a debug build only")
         return complaints
     public = house.public_names(args.root)
     for name, paths in house.plugin_objects(args.build).items():
@@ -285,7 +285,7 @@ def self_test(test):
     test.expect("down is fine", judge({"src/web/a.c": '#include "base/str.h"\n#include <stdio.h>\n#include "web/b.h"\n'}))
     test.expect("up", judge({"src/base/a.c": '\n#include "os/fd.h"\n'}), r"^src/base/a\.c:2: base may not include os/fd\.h")
     test.expect("up in a header, with odd spaces", judge({"src/event/a.h": '  #  include "web/b.h"\n'}), "event may not")
-    test.expect("a neighbour", judge({"src/http/a.c": '#include "conf/tree.h"\n'}), "http may not")
+    test.expect("a neighbor", judge({"src/http/a.c": '#include "conf/tree.h"\n'}), "http may not")
     test.expect("up, in angle brackets", judge({"src/os/a.c": "#include <server/w.h>\n"}), "os may not")
     test.expect("setup down", judge({"src/setup/a.c": '#include "conf/tree.h"\n#include "connection/conn.h"\n'}))
     test.expect("setup up", judge({"src/setup/a.c": '#include "worker/worker.h"\n'}), "setup may not include worker")
@@ -318,7 +318,7 @@ def self_test(test):
     test.expect("a layer of a plugin that looks at the server", judge({"src/upstream/a.c": '#include "web/dispatch.h"\n'}), "upstream may not include")
     test.expect("a layer of a plugin from outside", judge({"src/server/a.c": '#include "upstream/pool.h"\n'}), "server may not include")
     test.expect("HTTP/2 from a file that is built with it", judge({"src/lib/test_client/h2_client.c": '#include "http2/hpack.h"\n'}))
-    test.expect("HTTP/2 from its neighbour", judge({"src/lib/test_client/a.c": '#include "http2/hpack.h"\n'}), "is for src/http2 only")
+    test.expect("HTTP/2 from its neighbor", judge({"src/lib/test_client/a.c": '#include "http2/hpack.h"\n'}), "is for src/http2 only")
     test.expect("HTTP/2 from above", judge({"src/server/a.c": '#include "http2/h2.h"\n'}), "is for src/http2 only")
 
     base = {"base/a.c": "void mk_a(void) {}\n"}
@@ -331,7 +331,7 @@ def self_test(test):
     test.expect("a layer of a plugin calls the public interface", check_symbols(objects_of(test, guest), {"mk_w"}))
     test.expect("and nothing else", check_symbols(objects_of(test, guest)), r"upstream/c\.c\.o calls up")
     aside = {"http/c.c": "extern int mk_b(void);\nint (*mk_c)(void) = mk_b;\n"}
-    test.expect("library that points to a neighbour", check_symbols(objects_of(test, base | down | aside)),
+    test.expect("library that points to a neighbor", check_symbols(objects_of(test, base | down | aside)),
                 "http/c.c.o calls up")
     ring = {"base/d.c": "void mk_e(void);\nvoid mk_d(void) { mk_e(); }\n",
             "base/e.c": "void mk_f(void);\nvoid mk_e(void) { mk_f(); }\n",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Only mk_sm_init() and mk_sm_move() (include/monkey/sm.h) write the state of a state machine: other code must not assign to the
-member `is`, take its address, initialise a `struct mk_sm` or copy one. The compiler rejects the assignment of an enum.
+member `is`, take its address, initialize a `struct mk_sm` or copy one. The compiler rejects the assignment of an enum.
 """
 import re
 

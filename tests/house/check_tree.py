@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for every source file: a licence line, bounded string functions, a single entry point to the heap, no paths of a
+"""Rules for every source file: a license line, bounded string functions, a single entry point to the heap, no paths of a
 developer's machine, and the common format. An unusually large file, function or folder is a note, not an error: never split or
 pad code for a number.
 """
@@ -14,7 +14,7 @@ import house
 FILE_LONG, FILE_SHORT = 700, 30
 FUNCTION_LONG = 80
 FOLDER_LARGE = 80
-LICENCE = "SPDX-License-Identifier: Apache-2.0"
+LICENSE = "SPDX-License-Identifier: Apache-2.0"
 
 C_FILES = (".c", ".h", ".inc")
 SCRIPTS = (".py", ".sh", ".cmake", "CMakeLists.txt", "Makefile")
@@ -76,8 +76,8 @@ def check_c(name, text):
 
 def check_file(name, text):
     complaints = []
-    if LICENCE not in "\n".join(text.split("\n", 3)[:3]):
-        complaints.append(f"{name}:1: no line with {LICENCE}")
+    if LICENSE not in "\n".join(text.split("\n", 3)[:3]):
+        complaints.append(f"{name}:1: no line with {LICENSE}")
     complaints += [f"{name}:{line}: a path of somebody's machine: {m.group()}" for line, m in lines_over(text, HOME)]
     return complaints + (check_c(name, text) if name.endswith(C_FILES) else [])
 
@@ -115,7 +115,7 @@ def signs(root):
         if name.startswith(PRODUCT):
             folders[path.parent] += 1
             if size <= FILE_SHORT and name.endswith(".c"):
-                found.append(f"{name}: {size} lines; does it belong to a neighbour?")
+                found.append(f"{name}: {size} lines; does it belong to a neighbor?")
     return found + [f"{folder.relative_to(root)}: {size} files; are these two folders?"
                     for folder, size in sorted(folders.items()) if size > FOLDER_LARGE]
 
@@ -161,15 +161,15 @@ def check(args):
 
 
 def self_test(test):
-    spdx = f"/* {LICENCE} */\n"
+    spdx = f"/* {LICENSE} */\n"
 
     def judge(text, name="src/web/a.c"):
         return check_sources(test.tree({name: text}))
 
     test.expect("a good file", judge(spdx + "int mk_a(void)\n{\n    return 1;\n}\n"))
-    test.expect("no licence", judge("int x;\n"), r"src/web/a\.c:1: no line with SPDX")
-    test.expect("no licence in a script", judge("#!/bin/sh\n", "tools/dev/x.sh"), "no line with SPDX")
-    test.expect("licence below a shebang", judge(f"#!/bin/sh\n# {LICENCE}\n", "tools/dev/x.sh"))
+    test.expect("no license", judge("int x;\n"), r"src/web/a\.c:1: no line with SPDX")
+    test.expect("no license in a script", judge("#!/bin/sh\n", "tools/dev/x.sh"), "no line with SPDX")
+    test.expect("license below a shebang", judge(f"#!/bin/sh\n# {LICENSE}\n", "tools/dev/x.sh"))
 
     def look(text, name="src/web/a.c"):
         return signs(test.tree({name: text}))
@@ -206,7 +206,7 @@ def self_test(test):
     test.expect("a home in code", judge(spdx + f'const char *a = "{home}x";\n'), "a path of somebody's machine")
     test.expect("a home in a manual", judge(f"Pages below {home}public_html.\n", "docs/guide/x.md"))
     test.expect("root's home", judge(f"cd {root}x\n", "docs/guide/x.md"), "somebody's machine")
-    test.expect("a variable's folder", judge(f"# {LICENCE}\nset(a ${{CMAKE_SOURCE_DIR}}{root}x)\n", "cmake/x.cmake"))
+    test.expect("a variable's folder", judge(f"# {LICENSE}\nset(a ${{CMAKE_SOURCE_DIR}}{root}x)\n", "cmake/x.cmake"))
 
     formatter, _ = find_formatter()
     if formatter:

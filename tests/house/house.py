@@ -144,7 +144,7 @@ def run(description, check, self_test, *, build_dir=False):
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help="the source tree")
     if build_dir:
         parser.add_argument("--build", type=Path, help="the build folder")
-        parser.add_argument("--program", type=Path, help="the optimised program")
+        parser.add_argument("--program", type=Path, help="the optimized program")
     parser.add_argument("--self-test", action="store_true", help="prove that the check can fail")
     args = parser.parse_args()
     if args.self_test:

@@ -101,7 +101,7 @@ def few_files(monkey, site):
     ("/a/x.txt%3f", 404), ("/a/x.txt%23", 404), ("/a/x.txt/.", 404), ("/a/.", 403), ("/a/b/..", 403), ("/a/..", 200),
     ("/.", 200), ("/a/x.txt/..", 403), ("/a/%78.txt", 200), ("/a/%2578.txt", 404),
 ])
-def test_unusual_paths_are_normalised_or_refused(lasting, target, status):
+def test_unusual_paths_are_normalized_or_refused(lasting, target, status):
     reply = lasting(few_files).get(target)
     assert reply.status == status
     if status == 200:

@@ -34,7 +34,7 @@ def test_route_first_matching_regex_wins(monkey, site):
     for target, status in {
         "/a/1.txt": 410, "/a/12.txt": 410, "/a/x.txt": 200, "/x.php": 403, "/x.php/": 404, "/x.pl": 403, "/x.PHP": 404,
         "/a/Secret/x": 401, "/b/x": 402, "/a%20b": 409, "/a+b": 404,
-        # decoded and normalised, without the query
+        # decoded and normalized, without the query
         "/a/./1.txt": 410, "/a//1.txt": 410, "/x/../a/1.txt": 410, "/a/%31.txt": 410, "/x.ph%70?y": 403, "/y?x.php": 404,
         "/x.php%00": 400, "/x.php%0a": 404,
     }.items():

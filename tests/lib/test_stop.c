@@ -141,13 +141,13 @@ static void stop_in_steps_keeps_its_deadline(void **state)
     mk_server_free(s);
 }
 
-static struct mk_server *signalled;
+static struct mk_server *signaled;
 static atomic_int n_signals;
 
 static void on_alarm(int number)
 {
     (void)number;
-    mk_server_stop(signalled, 60000);
+    mk_server_stop(signaled, 60000);
     atomic_fetch_add(&n_signals, 1);
 }
 
@@ -159,17 +159,17 @@ static void stop_in_signal_handler_does_not_deadlock(void **state)
     unsigned port;
     struct sigaction before, action = {.sa_handler = on_alarm};
     const struct itimerval often = {.it_interval.tv_usec = 50, .it_value.tv_usec = 50}, never = {0};
-    signalled = server_with("GET /hello", respond_hello, NULL, &port);
-    assert_int_equal(mk_server_start(signalled, 2), 0);
+    signaled = server_with("GET /hello", respond_hello, NULL, &port);
+    assert_int_equal(mk_server_start(signaled, 2), 0);
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
     for (int i = 0; i < 100000 || atomic_load(&n_signals) < 100; i++)
-        mk_server_stop(signalled, 60000);
-    mk_server_stop(signalled, 0);
-    assert_int_equal(mk_server_wait(signalled), 0);
+        mk_server_stop(signaled, 60000);
+    mk_server_stop(signaled, 0);
+    assert_int_equal(mk_server_wait(signaled), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-    mk_server_free(signalled);
+    mk_server_free(signaled);
 }
 
 int main(void)

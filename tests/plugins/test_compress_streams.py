@@ -203,7 +203,7 @@ def test_compress_stream_memory_is_freed(release, tmp_path, coding):
 
 
 @pytest.mark.skipif(not (LIBRARIES / "failmalloc.so").exists() or not (RELEASE.parent / "plugins" / "monkey-compress.so").exists(),
-                    reason="failmalloc, or the optimised program, is not built")
+                    reason="failmalloc, or the optimized program, is not built")
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("size", [3_000, 300_000])
 def test_compress_survives_failure_of_any_allocation(start, site, tmp_path, coding, size):

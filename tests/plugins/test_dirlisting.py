@@ -186,7 +186,7 @@ def mixed(site):
     ("", "Dir1 dir2 a b C"), ("sort=name", "Dir1 dir2 a b C"), ("sort=name&order=asc", "Dir1 dir2 a b C"),
     ("order=desc", "dir2 Dir1 C b a"), ("sort=size", "Dir1 dir2 b C a"), ("sort=size&order=desc", "dir2 Dir1 a C b"),
     ("sort=time", "dir2 Dir1 a C b"), ("order=desc&sort=time", "Dir1 dir2 b C a"),
-    ("sort=colour&order=up&format=pdf&&=&x", "Dir1 dir2 a b C"), ("sort=size&sort=name", "Dir1 dir2 a b C"),
+    ("sort=color&order=up&format=pdf&&=&x", "Dir1 dir2 a b C"), ("sort=size&sort=name", "Dir1 dir2 a b C"),
     ("sort", "Dir1 dir2 a b C"), ("sort=Size", "Dir1 dir2 a b C"),
 ])
 def test_dirlisting_sort_and_order_parameters_apply(monkey, mixed, query, order):
@@ -270,15 +270,15 @@ def test_dirlisting_sort_links_have_arrows(monkey, site, page, theme):
     assert [mark.strip('" ') for mark in marks] == ["\u2191", "\u2195", "\u2195"]
 
 
-def test_dirlisting_visited_links_have_their_own_colour(monkey, site, page):
-    """Scripts cannot read the colour of a visited link, so the test reads the style rules."""
+def test_dirlisting_visited_links_have_their_own_color(monkey, site, page):
+    """Scripts cannot read the color of a visited link, so the test reads the style rules."""
     site.add("a.txt", "x")
     server = lister(monkey)
     page.goto(server.url + "/")
     seen = "[...document.styleSheets[0].cssRules].find(r => /:visited/.test(r.selectorText))"
     assert page.run(f"{seen}.style.color") == "var(--seen)"
-    colours = page.run("['--seen', '--accent', '--ink'].map(c => getComputedStyle(document.documentElement).getPropertyValue(c))")
-    assert len(set(colours)) == 3
+    colors = page.run("['--seen', '--accent', '--ink'].map(c => getComputedStyle(document.documentElement).getPropertyValue(c))")
+    assert len(set(colors)) == 3
 
 
 # ---- Formats ----
@@ -458,7 +458,7 @@ def test_dirlisting_survives_random_queries(monkey, mixed):
 @pytest.mark.parametrize("section, line, message", [
     ("Theme bootstrap", 2, "guineo, plain"),
     ("Them plain", 2, "unknown key `Them`"),
-    ("Sort colour", 2, "name, size, time, none"),
+    ("Sort color", 2, "name, size, time, none"),
     ("Order up", 2, "asc, desc"),
     ("SortMax many", 2, "SortMax"),
     ("SortMax 1000001", 2, "1000000"),

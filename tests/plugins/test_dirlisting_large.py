@@ -160,7 +160,7 @@ def test_dirlisting_does_not_block_the_loop(monkey, site):
 
 
 needs_release = pytest.mark.skipif(not (RELEASE.parent / "plugins" / "monkey-dirlisting.so").exists(),
-                                   reason="the optimised program is not built")
+                                   reason="the optimized program is not built")
 
 
 @needs_release

@@ -376,7 +376,7 @@ BAD = [
     ("Cors * https://example.org", "allows all origins already"), ("Cors https://", "neither an origin"),
     ("Cors https://example.org methods=GET,,PUT", "not a list"), ("Cors https://example.org headers=", "not a list"),
     ("Cors https://example.org methods=* credentials", "list the names"), ("Cors https://example.org max-age=x", "not a time"),
-    ("Cors https://example.org colour=red", "neither an origin"), ("Cors https://user@example.org", "neither an origin"),
+    ("Cors https://example.org color=red", "neither an origin"), ("Cors https://user@example.org", "neither an origin"),
 ]
 
 

@@ -49,7 +49,7 @@ LOOK = [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark
 
 
 @pytest.mark.parametrize("look", LOOK)
-def test_live_page_fits_window_and_follows_colour_scheme(start, page, look):
+def test_live_page_fits_window_and_follows_color_scheme(start, page, look):
     server = start(workers=2)
     page.look(**look)
     page.goto(server.url + "/live")
@@ -59,7 +59,7 @@ def test_live_page_fits_window_and_follows_colour_scheme(start, page, look):
     page.wait_for("document.querySelectorAll('#histogram rect').length > 0")
     assert page.run("document.documentElement.scrollWidth <= innerWidth"), "no horizontal scrolling"
     ground, ink = page.run("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
-    bright = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+    bright = [sum(map(int, re.findall(r"\d+", color)[:3])) for color in (ground, ink)]
     assert (bright[0] < 150 < 600 < bright[1]) if look.get("dark") else (bright[0] > 600 > 150 > bright[1])
     assert not page.console
 

@@ -210,7 +210,7 @@ def page(tmp_path):
 
 
 ROWS = "[...document.querySelectorAll('#upstreams tbody tr')].map(r => [...r.cells].map(c => c.innerText))"
-COLOURS = ("Object.fromEntries([...document.querySelectorAll('#upstreams .dot')].map(c =>"
+COLORS = ("Object.fromEntries([...document.querySelectorAll('#upstreams .dot')].map(c =>"
            " [c.innerText, [getComputedStyle(c).color, getComputedStyle(c, '::before').borderTopColor]]))")
 
 
@@ -232,7 +232,7 @@ def test_live_page_upstream_table_is_complete(start, backend, page, look):
             page.goto(server.url + "/live")
             page.wait_for(f"(r => r.map(row => row[1]) == 'up,up,down' && r[1][2] == '1')({ROWS})")
             rows = page.run(ROWS)
-            colours = page.run(COLOURS)
+            colors = page.run(COLORS)
             wide = "document.querySelector('.wide:has(#upstreams)')"
             assert page.run("document.documentElement.scrollWidth <= innerWidth"), "no horizontal scrolling"
             assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "scroll shadow"
@@ -242,6 +242,6 @@ def test_live_page_upstream_table_is_complete(start, backend, page, look):
         assert [[*row[:2], row[9]] for row in rows] == [[backend.address, "up", "group"], [slow.address, "up", "group"],
                                                         ["127.0.0.1:1 (backup)", "down", "group"]]
         assert [row[8] for row in rows] == ["1", "1", "1"] and rows[2][3] == "–"
-        assert colours["up"][0] == colours["up"][1] != colours["down"][0] == colours["down"][1]
+        assert colors["up"][0] == colors["up"][1] != colors["down"][0] == colors["down"][1]
         page.wait_for(f"(row => row[2] == '0' && row[7] == '1')({ROWS}[1])")
         assert not page.console

@@ -159,7 +159,7 @@ def test_proxy_rewritten_target_is_sent(monkey, backend):
     assert json.loads(server.get("/old/y?z").text)["target"] in ("/new/%20x?z", "/new/%20x")
 
 
-def test_proxy_encoded_slash_survives_normalisation(proxy, backend):
+def test_proxy_encoded_slash_survives_normalization(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     assert json.loads(server.get("/a/../b%2Fc;d%3B").text)["target"] == "/b%2Fc;d%3B"
     assert json.loads(server.get("/b%2Fc").text)["target"] == "/b%2Fc"

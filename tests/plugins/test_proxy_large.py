@@ -166,7 +166,7 @@ def endless(request):
         yield piece
 
 
-@pytest.mark.skipif(not RELEASE.exists(), reason="the optimised program is not built: sanitizers take memory of their own")
+@pytest.mark.skipif(not RELEASE.exists(), reason="the optimized program is not built: sanitizers take memory of their own")
 def test_proxy_memory_is_independent_of_body_size_and_stalled_clients(monkey):
     """The worker may grow by 1 MB for 200 MB of responses, and by 100 KB for each client."""
     readers = 20

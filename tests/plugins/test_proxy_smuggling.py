@@ -158,7 +158,7 @@ def outcome(server, method="GET"):
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
 @pytest.mark.parametrize("name", RESPONSES)
-def test_proxy_ambiguous_response_is_refused_or_normalised(server, backend, name):
+def test_proxy_ambiguous_response_is_refused_or_normalized(server, backend, name):
     backend.raw, wanted = RESPONSES[name]
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
     backend.ends = CUT in wanted or name in ("HTTP/0.9", "HTTP/2")
@@ -227,7 +227,7 @@ CONNECTIONS = {"connection", "keep-alive", "upgrade", "http2-settings", "te", "e
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_proxy_ambiguous_request_is_refused_or_normalised(server, backend, name):
+def test_proxy_ambiguous_request_is_refused_or_normalized(server, backend, name):
     """The backend receives one unambiguous request; the bytes after it are parsed as another request."""
     backend.raw, backend.ends = response("hello"), False
     with server.connect() as c:
@@ -255,7 +255,7 @@ def test_proxy_ambiguous_request_is_refused_or_normalised(server, backend, name)
     [("content-length", "0"), ("content-length", "5")], [("host", "a"), ("host", "b")], [(":path", "/a b")],
     [(":path", "/a\r\nX: 1")], [(":method", "GET /x HTTP/1.1\r\nX: 1\r\n\r\nGET")], [(":authority", "a\r\nX: 1")],
     [(":authority", "a b")], [(":scheme", "http://x/?")], [("te", "gzip")]], ids=lambda pairs: repr(pairs[0])[:40])
-def test_proxy_ambiguous_http2_request_is_refused_or_normalised(server, backend, pairs):
+def test_proxy_ambiguous_http2_request_is_refused_or_normalized(server, backend, pairs):
     backend.raw, backend.ends = response("hello"), False
     first = {":method": "POST", ":scheme": "http", ":authority": "a", ":path": "/"}
     first |= {name: value for name, value in pairs if name.startswith(":")}

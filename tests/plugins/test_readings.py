@@ -82,7 +82,7 @@ def test_ambiguous_path_after_route_prefix_begins_with_one_slash(monkey, backend
 
 @pytest.mark.parametrize("route", ["/* proxy http://{}/app/", "/app/* proxy http://{}/app/", "/* proxy http://{}", "/app/* scgi {}"])
 def test_ambiguous_dot_segments_never_leave_the_folder(monkey, backend, program, route):
-    """A parser that does not recognise the dot segments finds all of these paths inside the folder, and they match the route."""
+    """A parser that does not recognize the dot segments finds all of these paths inside the folder, and they match the route."""
     gateway = route.split()[1]
     server = monkey(plugins=[gateway], sections=lines(route.format(backend.address if gateway == "proxy" else program.address)))
     for dots in ("..;/", "..%3bx/", "..%20/", "..%09/", "%252e%252e/", "..%252f", "..%255c", "%c0%ae%c0%ae/", "%25c0%25ae./", "..%3f/",
@@ -180,7 +180,7 @@ def test_ambiguous_path_to_fastcgi_front_controller_is_refused(monkey, site, tmp
         for target in NAMES:
             assert server.get(target).status in (400, 403), target
         for sent, got in [("/admin/../x", "/x "), ("/admin/y/%2e%2e/../x?y", "/x?y "), ("//admin/..//x", "/x "), ("/x\\y", "/x%5Cy ")]:
-            assert server.get(sent).text == got, "a controller need not normalise anything"
+            assert server.get(sent).text == got, "a controller need not normalize anything"
 
 
 # ---- Fallbacks ----

@@ -454,7 +454,7 @@ MISTAKES = [
     ("Rewrite prefix /a /b#c", "fragment (`#`) in a rewrite: only redirects can have one"),
     ("Rewrit prefix /a /b", "expected Redirect, Rewrite or When, not `Rewrit`"),
     ("When host x", "condition without a rule after it"),
-    ("When colour red\n    Redirect 301 prefix /a /b", "expected host, method, scheme, query or file"),
+    ("When color red\n    Redirect 301 prefix /a /b", "expected host, method, scheme, query or file"),
     ("When host\n    Redirect 301 prefix /a /b", "missing values of `host`"),
     ("When scheme ftp\n    Redirect 301 prefix /a /b", "expected `http` or `https`, not `ftp`"),
     ("When method G(T\n    Redirect 301 prefix /a /b", "`G(T` is not a method"),

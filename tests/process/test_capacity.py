@@ -263,15 +263,15 @@ def test_fdlimit_above_hard_limit_is_logged(start):
 # Many idle or slow clients: the release program, without the memory overhead of sanitizers
 
 @pytest.fixture
-def optimised(start):
+def optimized(start):
     return lambda server, **how: start(server, program=RELEASE, **how)
 
 
 IDLE = {"h1": 512, "h1-tls": 17 * 1024, "h2": 2560, "h2-tls": 18 * 1024}  # bytes per connection
 
 
-def test_idle_connections_cost_little_memory(optimised):
-    server = optimised("KeepAliveTimeout 1m\nMaxConnections 20000")
+def test_idle_connections_cost_little_memory(optimized):
+    server = optimized("KeepAliveTimeout 1m\nMaxConnections 20000")
     n = min(3000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
     with Crowd(server) as crowd:
         crowd.add(100)
@@ -285,8 +285,8 @@ def test_idle_connections_cost_little_memory(optimised):
 
 
 @pytest.mark.http1
-def test_slow_heads_cost_only_received_bytes(optimised):
-    server = optimised("Timeout 1m")
+def test_slow_heads_cost_only_received_bytes(optimized):
+    server = optimized("Timeout 1m")
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 4000
     with Crowd(server) as crowd:
         crowd.add(10)
@@ -299,10 +299,10 @@ def test_slow_heads_cost_only_received_bytes(optimised):
 
 
 @pytest.mark.http1
-def test_slow_readers_with_pipelines_cost_bounded_memory(optimised, site):
+def test_slow_readers_with_pipelines_cost_bounded_memory(optimized, site):
     """The client pipelines requests and does not read the responses: the server generates only what the socket buffer holds."""
     site.add("page", b"x" * 8000)
-    server = optimised("MinRate off\nKeepAliveRequests unlimited")
+    server = optimized("MinRate off\nKeepAliveRequests unlimited")
     requests, n = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 4000, 50
     with Crowd(server) as crowd:
         crowd.add(1)
@@ -317,9 +317,9 @@ def test_slow_readers_with_pipelines_cost_bounded_memory(optimised, site):
         assert grown < n * 200 * 1024, f"{grown / n:.0f} bytes each"
 
 
-def test_memory_of_closed_connections_is_reused(optimised, site):
+def test_memory_of_closed_connections_is_reused(optimized, site):
     """Later crowds use no more memory than the first ones."""
-    server = optimised("KeepAliveTimeout 1m")
+    server = optimized("KeepAliveTimeout 1m")
     sizes = []
     for _ in range(6):
         with Crowd(server) as crowd:

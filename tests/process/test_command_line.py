@@ -193,7 +193,7 @@ def test_version_details_option_prints_build_and_kernel_features(run, option):
     done = run(option)
     assert (done.code, done.err) == (FINE, "")
     assert done.out.startswith(run("-v").out)
-    assert re.search(r"^built +(optimised|for debugging) by (gcc|.*[Cc]lang) \d", done.out, re.MULTILINE)
+    assert re.search(r"^built +(optimized|for debugging) by (gcc|.*[Cc]lang) \d", done.out, re.MULTILINE)
     assert re.search(r"^config +/\S+/monkey$", done.out, re.MULTILINE)
     assert os.uname().release in done.out and re.search(r"^Landlock +(yes, ABI \d+|no: .+)$", done.out, re.MULTILINE)
 
@@ -426,7 +426,7 @@ def test_control_c_stops_the_server(tmp_path, site):
         terminal.close()
 
 
-def test_output_is_never_coloured(run, tmp_path):
+def test_output_is_never_colored(run, tmp_path):
     (tmp_path / "c").write_text("[SERVER]\n    Nonsense 1\n")
     done = run("-c", "c", environment={"TERM": "xterm-256color", "CLICOLOR_FORCE": "1", "NO_COLOR": "1"})
     assert "\x1b" not in done.out + done.err

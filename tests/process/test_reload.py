@@ -130,7 +130,7 @@ def test_reload_lets_idle_connections_send_one_more_request(start):
 
 
 @pytest.mark.over(*PROTOCOLS, why="nothing is lost over any protocol")
-@pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimised"])
+@pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimized"])
 def test_reload_does_not_interrupt_download(start, site, program):
     """Without sanitizers, freed memory is reused, including the memory of the download's old configuration."""
     data = os.urandom(16 << 20)

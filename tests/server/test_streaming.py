@@ -296,7 +296,7 @@ def test_backpressure_stops_reading_the_request_body(server):
 @pytest.mark.http2
 @pytest.mark.parametrize("target", ["/sink", "/echo"])
 def test_large_upload_over_http2_uses_no_memory(monkey, target):
-    server = monkey(args=[], program=optimised())
+    server = monkey(args=[], program=optimized())
     assert server.get("/sink", "POST", body=b"warm up").status == 200
     size, piece = 64 * MB, b"u" * MB
     with server.connect() as c:
@@ -311,7 +311,7 @@ def test_large_upload_over_http2_uses_no_memory(monkey, target):
     assert grown < 1024, f"{grown} KB growth after an upload of {size // MB} MB"
 
 
-def optimised():
+def optimized():
     program = ROOT / "build" / "release" / "test_handlers"
     if not program.exists():
         pytest.skip("needs build/release/test_handlers")
@@ -322,7 +322,7 @@ def optimised():
 @pytest.mark.parametrize("target", ["/sink", "/echo"])
 def test_large_upload_uses_no_memory(monkey, target):
     """Uses the release program, because sanitizers need memory of their own."""
-    server = monkey(args=[], program=optimised())
+    server = monkey(args=[], program=optimized())
     assert server.get("/sink", "POST", body=b"warm up").status == 200
     size, piece = 256 * MB, b"u" * MB
     with server.connect() as c:

@@ -70,20 +70,20 @@ def pixels(path):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
         body = data[at + 8:at + 8 + size]
         if kind == b"IHDR":
-            width, _, depth, colour = struct.unpack(">IIBB", body[:10])
-            assert depth == 8 and colour in (2, 6)
+            width, _, depth, color = struct.unpack(">IIBB", body[:10])
+            assert depth == 8 and color in (2, 6)
         packed += body if kind == b"IDAT" else b""
         at += size + 12
-    step = 3 if colour == 2 else 4
-    raw, above, colours = zlib.decompress(packed), bytearray(width * step), Counter()
+    step = 3 if color == 2 else 4
+    raw, above, colors = zlib.decompress(packed), bytearray(width * step), Counter()
     for begin in range(0, len(raw), width * step + 1):
         line = bytearray(raw[begin + 1:begin + 1 + width * step])
         for i in range(len(line)):
             left, up, corner = (line[i - step], above[i], above[i - step]) if i >= step else (0, above[i], 0)
             line[i] = line[i] + predict(raw[begin], left, up, corner) & 255
-        colours.update("%02x%02x%02x" % tuple(line[i:i + 3]) for i in range(0, len(line), step))
+        colors.update("%02x%02x%02x" % tuple(line[i:i + 3]) for i in range(0, len(line), step))
         above = line
-    return colours
+    return colors
 
 
 def predict(kind, left, up, corner):
@@ -100,6 +100,6 @@ def test_page_is_drawn_with_style_and_mascot(address, browse, tmp_path, scheme, 
     picture = tmp_path / "page.png"
     browse(address + "/", f"--screenshot={picture}", "--window-size=700,500",
            f"--blink-settings=preferredColorScheme={scheme}")
-    colours = pixels(picture)
-    assert colours.most_common(1)[0][0] == ground, "the style sheet is missing"
-    assert colours["7d5238"] > 1000, "the mascot is missing"
+    colors = pixels(picture)
+    assert colors.most_common(1)[0][0] == ground, "the style sheet is missing"
+    assert colors["7d5238"] > 1000, "the mascot is missing"

@@ -10,7 +10,7 @@ from monkey import ROOT
 STYLE = (ROOT / "site/style.css").read_text()
 
 
-def colours(dark):
+def colors(dark):
     """Returns --ground, --ink and --soft of the welcome site."""
     part = STYLE.split("@media (prefers-color-scheme: dark)")[1 if dark else 0]
     return [re.search(rf"--{name}: (#\w+);", part)[1] for name in ("ground", "ink", "soft")]
@@ -32,7 +32,7 @@ def test_error_page_looks_like_the_welcome_site(monkey, tmp_path):
         for dark in (False, True):
             browser.look(width=390, height=800, dark=dark, mobile=True)
             browser.goto(server.url + "/none")
-            ground, ink, soft = map(rgb, colours(dark))
+            ground, ink, soft = map(rgb, colors(dark))
             seen = browser.run("[[document.body, 'backgroundColor'], [document.querySelector('h1'), 'color'],"
                                     " [document.querySelector('p'), 'color']].map(([e, c]) => getComputedStyle(e)[c])")
             assert seen == [ground, ink, soft]

@@ -406,10 +406,10 @@ static void sleep_until(struct pace_load_generator *l, uint64_t from, size_t *n)
     uint64_t woke = pace_now(), starved = read_run_delay(l),
              ready = starved < woke - from ? woke - starved : from;
     bool late = woke > l->planned && woke - l->planned > STOPPED,
-         signalled = *n == 0 && (woke < l->planned || late);
+         signaled = *n == 0 && (woke < l->planned || late);
     l->tally->waited += (woke < l->planned ? woke : l->planned) - from;
-    l->looked = l->seen = signalled ? from : ready < l->planned ? ready : l->planned;
-    if (signalled)
+    l->looked = l->seen = signaled ? from : ready < l->planned ? ready : l->planned;
+    if (signaled)
         *n = pace_poller_wait(&l->waiter, woke, woke);
 }
 

@@ -171,8 +171,8 @@ def test_contestant_templates_can_be_rendered(name, full, folder):
 def test_load_names_the_file_of_an_unknown_key(folder):
     work_folder = folder / "odd"
     shutil.copytree(CONTESTANTS["nginx"].folder, work_folder)
-    (work_folder / "contestant.toml").write_text("colour = 1\n" + (work_folder / "contestant.toml").read_text())
-    with pytest.raises(Complaint, match=r"odd/contestant.toml: unknown key colour"):
+    (work_folder / "contestant.toml").write_text("color = 1\n" + (work_folder / "contestant.toml").read_text())
+    with pytest.raises(Complaint, match=r"odd/contestant.toml: unknown key color"):
         load(work_folder)
 
 

@@ -73,8 +73,8 @@ def test_standalone_plot_has_both_themes(drawn):
 def test_looks_are_distinct(results):
     looks = palette.looks(results)
     assert set(looks) == set(results.record.contestants)
-    without_colour = [(look.marker, str(look.dashes), look.hollow) for name, look in looks.items() if name not in results.yardsticks]
-    assert len(set(without_colour)) == len(without_colour)
+    without_color = [(look.marker, str(look.dashes), look.hollow) for name, look in looks.items() if name not in results.yardsticks]
+    assert len(set(without_color)) == len(without_color)
     assert looks["monkey"].width > max(look.width for name, look in looks.items() if name != "monkey")
 
 

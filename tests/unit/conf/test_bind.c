@@ -83,10 +83,10 @@ static void conf_bind_unknown_key_gets_a_suggestion(void **state)
 {
     (void)state;
     expect_problems(
-        "[SERVER]\n    DocumentRoot x\n    Timeot 3\n    Colour red\n    Timeout=3\n    Timeuot=3\n"
+        "[SERVER]\n    DocumentRoot x\n    Timeot 3\n    Color red\n    Timeout=3\n    Timeuot=3\n"
         "    =\n    MaxTim 3\n",
         "t.conf:3:5: error: unknown key `Timeot` in [SERVER] (did you mean `Timeout`?)\n"
-        "t.conf:4:5: error: unknown key `Colour` in [SERVER]\n"
+        "t.conf:4:5: error: unknown key `Color` in [SERVER]\n"
         "t.conf:5:5: error: unknown key `Timeout=3` in [SERVER] (key and value are separated by blanks: "
         "write `Key value`)\n"
         "t.conf:6:5: error: unknown key `Timeuot=3` in [SERVER] (key and value are separated by blanks: "

@@ -10,11 +10,11 @@ static struct conn_fixture t;
 static char received_text[RECEIVED_MAX];
 
 /* The bytes that a client sends at once, and the number of responses if no allocation fails. */
-static const struct dialogue {
+static const struct dialog {
     const char *input;
     unsigned n_answers;
     enum { AS_USUAL, HALF_CLOSES, IS_SLOW } mode;
-} dialogues[] = {
+} dialogs[] = {
     {"GET /early HTTP/1.1\r\nHost: a\r\n\r\n", 1, AS_USUAL},
     {"GET /page.html HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"
      "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -53,7 +53,7 @@ static void setup(void)
     site_add(&t.site, "large", mk_str_of(large, sizeof large));
 }
 
-static bool open_dialogue(const struct dialogue *d)
+static bool open_dialog(const struct dialog *d)
 {
     int ends[2];
     const struct mk_addr peer = {.is_unix = 1};
@@ -96,14 +96,14 @@ static unsigned count_answers(void)
     }
 }
 
-static const struct dialogue *current;
+static const struct dialog *current;
 
 static bool waits_for_thread(void)
 {
     return strstr(current->input, "/thread");
 }
 
-/* Frees everything that the dialogue allocated. */
+/* Frees everything that the dialog allocated. */
 static void forget_all(void)
 {
     mk_fd_close(&t.fd);
@@ -118,9 +118,9 @@ static void forget_all(void)
     assert_int_equal(t.site.web.files.n, 0);
 }
 
-static bool run_dialogue(void)
+static bool run_dialog(void)
 {
-    bool opened = open_dialogue(current);
+    bool opened = open_dialog(current);
     if (opened && current->mode == IS_SLOW)
         conn_run_server(&t);
     for (int i = 0; opened && waits_for_thread() && i < 200; i++) {
@@ -145,12 +145,12 @@ static bool run_dialogue(void)
     return well && oom.n_failed == 0;
 }
 
-static void h1_oom_every_dialogue_survives(void **state)
+static void h1_oom_every_dialog_survives(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < MK_LEN(dialogues); i++) {
-        current = &dialogues[i];
-        oom_at_each_allocation(run_dialogue);
+    for (size_t i = 0; i < MK_LEN(dialogs); i++) {
+        current = &dialogs[i];
+        oom_at_each_allocation(run_dialog);
     }
 }
 
@@ -199,7 +199,7 @@ static void h1_oom_client_limits_fail_cleanly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(h1_oom_every_dialogue_survives, setup),
+        fixture_test(h1_oom_every_dialog_survives, setup),
         fixture_test(h1_oom_service_fails_cleanly, setup),
         fixture_test(h1_oom_client_limits_fail_cleanly, setup),
     };

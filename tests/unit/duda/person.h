@@ -15,7 +15,7 @@ struct person {
     unsigned age;
     bool admin, has_place;
     signed char mood;
-    int colour;
+    int color;
     struct person_address place;
     mk_str *tags;
     size_t n_tags;
@@ -27,7 +27,7 @@ struct person {
     uint64_t big;
 };
 
-static const char *const person_colours[] = {"red", "green", NULL};
+static const char *const person_colors[] = {"red", "green", NULL};
 
 static const struct duda_schema_field person_place_members[] = {
     DUDA_STRING(struct person_address, street),
@@ -40,7 +40,7 @@ static const struct duda_schema_field person_members[] = {
     DUDA_INTEGER(struct person, age, .maximum = 150),
     DUDA_BOOL(struct person, admin, .optional = true),
     DUDA_INTEGER(struct person, mood, .optional = true),
-    DUDA_ENUM(struct person, colour, person_colours, .optional = true),
+    DUDA_ENUM(struct person, color, person_colors, .optional = true),
     DUDA_OBJECT(struct person, place, &person_place_shape, .optional = true,
                 .presence_offset = DUDA_PRESENCE(struct person, has_place)),
     DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .max_length = 3),

@@ -59,12 +59,12 @@ static void form_data_binds_to_struct(void **state)
     (void)state;
     struct person p = {.mood = 5, .admin = true};
     assert_int_equal(
-        parse("name=Ana&age=+7+&mood=&colour=green&tags=x&tags=y&place.street=s&place.rent=2.5&go=Send"
+        parse("name=Ana&age=+7+&mood=&color=green&tags=x&tags=y&place.street=s&place.rent=2.5&go=Send"
               "&numbers=-2&big-one=9"),
         0);
     assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors), 0);
     assert_str(p.name, "Ana");
-    assert_true(p.age == 7 && p.mood == 5 && p.colour == 1 && p.n_tags == 2 && p.place.rent == 2.5 &&
+    assert_true(p.age == 7 && p.mood == 5 && p.color == 1 && p.n_tags == 2 && p.place.rent == 2.5 &&
                 !p.admin);
     assert_true(p.n_numbers == 1 && p.numbers[0] == -2 && p.big == 9);
     assert_str(p.tags[1], "y");

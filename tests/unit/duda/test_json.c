@@ -41,7 +41,7 @@ static void json_struct_round_trips(void **state)
 {
     (void)state;
     static const char text[] =
-        "{\"name\":\"Ana\",\"age\":30,\"admin\":true,\"mood\":-128,\"colour\":\"green\",\"place\":{"
+        "{\"name\":\"Ana\",\"age\":30,\"admin\":true,\"mood\":-128,\"color\":\"green\",\"place\":{"
         "\"street\":\"M\xc3\xb6hre\",\"rent\":1.5},\"tags\":[\"a\",\"b\\\"\"],\"places\":[{\"street\":\"x\","
         "\"rent\":7}],\"numbers\":[1,-2],\"raw\":{\"a\":[1,{}]},\"big-one\":18446744073709551615}";
     struct person p;
@@ -65,7 +65,7 @@ static void json_null_keeps_default(void **state)
     assert_false(p.has_place);
     struct duda_value v = duda_value_struct(&person_shape, &p);
     assert_str(written(&v),
-               "{\"name\":\"A\",\"age\":1,\"admin\":false,\"mood\":3,\"colour\":\"red\",\"tags\":[],"
+               "{\"name\":\"A\",\"age\":1,\"admin\":false,\"mood\":3,\"color\":\"red\",\"tags\":[],"
                "\"places\":[],\"numbers\":[],\"big-one\":0}");
 }
 
@@ -74,7 +74,7 @@ static void json_errors_have_positions(void **state)
     (void)state;
     struct person p;
     assert_int_equal(
-        read_person("{\"name\": \"\",\n  \"age\": 151, \"mood\": 200,\n  \"colour\": \"\xc3\xa4\", "
+        read_person("{\"name\": \"\",\n  \"age\": 151, \"mood\": 200,\n  \"color\": \"\xc3\xa4\", "
                     "\"tags\": [\"a\", 1, \"c\", \"d\"],\n \"numbers\": [10], \"places\": [{\"rent\": "
                     "0}], \"x/y\": [[{}]], \"age\": 1}",
                     &p),
@@ -82,9 +82,9 @@ static void json_errors_have_positions(void **state)
     assert_str(complaints(), "line 1, column 10: `name` must be a text of 1 to 10 characters\n"
                              "line 2, column 10: `age` must be an integer from 0 to 150\n"
                              "line 2, column 23: `mood` must be an integer from -128 to 127\n"
-                             "line 3, column 13: `colour` must be one of \"red\", \"green\"\n"
-                             "line 3, column 32: `tags[1]` must be a text\n"
-                             "line 3, column 26: `tags` must be a list of at most 3 elements\n"
+                             "line 3, column 13: `color` must be one of \"red\", \"green\"\n"
+                             "line 3, column 31: `tags[1]` must be a text\n"
+                             "line 3, column 25: `tags` must be a list of at most 3 elements\n"
                              "line 4, column 14: `numbers[0]` must be an integer from -2 to 9\n"
                              "line 4, column 39: `places[0].rent` must be a number from 0.5 to 99\n"
                              "line 4, column 30: `places[0].street` is missing: it must be a text\n"

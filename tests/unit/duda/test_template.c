@@ -184,12 +184,12 @@ static void template_renders_structs(void **state)
 {
     (void)state;
     mk_str tags[] = {MK_STR_INIT("a"), MK_STR_INIT("<b>")};
-    struct person p = {.name = MK_STR("Ana"), .age = 30, .colour = 1, .tags = tags, .n_tags = 2};
+    struct person p = {.name = MK_STR("Ana"), .age = 30, .color = 1, .tags = tags, .n_tags = 2};
     const struct duda_value v = duda_value_struct(&person_shape, &p);
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     why = mk_buf_fixed(reasons, sizeof reasons);
     struct duda_template *t = duda_template_new(
-        MK_STR("{{name}} {{age}} {{colour}} {{#tags}}{{.}};{{/tags}}{{^place}}none{{/place}}"), "t", &why);
+        MK_STR("{{name}} {{age}} {{color}} {{#tags}}{{.}};{{/tags}}{{^place}}none{{/place}}"), "t", &why);
     assert_int_equal(duda_template_render(t, &v, NULL, &out, &why), 0);
     assert_str(mk_buf_str(&out), "Ana 30 green a;&lt;b&gt;;none");
     struct mk_buf small = mk_buf_fixed(room, 3);

@@ -427,14 +427,14 @@ static void timer_callback_can_set_others(void **state)
 enum { TIMERS = 40, STEPS = 20000 };
 
 struct model {
-    struct test_timer modelled[TIMERS];
+    struct test_timer modeled[TIMERS];
     uint64_t due[TIMERS]; /* 0: not set */
 };
 
 static void check_model(struct model *m)
 {
     for (size_t i = 0; i < TIMERS; i++) {
-        struct test_timer *b = &m->modelled[i];
+        struct test_timer *b = &m->modeled[i];
         if (b->n_fired) {
             assert_int_equal(b->n_fired, 1);
             assert_true(m->due[i] && now >= m->due[i]);
@@ -452,12 +452,12 @@ static void move_something(struct model *m)
     size_t i = (size_t)rand() % TIMERS;
     if (rand() % 4 == 0) {
         if (m->due[i])
-            mk_timer_stop(&m->modelled[i].timer);
+            mk_timer_stop(&m->modeled[i].timer);
         m->due[i] = 0;
         return;
     }
     uint32_t span = (uint32_t)rand() % (rand() % 3 ? 2000 : 40000);
-    set(&m->modelled[i], span);
+    set(&m->modeled[i], span);
     m->due[i] = now + span;
 }
 

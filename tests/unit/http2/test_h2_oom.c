@@ -17,7 +17,7 @@ static struct h2_client *client;
 static const char tunnel[] =
     ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: /tunnel?n=10\n";
 
-/* ---- Client dialogues ---- */
+/* ---- Client dialogs ---- */
 
 static void request_plain(void)
 {
@@ -71,12 +71,12 @@ static void send_invalid(void)
     h2_send_frame(say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
 }
 
-static const struct dialogue {
+static const struct dialog {
     void (*say)(void);
     unsigned n_streams;
-    /* is_slow: the client reads nothing at first; ends: the dialogue closes the connection */
+    /* is_slow: the client reads nothing at first; ends: the dialog closes the connection */
     bool is_slow, ends;
-} dialogues[] = {
+} dialogs[] = {
     {.say = request_plain, .n_streams = 4},
     {.say = request_with_body, .n_streams = 4},
     {.say = request_in_pieces, .n_streams = 1},
@@ -86,7 +86,7 @@ static const struct dialogue {
     {.say = send_invalid, .n_streams = 1, .ends = true},
 };
 
-static const struct dialogue *current;
+static const struct dialog *current;
 
 /* Reads the properties of the request, as access log plugins do. */
 static void read_record(const struct mk_access_record *record, void *data)
@@ -112,7 +112,7 @@ static void setup(void)
     site_add(&h.conn.site, "large", mk_str_of(large, sizeof large));
 }
 
-/* ---- Running a dialogue ---- */
+/* ---- Running a dialog ---- */
 
 static bool connect_it(void)
 {
@@ -208,7 +208,7 @@ static void forget_all(void)
     mk_buf_free(&h.say);
 }
 
-static bool run_dialogue(void)
+static bool run_dialog(void)
 {
     struct conn_fixture *t = &h.conn;
     size_t fail_at = oom.fail_at;
@@ -234,37 +234,37 @@ static bool run_dialogue(void)
 }
 
 /* A failed assertion in the child ends its main() with a non-zero status. */
-static pid_t start_dialogue(const struct dialogue *dialogue)
+static pid_t start_dialog(const struct dialog *dialog)
 {
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    current = dialogue;
+    current = dialog;
     setup();
-    oom_at_each_allocation(run_dialogue);
+    oom_at_each_allocation(run_dialog);
     h2_conn_fini(&h);
     exit(0);
 }
 
-/* The dialogues mostly wait, so each one has its own process, and all run in parallel. */
-static void h2_oom_every_dialogue_survives(void **state)
+/* The dialogs mostly wait, so each one has its own process, and all run in parallel. */
+static void h2_oom_every_dialog_survives(void **state)
 {
     (void)state;
-    pid_t pids[MK_LEN(dialogues)];
-    for (size_t i = 0; i < MK_LEN(dialogues); i++)
-        assert_true((pids[i] = start_dialogue(&dialogues[i])) > 0);
-    for (size_t i = 0; i < MK_LEN(dialogues); i++) {
+    pid_t pids[MK_LEN(dialogs)];
+    for (size_t i = 0; i < MK_LEN(dialogs); i++)
+        assert_true((pids[i] = start_dialog(&dialogs[i])) > 0);
+    for (size_t i = 0; i < MK_LEN(dialogs); i++) {
         int status;
         assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
         if (status != 0)
-            fail_msg("dialogue %zu fails", i);
+            fail_msg("dialog %zu fails", i);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(h2_oom_every_dialogue_survives),
+        cmocka_unit_test(h2_oom_every_dialog_survives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

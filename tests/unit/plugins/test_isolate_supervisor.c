@@ -27,7 +27,7 @@
 enum { PATIENCE_MS = 20000, TICK_NS = 2000000 };
 
 /* Behavior of the group's server. */
-enum behaviour {
+enum behavior {
     GOOD,      /* serves at once, reloads, exits on request */
     DIES,      /* exits at once */
     IS_SILENT, /* never serves; exits on request */
@@ -37,7 +37,7 @@ enum behaviour {
 };
 
 struct shared {
-    _Atomic int behaviour, starts, hups, terms, quits, pid, is_needed, removed, env_ok;
+    _Atomic int behavior, starts, hups, terms, quits, pid, is_needed, removed, env_ok;
 };
 
 static struct shared *shared;
@@ -73,7 +73,7 @@ bool isolate_process_keep_fds(const int *fds, int n)
 int isolate_process_drop_privileges(const struct isolate_group *g, uint64_t memory)
 {
     (void)memory;
-    return g == &group && shared->behaviour == CANNOT_BE ? -EPERM : 0;
+    return g == &group && shared->behavior == CANNOT_BE ? -EPERM : 0;
 }
 
 const char *isolate_runtime_dir_name(const struct isolate_record *r)
@@ -126,7 +126,7 @@ static bool has_line(char *const *environment, const char *line)
 
 static void on_order(int number, char *const *environment)
 {
-    int how = shared->behaviour;
+    int how = shared->behavior;
     shared->hups += number == SIGHUP;
     shared->terms += number == SIGTERM;
     shared->quits += number == SIGQUIT;
@@ -155,9 +155,9 @@ _Noreturn void isolate_process_exec(bool checks, int config, char **environment)
     shared->pid = getpid();
     shared->starts++;
     dprintf(STDERR_FILENO, "begins\033\n");
-    if (shared->behaviour == DIES)
+    if (shared->behavior == DIES)
         _exit(3);
-    if (shared->behaviour != IS_SILENT)
+    if (shared->behavior != IS_SILENT)
         notify(environment, "READY=1\n");
     for (;;) {
         int number = sigwaitinfo(&orders, NULL);
@@ -176,11 +176,11 @@ _Noreturn void isolate_process_exec(bool checks, int config, char **environment)
         assert_true(condition);                                                                              \
     } while (0)
 
-static void begin(enum behaviour how)
+static void begin(enum behavior how)
 {
     int ends[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
     memset(shared, 0, sizeof *shared);
-    shared->behaviour = how;
+    shared->behavior = how;
     shared->is_needed = 1;
     assert_int_equal(truncate(log_path, 0), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -285,7 +285,7 @@ static void supervisor_dying_group_is_reported_once_and_backs_off(void **state)
     assert_false(has_answer());
     await(strstr(log_text(), "[error]") != NULL);
     assert_non_null(strstr(log_text(), "shop: the group ended unexpectedly with code 3; it starts again\n"));
-    shared->behaviour = GOOD;
+    shared->behavior = GOOD;
     int starts = shared->starts;
     await(shared->starts > starts || shared->pid);
     order(ISOLATE_STOP);
@@ -352,7 +352,7 @@ static void supervisor_earlier_ready_does_not_complete_reload(void **state)
     expect_answer(ISOLATE_START, true);
     order(ISOLATE_RELOAD);
     await(shared->hups == 1);
-    shared->behaviour = GOOD;
+    shared->behavior = GOOD;
     order(ISOLATE_RELOAD);
     expect_answer(ISOLATE_RELOAD, true);
     assert_int_equal(shared->hups, 2);
@@ -368,7 +368,7 @@ static void supervisor_death_during_reload_is_reported(void **state)
     expect_answer(ISOLATE_START, true);
     order(ISOLATE_RELOAD);
     await(shared->hups == 1);
-    shared->behaviour = GOOD;
+    shared->behavior = GOOD;
     assert_int_equal(kill((pid_t)shared->pid, SIGKILL), 0);
     expect_answer(ISOLATE_RELOAD, false);
     await(shared->starts == 2);
@@ -383,7 +383,7 @@ static void supervisor_reload_of_starting_group_restarts_it(void **state)
     begin(IS_SILENT);
     await(shared->starts == 1 && shared->pid);
     int first = shared->pid;
-    shared->behaviour = GOOD;
+    shared->behavior = GOOD;
     order(ISOLATE_RELOAD);
     expect_answer(ISOLATE_RELOAD, true);
     assert_int_equal(shared->starts, 2);
@@ -472,7 +472,7 @@ static void supervisor_ignores_ready_of_other_process(void **state)
     (void)snprintf(name, sizeof name, "NOTIFY_SOCKET=@%s/%d", record.folder, (int)keeper);
     char *const environment[] = {name, NULL};
     notify(environment, "READY=1\n");
-    shared->behaviour = GOOD;
+    shared->behavior = GOOD;
     order(ISOLATE_RELOAD); /* would send SIGHUP if that READY=1 had counted */
     expect_answer(ISOLATE_RELOAD, true);
     assert_int_equal(shared->hups, 0);

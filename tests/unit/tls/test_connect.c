@@ -393,7 +393,7 @@ static void connect_tampered_record_fails_connection(void **state)
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPROTO);
 }
 
-/* ---- Other server behaviour ---- */
+/* ---- Other server behavior ---- */
 
 /* Creates an OpenSSL server at the other end of the client's socket. */
 static SSL *make_server(SSL_CTX **ctx, int version)

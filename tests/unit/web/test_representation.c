@@ -170,7 +170,7 @@ static void representation_last_modified_is_never_in_future(void **state)
 
 /* ---- Precompressed files ---- */
 
-static void add_neighbours(void)
+static void add_neighbors(void)
 {
     site_add(&site, "page.html.gz", MK_STR("gzip"));
     site_add(&site, "page.html.br", MK_STR("br"));
@@ -180,7 +180,7 @@ static void add_neighbours(void)
 static void representation_follows_accept_encoding(void **state)
 {
     (void)state;
-    add_neighbours();
+    add_neighbors();
     expect_coding(NULL, "");
     expect_coding("", "");
     expect_coding("gzip", "gzip");
@@ -214,7 +214,7 @@ static void representation_only_existing_codings_are_chosen(void **state)
 static void representation_each_coding_has_headers(void **state)
 {
     (void)state;
-    add_neighbours();
+    add_neighbors();
     struct mk_open_file *f = acquire_file("page.html");
     const struct mk_representation *self = choose(f, NULL), *gzip = choose(f, "gzip"), *br = choose(f, "br");
     assert_str(field(gzip, "Content-Type"), "text/html; charset=utf-8");
@@ -253,7 +253,7 @@ static void representation_without_precompressed_files_has_no_vary(void **state)
 static void representation_precompressed_files_can_be_off(void **state)
 {
     (void)state;
-    add_neighbours();
+    add_neighbors();
     site.host.precompressed = false;
     expect_coding("gzip, br, zstd", "");
     struct mk_open_file *f = acquire_file("page.html");
@@ -264,7 +264,7 @@ static void representation_precompressed_files_can_be_off(void **state)
 static void representation_outdated_precompressed_file_is_ignored(void **state)
 {
     (void)state;
-    add_neighbours();
+    add_neighbors();
     folder_set_time(&site.folder, "page.html.br", TIME - 1);
     folder_set_time(&site.folder, "page.html.gz", TIME + 1);
     expect_coding("br, gzip", "gzip");
@@ -341,7 +341,7 @@ static void representation_works_without_cache(void **state)
     static const struct mk_file_cache_limits none = {.files = 0, .small = 100};
     mk_file_cache_fini(&site.web.files);
     assert_int_equal(mk_file_cache_init(&site.web.files, &none), 0);
-    add_neighbours();
+    add_neighbors();
     expect_coding("br", "br");
     expect_coding(NULL, "");
 }

@@ -27,7 +27,7 @@ DASHES = ("solid", (0, (6, 2)), (0, (2, 1.6)), (0, (7, 2, 1.5, 2)), (0, (1, 1.8)
 
 @dataclass(frozen=True)
 class Look:
-    colour: str      # the name of a CSS variable
+    color: str      # the name of a CSS variable
     marker: str
     dashes: object
     width: float
@@ -75,7 +75,7 @@ def contrast(a, b):
     return (one + .05) / (other + .05)
 
 
-def _luminance(colour):
-    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+def _luminance(color):
+    parts = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (p / 12.92 if p <= .04045 else ((p + .055) / 1.055) ** 2.4 for p in parts)
     return .2126 * red + .7152 * green + .0722 * blue

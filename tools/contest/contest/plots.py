@@ -75,8 +75,8 @@ def _adopt(text, title, prefix):
     text = re.sub(r"font: ([\d.]+px) [^;\"]+", r"font-size: \1", text)
     text = re.sub(r"font: (\w+) ([\d.]+px) [^;\"]+", r"font-weight: \1; font-size: \2", text)
     text = re.sub(r"\s*font-family: [^;\"]+;?", "", text)
-    for colour, name in palette.placeholders().items():
-        text = text.replace(colour, f"var(--{name})")
+    for color, name in palette.placeholders().items():
+        text = text.replace(color, f"var(--{name})")
     text = re.sub(r"<[^>]+>", lambda tag: _round(tag[0]), text)
     text = _bare(text)
     opening = re.search(r'<svg[^>]*viewBox="([^"]*)"[^>]*>', text)
@@ -208,21 +208,21 @@ def _label_ends(axes, ends, looks):
         look, y = looks[name], (place - low) / (high - low)
         end = axes.transAxes.inverted().transform(point)
         axes.plot([end[0], 1.02, 1.045], [end[1], y, y], transform=axes.transAxes, clip_on=False, linewidth=.7,
-                  color=placeholder(look.colour), alpha=.65)
+                  color=placeholder(look.color), alpha=.65)
         axes.text(1.055, y, _fit(title), linespacing=1, transform=axes.transAxes, va="center",
-                  color=placeholder(look.colour), fontsize=SIZE - .5, fontweight="bold" if look.above == 4 else "normal",
+                  color=placeholder(look.color), fontsize=SIZE - .5, fontweight="bold" if look.above == 4 else "normal",
                   clip_on=False, parse_math=False)
 
 
 def _line(axes, xs, ys, look, band=None, marks=True):
-    colour = placeholder(look.colour)
+    color = placeholder(look.color)
     if band:
-        axes.fill_between(xs, *band, color=colour, alpha=.13, linewidth=0, zorder=look.above - .5)
-    axes.plot(xs, ys, color=colour, linestyle=look.dashes, linewidth=look.width, zorder=look.above,
+        axes.fill_between(xs, *band, color=color, alpha=.13, linewidth=0, zorder=look.above - .5)
+    axes.plot(xs, ys, color=color, linestyle=look.dashes, linewidth=look.width, zorder=look.above,
               solid_capstyle="round", solid_joinstyle="round")
     if marks and look.marker:
-        axes.plot(xs, ys, color=colour, linestyle="none", marker=look.marker, markersize=5.6, markeredgewidth=1.3,
-                  markerfacecolor=placeholder("card") if look.hollow else colour, zorder=look.above + .5)
+        axes.plot(xs, ys, color=color, linestyle="none", marker=look.marker, markersize=5.6, markeredgewidth=1.3,
+                  markerfacecolor=placeholder("card") if look.hollow else color, zorder=look.above + .5)
 
 
 def _names(results, case, metric):

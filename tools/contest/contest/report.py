@@ -288,7 +288,7 @@ def _style():
 def _theme():
     options = [tag("label", tag("input", type="radio", name="theme", id=f"theme-{name}", value=name, checked=name == "auto"),
                    tag("span", title)) for name, title in (("auto", "Auto"), ("light", "Light"), ("dark", "Dark"))]
-    return tag("fieldset", tag("legend", "Colours", class_="hidden"), options, class_="theme")
+    return tag("fieldset", tag("legend", "Colors", class_="hidden"), options, class_="theme")
 
 
 def _navigation(results):
