@@ -82,7 +82,7 @@ static void json_errors_have_positions(void **state)
     assert_str(complaints(), "line 1, column 10: `name` must be a text of 1 to 10 characters\n"
                              "line 2, column 10: `age` must be an integer from 0 to 150\n"
                              "line 2, column 23: `mood` must be an integer from -128 to 127\n"
-                             "line 3, column 13: `color` must be one of \"red\", \"green\"\n"
+                             "line 3, column 12: `color` must be one of \"red\", \"green\"\n"
                              "line 3, column 31: `tags[1]` must be a text\n"
                              "line 3, column 25: `tags` must be a list of at most 3 elements\n"
                              "line 4, column 14: `numbers[0]` must be an integer from -2 to 9\n"
