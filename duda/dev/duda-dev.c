@@ -61,7 +61,7 @@ static int load(struct mk_config *config, void **data)
     *dev = (struct dev){.settings = s};
     dev_crash_preload();
     if (s->service) { /* line-buffers standard output, so that printf(3) of services appears at once */
-        uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
+        uint32_t *tries = mk_config_shared(config, MK_ROUTES_DEV_MODE, sizeof *tries);
         if (!tries)
             return -ENOMEM;
         *tries = 1;

@@ -61,7 +61,7 @@ static mk_str service_mount_prefix(const struct mk_vhost *host, mk_str service)
 
 static void write_route(const struct dev_error_page *p, mk_str mount, mk_str method, mk_str pattern)
 {
-    char buf[MK_STAT_VALUES + 256];
+    char buf[MK_STAT_LABEL_BYTES_MAX + 256];
     struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add(&path, mount);
     mk_buf_add(&path, mount.len && mk_str_eq(pattern, MK_STR("/")) ? MK_STR("") : pattern);

@@ -125,7 +125,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
         duda_shares_check(config, settings->section, settings->shares, settings->services,
                           settings->n_services);
     settings->is_checked = true;
-    const uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
+    const uint32_t *tries = mk_config_shared(config, MK_ROUTES_DEV_MODE, sizeof *tries);
     settings->rules.tries = tries && *tries;
     if (settings->rules.tries)
         settings->rules.crashes = 0;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-enum { TEXT = MK_ROUTER_PATTERN + 1, WHERE = 512 };
+enum { TEXT = MK_ROUTER_PATTERN_MAX + 1, WHERE = 512 };
 
 /* The routes of all services on one virtual host of the configuration, for one host of DUDA_HOST(). */
 struct duda_route_conflicts {

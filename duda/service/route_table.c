@@ -108,7 +108,7 @@ static bool has_all_methods(const struct duda_route *r)
 
 static void add_to_router(struct route_table_builder *m, struct duda_route_entry *entry)
 {
-    char text[MK_ROUTER_PATTERN + 1], position[NAME_SIZE];
+    char text[MK_ROUTER_PATTERN_MAX + 1], position[NAME_SIZE];
     const struct duda_route *r = entry->route;
     struct mk_buf t = mk_buf_fixed(text, sizeof text), w = mk_buf_fixed(position, sizeof position);
     struct host_routes *host_routes = get_or_add_host_routes(m, entry->host);

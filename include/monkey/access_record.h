@@ -31,17 +31,17 @@ MK_API const char *mk_outcome_name(enum mk_outcome outcome);
 struct mk_access_record;
 
 /** The request itself. Strings that were not received before it ended are absent. */
-MK_API const struct mk_request *mk_access_record_request(const struct mk_access_record *r);
+MK_API const struct mk_request *mk_access_record_request(const struct mk_access_record *record);
 /** The response status; 0 if no response was started. */
-MK_API unsigned mk_access_record_status(const struct mk_access_record *r);
+MK_API unsigned mk_access_record_status(const struct mk_access_record *record);
 /** How the request ended. */
-MK_API enum mk_outcome mk_access_record_outcome(const struct mk_access_record *r);
+MK_API enum mk_outcome mk_access_record_outcome(const struct mk_access_record *record);
 /** Bytes sent after the response head, including transfer coding. */
-MK_API uint64_t mk_access_record_sent(const struct mk_access_record *r);
+MK_API uint64_t mk_access_record_sent(const struct mk_access_record *record);
 /** Microseconds since the end of the request head. */
-MK_API uint64_t mk_access_record_duration_us(const struct mk_access_record *r);
+MK_API uint64_t mk_access_record_duration_us(const struct mk_access_record *record);
 /** A response header; absent if there is no such header or no response. */
-MK_API mk_str mk_access_record_header(const struct mk_access_record *r, mk_str name);
+MK_API mk_str mk_access_record_header(const struct mk_access_record *record, mk_str name);
 
 #ifdef __cplusplus
 }

@@ -21,11 +21,11 @@ struct mk_addr {
  * is 0 if omitted. Returns false for any other form. Thread-safe. */
 MK_API bool mk_addr_parse(mk_str text, struct mk_addr *out);
 /** Appends the address without its port: dotted IPv4, IPv6 without brackets, or "unix:" for a Unix socket. */
-MK_API void mk_addr_format(const struct mk_addr *p, struct mk_buf *out);
+MK_API void mk_addr_format(const struct mk_addr *addr, struct mk_buf *out);
 /** Maps an address to the client that per-client limits apply to: a single IPv4 address, an IPv6 /64 network
  * (one client owns the whole network), or all Unix sockets together. Equal clients yield equal `out->ip`; the
  * port is 0. */
-MK_API void mk_addr_client(const struct mk_addr *p, struct mk_addr *out);
+MK_API void mk_addr_client(const struct mk_addr *addr, struct mk_addr *out);
 
 /** A network: all addresses that share the first `bits` bits. */
 struct mk_network {
@@ -45,7 +45,7 @@ struct mk_network {
 MK_API bool mk_network_parse(mk_str text, struct mk_network *out);
 /** Does the network contain this client? An IPv4 client of a dual-stack socket (::ffff:a.b.c.d) counts
  * as IPv4. */
-MK_API bool mk_network_contains(const struct mk_network *n, const struct mk_addr *p);
+MK_API bool mk_network_contains(const struct mk_network *network, const struct mk_addr *addr);
 
 /** A set of numbered networks, created by mk_config_network_set(). A lookup in 10,000 networks takes
  * about as long as in ten. */
@@ -53,14 +53,15 @@ struct mk_network_set;
 /** No network of the set matches. */
 #define MK_NETWORK_NONE UINT32_MAX
 /** Returns the lowest number, at or above `from`, of the networks that contain the client;
- * MK_NETWORK_NONE if no such network exists or `s` is NULL. Ordered rules use it to find the first rule
+ * MK_NETWORK_NONE if no such network exists or `set` is NULL. Ordered rules use it to find the first rule
  * for a client, and then the next one. */
-MK_API uint32_t mk_network_set_next(const struct mk_network_set *s, const struct mk_addr *p, uint32_t from);
+MK_API uint32_t mk_network_set_next(const struct mk_network_set *set, const struct mk_addr *addr,
+                                    uint32_t from);
 
 /** Does any network of the set contain this client? */
-static inline bool mk_network_set_contains(const struct mk_network_set *s, const struct mk_addr *p)
+static inline bool mk_network_set_contains(const struct mk_network_set *set, const struct mk_addr *addr)
 {
-    return mk_network_set_next(s, p, 0) != MK_NETWORK_NONE;
+    return mk_network_set_next(set, addr, 0) != MK_NETWORK_NONE;
 }
 
 #ifdef __cplusplus

@@ -45,49 +45,49 @@ static inline struct mk_buf mk_buf_fixed(char *buf, size_t cap)
 }
 
 /** The contents of the buffer. Valid until the next write, or until the buffer is freed. */
-static inline mk_str mk_buf_str(const struct mk_buf *b)
+static inline mk_str mk_buf_str(const struct mk_buf *buf)
 {
-    return mk_str_of(b->p ? b->p : "", b->len);
+    return mk_str_of(buf->p ? buf->p : "", buf->len);
 }
 
 /** Frees the heap memory (a fixed buffer has none). The buffer is then empty and still usable. */
-MK_API void mk_buf_free(struct mk_buf *b);
+MK_API void mk_buf_free(struct mk_buf *buf);
 /** Clears the contents and `failed`, and keeps the memory. */
-static inline void mk_buf_clear(struct mk_buf *b)
+static inline void mk_buf_clear(struct mk_buf *buf)
 {
-    b->len = 0;
-    b->failed = false;
+    buf->len = 0;
+    buf->failed = false;
 }
 
 /** Reserves space for `more` bytes after the contents. Returns false, and sets `failed`, if that is
  * impossible. */
-MK_API bool mk_buf_reserve(struct mk_buf *b, size_t more);
+MK_API bool mk_buf_reserve(struct mk_buf *buf, size_t more);
 
 /** Append functions: a string, a character, a decimal number, or text formatted as by printf(3). */
-MK_API void mk_buf_add(struct mk_buf *b, mk_str s);
-MK_API void mk_buf_add_char(struct mk_buf *b, char c);
+MK_API void mk_buf_add(struct mk_buf *buf, mk_str text);
+MK_API void mk_buf_add_char(struct mk_buf *buf, char c);
 /** mk_buf_add() as an inline function, for code that runs for every request: faster, but larger. */
-static inline void mk_buf_put(struct mk_buf *b, mk_str s)
+static inline void mk_buf_put(struct mk_buf *buf, mk_str text)
 {
-    if ((b->failed || b->cap - b->len < s.len) && !mk_buf_reserve(b, s.len))
+    if ((buf->failed || buf->cap - buf->len < text.len) && !mk_buf_reserve(buf, text.len))
         return;
-    if (s.len)
-        memcpy(b->p + b->len, s.p, s.len);
-    b->len += s.len;
+    if (text.len)
+        memcpy(buf->p + buf->len, text.p, text.len);
+    buf->len += text.len;
 }
-MK_API void mk_buf_add_num(struct mk_buf *b, uint64_t n);
+MK_API void mk_buf_add_num(struct mk_buf *buf, uint64_t n);
 /** Appends a signed decimal number. */
-static inline void mk_buf_add_int(struct mk_buf *b, int64_t n)
+static inline void mk_buf_add_int(struct mk_buf *buf, int64_t n)
 {
     if (n < 0)
-        mk_buf_add_char(b, '-');
-    mk_buf_add_num(b, n < 0 ? ~MK_API_CAST(uint64_t, n) + 1 : MK_API_CAST(uint64_t, n));
+        mk_buf_add_char(buf, '-');
+    mk_buf_add_num(buf, n < 0 ? ~MK_API_CAST(uint64_t, n) + 1 : MK_API_CAST(uint64_t, n));
 }
-MK_API void mk_buf_addf(struct mk_buf *b, const char *fmt, ...) MK_API_PRINTF(2, 3);
-MK_API void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args) MK_API_PRINTF(2, 0);
+MK_API void mk_buf_addf(struct mk_buf *buf, const char *fmt, ...) MK_API_PRINTF(2, 3);
+MK_API void mk_buf_addv(struct mk_buf *buf, const char *fmt, va_list args) MK_API_PRINTF(2, 0);
 
 /** Removes the first n bytes. */
-MK_API void mk_buf_consume(struct mk_buf *b, size_t n);
+MK_API void mk_buf_consume(struct mk_buf *buf, size_t n);
 
 #ifdef __cplusplus
 }

@@ -39,8 +39,8 @@ struct mk_cgi_options {
  *     if (mk_cgi_variables(request, &options, &variables, &n) == 0)
  *         ask.headers = variables, ask.n_headers = n;
  */
-MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_header **out,
-                            size_t *n) MK_API_MUST_USE;
+MK_API int mk_cgi_variables(struct mk_request *request, const struct mk_cgi_options *options,
+                            struct mk_header **out, size_t *n) MK_API_MUST_USE;
 
 /** The head of a script's output (RFC 3875, section 6). Strings are slices of that output. */
 struct mk_cgi_head {
@@ -64,7 +64,7 @@ MK_API size_t mk_cgi_head_end(mk_str text, size_t seen);
  *         while (mk_cgi_head_next(&rest, &name, &value))
  *             mk_response_add_header(response, name, value);
  */
-MK_API bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text);
+MK_API bool mk_cgi_head_read(struct mk_cgi_head *head, mk_str text);
 /** Returns the next header to pass to the client; *rest is initially the complete head. Skips Status,
  * Content-Length, and headers that only the server may set, such as Date. Returns false at the end. */
 MK_API bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value);
@@ -84,9 +84,9 @@ struct mk_cgi_stderr {
 };
 
 /** Passes each complete line to on_line(), without its line ending. NUL bytes become question marks. */
-MK_API void mk_cgi_stderr_add(struct mk_cgi_stderr *e, mk_str text);
+MK_API void mk_cgi_stderr_add(struct mk_cgi_stderr *output, mk_str text);
 /** Passes an incomplete last line to on_line(). */
-MK_API void mk_cgi_stderr_end(struct mk_cgi_stderr *e);
+MK_API void mk_cgi_stderr_end(struct mk_cgi_stderr *output);
 
 #ifdef __cplusplus
 }

@@ -204,57 +204,59 @@ struct mk_conf_table {
  *
  *     for (const struct place *p = NULL; (p = mk_config_section(config, &place_table, p));)
  */
-MK_API void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after);
+MK_API void *mk_config_section(struct mk_config *config, const struct mk_conf_table *table,
+                               const void *after);
 /**
  * Returns the effective settings: those of the first section of this table or, if there is none, a struct
  * with the default of every key. Returns NULL, and reports the error, if out of memory.
  */
-MK_API void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table);
+MK_API void *mk_config_settings(struct mk_config *config, const struct mk_conf_table *table);
 /** Returns a new struct with the default of every key, regardless of the sections. Returns NULL, and reports
  * the error, if out of memory. */
-MK_API void *mk_config_defaults(struct mk_config *c, const struct mk_conf_table *table);
+MK_API void *mk_config_defaults(struct mk_config *config, const struct mk_conf_table *table);
 /**
  * Returns the data that load() of `plugin` has set for this configuration. Functions that a plugin exports to
  * other plugins use it (see `needs` in monkey/plugin.h). NULL if the plugin is not loaded, or not loaded yet.
  */
-MK_API void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin);
+MK_API void *mk_config_data(const struct mk_config *config, const struct mk_plugin *plugin);
 
 /** Allocates zeroed memory that lives as long as the configuration. Returns NULL, and reports the error, if
  * out of memory. */
-MK_API void *mk_config_alloc(struct mk_config *c, size_t size);
+MK_API void *mk_config_alloc(struct mk_config *config, size_t size);
 /** Creates a set of networks for mk_network_set_next(), which lives as long as the configuration. `numbers`
  * holds one number per network, and duplicates are allowed; if `numbers` is NULL, the number of each network
  * is its index. Returns NULL, and reports the error, if out of memory. */
-MK_API struct mk_network_set *mk_config_network_set(struct mk_config *c, const struct mk_network *v,
+MK_API struct mk_network_set *mk_config_network_set(struct mk_config *config,
+                                                    const struct mk_network *networks,
                                                     const uint32_t *numbers, size_t n);
-MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
+MK_API mk_str mk_config_copy(struct mk_config *config, mk_str text);
 /** Calls fn(data) when the configuration is released. Returns false if out of memory; fn is then never
  * called. */
-MK_API bool mk_config_add_cleanup(struct mk_config *c, void (*fn)(void *data), void *data);
+MK_API bool mk_config_add_cleanup(struct mk_config *config, void (*fn)(void *data), void *data);
 
 /**
  * Reports an error or a warning at `key` of the configuration section that `section` was parsed from. A NULL
  * key means that section itself, and a NULL section the plugin's Load line. You may add a hint afterwards.
  */
-MK_API void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
-    MK_API_PRINTF(4, 5);
-MK_API void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
-    MK_API_PRINTF(4, 5);
+MK_API void mk_config_error(struct mk_config *config, const void *section, const char *key, const char *fmt,
+                            ...) MK_API_PRINTF(4, 5);
+MK_API void mk_config_warn(struct mk_config *config, const void *section, const char *key, const char *fmt,
+                           ...) MK_API_PRINTF(4, 5);
 /**
  * Reports an error (MK_LOG_ERROR) or a warning at the line of `key` that contains `part`: a slice of the
  * key's value, such as a word that parse() has read. Use it for repeatable keys. If no line contains `part`,
  * the report refers to the last line of the key. In host(), a NULL section means the [HOST]: `ServerName`,
  * with a string from mk_vhost_name_at(), selects the line of that name.
  */
-MK_API void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *section,
+MK_API void mk_config_report(struct mk_config *config, enum mk_log_level level, const void *section,
                              const char *key, mk_str part, const char *fmt, ...) MK_API_PRINTF(6, 7);
-MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);
+MK_API void mk_config_hint(struct mk_config *config, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /** Adds the hint "did you mean `...`?" with the word most similar to `word`, if any is similar enough. */
-MK_API void mk_config_suggest(struct mk_config *c, mk_str word, const mk_str *words, size_t n);
+MK_API void mk_config_suggest(struct mk_config *config, mk_str word, const mk_str *words, size_t n);
 
 /** Resolves a path relative to the folder of the file that contains the section; NUL-terminated. Absent
  * if out of memory. */
-MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path);
+MK_API mk_str mk_config_path(struct mk_config *config, const void *section, mk_str path);
 
 /**
  * Returns zeroed, page-aligned memory that all workers share, including those of later configurations: the
@@ -262,23 +264,23 @@ MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str pa
  * because a worker may die at any instruction. Returns NULL, and reports the error, if out of memory. `name`
  * has at most 63 bytes; start it with the name of your plugin.
  */
-MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
-/** The statistics of the server: see mk_stat_define(). Returns NULL, and reports the error, if out of
+MK_API void *mk_config_shared(struct mk_config *config, const char *name, size_t size);
+/** The statistics of the server: see mk_stat_register_table(). Returns NULL, and reports the error, if out of
  * memory. */
-MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *c);
+MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *config);
 /**
  * Returns a descriptor that all workers inherit, including those of later configurations. make() creates the
  * descriptor when the name is first used, and the descriptor lives as long as the master. make() sets
  * close-on-exec. If make() fails, it returns a negative errno value, which this function reports and returns.
  * Call it in load() or master_start().
  */
-MK_API int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void)) MK_API_MUST_USE;
+MK_API int mk_config_shared_fd(struct mk_config *config, const char *name, int (*make)(void)) MK_API_MUST_USE;
 /**
  * Returns a random key for mk_hash() that is private to this server. The same purpose yields the same key in
  * all of its processes, across reloads and binary upgrades. Returns 0, or -ENOMEM after reporting the error.
  * Start `purpose` with the name of your plugin.
  */
-MK_API int mk_config_hash_key(struct mk_config *c, const char *purpose,
+MK_API int mk_config_hash_key(struct mk_config *config, const char *purpose,
                               struct mk_hash_key *out) MK_API_MUST_USE;
 
 /**
@@ -288,15 +290,15 @@ MK_API int mk_config_hash_key(struct mk_config *c, const char *purpose,
  * Logs with equal paths are shared; the first call with a size determines the rotation. Returns NULL on
  * failure, with the error reported at `key`.
  */
-MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
+MK_API struct mk_logfile *mk_config_log(struct mk_config *config, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);
 
 /** The destination of the server's error log: a path, `stderr` or `syslog`; NUL-terminated. Call it in
  * master_start(), when the log is open. */
-MK_API mk_str mk_config_error_log(const struct mk_config *c);
+MK_API mk_str mk_config_error_log(const struct mk_config *config);
 /** Does the destination of the error log add the time and process to each line, as syslog and the systemd
  * journal do? Its lines then start with a priority, such as `<3>` for an error. */
-MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
+MK_API bool mk_config_error_log_has_priorities(const struct mk_config *config);
 
 /**
  * In master_start(): delays the start of the workers of this configuration until `ready` returns 0. The
@@ -304,47 +306,47 @@ MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
  * so `ready` must not block. Any other value is an error and rejects the configuration; report it as in
  * load(). `ready` is no longer called after unload(). Returns false, and reports the error, if out of memory.
  */
-MK_API bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data),
+MK_API bool mk_config_wait_ready(struct mk_config *config, int (*ready)(struct mk_config *config, void *data),
                                  void *data);
 /** In load(): returns true if another process has just loaded this configuration without errors. Then skip
  * checks that are slow or may hang, because this process is serving requests. */
-MK_API bool mk_config_was_validated(const struct mk_config *c);
+MK_API bool mk_config_was_validated(const struct mk_config *config);
 
 /** Only in host(): declares that the plugin writes the access log of this virtual host. Requests for this
  * host are then omitted from the AccessLog files of [SERVER], [HOST] and [LOCATION]. */
-MK_API void mk_config_replace_access_log(struct mk_config *c);
+MK_API void mk_config_replace_access_log(struct mk_config *config);
 
 /** Only in host(): adds a route after the configured ones. On a virtual host without [ROUTES], the route
  * comes before the static files, or after them if it matches every path. A `pattern` that mk_pattern_set()
  * rejects is reported as an error. `pattern` and `data` must live as long as the configuration. */
-MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
+MK_API void mk_config_add_route(struct mk_config *config, mk_str pattern, const struct mk_handler *handler,
                                 void *data);
 /** Adds a route before the configured ones, but after the `Redirect` of the virtual host. The handler
  * returns MK_NEXT for requests that it does not handle. */
-MK_API void mk_config_prepend_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
-                                    void *data);
+MK_API void mk_config_prepend_route(struct mk_config *config, mk_str pattern,
+                                    const struct mk_handler *handler, void *data);
 
 /** Enables mk_subprocess_start(): each worker gets a spawner process. */
-MK_API void mk_config_enable_subprocesses(struct mk_config *c);
+MK_API void mk_config_enable_subprocesses(struct mk_config *config);
 
 /** Returns the user that workers and their subprocesses run as, for changing the owner of files that they
  * write. Returns false if they run as the user of the server. */
-MK_API bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid);
+MK_API bool mk_config_user(const struct mk_config *config, uid_t *uid, gid_t *gid);
 
 /** Allows workers to read this file or folder despite the sandbox. */
-MK_API void mk_config_allow_path(struct mk_config *c, mk_str path);
+MK_API void mk_config_allow_path(struct mk_config *config, mk_str path);
 /**
  * Allows workers to read, create, write, rename and remove files and folders below this folder. This changes
  * only the sandbox: the folder must exist when workers start, and their user (mk_config_user()) needs
  * permission for it.
  */
-MK_API void mk_config_allow_writing(struct mk_config *c, mk_str folder);
+MK_API void mk_config_allow_writing(struct mk_config *config, mk_str folder);
 /** Allows workers to read the files that getaddrinfo() needs. Call getaddrinfo() in a thread, because
  * it blocks. */
-MK_API void mk_config_allow_resolver(struct mk_config *c);
+MK_API void mk_config_allow_resolver(struct mk_config *config);
 /** Allows workers to read the trusted certificates of the system, for connections to other servers.
  * Private keys stay inaccessible. */
-MK_API void mk_config_allow_trust_store(struct mk_config *c);
+MK_API void mk_config_allow_trust_store(struct mk_config *config);
 
 #ifdef __cplusplus
 }

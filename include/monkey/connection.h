@@ -15,23 +15,23 @@ struct mk_worker;
 struct mk_conn;
 
 /** The address of the client. */
-MK_API const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c);
+MK_API const struct mk_addr *mk_conn_client_addr(const struct mk_conn *conn);
 /** Replaces the address of the proxy with that of the client for which it forwards. Limits, logs and plugins
  * then see that client. Returns 0; -EDQUOT if the client has too many open connections (the hook should
  * return MK_ERROR); or -ENOMEM. */
-MK_API int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer);
+MK_API int mk_conn_set_client_addr(struct mk_conn *conn, const struct mk_addr *peer);
 /** Declares that the client uses TLS on its connection to the proxy: the scheme of all requests is then
  * "https". */
-MK_API void mk_conn_set_secure(struct mk_conn *c);
+MK_API void mk_conn_set_secure(struct mk_conn *conn);
 /** The bytes received but not yet consumed. The hook runs right after the connection was accepted, so there
  * are none at first. If the hook returns MK_WAIT, the server reads input and calls the hook again as more
  * arrives: at most 64 KB, within 5 seconds, or HeaderTimeout if that is shorter. The connection does not
  * count against the limits of its client address until all hooks have accepted it. */
-MK_API mk_str mk_conn_peek(struct mk_conn *c);
+MK_API mk_str mk_conn_peek(struct mk_conn *conn);
 /** Consumes the first n bytes, or all if there are fewer. The request starts after them. */
-MK_API void mk_conn_consume(struct mk_conn *c, size_t n);
+MK_API void mk_conn_consume(struct mk_conn *conn, size_t n);
 /** The worker that serves the connection. */
-MK_API struct mk_worker *mk_conn_worker(const struct mk_conn *c);
+MK_API struct mk_worker *mk_conn_worker(const struct mk_conn *conn);
 
 #ifdef __cplusplus
 }

@@ -36,7 +36,7 @@ struct mk_filter_ops {
  * server calls ops->close(ctx) even if this function fails. Returns 0; -EINVAL for a raw source or a tunnel;
  * -ENOMEM; or -EALREADY.
  */
-MK_API int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *ops, void *ctx,
+MK_API int mk_response_add_filter(struct mk_response *response, const struct mk_filter_ops *ops, void *ctx,
                                   int64_t length);
 
 #ifdef __cplusplus

@@ -25,11 +25,11 @@ MK_API const struct mk_format *mk_format_parse(const struct mk_conf_ctx *ctx, mk
  * visible ASCII characters other than `"` and `\`; all other characters are written as %XX, so that no client
  * can end a line or a quoted string. Absent if out of memory.
  */
-MK_API mk_str mk_format_expand(const struct mk_format *t, struct mk_request *r);
+MK_API mk_str mk_format_expand(const struct mk_format *format, struct mk_request *request);
 
 /** Appends the value of a variable, such as "host", escaped in the same way. Returns false if there is
  * no such variable. */
-MK_API bool mk_variable_print(mk_str name, const struct mk_request *r, struct mk_buf *out);
+MK_API bool mk_variable_print(mk_str name, const struct mk_request *request, struct mk_buf *out);
 /** The name of the i-th variable in alphabetical order; NULL if `i` is out of range. */
 MK_API const char *mk_variable_name(size_t i);
 

@@ -15,15 +15,15 @@ struct mk_plugin;
 struct mk_vhost;
 
 /** The first ServerName as written: `*.example.org` and `~REGEX` are patterns. Empty if there is none. */
-MK_API mk_str mk_vhost_name(const struct mk_vhost *h);
+MK_API mk_str mk_vhost_name(const struct mk_vhost *vhost);
 /** The i-th ServerName; absent if `i` is out of range. */
-MK_API mk_str mk_vhost_name_at(const struct mk_vhost *h, size_t i);
+MK_API mk_str mk_vhost_name_at(const struct mk_vhost *vhost, size_t i);
 /** The absolute path of the DocumentRoot; empty if there is none. */
-MK_API mk_str mk_vhost_root(const struct mk_vhost *h);
+MK_API mk_str mk_vhost_root(const struct mk_vhost *vhost);
 /** The i-th route as written: its pattern and handler. Returns false if `i` is out of range. */
-MK_API bool mk_vhost_route_at(const struct mk_vhost *h, size_t i, mk_str *pattern, mk_str *handler);
+MK_API bool mk_vhost_route_at(const struct mk_vhost *vhost, size_t i, mk_str *pattern, mk_str *handler);
 /** The data that host() of the plugin set for this virtual host; NULL if the plugin does not apply to it. */
-MK_API void *mk_vhost_data(const struct mk_vhost *h, const struct mk_plugin *plugin);
+MK_API void *mk_vhost_data(const struct mk_vhost *vhost, const struct mk_plugin *plugin);
 
 #ifdef __cplusplus
 }

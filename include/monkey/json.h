@@ -38,50 +38,50 @@ static inline struct mk_json_writer mk_json_writer_to(struct mk_buf *out)
 }
 
 /** Begin and end an object or an array. */
-MK_API void mk_json_begin_object(struct mk_json_writer *w);
-MK_API void mk_json_end_object(struct mk_json_writer *w);
-MK_API void mk_json_begin_array(struct mk_json_writer *w);
-MK_API void mk_json_end_array(struct mk_json_writer *w);
+MK_API void mk_json_begin_object(struct mk_json_writer *writer);
+MK_API void mk_json_end_object(struct mk_json_writer *writer);
+MK_API void mk_json_begin_array(struct mk_json_writer *writer);
+MK_API void mk_json_end_array(struct mk_json_writer *writer);
 
 /** Writes the key of the value that follows, and returns the writer, so that one line can hold both. */
-MK_API struct mk_json_writer *mk_json_key(struct mk_json_writer *w, const char *key);
-MK_API struct mk_json_writer *mk_json_key_str(struct mk_json_writer *w, mk_str key);
+MK_API struct mk_json_writer *mk_json_key(struct mk_json_writer *writer, const char *key);
+MK_API struct mk_json_writer *mk_json_key_str(struct mk_json_writer *writer, mk_str key);
 /** Writes a key that mk_json_key() has written elsewhere, with its comma and colon: `,"name":`. Saves time
  * when objects with the same keys follow each other. */
-static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *w, mk_str written)
+static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *writer, mk_str written)
 {
-    size_t from = w->comma ? 0 : 1;
-    mk_buf_put(w->out, mk_str_of(written.p + from, written.len - from));
-    w->comma = false;
-    return w;
+    size_t from = writer->comma ? 0 : 1;
+    mk_buf_put(writer->out, mk_str_of(written.p + from, written.len - from));
+    writer->comma = false;
+    return writer;
 }
 
 /**
  * Writes a string. Bytes that are not valid UTF-8 are read as Latin-1. They, and control characters up to
  * U+009F, are written as `\u` and four hexadecimal digits.
  */
-MK_API void mk_json_string(struct mk_json_writer *w, mk_str s);
+MK_API void mk_json_string(struct mk_json_writer *writer, mk_str text);
 /** Like mk_json_string(), but for a C string; null for NULL. */
-MK_API void mk_json_cstr(struct mk_json_writer *w, const char *s);
+MK_API void mk_json_cstr(struct mk_json_writer *writer, const char *text);
 /** Write an integer, a boolean, or null. */
-MK_API void mk_json_int(struct mk_json_writer *w, int64_t n);
-MK_API void mk_json_uint(struct mk_json_writer *w, uint64_t n);
-MK_API void mk_json_bool(struct mk_json_writer *w, bool b);
-MK_API void mk_json_null(struct mk_json_writer *w);
+MK_API void mk_json_int(struct mk_json_writer *writer, int64_t value);
+MK_API void mk_json_uint(struct mk_json_writer *writer, uint64_t value);
+MK_API void mk_json_bool(struct mk_json_writer *writer, bool value);
+MK_API void mk_json_null(struct mk_json_writer *writer);
 /** Writes a number in the shortest form that reads back as the same double; null if it is not finite. */
-MK_API void mk_json_double(struct mk_json_writer *w, double n);
+MK_API void mk_json_double(struct mk_json_writer *writer, double value);
 /** Writes a number with a fixed number of decimals, at most 20; null if it is not finite. */
-MK_API void mk_json_fixed(struct mk_json_writer *w, double n, unsigned decimals);
+MK_API void mk_json_fixed(struct mk_json_writer *writer, double value, unsigned decimals);
 /** Appends a value that is JSON already, without validation. */
-MK_API void mk_json_raw(struct mk_json_writer *w, mk_str json);
+MK_API void mk_json_raw(struct mk_json_writer *writer, mk_str json);
 
 /** Begin and end a string whose contents the caller appends to the buffer: text that needs no escaping, such
  * as base64 or a date, or the output of mk_json_escape_to(). */
-MK_API void mk_json_begin_string(struct mk_json_writer *w);
-MK_API void mk_json_end_string(struct mk_json_writer *w);
+MK_API void mk_json_begin_string(struct mk_json_writer *writer);
+MK_API void mk_json_end_string(struct mk_json_writer *writer);
 
 /** Puts the next key or element on its own line. */
-MK_API void mk_json_newline(struct mk_json_writer *w);
+MK_API void mk_json_newline(struct mk_json_writer *writer);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ MK_API void *mk_mem_zalloc(size_t n, size_t size) MK_API_MUST_USE;
 /** Like realloc(3): on failure, returns NULL and keeps the old block. */
 MK_API void *mk_mem_realloc(void *old, size_t size) MK_API_MUST_USE;
 /** Frees a block; NULL is allowed. */
-MK_API void mk_mem_free(void *p);
+MK_API void mk_mem_free(void *block);
 
 #ifdef __cplusplus
 }

@@ -38,7 +38,7 @@ static inline uint32_t mk_meter_get(struct mk_config *config, mk_str package, mk
         "packages", {"package", "section", MK_API_NULL}, metrics, MK_LEN(metrics)};
     struct mk_stat_registry *r = mk_config_statistics(config);
     const mk_str labels[] = {package, name};
-    return r ? mk_stat_series(r, mk_stat_define(r, &table), labels) : 0;
+    return r ? mk_stat_series(r, mk_stat_register_table(r, &table), labels) : 0;
 }
 
 /** Counts the start of a call. `cells` belong to the worker; NULL is ignored. */

@@ -42,10 +42,10 @@ struct mk_regex {
 
 /** The interface to the library. Call mk_regex_match() and the other functions below instead. */
 struct mk_regex_ops {
-    void (*free)(struct mk_regex *r);
-    unsigned (*groups)(const struct mk_regex *r);
-    unsigned (*group)(const struct mk_regex *r, mk_str name);
-    enum mk_regex_result (*match)(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out);
+    void (*free)(struct mk_regex *regex);
+    unsigned (*groups)(const struct mk_regex *regex);
+    unsigned (*group)(const struct mk_regex *regex, mk_str name);
+    enum mk_regex_result (*match)(const struct mk_regex *regex, mk_str text, struct mk_regex_captures *out);
 };
 
 /**
@@ -76,15 +76,15 @@ static inline void mk_regex_free(void *regex)
 }
 
 /** The number of groups in the pattern. */
-static inline unsigned mk_regex_groups(const struct mk_regex *r)
+static inline unsigned mk_regex_groups(const struct mk_regex *regex)
 {
-    return r->ops->groups(r);
+    return regex->ops->groups(regex);
 }
 
 /** The number of the group with that name; 0 if there is no such group. */
-static inline unsigned mk_regex_group(const struct mk_regex *r, mk_str name)
+static inline unsigned mk_regex_group(const struct mk_regex *regex, mk_str name)
 {
-    return r->ops->group(r, name);
+    return regex->ops->group(regex, name);
 }
 
 /**
@@ -92,10 +92,10 @@ static inline unsigned mk_regex_group(const struct mk_regex *r, mk_str name)
  * search is bounded, and a client may choose text that exceeds the bound: treat MK_REGEX_LIMIT as the
  * result that is safe for your purpose.
  */
-static inline enum mk_regex_result mk_regex_match(const struct mk_regex *r, mk_str text,
+static inline enum mk_regex_result mk_regex_match(const struct mk_regex *regex, mk_str text,
                                                   struct mk_regex_captures *out)
 {
-    return r->ops->match(r, text, out);
+    return regex->ops->match(regex, text, out);
 }
 
 #ifdef __cplusplus

@@ -27,16 +27,16 @@ struct mk_plugin;
 struct mk_worker;
 
 /** The method; MK_METHOD_UNKNOWN if it is not in the enum (see mk_request_method_text()). */
-MK_API enum mk_method mk_request_method(const struct mk_request *r);
-MK_API mk_str mk_request_method_text(const struct mk_request *r);
+MK_API enum mk_method mk_request_method(const struct mk_request *request);
+MK_API mk_str mk_request_method_text(const struct mk_request *request);
 /** The name of the method: as the client sent it, or "GET" if a rewrite turned the request into a GET. */
-MK_API mk_str mk_request_method_name(const struct mk_request *r);
+MK_API mk_str mk_request_method_name(const struct mk_request *request);
 
 /** The HTTP version as major * 10 + minor: 10, 11, 20. */
-MK_API unsigned mk_request_version(const struct mk_request *r);
+MK_API unsigned mk_request_version(const struct mk_request *request);
 
 /** The request target as received (RFC 9112, section 3.2). */
-MK_API mk_str mk_request_target(const struct mk_request *r);
+MK_API mk_str mk_request_target(const struct mk_request *request);
 
 /**
  * The current path and query in the form to forward to another server: undecoded, after rewrites, always
@@ -46,19 +46,19 @@ MK_API mk_str mk_request_target(const struct mk_request *r);
  * backslashes escaped, and multiple leading slashes merged. `/%62`, and repeated slashes elsewhere, remain
  * unchanged.
  */
-MK_API mk_str mk_request_raw_target(const struct mk_request *r);
+MK_API mk_str mk_request_raw_target(const struct mk_request *request);
 
 /** The original path and query, before rewrites, in the same form; CGI programs get it as REQUEST_URI. */
-MK_API mk_str mk_request_uri(const struct mk_request *r);
+MK_API mk_str mk_request_uri(const struct mk_request *request);
 
 /** The path, decoded once, without dot segments and repeated slashes. It starts with '/', contains no
  * NUL, and is NUL-terminated. "*" for OPTIONS *. */
-MK_API mk_str mk_request_path(const struct mk_request *r);
+MK_API mk_str mk_request_path(const struct mk_request *request);
 
 /** The i-th path of the request, in the form of mk_request_path(). Index 0 is the received path;
  * rewrites, index files and fallbacks add more, and the last one is mk_request_path(). Absent (p == NULL)
  * beyond the last. A hook that protects paths must check all of them. */
-MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
+MK_API mk_str mk_request_path_at(const struct mk_request *request, size_t i);
 
 /**
  * Returns the path variants: other paths that a backend may derive from mk_request_path(). A backend may
@@ -82,7 +82,7 @@ MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
  *     for (size_t i = 0; i < n && !covers; i++)
  *         covers = is_protected(variants[i]);
  */
-MK_API unsigned mk_request_variants(const struct mk_request *r, const mk_str **list,
+MK_API unsigned mk_request_variants(const struct mk_request *request, const mk_str **list,
                                     size_t *n) MK_API_MUST_USE;
 
 /** The origin of a path variant. */
@@ -94,7 +94,7 @@ enum mk_variant {
 /** The origin of the i-th variant in the list that mk_request_variants() has just returned. A rule that also
  * applies to the path itself, such as a final catch-all rule, needs to check only variants of kind
  * MK_VARIANT_READING. */
-MK_API enum mk_variant mk_request_variant_kind(const struct mk_request *r, size_t i);
+MK_API enum mk_variant mk_request_variant_kind(const struct mk_request *request, size_t i);
 
 /** The destination of a COPY or MOVE request. */
 struct mk_destination {
@@ -105,13 +105,13 @@ struct mk_destination {
 /** Parses the Destination header (RFC 4918, section 10.3). Returns 0, or the status with which to
  * reject the request: 400 if the header is malformed, unless the method is defined in RFC 9110, which
  * gives the header no meaning; 503 if out of memory. */
-MK_API unsigned mk_request_destination(const struct mk_request *r,
+MK_API unsigned mk_request_destination(const struct mk_request *request,
                                        struct mk_destination *out) MK_API_MUST_USE;
 
 /** Declares that a path variant would have been treated differently. For a hook that cannot apply its
  * strictest rule, because the rule decides where the request goes. mk_request_check_path() returns 400
  * from then on. */
-MK_API void mk_request_set_ambiguous(struct mk_request *r);
+MK_API void mk_request_set_ambiguous(struct mk_request *request);
 
 /**
  * Checks whether a handler may pass the path to another program. Returns 0 if so. Returns 400 if a path
@@ -120,77 +120,77 @@ MK_API void mk_request_set_ambiguous(struct mk_request *r);
  * Destination, only a route that denies access counts. Also returns the errors of mk_request_variants().
  * Handlers that read paths in the same way as this server need no check.
  */
-MK_API unsigned mk_request_check_path(struct mk_request *r) MK_API_MUST_USE;
+MK_API unsigned mk_request_check_path(struct mk_request *request) MK_API_MUST_USE;
 
 struct mk_buf;
 /** Encodes a part of mk_request_path() for use in a URL. Characters that are valid unescaped in a path (RFC
  * 3986, section 3.3) are written as the client sent them, because `;` and `%3B` differ. %2F stays %2F. If
  * memory runs out, `out` is marked as failed. */
-MK_API void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out);
+MK_API void mk_request_encode_path(const struct mk_request *request, mk_str part, struct mk_buf *out);
 
 /** The query after the '?', undecoded; absent (p == NULL) if there is no '?'. */
-MK_API mk_str mk_request_query(const struct mk_request *r);
+MK_API mk_str mk_request_query(const struct mk_request *request);
 
 /** The host that the client requested, without port; absent in HTTP/1.0 without Host. */
-MK_API mk_str mk_request_host(const struct mk_request *r);
+MK_API mk_str mk_request_host(const struct mk_request *request);
 
 /** The value of the first header with that name (case-insensitive); absent if there is none. After a handler
  * has called mk_request_rewrite(), the request has no body and no headers that describe it (RFC 9110, section
  * 15.4). */
-MK_API mk_str mk_request_header(const struct mk_request *r, mk_str name);
+MK_API mk_str mk_request_header(const struct mk_request *request, mk_str name);
 
 /** Returns the i-th header, from 0, in the order received; its name and value live as long as the
  * request. Returns false, and sets neither, if `i` is out of range. */
-MK_API bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
+MK_API bool mk_request_header_at(const struct mk_request *request, size_t i, mk_str *name, mk_str *value);
 
 /** The party that may set the i-th header. Same as mk_header_role() of its name, but faster. */
-MK_API enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i);
+MK_API enum mk_header_role mk_request_header_role(const struct mk_request *request, size_t i);
 
 /** The client address as text, without port. */
-MK_API mk_str mk_request_client_text(struct mk_request *r);
+MK_API mk_str mk_request_client_text(struct mk_request *request);
 /** The client address. A hook that identifies the client behind a proxy sets the address for all later
  * calls (returns 0 or -ENOMEM). */
-MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *r);
-MK_API int mk_request_set_client_addr(struct mk_request *r, const struct mk_addr *peer);
+MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *request);
+MK_API int mk_request_set_client_addr(struct mk_request *request, const struct mk_addr *peer);
 /** Returns the local address of the connection in *out. Returns 0, or a negative errno value if there
  * is none. */
-MK_API int mk_request_local_addr(const struct mk_request *r, struct mk_addr *out);
+MK_API int mk_request_local_addr(const struct mk_request *request, struct mk_addr *out);
 
 /** "http" or "https": the scheme between the client and this server, or a trusted proxy in front of it. */
-MK_API mk_str mk_request_scheme(const struct mk_request *r);
+MK_API mk_str mk_request_scheme(const struct mk_request *request);
 /** Sets the scheme that a trusted proxy reports: whether its client uses TLS to the proxy. This
  * overrides the scheme of the proxy's own connection. Call it from a hook with MK_PRIORITY_ADDRESS or a
  * lower priority value, so that hooks with higher priority values, RedirectToHTTPS and ClientAuthority use
  * the new scheme. */
-MK_API void mk_request_set_secure(struct mk_request *r, bool is_secure);
+MK_API void mk_request_set_secure(struct mk_request *request, bool is_secure);
 
 /** Does the path contain an escaped slash (%2F)? It appears in the path as "%2F" and does not separate
  * segments. Handlers that map paths to files must reject it. */
-MK_API bool mk_request_has_encoded_slash(const struct mk_request *r);
+MK_API bool mk_request_has_encoded_slash(const struct mk_request *request);
 
 /** The authenticated user, as set by a hook; absent if there is none. The setter copies the name, and
  * returns 0 or -ENOMEM. */
-MK_API mk_str mk_request_user(const struct mk_request *r);
-MK_API int mk_request_set_user(struct mk_request *r, mk_str user);
+MK_API mk_str mk_request_user(const struct mk_request *request);
+MK_API int mk_request_set_user(struct mk_request *request, mk_str user);
 
 /** The virtual host that serves the request; NULL if the request failed before it was chosen. */
-MK_API const struct mk_vhost *mk_request_vhost(const struct mk_request *r);
+MK_API const struct mk_vhost *mk_request_vhost(const struct mk_request *request);
 /**
  * Returns a name that identifies the virtual host, for state that virtual hosts must not share: its first
  * ServerName, with its ports if another [HOST] has the same name. If the requested host matches only a
  * pattern such as `*.example.org`, the name starts with that host in lower case and a space. The name is
  * stable across reloads, and on other machines with the same configuration. Absent if out of memory.
  */
-MK_API mk_str mk_request_vhost_name(struct mk_request *r);
+MK_API mk_str mk_request_vhost_name(struct mk_request *request);
 /** Sets the name of the virtual host as reported by a server in front of this one. The name is copied.
  * Returns 0 or -ENOMEM. */
-MK_API int mk_request_set_vhost_name(struct mk_request *r, mk_str name);
+MK_API int mk_request_set_vhost_name(struct mk_request *request, mk_str name);
 /** The pattern of the matched route, as written in [ROUTES]. */
-MK_API mk_str mk_request_route(const struct mk_request *r);
+MK_API mk_str mk_request_route(const struct mk_request *request);
 /** The worker that serves the request. */
-MK_API struct mk_worker *mk_request_worker(const struct mk_request *r);
+MK_API struct mk_worker *mk_request_worker(const struct mk_request *request);
 /** The time at which the request was received, in seconds since the Unix epoch. */
-MK_API int64_t mk_request_time(const struct mk_request *r);
+MK_API int64_t mk_request_time(const struct mk_request *request);
 
 /**
  * Rewrites the request to another path; only from on_request or a handler. `target` is a path with an
@@ -202,7 +202,7 @@ MK_API int64_t mk_request_time(const struct mk_request *r);
  * From a handler, the request also becomes a GET (HEAD stays HEAD) without a body, and mk_request_data() is
  * NULL again. mk_request_method_text() and mk_request_target() always return what the client sent.
  */
-MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
+MK_API int mk_request_rewrite(struct mk_request *request, mk_str target);
 
 /**
  * Opens a path below the document root (or a user's folder), following links as configured. Returns a
@@ -210,7 +210,7 @@ MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
  * mk_request_path() (-EINVAL otherwise, for example with `..`) and may refer to a folder. May block on disk
  * I/O.
  */
-MK_API int mk_request_open(const struct mk_request *r, mk_str path);
+MK_API int mk_request_open(const struct mk_request *request, mk_str path);
 /** The type of a file. */
 enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
 /**
@@ -225,7 +225,7 @@ enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
  *     struct mk_file_id id;
  *     if (mk_request_stat(request, mk_request_path(request), &id) == MK_FILE_REGULAR && id.size < 1000)
  */
-MK_API int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_file_id *id);
+MK_API int mk_request_stat(const struct mk_request *request, mk_str path, struct mk_file_id *id);
 /**
  * Finds the script in the request path: the shortest leading part that is a regular file below the document
  * root, as found by mk_request_stat(), and that ends with `extension` unless that is empty. *info receives
@@ -237,23 +237,23 @@ MK_API int mk_request_stat(const struct mk_request *r, mk_str path, struct mk_fi
  *     mk_str script, info;
  *     unsigned status = mk_request_find_script(request, MK_STR(".lua"), &script, &info);
  */
-MK_API unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk_str *name,
+MK_API unsigned mk_request_find_script(const struct mk_request *request, mk_str extension, mk_str *name,
                                        mk_str *info);
 /** The absolute file name for a path, whether or not the file exists; NUL-terminated. Absent if out of
  * memory, if the virtual host has no document root, or if the path is invalid. */
-MK_API mk_str mk_request_translate_path(const struct mk_request *r, mk_str path);
+MK_API mk_str mk_request_translate_path(const struct mk_request *request, mk_str path);
 /** May files whose names start with a dot be served for this request? */
-MK_API bool mk_request_shows_dot_files(const struct mk_request *r);
+MK_API bool mk_request_shows_dot_files(const struct mk_request *request);
 /** The media type for a file name on this virtual host. */
-MK_API mk_str mk_request_media_type(const struct mk_request *r, mk_str file_name);
+MK_API mk_str mk_request_media_type(const struct mk_request *request, mk_str file_name);
 
 /** The client's preference for a content coding ("gzip") or a media type ("text/html"), as a quality in
  * thousandths; 0 means not acceptable (RFC 9110, sections 12.5.1 and 12.5.3). */
-MK_API unsigned mk_request_accepts_coding(const struct mk_request *r, mk_str coding);
-MK_API unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type);
+MK_API unsigned mk_request_accepts_coding(const struct mk_request *request, mk_str coding);
+MK_API unsigned mk_request_accepts_type(const struct mk_request *request, mk_str type);
 
 /** Writes a message to the error log of the virtual host, with the details of the request. */
-MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+MK_API void mk_request_log(struct mk_request *request, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /**
  * Copies the parts of a request that appear in log lines (host, method, target, address), so that
@@ -261,15 +261,15 @@ MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const 
  * same virtual host. Do not pass the copy to any other function. Returns NULL if out of memory. Free it with
  * mk_request_log_copy_free() (NULL is allowed), in worker_stop at the latest.
  */
-MK_API struct mk_request *mk_request_log_copy(const struct mk_request *r) MK_API_MUST_USE;
+MK_API struct mk_request *mk_request_log_copy(const struct mk_request *request) MK_API_MUST_USE;
 MK_API void mk_request_log_copy_free(struct mk_request *copy);
 /** For `monkey explain`: describes a step that affected the response. Has no effect on a request from a
  * client. */
-MK_API void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
+MK_API void mk_request_explain(struct mk_request *request, const char *what, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 
 /** The length of the request body: 0 if there is none, -1 if it is unknown until the end. */
-MK_API int64_t mk_request_length(const struct mk_request *r);
+MK_API int64_t mk_request_length(const struct mk_request *request);
 
 /**
  * Reads the next bytes of the request body, with its transfer coding removed.
@@ -289,7 +289,7 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
  *     if (n == -EAGAIN)
  *         return MK_WAIT;
  */
-MK_API ssize_t mk_request_read(struct mk_request *r, char *buf, size_t cap);
+MK_API ssize_t mk_request_read(struct mk_request *request, char *buf, size_t cap);
 
 /**
  * The trailers of the request (RFC 9110, section 6.5), available once mk_request_read() has returned 0.
@@ -297,18 +297,18 @@ MK_API ssize_t mk_request_read(struct mk_request *r, char *buf, size_t cap);
  * there is none. mk_request_trailer_at() returns false if `i` is out of range. Fields that would change the
  * meaning of the request (Content-Length, Authorization, ...) are dropped.
  */
-MK_API mk_str mk_request_trailer(const struct mk_request *r, mk_str name);
-MK_API bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
+MK_API mk_str mk_request_trailer(const struct mk_request *request, mk_str name);
+MK_API bool mk_request_trailer_at(const struct mk_request *request, size_t i, mk_str *name, mk_str *value);
 
 /** Does the client accept trailers (`TE: trailers`, RFC 9110, section 10.1.4)? */
-MK_API bool mk_request_accepts_trailers(const struct mk_request *r);
+MK_API bool mk_request_accepts_trailers(const struct mk_request *request);
 
 /**
  * Resumes a request whose handler returned MK_WAIT, or whose body source returned -EAGAIN: the server calls
  * the handler or source again at the end of the current loop iteration. No effect on a request that is not
  * waiting.
  */
-MK_API void mk_request_resume(struct mk_request *r);
+MK_API void mk_request_resume(struct mk_request *request);
 
 /**
  * Cancels the request as soon as the client closes its side of the connection while the handler waits for
@@ -316,7 +316,7 @@ MK_API void mk_request_resume(struct mk_request *r);
  * half-closed connection, RFC 9112, section 9.6), and detects that the client is gone only when it sends
  * data. No effect in a tunnel: use mk_request_read() there.
  */
-MK_API void mk_request_cancel_on_disconnect(struct mk_request *r);
+MK_API void mk_request_cancel_on_disconnect(struct mk_request *request);
 
 /**
  * Sets timeouts for this request, in place of `HandlerTimeout` (how long a handler or body source may wait
@@ -326,34 +326,35 @@ MK_API void mk_request_cancel_on_disconnect(struct mk_request *r);
  * An event source that may be silent for a long time needs a wait without a timeout. Such a wait ends when
  * the client closes its side, as with mk_request_cancel_on_disconnect().
  */
-MK_API int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms);
-MK_API int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms);
+MK_API int mk_request_set_handler_timeout(struct mk_request *request, uint32_t ms);
+MK_API int mk_request_set_tunnel_timeout(struct mk_request *request, uint32_t ms);
 /** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit: longer
  * bodies have already been rejected before any hook runs, unless a handler raises the limit
  * (mk_handler.body_max), which also overrides this one. UINT64_MAX: no limit. Returns -EMSGSIZE if the body
  * is longer; respond with 413. */
-MK_API int mk_request_set_body_max(struct mk_request *r, uint64_t bytes);
+MK_API int mk_request_set_body_max(struct mk_request *request, uint64_t bytes);
 /** The effective limit of the request body; UINT64_MAX: no limit. */
-MK_API uint64_t mk_request_body_max(struct mk_request *r);
+MK_API uint64_t mk_request_body_max(struct mk_request *request);
 
 /** Allocates `size` bytes that live as long as the request, aligned for any type. Returns NULL if out
  * of memory. */
-MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
+MK_API void *mk_request_alloc(struct mk_request *request, size_t size);
 
 /** Calls fn(data) when the request ends, whatever the outcome. Returns 0, or -ENOMEM: fn is then never
  * called. */
-MK_API int mk_request_add_cleanup(struct mk_request *r, void (*fn)(void *data), void *data);
+MK_API int mk_request_add_cleanup(struct mk_request *request, void (*fn)(void *data), void *data);
 
 /** Attaches data to the request under `key`, an address that belongs to the caller, usually its
  * mk_plugin. When the request ends, `free` (may be NULL) receives the data, even if other data was
  * attached later. Returns 0, or -ENOMEM: `free` was then called immediately. */
-MK_API int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*free)(void *data));
+MK_API int mk_request_attach(struct mk_request *request, const void *key, void *data,
+                             void (*free)(void *data));
 /** Returns the attached data; NULL if there is none. */
-MK_API void *mk_request_attached(const struct mk_request *r, const void *key);
+MK_API void *mk_request_attached(const struct mk_request *request, const void *key);
 
 /** One pointer for the handler that owns the request; initially NULL. */
-MK_API void mk_request_set_data(struct mk_request *r, void *data);
-MK_API void *mk_request_data(const struct mk_request *r);
+MK_API void mk_request_set_data(struct mk_request *request, void *data);
+MK_API void *mk_request_data(const struct mk_request *request);
 
 #ifdef __cplusplus
 }

@@ -25,13 +25,13 @@ struct mk_request;
 
 /** Sets the status (RFC 9110, section 15) in the range 200 to 599; initially 200. 0 removes a status that was
  * set. Returns 0, -EINVAL or -EALREADY. */
-MK_API int mk_response_set_status(struct mk_response *r, unsigned status);
-MK_API unsigned mk_response_status(const struct mk_response *r);
+MK_API int mk_response_set_status(struct mk_response *response, unsigned status);
+MK_API unsigned mk_response_status(const struct mk_response *response);
 /** Was a status set? Otherwise it is 200 by default. */
-MK_API bool mk_response_has_status(const struct mk_response *r);
+MK_API bool mk_response_has_status(const struct mk_response *response);
 /** Is the response an error with the server's default page, because neither a handler nor [ERROR_PAGES]
  * supplied one? Hooks may replace that page. */
-MK_API bool mk_response_is_error_page(const struct mk_response *r);
+MK_API bool mk_response_is_error_page(const struct mk_response *response);
 
 /**
  * Sets the status (400 to 599) for a body source that is about to fail. If none of the response was sent, the
@@ -42,42 +42,42 @@ MK_API bool mk_response_is_error_page(const struct mk_response *r);
  *     mk_response_fail(response, 502);
  *     return -EPIPE;
  */
-MK_API int mk_response_fail(struct mk_response *r, unsigned status);
+MK_API int mk_response_fail(struct mk_response *response, unsigned status);
 
 /**
  * Adds a header; both strings are copied. Returns 0; -EINVAL if the name is not a token, the value contains a
  * control character, or only the server may set the header; -ENOMEM; or -EALREADY. A second Date or Server
  * replaces the first.
  */
-MK_API int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value);
+MK_API int mk_response_add_header(struct mk_response *response, mk_str name, mk_str value);
 
 /** Adds a header without copying or validating it. Both strings must outlive the request, the name must be a
  * token, and the value must not contain control characters. Use it for headers from the configuration, which
  * are validated when the configuration is loaded. */
-MK_API int mk_response_add_header_nocopy(struct mk_response *r, mk_str name, mk_str value);
+MK_API int mk_response_add_header_nocopy(struct mk_response *response, mk_str name, mk_str value);
 /**
  * Adds headers that also exist as text: "Name: value" and CRLF for each, as sent in HTTP/1. Nothing is copied
  * or validated: the strings must outlive the request, and meet the conditions of
  * mk_response_add_header_nocopy(). Returns 0, -ENOMEM or -EALREADY. Use it to forward the response of another
  * server: see mk_upstream_request_headers().
  */
-MK_API int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_header *headers,
+MK_API int mk_response_add_headers(struct mk_response *response, mk_str text, const struct mk_header *headers,
                                    size_t n);
 /**
  * Adds a header unless the response already has one of that name. Use it for defaults. The header is neither
  * copied nor validated: it must meet the conditions of mk_response_add_header_nocopy(). Returns 0, -ENOMEM or
  * -EALREADY.
  */
-MK_API int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value);
+MK_API int mk_response_add_default(struct mk_response *response, mk_str name, mk_str value);
 /** Removes all headers of that name, if any. Returns 0, -ENOMEM or -EALREADY. */
-MK_API int mk_response_remove_header(struct mk_response *r, mk_str name);
+MK_API int mk_response_remove_header(struct mk_response *response, mk_str name);
 /** Combines mk_response_remove_header() and mk_response_add_header(). */
-MK_API int mk_response_set_header(struct mk_response *r, mk_str name, mk_str value);
+MK_API int mk_response_set_header(struct mk_response *response, mk_str name, mk_str value);
 
 /** The value of the first header of that name; absent if there is none. Valid until the response changes. */
-MK_API mk_str mk_response_header(const struct mk_response *r, mk_str name);
+MK_API mk_str mk_response_header(const struct mk_response *response, mk_str name);
 /** Returns the i-th header that a handler or plugin has set. Returns false if `i` is out of range. */
-MK_API bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value);
+MK_API bool mk_response_header_at(const struct mk_response *response, size_t i, mk_str *name, mk_str *value);
 
 /**
  * Adds a trailer, a field after the body (RFC 9110, section 6.5). A body source or filter may add trailers
@@ -90,7 +90,7 @@ MK_API bool mk_response_header_at(const struct mk_response *r, size_t i, mk_str 
  * Returns 0; -EINVAL as for mk_response_add_header(), and for names that are not allowed in trailers;
  * -EMSGSIZE if all of them exceed 16 KB; or -ENOMEM.
  */
-MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value);
+MK_API int mk_response_add_trailer(struct mk_response *response, mk_str name, mk_str value);
 
 /**
  * Sends an interim response, status 102 to 199 (RFC 9110, section 15.2), before the final one. It contains
@@ -106,14 +106,14 @@ MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str va
  *     const struct mk_header hint = {MK_STR("Link"), MK_STR("</style.css>; rel=preload; as=style")};
  *     mk_response_send_1xx(request, response, 103, &hint, 1);
  */
-MK_API int mk_response_send_1xx(struct mk_request *request, const struct mk_response *r, unsigned status,
-                                const struct mk_header *headers, size_t n);
+MK_API int mk_response_send_1xx(struct mk_request *request, const struct mk_response *response,
+                                unsigned status, const struct mk_header *headers, size_t n);
 
 /** The length of the body; MK_LENGTH_UNKNOWN if it is not known in advance. */
-MK_API int64_t mk_response_length(const struct mk_response *r);
+MK_API int64_t mk_response_length(const struct mk_response *response);
 
 /** Is the body a file? False if a filter changes the body, and for a response to HEAD. */
-MK_API bool mk_response_is_file(const struct mk_response *r);
+MK_API bool mk_response_is_file(const struct mk_response *response);
 
 /** Identifies a file and its version: a replaced file has another inode, and a file changed in place
  * has another `changed_ns` (st_ctim). Paths, links and virtual hosts make no difference. */
@@ -125,13 +125,13 @@ struct mk_file_id {
 /** Returns the identity of the file that the body consists of. Returns false if there is none (see
  * mk_response_is_file()), for parts of a file, and for descriptors of mk_response_set_body_file(). Makes
  * no system call. */
-MK_API bool mk_response_file_id(const struct mk_response *r, struct mk_file_id *id);
+MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_file_id *id);
 
 /** Sets the body; the text is copied. */
-MK_API int mk_response_set_body(struct mk_response *r, mk_str text);
+MK_API int mk_response_set_body(struct mk_response *response, mk_str text);
 
 /** Sets a body that outlives the request, such as a literal; the text is not copied. */
-MK_API int mk_response_set_body_nocopy(struct mk_response *r, mk_str text);
+MK_API int mk_response_set_body_nocopy(struct mk_response *response, mk_str text);
 
 /**
  * Sets a body that the response takes over, without copying it: free_data(data) is called once, in the thread
@@ -142,8 +142,8 @@ MK_API int mk_response_set_body_nocopy(struct mk_response *r, mk_str text);
  *     if (mk_response_set_body_owned(response, mk_str_of(report, len), free, report))
  *         return MK_ERROR;
  */
-MK_API int mk_response_set_body_owned(struct mk_response *r, mk_str text, void (*free_data)(void *data),
-                                      void *data) MK_API_MUST_USE;
+MK_API int mk_response_set_body_owned(struct mk_response *response, mk_str text,
+                                      void (*free_data)(void *data), void *data) MK_API_MUST_USE;
 
 /**
  * Sends `length` bytes of an open file, starting at `offset`, as the body. The response takes ownership of
@@ -151,7 +151,7 @@ MK_API int mk_response_set_body_owned(struct mk_response *r, mk_str text, void (
  * file shrinks while the server sends it, the server closes the connection. Returns 0; -EINVAL (invalid
  * descriptor or range); -ENOMEM; or -EALREADY.
  */
-MK_API int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length);
+MK_API int mk_response_set_body_file(struct mk_response *response, int fd, uint64_t offset, uint64_t length);
 
 /** The length of a body that ends when its source does. */
 #define MK_LENGTH_UNKNOWN (-1)
@@ -160,8 +160,8 @@ MK_API int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t off
  * Sets a body that `ops->read(ctx)` produces, of `length` bytes or MK_LENGTH_UNKNOWN. The server will call
  * ops->close(ctx), even if this function fails.
  */
-MK_API int mk_response_set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
-                                       int64_t length);
+MK_API int mk_response_set_body_source(struct mk_response *response, const struct mk_body_source_ops *ops,
+                                       void *ctx, int64_t length);
 
 /**
  * Sets a source that produces the complete response, including status line and headers; the connection is
@@ -169,11 +169,12 @@ MK_API int mk_response_set_body_source(struct mk_response *r, const struct mk_bo
  * set here are used only in logs. Returns -EOPNOTSUPP for HTTP versions that do not allow it; otherwise as
  * mk_response_set_body_source().
  */
-MK_API int mk_response_set_raw_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx);
+MK_API int mk_response_set_raw_source(struct mk_response *response, const struct mk_body_source_ops *ops,
+                                      void *ctx);
 
 /** Will the client receive a body? False for HEAD, 204 and 304, and for a response without a body. Also
  * false for a raw source, because the server cannot tell which part of its output is the body. */
-MK_API bool mk_response_will_send_body(const struct mk_request *request, const struct mk_response *r);
+MK_API bool mk_response_will_send_body(const struct mk_request *request, const struct mk_response *response);
 
 /**
  * Was the complete response sent, as far as the server can tell: did the kernel accept all of it? The result
@@ -185,7 +186,7 @@ MK_API bool mk_response_will_send_body(const struct mk_request *request, const s
  * It is false if the client disconnected or reset its stream, if an error occurred, and for a source that is
  * closed because another body replaces its own.
  */
-MK_API bool mk_response_was_sent(const struct mk_response *r);
+MK_API bool mk_response_was_sent(const struct mk_response *response);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ extern "C" {
 
 /** The name of a shared uint32_t (mk_config_shared()). Its value 1 means that a developer is testing the
  * services, so that routes are not disabled after crashes. Set it in load(), and read it in host(). */
-#define MK_ROUTES_TRIED "routes/tried"
+#define MK_ROUTES_DEV_MODE "routes/dev_mode"
 
 /** The table of routes (for mk_stat_find()), its labels, and the cells of a route. */
 #define MK_ROUTES_TABLE "routes"
@@ -43,7 +43,7 @@ static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str se
         MK_ROUTES_TABLE, {"service", "method", "route"}, metrics, MK_LEN(metrics)};
     struct mk_stat_registry *r = mk_config_statistics(config);
     const mk_str labels[] = {service, method, pattern};
-    return r ? mk_stat_series(r, mk_stat_define(r, &table), labels) : 0;
+    return r ? mk_stat_series(r, mk_stat_register_table(r, &table), labels) : 0;
 }
 
 /** Counts a request that has ended. `cells` belong to the worker; NULL is ignored. */

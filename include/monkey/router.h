@@ -11,11 +11,11 @@ extern "C" {
 
 /** Limits of routers and routes. */
 enum {
-    MK_ROUTER_PATTERN = 1024,   /**< bytes in the text of a route */
-    MK_ROUTER_SEGMENTS = 64,    /**< segments in a path */
-    MK_ROUTER_PARAMS = 16,      /**< parameters in a route */
-    MK_ROUTER_METHODS = 64,     /**< different methods in a router */
-    MK_ROUTER_ROUTES = 1000000, /**< routes in a router */
+    MK_ROUTER_PATTERN_MAX = 1024,   /**< bytes in the text of a route */
+    MK_ROUTER_SEGMENTS_MAX = 64,    /**< segments in a path */
+    MK_ROUTER_PARAMS_MAX = 16,      /**< parameters in a route */
+    MK_ROUTER_METHODS_MAX = 64,     /**< different methods in a router */
+    MK_ROUTER_ROUTES_MAX = 1000000, /**< routes in a router */
 };
 
 /**
@@ -55,7 +55,7 @@ struct mk_router_match {
     uint64_t allowed; /**< if no route matches: the methods that have a route for the path; see
                            mk_router_allow() */
     size_t n;
-    struct mk_router_param params[MK_ROUTER_PARAMS]; /**< n parameters, from left to right */
+    struct mk_router_param params[MK_ROUTER_PARAMS_MAX]; /**< n parameters, from left to right */
 };
 
 /** Results of mk_router_find(). Failures are HTTP status codes. */

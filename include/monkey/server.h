@@ -72,7 +72,7 @@ MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) 
  * ending. Empty if no function failed; after a successful start, it holds the warnings about the
  * configuration, if any. Valid until the next call for this server. For NULL, it reports an out-of-memory
  * error. */
-MK_API const char *mk_server_error(const struct mk_server *s);
+MK_API const char *mk_server_error(const struct mk_server *server);
 
 /**
  * Replaces the heap of all servers in the program: realloc_fn(old, size) works like realloc(3), where `old`
@@ -80,7 +80,7 @@ MK_API const char *mk_server_error(const struct mk_server *s);
  * before any other function of the library; otherwise it returns -EBUSY. Other libraries (OpenSSL, nghttp2)
  * keep their own allocators.
  */
-MK_API int mk_mem_use(void *(*realloc_fn)(void *old, size_t size), void (*free_fn)(void *p));
+MK_API int mk_mem_set_allocator(void *(*realloc_fn)(void *old, size_t size), void (*free_fn)(void *p));
 
 /* ---- Setting up ---- */
 
@@ -89,7 +89,7 @@ MK_API int mk_mem_use(void *(*realloc_fn)(void *old, size_t size), void (*free_f
  * set with functions override those of the file; other sections are added to those of the file. Call it at
  * most once.
  */
-MK_API int mk_server_load_config(struct mk_server *s, const char *file_or_folder);
+MK_API int mk_server_load_config(struct mk_server *server, const char *file_or_folder);
 
 /**
  * Adds a configuration line: a key and value in a section. Sections of a virtual host, including [HOST],
@@ -102,17 +102,17 @@ MK_API int mk_server_load_config(struct mk_server *s, const char *file_or_folder
  *
  * Keys of the server itself are checked immediately, all others when the server starts.
  */
-MK_API int mk_server_set(struct mk_server *s, const char *section, const char *key, const char *value);
+MK_API int mk_server_set(struct mk_server *server, const char *section, const char *key, const char *value);
 
 /** Starts another section with that name, for repeatable sections such as [LOCATION] and some plugin
  * sections. Subsequent lines belong to the new section. */
-MK_API int mk_server_add_section(struct mk_server *s, const char *section);
+MK_API int mk_server_add_section(struct mk_server *server, const char *section);
 
 /**
  * Adds a virtual host. `names` is a space-separated list (`ServerName`); NULL: none. `root` is the folder of
  * its files (`DocumentRoot`); NULL: it has no files. The first host serves requests for unknown hosts.
  */
-MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const char *root);
+MK_API int mk_server_add_vhost(struct mk_server *server, const char *names, const char *root);
 
 /**
  * Adds a certificate from memory, for TLS listeners: to the host added last, or, if no host was added, to all
@@ -130,12 +130,12 @@ MK_API int mk_server_add_vhost(struct mk_server *s, const char *names, const cha
  *         fprintf(stderr, "%s\n", mk_server_error(s));
  *     explicit_bzero(key, strlen(key));
  */
-MK_API int mk_server_add_certificate(struct mk_server *s, const char *certificate, const char *key);
+MK_API int mk_server_add_certificate(struct mk_server *server, const char *certificate, const char *key);
 
 /** Loads a plugin of the program, whose struct must outlive the server. You may add the same plugin again.
  * Returns -EINVAL if another plugin has the same name. Load plugins that come with Monkey by name:
  * mk_server_set(s, "PLUGINS", "Load", "compress"). */
-MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin);
+MK_API int mk_server_add_plugin(struct mk_server *server, const struct mk_plugin *plugin);
 
 /**
  * Lets accepts(client, ctx) decide on each connection, before TLS and HTTP: false closes it without a
@@ -152,7 +152,7 @@ MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plu
  *     if (mk_network_parse(MK_STR("192.168.0.0/16"), &home))
  *         mk_server_set_accept_filter(s, is_local, &home);
  */
-MK_API int mk_server_set_accept_filter(struct mk_server *s,
+MK_API int mk_server_set_accept_filter(struct mk_server *server,
                                        bool (*accepts)(const struct mk_addr *client, void *ctx), void *ctx);
 
 /** A handler function: see struct mk_handler in <monkey/handler.h>. `data` is the argument of
@@ -166,7 +166,7 @@ typedef enum mk_verdict mk_server_fn(struct mk_request *request, struct mk_respo
  *
  *     mk_server_add_route(s, "GET /users/:id<int>", show_user, NULL);
  */
-MK_API int mk_server_add_route(struct mk_server *s, const char *route, mk_server_fn *fn, void *data);
+MK_API int mk_server_add_route(struct mk_server *server, const char *route, mk_server_fn *fn, void *data);
 
 /** A file in memory. Its bytes must stay valid until mk_server_free(); the rest is copied. */
 struct mk_memory_file {
@@ -193,7 +193,7 @@ struct mk_memory_file {
  *     };
  *     mk_server_add_files(s, files, 2, sizeof files[0]);
  */
-MK_API int mk_server_add_files(struct mk_server *s, const struct mk_memory_file *files, size_t n,
+MK_API int mk_server_add_files(struct mk_server *server, const struct mk_memory_file *files, size_t n,
                                size_t size);
 
 /** Returns the parameter of that name of the matched route; NULL if the route has none. Call it in the
@@ -205,36 +205,36 @@ MK_API const struct mk_router_param *mk_server_param(const struct mk_request *re
  * 0, the system chooses a port. *port is set to the actual port, unless `port` is NULL. Clients can connect
  * from now on, but they wait until the server runs.
  */
-MK_API int mk_server_listen(struct mk_server *s, const char *address, unsigned *port);
+MK_API int mk_server_listen(struct mk_server *server, const char *address, unsigned *port);
 
 /** Listens on a bound stream socket. The caller keeps the descriptor, which becomes non-blocking. */
-MK_API int mk_server_listen_fd(struct mk_server *s, int fd, bool tls);
+MK_API int mk_server_listen_fd(struct mk_server *server, int fd, bool tls);
 
 /** Writes the i-th address of a started server, in the form of `Listen`: "127.0.0.1:8443 tls". This
  * includes the addresses of the configuration file. Returns -ENOENT if `i` is out of range, and -ENOSPC if
  * `buf` is too small (192 bytes are enough). */
-MK_API int mk_server_address(const struct mk_server *s, size_t i, char *buf, size_t cap);
+MK_API int mk_server_address(const struct mk_server *server, size_t i, char *buf, size_t cap);
 
 /* ---- Running ---- */
 
 /** Runs the server in the calling thread until it is stopped. */
-MK_API int mk_server_run(struct mk_server *s);
+MK_API int mk_server_run(struct mk_server *server);
 
 /** Starts `threads` threads (1 to 512), which run the server and share the configuration. Returns 0 once all
  * of them serve requests. If a thread fails to start, stops the others and returns an error. */
-MK_API int mk_server_start(struct mk_server *s, unsigned threads);
+MK_API int mk_server_start(struct mk_server *server, unsigned threads);
 
 /**
  * Starts the server for use in your own event loop. Returns a descriptor that is readable whenever the server
  * has work to do, including timers. Poll it for reading (level triggered), and call mk_server_step() when it
  * is readable.
  */
-MK_API int mk_server_fd(struct mk_server *s);
+MK_API int mk_server_fd(struct mk_server *server);
 
 /** Runs one non-blocking iteration. Returns 1 if the server is still running, 0 if it has stopped, or an
  * error. An error stops the server, except for -EBUSY, which means that another step is in progress. Always
  * call it from the same thread. */
-MK_API int mk_server_step(struct mk_server *s);
+MK_API int mk_server_step(struct mk_server *server);
 
 /**
  * Runs fn(worker, ctx) once in the loop of each worker, in its thread, for example to send an event to all
@@ -256,7 +256,7 @@ MK_API int mk_server_step(struct mk_server *s);
  *     if (mk_server_post(server, send_temperature, free, reading))
  *         free(reading);
  */
-MK_API int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ctx),
+MK_API int mk_server_post(struct mk_server *server, void (*fn)(struct mk_worker *worker, void *ctx),
                           void (*done)(void *ctx), void *ctx) MK_API_MUST_USE;
 
 /**
@@ -265,19 +265,19 @@ MK_API int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, v
  * handler may call it (it is async-signal-safe), at any time before mk_server_free(). A later call may
  * shorten the time, but never extends it.
  */
-MK_API void mk_server_stop(struct mk_server *s, uint32_t drain_ms);
+MK_API void mk_server_stop(struct mk_server *server, uint32_t drain_ms);
 
 /** Waits until the threads of mk_server_start() have ended; only one thread may wait. Returns
  * immediately if there are none. Returns -EDEADLK if called from one of them; otherwise the first error
  * that ended a thread. */
-MK_API int mk_server_wait(struct mk_server *s);
+MK_API int mk_server_wait(struct mk_server *server);
 
 /**
  * Stops the server immediately, waits for its threads, and frees everything. Call it in the thread of
  * mk_server_step(), if you use that. A call from a handler or callback of the server is only reported to
  * on_log, and frees nothing. NULL is allowed.
  */
-MK_API void mk_server_free(struct mk_server *s);
+MK_API void mk_server_free(struct mk_server *server);
 
 #ifdef __cplusplus
 }

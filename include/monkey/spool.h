@@ -58,16 +58,16 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
 MK_API int mk_spool_request(struct mk_request *request, uint64_t max, struct mk_spool **out) MK_API_MUST_USE;
 
 /** The length of the body in bytes. */
-MK_API uint64_t mk_spool_length(const struct mk_spool *s);
+MK_API uint64_t mk_spool_length(const struct mk_spool *spool);
 /** Copies up to `cap` bytes from position `offset`. Returns the number of bytes, 0 beyond the end, or a
  * negative errno value. May block on disk I/O if the body is in a file. */
-MK_API ssize_t mk_spool_read(const struct mk_spool *s, char *buf, size_t cap, uint64_t offset);
+MK_API ssize_t mk_spool_read(const struct mk_spool *spool, char *buf, size_t cap, uint64_t offset);
 /** Returns a descriptor of the body, positioned at its start. For a body in memory, it refers to a
  * memory file. The spool owns and closes it; a subprocess that was started with it keeps its own copy.
  * Returns a negative errno value if memory or descriptors are exhausted. */
-MK_API int mk_spool_fd(struct mk_spool *s);
-/** Frees memory and disk space before the request ends. Do not use `s` afterwards. */
-MK_API void mk_spool_free(struct mk_spool *s);
+MK_API int mk_spool_fd(struct mk_spool *spool);
+/** Frees memory and disk space before the request ends. Do not use `spool` afterwards. */
+MK_API void mk_spool_free(struct mk_spool *spool);
 
 /** The response status for a body that could not be spooled: 400, 411, 413, 500, 503 or 507. With 503,
  * send Retry-After, because space is freed when other requests end. */
@@ -92,14 +92,14 @@ MK_API struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, voi
  * Returns 0; -EAGAIN if a thread is writing to the file (on_writable() follows); -EDQUOT if the disk share is
  * exhausted: read from the queue first; or the error that occurred while writing the file. That error is
  * logged and permanent, but data added earlier can still be read. */
-MK_API int mk_spool_queue_reserve(struct mk_spool_queue *q, char **buf, size_t *cap) MK_API_MUST_USE;
-MK_API void mk_spool_queue_add(struct mk_spool_queue *q, size_t n);
+MK_API int mk_spool_queue_reserve(struct mk_spool_queue *queue, char **buf, size_t *cap) MK_API_MUST_USE;
+MK_API void mk_spool_queue_add(struct mk_spool_queue *queue, size_t n);
 /** Removes up to `cap` bytes from the queue. Returns the number of bytes; 0 if the queue is empty;
  * -EAGAIN if the next bytes are being written to the file (on_writable() follows); or a negative errno value
  * if they are lost. */
-MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *buf, size_t cap);
+MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *queue, char *buf, size_t cap);
 /** Frees the queue. NULL is allowed. */
-MK_API void mk_spool_queue_free(struct mk_spool_queue *q);
+MK_API void mk_spool_queue_free(struct mk_spool_queue *queue);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,7 @@ struct mk_sse_event {
  *     const struct mk_sse_event tick = {.name = MK_STR("tick"), .data = MK_STR("12:00")};
  *     int e = mk_sse_write(&out, &tick);
  */
-MK_API int mk_sse_write(struct mk_buf *out, const struct mk_sse_event *e);
+MK_API int mk_sse_write(struct mk_buf *out, const struct mk_sse_event *event);
 
 #ifdef __cplusplus
 }

@@ -13,12 +13,12 @@ extern "C" {
  * and labels in a table, of bytes in all label values of a series, and of pages of cells for all workers.
  * Unused memory is never touched. */
 enum {
-    MK_STAT_TABLES = 32,
-    MK_STAT_SERIES = 4096,
-    MK_STAT_METRICS = 16,
-    MK_STAT_LABELS = 3,
-    MK_STAT_VALUES = 320,
-    MK_STAT_PAGES = 8192
+    MK_STAT_TABLES_MAX = 32,
+    MK_STAT_SERIES_MAX = 4096,
+    MK_STAT_METRICS_MAX = 16,
+    MK_STAT_LABELS_MAX = 3,
+    MK_STAT_LABEL_BYTES_MAX = 320,
+    MK_STAT_PAGES_MAX = 8192
 };
 
 /** Rows of cells. The first row holds values of the whole server, which any process may write. It is followed
@@ -59,8 +59,8 @@ struct mk_stat_metric {
 
 /** Metrics with the same labels: exported as Prometheus families, a table for people, and a list in JSON. */
 struct mk_stat_table {
-    const char *name;                   /**< up to 31 bytes: "routes" */
-    const char *labels[MK_STAT_LABELS]; /**< names, up to 15 bytes each; NULL ends the list */
+    const char *name;                       /**< up to 31 bytes: "routes" */
+    const char *labels[MK_STAT_LABELS_MAX]; /**< names, up to 15 bytes each; NULL ends the list */
     const struct mk_stat_metric *metrics;
     size_t n_metrics;
 };
@@ -85,27 +85,27 @@ struct mk_stat_registry;
  *     static const struct mk_stat_table table = {"shop", {"country"}, metrics, MK_LEN(metrics)};
  *
  *     struct mk_stat_registry *r = mk_config_statistics(config);
- *     series = mk_stat_series(r, mk_stat_define(r, &table), &country);
+ *     series = mk_stat_series(r, mk_stat_register_table(r, &table), &country);
  */
-MK_API unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *table);
+MK_API unsigned mk_stat_register_table(struct mk_stat_registry *registry, const struct mk_stat_table *table);
 /**
  * Returns the series with these label values, one per label, and creates it on first use. Call it in load()
- * or in any worker, and keep the number. Returns 0 if there are too many series (mk_stat_refused() counts
- * these failures), or MK_STAT_RETRY if another worker is creating the series: retry at the next event.
+ * or in any worker, and keep the number. Returns 0 if there are too many series (mk_stat_alloc_failures()
+ * counts these failures), or MK_STAT_RETRY if another worker is creating the series: retry at the next event.
  * Neither value has cells.
  */
-MK_API uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values);
+MK_API uint32_t mk_stat_series(struct mk_stat_registry *registry, unsigned table, const mk_str *values);
 /**
  * Returns the cells of a series in a row: one for each metric, in order, with the cells of a histogram last.
  * Keep the pointer. Workers use mk_worker_cells() instead. The row MK_STAT_SERVER is for gauges of the whole
  * server. Returns NULL if out of memory, or if there is no series.
  */
-MK_API uint64_t *mk_stat_cells(struct mk_stat_registry *r, uint32_t series, unsigned row);
+MK_API uint64_t *mk_stat_cells(struct mk_stat_registry *registry, uint32_t series, unsigned row);
 /** Hides a series that the configuration no longer contains, or shows it again. Hidden series are not
  * reported, and new series may replace them. */
-MK_API void mk_stat_hide(struct mk_stat_registry *r, uint32_t series, bool is_hidden);
+MK_API void mk_stat_hide(struct mk_stat_registry *registry, uint32_t series, bool is_hidden);
 /** The number of times that a series or its cells could not be allocated. */
-MK_API uint64_t mk_stat_refused(const struct mk_stat_registry *r);
+MK_API uint64_t mk_stat_alloc_failures(const struct mk_stat_registry *registry);
 
 /** Adds n to a counter. Only the worker that owns the cell may call it; NULL is ignored. */
 static inline void mk_stat_add(uint64_t *cell, uint64_t n)
@@ -168,20 +168,20 @@ static inline void mk_stat_observe_fine(uint64_t *cells, uint64_t micros)
 /* ---- Reading ---- */
 
 /** Reads the table with this number, from 1. Returns false if the number is out of range. A table without a
- * name has been replaced. `metrics` must hold MK_STAT_METRICS elements. Strings live as long as the
+ * name has been replaced. `metrics` must hold MK_STAT_METRICS_MAX elements. Strings live as long as the
  * server. */
-MK_API bool mk_stat_table_at(const struct mk_stat_registry *r, unsigned table, struct mk_stat_table *out,
-                             struct mk_stat_metric *metrics);
+MK_API bool mk_stat_table_at(const struct mk_stat_registry *registry, unsigned table,
+                             struct mk_stat_table *out, struct mk_stat_metric *metrics);
 /** The number of the table with this name; 0 if there is none. */
-MK_API unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name);
+MK_API unsigned mk_stat_find(const struct mk_stat_registry *registry, const char *name);
 /** Returns the series that follows `series` in the table, in order of creation; 0 if there are no more.
  * Start with 0. */
-MK_API uint32_t mk_stat_next(const struct mk_stat_registry *r, unsigned table, uint32_t series);
+MK_API uint32_t mk_stat_next(const struct mk_stat_registry *registry, unsigned table, uint32_t series);
 /** The value of the i-th label. Long values are truncated, and end in `~` and a number, so that no two
  * series of a table have the same values. */
-MK_API mk_str mk_stat_label(const struct mk_stat_registry *r, uint32_t series, unsigned i);
+MK_API mk_str mk_stat_label(const struct mk_stat_registry *registry, uint32_t series, unsigned i);
 /** The sum of a cell across all workers. */
-MK_API uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned cell);
+MK_API uint64_t mk_stat_sum(const struct mk_stat_registry *registry, uint32_t series, unsigned cell);
 
 /** The exclusive upper bound of a bucket in microseconds; 0 for the last bucket, which is unbounded.
  * `n` is the number of buckets, which distinguishes coarse from fine histograms. */
@@ -193,14 +193,14 @@ MK_API uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned t
 /** A value in a row of a table. */
 struct mk_stat_field {
     const char *name; /**< name of its column */
-    enum mk_stat_form { MK_STAT_TEXT, MK_STAT_NUMBER, MK_STAT_NONE } form;
+    enum mk_stat_field_type { MK_STAT_TEXT, MK_STAT_NUMBER, MK_STAT_NONE } form;
     bool is_time; /**< the value is in microseconds */
     mk_str text;
     uint64_t n;
 };
 /** Reads the i-th column of a table in the row of this series. Returns false if `i` is out of range. */
-MK_API bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t series, unsigned i,
-                             struct mk_stat_field *out);
+MK_API bool mk_stat_field_at(const struct mk_stat_registry *registry, unsigned table, uint32_t series,
+                             unsigned i, struct mk_stat_field *out);
 
 #ifdef __cplusplus
 }

@@ -88,32 +88,32 @@ MK_API int mk_char_hex(char c);
 /** Are the strings equal, ignoring the case of ASCII letters? */
 MK_API bool mk_str_eq_nocase(mk_str a, mk_str b);
 /** Does the string start, or end, with these bytes? */
-MK_API bool mk_str_starts(mk_str s, mk_str prefix);
-MK_API bool mk_str_ends(mk_str s, mk_str suffix);
+MK_API bool mk_str_starts(mk_str text, mk_str prefix);
+MK_API bool mk_str_ends(mk_str text, mk_str suffix);
 /** Compares in byte order; a prefix sorts first. Returns a number below, equal to or above 0. */
 MK_API int mk_str_cmp(mk_str a, mk_str b);
 
 /** The result of a search that finds nothing. */
 #define MK_STR_NONE SIZE_MAX
 /** The position of the first or last occurrence of a byte; MK_STR_NONE if there is none. */
-MK_API size_t mk_str_find(mk_str s, char c);
-MK_API size_t mk_str_find_last(mk_str s, char c);
+MK_API size_t mk_str_find(mk_str text, char c);
+MK_API size_t mk_str_find_last(mk_str text, char c);
 
 /** Removes the first n bytes; empty if there are fewer. */
-MK_API mk_str mk_str_skip(mk_str s, size_t n);
+MK_API mk_str mk_str_skip(mk_str text, size_t n);
 /** The first n bytes, or all if there are fewer. */
-MK_API mk_str mk_str_first(mk_str s, size_t n);
+MK_API mk_str mk_str_first(mk_str text, size_t n);
 /** Removes spaces and tabs from both ends. */
-MK_API mk_str mk_str_trim(mk_str s);
+MK_API mk_str mk_str_trim(mk_str text);
 
 /**
- * Splits at the first `sep`: returns the part before it, and moves *s past it. Without `sep`, it returns all
- * of *s, and *s becomes absent (p == NULL), so that the loop `while (s.p) { part = mk_str_cut(&s, ','); ...
- * }` ends.
+ * Splits at the first `sep`: returns the part before it, and moves *text past it. If there is no `sep`,
+ * returns all of *text and makes *text absent (p == NULL), which ends the loop `while (text.p) { part =
+ * mk_str_cut(&text, ','); ... }`.
  */
-MK_API mk_str mk_str_cut(mk_str *s, char sep);
-/** Returns the next word of *s, separated by spaces and tabs; empty if none is left. */
-MK_API mk_str mk_str_word(mk_str *s);
+MK_API mk_str mk_str_cut(mk_str *text, char sep);
+/** Returns the next word of *text, separated by spaces and tabs; empty if none is left. */
+MK_API mk_str mk_str_word(mk_str *text);
 
 /** Does the string match the pattern? `*` matches any sequence of characters, including `/`; `?`
  * matches one character. */
@@ -121,7 +121,7 @@ MK_API bool mk_str_match(mk_str text, mk_str pattern);
 
 /** Parses a decimal number without surrounding characters. Returns false if it is malformed or out of
  * range. */
-MK_API bool mk_num_parse(mk_str s, uint64_t *out);
+MK_API bool mk_num_parse(mk_str text, uint64_t *out);
 
 #ifdef __cplusplus
 }

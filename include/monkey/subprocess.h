@@ -45,15 +45,16 @@ struct mk_subprocess_options {
  *     child = mk_subprocess_start(worker, &o, on_end, ctx);
  *     close(out[1]);
  */
-MK_API struct mk_subprocess *mk_subprocess_start(struct mk_worker *w, const struct mk_subprocess_options *o,
+MK_API struct mk_subprocess *mk_subprocess_start(struct mk_worker *worker,
+                                                 const struct mk_subprocess_options *options,
                                                  void (*on_end)(void *ctx, int status),
                                                  void *ctx) MK_API_MUST_USE;
 /** Sends a signal to the process group of the subprocess. Has no effect in on_end; not allowed afterwards.
  * Processes that an exited subprocess leaves in its group continue to run, and can no longer be signalled. */
-MK_API void mk_subprocess_signal(struct mk_subprocess *c, int signal);
+MK_API void mk_subprocess_signal(struct mk_subprocess *subprocess, int signal);
 /** Kills the process group; on_end is then never called. NULL is allowed. Has no effect in on_end; not
  * allowed afterwards. */
-MK_API void mk_subprocess_kill(struct mk_subprocess *c);
+MK_API void mk_subprocess_kill(struct mk_subprocess *subprocess);
 
 #ifdef __cplusplus
 }

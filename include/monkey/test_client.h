@@ -34,7 +34,7 @@ struct mk_test_client_response {
 
 /** Opens a connection, and starts the server if necessary. On failure, returns NULL: see
  * mk_server_error(). */
-MK_API struct mk_test_client *mk_test_client_open(struct mk_server *s) MK_API_MUST_USE;
+MK_API struct mk_test_client *mk_test_client_open(struct mk_server *server) MK_API_MUST_USE;
 
 /**
  * Makes mk_test_client_request() use HTTP/2 from now on, with prior knowledge (RFC 9113, section 3.3). An
@@ -44,7 +44,7 @@ MK_API struct mk_test_client *mk_test_client_open(struct mk_server *s) MK_API_MU
  * Returns 0; -EOPNOTSUPP if the library has no HTTP/2, or [SERVER] sets `HTTP2 off`; or -EINVAL, -ESHUTDOWN
  * or -EBUSY as for mk_test_client_request().
  */
-MK_API int mk_test_client_use_http2(struct mk_test_client *p);
+MK_API int mk_test_client_use_http2(struct mk_test_client *client);
 
 /**
  * Sends a request, and waits for the complete response. `headers` are n headers; Host is added unless they
@@ -56,7 +56,7 @@ MK_API int mk_test_client_use_http2(struct mk_test_client *p);
  * is malformed; -ESHUTDOWN if the server has stopped; -EBUSY if called from the wrong context; -ENOMEM; or
  * -EINVAL if the client is NULL or was closed (only debug builds of the library detect the latter).
  */
-MK_API int mk_test_client_request(struct mk_test_client *p, const char *method, const char *target,
+MK_API int mk_test_client_request(struct mk_test_client *client, const char *method, const char *target,
                                   const struct mk_header *headers, size_t n, mk_str body,
                                   struct mk_test_client_response *response);
 
@@ -65,15 +65,15 @@ MK_API mk_str mk_test_client_header(const struct mk_test_client_response *respon
 
 /** Sends raw bytes, for anything but complete requests. The server reads them when it is stepped.
  * Returns 0; -ENOMEM; -EINVAL; or -ECONNRESET if the connection is closed. */
-MK_API int mk_test_client_send(struct mk_test_client *p, mk_str data);
+MK_API int mk_test_client_send(struct mk_test_client *client, mk_str data);
 /** Steps the server once, waiting at most `ms` for work. Returns 1; 0 if the connection is closed; or
  * an error as from mk_server_step(). */
-MK_API int mk_test_client_step(struct mk_test_client *p, uint32_t ms);
+MK_API int mk_test_client_step(struct mk_test_client *client, uint32_t ms);
 /** All received bytes that mk_test_client_request() has not consumed; valid until the next call. */
-MK_API mk_str mk_test_client_received(const struct mk_test_client *p);
+MK_API mk_str mk_test_client_received(const struct mk_test_client *client);
 
 /** Closes the connection, even if the server was already freed. NULL is allowed. */
-MK_API void mk_test_client_close(struct mk_test_client *p);
+MK_API void mk_test_client_close(struct mk_test_client *client);
 
 #ifdef __cplusplus
 }

@@ -12,10 +12,10 @@ extern "C" {
 #endif
 
 /** Is the string a token, such as a method or header name (RFC 9110, section 5.6.2)? A token is not empty. */
-MK_API bool mk_is_token(mk_str s);
+MK_API bool mk_is_token(mk_str text);
 /** Is the string a valid header value: only HTAB, visible characters, spaces and obs-text (RFC 9110,
  * section 5.5)? Such text cannot end its line. May be empty. */
-MK_API bool mk_is_header_value(mk_str s);
+MK_API bool mk_is_header_value(mk_str text);
 
 /**
  * Returns the next element of a comma-separated list (RFC 9110, section 5.6.1), trimmed. Empty elements are
@@ -28,19 +28,19 @@ MK_API bool mk_header_list_next(mk_str *rest, mk_str *element);
 MK_API enum mk_header_role mk_header_role(mk_str name);
 
 /** Appends "Name: value" and CRLF, without validation. */
-static inline void mk_header_append(struct mk_buf *b, mk_str name, mk_str value)
+static inline void mk_header_append(struct mk_buf *buf, mk_str name, mk_str value)
 {
     size_t len = name.len + value.len + 4;
-    if ((b->failed || b->cap - b->len < len) && !mk_buf_reserve(b, len))
+    if ((buf->failed || buf->cap - buf->len < len) && !mk_buf_reserve(buf, len))
         return;
-    char *at = b->p + b->len;
+    char *at = buf->p + buf->len;
     memcpy(at, name.p, name.len);
     at += name.len;
     memcpy(at, ": ", 2);
     if (value.len)
         memcpy(at + 2, value.p, value.len);
     memcpy(at + 2 + value.len, "\r\n", 2);
-    b->len += len;
+    buf->len += len;
 }
 
 /** The length of a date in bytes. */
@@ -51,30 +51,30 @@ MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
 /** Parses any of the three date formats strictly, except that the day of the week may be wrong. `now`
  * determines the century of a two-digit year: a date that would be more than 50 years in the future is taken
  * to be in the past. */
-MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time) MK_API_MUST_USE;
+MK_API bool mk_date_parse(mk_str text, int64_t now, int64_t *time) MK_API_MUST_USE;
 
 /** Escapes text for HTML element content and quoted attributes: & < > " ' become character references. */
-MK_API void mk_html_escape(struct mk_buf *out, mk_str s);
+MK_API void mk_html_escape(struct mk_buf *out, mk_str text);
 /** Escapes a path, or a part of it, for a URL: all bytes except unreserved characters and `/` become %XX. */
-MK_API void mk_url_escape(struct mk_buf *out, mk_str s);
+MK_API void mk_url_escape(struct mk_buf *out, mk_str text);
 /** Decodes all %XX escapes. At a malformed escape, returns false; `out` then holds the text before the
  * escape. */
-MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
+MK_API bool mk_url_unescape(struct mk_buf *out, mk_str text);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
-MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
+MK_API void mk_log_escape(struct mk_buf *out, mk_str text);
 /** Like mk_log_escape(), and mk_json_string() of <monkey/json.h> without its quotes, but truncated between
  * two characters before `out` would exceed `end` bytes: for size-limited lines whose syntax must stay
  * intact. */
-MK_API void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
-MK_API void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
+MK_API void mk_log_escape_to(struct mk_buf *out, mk_str text, size_t end);
+MK_API void mk_json_escape_to(struct mk_buf *out, mk_str text, size_t end);
 
 /** Base64 with padding (RFC 4648, section 4). The decoder accepts missing padding. For any other deviation it
  * returns false, and may have written a part of the result. */
-MK_API void mk_base64_encode(struct mk_buf *out, mk_str s);
-MK_API bool mk_base64_decode(struct mk_buf *out, mk_str s);
+MK_API void mk_base64_encode(struct mk_buf *out, mk_str text);
+MK_API bool mk_base64_decode(struct mk_buf *out, mk_str text);
 /** Encodes as lower-case hexadecimal digits, two per byte. */
-MK_API void mk_hex_encode(struct mk_buf *out, mk_str s);
+MK_API void mk_hex_encode(struct mk_buf *out, mk_str text);
 
 /** Compares in constant time, independent of the contents. The lengths are not secret. */
 MK_API bool mk_consttime_eq(mk_str a, mk_str b);
@@ -89,7 +89,7 @@ struct mk_hash_key {
 };
 /** A hash for tables with untrusted keys (SipHash-1-3): without the hash key, an attacker cannot cause
  * collisions. */
-MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str s);
+MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str text);
 
 /** A path pattern, as in [ROUTES] and other sections. */
 struct mk_pattern {
@@ -102,7 +102,7 @@ struct mk_pattern {
  * `*` (any sequence, including slashes) and `?` (one character). Returns false unless it starts with '/' or
  * '*'.
  */
-MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
+MK_API bool mk_pattern_set(struct mk_pattern *pattern, mk_str text);
 /**
  * Might another program find a leading slash in a decoded string: "%2F", a backslash, or either of them
  * encoded again? After a slash, such a string may be mistaken for a host name, as in "//host/path".
@@ -110,7 +110,7 @@ MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 
 /** Does a decoded path match the pattern? Matching is case-sensitive. */
-MK_API bool mk_pattern_matches(const struct mk_pattern *p, mk_str path);
+MK_API bool mk_pattern_matches(const struct mk_pattern *pattern, mk_str path);
 
 #ifdef __cplusplus
 }

@@ -45,28 +45,28 @@ struct mk_timer_link {
  * storing a number.
  */
 struct mk_timer {
-    struct mk_timer_link link;          /**< private, like all members */
-    void (*on_due)(struct mk_timer *t); /**< set by mk_timer_init() */
+    struct mk_timer_link link;              /**< private, like all members */
+    void (*on_due)(struct mk_timer *timer); /**< set by mk_timer_init() */
     uint32_t due_ms, slot_ms;
 };
 
 /** Initialises a timer without setting it. on_due() is called in the worker's event loop when the timer is no
  * longer set, so it may set the timer again or free its memory. */
-static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_timer *t))
+static inline void mk_timer_init(struct mk_timer *timer, void (*on_due)(struct mk_timer *timer))
 {
-    t->link.next = MK_API_NULL;
-    t->on_due = on_due;
+    timer->link.next = MK_API_NULL;
+    timer->on_due = on_due;
 }
 
 /** Schedules one call to on_due() after `ms` milliseconds (at most 20 days), replacing an earlier
  * schedule. */
-MK_API void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms);
+MK_API void mk_timer_set(struct mk_timer *timer, struct mk_worker *worker, uint32_t ms);
 /** Cancels the timer. No effect if it is not set. */
-MK_API void mk_timer_stop(struct mk_timer *t);
+MK_API void mk_timer_stop(struct mk_timer *timer);
 /** Is the timer set? */
-static inline bool mk_timer_is_set(const struct mk_timer *t)
+static inline bool mk_timer_is_set(const struct mk_timer *timer)
 {
-    return t->link.next != MK_API_NULL;
+    return timer->link.next != MK_API_NULL;
 }
 
 #ifdef __cplusplus

@@ -32,17 +32,17 @@ struct mk_tls_info {
 /** Does the client use TLS? If so, `out` is filled in (it may be NULL). If a trusted proxy terminated
  * TLS and reported so (`RealScheme` of the plugin security), while its own connection has no TLS, all
  * members are absent. */
-MK_API bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out);
+MK_API bool mk_request_tls(const struct mk_request *request, struct mk_tls_info *out);
 
 /** The client certificate in DER (RFC 5280); absent whenever client_subject is. Lives as long as the
  * request. */
-MK_API mk_str mk_request_client_certificate(const struct mk_request *r);
+MK_API mk_str mk_request_client_certificate(const struct mk_request *request);
 
 /** Does any Listen of this configuration use TLS? Available from load() on. */
-MK_API bool mk_config_has_tls(const struct mk_config *c);
+MK_API bool mk_config_has_tls(const struct mk_config *config);
 
 /** Only in host(): does the configuration specify a Certificate for this virtual host itself? */
-MK_API bool mk_config_has_certificate(const struct mk_config *c);
+MK_API bool mk_config_has_certificate(const struct mk_config *config);
 
 /**
  * Only in host(): adds a certificate for this virtual host, as PEM files that need not exist yet. If `key` is
@@ -52,7 +52,7 @@ MK_API bool mk_config_has_certificate(const struct mk_config *c);
  * replace the files, write them under other names and rename them, the certificate last. The master reads
  * them with its own privileges. The paths are absolute and are copied.
  */
-MK_API void mk_config_add_certificate(struct mk_config *c, const char *certificate, const char *key);
+MK_API void mk_config_add_certificate(struct mk_config *config, const char *certificate, const char *key);
 
 /**
  * Sets the folder of responses to tls-alpn-01 challenges (RFC 8737), for all virtual hosts, including those
@@ -61,7 +61,7 @@ MK_API void mk_config_add_certificate(struct mk_config *c, const char *certifica
  * workers needs access to the folder. The path is absolute and is copied. A configuration can have only one
  * such folder; a second call with another folder is an error.
  */
-MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
+MK_API void mk_config_tls_challenges(struct mk_config *config, const char *folder);
 
 /** The certificates that a virtual host presents. */
 struct mk_vhost_certificate {
@@ -70,7 +70,7 @@ struct mk_vhost_certificate {
     bool is_outdated; /**< the last reload could not use new files, and kept an earlier certificate */
 };
 /** Returns false if the virtual host presents no certificate. */
-MK_API bool mk_vhost_certificate_get(const struct mk_vhost *h, struct mk_vhost_certificate *out);
+MK_API bool mk_vhost_certificate_get(const struct mk_vhost *vhost, struct mk_vhost_certificate *out);
 
 #ifdef __cplusplus
 }

@@ -16,14 +16,14 @@ extern "C" {
  * without a body (RFC 9110, section 7.8); in HTTP/2, it comes from an extended CONNECT (RFC 8441). Routes,
  * hooks and handlers also see the latter as a GET; only mk_request_method_text() distinguishes the two.
  */
-MK_API mk_str mk_request_tunnel(const struct mk_request *r);
+MK_API mk_str mk_request_tunnel(const struct mk_request *request);
 
 /**
  * Like mk_request_tunnel(), but also returns the protocol of a request with a body or a method other than
  * GET: some programs, such as `docker exec`, start sessions with POST. Read the body to its end before you
  * call mk_response_open_tunnel(). WebSocket always starts with a GET without a body.
  */
-MK_API mk_str mk_request_upgrade(const struct mk_request *r);
+MK_API mk_str mk_request_upgrade(const struct mk_request *request);
 
 /**
  * The server's end of a tunnel: two byte streams, each of which ends separately. Read input with
@@ -67,7 +67,7 @@ struct mk_tunnel_ops {
  *         return MK_NEXT;
  *     return mk_response_open_tunnel(request, response, &ops, ctx) ? MK_ERROR : MK_DONE;
  */
-MK_API int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
+MK_API int mk_response_open_tunnel(struct mk_request *request, struct mk_response *response,
                                    const struct mk_tunnel_ops *ops, void *ctx);
 
 /**
@@ -75,7 +75,7 @@ MK_API int mk_response_open_tunnel(struct mk_request *request, struct mk_respons
  * receives a reset (of the stream in HTTP/2), and source.close(ctx) is called. Use it for clients that no
  * longer read.
  */
-MK_API void mk_request_abort_tunnel(struct mk_request *r);
+MK_API void mk_request_abort_tunnel(struct mk_request *request);
 
 #ifdef __cplusplus
 }

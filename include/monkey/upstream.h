@@ -53,16 +53,16 @@ MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_s
 MK_API struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
                                             mk_str name, const struct mk_upstream_defaults *defaults);
 /** The name of the upstream in the configuration. */
-MK_API mk_str mk_upstream_name(const struct mk_upstream *u);
+MK_API mk_str mk_upstream_name(const struct mk_upstream *upstream);
 /** Do the servers use TLS? */
-MK_API bool mk_upstream_is_tls(const struct mk_upstream *u);
+MK_API bool mk_upstream_is_tls(const struct mk_upstream *upstream);
 /** The number of servers. */
-MK_API unsigned mk_upstream_count(const struct mk_upstream *u);
+MK_API unsigned mk_upstream_count(const struct mk_upstream *upstream);
 
 /** A stable ID for the i-th server. It changes only if the name of the server or upstream changes, or the
  * secret of this server or of KeyFile. It reveals nothing about the server: put it in a cookie for session
  * affinity. */
-MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i);
+MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *upstream, unsigned i);
 
 /* ---- Connections ---- */
 
@@ -104,7 +104,8 @@ struct mk_upstream_conn_options {
  *             fail(call, e);
  *     }
  */
-MK_API struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
+MK_API struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *worker,
+                                                         struct mk_upstream *upstream,
                                                          const struct mk_upstream_conn_options *options,
                                                          void (*on_ready)(void *ctx, unsigned which),
                                                          void *ctx) MK_API_MUST_USE;
@@ -115,28 +116,28 @@ MK_API struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, st
  * QueueTimeout; -ETIMEDOUT: no server accepted within ConnectTimeout; -EXFULL: the accept queue of the
  * server's Unix socket is full; -EPROTO: the TLS handshake failed; or an error from connect(2).
  */
-MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *l);
+MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *conn);
 
 /** Reads data that has arrived. Returns the number of bytes, 0 at the end, -EAGAIN, or a negative errno
  * value. */
-MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *buf, size_t cap);
+MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *conn, char *buf, size_t cap);
 /** Writes data. Returns the number of bytes accepted (pass the rest again in the next call), -EAGAIN, or a
  * negative errno value. `more` means that another write follows immediately. */
-MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str data, bool more);
+MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *conn, mk_str data, bool more);
 /** Shuts down the write side of the connection. */
-MK_API void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *l);
+MK_API void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *conn);
 
 /** Did the connection come from the pool? The server may then have closed it just as it was acquired: a
  * request without a response may be repeated over a `fresh` connection. */
-MK_API bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *l);
+MK_API bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *conn);
 /** The index of the server; -1 until a server is chosen. */
-MK_API int mk_upstream_conn_server(const struct mk_upstream_conn *l);
+MK_API int mk_upstream_conn_server(const struct mk_upstream_conn *conn);
 /** The server as written in the configuration; absent until a server is chosen. */
-MK_API mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l);
+MK_API mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *conn);
 
 /** Records the time since mk_upstream_conn_acquire() as the server's latency. Call it when the response
  * begins. */
-MK_API void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l);
+MK_API void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *conn);
 
 /** What to do with a released connection. */
 enum mk_upstream_conn_disposition {
@@ -146,9 +147,9 @@ enum mk_upstream_conn_disposition {
                                  the server is down */
 };
 /** Sets the reason for MK_UPSTREAM_CONN_FAILED in the error log: a negative errno value, and static text. */
-MK_API void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *message);
+MK_API void mk_upstream_conn_set_error(struct mk_upstream_conn *conn, int error, const char *message);
 /** Releases the connection, in any state. on_ready is not called again. NULL is allowed. */
-MK_API void mk_upstream_conn_release(struct mk_upstream_conn *l,
+MK_API void mk_upstream_conn_release(struct mk_upstream_conn *conn,
                                      enum mk_upstream_conn_disposition disposition);
 
 /* ---- Requests ---- */
@@ -255,7 +256,7 @@ struct mk_upstream_request;
  *     }
  */
 MK_API struct mk_upstream_request *
-mk_upstream_request_start(struct mk_worker *w, const struct mk_upstream_request_options *options,
+mk_upstream_request_start(struct mk_worker *worker, const struct mk_upstream_request_options *options,
                           void (*on_ready)(void *ctx), void *ctx) MK_API_MUST_USE;
 
 /**
@@ -268,38 +269,39 @@ mk_upstream_request_start(struct mk_worker *w, const struct mk_upstream_request_
  * overloaded; -EINVAL: the request is invalid; -E2BIG: its head is too long; -EBADMSG: its body was shorter
  * than the declared length; or an error of the body source.
  */
-MK_API int mk_upstream_request_head(struct mk_upstream_request *c);
+MK_API int mk_upstream_request_head(struct mk_upstream_request *upstream_request);
 /** The status to respond with after an error of mk_upstream_request_head(): 502, 503 or 504; for errors in
  * the request 400, 413, 431 or 500. */
 MK_API unsigned mk_upstream_status_for_error(int error);
 /** A description of the error for logs: static text, never NULL. */
-MK_API const char *mk_upstream_request_error_text(const struct mk_upstream_request *c);
+MK_API const char *mk_upstream_request_error_text(const struct mk_upstream_request *upstream_request);
 /** Writes the description of the error, with the upstream and the server, to the error log of the virtual
  * host that serves `request`. */
-MK_API void mk_upstream_request_log_error(const struct mk_upstream_request *c, struct mk_request *request);
+MK_API void mk_upstream_request_log_error(const struct mk_upstream_request *upstream_request,
+                                          struct mk_request *request);
 /** mk_upstream_request_head() for handlers, which return MK_WAIT for -EAGAIN. It also sends newly
  * arrived parts of the request body, and logs errors. */
-MK_API int mk_upstream_request_poll(struct mk_upstream_request *c, struct mk_request *request);
+MK_API int mk_upstream_request_poll(struct mk_upstream_request *upstream_request, struct mk_request *request);
 
 /** The status and headers of the latest head; valid until the next one. Connection and framing headers
  * are omitted, and so is `Status` with protocols other than HTTP. */
-MK_API unsigned mk_upstream_request_status(const struct mk_upstream_request *c);
-MK_API bool mk_upstream_request_header_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
-                                          mk_str *value);
-MK_API mk_str mk_upstream_request_header(const struct mk_upstream_request *c, mk_str name);
+MK_API unsigned mk_upstream_request_status(const struct mk_upstream_request *upstream_request);
+MK_API bool mk_upstream_request_header_at(const struct mk_upstream_request *upstream_request, size_t i,
+                                          mk_str *name, mk_str *value);
+MK_API mk_str mk_upstream_request_header(const struct mk_upstream_request *upstream_request, mk_str name);
 /** All headers of the latest head, as text for mk_response_add_headers() and as an array. They live as long
  * as the request, or until the next head is read. Returns NULL if there is no head. */
-MK_API const struct mk_header *mk_upstream_request_headers(const struct mk_upstream_request *c, mk_str *text,
-                                                           size_t *n);
+MK_API const struct mk_header *mk_upstream_request_headers(const struct mk_upstream_request *upstream_request,
+                                                           mk_str *text, size_t *n);
 /** The length of the response body; MK_LENGTH_UNKNOWN if it is not known in advance. For HEAD, the length of
  * the response to a GET. */
-MK_API int64_t mk_upstream_request_length(const struct mk_upstream_request *c);
+MK_API int64_t mk_upstream_request_length(const struct mk_upstream_request *upstream_request);
 /** For protocols other than HTTP: does the head consist of a Location with only a path, which is a
  * local redirect (RFC 3875, section 6.2.2)? mk_upstream_request_status() then returns 302. */
-MK_API bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *c);
+MK_API bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *upstream_request);
 /** Has the server switched to the `upgrade` protocol? mk_upstream_request_read() then reads the
  * server's data in that protocol. */
-MK_API bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c);
+MK_API bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *upstream_request);
 
 /**
  * Reads the response body into `buf`, without reading ahead from the server. Returns the number of bytes; 0
@@ -308,12 +310,12 @@ MK_API bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c)
  *
  * If the length is known, you need not read beyond the last byte.
  */
-MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf, size_t cap);
+MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *upstream_request, char *buf, size_t cap);
 /** Returns the complete response body if it arrived together with the head. The connection has then
  * been released, as after mk_upstream_request_read() has returned 0. The body lives as long as the
  * request. Returns false if you must read the body, starting with the part that arrived with the head.
  * Chunked bodies must always be read. */
-MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *body);
+MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *upstream_request, mk_str *body);
 /**
  * Decouples the server from a slow client: if data arrives faster than you call mk_upstream_request_read(),
  * the response is read ahead into a mk_spool_queue (monkey/spool.h), so that the connection to the server is
@@ -322,23 +324,24 @@ MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_
  * mk_upstream_request_buffered_body() has returned false. Do not call it for endless responses; event streams
  * (text/event-stream) are never spooled. Free the upstream request before `request` ends.
  */
-MK_API void mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request);
+MK_API void mk_upstream_request_spool(struct mk_upstream_request *upstream_request,
+                                      struct mk_request *request);
 /** The i-th trailer, once mk_upstream_request_read() has returned 0; false if `i` is out of range.
  * Fields that are not allowed in trailers are omitted. */
-MK_API bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
-                                           mk_str *value);
+MK_API bool mk_upstream_request_trailer_at(const struct mk_upstream_request *upstream_request, size_t i,
+                                           mk_str *name, mk_str *value);
 
 /** Sends more of the request body. Call it when the body source has data again. If sending fails,
  * on_ready() is called later. */
-MK_API void mk_upstream_request_resume(struct mk_upstream_request *c);
+MK_API void mk_upstream_request_resume(struct mk_upstream_request *upstream_request);
 /** Is part of the request body still unsent? False if all of it was sent, or if the server accepts no
  * more. */
-MK_API bool mk_upstream_request_is_sending(const struct mk_upstream_request *c);
+MK_API bool mk_upstream_request_is_sending(const struct mk_upstream_request *upstream_request);
 
 /** The server that responded, or was tried last, as written in the configuration; and its index in the
  * upstream, or -1 if there is none. */
-MK_API mk_str mk_upstream_request_server_name(const struct mk_upstream_request *c);
-MK_API int mk_upstream_request_server(const struct mk_upstream_request *c);
+MK_API mk_str mk_upstream_request_server_name(const struct mk_upstream_request *upstream_request);
+MK_API int mk_upstream_request_server(const struct mk_upstream_request *upstream_request);
 
 /** The syntax of the limit options, for `syntax` of a handler. */
 #define MK_UPSTREAM_LIMITS_SYNTAX "[max_tries=NUMBER] [response_timeout=TIME] [read_timeout=TIME]"
@@ -351,7 +354,7 @@ MK_API bool mk_upstream_limits_read(const struct mk_conf_ctx *conf, mk_str words
                                     struct mk_upstream_limits *limits, bool (*read)(void *ctx, mk_str word),
                                     void *ctx);
 /** Frees the request at any time, and cancels it if it is incomplete. NULL is allowed. */
-MK_API void mk_upstream_request_free(struct mk_upstream_request *c);
+MK_API void mk_upstream_request_free(struct mk_upstream_request *upstream_request);
 
 /* ---- Local backends ---- */
 

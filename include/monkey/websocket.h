@@ -57,20 +57,20 @@ struct mk_websocket_ops {
      * while less than `queue_max` is queued, so that a reply sent here is always accepted, and not while the
      * WebSocket is paused. Otherwise, the client has to wait.
      */
-    void (*on_message)(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data);
+    void (*on_message)(void *ctx, struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
     /** Called when, after a message was rejected with -EAGAIN, less than half of `queue_max` is queued. */
-    void (*on_writable)(void *ctx, struct mk_websocket *s);
+    void (*on_writable)(void *ctx, struct mk_websocket *socket);
     /** The reply to mk_websocket_ping() has arrived. Replies to automatic keep-alive pings are not
      * reported. */
-    void (*on_pong)(void *ctx, struct mk_websocket *s, mk_str data);
+    void (*on_pong)(void *ctx, struct mk_websocket *socket, mk_str data);
     /**
      * The WebSocket was closed. Called exactly once, as the last callback, for every WebSocket that
      * mk_websocket_open() opened. `code` and `reason` come from the client. The code is MK_WEBSOCKET_NO_CODE
      * if the client closed without a code, and MK_WEBSOCKET_ABNORMAL if it disconnected without closing. If
      * the client violated the protocol, it is the code that was sent to the client. Unsent messages are lost.
-     * Calls with `s` from on_close() fail.
+     * Calls with `socket` from on_close() fail.
      */
-    void (*on_close)(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason);
+    void (*on_close)(void *ctx, struct mk_websocket *socket, unsigned code, mk_str reason);
 };
 
 /** Flags for optional features. */
@@ -136,14 +136,14 @@ struct mk_websocket_options {
  *         return mk_websocket_open(request, response, &options, data, &s) ? MK_ERROR : MK_DONE;
  *     }
  */
-MK_API int mk_websocket_open(struct mk_request *request, struct mk_response *r,
+MK_API int mk_websocket_open(struct mk_request *request, struct mk_response *response,
                              const struct mk_websocket_options *options, void *ctx,
                              struct mk_websocket **out);
 
 /** The request that opened the WebSocket. */
-MK_API struct mk_request *mk_websocket_request(const struct mk_websocket *s);
+MK_API struct mk_request *mk_websocket_request(const struct mk_websocket *socket);
 /** The selected subprotocol; absent if there is none. */
-MK_API mk_str mk_websocket_subprotocol(const struct mk_websocket *s);
+MK_API mk_str mk_websocket_subprotocol(const struct mk_websocket *socket);
 
 /* ---- Sending ---- */
 
@@ -159,12 +159,12 @@ MK_API mk_str mk_websocket_subprotocol(const struct mk_websocket *s);
  *         (void)mk_websocket_send(s, kind, data);
  *     }
  */
-MK_API int mk_websocket_send(struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data);
+MK_API int mk_websocket_send(struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
 
 /** Queues a part of a message as a separate frame, for messages whose length is not known in advance.
  * All parts have the same kind. Returns the same values as mk_websocket_send(), which is available again
  * after the `last` part. */
-MK_API int mk_websocket_send_part(struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data,
+MK_API int mk_websocket_send_part(struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data,
                                   bool last);
 
 /** A message for many WebSockets: framed, compressed and stored only once, for any number of
@@ -183,13 +183,13 @@ struct mk_websocket_message;
 MK_API struct mk_websocket_message *mk_websocket_message_new(enum mk_websocket_kind kind,
                                                              mk_str data) MK_API_MUST_USE;
 /** Releases the message. NULL is allowed. */
-MK_API void mk_websocket_message_free(struct mk_websocket_message *m);
+MK_API void mk_websocket_message_free(struct mk_websocket_message *message);
 /** Queues a prepared message. Returns the same values as mk_websocket_send(). */
-MK_API int mk_websocket_send_message(struct mk_websocket *s, struct mk_websocket_message *m);
+MK_API int mk_websocket_send_message(struct mk_websocket *socket, struct mk_websocket_message *message);
 
 /** Sends a ping with at most 125 bytes of data (-EINVAL if longer); on_pong() receives the reply.
  * Returns the same values as mk_websocket_send(), but is also allowed between the parts of a message. */
-MK_API int mk_websocket_ping(struct mk_websocket *s, mk_str data);
+MK_API int mk_websocket_ping(struct mk_websocket *socket, mk_str data);
 
 /* ---- Closing and pausing ---- */
 
@@ -199,14 +199,14 @@ MK_API int mk_websocket_ping(struct mk_websocket *s, mk_str data);
  * 1007 to 1014 or 3000 to 4999, or MK_WEBSOCKET_NO_CODE to send none; the reason is UTF-8 of at most
  * MK_WEBSOCKET_REASON_MAX bytes. Returns 0; -EINVAL for other values; or -EALREADY.
  */
-MK_API int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason);
+MK_API int mk_websocket_close(struct mk_websocket *socket, unsigned code, mk_str reason);
 /** Aborts the connection without a closing handshake; on_close() follows, with MK_WEBSOCKET_ABNORMAL. */
-MK_API void mk_websocket_abort(struct mk_websocket *s);
+MK_API void mk_websocket_abort(struct mk_websocket *socket);
 
 /** Stops the delivery of messages until mk_websocket_resume(). The client has to wait, and its pings
  * are not answered. */
-MK_API void mk_websocket_pause(struct mk_websocket *s);
-MK_API void mk_websocket_resume(struct mk_websocket *s);
+MK_API void mk_websocket_pause(struct mk_websocket *socket);
+MK_API void mk_websocket_resume(struct mk_websocket *socket);
 
 #ifdef __cplusplus
 }

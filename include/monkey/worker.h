@@ -28,19 +28,19 @@ struct mk_stat_registry;
 struct mk_worker;
 
 /** The index of the worker, from 0, and the number of workers. */
-MK_API unsigned mk_worker_index(const struct mk_worker *w);
-MK_API unsigned mk_worker_count(const struct mk_worker *w);
+MK_API unsigned mk_worker_index(const struct mk_worker *worker);
+MK_API unsigned mk_worker_count(const struct mk_worker *worker);
 /** The clock of the loop, read once per iteration: monotonic milliseconds, and seconds since the Unix
  * epoch. */
-MK_API uint64_t mk_worker_now_ms(const struct mk_worker *w);
-MK_API int64_t mk_worker_now(const struct mk_worker *w);
+MK_API uint64_t mk_worker_now_ms(const struct mk_worker *worker);
+MK_API int64_t mk_worker_now(const struct mk_worker *worker);
 /** Writes a message to the error log of the server. Control characters are replaced. */
-MK_API void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+MK_API void mk_worker_log(struct mk_worker *worker, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /** One pointer for each plugin; initially NULL. Set it in worker_start, and free its target in
  * worker_stop. */
-MK_API void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, void *data);
-MK_API void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin);
+MK_API void mk_worker_set_data(struct mk_worker *worker, const struct mk_plugin *plugin, void *data);
+MK_API void *mk_worker_data(const struct mk_worker *worker, const struct mk_plugin *plugin);
 
 /* ---- Waiting ---- */
 
@@ -66,22 +66,22 @@ enum {
  * MK_READABLE. Returns NULL if out of memory, or if the descriptor cannot be watched or already has a
  * watcher.
  */
-MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
+MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *worker, int fd, unsigned events,
                                          void (*on_ready)(void *ctx, unsigned which),
                                          void *ctx) MK_API_MUST_USE;
 /** Changes the watched events. Events for which the descriptor is already ready are reported again. Returns
  * 0 or a negative errno value. */
-MK_API int mk_watcher_change(struct mk_watcher *w, unsigned events);
+MK_API int mk_watcher_change(struct mk_watcher *watcher, unsigned events);
 /** Changes the callback. */
-MK_API void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void *ctx, unsigned which),
+MK_API void mk_watcher_set_callback(struct mk_watcher *watcher, void (*on_ready)(void *ctx, unsigned which),
                                     void *ctx);
 /** Removes the watcher. Its callback is never called again, not even for events that have already
  * occurred. Any callback may call this, including its own; call it in worker_stop at the latest. NULL is
  * allowed. */
-MK_API void mk_watcher_free(struct mk_watcher *w);
+MK_API void mk_watcher_free(struct mk_watcher *watcher);
 /** Removes the watcher of a descriptor that is already closed, which saves a system call. Only if no
  * other descriptor refers to the same open file (dup(2), fork(2)). NULL is allowed. */
-MK_API void mk_watcher_free_closed(struct mk_watcher *w);
+MK_API void mk_watcher_free_closed(struct mk_watcher *watcher);
 
 /** A callback at the end of a loop iteration. */
 struct mk_deferred;
@@ -92,14 +92,14 @@ struct mk_deferred;
  * example, cost a fraction of single queries. Returns NULL if out of memory. Free every deferred callback in
  * worker_stop at the latest.
  */
-MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx),
+MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *worker, void (*on_end)(void *ctx),
                                            void *ctx) MK_API_MUST_USE;
 /** Schedules one call to on_end(ctx), after all events and timers of this loop iteration were handled,
  * and the requests that they resumed have run. If you schedule it in an on_end, including its own, it runs
  * at the end of the next iteration. Scheduling it again before it runs has no effect. */
-MK_API void mk_deferred_post(struct mk_deferred *t);
+MK_API void mk_deferred_post(struct mk_deferred *deferred);
 /** Cancels and frees the deferred callback; allowed in its own on_end. NULL is allowed. */
-MK_API void mk_deferred_free(struct mk_deferred *t);
+MK_API void mk_deferred_free(struct mk_deferred *deferred);
 
 /**
  * Runs work(ctx) in another thread, where it may block, and then done(ctx) in the loop. `work` must access
@@ -109,7 +109,7 @@ MK_API void mk_deferred_free(struct mk_deferred *t);
  * many jobs (1024) are queued, or the worker is stopping: neither function is then called. Threads are
  * scarce: a worker has 4 of them for this purpose.
  */
-MK_API int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx),
+MK_API int mk_worker_offload(struct mk_worker *worker, void (*work)(void *ctx), void (*done)(void *ctx),
                              void *ctx);
 
 /** A thread pool of a plugin, for work that would otherwise occupy the four threads above: a database
@@ -121,15 +121,15 @@ struct mk_thread_pool;
  * jobs. Call it in worker_start or later. Returns NULL if out of memory, or if `n` is out of range. Free the
  * pool in worker_stop at the latest.
  */
-MK_API struct mk_thread_pool *mk_thread_pool_new(struct mk_worker *w, unsigned n,
+MK_API struct mk_thread_pool *mk_thread_pool_new(struct mk_worker *worker, unsigned n,
                                                  unsigned waiting_max) MK_API_MUST_USE;
 /** Like mk_worker_offload(), but in a thread of this pool. Returns -EAGAIN if the queue is full, or no thread
  * can be started. */
-MK_API int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), void (*done)(void *ctx),
-                                 void *ctx);
+MK_API int mk_thread_pool_submit(struct mk_thread_pool *pool, void (*work)(void *ctx),
+                                 void (*done)(void *ctx), void *ctx);
 /** Waits for all jobs, calls done() for each, and frees the pool. Not allowed in done() of its own
  * jobs. NULL is allowed. */
-MK_API void mk_thread_pool_free(struct mk_thread_pool *t);
+MK_API void mk_thread_pool_free(struct mk_thread_pool *pool);
 
 /**
  * Schedules fn(ctx) to run soon in the loop, in the order of the calls. Any thread may call it while the
@@ -137,13 +137,13 @@ MK_API void mk_thread_pool_free(struct mk_thread_pool *t);
  * even if the worker stops (then before worker_stop). Returns -ENOMEM, or -ESHUTDOWN if the worker is
  * stopping: fn is then not called.
  */
-MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx);
+MK_API int mk_worker_post(struct mk_worker *worker, void (*fn)(void *ctx), void *ctx);
 
 /** Holds a reference to the worker, for background work that is not tied to a connection: a draining
  * worker then does not stop before `DrainTimeout`, even when all of its connections are closed. Pair each
  * call with mk_worker_unref(). */
-MK_API void mk_worker_ref(struct mk_worker *w);
-MK_API void mk_worker_unref(struct mk_worker *w);
+MK_API void mk_worker_ref(struct mk_worker *worker);
+MK_API void mk_worker_unref(struct mk_worker *worker);
 
 /* ---- The server as a whole ---- */
 
@@ -162,13 +162,13 @@ MK_API void mk_worker_unref(struct mk_worker *w);
  * unless that is the sender itself. Returns 0, -EMSGSIZE, -EINVAL (invalid index), -EAGAIN, -ENOMEM, or
  * -ENOTCONN without a master: then only the sender receives it. On all other errors, no worker receives it.
  */
-MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message);
+MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plugin, int to, mk_str message);
 /** All workers, as the receiver of a message. */
 enum { MK_TO_ALL = -1 };
 
 /** Requests a reload of the configuration from the master, as SIGHUP does. Returns 0 or a negative
  * errno value. */
-MK_API int mk_worker_request_reload(struct mk_worker *w);
+MK_API int mk_worker_request_reload(struct mk_worker *worker);
 /** Results of all reloads since the server started, regardless of what triggered them. */
 struct mk_reloads {
     uint64_t done;              /**< number of successful reloads */
@@ -180,19 +180,20 @@ struct mk_reloads {
 };
 /** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */
-MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *error);
+MK_API void mk_worker_reloads(const struct mk_worker *worker, struct mk_reloads *out, struct mk_buf *error);
 /** Sets the level of the error log in all workers, shortly after the call, until the next configuration is
  * loaded. Returns 0 or a negative errno value. */
-MK_API int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level);
+MK_API int mk_worker_set_log_level(struct mk_worker *worker, enum mk_log_level level);
 /** The current level of the error log in this worker. */
-MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
+MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *worker);
 
 /** Writes a line (the line ending is added) to a log opened with mk_config_log(). Lines are buffered, and
  * written in blocks within a second. */
-MK_API void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line);
+MK_API void mk_log_write(struct mk_worker *worker, struct mk_logfile *log, mk_str line);
 /** Writes a message in the format of the error log: with time, level and process. For syslog and the
  * journal, which add the time and process themselves, the level becomes the priority. */
-MK_API void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_level level, mk_str text);
+MK_API void mk_log_message(struct mk_worker *worker, struct mk_logfile *log, enum mk_log_level level,
+                           mk_str text);
 
 /** Counters of a worker process since it started. */
 struct mk_worker_stats {
@@ -210,21 +211,22 @@ struct mk_worker_stats {
 
 /** Returns the counters of the i-th process, including those of other configurations; false if `i` is
  * out of range. The data may be slightly out of date. */
-MK_API bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out);
+MK_API bool mk_worker_stats_at(const struct mk_worker *worker, size_t i, struct mk_worker_stats *out);
 /** The sum of the counters of processes whose slots were reused. Together with the counters of all
  * processes above, it gives the totals since the server started. */
-MK_API void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *out);
+MK_API void mk_worker_stats_ended(const struct mk_worker *worker, struct mk_worker_stats *out);
 /** The i-th reason for which the server closed HTTP/2 connections, as a word ("resets", "pings", ...),
  * and the number of these connections in all workers since the server started. Returns false if `i` is out
  * of range. */
-MK_API bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
+MK_API bool mk_worker_stats_h2_closed(const struct mk_worker *worker, size_t i, const char **reason,
+                                      uint64_t *n);
 /** The statistics of the server; NULL if nothing is counted. */
-MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w);
+MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *worker);
 /** The cells of a series that this worker writes: see mk_stat_cells(). Call it in worker_start or later. */
-MK_API uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series);
+MK_API uint64_t *mk_worker_cells(const struct mk_worker *worker, uint32_t series);
 /** The process ID under which the server started, and its start time in seconds since the Unix epoch. */
-MK_API int64_t mk_worker_master_pid(const struct mk_worker *w);
-MK_API int64_t mk_worker_server_started_at(const struct mk_worker *w);
+MK_API int64_t mk_worker_master_pid(const struct mk_worker *worker);
+MK_API int64_t mk_worker_server_started_at(const struct mk_worker *worker);
 
 /** An open connection of this worker. Strings are valid during the callback. */
 struct mk_conn_info {
@@ -236,23 +238,23 @@ struct mk_conn_info {
     uint64_t age_ms; /**< age of that request */
 };
 /** Calls each() for every connection of this worker until it returns false. */
-MK_API void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_info *info, void *ctx),
-                                void *ctx);
+MK_API void mk_worker_each_conn(struct mk_worker *worker,
+                                bool (*each)(const struct mk_conn_info *info, void *ctx), void *ctx);
 
 /** Usage and limits of the worker's cache of open files. */
 struct mk_cache_info {
     size_t files, files_max, memory, memory_max;
 };
-MK_API void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out);
+MK_API void mk_worker_cache(const struct mk_worker *worker, struct mk_cache_info *out);
 /** Closes all cached files that are not in use. */
-MK_API void mk_worker_cache_clear(struct mk_worker *w);
+MK_API void mk_worker_cache_clear(struct mk_worker *worker);
 
 /** The i-th virtual host, including the default one; NULL if `i` is out of range. */
-MK_API const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *w, size_t i);
+MK_API const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *worker, size_t i);
 /** The i-th loaded plugin, in hook order; NULL if `i` is out of range. */
-MK_API const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i);
+MK_API const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *worker, size_t i);
 /** Writes the effective configuration, as `monkey -T` prints it. */
-MK_API void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out);
+MK_API void mk_worker_print_config(const struct mk_worker *worker, struct mk_buf *out);
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ struct cheetah_session {
     int fd, slot;
     struct ucred who;
     struct mk_watcher *watcher;
-    struct mk_timer idle, clock;
+    struct mk_timer idle, timer;
     uint64_t active_ms;
     struct mk_buf out;
     const struct cheetah_deferred_command *job; /* NULL: ready for the next line */
@@ -89,7 +89,7 @@ void cheetah_session_finish_answer(struct cheetah_session *s, enum cheetah_tag t
     s->job = NULL;
     mk_mem_free(s->state);
     s->state = NULL;
-    mk_timer_stop(&s->clock);
+    mk_timer_stop(&s->timer);
 }
 
 void cheetah_session_close_later(struct cheetah_session *s)
@@ -122,7 +122,7 @@ uint64_t cheetah_session_token(const struct cheetah_session *s)
 
 void cheetah_session_set_timer(struct cheetah_session *s, uint32_t ms)
 {
-    mk_timer_set(&s->clock, s->shell->worker, ms);
+    mk_timer_set(&s->timer, s->shell->worker, ms);
 }
 
 /* ---- Output ---- */
@@ -217,7 +217,7 @@ static void free_session(struct cheetah_session *s)
         s->next->link = s->link;
     mk_watcher_free(s->watcher);
     mk_timer_stop(&s->idle);
-    mk_timer_stop(&s->clock);
+    mk_timer_stop(&s->timer);
     close(s->fd);
     cheetah_session_slot_release(s->shell->cheetah->slots, s->slot);
     mk_buf_free(&s->out);
@@ -244,7 +244,7 @@ static bool advance_session_once(struct cheetah_session *s, unsigned *commands)
         return false;
     }
     if (*commands == COMMANDS_MAX) {
-        mk_timer_set(&s->clock, s->shell->worker, RESUME_MS);
+        mk_timer_set(&s->timer, s->shell->worker, RESUME_MS);
         return false;
     }
     ++*commands;
@@ -271,7 +271,7 @@ static void on_session_io(void *ctx, unsigned which)
 
 static void on_command_timer(struct mk_timer *t)
 {
-    struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, clock);
+    struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, timer);
     if (s->job && s->job->on_timer)
         s->job->on_timer(s);
     advance_session_until_blocked(s);
@@ -300,7 +300,7 @@ static bool watch_socket(struct cheetah_session *s)
     struct mk_worker *w = s->shell->worker;
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
     mk_timer_init(&s->idle, on_idle_timeout);
-    mk_timer_init(&s->clock, on_command_timer);
+    mk_timer_init(&s->timer, on_command_timer);
     s->watcher = mk_watcher_new(w, s->fd, MK_READABLE | MK_WRITABLE, on_session_io, s);
     if (!s->watcher)
         return false;

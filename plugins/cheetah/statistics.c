@@ -6,7 +6,7 @@
 #include "show.h"
 #include "table_writer.h"
 
-enum { COLUMNS_MAX = MK_STAT_LABELS + MK_STAT_METRICS + 2, TEXT_WIDTH_MAX = 40, NUMBER_WIDTH = 8 };
+enum { COLUMNS_MAX = MK_STAT_LABELS_MAX + MK_STAT_METRICS_MAX + 2, TEXT_WIDTH_MAX = 40, NUMBER_WIDTH = 8 };
 
 /* Aligns text to the left and numbers to the right. The last column has no width. */
 static size_t collect_columns(const struct mk_stat_registry *r, unsigned table,

@@ -4,7 +4,7 @@
 enum { V6_NETWORK = 8 };
 
 struct subject {
-    uint64_t rule, path, field;
+    uint64_t rule, path, header;
     uint8_t address[16];
     uint64_t is_unix;
 };
@@ -29,11 +29,12 @@ uint64_t limits_rate_key_hash(const struct limits_rule *rule, const struct limit
                               const struct mk_request *request, mk_str path)
 {
     struct subject subject = {.rule = rule->id};
-    mk_str field = rule->by & LIMITS_BY_FIELD ? mk_request_header(request, rule->field) : mk_str_of(NULL, 0);
-    if (field.len)
-        subject.field = mk_hash(&table->key, field);
+    mk_str header =
+        rule->by & LIMITS_BY_HEADER ? mk_request_header(request, rule->header) : mk_str_of(NULL, 0);
+    if (header.len)
+        subject.header = mk_hash(&table->key, header);
     /* A request without the header is counted by the client's address instead. */
-    if ((rule->by & LIMITS_BY_ADDRESS) || ((rule->by & LIMITS_BY_FIELD) && !field.len))
+    if ((rule->by & LIMITS_BY_ADDRESS) || ((rule->by & LIMITS_BY_HEADER) && !header.len))
         set_client_prefix(&subject, mk_request_client_addr(request));
     if (rule->by & LIMITS_BY_PATH)
         subject.path = hash_of_path(table, request, path);

@@ -6,9 +6,9 @@
 #define AT(member) MK_CONF_AT(struct limits_settings, member)
 
 static const char requests_form[] =
-    "[PATH...] NUMBER/s|m|h|d [burst NUMBER] [by address|path|all|field NAME...]";
+    "[PATH...] NUMBER/s|m|h|d [burst NUMBER] [by address|path|all|header NAME...]";
 static const char bandwidth_form[] =
-    "[PATH...] SIZE [burst SIZE] [after SIZE] [by response|address|path|all|field NAME...]";
+    "[PATH...] SIZE [burst SIZE] [after SIZE] [by response|address|path|all|header NAME...]";
 
 /* ---- Words ---- */
 
@@ -57,16 +57,16 @@ static bool parse_counting_key(struct line *line, mk_str word)
         rule->by |= LIMITS_BY_ADDRESS;
     } else if (mk_str_eq(word, MK_STR("path"))) {
         rule->by |= LIMITS_BY_PATH;
-    } else if (mk_str_eq(word, MK_STR("field"))) {
-        rule->by |= LIMITS_BY_FIELD;
-        if (!parse_keyword_value(line, word, &rule->field))
+    } else if (mk_str_eq(word, MK_STR("header"))) {
+        rule->by |= LIMITS_BY_HEADER;
+        if (!parse_keyword_value(line, word, &rule->header))
             return false;
-        return mk_is_token(rule->field) ||
-               report_rule_error(line->ctx, rule->field, "not the name of a field", "X-Api-Key");
+        return mk_is_token(rule->header) ||
+               report_rule_error(line->ctx, rule->header, "not the name of a header", "X-Api-Key");
     } else {
         return report_rule_error(line->ctx, word, "nothing to count by",
-                                 line->is_bandwidth ? "response, address, path, all or field"
-                                                    : "address, path, all or field");
+                                 line->is_bandwidth ? "response, address, path, all or header"
+                                                    : "address, path, all or header");
     }
     return true;
 }

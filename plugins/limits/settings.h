@@ -11,7 +11,7 @@
 enum limits_by {
     LIMITS_BY_ADDRESS = 1,
     LIMITS_BY_PATH = 2,
-    LIMITS_BY_FIELD = 4,
+    LIMITS_BY_HEADER = 4,
     LIMITS_BY_RESPONSE = 8, /* each response has its own limit */
 };
 
@@ -21,7 +21,7 @@ struct limits_rule {
     struct mk_pattern *paths; /* a path must match one of them; none: all paths match */
     size_t n_paths;
     unsigned by; /* flags of enum limits_by */
-    mk_str field;
+    mk_str header;
     uint64_t id;  /* identifies the rule, also across reloads */
     size_t index; /* index among all rules of the section */
     /* Requests, in ticks: */

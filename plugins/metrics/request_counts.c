@@ -29,9 +29,9 @@ bool metrics_request_counts_init(struct counts *c, struct mk_config *config)
     c->registry = mk_config_statistics(config);
     if (!c->registry)
         return false;
-    c->requests = mk_stat_define(c->registry, &requests_table);
-    c->outcomes = mk_stat_define(c->registry, &outcomes_table);
-    c->hosts = mk_stat_define(c->registry, &hosts_table);
+    c->requests = mk_stat_register_table(c->registry, &requests_table);
+    c->outcomes = mk_stat_register_table(c->registry, &outcomes_table);
+    c->hosts = mk_stat_register_table(c->registry, &hosts_table);
     return true;
 }
 
@@ -47,7 +47,7 @@ static void create_host_series(struct counts *c, struct mk_config *config, struc
     if (is_full && !c->is_full)
         mk_config_warn(config, NULL, NULL,
                        "too many metrics (%d series): requests of `%.*s` and hosts after it are not counted",
-                       MK_STAT_SERIES, MK_STR_ARG(l->name));
+                       MK_STAT_SERIES_MAX, MK_STR_ARG(l->name));
     c->is_full |= is_full;
 }
 
@@ -154,7 +154,8 @@ static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned
     uint64_t *cell = mk_worker_cells(all->worker, series);
     if (!cell && !all->has_complained)
         mk_worker_log(all->worker, MK_LOG_WARN,
-                      "metrics: too many metrics (%d series): some requests are not counted", MK_STAT_SERIES);
+                      "metrics: too many metrics (%d series): some requests are not counted",
+                      MK_STAT_SERIES_MAX);
     all->has_complained |= !cell;
     return cell ? cell : &all->lost;
 }

@@ -12,7 +12,7 @@ struct view {
     const struct mk_stat_registry *r;
     unsigned number;
     struct mk_stat_table table;
-    struct mk_stat_metric metrics[MK_STAT_METRICS];
+    struct mk_stat_metric metrics[MK_STAT_METRICS_MAX];
     const struct mk_stat_metric *metric;
     unsigned cell;
 };
@@ -37,7 +37,7 @@ static void append_labels(struct mk_buf *out, const struct view *v, const char *
 {
     const struct mk_stat_table *t = &v->table;
     mk_buf_addf(out, "%s%s", v->metric->name, suffix);
-    for (unsigned i = 0; i < MK_STAT_LABELS && t->labels[i]; i++)
+    for (unsigned i = 0; i < MK_STAT_LABELS_MAX && t->labels[i]; i++)
         metrics_exposition_add_label(out, i == 0, t->labels[i], mk_stat_label(v->r, series, i));
     if (v->metric->label)
         metrics_exposition_add_label(out, !t->labels[0], v->metric->label, mk_str_from_c(v->metric->value));

@@ -29,8 +29,8 @@ struct metric {
 struct table {
     uint8_t n_labels, n_metrics, is_replaced;
     uint16_t n_cells;
-    char name[32], labels[MK_STAT_LABELS][16];
-    struct metric metrics[MK_STAT_METRICS];
+    char name[32], labels[MK_STAT_LABELS_MAX][16];
+    struct metric metrics[MK_STAT_METRICS_MAX];
 };
 
 enum { MAKING, READY, HIDDEN, REFUSED };
@@ -38,20 +38,21 @@ enum { MAKING, READY, HIDDEN, REFUSED };
 struct series {
     uint32_t state;        /* stays MAKING if its worker died in the meantime */
     uint32_t table, first; /* the table of the series, and its first cell in a row */
-    uint16_t len[MK_STAT_LABELS];
-    char values[MK_STAT_VALUES];
+    uint16_t len[MK_STAT_LABELS_MAX];
+    char values[MK_STAT_LABEL_BYTES_MAX];
 };
 
 /* One row per worker. Its cells are on pages, taken from a common pool on first write. */
 struct mk_stat_registry {
     uint64_t refused;
     uint32_t n_tables, n_series, n_cells, n_pages, n_rows; /* used so far */
-    struct table tables[MK_STAT_TABLES];
-    uint64_t ids[MK_STAT_SERIES]; /* hashes of table and label values; 0: free. Allocated in order, without
+    struct table tables[MK_STAT_TABLES_MAX];
+    uint64_t
+        ids[MK_STAT_SERIES_MAX]; /* hashes of table and label values; 0: free. Allocated in order, without
                                    * gaps */
-    struct series series[MK_STAT_SERIES];
-    uint16_t pages[MK_STAT_ROWS][ROW_PAGES];      /* page numbers, from 1; 0: none */
-    uint64_t pool[MK_STAT_PAGES + 1][PAGE_CELLS]; /* one extra page: an invalid `first` cannot exceed the
+    struct series series[MK_STAT_SERIES_MAX];
+    uint16_t pages[MK_STAT_ROWS][ROW_PAGES];          /* page numbers, from 1; 0: none */
+    uint64_t pool[MK_STAT_PAGES_MAX + 1][PAGE_CELLS]; /* one extra page: an invalid `first` cannot exceed the
                                                    * pool */
 };
 
@@ -125,9 +126,9 @@ static bool encode_metric(struct metric *to, const struct mk_stat_metric *m)
 static bool encode_table(struct table *to, const struct mk_stat_table *t)
 {
     memset(to, 0, sizeof *to);
-    if (t->n_metrics > MK_STAT_METRICS || !copy_text(to->name, sizeof to->name, t->name))
+    if (t->n_metrics > MK_STAT_METRICS_MAX || !copy_text(to->name, sizeof to->name, t->name))
         return false;
-    for (; to->n_labels < MK_STAT_LABELS && t->labels[to->n_labels]; to->n_labels++)
+    for (; to->n_labels < MK_STAT_LABELS_MAX && t->labels[to->n_labels]; to->n_labels++)
         if (!copy_text(to->labels[to->n_labels], sizeof to->labels[0], t->labels[to->n_labels]))
             return false;
     for (; to->n_metrics < t->n_metrics; to->n_metrics++) {
@@ -140,16 +141,16 @@ static bool encode_table(struct table *to, const struct mk_stat_table *t)
     return true;
 }
 
-unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *table)
+unsigned mk_stat_register_table(struct mk_stat_registry *r, const struct mk_stat_table *table)
 {
     struct table made;
-    uint32_t n = min_u32(r->n_tables, MK_STAT_TABLES);
+    uint32_t n = min_u32(r->n_tables, MK_STAT_TABLES_MAX);
     if (!encode_table(&made, table))
         return 0;
     for (unsigned i = 0; i < n; i++)
         if (memcmp(&r->tables[i], &made, sizeof made) == 0)
             return i + 1;
-    if (n == MK_STAT_TABLES) {
+    if (n == MK_STAT_TABLES_MAX) {
         ADD(&r->refused, 1);
         return 0;
     }
@@ -163,7 +164,7 @@ unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *
 
 static const struct table *table_at(const struct mk_stat_registry *r, unsigned table)
 {
-    return table && table <= min_u32(LOAD(&r->n_tables), MK_STAT_TABLES) ? &r->tables[table - 1] : NULL;
+    return table && table <= min_u32(LOAD(&r->n_tables), MK_STAT_TABLES_MAX) ? &r->tables[table - 1] : NULL;
 }
 
 /* Checks a string in shared memory, which may lack its NUL. */
@@ -174,12 +175,12 @@ static const char *checked_text(const char *text, size_t size)
 
 static unsigned n_labels_of(const struct table *t)
 {
-    return min_u32(LOAD(&t->n_labels), MK_STAT_LABELS);
+    return min_u32(LOAD(&t->n_labels), MK_STAT_LABELS_MAX);
 }
 
 static unsigned n_metrics_of(const struct table *t)
 {
-    return min_u32(LOAD(&t->n_metrics), MK_STAT_METRICS);
+    return min_u32(LOAD(&t->n_metrics), MK_STAT_METRICS_MAX);
 }
 
 static void decode_metric(const struct metric *from, struct mk_stat_metric *out)
@@ -314,8 +315,8 @@ static uint64_t *cell_at(const struct mk_stat_registry *r, uint32_t first, unsig
     uint32_t page = row < MK_STAT_ROWS && first / PAGE_CELLS < ROW_PAGES
                         ? __atomic_load_n(&r->pages[row][first / PAGE_CELLS], __ATOMIC_ACQUIRE)
                         : 0;
-    return page && page <= MK_STAT_PAGES ? (uint64_t *)(uintptr_t)&r->pool[page - 1][first % PAGE_CELLS]
-                                         : NULL;
+    return page && page <= MK_STAT_PAGES_MAX ? (uint64_t *)(uintptr_t)&r->pool[page - 1][first % PAGE_CELLS]
+                                             : NULL;
 }
 
 /* Reuses a hidden series of the same table. */
@@ -323,7 +324,7 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
                                       const mk_str *values)
 {
     const struct table *t = &r->tables[table - 1];
-    for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
+    for (uint32_t i = 0; i < MK_STAT_SERIES_MAX; i++) {
         struct series *s = &r->series[i];
         uint32_t hidden = HIDDEN;
         if (s->table != table || !__atomic_compare_exchange_n(&s->state, &hidden, MAKING, false,
@@ -366,10 +367,10 @@ static uint32_t use_series(struct mk_stat_registry *r, uint32_t i, uint64_t id)
 
 uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values)
 {
-    if (!table || table > MK_STAT_TABLES)
+    if (!table || table > MK_STAT_TABLES_MAX)
         return 0;
     uint64_t id = series_id(table, n_labels_of(&r->tables[table - 1]), values);
-    for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
+    for (uint32_t i = 0; i < MK_STAT_SERIES_MAX; i++) {
         uint64_t found = LOAD(&r->ids[i]);
         if (!found && claim_series_id(&r->ids[i], id)) {
             atomic_raise_to(&r->n_series, i + 1);
@@ -385,18 +386,18 @@ uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str
 
 static const struct series *series_at(const struct mk_stat_registry *r, uint32_t series)
 {
-    return series && series <= MK_STAT_SERIES ? &r->series[series - 1] : NULL;
+    return series && series <= MK_STAT_SERIES_MAX ? &r->series[series - 1] : NULL;
 }
 
 void mk_stat_hide(struct mk_stat_registry *r, uint32_t series, bool is_hidden)
 {
     uint32_t from = is_hidden ? READY : HIDDEN;
-    if (series && series <= MK_STAT_SERIES)
+    if (series && series <= MK_STAT_SERIES_MAX)
         (void)__atomic_compare_exchange_n(&r->series[series - 1].state, &from, is_hidden ? HIDDEN : READY,
                                           false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-uint64_t mk_stat_refused(const struct mk_stat_registry *r)
+uint64_t mk_stat_alloc_failures(const struct mk_stat_registry *r)
 {
     return mk_counter_get(&r->refused);
 }
@@ -409,7 +410,7 @@ static bool alloc_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
 {
     uint16_t none = 0;
     uint32_t page = ADD(&r->n_pages, 1);
-    if (page >= MK_STAT_PAGES) {
+    if (page >= MK_STAT_PAGES_MAX) {
         (void)__atomic_fetch_sub(&r->n_pages, 1, __ATOMIC_RELAXED);
         return false;
     }
@@ -447,7 +448,7 @@ uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned
 
 void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row)
 {
-    uint32_t n = min_u32(LOAD(&r->n_series), MK_STAT_SERIES);
+    uint32_t n = min_u32(LOAD(&r->n_series), MK_STAT_SERIES_MAX);
     for (uint32_t i = 0; i < n; i++) {
         const struct series *s = &r->series[i];
         uint32_t state = LOAD(&s->state);
@@ -464,7 +465,7 @@ void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row)
 
 uint32_t mk_stat_next(const struct mk_stat_registry *r, unsigned table, uint32_t series)
 {
-    uint32_t n = min_u32(LOAD(&r->n_series), MK_STAT_SERIES);
+    uint32_t n = min_u32(LOAD(&r->n_series), MK_STAT_SERIES_MAX);
     for (uint32_t i = series; i < n; i++)
         if (LOAD(&r->series[i].state) == READY && r->series[i].table == table)
             return i + 1;
@@ -475,7 +476,7 @@ mk_str mk_stat_label(const struct mk_stat_registry *r, uint32_t series, unsigned
 {
     const struct series *s = series_at(r, series);
     size_t from = 0;
-    if (!s || i >= MK_STAT_LABELS)
+    if (!s || i >= MK_STAT_LABELS_MAX)
         return MK_STR("");
     for (unsigned k = 0; k < i; k++)
         from += LOAD(&s->len[k]);

@@ -92,7 +92,7 @@ static void run_accept_hooks(struct mk_conn *c)
 {
     const struct mk_conn_manager *s = c->service;
     mk_conn_begin_serving(c);
-    bool go = c->clock == MK_TIMEOUT_NONE || read_more_input(c);
+    bool go = c->timeout == MK_TIMEOUT_NONE || read_more_input(c);
     while (go && c->hooks_passed < s->n_accept_hooks) {
         go = run_accept_hook(c, &s->accept_hooks[c->hooks_passed]);
         c->hooks_passed += go;
@@ -119,9 +119,9 @@ static void run_accept_hooks(struct mk_conn *c)
     mk_h1_serve(c);
 }
 
-static void on_accept_hook_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_accept_hook_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    (void)clock;
+    (void)timeout;
     mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 

@@ -100,31 +100,31 @@ static bool has_peer_acknowledged_more(struct mk_conn *c)
 static void on_conn_timer(struct mk_timer *t)
 {
     struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, timer);
-    enum mk_conn_timeout clock = c->clock;
-    c->clock = MK_TIMEOUT_NONE;
-    if (clock == MK_TIMEOUT_NONE)
+    enum mk_conn_timeout timeout = c->timeout;
+    c->timeout = MK_TIMEOUT_NONE;
+    if (timeout == MK_TIMEOUT_NONE)
         return; /* disarmed */
-    if (clock == MK_TIMEOUT_RATE &&
+    if (timeout == MK_TIMEOUT_RATE &&
         !mk_conn_rate_is_below_min(&c->rate, bytes_acknowledged(c), request_limits_of(c)))
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
-    else if (clock == MK_TIMEOUT_TUNNEL && has_peer_acknowledged_more(c))
+    else if (timeout == MK_TIMEOUT_TUNNEL && has_peer_acknowledged_more(c))
         mk_conn_set_timeout(c, MK_TIMEOUT_TUNNEL);
     else
-        c->ops->on_timeout(c, clock);
+        c->ops->on_timeout(c, timeout);
 }
 
-uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout clock)
+uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout timeout)
 {
-    return clock == MK_TIMEOUT_RATE      ? l->rate_ms
-           : clock == MK_TIMEOUT_HANDLER ? l->handler_ms
-           : clock == MK_TIMEOUT_TUNNEL  ? l->tunnel_ms
-                                         : 0;
+    return timeout == MK_TIMEOUT_RATE      ? l->rate_ms
+           : timeout == MK_TIMEOUT_HANDLER ? l->handler_ms
+           : timeout == MK_TIMEOUT_TUNNEL  ? l->tunnel_ms
+                                           : 0;
 }
 
-uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout clock)
+uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout timeout)
 {
     const struct mk_conn_manager_limits *l = c->service->limits;
-    switch (clock) {
+    switch (timeout) {
     case MK_TIMEOUT_IDLE:
         return l->idle_ms;
     case MK_TIMEOUT_HEAD:
@@ -136,23 +136,23 @@ uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout clock)
     case MK_TIMEOUT_RATE:
     case MK_TIMEOUT_HANDLER:
     case MK_TIMEOUT_TUNNEL:
-        return mk_conn_request_timeout_ms(request_limits_of(c), clock);
+        return mk_conn_request_timeout_ms(request_limits_of(c), timeout);
     case MK_TIMEOUT_NONE:
         break;
     }
     return 0;
 }
 
-void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    bool restarts = c->clock == clock;
-    if (restarts && clock != MK_TIMEOUT_IDLE && clock != MK_TIMEOUT_TUNNEL)
+    bool restarts = c->timeout == timeout;
+    if (restarts && timeout != MK_TIMEOUT_IDLE && timeout != MK_TIMEOUT_TUNNEL)
         return;
-    uint32_t span = MK_LIKELY(clock == MK_TIMEOUT_IDLE) ? c->service->limits->idle_ms
-                    : restarts                          ? c->span
-                                                        : (c->span = mk_conn_timeout_ms(c, clock));
-    c->clock = (uint8_t)clock;
-    if (clock == MK_TIMEOUT_RATE)
+    uint32_t span = MK_LIKELY(timeout == MK_TIMEOUT_IDLE) ? c->service->limits->idle_ms
+                    : restarts                            ? c->span
+                                                          : (c->span = mk_conn_timeout_ms(c, timeout));
+    c->timeout = (uint8_t)timeout;
+    if (timeout == MK_TIMEOUT_RATE)
         c->rate.progressed = bytes_acknowledged(c);
     if (span)
         mk_loop_set_timer(c->service->loop, &c->timer, span);

@@ -79,7 +79,7 @@ struct mk_conn_ops {
      * an indirect call. NULL: a generic task. */
     void (*run_resumed)(struct mk_loop_task *t);
     /* The timeout set by the protocol expired. */
-    void (*on_timeout)(struct mk_conn *c, enum mk_conn_timeout clock);
+    void (*on_timeout)(struct mk_conn *c, enum mk_conn_timeout timeout);
     /* The connection is being closed: end everything in progress. */
     void (*on_close)(struct mk_conn *c, enum mk_outcome outcome);
     /* Limits for the timeouts RATE, HANDLER and TUNNEL. If the function or its result is NULL: the server's
@@ -111,7 +111,7 @@ struct mk_conn {
     uint32_t n_saved;
     char *saved;        /* unconsumed input of the last iteration */
     struct mk_sm state; /* enum mk_conn_state */
-    uint8_t clock;
+    uint8_t timeout;
     uint8_t admission; /* enum mk_conn_admission */
     bool knows_local;
     bool watched; /* registered in epoll */
@@ -148,17 +148,17 @@ static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
 }
 
 /* Timeout in ms; 0: none. */
-uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout clock);
+uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout timeout);
 /* Like mk_conn_timeout_ms(), but for the timeouts of a request: RATE, HANDLER and TUNNEL. */
-uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout clock);
+uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout timeout);
 /* Starts the timeout. A running timeout continues, except that MK_TIMEOUT_IDLE and MK_TIMEOUT_TUNNEL
  * restart. */
-void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout clock);
+void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout timeout);
 /* Disarms lazily: the timer may still fire and is then ignored, which is cheaper than removing it for each
  * request. */
 static inline void mk_conn_stop_timeout(struct mk_conn *c)
 {
-    c->clock = MK_TIMEOUT_NONE;
+    c->timeout = MK_TIMEOUT_NONE;
 }
 
 /* The local address; the first call for a connection is a system call. */

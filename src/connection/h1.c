@@ -422,9 +422,9 @@ static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
     finish_serving(c);
 }
 
-static void on_h1_conn_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_h1_conn_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    switch (clock) {
+    switch (timeout) {
     case MK_TIMEOUT_HEAD:
         on_head_timeout(c);
         break;

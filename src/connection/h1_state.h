@@ -27,7 +27,7 @@ static inline bool mk_h1_state_may_call_handler(struct mk_h1 *h)
         mk_http_stream_allow_call(d);
     if (d->awaits != MK_AWAITS_NOTHING)
         return false;
-    if (c->clock == MK_TIMEOUT_HANDLER)
+    if (c->timeout == MK_TIMEOUT_HANDLER)
         mk_conn_stop_timeout(c); /* the next wait gets the full timeout */
     return true;
 }

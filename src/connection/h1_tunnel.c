@@ -80,7 +80,7 @@ enum mk_h1_tunnel_result mk_h1_tunnel_run(struct mk_h1 *h)
     }
     if (c->progress != before && d->x->limits)
         mk_conn_stop_timeout(c); /* a plugin may have changed the limits */
-    if (c->progress != before || c->clock != MK_TIMEOUT_TUNNEL)
+    if (c->progress != before || c->timeout != MK_TIMEOUT_TUNNEL)
         mk_conn_set_timeout(c, MK_TIMEOUT_TUNNEL);
     return MK_H1_TUNNEL_OPEN;
 }

@@ -157,9 +157,9 @@ static void on_handshake_event(struct mk_conn *c)
     mk_tls_handshake_serve(c);
 }
 
-static void on_handshake_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_handshake_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    (void)clock;
+    (void)timeout;
     if (c->stream.tls || c->n_saved)
         mk_counter_add(&c->service->counters->unsecured, 1);
     mk_conn_close(c, MK_OUTCOME_TIMEOUT);

@@ -41,7 +41,7 @@ struct mk_tls_keypair {
     const char *certificate_text; /* NULL: read the files */
     const char *key_text;         /* NULL: in the same text */
     const char *ocsp;             /* stapled OCSP response (DER) for the certificate; NULL: none */
-    bool brought; /* from a plugin, in a folder that other users may write to: do not follow links */
+    bool from_plugin; /* from a plugin, in a folder that other users may write to: do not follow links */
     /* Use this context's copy of the certificate of that name, with its key and OCSP response, instead of
      * reading files or strings. NULL: read them. */
     const struct mk_tls_context *kept_by;

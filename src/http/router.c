@@ -28,7 +28,7 @@ struct mk_router {
     struct route *routes;
     uint32_t n, cap;
     uint32_t n_methods;
-    mk_str methods[MK_ROUTER_METHODS]; /* method names: literals, or slices of routes */
+    mk_str methods[MK_ROUTER_METHODS_MAX]; /* method names: literals, or slices of routes */
     struct mk_buf why;
 };
 
@@ -68,13 +68,13 @@ void mk_router_free(struct mk_router *r)
 
 /* ---- Methods ---- */
 
-/* Number of a method; MK_ROUTER_METHODS: no route uses it. */
+/* Number of a method; MK_ROUTER_METHODS_MAX: no route uses it. */
 static uint32_t find_method(const struct mk_router *r, mk_str name)
 {
     for (uint32_t i = 0; i < r->n_methods; i++)
         if (mk_str_eq(r->methods[i], name))
             return i;
-    return MK_ROUTER_METHODS;
+    return MK_ROUTER_METHODS_MAX;
 }
 
 /* Parses `GET,POST`. 0: the router has too many different methods. */
@@ -86,8 +86,8 @@ static uint64_t methods_bitmask(struct mk_router *r, mk_str names)
     while (names.p) {
         mk_str name = mk_str_cut(&names, ',');
         uint32_t i = find_method(r, name);
-        if (i == MK_ROUTER_METHODS) {
-            if (r->n_methods == MK_ROUTER_METHODS)
+        if (i == MK_ROUTER_METHODS_MAX) {
+            if (r->n_methods == MK_ROUTER_METHODS_MAX)
                 return 0;
             r->methods[i = r->n_methods++] = name;
         }
@@ -222,11 +222,11 @@ static int insert_route(struct mk_router *r, struct route *route, const struct m
 int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
 {
     struct mk_router_pattern pattern;
-    char buf[MK_ROUTER_PATTERN], reason[REASON_MAX];
+    char buf[MK_ROUTER_PATTERN_MAX], reason[REASON_MAX];
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct route route = {.as_added = {.text = mk_str_trim(text), .where = where, .data = data}};
     mk_buf_clear(&r->why);
-    if (r->n == MK_ROUTER_ROUTES)
+    if (r->n == MK_ROUTER_ROUTES_MAX)
         return reject_route(r, &route, -EINVAL, "there are too many routes");
     if (!mk_router_pattern_parse(&pattern, route.as_added.text, buf, &error)) {
         describe_route(r, &route.as_added);
@@ -308,7 +308,7 @@ enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, m
 {
     uint32_t number = find_method(r, method);
     struct route_search s = {.router = r, .end = path.p + path.len, .out = out};
-    s.method = number < MK_ROUTER_METHODS ? UINT64_C(1) << number : 0;
+    s.method = number < MK_ROUTER_METHODS_MAX ? UINT64_C(1) << number : 0;
     s.instead = number == HEAD ? UINT64_C(1) << GET : 0;
     out->data = NULL;
     out->route = SIZE_MAX;

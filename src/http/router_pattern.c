@@ -71,8 +71,8 @@ static bool add_param(struct pattern_parser *r, mk_str name, enum mk_router_type
                "as in :id<int>");
     if (has_param_named(p, name))
         return reject_pattern(r, "two of its parameters have the same name");
-    if (p->n_params == MK_ROUTER_PARAMS) {
-        mk_buf_addf(r->why, "it has more than %d parameters", MK_ROUTER_PARAMS);
+    if (p->n_params == MK_ROUTER_PARAMS_MAX) {
+        mk_buf_addf(r->why, "it has more than %d parameters", MK_ROUTER_PARAMS_MAX);
         return false;
     }
     p->n_params++;
@@ -140,8 +140,8 @@ static bool parse_text(struct pattern_parser *r, mk_str s)
 
 static bool parse_segment(struct pattern_parser *r, mk_str s, bool is_last)
 {
-    if (r->out->n == MK_ROUTER_SEGMENTS) {
-        mk_buf_addf(r->why, "it has more than %d segments", MK_ROUTER_SEGMENTS);
+    if (r->out->n == MK_ROUTER_SEGMENTS_MAX) {
+        mk_buf_addf(r->why, "it has more than %d segments", MK_ROUTER_SEGMENTS_MAX);
         return false;
     }
     if (s.len == 0 && !is_last)
@@ -157,8 +157,8 @@ bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *
 {
     struct pattern_parser r = {out, buf, error};
     out->n = out->n_params = 0;
-    if (route.len > MK_ROUTER_PATTERN) {
-        mk_buf_addf(error, "it has more than %d bytes", MK_ROUTER_PATTERN);
+    if (route.len > MK_ROUTER_PATTERN_MAX) {
+        mk_buf_addf(error, "it has more than %d bytes", MK_ROUTER_PATTERN_MAX);
         return false;
     }
     if (!parse_methods(&r, &route))

@@ -15,10 +15,10 @@ struct mk_router_segment {
 struct mk_router_pattern {
     mk_str methods; /* as written: GET,POST; empty: any */
     size_t n, n_params;
-    struct mk_router_segment segments[MK_ROUTER_SEGMENTS];
+    struct mk_router_segment segments[MK_ROUTER_SEGMENTS_MAX];
 };
 
-/* Parses a route; `buf` holds MK_ROUTER_PATTERN bytes. False: the route is invalid; `error` holds the
+/* Parses a route; `buf` holds MK_ROUTER_PATTERN_MAX bytes. False: the route is invalid; `error` holds the
  * reason. */
 bool mk_router_pattern_parse(struct mk_router_pattern *out, mk_str route, char *buf, struct mk_buf *error);
 

@@ -124,16 +124,16 @@ static bool is_connection_over(const struct mk_h2 *h2)
     return h2->local.state == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
 }
 
-static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
     bool was_busy = c->h2->idle_at != c->n_requests; /* at least for part of this iteration */
-    if (clock == MK_TIMEOUT_NONE)
+    if (timeout == MK_TIMEOUT_NONE)
         mk_conn_stop_timeout(c);
-    else if (clock != c->clock || (clock == MK_TIMEOUT_IDLE && was_busy))
-        mk_conn_set_timeout(c, clock);
-    if (clock == MK_TIMEOUT_IDLE)
+    else if (timeout != c->timeout || (timeout == MK_TIMEOUT_IDLE && was_busy))
+        mk_conn_set_timeout(c, timeout);
+    if (timeout == MK_TIMEOUT_IDLE)
         c->h2->idle_at = c->n_requests;
-    if (clock != MK_TIMEOUT_RATE)
+    if (timeout != MK_TIMEOUT_RATE)
         c->h2->limits_left = NULL;
 }
 
@@ -251,13 +251,13 @@ static void on_h2_conn_event(struct mk_conn *c)
 
 /* ---- Timeouts and closing ---- */
 
-static void on_h2_conn_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_h2_conn_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
     if (c->state.state == MK_CONN_LINGER) {
         mk_conn_close(c, MK_OUTCOME_OK);
         return;
     }
-    if (clock == MK_TIMEOUT_RATE) {
+    if (timeout == MK_TIMEOUT_RATE) {
         mk_counter_add(&c->service->counters->h2_ended[MK_H2_SLOW], 1);
         mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;

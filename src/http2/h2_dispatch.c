@@ -13,7 +13,7 @@ static void start_response(struct mk_h2_stream *s)
         mk_h2_tunnel_begin(s);
         return;
     }
-    if (s->clock)
+    if (s->timeout)
         mk_h2_stream_set_timeout(s, MK_TIMEOUT_NONE);
     if (MK_UNLIKELY(mk_http_stream_needs_100_continue(&s->d)))
         mk_h2_stream_send_continue(s);
@@ -53,7 +53,7 @@ static void call_handler(struct mk_h2_stream *s)
         return;
     }
     mk_http_stream_begin_call(&s->d);
-    if (s->clock == MK_TIMEOUT_HANDLER)
+    if (s->timeout == MK_TIMEOUT_HANDLER)
         mk_h2_stream_stop_timeout(s); /* the next wait gets the full timeout */
     if (mk_dispatch_run(s->d.x))
         start_response(s);

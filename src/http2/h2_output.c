@@ -274,7 +274,7 @@ static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))
         mk_h2_stream_set_timeout(s, MK_TIMEOUT_TUNNEL);
-    else if (s->clock == MK_TIMEOUT_HANDLER) /* but a running RATE timeout continues */
+    else if (s->timeout == MK_TIMEOUT_HANDLER) /* but a running RATE timeout continues */
         mk_h2_stream_set_timeout(s, MK_TIMEOUT_NONE);
     if (s->priority.incremental) {
         mk_list_remove(&s->queue_link);

@@ -48,30 +48,30 @@ static void on_stream_timer(struct mk_timer *t)
 {
     struct mk_h2_stream *s = MK_CONTAINER(t, struct mk_h2_stream, timer);
     struct mk_conn *c = s->h2->conn;
-    enum mk_conn_timeout clock = s->clock;
-    s->clock = MK_TIMEOUT_NONE;
-    if (clock == MK_TIMEOUT_NONE)
+    enum mk_conn_timeout timeout = s->timeout;
+    s->timeout = MK_TIMEOUT_NONE;
+    if (timeout == MK_TIMEOUT_NONE)
         return;
     /* A stream in a list waits for other streams or for the whole connection, not for its client. */
     bool queued = !mk_list_empty(&s->queue_link);
-    if (clock == MK_TIMEOUT_RATE &&
+    if (timeout == MK_TIMEOUT_RATE &&
         (queued || !mk_conn_rate_is_below_min(&s->rate, s->progress, mk_http_stream_limits(&s->d)))) {
         mk_h2_stream_set_timeout(s, MK_TIMEOUT_RATE);
         return;
     }
-    s->due = (uint8_t)clock;
+    s->due = (uint8_t)timeout;
     mk_h2_stream_wake(s);
     mk_conn_resume(c);
 }
 
-void mk_h2_stream_set_timeout(struct mk_h2_stream *s, enum mk_conn_timeout clock)
+void mk_h2_stream_set_timeout(struct mk_h2_stream *s, enum mk_conn_timeout timeout)
 {
     struct mk_conn_manager *service = service_of(s);
-    if ((s->clock == clock && clock != MK_TIMEOUT_TUNNEL) || mk_h2_stream_is_closed(s))
+    if ((s->timeout == timeout && timeout != MK_TIMEOUT_TUNNEL) || mk_h2_stream_is_closed(s))
         return;
-    uint32_t span = mk_conn_request_timeout_ms(mk_http_stream_limits(&s->d), clock);
-    s->clock = (uint8_t)clock;
-    if (clock == MK_TIMEOUT_RATE)
+    uint32_t span = mk_conn_request_timeout_ms(mk_http_stream_limits(&s->d), timeout);
+    s->timeout = (uint8_t)timeout;
+    if (timeout == MK_TIMEOUT_RATE)
         s->rate.progressed = s->progress;
     if (span)
         mk_loop_set_timer(service->loop, &s->timer, span);
@@ -153,7 +153,7 @@ static void resume_stream(struct mk_h2_stream *s)
         mk_h2_stream_wake(s);
         return;
     }
-    if (s->clock == MK_TIMEOUT_HANDLER) /* from now on, the stream waits for its turn, and for the client */
+    if (s->timeout == MK_TIMEOUT_HANDLER) /* from now on, the stream waits for its turn, and for the client */
         mk_h2_stream_stop_timeout(s);
     mk_h2_stream_queue_output(s);
 }
@@ -351,7 +351,7 @@ static void end_stream_input(struct mk_h2_stream *s)
         mk_http_stream_abort_body(&s->d);
         fail_input(s, -ECONNRESET);
     }
-    if (s->clock == MK_TIMEOUT_HANDLER)
+    if (s->timeout == MK_TIMEOUT_HANDLER)
         mk_h2_stream_set_wait_timeout(s);
     if (!mk_h2_stream_is_closed(s) && s->d.reply.state != MK_RESPONSE_PENDING && s->send_window <= 0)
         mk_h2_stream_queue_output(s); /* aborts the stream if it waits for that window */

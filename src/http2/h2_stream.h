@@ -58,10 +58,10 @@ void mk_h2_stream_end_input(struct mk_h2 *h2);
 void mk_h2_stream_wake(struct mk_h2_stream *s);
 /* Adds the stream to the list of streams with output. */
 void mk_h2_stream_queue_output(struct mk_h2_stream *s);
-void mk_h2_stream_set_timeout(struct mk_h2_stream *s, enum mk_conn_timeout clock);
+void mk_h2_stream_set_timeout(struct mk_h2_stream *s, enum mk_conn_timeout timeout);
 static inline void mk_h2_stream_stop_timeout(struct mk_h2_stream *s)
 {
-    s->clock = MK_TIMEOUT_NONE;
+    s->timeout = MK_TIMEOUT_NONE;
 }
 /* Sets the timeout of the stream's current wait; closes the stream if its client is gone and the handler
  * follows the client. */

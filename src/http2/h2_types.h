@@ -107,8 +107,8 @@ struct mk_h2_stream {
     struct mk_conn_rate rate;
     uint64_t progress; /* body bytes transferred in both directions */
     uint32_t id;
-    uint8_t clock; /* enum mk_conn_timeout */
-    uint8_t due;   /* an expired timeout not handled yet */
+    uint8_t timeout; /* enum mk_conn_timeout */
+    uint8_t due;     /* an expired timeout not handled yet */
     struct mk_h2_priority priority;
 
     /* The request. */

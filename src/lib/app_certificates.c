@@ -74,9 +74,9 @@ static bool add_to_host(struct mk_config *c, const struct mk_app_certificate *on
     struct mk_plugin_certificate *b = mk_config_alloc(c, sizeof *b);
     if (!b)
         return false;
-    *b = (struct mk_plugin_certificate){.next = c->site->brought,
+    *b = (struct mk_plugin_certificate){.next = c->site->plugin_certificates,
                                         .pair = {.certificate = CERTIFICATE_NAME, .kept_by = one->context}};
-    c->site->brought = b;
+    c->site->plugin_certificates = b;
     return true;
 }
 

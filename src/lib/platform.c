@@ -43,7 +43,7 @@ static void heap_free(void *p)
     free_with(p);
 }
 
-int mk_mem_use(void *(*resizes)(void *old, size_t size), void (*frees)(void *p))
+int mk_mem_set_allocator(void *(*resizes)(void *old, size_t size), void (*frees)(void *p))
 {
     if (!resizes || !frees)
         return -EINVAL;

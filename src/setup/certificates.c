@@ -79,7 +79,7 @@ static bool has_own_certificates(const struct tls_builder *b, const struct mk_vh
 
 static bool has_plugin_certificate(const struct mk_vhost_config *s)
 {
-    for (const struct mk_plugin_certificate *one = s->brought; one; one = one->next)
+    for (const struct mk_plugin_certificate *one = s->plugin_certificates; one; one = one->next)
         if (is_plugin_pair_usable(one))
             return true;
     return false;
@@ -105,7 +105,7 @@ static void watch_host_files(struct tls_builder *b, const struct mk_vhost_config
         watch_file(b, t->certificates.at[i].key.p);
         watch_file(b, t->certificates.at[i].ocsp.p);
     }
-    for (const struct mk_plugin_certificate *one = s->brought; one; one = one->next)
+    for (const struct mk_plugin_certificate *one = s->plugin_certificates; one; one = one->next)
         if (!is_in_memory(one)) {
             watch_file(b, one->pair.certificate);
             watch_file(b, one->pair.key);
@@ -141,12 +141,12 @@ static bool collect_keypairs(struct tls_builder *b, const struct mk_vhost_config
     const struct mk_vhost_config *from = has_any_certificate(s) ? s : default_host_of(s);
     const struct mk_certificates *c = &from->settings.site.tls.certificates;
     size_t n = c->n;
-    for (const struct mk_plugin_certificate *one = from->brought; one; one = one->next)
+    for (const struct mk_plugin_certificate *one = from->plugin_certificates; one; one = one->next)
         n++;
     *out = (struct pairs){.at = mk_arena_zalloc(&b->g->arena, n ? n : 1, sizeof *out->at)};
     if (!out->at)
         return false;
-    for (const struct mk_plugin_certificate *one = from->brought; one; one = one->next)
+    for (const struct mk_plugin_certificate *one = from->plugin_certificates; one; one = one->next)
         if (is_plugin_pair_usable(one))
             out->at[out->n++] = one->pair;
     bool wants_written = !out->n || has_own_certificates(b, from);
@@ -181,7 +181,7 @@ static const struct mk_certificate *find_certificate_by_file(const struct mk_cer
 static struct mk_plugin_certificate *find_plugin_certificate(const struct mk_vhost_config *s,
                                                              const char *file)
 {
-    for (struct mk_plugin_certificate *one = s->brought; one; one = one->next)
+    for (struct mk_plugin_certificate *one = s->plugin_certificates; one; one = one->next)
         if (file && !is_in_memory(one) &&
             (strcmp(one->pair.certificate, file) == 0 || (one->pair.key && strcmp(one->pair.key, file) == 0)))
             return one;
@@ -270,13 +270,13 @@ static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vho
 static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
                                     const struct mk_tls_settings_error *p)
 {
-    struct mk_plugin_certificate *brought = find_plugin_certificate(s, p->file);
-    if (!brought && !has_any_certificate(s))
-        brought = find_plugin_certificate(default_host_of(s), p->file);
-    if (!brought)
+    struct mk_plugin_certificate *certificate = find_plugin_certificate(s, p->file);
+    if (!certificate && !has_any_certificate(s))
+        certificate = find_plugin_certificate(default_host_of(s), p->file);
+    if (!certificate)
         return false;
-    brought->failed = true;
-    mk_conf_report_warn(b->report, &brought->entry->at, "%s: %s; it is not used", p->file, p->text);
+    certificate->failed = true;
+    mk_conf_report_warn(b->report, &certificate->entry->at, "%s: %s; it is not used", p->file, p->text);
     return true;
 }
 
@@ -365,9 +365,10 @@ static bool has_same_tls_settings(const struct mk_vhost_config *x, const struct 
     const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
     const struct mk_vhost_config *from_x = has_any_certificate(x) ? x : default_host_of(x),
                                  *from_y = has_any_certificate(y) ? y : default_host_of(y);
-    bool same_files = from_x == from_y || (has_same_plugin_certificates(from_x->brought, from_y->brought) &&
-                                           from_x->settings.site.tls.certificates.at ==
-                                               from_y->settings.site.tls.certificates.at);
+    bool same_files =
+        from_x == from_y ||
+        (has_same_plugin_certificates(from_x->plugin_certificates, from_y->plugin_certificates) &&
+         from_x->settings.site.tls.certificates.at == from_y->settings.site.tls.certificates.at);
     return same_files && p->oldest == q->oldest && equal_text(p->ciphers, q->ciphers) &&
            equal_text(p->suites, q->suites) && equal_text(p->groups, q->groups) && p->clients == q->clients &&
            equal_text(p->client_authority, q->client_authority) && p->http2 == q->http2;
@@ -457,7 +458,7 @@ static bool is_served_over_tls(const struct mk_config_generation *g, const struc
 static void warn_of_uncertified_hosts(struct tls_builder *b)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next)
-        if (!has_any_certificate(s) && !s->brought && is_served_over_tls(b->g, s))
+        if (!has_any_certificate(s) && !s->plugin_certificates && is_served_over_tls(b->g, s))
             mk_conf_report_warn(b->report, &s->section->at, "this [HOST] has no Certificate: over TLS it %s",
                                 has_any_certificate(default_host_of(s))
                                     ? "presents the certificate of the default host"
@@ -466,7 +467,8 @@ static void warn_of_uncertified_hosts(struct tls_builder *b)
 
 static bool has_certificate_to_use(const struct mk_vhost_config *s)
 {
-    return s->settings.site.tls.certificates.n || (s->brought && is_in_memory(s->brought));
+    return s->settings.site.tls.certificates.n ||
+           (s->plugin_certificates && is_in_memory(s->plugin_certificates));
 }
 
 /* A Listen without its `tls` flag would serve a host meant for TLS in plain text. */
@@ -486,7 +488,7 @@ static void warn_of_unused_certificate(struct tls_builder *b)
 static bool can_serve_tls(const struct tls_builder *b, const struct mk_listen *l)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next)
-        if (mk_listen_addresses_serves(l, s) && (has_any_certificate(s) || s->brought))
+        if (mk_listen_addresses_serves(l, s) && (has_any_certificate(s) || s->plugin_certificates))
             return true;
     return false;
 }

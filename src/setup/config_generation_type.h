@@ -76,7 +76,7 @@ struct mk_vhost_config {
     struct mk_location_config *locations; /* in configuration order */
     size_t n_locations;
     const struct mk_conf_section *section;
-    struct mk_plugin_certificate *brought;
+    struct mk_plugin_certificate *plugin_certificates;
     const struct mk_vhosts *hosts; /* virtual hosts of the first address of this host */
     struct mk_plugin_sections sections;
     bool spools;       /* one of its routes spools request bodies */

@@ -26,10 +26,11 @@ void mk_config_add_certificate(struct mk_config *c, const char *certificate, con
     mk_str key_file = key ? mk_config_copy(c, mk_str_from_c(key)) : MK_STR_NULL;
     if (!b || !file.p || (key && !key_file.p))
         return;
-    *b = (struct mk_plugin_certificate){.next = c->site->brought,
-                                        .pair = {.certificate = file.p, .key = key_file.p, .brought = true},
-                                        .entry = c->plugin->entry};
-    c->site->brought = b;
+    *b = (struct mk_plugin_certificate){
+        .next = c->site->plugin_certificates,
+        .pair = {.certificate = file.p, .key = key_file.p, .from_plugin = true},
+        .entry = c->plugin->entry};
+    c->site->plugin_certificates = b;
 }
 
 void mk_config_tls_challenges(struct mk_config *c, const char *folder)

@@ -29,7 +29,7 @@ static mk_err read_cert_chain(const struct mk_tls_keypair *pair, X509 **leaf, ST
     const char *file = pair->certificate;
     mk_err e = pair->certificate_text
                    ? mk_tls_file_text_to_bio(pair->certificate_text, file, "certificate", &b, problem)
-                   : mk_tls_file_read_to_bio(file, pair->brought, "certificate", &b, problem);
+                   : mk_tls_file_read_to_bio(file, pair->from_plugin, "certificate", &b, problem);
     if (e)
         return e;
     *leaf = PEM_read_bio_X509_AUX(b, NULL, mk_tls_file_refuse_password_cb, NULL);
@@ -147,7 +147,7 @@ static mk_err read_private_key(const char *file, const struct mk_tls_keypair *pa
     BIO *b;
     const char *text = pair->key_text ? pair->key_text : pair->certificate_text;
     mk_err e = text ? mk_tls_file_text_to_bio(text, file, "key", &b, problem)
-                    : mk_tls_file_read_to_bio(file, pair->brought, "key", &b, problem);
+                    : mk_tls_file_read_to_bio(file, pair->from_plugin, "key", &b, problem);
     return e ? e : parse_private_key(b, file, out, problem);
 }
 
@@ -245,7 +245,7 @@ mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair
 
 mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file)
 {
-    const struct mk_tls_keypair pair = {.certificate = file, .brought = true};
+    const struct mk_tls_keypair pair = {.certificate = file, .from_plugin = true};
     struct mk_tls_settings_error unheard;
     BIO *b;
     X509 *leaf = NULL;

@@ -66,7 +66,7 @@ bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *confi
 {
     s->registry = mk_config_statistics(config);
     s->memory = mk_config_shared(config, "upstream/health", sizeof *s->memory);
-    s->table = s->registry ? mk_stat_define(s->registry, &table) : 0;
+    s->table = s->registry ? mk_stat_register_table(s->registry, &table) : 0;
     return s->registry && s->memory;
 }
 

@@ -4,14 +4,14 @@
 #include <monkey/mem.h>
 #include <monkey/plugin.h>
 
-#include "websocket/events.h"
+#include "websocket/sse_stream.h"
 #include "websocket/ws_socket.h"
 
 MK_PLUGIN_DECLARE(websocket);
 
 struct mk_websocket_worker {
     struct mk_ws_worker sockets;
-    struct mk_events_worker events;
+    struct mk_sse_stream_worker events;
     struct mk_deferred *goodbye; /* closes all sockets when the worker drains */
     bool is_draining;
 };
@@ -37,25 +37,25 @@ int mk_websocket_open(struct mk_request *request, struct mk_response *r,
     return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -EINVAL;
 }
 
-int mk_events_open(struct mk_request *request, struct mk_response *r, const struct mk_events_options *options,
-                   void *ctx, struct mk_events **out)
+int mk_sse_stream_open(struct mk_request *request, struct mk_response *r,
+                       const struct mk_sse_stream_options *options, void *ctx, struct mk_sse_stream **out)
 {
     struct mk_websocket_worker *live = worker_of_request(request, r);
     if (live && live->is_draining)
         mk_deferred_post(live->goodbye);
-    return live ? mk_events_worker_open(&live->events, request, r, options, ctx, out) : -EINVAL;
+    return live ? mk_sse_stream_worker_open(&live->events, request, r, options, ctx, out) : -EINVAL;
 }
 
 static void close_sockets_and_streams(void *ctx)
 {
     struct mk_websocket_worker *live = ctx;
     mk_ws_socket_worker_drain(&live->sockets);
-    mk_events_worker_drain(&live->events);
+    mk_sse_stream_worker_drain(&live->events);
 }
 
 static bool init_event_streams(struct mk_websocket_worker *live, struct mk_worker *worker)
 {
-    mk_events_worker_init(&live->events, worker);
+    mk_sse_stream_worker_init(&live->events, worker);
     live->goodbye = mk_deferred_new(worker, close_sockets_and_streams, live);
     return live->goodbye;
 }

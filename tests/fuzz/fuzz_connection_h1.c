@@ -120,7 +120,7 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
     for (int i = 0; i < 3 && !peer.closed; i++) { /* the timeout of a waiting connection expires */
-        c->ops->on_timeout(c, (enum mk_conn_timeout)(c->clock ? c->clock : MK_TIMEOUT_HANDLER));
+        c->ops->on_timeout(c, (enum mk_conn_timeout)(c->timeout ? c->timeout : MK_TIMEOUT_HANDLER));
         check_at_rest(c);
     }
 }

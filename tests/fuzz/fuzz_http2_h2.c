@@ -200,7 +200,7 @@ static void begin(void)
 /* A waiting stream must have a timer or a handler that will resume it. */
 static void check_stream(const struct mk_h2_stream *s)
 {
-    MK_ASSERT(s->clock || !mk_list_empty(&s->queue_link) || s->d.pending_prefetch);
+    MK_ASSERT(s->timeout || !mk_list_empty(&s->queue_link) || s->d.pending_prefetch);
     MK_ASSERT(s->receive_window <= 256 * 1024);
 }
 
@@ -212,11 +212,11 @@ static void check_h2(const struct mk_conn *c)
         for (const struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next, n++)
             check_stream(s);
     MK_ASSERT(n == h2->n_streams && n <= limits.h2.streams_max);
-    MK_ASSERT(c->clock || n > 0);
+    MK_ASSERT(c->timeout || n > 0);
     bool waits = !mk_send_queue_is_empty(&c->out);
     for (unsigned u = 0; u < MK_URGENCIES; u++)
         waits |= !mk_list_empty(&h2->ready[u]);
-    MK_ASSERT(!waits || c->clock == MK_TIMEOUT_RATE);
+    MK_ASSERT(!waits || c->timeout == MK_TIMEOUT_RATE);
     MK_ASSERT(mk_send_queue_len(&c->out) < 512 * 1024);
 }
 

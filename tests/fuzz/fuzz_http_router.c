@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ALLOW_MAX = 64 * (MK_ROUTER_PATTERN + 2) };
+enum { ALLOW_MAX = 64 * (MK_ROUTER_PATTERN_MAX + 2) };
 
 static void expect(bool ok)
 {
@@ -17,7 +17,7 @@ static void expect(bool ok)
 static void check_params(const struct mk_router_match *match, mk_str path)
 {
     const char *at = path.p;
-    expect(match->n <= MK_ROUTER_PARAMS);
+    expect(match->n <= MK_ROUTER_PARAMS_MAX);
     for (size_t i = 0; i < match->n; i++) {
         const struct mk_router_param *p = &match->params[i];
         expect(p->value.p > at && p->value.p + p->value.len <= path.p + path.len);

@@ -78,7 +78,7 @@ static int set_up(struct mk_server *s, char **words)
 static int try_without_memory(const char *certificate, const char *key)
 {
     int e = 0;
-    (void)mk_mem_use(resize, free);
+    (void)mk_mem_set_allocator(resize, free);
     for (fail_at = 1, n_allocs = 1; fail_at <= n_allocs + 1; fail_at++) {
         n_allocs = fail_at; /* no allocation fails here */
         struct mk_server *s = mk_server_new(NULL);

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <monkey/events.h>
 #include <monkey/request_ref.h>
 #include <monkey/server.h>
+#include <monkey/sse_stream.h>
 #include <monkey/websocket.h>
 #include <pthread.h>
 #include <signal.h>
@@ -219,23 +219,23 @@ static enum mk_verdict echo(struct mk_request *request, struct mk_response *resp
     return mk_websocket_open(request, response, &options, data, &s) ? MK_ERROR : MK_DONE;
 }
 
-static void on_over(void *ctx, struct mk_events *s)
+static void on_over(void *ctx, struct mk_sse_stream *s)
 {
     (void)ctx, (void)s;
 }
 
 static enum mk_verdict events(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_events_ops ops = {.on_close = on_over};
-    static const struct mk_events_options options = {.size = sizeof options, .ops = &ops};
+    static const struct mk_sse_stream_ops ops = {.on_close = on_over};
+    static const struct mk_sse_stream_options options = {.size = sizeof options, .ops = &ops};
     static const struct mk_sse_event first = {.data = MK_STR_INIT("one")},
                                      second = {.name = MK_STR_INIT("more"), .data = MK_STR_INIT("two")};
-    struct mk_events *s;
-    if (mk_events_open(request, response, &options, data, &s))
+    struct mk_sse_stream *s;
+    if (mk_sse_stream_open(request, response, &options, data, &s))
         return MK_ERROR;
-    (void)mk_events_send(s, &first);
-    (void)mk_events_send(s, &second);
-    mk_events_end(s);
+    (void)mk_sse_stream_send(s, &first);
+    (void)mk_sse_stream_send(s, &second);
+    mk_sse_stream_end(s);
     return MK_DONE;
 }
 

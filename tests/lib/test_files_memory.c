@@ -19,7 +19,7 @@ static void allocation_failure_is_reported(void **state)
                                                .gzip = MK_STR_INIT("GZ"),
                                                .br = MK_STR_INIT("BR")};
     unsigned n_failed = 0;
-    assert_int_equal(mk_mem_use(resize, free), 0);
+    assert_int_equal(mk_mem_set_allocator(resize, free), 0);
     n_allocs = 1;
     for (size_t n = 1; n <= n_allocs + 1; n++) {
         fail_at = 0;

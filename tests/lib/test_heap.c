@@ -26,10 +26,10 @@ static void heap_functions_of_the_program_are_used(void **state)
 {
     (void)state;
     unsigned port;
-    assert_int_equal(mk_mem_use(NULL, free_counted), -EINVAL);
-    assert_int_equal(mk_mem_use(resize, free_counted), 0);
+    assert_int_equal(mk_mem_set_allocator(NULL, free_counted), -EINVAL);
+    assert_int_equal(mk_mem_set_allocator(resize, free_counted), 0);
     struct mk_server *s = server_with("GET /", respond_hello, NULL, &port);
-    assert_int_equal(mk_mem_use(resize, free_counted), -EBUSY);
+    assert_int_equal(mk_mem_set_allocator(resize, free_counted), -EBUSY);
     assert_int_equal(mk_server_start(s, 2), 0);
     assert_holds(fetch(port, "GET", "/"), "hello");
     mk_server_free(s);

@@ -214,9 +214,9 @@ static void null_handles_are_refused(void **state)
     assert_null(mk_request_ref_new(NULL));
     mk_request_ref_free(NULL);
     mk_websocket_message_free(NULL);
-    assert_int_equal(mk_mem_use(NULL, NULL), -EINVAL);
+    assert_int_equal(mk_mem_set_allocator(NULL, NULL), -EINVAL);
     /* too late: the library has already allocated memory */
-    assert_int_equal(mk_mem_use(realloc, free), -EBUSY);
+    assert_int_equal(mk_mem_set_allocator(realloc, free), -EBUSY);
 }
 
 /* For test_embedded.py: this program contains the library. */

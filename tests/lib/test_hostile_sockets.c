@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers, WebSockets and event streams that misuse the library, and servers that end while such
  * connections are open, in each of the three run modes: the program learns of each end exactly once. */
-#include <monkey/events.h>
 #include <monkey/request_ref.h>
+#include <monkey/sse_stream.h>
 #include <monkey/test_client.h>
 #include <monkey/websocket.h>
 #include <stdlib.h>
@@ -131,36 +131,36 @@ static enum mk_verdict open_socket(struct mk_request *request, struct mk_respons
 
 /* ---- An event stream ---- */
 
-static void on_over(void *ctx, struct mk_events *s)
+static void on_over(void *ctx, struct mk_sse_stream *s)
 {
     (void)ctx;
-    must(mk_events_send_text(s, MK_STR("data: x\n\n")) == -ESHUTDOWN);
-    mk_events_end(s);
+    must(mk_sse_stream_send_text(s, MK_STR("data: x\n\n")) == -ESHUTDOWN);
+    mk_sse_stream_end(s);
     misuse_the_server();
     atomic_fetch_add(&n_closed, 1);
 }
 
 static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static const struct mk_events_ops ops = {.on_close = on_over};
-    static const struct mk_events_options options = {.size = sizeof options, .ops = &ops};
+    static const struct mk_sse_stream_ops ops = {.on_close = on_over};
+    static const struct mk_sse_stream_options options = {.size = sizeof options, .ops = &ops};
     static const struct mk_sse_event event = {.data = MK_STR_INIT("one")},
                                      odd = {.name = MK_STR_INIT("a\nb")};
-    struct mk_events *s;
+    struct mk_sse_stream *s;
     (void)data;
-    if (mk_events_open(request, response, &options, NULL, &s))
+    if (mk_sse_stream_open(request, response, &options, NULL, &s))
         return MK_ERROR;
     atomic_fetch_add(&n_open, 1);
     if (mk_str_eq(mk_request_path(request), MK_STR("/again"))) { /* the first event stream has ended */
-        must(mk_events_open(request, response, &options, NULL, &s) == 0);
+        must(mk_sse_stream_open(request, response, &options, NULL, &s) == 0);
         must(atomic_load(&n_closed) == 1);
     }
-    must(mk_events_send(s, &odd) == -EINVAL);
-    must(mk_events_send(s, &event) == 0);
+    must(mk_sse_stream_send(s, &odd) == -EINVAL);
+    must(mk_sse_stream_send(s, &event) == 0);
     if (mk_str_eq(mk_request_path(request), MK_STR("/ended"))) {
-        mk_events_end(s);
-        mk_events_end(s);
-        must(mk_events_send(s, &event) == -ESHUTDOWN);
+        mk_sse_stream_end(s);
+        mk_sse_stream_end(s);
+        must(mk_sse_stream_send(s, &event) == -ESHUTDOWN);
     }
     return MK_DONE;
 }

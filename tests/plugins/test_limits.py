@@ -120,9 +120,9 @@ def test_limits_count_by_address_and_path(limited, site):
     assert ask(server, "/a", 2, source="127.0.0.2") == [200, 429]
 
 
-def test_limits_count_by_header_field(limited, site):
+def test_limits_count_by_header(limited, site):
     site.add("index.html", "index")
-    server = limited("Requests 2/d by field X-Api-Key")
+    server = limited("Requests 2/d by header X-Api-Key")
     for key in ("one", "two"):
         for source in ("127.0.0.1", "127.0.0.2"):
             assert ask(server, source=source, fields={"x-api-key": key}) == [200]
@@ -381,10 +381,10 @@ WRONG = {
     "Requests 1/h burst 100": "`100` is too much: expected a burst that is made good within a day",
     "Requests 1/s burst 2 burst 3": "`burst` is there already",
     "Requests 1/s by": "`by` is the last word",
-    "Requests 1/s by moon": "`moon` is nothing to count by: expected address, path, all or field",
+    "Requests 1/s by moon": "`moon` is nothing to count by: expected address, path, all or header",
     "Requests 1/s by response": "`response` is nothing to count by",
-    "Requests 1/s by field": "`field` is the last word",
-    "Requests 1/s by field X:": "`X:` is not the name of a field",
+    "Requests 1/s by header": "`header` is the last word",
+    "Requests 1/s by header X:": "`X:` is not the name of a header",
     "Requests 1/s by all address": "`address` is one too many",
     "Requests 1/s after 1M": "`after` is unknown here",
     "Bandwidth 10/s": "`10/s` is not a bandwidth: expected bytes a second",
@@ -393,7 +393,7 @@ WRONG = {
     "Bandwidth /x": "[by response|address",
     "Bandwidth 1K burst 1G": "`1G` is not a burst: expected a size that is sent within a day",
     "Bandwidth 1M after x": "`x` is not a size",
-    "Bandwidth 1M by moon": "expected response, address, path, all or field",
+    "Bandwidth 1M by moon": "expected response, address, path, all or header",
     "Except nobody": "`nobody` is neither a path nor a network",
     "DryRun maybe": "on or off",
     "Request 1/s": "did you mean `Requests`",
@@ -417,13 +417,13 @@ def run(*words):
 
 
 def test_limits_appear_in_printed_config(limited):
-    server = limited("Requests  /api/* /x 10/s burst 20 by address field X-Api-Key\nRequests 1/d\nBandwidth *.iso 500K\n"
+    server = limited("Requests  /api/* /x 10/s burst 20 by address header X-Api-Key\nRequests 1/d\nBandwidth *.iso 500K\n"
                      "Except 10.0.0.0/8 ::1\nExcept /health")
     text = run("-T", "-c", server.config)
     lines = [" ".join(line.split()) for line in text.splitlines()]
     at = lines.index("[LIMITS]")
     assert lines[at + 1:at + 8] == [
-        "Requests /api/* /x 10/s burst 20 by address field X-Api-Key", "Requests 1/d", "Bandwidth *.iso 500K",
+        "Requests /api/* /x 10/s burst 20 by address header X-Api-Key", "Requests 1/d", "Bandwidth *.iso 500K",
         "Except 10.0.0.0/8", "Except ::1", "Except /health", "DryRun off"]
 
 
@@ -440,7 +440,7 @@ def test_limits_appear_in_explain(limited, site):
 def test_limits_many_new_clients_lock_nobody_out(limited, site):
     """Each key represents a client: the server limits far more clients than fit into one hash bucket."""
     site.add("index.html", "index")
-    server = limited("Requests 1/d by field Key", server="KeepAliveRequests 0")
+    server = limited("Requests 1/d by header Key", server="KeepAliveRequests 0")
     with server.connect() as c:
         for at in range(0, 4000, 50):
             c.send(b"".join(b"GET / HTTP/1.1\r\nHost: x\r\nKey: %d\r\n\r\n" % key for key in range(at, at + 50)))
@@ -450,7 +450,7 @@ def test_limits_many_new_clients_lock_nobody_out(limited, site):
 
 def test_limits_race_of_new_client_admits_at_most_two(limited, site):
     site.add("index.html", "index")
-    server = limited("Requests 1/d by field Key", workers=4)
+    server = limited("Requests 1/d by header Key", workers=4)
     barrier = threading.Barrier(6)
 
     def send_requests(_):

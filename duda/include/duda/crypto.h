@@ -41,11 +41,11 @@ struct duda_hasher;
 /** Creates a hasher; NULL if memory is exhausted. */
 MK_API struct duda_hasher *duda_hasher_new(enum duda_digest digest) MK_API_MUST_USE;
 /** Hashes the next piece of data. */
-MK_API int duda_hasher_update(struct duda_hasher *h, mk_str data) MK_API_MUST_USE;
+MK_API int duda_hasher_update(struct duda_hasher *hasher, mk_str data) MK_API_MUST_USE;
 /** Computes the hash of all data; only duda_hasher_free() may follow. */
-MK_API int duda_hasher_final(struct duda_hasher *h, struct duda_hash *out) MK_API_MUST_USE;
+MK_API int duda_hasher_final(struct duda_hasher *hasher, struct duda_hash *out) MK_API_MUST_USE;
 /** Frees the hasher; NULL is allowed. */
-MK_API void duda_hasher_free(struct duda_hasher *h);
+MK_API void duda_hasher_free(struct duda_hasher *hasher);
 
 /** Computes an HMAC (RFC 2104). Returns 0, or -ENOMEM. Compare HMACs with mk_consttime_eq(). */
 MK_API int duda_hmac(enum duda_digest digest, mk_str key, mk_str data, struct duda_hash *out) MK_API_MUST_USE;

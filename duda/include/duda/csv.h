@@ -58,9 +58,9 @@ struct duda_csv_writer {
 };
 
 /** Writes a cell, quoted if necessary. */
-MK_API void duda_csv_add(struct duda_csv_writer *w, mk_str cell);
+MK_API void duda_csv_add(struct duda_csv_writer *writer, mk_str cell);
 /** Ends the row with CR LF. */
-MK_API void duda_csv_end_row(struct duda_csv_writer *w);
+MK_API void duda_csv_end_row(struct duda_csv_writer *writer);
 
 #ifdef __cplusplus
 }

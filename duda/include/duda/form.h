@@ -44,8 +44,8 @@ MK_API int duda_form_data_parse(mk_str text, const struct duda_allocator *memory
                                 const struct duda_form_limits *limits,
                                 struct duda_form_data *out) MK_API_MUST_USE;
 /** The value of the first field, or of the i-th field, with that name; absent if there is none. */
-MK_API mk_str duda_form_data_get(const struct duda_form_data *f, const char *name);
-MK_API mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *name, size_t i);
+MK_API mk_str duda_form_data_get(const struct duda_form_data *form, const char *name);
+MK_API mk_str duda_form_data_get_at(const struct duda_form_data *form, const char *name, size_t i);
 
 /**
  * Fills a struct from form fields. Field names are those of the schema; `home.street` addresses a member of a
@@ -56,7 +56,7 @@ MK_API mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *
  * `.min_length`. Unknown fields are ignored, because submit buttons and CSRF tokens are among them. Returns
  * 0; -EINVAL if a field is invalid (*errors lists the errors; respond with 422); or -ENOMEM.
  */
-MK_API int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *schema,
+MK_API int duda_form_data_bind(const struct duda_form_data *form, const struct duda_schema *schema,
                                const struct duda_allocator *memory, void *out,
                                struct duda_validation_errors *errors) MK_API_MUST_USE;
 

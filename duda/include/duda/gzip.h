@@ -40,7 +40,7 @@ MK_API struct duda_gzip_stream *duda_gzip_new(int level) MK_API_MUST_USE;
 /** Creates a decompressor; NULL if memory is exhausted. */
 MK_API struct duda_gzip_stream *duda_gunzip_new(void) MK_API_MUST_USE;
 /** Frees the stream; NULL is allowed. */
-MK_API void duda_gzip_free(struct duda_gzip_stream *z);
+MK_API void duda_gzip_free(struct duda_gzip_stream *stream);
 
 /**
  * Consumes bytes from *in, advancing it, and appends at most `max_out` bytes to `out`. `is_last`: *in holds
@@ -59,7 +59,7 @@ MK_API void duda_gzip_free(struct duda_gzip_stream *z);
  *             break;
  *     }
  */
-MK_API int duda_gzip_step(struct duda_gzip_stream *z, mk_str *in, bool is_last, struct mk_buf *out,
+MK_API int duda_gzip_step(struct duda_gzip_stream *stream, mk_str *in, bool is_last, struct mk_buf *out,
                           size_t max_out) MK_API_MUST_USE;
 
 #ifdef __cplusplus

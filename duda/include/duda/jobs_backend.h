@@ -40,27 +40,27 @@ enum duda_jobs_outcome {
  */
 struct duda_jobs_ops {
     /** -EEXIST: a job with this id, or with this `unique_key`, exists. */
-    int (*enqueue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
+    int (*enqueue)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, mk_str record,
                    mk_str unique_key, struct duda_jobs_due due);
     /** Leases the first due job for lease_ms; then other workers may take it. -ENOENT: no job is due. */
-    int (*dequeue)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
-                   struct duda_jobs_dequeued *out);
+    int (*dequeue)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str token,
+                   uint64_t lease_ms, struct duda_jobs_dequeued *out);
     /** Extends the lease to lease_ms from now. -ESTALE: another worker has taken the job. */
-    int (*renew)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+    int (*renew)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, mk_str token,
                  uint64_t lease_ms);
     /** Ends the run of a job. -ESTALE: another worker has taken the job. */
-    int (*complete)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+    int (*complete)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, mk_str token,
                     mk_str record, mk_str unique_key, enum duda_jobs_outcome outcome,
                     struct duda_jobs_due due);
     /** The queue's clock, in milliseconds since 1970, common to all machines that use the queue. */
-    int (*now)(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms);
-    int (*count)(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out);
+    int (*now)(struct duda_ctx *d, struct duda_store *store, mk_str queue, uint64_t *ms);
+    int (*count)(struct duda_ctx *d, struct duda_store *store, mk_str queue, struct duda_job_counts *out);
     /** Calls each() for failed jobs in the order of their ids, until the callback returns false. */
     int (*list)(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx);
     /** Re-enqueues a failed job as a new one, or removes it if `remove` is set. -ENOENT: there is no such
      * failed job. */
-    int (*retry)(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool remove);
+    int (*retry)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, bool remove);
 };
 
 #ifdef __cplusplus

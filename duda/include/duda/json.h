@@ -47,7 +47,7 @@ MK_API int duda_json_read_value(mk_str text, const struct duda_allocator *memory
 /** Writes a value as JSON. Strings that are not UTF-8 are interpreted as Latin-1, so that the output is
  * always valid. Absent optional members are omitted. Values nested deeper than DUDA_JSON_DEPTH_MAX become
  * null. */
-MK_API void duda_json_write(struct mk_buf *out, const struct duda_value *v);
+MK_API void duda_json_write(struct mk_buf *out, const struct duda_value *value);
 
 #ifdef __cplusplus
 }

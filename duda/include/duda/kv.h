@@ -101,15 +101,15 @@ struct duda_kv_batch;
 MK_API struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv) MK_API_MUST_USE;
 /** Adds a precondition for the commit: the entry has this value, or (absent) does not exist. All
  * preconditions are checked before the first operation; if one fails, nothing is changed. */
-MK_API void duda_kv_batch_expect(struct duda_kv_batch *b, mk_str key, mk_str value);
+MK_API void duda_kv_batch_expect(struct duda_kv_batch *batch, mk_str key, mk_str value);
 /** Sets a value, or deletes an entry if it exists. */
-MK_API void duda_kv_batch_set(struct duda_kv_batch *b, mk_str key, mk_str value, uint64_t ttl_ms);
-MK_API void duda_kv_batch_delete(struct duda_kv_batch *b, mk_str key);
+MK_API void duda_kv_batch_set(struct duda_kv_batch *batch, mk_str key, mk_str value, uint64_t ttl_ms);
+MK_API void duda_kv_batch_delete(struct duda_kv_batch *batch, mk_str key);
 /** Commits the batch, and frees it even on failure. Returns 0, -ESTALE, or an error as above; -ENOMEM for
  * NULL. Waits. */
-MK_API int duda_kv_batch_commit(struct duda_ctx *d, struct duda_kv_batch *b) MK_API_MUST_USE;
+MK_API int duda_kv_batch_commit(struct duda_ctx *d, struct duda_kv_batch *batch) MK_API_MUST_USE;
 /** Discards the batch; NULL is allowed. */
-MK_API void duda_kv_batch_abort(struct duda_kv_batch *b);
+MK_API void duda_kv_batch_abort(struct duda_kv_batch *batch);
 
 #ifdef __cplusplus
 }

@@ -55,7 +55,7 @@ MK_API struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char
  */
 
 /** Reads a value. The copy in *value lives until the handler returns. -ENOENT: there is no value. */
-MK_API int duda_memcached_get(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
+MK_API int duda_memcached_get(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
                               mk_str *value) MK_API_MUST_USE;
 
 /** One of several keys. */
@@ -67,32 +67,33 @@ struct duda_memcached_item {
 };
 /** Reads several values at once, from all their servers in parallel. Returns 0, even if some values are
  * missing, or the first error; the other items are valid even then. */
-MK_API int duda_memcached_get_many(struct duda_ctx *d, struct duda_memcached *m,
+MK_API int duda_memcached_get_many(struct duda_ctx *d, struct duda_memcached *memcached,
                                    struct duda_memcached_item *items, size_t n) MK_API_MUST_USE;
 
 /** Sets a value that expires after ttl_ms, rounded up to seconds (0: it stays until evicted). */
-MK_API int duda_memcached_set(struct duda_ctx *d, struct duda_memcached *m, mk_str key, mk_str value,
+MK_API int duda_memcached_set(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key, mk_str value,
                               uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value only if none exists; otherwise -EEXIST. */
-MK_API int duda_memcached_add(struct duda_ctx *d, struct duda_memcached *m, mk_str key, mk_str value,
+MK_API int duda_memcached_add(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key, mk_str value,
                               uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value only if its version is still `cas` (compare and swap). -ESTALE: the value has changed;
  * -ENOENT: it is gone. */
-MK_API int duda_memcached_cas(struct duda_ctx *d, struct duda_memcached *m, mk_str key, uint64_t cas,
+MK_API int duda_memcached_cas(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key, uint64_t cas,
                               mk_str value, uint64_t ttl_ms) MK_API_MUST_USE;
 /** Deletes a value. -ENOENT: there is no value. */
-MK_API int duda_memcached_delete(struct duda_ctx *d, struct duda_memcached *m, mk_str key) MK_API_MUST_USE;
+MK_API int duda_memcached_delete(struct duda_ctx *d, struct duda_memcached *memcached,
+                                 mk_str key) MK_API_MUST_USE;
 /** Sets the time to live of a value. -ENOENT: there is no value. */
-MK_API int duda_memcached_touch(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
+MK_API int duda_memcached_touch(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
                                 uint64_t ttl_ms) MK_API_MUST_USE;
 /** Adds to a number that is stored as decimal text and never falls below 0. A new number starts at 0 and gets
  * this time to live. *sum is the result. -EDOM: the value is not a number. */
-MK_API int duda_memcached_incr(struct duda_ctx *d, struct duda_memcached *m, mk_str key, int64_t delta,
-                               uint64_t ttl_ms, uint64_t *sum) MK_API_MUST_USE;
+MK_API int duda_memcached_incr(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
+                               int64_t delta, uint64_t ttl_ms, uint64_t *sum) MK_API_MUST_USE;
 
 /** The last error of the server that holds this key: `[MEMCACHED] main, 10.0.0.1:11211: ...`. Lives until the
  * handler returns; empty if there was no error. */
-MK_API mk_str duda_memcached_error(struct duda_ctx *d, const struct duda_memcached *m, mk_str key);
+MK_API mk_str duda_memcached_error(struct duda_ctx *d, const struct duda_memcached *memcached, mk_str key);
 
 #ifdef __cplusplus
 }

@@ -68,16 +68,16 @@ MK_API struct duda_multipart *duda_multipart_new(mk_str boundary, const struct d
                                                  void *ctx) MK_API_MUST_USE;
 /** Parses the next bytes. Returns 0; -EBADMSG: malformed (400); -EFBIG: a limit is exceeded (413); or the
  * error of a callback. Errors are sticky. */
-MK_API int duda_multipart_feed(struct duda_multipart *m, mk_str bytes) MK_API_MUST_USE;
+MK_API int duda_multipart_feed(struct duda_multipart *multipart, mk_str bytes) MK_API_MUST_USE;
 /** Marks the end of the input. Returns 0, or -EBADMSG if the last part is incomplete. */
-MK_API int duda_multipart_end(struct duda_multipart *m) MK_API_MUST_USE;
+MK_API int duda_multipart_end(struct duda_multipart *multipart) MK_API_MUST_USE;
 /** After an error: a description of the violated rule or limit, or NULL if a callback failed. *part is the
  * number of parts that had started. */
-MK_API const char *duda_multipart_error(const struct duda_multipart *m, size_t *part);
+MK_API const char *duda_multipart_error(const struct duda_multipart *multipart, size_t *part);
 /** Inside data(): the offset in the body of the bytes that data() received. */
-MK_API uint64_t duda_multipart_offset(const struct duda_multipart *m);
+MK_API uint64_t duda_multipart_offset(const struct duda_multipart *multipart);
 /** Frees the parser; NULL is allowed. */
-MK_API void duda_multipart_free(struct duda_multipart *m);
+MK_API void duda_multipart_free(struct duda_multipart *multipart);
 
 /**
  * Derives a safe file name from a client's file name: the last path component, up to 100 bytes. Letters,

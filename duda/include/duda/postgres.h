@@ -78,7 +78,7 @@ MK_API void duda_postgres_unsubscribe(struct duda_postgres_sub *sub);
  *         return duda_postgres_subscribe_callback(w, NULL, MK_STR("prices"), on_price, cache_of(w), NULL);
  *     }
  */
-MK_API int duda_postgres_subscribe_callback(struct mk_worker *w, const char *database, mk_str channel,
+MK_API int duda_postgres_subscribe_callback(struct mk_worker *worker, const char *database, mk_str channel,
                                             void (*on_message)(void *ctx, mk_str text), void *ctx,
                                             struct duda_postgres_sub **out) MK_API_MUST_USE;
 

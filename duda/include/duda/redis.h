@@ -107,7 +107,7 @@ MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *r, struct duda_r
  *                             key, last};
  *     int e = duda_redis_blocking(d, redis, &reply, 5000, args, MK_LEN(args));
  */
-MK_API int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
+MK_API int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *redis, struct duda_redis_reply *reply,
                                uint32_t timeout_ms, const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /**
@@ -115,21 +115,21 @@ MK_API int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *r, struct 
  * survives the loss of the master. `timeout_ms` limits the wait for the replicas; 0: no limit. Results as
  * above, or -ENOLINK: the write succeeded, but fewer replicas have it.
  */
-MK_API int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *r,
+MK_API int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *redis,
                                        struct duda_redis_reply *reply, unsigned replicas, uint32_t timeout_ms,
                                        const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /** Sends n commands as one pipeline and waits for their replies. A command that the server rejects gets a
  * reply of type DUDA_REDIS_ERROR and does not stop the others. Returns errors as above, except those of a
  * rejection. */
-MK_API int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *r,
+MK_API int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *redis,
                                const struct duda_redis_command *commands, size_t n,
                                struct duda_redis_reply *replies) MK_API_MUST_USE;
 
 /** Runs the commands as one transaction (MULTI, EXEC): no command of another client runs in between. If the
  * server cannot queue one of them, none runs (-EREMOTEIO, and the first reply says why). In a cluster, all
  * keys must be in one hash slot. For conditional updates, use a script. */
-MK_API int duda_redis_transaction(struct duda_ctx *d, struct duda_redis *r,
+MK_API int duda_redis_transaction(struct duda_ctx *d, struct duda_redis *redis,
                                   const struct duda_redis_command *commands, size_t n,
                                   struct duda_redis_reply *replies) MK_API_MUST_USE;
 
@@ -141,7 +141,7 @@ struct duda_redis_script {
 };
 /** Runs a script: the first n_keys of the n arguments become KEYS, the others ARGV. The source is sent to
  * each server only once. Returns the errors of duda_redis(). */
-MK_API int duda_redis_eval(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
+MK_API int duda_redis_eval(struct duda_ctx *d, struct duda_redis *redis, struct duda_redis_reply *reply,
                            struct duda_redis_script *script, size_t n_keys, const mk_str *arguments,
                            size_t n) MK_API_MUST_USE;
 
@@ -164,7 +164,7 @@ struct duda_redis_sub;
  *     while (!e && !(e = duda_redis_receive(d, sub, 0, &message)))
  *         e = duda_write(d, message);
  */
-MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *r, mk_str channel,
+MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *redis, mk_str channel,
                                 struct duda_redis_sub **out) MK_API_MUST_USE;
 /**
  * Waits for the next message, which is valid until the next call. -EAGAIN: no message arrived within

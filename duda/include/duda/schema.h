@@ -124,9 +124,9 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
               .is_signed = (__typeof__(*((type *)0)->member))-1 < (__typeof__(*((type *)0)->member))1,       \
               __VA_ARGS__)
 /** The name of a member in JSON, forms and templates. */
-static inline const char *duda_schema_field_name(const struct duda_schema_field *m)
+static inline const char *duda_schema_field_name(const struct duda_schema_field *field)
 {
-    return m->json_name ? m->json_name : m->name;
+    return field->json_name ? field->json_name : field->name;
 }
 /** Returns the i-th field of a schema. Its struct may be that of an earlier release, and then ends before
  * members that were added later. */

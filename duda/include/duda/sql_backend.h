@@ -21,18 +21,19 @@ struct duda_sql_rows {
 };
 
 /** Adds the next column name; call it for every column before any value. */
-MK_API void duda_sql_rows_column(struct duda_sql_rows *r, mk_str name);
+MK_API void duda_sql_rows_column(struct duda_sql_rows *rows, mk_str name);
 /** Adds the next value. */
-MK_API void duda_sql_rows_add(struct duda_sql_rows *r, const struct duda_sql_value *value);
+MK_API void duda_sql_rows_add(struct duda_sql_rows *rows, const struct duda_sql_value *value);
 /** Records an error. */
-MK_API void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *section, mk_str name,
+MK_API void duda_sql_rows_fail(struct duda_sql_rows *rows, int error, const char *section, mk_str name,
                                const char *message);
 /** Discards all rows, for the next statement. */
-MK_API void duda_sql_rows_clear(struct duda_sql_rows *r);
+MK_API void duda_sql_rows_clear(struct duda_sql_rows *rows);
 /** Copies the rows into the handler's memory. Returns the recorded error, or 0. */
-MK_API int duda_sql_rows_result(struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result);
+MK_API int duda_sql_rows_result(struct duda_sql_rows *rows, struct duda_ctx *d,
+                                struct duda_sql_result *result);
 /** Frees the memory of the builder. */
-MK_API void duda_sql_rows_free(struct duda_sql_rows *r);
+MK_API void duda_sql_rows_free(struct duda_sql_rows *rows);
 
 /** The functions of a backend. They wait like those of sql.h. */
 struct duda_sql_ops {
@@ -66,10 +67,10 @@ MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_s
 
 /** Registers the database. Call it in the worker_start of a backend whose `needs` lists "duda-sql". Returns
  * 0, or -EEXIST: the name is taken. */
-MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db);
+MK_API int duda_sql_add(struct mk_worker *worker, struct duda_sql_db *db);
 
 /** Like duda_sql_find(), without a handler. */
-MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *w, const char *name);
+MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *worker, const char *name);
 /** The session of the handler's transaction; NULL if it has none. */
 MK_API void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db);
 
@@ -105,13 +106,13 @@ struct duda_sql_history {
  * migration may precede an applied one. Applied migrations after the last file belong to a newer version of
  * the service, and are not errors. Returns 0, or -EINVAL: h->message names up to three errors.
  */
-MK_API int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_migration *all);
+MK_API int duda_sql_history_check(struct duda_sql_history *history, const struct duda_sql_migration *all);
 /** The row of the migration if the service has applied it; otherwise NULL. */
-MK_API const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_history *h,
+MK_API const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_history *history,
                                                             uint64_t number);
 /** Reads the files of a folder, NUMBER-NAME.sql, in numerical order; errors are reported at `key`. Returns
  * NULL if there are none, or on error. */
-MK_API struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section,
+MK_API struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *config, const void *section,
                                                            const char *key, mk_str folder);
 
 #ifdef __cplusplus

@@ -46,23 +46,23 @@ MK_API struct duda_store *duda_store_find(struct duda_ctx *d, const char *name);
 
 /** Reads a value, for example from a cache. The value lives until the handler returns. -ENOENT: there is no
  * value. May wait, like all functions below. */
-MK_API int duda_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key,
+MK_API int duda_store_get(struct duda_ctx *d, struct duda_store *store, mk_str key,
                           mk_str *value) MK_API_MUST_USE;
 /** Sets a value, such as one in a cache, that expires after its TTL, `ttl_ms` milliseconds (0: never). */
-MK_API int duda_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+MK_API int duda_store_set(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value only if one exists; otherwise -ENOENT. */
-MK_API int duda_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+MK_API int duda_store_replace(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                               uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value only if none exists; otherwise -EEXIST. */
-MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
+MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /** Deletes a value if it equals `value`; otherwise, also if there is no value, returns -ESTALE. If `value` is
  * absent, deletes any value, and returns 0 even if there was none. */
-MK_API int duda_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key,
+MK_API int duda_store_delete_if(struct duda_ctx *d, struct duda_store *store, mk_str key,
                                 mk_str value) MK_API_MUST_USE;
 /** Adds to a number; a new number starts at 0 and gets this time to live. *sum is the result. */
-MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta,
+MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t delta,
                            uint64_t ttl_ms, int64_t *sum) MK_API_MUST_USE;
 
 /**
@@ -74,7 +74,7 @@ MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key,
  *     if (e == -EDQUOT)
  *         return 429;
  */
-MK_API int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max,
+MK_API int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t max,
                                  uint64_t window_ms) MK_API_MUST_USE;
 
 /*
@@ -101,7 +101,7 @@ struct duda_store_lock {
  * available locks. The protected code must tolerate that the lock expires while it is still running;
  * duda_store_unlock() reports this.
  */
-MK_API int duda_store_lock(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64_t ttl_ms,
+MK_API int duda_store_lock(struct duda_ctx *d, struct duda_store *store, mk_str key, uint64_t ttl_ms,
                            uint32_t wait_ms, struct duda_store_lock *out) MK_API_MUST_USE;
 /** Releases the lock. -ESTALE: it had expired. */
 MK_API int duda_store_unlock(struct duda_ctx *d, struct duda_store_lock *lock) MK_API_MUST_USE;

@@ -19,15 +19,16 @@ enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
  * the service passes: at most DUDA_STORE_FULL_KEY_MAX bytes. The service's own calls must not be able to
  * reach these keys. */
 struct duda_store_ops {
-    int (*get)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str *value);
-    int (*set)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
-    int (*add)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
-    int (*delete_if)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value);
-    int (*incr)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+    int (*get)(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str *value);
+    int (*set)(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*add)(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*delete_if)(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value);
+    int (*incr)(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t delta, uint64_t ttl_ms,
                 int64_t *sum);
-    int (*replace)(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*replace)(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value, uint64_t ttl_ms);
     /** Like duda_store_rate_limit(). NULL: implemented with `incr`. */
-    int (*rate_limit)(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms);
+    int (*rate_limit)(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t max,
+                      uint64_t window_ms);
     bool is_remote; /**< other machines also change it */
 };
 
@@ -51,7 +52,7 @@ MK_API void duda_store_require(struct mk_config *config, const void *section, mk
 
 /** Call it in a backend's worker_start; the backend needs "duda-store". Registers the store. Returns 0, or
  * -EEXIST: the name is taken. */
-MK_API int duda_store_register(struct mk_worker *w, struct duda_store *s);
+MK_API int duda_store_register(struct mk_worker *worker, struct duda_store *store);
 
 #ifdef __cplusplus
 }

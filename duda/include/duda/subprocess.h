@@ -53,8 +53,8 @@ struct duda_subprocess_options {
  *     int status, e = duda_subprocess_run(d, &sort, text, 1 << 20, &sorted, &status);
  *     return e ? e : status ? 422 : duda_write(d, sorted);
  */
-MK_API int duda_subprocess_run(struct duda_ctx *d, const struct duda_subprocess_options *o, mk_str input,
-                               size_t max, mk_str *output, int *status) MK_API_MUST_USE;
+MK_API int duda_subprocess_run(struct duda_ctx *d, const struct duda_subprocess_options *options,
+                               mk_str input, size_t max, mk_str *output, int *status) MK_API_MUST_USE;
 
 /* ---- Streaming ---- */
 
@@ -63,23 +63,25 @@ struct duda_subprocess;
 
 /** Starts a program. Returns 0, or an error of duda_subprocess_run(); a missing file is reported by
  * duda_subprocess_wait(). */
-MK_API int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_options *o,
+MK_API int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_options *options,
                                  struct duda_subprocess **out) MK_API_MUST_USE;
 /** Reads the next bytes of the output, and waits until some arrive. Returns the number of bytes, 0 at the end
  * of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
-MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *c, char *buf,
+MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *subprocess, char *buf,
                                     size_t cap) MK_API_MUST_USE;
 /** Writes the whole string to the standard input; waits while the pipe is full. A program that is blocked
  * because its own output is not read accepts no input: read its output in between, or use
  * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; -ETIMEDOUT or -ECANCELED. */
-MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *c, mk_str text) MK_API_MUST_USE;
+MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *subprocess,
+                                 mk_str text) MK_API_MUST_USE;
 /** Closes the standard input of the program. */
-MK_API void duda_subprocess_close_stdin(struct duda_subprocess *c);
+MK_API void duda_subprocess_close_stdin(struct duda_subprocess *subprocess);
 /** Sends a signal, such as SIGTERM, to the process group of the program. */
-MK_API void duda_subprocess_signal(struct duda_subprocess *c, int signal);
+MK_API void duda_subprocess_signal(struct duda_subprocess *subprocess, int signal);
 /** Closes the input, discards the remaining output, and waits for the program to exit. Returns 0 and
  * `*status`; the error that prevented the start; -ETIMEDOUT or -ECANCELED. */
-MK_API int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *c, int *status) MK_API_MUST_USE;
+MK_API int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *subprocess,
+                                int *status) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -36,7 +36,7 @@ enum { DUDA_TEMPLATE_DEPTH_MAX = 32 };
 MK_API struct duda_template *duda_template_new(mk_str text, const char *name,
                                                struct mk_buf *error) MK_API_MUST_USE;
 /** Frees the template; NULL is allowed. */
-MK_API void duda_template_free(struct duda_template *t);
+MK_API void duda_template_free(struct duda_template *tmpl);
 
 /** Options for rendering a template. */
 struct duda_render_options {
@@ -57,7 +57,7 @@ struct duda_render_options {
  * strict; -ELOOP: nesting is too deep, for example because a template includes itself; -ENOMEM: `out` is
  * full.
  */
-MK_API int duda_template_render(const struct duda_template *t, const struct duda_value *value,
+MK_API int duda_template_render(const struct duda_template *tmpl, const struct duda_value *value,
                                 const struct duda_render_options *options, struct mk_buf *out,
                                 struct mk_buf *error) MK_API_MUST_USE;
 

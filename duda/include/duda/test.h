@@ -43,7 +43,7 @@ struct duda_test_request {
  *     }
  */
 #define DUDA_TEST(name)                                                                                      \
-    static void duda_test_of_##name(struct duda_test *t);                                                    \
+    static void duda_test_of_##name(struct duda_test *test);                                                 \
     __attribute__((constructor)) static void duda_test_add_##name(void)                                      \
     {                                                                                                        \
         duda_test_add(#name, duda_test_of_##name);                                                           \
@@ -55,37 +55,40 @@ MK_API void duda_test_add(const char *name, void (*fn)(struct duda_test *t));
 
 /** Sends a request over a new in-memory connection, without a socket, and waits for the response. The test
  * fails if the service does not respond. */
-MK_API struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_test_request *request);
+MK_API struct duda_test_response duda_test_send(struct duda_test *test,
+                                                const struct duda_test_request *request);
 /** Sends `GET target`. */
-MK_API struct duda_test_response duda_test_get(struct duda_test *t, const char *target);
+MK_API struct duda_test_response duda_test_get(struct duda_test *test, const char *target);
 /** Sends `POST target` with a body of the media type `type`. */
-MK_API struct duda_test_response duda_test_post(struct duda_test *t, const char *target, const char *type,
+MK_API struct duda_test_response duda_test_post(struct duda_test *test, const char *target, const char *type,
                                                 const char *body);
 /** The value of the first header with that name, ignoring case; absent if there is none. */
 MK_API mk_str duda_test_response_header(const struct duda_test_response *response, const char *name);
 
 /** Checks that the expression is true; if not, the test fails but continues. Returns the result. */
-#define duda_expect(t, expression) duda_test_expect(t, expression, #expression, __FILE__, __LINE__)
+#define duda_expect(test, expression) duda_test_expect(test, expression, #expression, __FILE__, __LINE__)
 /** Checks that a string equals another; on failure the message shows the first difference. */
-#define duda_expect_text(t, got, expected) duda_test_expect_text(t, got, expected, #got, __FILE__, __LINE__)
+#define duda_expect_text(test, got, expected)                                                                \
+    duda_test_expect_text(test, got, expected, #got, __FILE__, __LINE__)
 /** Checks that a string contains another. */
-#define duda_expect_contains(t, got, substring)                                                              \
-    duda_test_expect_contains(t, got, substring, #got, __FILE__, __LINE__)
+#define duda_expect_contains(test, got, substring)                                                           \
+    duda_test_expect_contains(test, got, substring, #got, __FILE__, __LINE__)
 /** Checks that two integers are equal. */
-#define duda_expect_int(t, got, expected) duda_test_expect_int(t, got, expected, #got, __FILE__, __LINE__)
+#define duda_expect_int(test, got, expected)                                                                 \
+    duda_test_expect_int(test, got, expected, #got, __FILE__, __LINE__)
 /** Checks the status of a response; on failure the message shows the response. */
-#define duda_expect_status(t, response, expected)                                                            \
-    duda_test_expect_status(t, response, expected, __FILE__, __LINE__)
+#define duda_expect_status(test, response, expected)                                                         \
+    duda_test_expect_status(test, response, expected, __FILE__, __LINE__)
 /** Implementation of these macros. */
-MK_API bool duda_test_expect(struct duda_test *t, bool is_true, const char *expression, const char *file,
+MK_API bool duda_test_expect(struct duda_test *test, bool is_true, const char *expression, const char *file,
                              int line);
-MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected,
+MK_API bool duda_test_expect_text(struct duda_test *test, mk_str got, const char *expected,
                                   const char *expression, const char *file, int line);
-MK_API bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *substring,
+MK_API bool duda_test_expect_contains(struct duda_test *test, mk_str got, const char *substring,
                                       const char *expression, const char *file, int line);
-MK_API bool duda_test_expect_int(struct duda_test *t, long long got, long long expected,
+MK_API bool duda_test_expect_int(struct duda_test *test, long long got, long long expected,
                                  const char *expression, const char *file, int line);
-MK_API bool duda_test_expect_status(struct duda_test *t, struct duda_test_response response,
+MK_API bool duda_test_expect_status(struct duda_test *test, struct duda_test_response response,
                                     unsigned expected, const char *file, int line);
 
 #ifdef __cplusplus

@@ -23,9 +23,9 @@ enum {
 /** Subscribes a WebSocket to a topic (a room or channel); closing the WebSocket ends all its
  * subscriptions. Returns 0, -EALREADY (already subscribed), -EINVAL (the name is empty or too long),
  * -EDQUOT (it has DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (it is closed). */
-MK_API int duda_topic_attach(struct duda_websocket *s, mk_str topic);
+MK_API int duda_topic_attach(struct duda_websocket *socket, mk_str topic);
 /** Unsubscribes a WebSocket; does nothing if it is not subscribed. */
-MK_API void duda_topic_detach(struct duda_websocket *s, mk_str topic);
+MK_API void duda_topic_detach(struct duda_websocket *socket, mk_str topic);
 
 /**
  * Publishes a message to a topic (a room or channel): a broadcast to all its subscribers, WebSockets and
@@ -37,7 +37,7 @@ MK_API void duda_topic_detach(struct duda_websocket *s, mk_str topic);
  */
 MK_API int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text);
 /** Publishes a message from a WebSocket callback. */
-MK_API int duda_topic_publish_from(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind,
+MK_API int duda_topic_publish_from(struct duda_websocket *socket, mk_str topic, enum mk_websocket_kind kind,
                                    mk_str text);
 /** Publishes a message from any other callback of the event loop, for the service that duda_task_owner()
  * returned. */

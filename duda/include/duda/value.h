@@ -162,19 +162,19 @@ static inline struct duda_value duda_value_map(const struct duda_entry *entries,
 }
 
 /** Is the value a list, of values or of structs? */
-MK_API bool duda_value_is_list(const struct duda_value *v);
+MK_API bool duda_value_is_list(const struct duda_value *value);
 /** The i-th element of a list; null beyond its end. */
 MK_API struct duda_value duda_value_item(const struct duda_value *list, size_t i);
 /** Looks up a member by name; false if there is none. */
-MK_API bool duda_value_member(const struct duda_value *v, mk_str name, struct duda_value *out);
+MK_API bool duda_value_member(const struct duda_value *value, mk_str name, struct duda_value *out);
 /** The i-th member with its name; false beyond the last. */
-MK_API bool duda_value_member_at(const struct duda_value *v, size_t i, const char **name,
+MK_API bool duda_value_member_at(const struct duda_value *value, size_t i, const char **name,
                                  struct duda_value *out);
 /** Is the value truthy? False for null, false, an empty string and an empty list. */
-MK_API bool duda_value_is_true(const struct duda_value *v);
+MK_API bool duda_value_is_true(const struct duda_value *value);
 /** Writes the value as plain text: strings unchanged, numbers in decimal, booleans as "true" or "false";
  * nothing for lists and structs. */
-MK_API void duda_value_write(struct mk_buf *out, const struct duda_value *v);
+MK_API void duda_value_write(struct mk_buf *out, const struct duda_value *value);
 /** Writes the shortest decimal that parses back to the same number, with a decimal point in every locale.
  * Infinity and NaN, which JSON lacks, become `null`. */
 MK_API void duda_number_write(struct mk_buf *out, double n);

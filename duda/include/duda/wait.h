@@ -89,7 +89,7 @@ MK_API int duda_cancelled(const struct duda_ctx *d);
 struct duda_wait {
     struct duda_ctx *d; /**< the waiting handler; the other members are internal */
     struct duda_wait *outer;
-    void (*on_end)(struct duda_wait *w);
+    void (*on_end)(struct duda_wait *wait);
     bool is_active, is_woken;
 };
 
@@ -101,18 +101,18 @@ struct duda_wait {
  * terminated. The function must cancel whatever would wake the handler, and must not wait. NULL: nothing to
  * cancel.
  */
-MK_API int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w,
-                           void (*on_end)(struct duda_wait *w)) MK_API_MUST_USE;
+MK_API int duda_wait_begin(struct duda_ctx *d, struct duda_wait *wait,
+                           void (*on_end)(struct duda_wait *wait)) MK_API_MUST_USE;
 /** Suspends the handler until duda_wait_wake(). Returns 0, even if the wake-up came earlier, or if the
  * handler is cancelled at the same moment. Returns -ECANCELED or -ETIMEDOUT if the handler was cancelled or
  * its deadline has passed; the wait has then ended. Call it again to wait for the next wake-up. */
-MK_API int duda_wait_suspend(struct duda_wait *w) MK_API_MUST_USE;
+MK_API int duda_wait_suspend(struct duda_wait *wait) MK_API_MUST_USE;
 /** Resumes the handler, from the event loop of its worker; does nothing unless the wait is active. */
-MK_API void duda_wait_wake(struct duda_wait *w);
+MK_API void duda_wait_wake(struct duda_wait *wait);
 /** Ends a wait; does nothing if it has ended. End nested waits in reverse order. No function may
  * return during a wait in its stack frame: debug builds of the server (CMAKE_BUILD_TYPE=Debug) abort when the
  * handler begins or continues another wait, or when it returns. */
-MK_API void duda_wait_end(struct duda_wait *w);
+MK_API void duda_wait_end(struct duda_wait *wait);
 
 /**
  * Suspends the handler until duda_wake(), without a wait struct. An earlier wake-up counts, so the function

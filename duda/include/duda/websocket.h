@@ -38,8 +38,8 @@ struct duda_websocket_options {
      * functions; they must not wait. A WebSocket without a handler needs no stack. on_close() is called once,
      * as the last callback. Without on_message the handler continues with duda_websocket_receive().
      */
-    void (*on_message)(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx);
-    void (*on_close)(struct duda_websocket *s, unsigned code, void *ctx);
+    void (*on_message)(struct duda_websocket *socket, enum mk_websocket_kind kind, mk_str data, void *ctx);
+    void (*on_close)(struct duda_websocket *socket, unsigned code, void *ctx);
 };
 
 /**
@@ -72,21 +72,21 @@ struct duda_message {
  * wait. Each call frees everything allocated with duda_alloc() and similar functions since the last message;
  * allocate longer-lived data before the first call.
  */
-MK_API int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *s,
+MK_API int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *socket,
                                   struct duda_message *out) MK_API_MUST_USE;
 /** Sends a message over the WebSocket; waits while the send queue is full. Returns 0, -ECANCELED (closed),
  * -ETIMEDOUT, -ENOMEM. */
-MK_API int duda_websocket_send(struct duda_ctx *d, struct duda_websocket *s, enum mk_websocket_kind kind,
+MK_API int duda_websocket_send(struct duda_ctx *d, struct duda_websocket *socket, enum mk_websocket_kind kind,
                                mk_str data);
-MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *s, const char *fmt, ...)
+MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *socket, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 
 /** Sends a message without waiting, for callbacks; also returns -EAGAIN if the send queue is full. */
-MK_API int duda_websocket_try_send(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data);
+MK_API int duda_websocket_try_send(struct duda_websocket *socket, enum mk_websocket_kind kind, mk_str data);
 /** Closes the WebSocket with a code and a reason. When the handler returns, it is closed with 1000. */
-MK_API void duda_websocket_close(struct duda_websocket *s, unsigned code, const char *reason);
+MK_API void duda_websocket_close(struct duda_websocket *socket, unsigned code, const char *reason);
 /** The underlying WebSocket of the server; NULL once it has ended. */
-MK_API struct mk_websocket *duda_websocket_raw(const struct duda_websocket *s);
+MK_API struct mk_websocket *duda_websocket_raw(const struct duda_websocket *socket);
 
 #ifdef __cplusplus
 }

@@ -13,8 +13,8 @@
  *
  * The handlers send "room" when the send queue has space again after a refusal. */
 #include <errno.h>
-#include <monkey/events.h>
 #include <monkey/plugin.h>
+#include <monkey/sse_stream.h>
 #include <monkey/websocket.h>
 
 struct member {
@@ -27,7 +27,7 @@ struct member {
 MK_PLUGIN_DECLARE(sockets);
 
 struct reader {
-    struct mk_events *events;
+    struct mk_sse_stream *events;
     struct reader *next;
 };
 
@@ -111,7 +111,7 @@ static void send_to_streams(struct mk_websocket *s, mk_str text)
     struct mk_buf once = mk_buf_growing(1 << 20);
     int failed = mk_sse_write(&once, &e);
     for (struct reader *at = worker_state_of(s)->readers; !failed && at; at = at->next) {
-        int sent = mk_events_send_text(at->events, mk_buf_str(&once));
+        int sent = mk_sse_stream_send_text(at->events, mk_buf_str(&once));
         failed = sent == -EAGAIN ? sent : failed;
     }
     send_text(s, "news %d", failed);
@@ -121,7 +121,7 @@ static void send_to_streams(struct mk_websocket *s, mk_str text)
 static void end_streams(struct mk_websocket *s)
 {
     for (struct reader *at = worker_state_of(s)->readers; at; at = at->next)
-        mk_events_end(at->events);
+        mk_sse_stream_end(at->events);
 }
 
 /* Returns false if the message is not a command. */
@@ -250,46 +250,48 @@ HANDLER(guarded)
 
 /* ---- Server-sent events ---- */
 
-static void on_events_writable(void *ctx, struct mk_events *s)
+static void on_events_writable(void *ctx, struct mk_sse_stream *s)
 {
     const struct mk_sse_event e = {.data = MK_STR("room")};
     (void)ctx;
-    (void)mk_events_send(s, &e);
+    (void)mk_sse_stream_send(s, &e);
 }
 
-static void on_events_close(void *ctx, struct mk_events *s)
+static void on_events_close(void *ctx, struct mk_sse_stream *s)
 {
     struct reader *r = ctx;
     struct worker_state *worker_state =
-        mk_worker_data(mk_request_worker(mk_events_request(s)), &MK_PLUGIN_OF(sockets));
+        mk_worker_data(mk_request_worker(mk_sse_stream_request(s)), &MK_PLUGIN_OF(sockets));
     struct reader **at = &worker_state->readers;
     const struct mk_sse_event e = {.data = MK_STR("late")};
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
-    mk_worker_log(mk_request_worker(mk_events_request(s)), MK_LOG_INFO, "sockets: events over, %d",
-                  mk_events_send(s, &e) == -ESHUTDOWN);
+    mk_worker_log(mk_request_worker(mk_sse_stream_request(s)), MK_LOG_INFO, "sockets: events over, %d",
+                  mk_sse_stream_send(s, &e) == -ESHUTDOWN);
     mk_mem_free(r);
 }
 
-static const struct mk_events_ops events_ops = {.on_writable = on_events_writable,
-                                                .on_close = on_events_close};
-static const struct mk_events_options events_options = {
-    .size = sizeof(struct mk_events_options), .ops = &events_ops, .keepalive_ms = 300, .queue_max = 10000};
+static const struct mk_sse_stream_ops events_ops = {.on_writable = on_events_writable,
+                                                    .on_close = on_events_close};
+static const struct mk_sse_stream_options events_options = {.size = sizeof(struct mk_sse_stream_options),
+                                                            .ops = &events_ops,
+                                                            .keepalive_ms = 300,
+                                                            .queue_max = 10000};
 
 static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct worker_state *worker_state = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
     struct reader *r = mk_mem_zalloc(1, sizeof *r);
     (void)data;
-    if (!r || mk_events_open(request, response, &events_options, r, &r->events)) {
+    if (!r || mk_sse_stream_open(request, response, &events_options, r, &r->events)) {
         mk_mem_free(r);
         return MK_ERROR;
     }
     r->next = worker_state->readers;
     worker_state->readers = r;
-    const struct mk_sse_event e = {.data = mk_events_last_id(r->events), .retry_ms = 2000};
-    (void)mk_events_send(r->events, &e);
+    const struct mk_sse_event e = {.data = mk_sse_stream_last_id(r->events), .retry_ms = 2000};
+    (void)mk_sse_stream_send(r->events, &e);
     return MK_DONE;
 }
 

@@ -36,7 +36,7 @@ static void teardown(void)
 static uint32_t series_of(struct mk_stat_registry *r, const char *kind, const char *name)
 {
     const mk_str values[] = {mk_str_from_c(kind), mk_str_from_c(name)};
-    return mk_stat_series(r, mk_stat_define(r, &table), values);
+    return mk_stat_series(r, mk_stat_register_table(r, &table), values);
 }
 
 static uint32_t numbered(struct mk_stat_registry *r, unsigned n)
@@ -53,9 +53,9 @@ static void stats_same_table_has_the_same_number(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     struct mk_stat_table found;
-    struct mk_stat_metric of[MK_STAT_METRICS];
-    assert_int_equal(mk_stat_define(r, &table), 1);
-    assert_int_equal(mk_stat_define(r, &table), 1);
+    struct mk_stat_metric of[MK_STAT_METRICS_MAX];
+    assert_int_equal(mk_stat_register_table(r, &table), 1);
+    assert_int_equal(mk_stat_register_table(r, &table), 1);
     assert_int_equal(mk_stat_find(r, "calls"), 1);
     assert_int_equal(mk_stat_find(r, "call"), 0);
     assert_true(mk_stat_table_at(r, 1, &found, of));
@@ -76,10 +76,10 @@ static void stats_table_with_other_metrics_replaces_the_old_one(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     struct mk_stat_table other = table, found;
-    struct mk_stat_metric of[MK_STAT_METRICS];
+    struct mk_stat_metric of[MK_STAT_METRICS_MAX];
     other.n_metrics--;
-    assert_int_equal(mk_stat_define(r, &table), 1);
-    assert_int_equal(mk_stat_define(r, &other), 2);
+    assert_int_equal(mk_stat_register_table(r, &table), 1);
+    assert_int_equal(mk_stat_register_table(r, &other), 2);
     assert_int_equal(mk_stat_find(r, "calls"), 2);
     assert_true(mk_stat_table_at(r, 1, &found, of));
     assert_null(found.name);
@@ -90,13 +90,15 @@ static void stats_invalid_tables_are_rejected(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     static const char long_name[] = "01234567890123456789012345678901";
-    struct mk_stat_metric bad[MK_STAT_METRICS + 1] = {{.name = "a"}, {.name = "b"}};
-    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1}), 0);
-    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {"0123456789012345"}, bad, 1}), 0);
-    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, MK_STAT_METRICS + 1}), 0);
+    struct mk_stat_metric bad[MK_STAT_METRICS_MAX + 1] = {{.name = "a"}, {.name = "b"}};
+    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1}), 0);
+    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {"0123456789012345"}, bad, 1}),
+                     0);
+    assert_int_equal(
+        mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, MK_STAT_METRICS_MAX + 1}), 0);
     bad[0].kind = MK_STAT_HISTOGRAM; /* a histogram must be the last metric */
-    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 2}), 0);
-    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 1}), 1);
+    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, 2}), 0);
+    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, 1}), 1);
 }
 
 static void stats_excess_tables_are_counted(void **state)
@@ -106,14 +108,14 @@ static void stats_excess_tables_are_counted(void **state)
     char name[16];
     struct mk_stat_table t = table;
     t.name = name;
-    for (unsigned i = 1; i <= MK_STAT_TABLES; i++) {
+    for (unsigned i = 1; i <= MK_STAT_TABLES_MAX; i++) {
         snprintf(name, sizeof name, "t%u", i);
-        assert_int_equal(mk_stat_define(r, &t), i);
+        assert_int_equal(mk_stat_register_table(r, &t), i);
     }
     snprintf(name, sizeof name, "more");
-    assert_int_equal(mk_stat_refused(r), 0);
-    assert_int_equal(mk_stat_define(r, &t), 0);
-    assert_int_equal(mk_stat_refused(r), 1);
+    assert_int_equal(mk_stat_alloc_failures(r), 0);
+    assert_int_equal(mk_stat_register_table(r, &t), 0);
+    assert_int_equal(mk_stat_alloc_failures(r), 1);
     assert_int_equal(mk_stat_series(r, 0, NULL), 0);
     assert_null(mk_stat_cells(r, 0, 0));
 }
@@ -154,7 +156,7 @@ static void stats_long_labels_are_truncated_and_stay_distinct(void **state)
         mk_str first = mk_stat_label(r, a, 0), second = mk_stat_label(r, b, 0);
         assert_true(a && b && a != b);
         assert_false(mk_str_eq(first, second));
-        assert_true(first.len < MK_STAT_VALUES && first.len > MK_STAT_VALUES / 2);
+        assert_true(first.len < MK_STAT_LABEL_BYTES_MAX && first.len > MK_STAT_LABEL_BYTES_MAX / 2);
         const char *mark = memchr(first.p, '~', first.len);
         assert_true(mark && (size_t)(mark - first.p) % 2 == from); /* no character is split */
         assert_str(mk_stat_label(r, a, 1), "x");
@@ -168,10 +170,10 @@ static void stats_three_labels_are_separate(void **state)
     static const struct mk_stat_metric one[] = {{.name = "n"}};
     const mk_str values[] = {MK_STR("a"), MK_STR("bcd"), MK_STR("ef")};
     uint32_t s = mk_stat_series(
-        r, mk_stat_define(r, &(struct mk_stat_table){"three", {"a", "b", "c"}, one, 1}), values);
-    for (unsigned i = 0; i < MK_STAT_LABELS; i++)
+        r, mk_stat_register_table(r, &(struct mk_stat_table){"three", {"a", "b", "c"}, one, 1}), values);
+    for (unsigned i = 0; i < MK_STAT_LABELS_MAX; i++)
         assert_true(mk_str_eq(mk_stat_label(r, s, i), values[i]));
-    assert_str(mk_stat_label(r, s, MK_STAT_LABELS), "");
+    assert_str(mk_stat_label(r, s, MK_STAT_LABELS_MAX), "");
 }
 
 static void stats_full_registry_counts_rejected_series(void **state)
@@ -182,12 +184,12 @@ static void stats_full_registry_counts_rejected_series(void **state)
     uint32_t last = 0, got;
     for (; (got = numbered(r, n)); n++)
         last = got;
-    assert_in_range(n, MK_STAT_SERIES / 2, MK_STAT_SERIES);
-    assert_int_equal(mk_stat_refused(r), 1);
+    assert_in_range(n, MK_STAT_SERIES_MAX / 2, MK_STAT_SERIES_MAX);
+    assert_int_equal(mk_stat_alloc_failures(r), 1);
     assert_int_equal(numbered(r, n - 1), last); /* existing series still count */
     assert_int_equal(numbered(r, n), 0);
     mk_stat_hide(r, last, true);
-    for (unsigned i = 0; i < MK_STAT_SERIES; i++)
+    for (unsigned i = 0; i < MK_STAT_SERIES_MAX; i++)
         (void)numbered(r, n + i);
     mk_stat_add(mk_stat_cells(r, 1, 0), 1);
     assert_int_equal(mk_stat_sum(r, 1, CALLS), 1);
@@ -198,10 +200,10 @@ static void stats_hidden_series_are_reused_when_full(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     static const struct mk_stat_metric one[] = {{.name = "n"}};
-    unsigned small = mk_stat_define(r, &(struct mk_stat_table){"small", {"name"}, one, 1});
+    unsigned small = mk_stat_register_table(r, &(struct mk_stat_table){"small", {"name"}, one, 1});
     char name[16];
     mk_str value;
-    for (unsigned i = 0; i < MK_STAT_SERIES; i++) {
+    for (unsigned i = 0; i < MK_STAT_SERIES_MAX; i++) {
         value = mk_str_of(name, (size_t)snprintf(name, sizeof name, "%u", i));
         assert_int_equal(mk_stat_series(r, small, &value), i + 1);
     }
@@ -265,7 +267,7 @@ static void stats_series_being_created_elsewhere_is_available_later(void **state
     assert_int_equal(ready, 1);
     *making = 0;
     assert_int_equal(series_of(r, "a", "b"), MK_STAT_RETRY);
-    assert_int_equal(mk_stat_refused(r), 0);
+    assert_int_equal(mk_stat_alloc_failures(r), 0);
     assert_null(mk_stat_cells(r, MK_STAT_RETRY, 0));
     assert_int_equal(mk_stat_sum(r, MK_STAT_RETRY, 0), 0);
     assert_int_equal(pthread_create(&maker, NULL, finish_making, making), 0);
@@ -291,7 +293,7 @@ static void stats_sum_covers_all_rows(void **state)
     assert_ptr_equal(mk_stat_cells(r, s, 500), mk_stat_cells(r, s, 500));
     assert_null(mk_stat_cells(r, s, MK_STAT_ROWS));
     assert_null(mk_stat_cells(r, 0, 0));
-    assert_null(mk_stat_cells(r, MK_STAT_SERIES + 1, 0));
+    assert_null(mk_stat_cells(r, MK_STAT_SERIES_MAX + 1, 0));
     mk_stat_add(NULL, 1);
     mk_stat_set(NULL, 1);
     mk_stat_observe(NULL, 1);
@@ -337,7 +339,7 @@ static void stats_missing_pages_are_counted(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     static const struct mk_stat_metric fine[] = {{.name = "d", .kind = MK_STAT_FINE_HISTOGRAM}};
-    unsigned t = mk_stat_define(r, &(struct mk_stat_table){"fine", {"name"}, fine, 1});
+    unsigned t = mk_stat_register_table(r, &(struct mk_stat_table){"fine", {"name"}, fine, 1});
     uint32_t s[8];
     char name[8];
     unsigned got = 0;
@@ -348,8 +350,8 @@ static void stats_missing_pages_are_counted(void **state)
     for (unsigned row = 0; row < MK_STAT_ROWS; row++)
         for (unsigned i = 0; i < MK_LEN(s); i++)
             got += mk_stat_cells(r, s[i], row) != NULL;
-    assert_int_equal(got, MK_STAT_PAGES);
-    assert_int_equal(mk_stat_refused(r), MK_LEN(s) * MK_STAT_ROWS - MK_STAT_PAGES);
+    assert_int_equal(got, MK_STAT_PAGES_MAX);
+    assert_int_equal(mk_stat_alloc_failures(r), MK_LEN(s) * MK_STAT_ROWS - MK_STAT_PAGES_MAX);
     assert_non_null(mk_stat_cells(r, s[0], 0));
 }
 
@@ -390,7 +392,7 @@ static void stats_threads_lose_no_count_and_duplicate_no_series(void **state)
     pthread_t t[THREADS], reader;
     void *fell;
     unsigned n = 0;
-    (void)mk_stat_define(r, &table);
+    (void)mk_stat_register_table(r, &table);
     /* creates all series first: a thread does not count a series that another thread is creating */
     for (unsigned i = 0; i < NAMES; i++)
         if (i % 2)
@@ -423,7 +425,7 @@ static void stats_threads_creating_the_same_series_create_one(void **state)
     struct mk_stat_registry *r = registry;
     pthread_t t[THREADS];
     unsigned n = 0;
-    (void)mk_stat_define(r, &table);
+    (void)mk_stat_register_table(r, &table);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&t[i], NULL, make_names, r), 0);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -473,13 +475,13 @@ static void overwrite(struct mk_stat_registry *r, uint64_t seed, unsigned one_in
 static size_t read_texts(const struct mk_stat_registry *r, unsigned t)
 {
     struct mk_stat_table found;
-    struct mk_stat_metric of[MK_STAT_METRICS];
+    struct mk_stat_metric of[MK_STAT_METRICS_MAX];
     size_t n = 0;
     if (!mk_stat_table_at(r, t, &found, of))
         return 0;
-    assert_true(found.n_metrics <= MK_STAT_METRICS);
+    assert_true(found.n_metrics <= MK_STAT_METRICS_MAX);
     assert_true(!found.name || strlen(found.name) < 32);
-    for (unsigned i = 0; i < MK_STAT_LABELS && found.labels[i]; i++)
+    for (unsigned i = 0; i < MK_STAT_LABELS_MAX && found.labels[i]; i++)
         assert_in_range(strlen(found.labels[i]), 0, 15);
     for (unsigned i = 0; i < found.n_metrics; i++) {
         const char *const texts[] = {of[i].name,  of[i].help,  of[i].column,
@@ -487,7 +489,7 @@ static size_t read_texts(const struct mk_stat_registry *r, unsigned t)
         for (unsigned k = 0; k < MK_LEN(texts); k++)
             n += texts[k] ? strlen(texts[k]) : 0;
         assert_true(!of[i].label || of[i].value);
-        assert_in_range(n, 0, MK_STAT_METRICS * 340);
+        assert_in_range(n, 0, MK_STAT_METRICS_MAX * 340);
     }
     return n;
 }
@@ -496,12 +498,12 @@ static void read_series(const struct mk_stat_registry *r, unsigned t, uint32_t s
 {
     struct mk_stat_field f;
     volatile char last;
-    for (unsigned i = 0; i <= MK_STAT_LABELS; i++) {
+    for (unsigned i = 0; i <= MK_STAT_LABELS_MAX; i++) {
         mk_str label = mk_stat_label(r, s, i);
-        assert_in_range(label.len, 0, MK_STAT_VALUES);
+        assert_in_range(label.len, 0, MK_STAT_LABEL_BYTES_MAX);
         last = label.len ? label.p[label.len - 1] : 0;
     }
-    for (unsigned i = 0; i < 2 * MK_STAT_METRICS && mk_stat_field_at(r, t, s, i, &f); i++)
+    for (unsigned i = 0; i < 2 * MK_STAT_METRICS_MAX && mk_stat_field_at(r, t, s, i, &f); i++)
         assert_non_null(f.name);
     (void)last;
     (void)mk_stat_sum(r, s, MK_STAT_CELLS_MAX);
@@ -509,11 +511,11 @@ static void read_series(const struct mk_stat_registry *r, unsigned t, uint32_t s
 
 static void write_all(struct mk_stat_registry *r, unsigned t)
 {
-    const mk_str values[MK_STAT_LABELS] = {MK_STR("a"), MK_STR("b"), MK_STR("c")};
+    const mk_str values[MK_STAT_LABELS_MAX] = {MK_STR("a"), MK_STR("b"), MK_STR("c")};
     uint64_t *cells = mk_stat_cells(r, mk_stat_series(r, t, values), t * 32);
     for (unsigned i = 0; cells && i < MK_STAT_CELLS_MAX; i++)
         mk_stat_add(&cells[i], 1);
-    for (uint32_t s = t; s <= MK_STAT_SERIES; s += MK_STAT_TABLES) {
+    for (uint32_t s = t; s <= MK_STAT_SERIES_MAX; s += MK_STAT_TABLES_MAX) {
         mk_stat_hide(r, s, s % 2);
         cells = mk_stat_cells(r, s, s % MK_STAT_ROWS);
         for (unsigned i = 0; cells && i < MK_STAT_CELLS_MAX; i++)
@@ -532,21 +534,21 @@ static void stats_overwritten_memory_is_harmless(void **state)
         struct mk_stat_registry *r = (void *)(mapping + page);
         assert_ptr_equal(
             mmap(r, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), r);
-        (void)mk_stat_define(r, &table);
+        (void)mk_stat_register_table(r, &table);
         overwrite(r, 88172645463325252u + round, 1 + 2 * round);
-        for (unsigned t = 0; t <= MK_STAT_TABLES + 1; t++) {
+        for (unsigned t = 0; t <= MK_STAT_TABLES_MAX + 1; t++) {
             (void)read_texts(r, t);
             for (uint32_t s = t; (s = mk_stat_next(r, t, s));)
                 read_series(r, t, s);
-            for (uint32_t s = t; s < MK_STAT_SERIES; s += 127)
+            for (uint32_t s = t; s < MK_STAT_SERIES_MAX; s += 127)
                 read_series(r, t, s);
         }
-        for (unsigned t = 1; t <= MK_STAT_TABLES; t++)
+        for (unsigned t = 1; t <= MK_STAT_TABLES_MAX; t++)
             write_all(r, t);
         (void)mk_stat_find(r, "calls");
-        (void)mk_stat_define(r, &table);
+        (void)mk_stat_register_table(r, &table);
         mk_stat_clear_gauges(r, 3);
-        (void)mk_stat_refused(r);
+        (void)mk_stat_alloc_failures(r);
     }
     munmap(mapping, size + 2 * page);
 }
@@ -614,7 +616,7 @@ static void stats_columns_have_means_words_and_gaps(void **state)
     assert_true(f.form == MK_STAT_NUMBER && f.n == 70);
     static const struct mk_stat_metric state_of[] = {
         {.column = "state", .kind = MK_STAT_GAUGE, .value_names = "up slow down"}};
-    unsigned t = mk_stat_define(r, &(struct mk_stat_table){"words", {NULL}, state_of, 1});
+    unsigned t = mk_stat_register_table(r, &(struct mk_stat_table){"words", {NULL}, state_of, 1});
     s = mk_stat_series(r, t, NULL);
     for (unsigned i = 0; i < 4; i++) {
         static const char *const words[] = {"up", "slow", "down", "down"};

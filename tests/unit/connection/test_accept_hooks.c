@@ -274,12 +274,12 @@ static void accept_hooks_have_separate_timeout(void **state)
     t.limits.head_ms = 10000;
     connect_from("PEER 1");
     assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 5000);
-    assert_int_equal(t.conn->clock, MK_TIMEOUT_ACCEPT_HOOK);
+    assert_int_equal(t.conn->timeout, MK_TIMEOUT_ACCEPT_HOOK);
     conn_send(&t, ".2.3.4\nGET / ");
     conn_run(&t);
     assert_ptr_equal(t.conn->ops, &mk_h1_ops);
     conn_expect_state(&t, MK_CONN_HEAD);
-    assert_int_equal(t.conn->clock, MK_TIMEOUT_HEAD);
+    assert_int_equal(t.conn->timeout, MK_TIMEOUT_HEAD);
     t.limits.head_ms = 1000;
     assert_int_equal(mk_conn_timeout_ms(t.conn, MK_TIMEOUT_ACCEPT_HOOK), 1000);
 }

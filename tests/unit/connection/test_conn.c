@@ -8,7 +8,7 @@
 
 /* A protocol that only records its calls. */
 static unsigned n_advances, n_clocks, n_closes;
-static enum mk_conn_timeout last_clock;
+static enum mk_conn_timeout last_timeout;
 static enum mk_outcome last_outcome;
 static bool closes_on_clock;
 
@@ -19,10 +19,10 @@ static void advance(struct mk_conn *c)
     mk_conn_end_serving(c);
 }
 
-static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
     n_clocks++;
-    last_clock = clock;
+    last_timeout = timeout;
     if (closes_on_clock)
         mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
@@ -417,7 +417,7 @@ static void conn_each_timeout_has_its_duration(void **state)
         assert_int_equal(n_clocks, 0);
         run_for(100);
         assert_int_equal(n_clocks, 1);
-        assert_int_equal(last_clock, clocks[i]);
+        assert_int_equal(last_timeout, clocks[i]);
         mk_conn_close(c, MK_OUTCOME_OK);
         close(client);
     }
@@ -463,7 +463,7 @@ static void conn_finished_wait_does_not_time_out(void **state)
     struct mk_conn *c = open_conn(&client);
     t.limits.request.handler_ms = 20;
     mk_conn_set_timeout(c, MK_TIMEOUT_HANDLER);
-    c->clock = MK_TIMEOUT_NONE;
+    c->timeout = MK_TIMEOUT_NONE;
     run_for(80);
     assert_int_equal(n_clocks, 0);
     assert_int_equal(n_closes, 0);
@@ -504,7 +504,7 @@ static void conn_rate_fast_peer_continues(void **state)
     c->progress += 9;
     run_for(800); /* the connection uses up its credit first */
     assert_int_equal(n_clocks, 1);
-    assert_int_equal(last_clock, MK_TIMEOUT_RATE);
+    assert_int_equal(last_timeout, MK_TIMEOUT_RATE);
     assert_int_equal(n_closes, 1);
     close(client);
 }

@@ -90,7 +90,7 @@ static void tls_handshake_may_wait(void **state)
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
     conn_expect_state(&t, MK_CONN_TLS);
-    assert_int_equal(t.conn->clock, MK_TIMEOUT_HEAD);
+    assert_int_equal(t.conn->timeout, MK_TIMEOUT_HEAD);
     tls.answers = 0;
     conn_send(&t, "GET /page HTTP/1.1\r\nHost: a\r\n\r\n");
     conn_run(&t);

@@ -295,19 +295,19 @@ static void router_limits(void **state)
 {
     struct mk_buf text = mk_buf_growing(10000);
     (void)state;
-    repeat(&text, "/:p", MK_ROUTER_PARAMS);
+    repeat(&text, "/:p", MK_ROUTER_PARAMS_MAX);
     assert_int_equal(add_text(&text), 0);
-    repeat(&text, "/:p", MK_ROUTER_PARAMS + 1);
+    repeat(&text, "/:p", MK_ROUTER_PARAMS_MAX + 1);
     assert_int_equal(add_text(&text), -EINVAL);
     assert_contains(mk_router_error(router), "more than 16 parameters");
-    repeat(&text, "/s", MK_ROUTER_SEGMENTS);
+    repeat(&text, "/s", MK_ROUTER_SEGMENTS_MAX);
     assert_int_equal(add_text(&text), 0);
-    repeat(&text, "/s", MK_ROUTER_SEGMENTS + 1);
+    repeat(&text, "/s", MK_ROUTER_SEGMENTS_MAX + 1);
     assert_int_equal(add_text(&text), -EINVAL);
     assert_contains(mk_router_error(router), "more than 64 segments");
     mk_buf_clear(&text);
     mk_buf_add_char(&text, '/');
-    for (int i = 1; i < MK_ROUTER_PATTERN; i++)
+    for (int i = 1; i < MK_ROUTER_PATTERN_MAX; i++)
         mk_buf_add_char(&text, 'a');
     assert_int_equal(add_text(&text), 0);
     mk_buf_add_char(&text, 'a');
@@ -321,7 +321,7 @@ static void router_limits(void **state)
     }
     assert_int_equal(err, -EINVAL);
     assert_contains(mk_router_error(router), "too many different methods");
-    assert_int_equal(n, MK_ROUTER_METHODS - 7 + 1);
+    assert_int_equal(n, MK_ROUTER_METHODS_MAX - 7 + 1);
     mk_buf_free(&text);
 }
 

@@ -407,7 +407,7 @@ static void h2_output_client_not_reading_is_not_read(void **state)
         if (sent > 30000000)
             fail_msg("the stream accepts everything");
     }
-    assert_true(h.conn.conn->clock == MK_TIMEOUT_RATE);
+    assert_true(h.conn.conn->timeout == MK_TIMEOUT_RATE);
     h2_conn_run(&h);
     assert_int_equal(h.client.n_pongs, sent / 17);
     h2_conn_expect(&h, 1, 200, NULL);

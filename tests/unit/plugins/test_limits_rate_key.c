@@ -41,7 +41,7 @@ mk_str mk_vhost_name(const struct mk_vhost *h)
 
 static uint64_t subject(unsigned by, const char *address, const char *value, const char *path)
 {
-    const struct limits_rule rule = {.id = 7, .by = by, .field = MK_STR("Key")};
+    const struct limits_rule rule = {.id = 7, .by = by, .header = MK_STR("Key")};
     assert_true(mk_addr_parse(mk_str_from_c(address), &peer));
     field = mk_str_from_c(value);
     return limits_rate_key_hash(&rule, &table, NULL, mk_str_from_c(path));
@@ -85,7 +85,7 @@ static void rate_key_path_is_separate_for_each_vhost(void **state)
 
 static void rate_key_header_is_independent_of_address(void **state)
 {
-    const unsigned by = LIMITS_BY_FIELD;
+    const unsigned by = LIMITS_BY_HEADER;
     (void)state;
     assert_int_equal(subject(by, "192.0.2.1", "a", "/x"), subject(by, "192.0.2.2", "a", "/y"));
     assert_int_not_equal(subject(by, "192.0.2.1", "a", "/"), subject(by, "192.0.2.1", "b", "/"));
@@ -95,7 +95,7 @@ static void rate_key_header_is_independent_of_address(void **state)
 
 static void rate_key_missing_header_falls_back_to_address(void **state)
 {
-    const unsigned by = LIMITS_BY_FIELD;
+    const unsigned by = LIMITS_BY_HEADER;
     (void)state;
     assert_int_equal(subject(by, "192.0.2.1", "", "/x"), subject(by, "192.0.2.1", "", "/y"));
     assert_int_not_equal(subject(by, "192.0.2.1", "", "/"), subject(by, "192.0.2.2", "", "/"));

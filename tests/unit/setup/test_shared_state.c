@@ -94,7 +94,7 @@ static void count_apart(struct mk_shared_state *s, const struct mk_stat_table *t
     struct mk_stat_registry *r = s->statistics;
     mk_str value = MK_STR("tried");
     bool parted = mk_shared_state_detach_statistics(s) && mk_shared_state_get_statistics(s) == r;
-    uint32_t series = parted ? mk_stat_series(r, mk_stat_define(r, table), &value) : 0;
+    uint32_t series = parted ? mk_stat_series(r, mk_stat_register_table(r, table), &value) : 0;
     mk_stat_add(mk_stat_cells(r, series, 0), 1);
     _exit(!series || mk_stat_sum(r, series, 0) != 1);
 }
@@ -110,7 +110,7 @@ static void shared_state_statistics_of_a_trial_are_separate(void **state)
     mk_str value = MK_STR("serves");
     int status = -1;
     assert_non_null(r);
-    uint32_t series = mk_stat_series(r, mk_stat_define(r, &table), &value);
+    uint32_t series = mk_stat_series(r, mk_stat_register_table(r, &table), &value);
     mk_stat_add(mk_stat_cells(r, series, 0), 7);
     pid_t child = fork();
     if (child == 0)

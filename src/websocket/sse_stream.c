@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "websocket/events.h"
+#include "websocket/sse_stream.h"
 
 #include <errno.h>
 
@@ -7,38 +7,38 @@
 
 enum { QUEUE_MAX = 64 << 10, QUIET_MS = 15 * 1000, EVENT_MAX = 16 << 20 };
 
-struct mk_events {
+struct mk_sse_stream {
     struct mk_timer timer;
     struct mk_list open; /* open streams, which the worker closes when it drains */
-    struct mk_events_worker *worker;
+    struct mk_sse_stream_worker *worker;
     struct mk_request *request;
-    const struct mk_events_options *options;
+    const struct mk_sse_stream_options *options;
     void *ctx;
     struct mk_ws_queue queue;
     bool is_open;     /* the owner still uses the stream */
     bool is_ending;   /* closing: nothing more is queued */
-    bool is_refusing; /* an event was rejected: on_room() is due */
-    bool has_said;    /* data was sent since the timer was set */
+    bool is_refusing; /* an event was rejected: on_writable() is due */
+    bool has_sent;    /* data was sent since the timer was set */
 };
 
 /* ---- The source ---- */
 
-static size_t max_queued_bytes(const struct mk_events *s)
+static size_t max_queued_bytes(const struct mk_sse_stream *s)
 {
     return s->options->queue_max ? s->options->queue_max : QUEUE_MAX;
 }
 
-static void set_keepalive_timer(struct mk_events *s)
+static void set_keepalive_timer(struct mk_sse_stream *s)
 {
     uint32_t ms = s->options->keepalive_ms ? s->options->keepalive_ms : QUIET_MS;
-    s->has_said = false;
+    s->has_sent = false;
     if (ms != UINT32_MAX)
         mk_timer_set(&s->timer, s->worker->worker, ms);
 }
 
 static ssize_t read_events(void *ctx, char *buf, size_t cap)
 {
-    struct mk_events *s = ctx;
+    struct mk_sse_stream *s = ctx;
     size_t n = mk_ws_queue_read(&s->queue, buf, cap);
     if (s->is_refusing && !s->is_ending && s->queue.weight < max_queued_bytes(s) / 2) {
         s->is_refusing = false;
@@ -53,7 +53,7 @@ static ssize_t read_events(void *ctx, char *buf, size_t cap)
 
 static void on_request_end(void *ctx)
 {
-    struct mk_events *s = ctx;
+    struct mk_sse_stream *s = ctx;
     mk_timer_stop(&s->timer);
     mk_list_remove(&s->open);
     s->is_ending = true;
@@ -64,11 +64,11 @@ static void on_request_end(void *ctx)
 
 static const struct mk_body_source_ops event_source = {.read = read_events, .close = on_request_end};
 
-static int enqueue_text(struct mk_events *s, mk_str text)
+static int enqueue_text(struct mk_sse_stream *s, mk_str text)
 {
     if (!mk_ws_queue_push(&s->queue, text, MK_STR("")))
         return -ENOMEM;
-    s->has_said = true;
+    s->has_sent = true;
     mk_request_resume(s->request);
     return 0;
 }
@@ -76,23 +76,23 @@ static int enqueue_text(struct mk_events *s, mk_str text)
 /* If the client reads nothing, comments would only pile up. */
 static void on_keepalive_timer(struct mk_timer *t)
 {
-    struct mk_events *s = MK_CONTAINER(t, struct mk_events, timer);
-    if (!s->has_said && !s->is_ending && mk_ws_queue_is_empty(&s->queue))
+    struct mk_sse_stream *s = MK_CONTAINER(t, struct mk_sse_stream, timer);
+    if (!s->has_sent && !s->is_ending && mk_ws_queue_is_empty(&s->queue))
         (void)enqueue_text(s, MK_STR(":\n\n"));
     set_keepalive_timer(s);
 }
 
-void mk_events_worker_init(struct mk_events_worker *w, struct mk_worker *worker)
+void mk_sse_stream_worker_init(struct mk_sse_stream_worker *w, struct mk_worker *worker)
 {
     mk_list_init(&w->open);
     w->worker = worker;
 }
 
-void mk_events_worker_drain(struct mk_events_worker *w)
+void mk_sse_stream_worker_drain(struct mk_sse_stream_worker *w)
 {
     MK_LIST_EACH_SAFE (at, &w->open) {
         mk_list_remove(at);
-        mk_events_end(MK_LIST_ENTRY(at, struct mk_events, open));
+        mk_sse_stream_end(MK_LIST_ENTRY(at, struct mk_sse_stream, open));
     }
 }
 
@@ -104,15 +104,16 @@ static int reject_stream(struct mk_response *r, unsigned status, int e)
     return e;
 }
 
-int mk_events_worker_open(struct mk_events_worker *w, struct mk_request *request, struct mk_response *r,
-                          const struct mk_events_options *options, void *ctx, struct mk_events **out)
+int mk_sse_stream_worker_open(struct mk_sse_stream_worker *w, struct mk_request *request,
+                              struct mk_response *r, const struct mk_sse_stream_options *options, void *ctx,
+                              struct mk_sse_stream **out)
 {
     if (options->size != sizeof *options || !options->ops || !options->ops->on_close)
         return reject_stream(r, 500, -EINVAL);
-    struct mk_events *s = mk_request_alloc(request, sizeof *s);
+    struct mk_sse_stream *s = mk_request_alloc(request, sizeof *s);
     if (!s)
         return reject_stream(r, 503, -ENOMEM);
-    *s = (struct mk_events){.worker = w, .request = request, .options = options, .ctx = ctx};
+    *s = (struct mk_sse_stream){.worker = w, .request = request, .options = options, .ctx = ctx};
     mk_timer_init(&s->timer, on_keepalive_timer);
     mk_list_init(&s->open);
     int e = mk_response_set_body_source(r, &event_source, s, MK_LENGTH_UNKNOWN);
@@ -132,22 +133,22 @@ int mk_events_worker_open(struct mk_events_worker *w, struct mk_request *request
 
 /* ---- Owner API ---- */
 
-struct mk_request *mk_events_request(const struct mk_events *s)
+struct mk_request *mk_sse_stream_request(const struct mk_sse_stream *s)
 {
     return s->request;
 }
 
-mk_str mk_events_last_id(const struct mk_events *s)
+mk_str mk_sse_stream_last_id(const struct mk_sse_stream *s)
 {
     return mk_request_header(s->request, MK_STR("Last-Event-ID"));
 }
 
-size_t mk_events_queued(const struct mk_events *s)
+size_t mk_sse_stream_queued(const struct mk_sse_stream *s)
 {
     return s->queue.weight;
 }
 
-int mk_events_send_text(struct mk_events *s, mk_str text)
+int mk_sse_stream_send_text(struct mk_sse_stream *s, mk_str text)
 {
     if (s->is_ending)
         return -ESHUTDOWN;
@@ -157,17 +158,17 @@ int mk_events_send_text(struct mk_events *s, mk_str text)
     return -EAGAIN;
 }
 
-int mk_events_send(struct mk_events *s, const struct mk_sse_event *e)
+int mk_sse_stream_send(struct mk_sse_stream *s, const struct mk_sse_event *e)
 {
     struct mk_buf text = mk_buf_growing(EVENT_MAX);
     int failed = mk_sse_write(&text, e);
     if (!failed)
-        failed = mk_events_send_text(s, mk_buf_str(&text));
+        failed = mk_sse_stream_send_text(s, mk_buf_str(&text));
     mk_buf_free(&text);
     return failed;
 }
 
-void mk_events_end(struct mk_events *s)
+void mk_sse_stream_end(struct mk_sse_stream *s)
 {
     s->is_ending = true;
     mk_request_resume(s->request);
