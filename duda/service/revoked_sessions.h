@@ -25,7 +25,7 @@ struct duda_revoked_sessions {
 void duda_revoked_sessions_init(struct duda_revoked_sessions *e);
 /* The client that owned the session. */
 struct duda_revoked_session_client {
-    const struct mk_addr *client; /* see mk_addr_client() */
+    const struct mk_addr *client; /* see mk_addr_client_prefix() */
     bool is_known;                /* the session was regenerated: the user had logged in */
 };
 /* Times are seconds since 1970. The ID stays revoked until `until`, at most a year ahead. */

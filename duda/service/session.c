@@ -52,7 +52,7 @@ static void revoke_cookie_session(const struct duda_session *s)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
     struct mk_addr client;
-    mk_addr_client(mk_request_client_addr(s->d->request), &client);
+    mk_addr_client_prefix(mk_request_client_addr(s->d->request), &client);
     duda_revoked_sessions_add(v->ended, s->number,
                               &(struct duda_revoked_session_client){&client, s->is_renewed}, session_now(s),
                               session_now(s) + (v->idle_ms + 999) / 1000 + duda_session_write_interval_s(v));
@@ -189,7 +189,7 @@ static bool may_create_session(const struct duda_session *s)
     struct mk_addr client;
     if (!v->begun)
         return true;
-    mk_addr_client(mk_request_client_addr(s->d->request), &client);
+    mk_addr_client_prefix(mk_request_client_addr(s->d->request), &client);
     return duda_session_rate_allow(v->begun, &client, (uint64_t)session_now(s) / ((v->idle_ms + 999) / 1000),
                                    v->n_max);
 }

@@ -21,7 +21,7 @@ struct duda_session_rate {
 
 /* Takes zeroed memory, or memory already in use. Called in the master, before workers start. */
 void duda_session_rate_init(struct duda_session_rate *b);
-/* Counts a new session of the client: see mk_addr_client(). `window` is the number of the current time
+/* Counts a new session of the client: see mk_addr_client_prefix(). `window` is the number of the current time
  * window. False: the client already created `max` sessions in this window. */
 bool duda_session_rate_allow(struct duda_session_rate *b, const struct mk_addr *client, uint64_t window,
                              uint64_t max);

@@ -32,7 +32,7 @@ struct duda_session_shm_client {
     bool is_known;    /* the session was regenerated: the user has logged in */
 };
 
-/* Hashes the address prefix that counts as one client: see mk_addr_client(). */
+/* Hashes the address prefix that counts as one client: see mk_addr_client_prefix(). */
 uint64_t duda_session_shm_hash_client(const struct duda_session_shm *v, const struct mk_addr *client);
 /* Adds a new session, whose ID no other worker knows. If its bucket is full, one session is evicted: those
  * of unauthenticated users before authenticated ones; then one of the address with the most sessions in

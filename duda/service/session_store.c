@@ -182,7 +182,7 @@ static int save_in_memory(const struct duda_session *s, mk_str record)
 {
     const struct duda_session_shm *shm = &s->d->worker_ctx->session_config->shm;
     struct mk_addr client;
-    mk_addr_client(mk_request_client_addr(s->d->request), &client);
+    mk_addr_client_prefix(mk_request_client_addr(s->d->request), &client);
     const struct duda_session_shm_client shm_client = {duda_session_shm_hash_client(shm, &client),
                                                        s->is_renewed};
     struct session_shm_id id = session_shm_id(s);

@@ -25,7 +25,7 @@ MK_API void mk_addr_format(const struct mk_addr *addr, struct mk_buf *out);
 /** Maps an address to the client that per-client limits apply to: a single IPv4 address, an IPv6 /64 network
  * (one client owns the whole network), or all Unix sockets together. Equal clients yield equal `out->ip`; the
  * port is 0. */
-MK_API void mk_addr_client(const struct mk_addr *addr, struct mk_addr *out);
+MK_API void mk_addr_client_prefix(const struct mk_addr *addr, struct mk_addr *out);
 
 /** A network: all addresses that share the first `bits` bits. */
 struct mk_network {

@@ -86,7 +86,7 @@ struct mk_cgi_stderr {
 /** Passes each complete line to on_line(), without its line ending. NUL bytes become question marks. */
 MK_API void mk_cgi_stderr_add(struct mk_cgi_stderr *output, mk_str text);
 /** Passes an incomplete last line to on_line(). */
-MK_API void mk_cgi_stderr_end(struct mk_cgi_stderr *output);
+MK_API void mk_cgi_stderr_flush(struct mk_cgi_stderr *output);
 
 #ifdef __cplusplus
 }

@@ -14,15 +14,15 @@ static enum mk_verdict report_missing_head(struct cgi_exchange *c, struct mk_res
 {
     char buf[200];
     struct mk_buf what = mk_buf_fixed(buf, sizeof buf - 1);
-    if (c->process->child && !c->late) {
+    if (c->process->subprocess && !c->late) {
         cgi_exchange_set_timer(c, LAST_WORDS_MS, "");
         return MK_WAIT;
     }
     int status = c->process->status;
-    bool refused = !c->process->child && (status == -EACCES || status == -EPERM);
-    bool busy = !c->process->child && (status == -EAGAIN || status == -ENOMEM);
+    bool refused = !c->process->subprocess && (status == -EACCES || status == -EPERM);
+    bool busy = !c->process->subprocess && (status == -EAGAIN || status == -ENOMEM);
     cgi_process_describe_exit(c->process, &what);
-    if (c->process->child || status >= 0)
+    if (c->process->subprocess || status >= 0)
         mk_buf_add(&what, c->head.len ? MK_STR(" before its response head was complete")
                                       : MK_STR(" without any output"));
     if (status == -ENOENT)
@@ -47,7 +47,7 @@ static ssize_t read_head_output(struct cgi_exchange *c)
         return n;
     if (n > 0)
         c->head.len += (size_t)n;
-    c->at_end = n <= 0 || (!c->process->child && c->process->rest == 0);
+    c->at_end = n <= 0 || (!c->process->subprocess && c->process->rest == 0);
     return n > 0 ? n : 0;
 }
 
@@ -125,7 +125,7 @@ static enum mk_verdict queue_for_slot(struct cgi_exchange *c, struct mk_response
     c->phase = CGI_WAIT;
     if (!cgi_pool_request_slot(c->pool, c->settings, &c->queue_entry, c->request))
         return cgi_exchange_respond_error(c, response, 503);
-    if (c->queue_entry.state.state == CGI_SLOT_GRANTED)
+    if (c->queue_entry.state.current == CGI_SLOT_GRANTED)
         return start_script(c, response);
     cgi_exchange_set_timer(c, c->settings->wait_ms, "WaitTimeout");
     return MK_WAIT;
@@ -133,7 +133,7 @@ static enum mk_verdict queue_for_slot(struct cgi_exchange *c, struct mk_response
 
 static enum mk_verdict start_if_slot_granted(struct cgi_exchange *c, struct mk_response *response)
 {
-    switch ((enum cgi_slot_state)c->queue_entry.state.state) {
+    switch ((enum cgi_slot_state)c->queue_entry.state.current) {
     case CGI_SLOT_GRANTED:
         return start_script(c, response);
     case CGI_SLOT_WAITING:

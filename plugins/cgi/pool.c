@@ -10,29 +10,29 @@ struct cgi_client {
 
 /* ---- The states of a slot ---- */
 
-#define TO(state) MK_SM_TO(CGI_SLOT_##state)
+#define TO(state) MK_STATE_TO(CGI_SLOT_##state)
 
-static const struct mk_sm_states states = {
-    MK_SM_STATE(CGI_SLOT_NONE, "none", TO(WAITING) | TO(GRANTED)),
-    MK_SM_STATE(CGI_SLOT_WAITING, "waiting", TO(GRANTED) | TO(REJECTED) | TO(NONE)),
-    MK_SM_STATE(CGI_SLOT_GRANTED, "granted", TO(NONE)), /* to a process, or back to the pool */
-    MK_SM_STATE(CGI_SLOT_REJECTED, "rejected", TO(NONE)),
+static const struct mk_state_table states = {
+    MK_STATE_ROW(CGI_SLOT_NONE, "none", TO(WAITING) | TO(GRANTED)),
+    MK_STATE_ROW(CGI_SLOT_WAITING, "waiting", TO(GRANTED) | TO(REJECTED) | TO(NONE)),
+    MK_STATE_ROW(CGI_SLOT_GRANTED, "granted", TO(NONE)), /* to a process, or back to the pool */
+    MK_STATE_ROW(CGI_SLOT_REJECTED, "rejected", TO(NONE)),
 };
 
 static const char *slot_invariant(const void *owner)
 {
     const struct cgi_queue_entry *t = owner;
-    if (t->state.state == CGI_SLOT_WAITING && (!t->at || *t->at != t || !t->client->waiting))
+    if (t->state.current == CGI_SLOT_WAITING && (!t->at || *t->at != t || !t->client->waiting))
         return "it is in the queue of its client";
-    return t->state.state == CGI_SLOT_GRANTED && !t->client->used ? "its client uses a slot" : NULL;
+    return t->state.current == CGI_SLOT_GRANTED && !t->client->used ? "its client uses a slot" : NULL;
 }
 
-const struct mk_sm_machine cgi_slot_machine = {"slot of a CGI process", &states, CGI_SLOT_STATES,
-                                               slot_invariant};
+const struct mk_state_machine cgi_slot_machine = {"slot of a CGI process", &states, CGI_SLOT_STATES,
+                                                  slot_invariant};
 
 static void slot_move(struct cgi_queue_entry *t, enum cgi_slot_state to)
 {
-    mk_sm_move(&t->state, &cgi_slot_machine, t, to);
+    mk_state_move(&t->state, &cgi_slot_machine, t, to);
 }
 
 void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker)
@@ -45,7 +45,7 @@ void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker)
 static struct cgi_client *find_client(struct cgi_pool *p, const struct mk_addr *peer)
 {
     struct mk_addr one;
-    mk_addr_client(peer, &one);
+    mk_addr_client_prefix(peer, &one);
     struct cgi_client *c = p->clients;
     while (c && (memcmp(c->peer.ip, one.ip, sizeof one.ip) != 0 || c->peer.is_unix != one.is_unix))
         c = c->next;
@@ -179,7 +179,7 @@ bool cgi_pool_request_slot(struct cgi_pool *p, const struct cgi_settings *settin
 
 void cgi_pool_cancel(struct cgi_pool *p, struct cgi_queue_entry *queue_entry)
 {
-    enum cgi_slot_state state = (enum cgi_slot_state)queue_entry->state.state;
+    enum cgi_slot_state state = (enum cgi_slot_state)queue_entry->state.current;
     if (state != CGI_SLOT_NONE)
         slot_move(queue_entry, CGI_SLOT_NONE);
     if (state == CGI_SLOT_GRANTED)

@@ -4,7 +4,7 @@
 #ifndef CGI_POOL_H
 #define CGI_POOL_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 
 #include "settings.h"
 
@@ -19,15 +19,15 @@ enum cgi_slot_state {
     CGI_SLOT_STATES
 };
 
-extern const struct mk_sm_machine cgi_slot_machine;
+extern const struct mk_state_machine cgi_slot_machine;
 
 /* A request that waits for a process slot; allocated in the memory of the HTTP request. */
 struct cgi_queue_entry {
     struct cgi_queue_entry *next, **at;
     struct mk_request *request;
     struct cgi_client *client;
-    uint64_t number;    /* sequence number, in order of arrival */
-    struct mk_sm state; /* enum cgi_slot_state */
+    uint64_t number;       /* sequence number, in order of arrival */
+    struct mk_state state; /* enum cgi_slot_state */
 };
 
 struct cgi_pool {

@@ -48,7 +48,7 @@ static size_t unread_bytes(const struct cgi_process *p)
 
 static void unlink_ended_process(struct cgi_process *p, int status)
 {
-    p->child = NULL;
+    p->subprocess = NULL;
     p->status = status;
     *p->at = p->next;
     if (p->next)
@@ -72,51 +72,51 @@ static void on_child_exit(void *ctx, int status)
 static void on_process_timeout(struct mk_timer *t)
 {
     struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);
-    if (!p->told) {
+    if (!p->sigterm_sent) {
         mk_worker_log(p->pool->worker, MK_LOG_WARN,
                       "cgi: %s: terminated, because it was still running %d s after its response", p->name,
                       AFTERLIFE_MS / 1000);
         cgi_process_stop(p);
         return;
     }
-    mk_subprocess_kill(p->child);
+    mk_subprocess_kill(p->subprocess);
     unlink_ended_process(p, SIGKILL);
 }
 
 void cgi_process_stop(struct cgi_process *p)
 {
-    if (!p->child || p->told)
+    if (!p->subprocess || p->sigterm_sent)
         return;
-    p->told = true;
-    mk_subprocess_signal(p->child, SIGTERM);
+    p->sigterm_sent = true;
+    mk_subprocess_signal(p->subprocess, SIGTERM);
     mk_timer_set(&p->timer, p->pool->worker, KILL_MS);
 }
 
 void cgi_process_detach(struct cgi_process *p, bool has_answered)
 {
-    if (p->child)
+    if (p->subprocess)
         p->past = mk_request_log_copy(p->request);
     p->request = NULL;
     close_fd_and_watcher(&p->in, &p->in_ready);
     close_fd_and_watcher(&p->out, &p->out_ready);
-    if (!p->child)
+    if (!p->subprocess)
         free_process(p);
     else if (!has_answered)
         cgi_process_stop(p);
-    else if (!p->told)
+    else if (!p->sigterm_sent)
         mk_timer_set(&p->timer, p->pool->worker, AFTERLIFE_MS);
 }
 
 void cgi_process_kill(struct cgi_process *p)
 {
     p->request = NULL;
-    mk_subprocess_kill(p->child);
+    mk_subprocess_kill(p->subprocess);
     unlink_ended_process(p, SIGKILL);
 }
 
 void cgi_process_describe_exit(const struct cgi_process *p, struct mk_buf *out)
 {
-    if (p->child)
+    if (p->subprocess)
         mk_buf_add(out, MK_STR("closed its output"));
     else if (p->status == -EPIPE)
         mk_buf_add(out, MK_STR("was lost together with its parent process"));
@@ -151,7 +151,7 @@ static ssize_t read_retrying(int fd, char *buf, size_t cap)
 
 ssize_t cgi_process_read(struct cgi_process *p, char *buf, size_t cap)
 {
-    bool ended = !p->child;
+    bool ended = !p->subprocess;
     if (ended && p->rest < cap)
         cap = p->rest;
     ssize_t n = p->out >= 0 && cap ? read_retrying(p->out, buf, cap) : 0;
@@ -257,8 +257,8 @@ static bool start_child(struct cgi_process *p, const struct ends *theirs, const 
         .memory = s->memory,
         .file_size = s->file_size,
     };
-    p->child = mk_subprocess_start(p->pool->worker, &o, on_child_exit, p);
-    return p->child;
+    p->subprocess = mk_subprocess_start(p->pool->worker, &o, on_child_exit, p);
+    return p->subprocess;
 }
 
 static struct cgi_process *new_process(struct cgi_pool *pool, mk_str name)

@@ -13,13 +13,13 @@ struct cgi_process {
     struct cgi_pool *pool;
     struct cgi_client *client; /* the pool's entry for the client */
     const struct cgi_settings *settings;
-    struct mk_request *request;  /* resumed on events; NULL: the request has ended */
-    struct mk_request *past;     /* log context after the request; NULL: out of memory */
-    struct mk_subprocess *child; /* NULL: it has exited, with `status` */
-    struct mk_timer timer;       /* timeout after which the process is killed */
-    int status;                  /* waitpid(2) status; a negated errno value if the start failed */
-    bool told;                   /* SIGTERM was sent */
-    int in, out;                 /* the worker's pipe ends; -1: closed */
+    struct mk_request *request;       /* resumed on events; NULL: the request has ended */
+    struct mk_request *past;          /* log context after the request; NULL: out of memory */
+    struct mk_subprocess *subprocess; /* NULL: it has exited, with `status` */
+    struct mk_timer timer;            /* timeout after which the process is killed */
+    int status;                       /* waitpid(2) status; a negated errno value if the start failed */
+    bool sigterm_sent;
+    int in, out; /* the worker's pipe ends; -1: closed */
     struct mk_watcher *in_ready, *out_ready;
     size_t rest; /* output bytes left in the pipe at exit */
     struct cgi_stderr errors;

@@ -64,6 +64,6 @@ void cgi_stderr_fini(struct cgi_stderr *e)
 {
     if (e->fd < 0)
         return;
-    mk_cgi_stderr_end(&e->lines);
+    mk_cgi_stderr_flush(&e->lines);
     close_stderr(e);
 }

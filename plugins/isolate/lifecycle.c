@@ -14,54 +14,54 @@ enum {
 
 /* ---- States ---- */
 
-#define TO(state)      MK_SM_TO(ISOLATE_##state)
-#define PENDING(state) MK_SM_TO(ISOLATE_PENDING_##state)
+#define TO(state)      MK_STATE_TO(ISOLATE_##state)
+#define PENDING(state) MK_STATE_TO(ISOLATE_PENDING_##state)
 
-static const struct mk_sm_states states = {
-    MK_SM_STATE(ISOLATE_DOWN, "down", TO(STARTING) | TO(ENDED)),
-    MK_SM_STATE(ISOLATE_STARTING, "starting", TO(SERVING) | TO(DOWN) | TO(RESTARTING) | TO(DRAINING)),
-    MK_SM_STATE(ISOLATE_SERVING, "serving", TO(DOWN) | TO(DRAINING)),
-    MK_SM_STATE(ISOLATE_RESTARTING, "restarting", TO(DOWN) | TO(DRAINING)),
-    MK_SM_STATE(ISOLATE_DRAINING, "draining", TO(ENDED)),
-    MK_SM_STATE(ISOLATE_ENDED, "ended", 0),
+static const struct mk_state_table states = {
+    MK_STATE_ROW(ISOLATE_DOWN, "down", TO(STARTING) | TO(ENDED)),
+    MK_STATE_ROW(ISOLATE_STARTING, "starting", TO(SERVING) | TO(DOWN) | TO(RESTARTING) | TO(DRAINING)),
+    MK_STATE_ROW(ISOLATE_SERVING, "serving", TO(DOWN) | TO(DRAINING)),
+    MK_STATE_ROW(ISOLATE_RESTARTING, "restarting", TO(DOWN) | TO(DRAINING)),
+    MK_STATE_ROW(ISOLATE_DRAINING, "draining", TO(ENDED)),
+    MK_STATE_ROW(ISOLATE_ENDED, "ended", 0),
 };
 
-static const struct mk_sm_states pendings = {
-    MK_SM_STATE(ISOLATE_PENDING_START, "start", PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
-    MK_SM_STATE(ISOLATE_PENDING_RELOAD, "reload", PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
-    MK_SM_STATE(ISOLATE_PENDING_RELOAD_BEGUN, "reload begun",
-                PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
-    MK_SM_STATE(ISOLATE_PENDING_NONE, "none", PENDING(RELOAD) | PENDING(RELOAD_BEGUN)),
+static const struct mk_state_table pendings = {
+    MK_STATE_ROW(ISOLATE_PENDING_START, "start", PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
+    MK_STATE_ROW(ISOLATE_PENDING_RELOAD, "reload", PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
+    MK_STATE_ROW(ISOLATE_PENDING_RELOAD_BEGUN, "reload begun",
+                 PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
+    MK_STATE_ROW(ISOLATE_PENDING_NONE, "none", PENDING(RELOAD) | PENDING(RELOAD_BEGUN)),
 };
 
 static const char *state_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;
-    return l->state.state == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
+    return l->state.current == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
 }
 
 /* A starting process already reads the new configuration, so a reload during a start has begun. */
 static const char *pending_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;
-    return l->pending.state == ISOLATE_PENDING_RELOAD && l->state.state == ISOLATE_RESTARTING
+    return l->pending.current == ISOLATE_PENDING_RELOAD && l->state.current == ISOLATE_RESTARTING
                ? "a process that starts again has the new configuration"
                : NULL;
 }
 
-const struct mk_sm_machine isolate_lifecycle_machine = {"isolated group", &states, ISOLATE_STATES,
-                                                        state_invariant};
-const struct mk_sm_machine isolate_lifecycle_pending_machine = {"order of the master", &pendings,
-                                                                ISOLATE_PENDINGS, pending_invariant};
+const struct mk_state_machine isolate_lifecycle_machine = {"isolated group", &states, ISOLATE_STATES,
+                                                           state_invariant};
+const struct mk_state_machine isolate_lifecycle_pending_machine = {"order of the master", &pendings,
+                                                                   ISOLATE_PENDINGS, pending_invariant};
 
 static void set_state(struct isolate_lifecycle *l, enum isolate_state to)
 {
-    mk_sm_move(&l->state, &isolate_lifecycle_machine, l, to);
+    mk_state_move(&l->state, &isolate_lifecycle_machine, l, to);
 }
 
 static void set_pending(struct isolate_lifecycle *l, enum isolate_pending to)
 {
-    mk_sm_move(&l->pending, &isolate_lifecycle_pending_machine, l, to);
+    mk_state_move(&l->pending, &isolate_lifecycle_pending_machine, l, to);
 }
 
 /* ---- Time ---- */
@@ -69,7 +69,7 @@ static void set_pending(struct isolate_lifecycle *l, enum isolate_pending to)
 /* Returns when the next action is due; UINT64_MAX: never. */
 static uint64_t next_action_ms(const struct isolate_lifecycle *l)
 {
-    switch ((enum isolate_state)l->state.state) {
+    switch ((enum isolate_state)l->state.current) {
     case ISOLATE_DOWN:
         return l->start_ms;
     case ISOLATE_STARTING:
@@ -89,9 +89,9 @@ enum isolate_due isolate_lifecycle_due_action(const struct isolate_lifecycle *l,
 {
     if (now_ms < next_action_ms(l))
         return ISOLATE_DUE_NOTHING;
-    return l->state.state == ISOLATE_DOWN       ? ISOLATE_DUE_START
-           : l->state.state == ISOLATE_STARTING ? ISOLATE_DUE_KILL_START
-                                                : ISOLATE_DUE_KILL;
+    return l->state.current == ISOLATE_DOWN       ? ISOLATE_DUE_START
+           : l->state.current == ISOLATE_STARTING ? ISOLATE_DUE_KILL_START
+                                                  : ISOLATE_DUE_KILL;
 }
 
 uint64_t isolate_lifecycle_timeout_ms(const struct isolate_lifecycle *l, uint64_t now_ms)
@@ -114,14 +114,14 @@ void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, boo
 /* READY=1 may come from a process that was killed in the meantime, so the state is checked. */
 bool isolate_lifecycle_ready(struct isolate_lifecycle *l)
 {
-    if (l->state.state == ISOLATE_STARTING)
+    if (l->state.current == ISOLATE_STARTING)
         set_state(l, ISOLATE_SERVING);
-    return l->state.state == ISOLATE_SERVING && l->pending.state != ISOLATE_PENDING_RELOAD;
+    return l->state.current == ISOLATE_SERVING && l->pending.current != ISOLATE_PENDING_RELOAD;
 }
 
 void isolate_lifecycle_reloading(struct isolate_lifecycle *l)
 {
-    if (l->pending.state == ISOLATE_PENDING_RELOAD)
+    if (l->pending.current == ISOLATE_PENDING_RELOAD)
         set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN);
 }
 
@@ -143,23 +143,23 @@ static bool enter_backoff(struct isolate_lifecycle *l, uint64_t now_ms)
 
 bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms)
 {
-    if (l->state.state == ISOLATE_STARTING || l->state.state == ISOLATE_SERVING)
+    if (l->state.current == ISOLATE_STARTING || l->state.current == ISOLATE_SERVING)
         return enter_backoff(l, now_ms);
-    set_state(l, l->state.state == ISOLATE_RESTARTING ? ISOLATE_DOWN : ISOLATE_ENDED);
+    set_state(l, l->state.current == ISOLATE_RESTARTING ? ISOLATE_DOWN : ISOLATE_ENDED);
     return false;
 }
 
 int isolate_lifecycle_reload(struct isolate_lifecycle *l)
 {
-    if (l->state.state == ISOLATE_DRAINING || l->state.state == ISOLATE_ENDED)
+    if (l->state.current == ISOLATE_DRAINING || l->state.current == ISOLATE_ENDED)
         return 0;
-    if (l->state.state == ISOLATE_SERVING) {
+    if (l->state.current == ISOLATE_SERVING) {
         set_pending(l, ISOLATE_PENDING_RELOAD);
         return SIGHUP;
     }
     set_pending(l, ISOLATE_PENDING_RELOAD_BEGUN); /* the next process starts with the new configuration */
     l->start_ms = 0;
-    if (l->state.state != ISOLATE_STARTING)
+    if (l->state.current != ISOLATE_STARTING)
         return 0;
     isolate_lifecycle_restart(l);
     return SIGKILL;
@@ -168,7 +168,7 @@ int isolate_lifecycle_reload(struct isolate_lifecycle *l)
 /* A process that does not serve yet is killed, because it has nothing to finish and may hang. */
 int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, int signal)
 {
-    enum isolate_state from = (enum isolate_state)l->state.state;
+    enum isolate_state from = (enum isolate_state)l->state.current;
     if (from == ISOLATE_ENDED)
         return 0;
     if (from != ISOLATE_DRAINING) {
@@ -179,12 +179,12 @@ int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, in
         return 0;
     if (from == ISOLATE_STARTING || from == ISOLATE_RESTARTING)
         return SIGKILL;
-    return l->pending.state == ISOLATE_PENDING_NONE ? signal : SIGTERM;
+    return l->pending.current == ISOLATE_PENDING_NONE ? signal : SIGTERM;
 }
 
 char isolate_lifecycle_pop_reply(struct isolate_lifecycle *l)
 {
-    enum isolate_pending pending = (enum isolate_pending)l->pending.state;
+    enum isolate_pending pending = (enum isolate_pending)l->pending.current;
     if (pending == ISOLATE_PENDING_NONE)
         return 0;
     set_pending(l, ISOLATE_PENDING_NONE);

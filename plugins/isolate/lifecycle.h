@@ -4,7 +4,7 @@
 #ifndef ISOLATE_LIFECYCLE_H
 #define ISOLATE_LIFECYCLE_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 
 /* Commands from the master to the supervisor. */
 enum isolate_command {
@@ -42,13 +42,13 @@ enum isolate_stay {
 };
 
 struct isolate_lifecycle {
-    struct mk_sm state, pending; /* enum isolate_state, enum isolate_pending */
+    struct mk_state state, pending; /* enum isolate_state, enum isolate_pending */
     enum isolate_stay stay;
     uint64_t start_ms, began_ms, end_ms;
     unsigned young_deaths; /* number of consecutive early exits */
 };
 
-extern const struct mk_sm_machine isolate_lifecycle_machine, isolate_lifecycle_pending_machine;
+extern const struct mk_state_machine isolate_lifecycle_machine, isolate_lifecycle_pending_machine;
 
 enum isolate_due {
     ISOLATE_DUE_NOTHING,

@@ -322,7 +322,7 @@ static void run_due_lifecycle_action(struct supervisor *k)
 
 static bool is_group_needed(const struct supervisor *k)
 {
-    bool is_ending = k->life.state.state == ISOLATE_DRAINING || k->life.state.state == ISOLATE_ENDED;
+    bool is_ending = k->life.state.current == ISOLATE_DRAINING || k->life.state.current == ISOLATE_ENDED;
     return is_ending || k->life.stay == ISOLATE_STAYS || isolate_record_has_live_workers(ISOLATE_PRESENCE_FD);
 }
 
@@ -379,7 +379,7 @@ _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
     (void)snprintf(k.ready_name, sizeof k.ready_name, "%s", ready.sun_path + 1);
     if (k.signals < 0 || k.ready < 0)
         _exit(1);
-    while (k.life.state.state != ISOLATE_ENDED)
+    while (k.life.state.current != ISOLATE_ENDED)
         run_supervisor_once(&k);
     forward_output(&k);
     isolate_log_forwarder_flush(&k.lines);

@@ -10,7 +10,7 @@
 
 static void print_failed_assertion(const char *cond, const char *file, int line)
 {
-    fprintf(stderr, "monkey: bug: %s is not true (%s:%d)\n", cond, file, line);
+    fprintf(stderr, "monkey: bug: assertion failed: %s (%s:%d)\n", cond, file, line);
 }
 
 __attribute__((weak)) const struct mk_platform mk_platform = {

@@ -60,7 +60,7 @@ static void reject_connection(struct mk_acceptor *a, int fd, unsigned status)
     if (!a->wants_tls && !a->wants_h2 && mk_accept_hooks_sends_rejection(s, status))
         mk_sock_send_and_close(&fd, mk_h1_output_rejection(status));
     else
-        mk_sock_reset(&fd);
+        mk_sock_close_with_rst(&fd);
 }
 
 static void serve_connection(struct mk_acceptor *a, int fd, const struct mk_addr *peer)

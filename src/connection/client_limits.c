@@ -20,7 +20,7 @@ void mk_client_limits_fini(struct mk_client_limits *p)
 static void client_key(const struct mk_addr *peer, uint8_t key[16])
 {
     struct mk_addr client;
-    mk_addr_client(peer, &client);
+    mk_addr_client_prefix(peer, &client);
     memcpy(key, client.ip, 16);
 }
 

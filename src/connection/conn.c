@@ -11,39 +11,39 @@ enum { SPARE_CONNS = 256, ITERATION_BYTES = 1024 * 1024, CREDIT_SPANS = 12, ACCE
 
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
-#define TO(state) MK_SM_TO(MK_CONN_##state)
+#define TO(state) MK_STATE_TO(MK_CONN_##state)
 
-static const struct mk_sm_states states = {
-    MK_SM_STATE(MK_CONN_IDLE, "idle", TO(HEAD) | TO(DISPATCH) | TO(TLS) | TO(HTTP2) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_HEAD, "head", TO(DISPATCH) | TO(HTTP2) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_DISPATCH, "dispatch", TO(SEND) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_SEND, "send", TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_DRAIN, "drain", TO(IDLE) | TO(LINGER) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_LINGER, "linger", TO(DEAD)),
-    MK_SM_STATE(MK_CONN_TLS, "tls", TO(IDLE) | TO(LINGER) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_TUNNEL, "tunnel", TO(LINGER) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_HTTP2, "http2", TO(LINGER) | TO(DEAD)),
-    MK_SM_STATE(MK_CONN_DEAD, "dead", 0),
+static const struct mk_state_table states = {
+    MK_STATE_ROW(MK_CONN_IDLE, "idle", TO(HEAD) | TO(DISPATCH) | TO(TLS) | TO(HTTP2) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_HEAD, "head", TO(DISPATCH) | TO(HTTP2) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_DISPATCH, "dispatch", TO(SEND) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_SEND, "send", TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_DRAIN, "drain", TO(IDLE) | TO(LINGER) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_LINGER, "linger", TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_TLS, "tls", TO(IDLE) | TO(LINGER) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_TUNNEL, "tunnel", TO(LINGER) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_HTTP2, "http2", TO(LINGER) | TO(DEAD)),
+    MK_STATE_ROW(MK_CONN_DEAD, "dead", 0),
 };
 
 static const char *conn_invariant_error(const void *owner)
 {
     const struct mk_conn *c = owner;
-    bool has_none =
-        c->state.state == MK_CONN_IDLE || c->state.state == MK_CONN_HEAD || c->state.state == MK_CONN_TLS;
+    bool has_none = c->state.current == MK_CONN_IDLE || c->state.current == MK_CONN_HEAD ||
+                    c->state.current == MK_CONN_TLS;
     return has_none && c->h1 ? "it has no request" : NULL;
 }
 
-const struct mk_sm_machine mk_conn_machine = {"connection", &states, MK_CONN_STATES, conn_invariant_error};
+const struct mk_state_machine mk_conn_machine = {"connection", &states, MK_CONN_STATES, conn_invariant_error};
 
 static void on_conn_event(struct mk_fd_watch *w, uint32_t events)
 {
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
-    if (c->state.state == MK_CONN_DEAD)
+    if (c->state.current == MK_CONN_DEAD)
         return; /* the connection was closed earlier in this iteration */
     /* Even if both sides have closed their direction, unread input must be read first: closing would send a
      * reset. */
-    bool may_have_input = c->state.state == MK_CONN_LINGER || c->state.state == MK_CONN_TUNNEL;
+    bool may_have_input = c->state.current == MK_CONN_LINGER || c->state.current == MK_CONN_TUNNEL;
     bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_have_input);
     if (is_over) {
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
@@ -209,7 +209,7 @@ struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops
                           .service = s,
                           .hosts = s->web->hosts,
                           .peer = *peer};
-    mk_sm_init(&c->state, &mk_conn_machine, MK_CONN_IDLE);
+    mk_state_init(&c->state, &mk_conn_machine, MK_CONN_IDLE);
     mk_stream_plain_open(&c->stream, fd);
     mk_timer_init(&c->timer, on_conn_timer);
     mk_list_add_last(&s->conns, &c->link);
@@ -230,7 +230,7 @@ static void schedule_task(struct mk_conn *c, void (*run)(struct mk_loop_task *t)
 void mk_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     struct mk_conn_manager *s = c->service;
-    if (c->state.state == MK_CONN_DEAD)
+    if (c->state.current == MK_CONN_DEAD)
         return;
     c->ops->on_close(c, outcome);
     mk_conn_set_state(c, MK_CONN_DEAD);
@@ -252,9 +252,9 @@ void mk_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 
 void mk_conn_reset(struct mk_conn *c, enum mk_outcome outcome)
 {
-    if (c->state.state == MK_CONN_DEAD)
+    if (c->state.current == MK_CONN_DEAD)
         return;
-    mk_sock_reset(&c->stream.fd);
+    mk_sock_close_with_rst(&c->stream.fd);
     mk_conn_close(c, outcome);
 }
 
@@ -291,13 +291,13 @@ static void run_resumed(struct mk_loop_task *t)
 
 void mk_conn_resume(struct mk_conn *c)
 {
-    if (c->state.state != MK_CONN_DEAD)
+    if (c->state.current != MK_CONN_DEAD)
         schedule_task(c, c->ops->run_resumed ? c->ops->run_resumed : run_resumed);
 }
 
 void mk_conn_queue_handshake(struct mk_conn *c)
 {
-    MK_ASSERT(c->state.state != MK_CONN_DEAD);
+    MK_ASSERT(c->state.current != MK_CONN_DEAD);
     if (c->task_set)
         return;
     c->task.run = run_resumed;
@@ -346,7 +346,7 @@ static bool add_to_epoll(struct mk_conn *c)
 void mk_conn_end_serving(struct mk_conn *c)
 {
     c->service->serving = NULL;
-    if (c->state.state == MK_CONN_DEAD)
+    if (c->state.current == MK_CONN_DEAD)
         return;
     if (!save_unused_input(c) || !add_to_epoll(c)) {
         mk_log_warn(c->service->log, "a connection was closed: out of memory");

@@ -16,7 +16,7 @@
 #ifndef MK_CONNECTION_CONN_H
 #define MK_CONNECTION_CONN_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 
 #include "connection/conn_manager_type.h"
 
@@ -54,7 +54,7 @@ enum mk_conn_admission {
     MK_CONN_COUNTED,
 };
 
-extern const struct mk_sm_machine mk_conn_machine;
+extern const struct mk_state_machine mk_conn_machine;
 
 struct mk_conn;
 
@@ -109,8 +109,8 @@ struct mk_conn {
     uint64_t progress; /* bytes transferred in both directions */
     uint32_t span;     /* duration of the timeout, so that a restart need not look up the limits again */
     uint32_t n_saved;
-    char *saved;        /* unconsumed input of the last iteration */
-    struct mk_sm state; /* enum mk_conn_state */
+    char *saved;           /* unconsumed input of the last iteration */
+    struct mk_state state; /* enum mk_conn_state */
     uint8_t timeout;
     uint8_t admission; /* enum mk_conn_admission */
     bool knows_local;
@@ -142,7 +142,7 @@ void mk_conn_reset(struct mk_conn *c, enum mk_outcome outcome);
 
 static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
 {
-    mk_sm_move(&c->state, &mk_conn_machine, c, to);
+    mk_state_move(&c->state, &mk_conn_machine, c, to);
     c->moves = c->moves << 4 | (unsigned)to;
     c->service->counters->moves = c->moves;
 }

@@ -24,7 +24,7 @@ enum {
 static bool wait_for_request_head(struct mk_conn *c)
 {
     bool begun = mk_conn_input(c).len > 0;
-    if (begun && c->state.state == MK_CONN_IDLE)
+    if (begun && c->state.current == MK_CONN_IDLE)
         mk_conn_set_state(c, MK_CONN_HEAD);
     /* A new connection must send its first request within the head timeout; later it may idle. */
     mk_conn_set_timeout(c, begun || c->n_requests == 0 ? MK_TIMEOUT_HEAD : MK_TIMEOUT_IDLE);
@@ -104,7 +104,7 @@ static void decide_unread_body(struct mk_h1 *h)
     if (mk_http_stream_needs_100_continue(d))
         (void)!mk_h1_input_send_100_continue(h);
     bool too_much = !by_source && h->left > DRAIN_MAX;
-    if (d->input.state == MK_INPUT_AWAITS_CONTINUE || too_much || d->conn->service->draining)
+    if (d->input.current == MK_INPUT_AWAITS_CONTINUE || too_much || d->conn->service->draining)
         mk_h1_state_close_after_response(h);
 }
 
@@ -301,7 +301,7 @@ MK_COLD static bool drain_request_body(struct mk_conn *c)
 /* A request passes through all states in one call if nothing blocks. True: call again. */
 static bool run_conn_state(struct mk_conn *c)
 {
-    switch ((enum mk_conn_state)c->state.state) {
+    switch ((enum mk_conn_state)c->state.current) {
     case MK_CONN_IDLE:
     case MK_CONN_HEAD:
         if (!read_request_head(c))
@@ -331,7 +331,7 @@ static bool run_conn_state(struct mk_conn *c)
 /* Is the connection between requests? */
 static bool is_between_requests(const struct mk_conn *c)
 {
-    return c->state.state == MK_CONN_IDLE || c->state.state == MK_CONN_HEAD;
+    return c->state.current == MK_CONN_IDLE || c->state.current == MK_CONN_HEAD;
 }
 
 /* Sends the batched responses before leaving the connection. */
@@ -350,9 +350,9 @@ static void flush_batched_responses(struct mk_conn *c)
 /* Ends serving the connection. Shared buffers must not keep any of its data. */
 static void finish_serving(struct mk_conn *c)
 {
-    if (c->state.state != MK_CONN_DEAD)
+    if (c->state.current != MK_CONN_DEAD)
         flush_batched_responses(c);
-    if (c->state.state == MK_CONN_DEAD)
+    if (c->state.current == MK_CONN_DEAD)
         mk_buf_clear(&c->service->out);
     c->service->out.cap = MK_SEND_QUEUE_BUFFER;
     mk_conn_end_serving(c);
@@ -372,7 +372,7 @@ MK_COLD static void flush_queued_responses(struct mk_conn *c)
 
 void mk_h1_serve(struct mk_conn *c)
 {
-    if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.state == MK_CONN_DISPATCH))
+    if (!mk_send_queue_is_empty(&c->out) && (is_between_requests(c) || c->state.current == MK_CONN_DISPATCH))
         flush_queued_responses(c);
     while (mk_send_queue_is_empty(&c->out) || !is_between_requests(c))
         if (!run_conn_state(c))
@@ -393,7 +393,7 @@ static void on_h1_conn_event(struct mk_conn *c)
 
 static void on_head_timeout(struct mk_conn *c)
 {
-    bool begun = c->state.state == MK_CONN_HEAD;
+    bool begun = c->state.current == MK_CONN_HEAD;
     if (!begun) {
         /* Browsers open connections in advance: a 408 sent now would be read as the response to their next
          * request. */
@@ -410,7 +410,7 @@ static void on_head_timeout(struct mk_conn *c)
 /* Handles a client (408) or a handler (504) that is too slow. */
 static void on_body_or_handler_timeout(struct mk_conn *c, unsigned status)
 {
-    if (c->state.state != MK_CONN_DISPATCH) {
+    if (c->state.current != MK_CONN_DISPATCH) {
         mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }

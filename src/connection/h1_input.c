@@ -137,7 +137,7 @@ ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap)
         return d->x->read_error;
     if (mk_http_stream_request_received(d))
         return read_after_body_end(h);
-    mk_err e = d->input.state == MK_INPUT_AWAITS_CONTINUE ? mk_h1_input_send_100_continue(h) : 0;
+    mk_err e = d->input.current == MK_INPUT_AWAITS_CONTINUE ? mk_h1_input_send_100_continue(h) : 0;
     ssize_t n = e ? e : read_body(h, buf, cap);
     if (n > 0 && (d->received += (uint64_t)n) > d->content_max)
         n = -EMSGSIZE;

@@ -197,7 +197,7 @@ static enum mk_h1_progress flush_output(struct mk_h1 *h, bool more)
     struct mk_conn *c = h->d.conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, more, sent);
-    if (h->d.reply.state == MK_RESPONSE_BUFFERED)
+    if (h->d.reply.current == MK_RESPONSE_BUFFERED)
         mk_http_stream_set_response_state(&h->d, MK_RESPONSE_HEAD_SENT);
     c->progress += *sent - before;
     if (!e)
@@ -255,7 +255,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_response_body *c
 /* Ends a response whose body cannot be completed. */
 MK_COLD static enum mk_h1_progress fail_response(struct mk_h1 *h)
 {
-    if (h->d.reply.state != MK_RESPONSE_BUFFERED) {
+    if (h->d.reply.current != MK_RESPONSE_BUFFERED) {
         mk_http_stream_fail_response(&h->d);
         return MK_H1_BROKEN;
     }

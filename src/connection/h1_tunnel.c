@@ -8,11 +8,11 @@ void mk_h1_tunnel_start(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;
     mk_h1_state_close_after_response(h);
-    if (d->reply.state == MK_RESPONSE_BUFFERED)
+    if (d->reply.current == MK_RESPONSE_BUFFERED)
         mk_http_stream_set_response_state(
             d, MK_RESPONSE_HEAD_SENT); /* from here on, a failing source cannot be replaced with an error
                                      * response */
-    if (d->state.state == MK_HTTP_STREAM_HALF_CLOSED_REMOTE)
+    if (d->state.current == MK_HTTP_STREAM_HALF_CLOSED_REMOTE)
         mk_http_stream_set_state(d, MK_HTTP_STREAM_OPEN);
     h->body = MK_BODY_TUNNEL;
     d->content_max = UINT64_MAX;

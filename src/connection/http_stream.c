@@ -7,43 +7,43 @@
 
 /* ---- States ---- */
 
-#define TO MK_SM_TO
+#define TO MK_STATE_TO
 
-static const struct mk_sm_states states = {
-    MK_SM_STATE(MK_HTTP_STREAM_OPEN, "open",
-                TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_HALF_CLOSED_LOCAL) |
-                    TO(MK_HTTP_STREAM_CLOSED)),
+static const struct mk_state_table states = {
+    MK_STATE_ROW(MK_HTTP_STREAM_OPEN, "open",
+                 TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_HALF_CLOSED_LOCAL) |
+                     TO(MK_HTTP_STREAM_CLOSED)),
     /* An Upgrade request has no body and is followed by a tunnel. */
-    MK_SM_STATE(MK_HTTP_STREAM_HALF_CLOSED_REMOTE, "remote closed",
-                TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_CLOSED) | TO(MK_HTTP_STREAM_OPEN)),
-    MK_SM_STATE(MK_HTTP_STREAM_HALF_CLOSED_LOCAL, "local closed",
-                TO(MK_HTTP_STREAM_HALF_CLOSED_LOCAL) | TO(MK_HTTP_STREAM_CLOSED)),
-    MK_SM_STATE(MK_HTTP_STREAM_CLOSED, "closed", TO(MK_HTTP_STREAM_CLOSED)),
+    MK_STATE_ROW(MK_HTTP_STREAM_HALF_CLOSED_REMOTE, "remote closed",
+                 TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_CLOSED) | TO(MK_HTTP_STREAM_OPEN)),
+    MK_STATE_ROW(MK_HTTP_STREAM_HALF_CLOSED_LOCAL, "local closed",
+                 TO(MK_HTTP_STREAM_HALF_CLOSED_LOCAL) | TO(MK_HTTP_STREAM_CLOSED)),
+    MK_STATE_ROW(MK_HTTP_STREAM_CLOSED, "closed", TO(MK_HTTP_STREAM_CLOSED)),
 };
 
-static const struct mk_sm_states input_states = {
-    MK_SM_STATE(MK_INPUT_WANTED, "wanted", TO(MK_INPUT_AWAITS_CONTINUE) | TO(MK_INPUT_UNWANTED)),
-    MK_SM_STATE(MK_INPUT_AWAITS_CONTINUE, "held", TO(MK_INPUT_WANTED) | TO(MK_INPUT_UNWANTED)),
-    MK_SM_STATE(MK_INPUT_UNWANTED, "unwanted", 0),
+static const struct mk_state_table input_states = {
+    MK_STATE_ROW(MK_INPUT_WANTED, "wanted", TO(MK_INPUT_AWAITS_CONTINUE) | TO(MK_INPUT_UNWANTED)),
+    MK_STATE_ROW(MK_INPUT_AWAITS_CONTINUE, "held", TO(MK_INPUT_WANTED) | TO(MK_INPUT_UNWANTED)),
+    MK_STATE_ROW(MK_INPUT_UNWANTED, "unwanted", 0),
 };
 
-static const struct mk_sm_states response_states = {
+static const struct mk_state_table response_states = {
     /* Back to PENDING: an error replaces a response of which nothing was sent. */
-    MK_SM_STATE(MK_RESPONSE_PENDING, "pending",
-                TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_BUFFERED) | TO(MK_RESPONSE_HEAD_SENT) |
-                    TO(MK_RESPONSE_RECORDED)),
-    MK_SM_STATE(MK_RESPONSE_BUFFERED, "buffered",
-                TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_HEAD_SENT) | TO(MK_RESPONSE_RECORDED)),
-    MK_SM_STATE(MK_RESPONSE_HEAD_SENT, "content",
-                TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_BODY_ENDED) | TO(MK_RESPONSE_RECORDED)),
-    MK_SM_STATE(MK_RESPONSE_BODY_ENDED, "spent", TO(MK_RESPONSE_RECORDED)),
-    MK_SM_STATE(MK_RESPONSE_RECORDED, "recorded", 0),
+    MK_STATE_ROW(MK_RESPONSE_PENDING, "pending",
+                 TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_BUFFERED) | TO(MK_RESPONSE_HEAD_SENT) |
+                     TO(MK_RESPONSE_RECORDED)),
+    MK_STATE_ROW(MK_RESPONSE_BUFFERED, "buffered",
+                 TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_HEAD_SENT) | TO(MK_RESPONSE_RECORDED)),
+    MK_STATE_ROW(MK_RESPONSE_HEAD_SENT, "content",
+                 TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_BODY_ENDED) | TO(MK_RESPONSE_RECORDED)),
+    MK_STATE_ROW(MK_RESPONSE_BODY_ENDED, "spent", TO(MK_RESPONSE_RECORDED)),
+    MK_STATE_ROW(MK_RESPONSE_RECORDED, "recorded", 0),
 };
 
 static const char *stream_invariant_error(const void *owner)
 {
     const struct mk_http_stream *d = owner;
-    return mk_http_stream_response_written(d) && d->reply.state == MK_RESPONSE_PENDING
+    return mk_http_stream_response_written(d) && d->reply.current == MK_RESPONSE_PENDING
                ? "its response is begun"
                : NULL;
 }
@@ -51,15 +51,15 @@ static const char *stream_invariant_error(const void *owner)
 static const char *response_invariant_error(const void *owner)
 {
     const struct mk_http_stream *d = owner;
-    return d->reply.state == MK_RESPONSE_PENDING && d->sent ? "no content is sent" : NULL;
+    return d->reply.current == MK_RESPONSE_PENDING && d->sent ? "no content is sent" : NULL;
 }
 
-const struct mk_sm_machine mk_http_stream_machine = {"exchange", &states, MK_HTTP_STREAM_STATES,
-                                                     stream_invariant_error};
-const struct mk_sm_machine mk_http_stream_input_machine = {"request content", &input_states, MK_INPUT_STATES,
-                                                           NULL};
-const struct mk_sm_machine mk_http_stream_response_machine = {"response", &response_states,
-                                                              MK_RESPONSE_STATES, response_invariant_error};
+const struct mk_state_machine mk_http_stream_machine = {"exchange", &states, MK_HTTP_STREAM_STATES,
+                                                        stream_invariant_error};
+const struct mk_state_machine mk_http_stream_input_machine = {"request content", &input_states,
+                                                              MK_INPUT_STATES, NULL};
+const struct mk_state_machine mk_http_stream_response_machine = {
+    "response", &response_states, MK_RESPONSE_STATES, response_invariant_error};
 
 /* ---- Lifetime ---- */
 
@@ -87,9 +87,9 @@ void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const
         return NULL;
     }
     *d = (struct mk_http_stream){.conn = c, .x = x};
-    mk_sm_init(&d->state, &mk_http_stream_machine, MK_HTTP_STREAM_OPEN);
-    mk_sm_init(&d->input, &mk_http_stream_input_machine, MK_INPUT_WANTED);
-    mk_sm_init(&d->reply, &mk_http_stream_response_machine, MK_RESPONSE_PENDING);
+    mk_state_init(&d->state, &mk_http_stream_machine, MK_HTTP_STREAM_OPEN);
+    mk_state_init(&d->input, &mk_http_stream_input_machine, MK_INPUT_WANTED);
+    mk_state_init(&d->reply, &mk_http_stream_response_machine, MK_RESPONSE_PENDING);
     x->request.version = version;
     x->request.hosts = c->hosts;
     x->request.encrypted = c->stream.tls != NULL;
@@ -103,7 +103,8 @@ void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const
 
 void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome outcome)
 {
-    if (!mk_sm_may(&d->reply, &mk_http_stream_response_machine, MK_RESPONSE_RECORDED)) /* already written */
+    if (!mk_state_can_move(&d->reply, &mk_http_stream_response_machine,
+                           MK_RESPONSE_RECORDED)) /* already written */
         return;
     mk_http_stream_set_response_state(d, MK_RESPONSE_RECORDED);
     mk_conn_manager_record_request(d->conn->service, d->x, d->outcome ? d->outcome : outcome, d->sent);
@@ -160,7 +161,7 @@ bool mk_http_stream_is_client_gone(const struct mk_http_stream *d)
 bool mk_http_stream_needs_100_continue(const struct mk_http_stream *d)
 {
     const struct mk_response *r = &d->x->response;
-    return d->input.state == MK_INPUT_AWAITS_CONTINUE && r->status < 300 &&
+    return d->input.current == MK_INPUT_AWAITS_CONTINUE && r->status < 300 &&
            mk_filter_unfiltered_body(&d->x->response.content)->source;
 }
 
@@ -273,15 +274,15 @@ static void call_on_input(struct mk_http_stream *d, bool has_input)
 
 void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread)
 {
-    if (d->input.state == MK_INPUT_WANTED && d->x->response.content.tunnel->on_input)
+    if (d->input.current == MK_INPUT_WANTED && d->x->response.content.tunnel->on_input)
         call_on_input(d, has_unread || mk_http_stream_request_received(d));
-    if (d->input.state == MK_INPUT_UNWANTED)
+    if (d->input.current == MK_INPUT_UNWANTED)
         discard_tunnel_input(d);
 }
 
 bool mk_http_stream_is_tunnel_input_over(const struct mk_http_stream *d, bool unread)
 {
     bool by_source = !d->x->response.content.tunnel->on_input;
-    return (mk_http_stream_request_received(d) && !unread) || d->input.state == MK_INPUT_UNWANTED ||
+    return (mk_http_stream_request_received(d) && !unread) || d->input.current == MK_INPUT_UNWANTED ||
            (by_source && mk_http_stream_response_written(d));
 }

@@ -5,7 +5,7 @@
 #ifndef MK_CONNECTION_HTTP_STREAM_H
 #define MK_CONNECTION_HTTP_STREAM_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 
 #include "base/assert.h"
 #include "connection/conn.h"
@@ -50,7 +50,7 @@ enum mk_http_stream_awaits {
 struct mk_http_stream {
     struct mk_conn *conn;
     struct mk_exchange *x;
-    struct mk_sm state, input, reply; /* enum mk_http_stream_state, _input, _response */
+    struct mk_state state, input, reply; /* enum mk_http_stream_state, _input, _response */
     uint8_t awaits;
     uint64_t received;                    /* request body bytes received */
     uint64_t content_max;                 /* body limit: -EMSGSIZE above it */
@@ -63,46 +63,46 @@ struct mk_http_stream {
 
 /* ---- States ---- */
 
-extern const struct mk_sm_machine mk_http_stream_machine, mk_http_stream_input_machine,
+extern const struct mk_state_machine mk_http_stream_machine, mk_http_stream_input_machine,
     mk_http_stream_response_machine;
 
 static inline void mk_http_stream_set_state(struct mk_http_stream *d, enum mk_http_stream_state to)
 {
-    mk_sm_move(&d->state, &mk_http_stream_machine, d, to);
+    mk_state_move(&d->state, &mk_http_stream_machine, d, to);
 }
 
 static inline void mk_http_stream_set_input_state(struct mk_http_stream *d, enum mk_http_stream_input to)
 {
-    mk_sm_move(&d->input, &mk_http_stream_input_machine, d, to);
+    mk_state_move(&d->input, &mk_http_stream_input_machine, d, to);
 }
 
 static inline void mk_http_stream_set_response_state(struct mk_http_stream *d,
                                                      enum mk_http_stream_response to)
 {
-    mk_sm_move(&d->reply, &mk_http_stream_response_machine, d, to);
+    mk_state_move(&d->reply, &mk_http_stream_response_machine, d, to);
 }
 
 /* Has the request body been received completely? */
 static inline bool mk_http_stream_request_received(const struct mk_http_stream *d)
 {
-    return d->state.state & MK_HTTP_STREAM_HALF_CLOSED_REMOTE;
+    return d->state.current & MK_HTTP_STREAM_HALF_CLOSED_REMOTE;
 }
 
 /* Has the response been written completely? */
 static inline bool mk_http_stream_response_written(const struct mk_http_stream *d)
 {
-    return d->state.state & MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
+    return d->state.current & MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
 }
 
 /* Closes one direction, if still open. */
 static inline void mk_http_stream_close_remote(struct mk_http_stream *d)
 {
-    mk_http_stream_set_state(d, d->state.state | MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
+    mk_http_stream_set_state(d, d->state.current | MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
 }
 
 static inline void mk_http_stream_close_local(struct mk_http_stream *d)
 {
-    mk_http_stream_set_state(d, d->state.state | MK_HTTP_STREAM_HALF_CLOSED_LOCAL);
+    mk_http_stream_set_state(d, d->state.current | MK_HTTP_STREAM_HALF_CLOSED_LOCAL);
 }
 
 /* ---- Lifetime ---- */

@@ -141,7 +141,7 @@ static void hand_over_to_http(struct mk_conn *c)
 void mk_tls_handshake_serve(struct mk_conn *c)
 {
     c->ops = &mk_tls_handshake_ops;
-    if (c->state.state == MK_CONN_IDLE)
+    if (c->state.current == MK_CONN_IDLE)
         mk_conn_set_state(c, MK_CONN_TLS);
     if (advance_handshake(c))
         hand_over_to_http(c);

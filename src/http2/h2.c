@@ -103,12 +103,12 @@ static enum mk_conn_timeout connection_timeout(const struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     mk_str in = mk_conn_input(c);
-    bool preface = h2->remote.state == MK_H2_REMOTE_PREFACE;
+    bool preface = h2->remote.current == MK_H2_REMOTE_PREFACE;
     if (mk_h2_output_is_blocked(h2))
         return MK_TIMEOUT_RATE;
     if (in.len > 3 && !preface && in.p[3] == MK_H2_DATA)
         return MK_TIMEOUT_RATE;
-    if (in.len || h2->block_stream || preface || h2->remote.state == MK_H2_REMOTE_SETTINGS)
+    if (in.len || h2->block_stream || preface || h2->remote.current == MK_H2_REMOTE_SETTINGS)
         return MK_TIMEOUT_HEAD;
     if (h2->n_streams)
         return MK_TIMEOUT_NONE;
@@ -119,9 +119,9 @@ static bool is_connection_over(const struct mk_h2 *h2)
 {
     if (!mk_send_queue_is_empty(&h2->conn->out))
         return false;
-    bool closes = h2->local.state == MK_H2_LOCAL_GOAWAY || h2->remote.state == MK_H2_REMOTE_GOAWAY ||
-                  h2->remote.state == MK_H2_REMOTE_CLOSED;
-    return h2->local.state == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
+    bool closes = h2->local.current == MK_H2_LOCAL_GOAWAY || h2->remote.current == MK_H2_REMOTE_GOAWAY ||
+                  h2->remote.current == MK_H2_REMOTE_CLOSED;
+    return h2->local.current == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
 }
 
 static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
@@ -141,7 +141,7 @@ static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout timeo
  * streams. */
 static const struct mk_request_limits *most_lenient_limits(const struct mk_conn *c)
 {
-    const struct mk_h2 *h2 = c->state.state == MK_CONN_HTTP2 ? c->h2 : NULL;
+    const struct mk_h2 *h2 = c->state.current == MK_CONN_HTTP2 ? c->h2 : NULL;
     const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
     if (h2 && !h2->n_streams)
         return easiest ? mk_conn_rate_more_lenient(easiest, &c->service->limits->request) : NULL;
@@ -168,7 +168,7 @@ static void send_goaway_if_due(struct mk_h2 *h2)
     mk_h2_write_goaway_warning(h2);
     /* A client that keeps sending requests after the first GOAWAY receives the final GOAWAY even if it has
      * not acknowledged the PING. */
-    if (h2->local.state == MK_H2_LOCAL_WARNED &&
+    if (h2->local.current == MK_H2_LOCAL_WARNED &&
         h2->conn->n_requests - h2->warned_at >= h2->conn->service->limits->h2.streams_max)
         mk_h2_write_goaway(h2);
 }
@@ -176,16 +176,16 @@ static void send_goaway_if_due(struct mk_h2 *h2)
 static void finish_iteration(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
-    if (h2->local.state != MK_H2_LOCAL_FAILED) {
+    if (h2->local.current != MK_H2_LOCAL_FAILED) {
         mk_h2_recv_window_send_updates(h2);
         send_goaway_if_due(h2);
     }
     if (c->service->out.len)
         (void)mk_h2_write_flush(h2);
-    if (h2->local.state == MK_H2_LOCAL_FAILED)
+    if (h2->local.current == MK_H2_LOCAL_FAILED)
         mk_h2_stream_close_all(h2, MK_OUTCOME_REJECTED);
     mk_h2_stream_free_closed(h2);
-    if (h2->local.state == MK_H2_LOCAL_LOST)
+    if (h2->local.current == MK_H2_LOCAL_LOST)
         mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     else if (is_connection_over(h2))
         linger_connection(c);
@@ -195,7 +195,7 @@ static void finish_iteration(struct mk_conn *c)
 
 static void end_serving_connection(struct mk_conn *c)
 {
-    if (c->state.state == MK_CONN_HTTP2)
+    if (c->state.current == MK_CONN_HTTP2)
         finish_iteration(c);
     mk_buf_clear(&c->service->out);
     mk_conn_end_serving(c);
@@ -236,11 +236,11 @@ void mk_h2_serve(struct mk_conn *c)
 static void on_h2_conn_event(struct mk_conn *c)
 {
     mk_conn_begin_serving(c);
-    if (c->state.state == MK_CONN_HTTP2) {
+    if (c->state.current == MK_CONN_HTTP2) {
         serve_connection(c);
         return;
     }
-    if (c->state.state == MK_CONN_IDLE) {
+    if (c->state.current == MK_CONN_IDLE) {
         mk_h2_serve(c);
         return;
     }
@@ -253,7 +253,7 @@ static void on_h2_conn_event(struct mk_conn *c)
 
 static void on_h2_conn_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    if (c->state.state == MK_CONN_LINGER) {
+    if (c->state.current == MK_CONN_LINGER) {
         mk_conn_close(c, MK_OUTCOME_OK);
         return;
     }
@@ -270,14 +270,14 @@ static void on_h2_conn_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 
 static void on_h2_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
-    if (c->state.state != MK_CONN_HTTP2 || !c->h2)
+    if (c->state.current != MK_CONN_HTTP2 || !c->h2)
         return;
     free_h2_connection(c, outcome);
 }
 
 static void on_h2_conn_drain(struct mk_conn *c)
 {
-    if (c->state.state != MK_CONN_HTTP2)
+    if (c->state.current != MK_CONN_HTTP2)
         return;
     mk_conn_begin_serving(c);
     mk_h2_write_goaway_warning(c->h2);
@@ -287,7 +287,7 @@ static void on_h2_conn_drain(struct mk_conn *c)
 /* Always true, because every response ends with an explicit flag. */
 static bool may_close_without_reset(const struct mk_conn *c)
 {
-    return c->state.state == MK_CONN_HTTP2;
+    return c->state.current == MK_CONN_HTTP2;
 }
 
 /* Checks the protocol, which may have changed since mk_conn_resume(). */

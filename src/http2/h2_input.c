@@ -133,7 +133,7 @@ static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_st
 /* Is the stream receiving a body: after its head and before its end? */
 static bool is_sending_body(const struct mk_h2_stream *s)
 {
-    return s->d.reply.state != MK_RESPONSE_PENDING && !mk_http_stream_response_written(&s->d);
+    return s->d.reply.current != MK_RESPONSE_PENDING && !mk_http_stream_response_written(&s->d);
 }
 
 static void grow_send_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, uint32_t by)
@@ -223,7 +223,7 @@ static void on_settings(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pa
 {
     unsigned id;
     uint32_t value;
-    bool first = h2->remote.state == MK_H2_REMOTE_SETTINGS;
+    bool first = h2->remote.current == MK_H2_REMOTE_SETTINGS;
     if (!first && !mk_h2_abuse_charge(h2, 1 + f->length / 60, MK_H2_MANY_SETTINGS))
         return;
     if (f->flags & MK_H2_ACK) {
@@ -307,7 +307,7 @@ static void dispatch_frame(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str
         on_ping(h2, f, payload);
         break;
     case MK_H2_GOAWAY: /* the connection ends after its open streams */
-        if (h2->remote.state == MK_H2_REMOTE_OPEN)
+        if (h2->remote.current == MK_H2_REMOTE_OPEN)
             mk_h2_state_move_remote(h2, MK_H2_REMOTE_GOAWAY);
         break;
     case MK_H2_WINDOW_UPDATE:
@@ -330,7 +330,7 @@ static bool check_frame(struct mk_h2 *h2, const struct mk_h2_frame *f)
 {
     enum mk_h2_error error = mk_h2_frame_check(f);
     bool in_place = h2->block_stream ? f->type == MK_H2_CONTINUATION : f->type != MK_H2_CONTINUATION;
-    bool first = h2->remote.state == MK_H2_REMOTE_SETTINGS;
+    bool first = h2->remote.current == MK_H2_REMOTE_SETTINGS;
     if (first && (f->type != MK_H2_SETTINGS || f->flags & MK_H2_ACK))
         in_place = false;
     if (!error && in_place)
@@ -394,8 +394,9 @@ static bool has_too_much_unsent(const struct mk_h2 *h2)
 
 void mk_h2_input_read(struct mk_h2 *h2)
 {
-    while (mk_h2_state_is_alive(h2) && h2->remote.state != MK_H2_REMOTE_CLOSED && !has_too_much_unsent(h2)) {
-        bool preface = h2->remote.state == MK_H2_REMOTE_PREFACE;
+    while (mk_h2_state_is_alive(h2) && h2->remote.current != MK_H2_REMOTE_CLOSED &&
+           !has_too_much_unsent(h2)) {
+        bool preface = h2->remote.current == MK_H2_REMOTE_PREFACE;
         if (preface ? check_preface(h2) : handle_frame(h2)) {
             mk_h2_stream_free_closed(h2);
             continue;

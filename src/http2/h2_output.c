@@ -170,7 +170,7 @@ static enum progress write_trailers(struct mk_h2_stream *s)
 
 static enum progress end_body(struct mk_h2_stream *s)
 {
-    if (s->d.reply.state != MK_RESPONSE_BODY_ENDED)
+    if (s->d.reply.current != MK_RESPONSE_BODY_ENDED)
         mk_http_stream_set_response_state(&s->d, MK_RESPONSE_BODY_ENDED);
     if (has_trailers(s))
         return write_trailers(s);
@@ -183,7 +183,7 @@ static enum progress write_body_frame(struct mk_h2_stream *s)
     struct mk_buf *out = mk_h2_write_buffer(s->h2);
     enum progress error;
     size_t n = 0;
-    if (s->d.reply.state == MK_RESPONSE_BODY_ENDED || s->d.to_send == 0)
+    if (s->d.reply.current == MK_RESPONSE_BODY_ENDED || s->d.to_send == 0)
         return end_body(s);
     size_t most = data_frame_size_max(s, &error);
     if (!most)
@@ -216,7 +216,7 @@ static void finish_response(struct mk_h2_stream *s)
     } else if (mk_http_stream_is_tunnel(&s->d)) {
         mk_h2_stream_wake(s);
         mk_conn_resume(s->h2->conn);
-    } else if (mk_http_stream_request_received(&s->d) || s->h2->remote.state == MK_H2_REMOTE_CLOSED) {
+    } else if (mk_http_stream_request_received(&s->d) || s->h2->remote.current == MK_H2_REMOTE_CLOSED) {
         mk_h2_stream_close(s, MK_OUTCOME_OK);
     } else if (little) {
         mk_h2_stream_drain(s);
@@ -228,7 +228,7 @@ static void finish_response(struct mk_h2_stream *s)
 /* Writes the head, or one DATA frame. */
 static enum progress write_next_frame(struct mk_h2_stream *s)
 {
-    if (s->d.reply.state == MK_RESPONSE_PENDING && !write_head(s))
+    if (s->d.reply.current == MK_RESPONSE_PENDING && !write_head(s))
         return WAITS_ROOM;
     return mk_http_stream_response_written(&s->d) ? COMPLETE : write_body_frame(s);
 }
@@ -260,9 +260,9 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, queue_link);
             bool opens =
-                h2->send_window > 0 || h2->remote.state == MK_H2_REMOTE_CLOSED; /* or the stream is to be
+                h2->send_window > 0 || h2->remote.current == MK_H2_REMOTE_CLOSED; /* or the stream is to be
                                                                                    aborted */
-            if (opens || s->d.reply.state == MK_RESPONSE_PENDING)
+            if (opens || s->d.reply.current == MK_RESPONSE_PENDING)
                 return s;
         }
     }
@@ -297,7 +297,7 @@ static void wait_for_body(struct mk_h2_stream *s)
 /* A client that has closed its side will not open a window. */
 static void wait_for_window(struct mk_h2_stream *s, enum progress which)
 {
-    if (s->h2->remote.state == MK_H2_REMOTE_CLOSED) {
+    if (s->h2->remote.current == MK_H2_REMOTE_CLOSED) {
         mk_h2_stream_close(s, MK_OUTCOME_CLIENT_ABORTED);
         return;
     }

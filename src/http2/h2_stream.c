@@ -138,7 +138,7 @@ static ssize_t on_body_read(void *ctx, char *buf, size_t cap)
         return (ssize_t)mk_h2_recv_window_read(s, buf, cap);
     if (s->d.x->read_error || mk_http_stream_request_received(&s->d))
         return s->d.x->read_error;
-    if (s->d.input.state == MK_INPUT_AWAITS_CONTINUE)
+    if (s->d.input.current == MK_INPUT_AWAITS_CONTINUE)
         mk_h2_stream_send_continue(s);
     mk_h2_recv_window_grow(s);
     mk_http_stream_await_body(&s->d);
@@ -276,7 +276,7 @@ static void wake_reader(struct mk_h2_stream *s)
 
 void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 {
-    if (s->d.input.state != MK_INPUT_UNWANTED)
+    if (s->d.input.current != MK_INPUT_UNWANTED)
         mk_http_stream_set_input_state(&s->d, MK_INPUT_UNWANTED);
     mk_h2_recv_window_discard(s);
     mk_h2_recv_window_mark_changed(s);
@@ -328,7 +328,7 @@ void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
     }
     if (ends)
         mk_http_stream_close_remote(&s->d);
-    if (s->d.input.state == MK_INPUT_UNWANTED)
+    if (s->d.input.current == MK_INPUT_UNWANTED)
         return;
     mk_err e = s->d.received > s->d.content_max     ? -EMSGSIZE
                : mk_h2_recv_window_enqueue(s, data) ? 0
@@ -353,7 +353,7 @@ static void end_stream_input(struct mk_h2_stream *s)
     }
     if (s->timeout == MK_TIMEOUT_HANDLER)
         mk_h2_stream_set_wait_timeout(s);
-    if (!mk_h2_stream_is_closed(s) && s->d.reply.state != MK_RESPONSE_PENDING && s->send_window <= 0)
+    if (!mk_h2_stream_is_closed(s) && s->d.reply.current != MK_RESPONSE_PENDING && s->send_window <= 0)
         mk_h2_stream_queue_output(s); /* aborts the stream if it waits for that window */
 }
 

@@ -24,7 +24,7 @@ void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_outcome outcome);
 void mk_h2_stream_free_closed(struct mk_h2 *h2);
 static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 {
-    return s->d.reply.state == MK_RESPONSE_RECORDED && s->d.state.state == MK_HTTP_STREAM_CLOSED;
+    return s->d.reply.current == MK_RESPONSE_RECORDED && s->d.state.current == MK_HTTP_STREAM_CLOSED;
 }
 
 /* Call it when the response is complete, but the client is still sending an unwanted body: lets the client
@@ -32,7 +32,8 @@ static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 void mk_h2_stream_drain(struct mk_h2_stream *s);
 static inline bool mk_h2_stream_is_draining(const struct mk_h2_stream *s)
 {
-    return s->d.reply.state == MK_RESPONSE_RECORDED && s->d.state.state == MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
+    return s->d.reply.current == MK_RESPONSE_RECORDED &&
+           s->d.state.current == MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
 }
 
 /* Call it when the client has reset the stream as well. */

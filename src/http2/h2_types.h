@@ -45,7 +45,7 @@ struct mk_h2_stream;
 
 struct mk_h2 {
     struct mk_conn *conn;
-    struct mk_sm remote, local; /* enum mk_h2_remote, mk_h2_local */
+    struct mk_state remote, local; /* enum mk_h2_remote, mk_h2_local */
     struct mk_hpack_decoder *decoder;
     struct mk_h2_stream *buckets[MK_H2_BUCKETS]; /* open streams, by identifier */
     struct mk_list closed;                       /* freed between two steps of a loop iteration */

@@ -10,7 +10,7 @@ bool mk_h2_write_flush(struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
-    if (h2->local.state == MK_H2_LOCAL_LOST)
+    if (h2->local.current == MK_H2_LOCAL_LOST)
         return false;
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, sent);
     h2->n_flushes++;
@@ -26,7 +26,7 @@ struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n)
     struct mk_buf *out = mk_h2_write_buffer(h2);
     if (out->cap - out->len < n)
         (void)mk_h2_write_flush(h2);
-    if (h2->local.state == MK_H2_LOCAL_LOST)
+    if (h2->local.current == MK_H2_LOCAL_LOST)
         mk_buf_clear(out); /* the response body can no longer be sent */
     return out;
 }
@@ -158,7 +158,7 @@ void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_
 
 void mk_h2_write_goaway_warning(struct mk_h2 *h2)
 {
-    if (h2->local.state != MK_H2_LOCAL_OPEN)
+    if (h2->local.current != MK_H2_LOCAL_OPEN)
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_WARNED);
     h2->warned_at = h2->conn->n_requests;
@@ -170,13 +170,13 @@ void mk_h2_write_goaway_warning(struct mk_h2 *h2)
 /* Any PING acknowledgement counts: an unsolicited one only shortens the wait. */
 void mk_h2_write_goaway_after_ping(struct mk_h2 *h2)
 {
-    if (h2->local.state == MK_H2_LOCAL_WARNED)
+    if (h2->local.current == MK_H2_LOCAL_WARNED)
         mk_h2_write_goaway(h2);
 }
 
 void mk_h2_write_goaway(struct mk_h2 *h2)
 {
-    if (h2->local.state == MK_H2_LOCAL_OPEN || h2->local.state == MK_H2_LOCAL_WARNED)
+    if (h2->local.current == MK_H2_LOCAL_OPEN || h2->local.current == MK_H2_LOCAL_WARNED)
         mk_h2_state_move_local(h2, MK_H2_LOCAL_GOAWAY);
     write_goaway_frame(h2, MK_H2_NO_ERROR);
 }

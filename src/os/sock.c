@@ -128,7 +128,7 @@ void mk_sock_send_and_close(int *fd, mk_str text)
     mk_fd_close(fd);
 }
 
-void mk_sock_reset(int *fd)
+void mk_sock_close_with_rst(int *fd)
 {
     struct linger now = {.l_onoff = 1, .l_linger = 0};
     if (*fd >= 0)

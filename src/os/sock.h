@@ -30,6 +30,6 @@ unsigned mk_sock_unsent_bytes(int fd);
  * input, which would turn the close into a reset. */
 void mk_sock_send_and_close(int *fd, mk_str text);
 /* Closes the socket with a reset: the peer notices at once, and no TIME_WAIT remains. */
-void mk_sock_reset(int *fd);
+void mk_sock_close_with_rst(int *fd);
 
 #endif

@@ -163,7 +163,7 @@ void mk_addr_format(const struct mk_addr *p, struct mk_buf *out)
         mk_buf_add(out, mk_str_from_c(inet_ntop(AF_INET6, p->ip, text, sizeof text) ? text : "?"));
 }
 
-void mk_addr_client(const struct mk_addr *p, struct mk_addr *out)
+void mk_addr_client_prefix(const struct mk_addr *p, struct mk_addr *out)
 {
     enum { V6_NETWORK = 8 };
     *out = *p;

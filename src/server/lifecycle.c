@@ -5,18 +5,18 @@ enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, DOUBLINGS_MAX = 7 
 
 /* ---- States ---- */
 
-#define TO(phase) MK_SM_TO(MK_PHASE_##phase)
+#define TO(phase) MK_STATE_TO(MK_PHASE_##phase)
 
-static const struct mk_sm_states phases = {
-    MK_SM_STATE(MK_PHASE_PREPARING_FIRST, "prepare first", TO(STARTING) | TO(ENDING)),
-    MK_SM_STATE(MK_PHASE_STARTING, "starting", TO(SERVING) | TO(ENDING)),
-    MK_SM_STATE(MK_PHASE_SERVING, "serving", TO(TRYING) | TO(ENDING)),
+static const struct mk_state_table phases = {
+    MK_STATE_ROW(MK_PHASE_PREPARING_FIRST, "prepare first", TO(STARTING) | TO(ENDING)),
+    MK_STATE_ROW(MK_PHASE_STARTING, "starting", TO(SERVING) | TO(ENDING)),
+    MK_STATE_ROW(MK_PHASE_SERVING, "serving", TO(TRYING) | TO(ENDING)),
     /* Returns to SERVING: the old configuration stays active. */
-    MK_SM_STATE(MK_PHASE_TRYING, "trying", TO(PREPARING) | TO(SERVING) | TO(ENDING)),
-    MK_SM_STATE(MK_PHASE_PREPARING, "preparing", TO(RELOADING) | TO(SERVING) | TO(ENDING)),
-    MK_SM_STATE(MK_PHASE_RELOADING, "reloading", TO(HANDING_OVER) | TO(SERVING) | TO(ENDING)),
-    MK_SM_STATE(MK_PHASE_HANDING_OVER, "handing over", TO(SERVING) | TO(ENDING)),
-    MK_SM_STATE(MK_PHASE_ENDING, "ending", 0),
+    MK_STATE_ROW(MK_PHASE_TRYING, "trying", TO(PREPARING) | TO(SERVING) | TO(ENDING)),
+    MK_STATE_ROW(MK_PHASE_PREPARING, "preparing", TO(RELOADING) | TO(SERVING) | TO(ENDING)),
+    MK_STATE_ROW(MK_PHASE_RELOADING, "reloading", TO(HANDING_OVER) | TO(SERVING) | TO(ENDING)),
+    MK_STATE_ROW(MK_PHASE_HANDING_OVER, "handing over", TO(SERVING) | TO(ENDING)),
+    MK_STATE_ROW(MK_PHASE_ENDING, "ending", 0),
 };
 
 /* Phases in which each step may be due. */
@@ -32,7 +32,7 @@ static const uint16_t due_in[] = {
 
 static bool is_reloading(const struct mk_lifecycle *l)
 {
-    return (TO(TRYING) | TO(PREPARING) | TO(RELOADING)) >> l->phase.state & 1;
+    return (TO(TRYING) | TO(PREPARING) | TO(RELOADING)) >> l->phase.current & 1;
 }
 
 static const char *lifecycle_invariant_error(const void *owner)
@@ -40,19 +40,20 @@ static const char *lifecycle_invariant_error(const void *owner)
     const struct mk_lifecycle *l = owner;
     if (l->slow && !is_reloading(l))
         return "a reload is slow";
-    if (l->late && l->phase.state != MK_PHASE_HANDING_OVER)
+    if (l->late && l->phase.current != MK_PHASE_HANDING_OVER)
         return "workers are late when they hand over";
-    return l->due >= MK_LEN(due_in) || !(due_in[l->due] >> l->phase.state & 1) ? "this step may be due"
-                                                                               : NULL;
+    return l->due >= MK_LEN(due_in) || !(due_in[l->due] >> l->phase.current & 1) ? "this step may be due"
+                                                                                 : NULL;
 }
 
-const struct mk_sm_machine mk_lifecycle_machine = {"master", &phases, MK_PHASES, lifecycle_invariant_error};
+const struct mk_state_machine mk_lifecycle_machine = {"master", &phases, MK_PHASES,
+                                                      lifecycle_invariant_error};
 
 static void set_phase(struct mk_lifecycle *l, enum mk_lifecycle_phase to)
 {
     l->slow = l->slow && (to == MK_PHASE_PREPARING || to == MK_PHASE_RELOADING);
     l->late = false;
-    mk_sm_move(&l->phase, &mk_lifecycle_machine, l, to);
+    mk_state_move(&l->phase, &mk_lifecycle_machine, l, to);
 }
 
 /* ---- Events ---- */
@@ -64,13 +65,13 @@ void mk_lifecycle_request_reload(struct mk_lifecycle *l)
 
 void mk_lifecycle_trial_done(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase.state == MK_PHASE_TRYING)
+    if (l->phase.current == MK_PHASE_TRYING)
         l->due = ok ? MK_STEP_LOAD : MK_STEP_REJECT;
 }
 
 void mk_lifecycle_config_loaded(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase.state != MK_PHASE_TRYING)
+    if (l->phase.current != MK_PHASE_TRYING)
         return;
     if (ok)
         set_phase(l, MK_PHASE_PREPARING);
@@ -80,10 +81,10 @@ void mk_lifecycle_config_loaded(struct mk_lifecycle *l, bool ok)
 
 void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase.state == MK_PHASE_PREPARING_FIRST) {
+    if (l->phase.current == MK_PHASE_PREPARING_FIRST) {
         set_phase(l, MK_PHASE_STARTING);
         l->due = ok ? MK_STEP_START_FIRST : MK_STEP_FAIL;
-    } else if (l->phase.state == MK_PHASE_PREPARING) {
+    } else if (l->phase.current == MK_PHASE_PREPARING) {
         if (ok)
             set_phase(l, MK_PHASE_RELOADING);
         l->due = ok ? MK_STEP_START_NEW : MK_STEP_REJECT;
@@ -98,9 +99,9 @@ void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok)
 
 void mk_lifecycle_worker_died_early(struct mk_lifecycle *l)
 {
-    if (l->phase.state == MK_PHASE_STARTING)
+    if (l->phase.current == MK_PHASE_STARTING)
         l->due = MK_STEP_FAIL;
-    else if (l->phase.state == MK_PHASE_RELOADING)
+    else if (l->phase.current == MK_PHASE_RELOADING)
         l->due = MK_STEP_ABANDON;
 }
 
@@ -111,14 +112,14 @@ void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l)
 
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l)
 {
-    l->late = l->phase.state == MK_PHASE_HANDING_OVER;
+    l->late = l->phase.current == MK_PHASE_HANDING_OVER;
 }
 
 struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l, bool at_once)
 {
     const struct mk_lifecycle_shutdown ending = {
-        .is_first = l->phase.state != MK_PHASE_ENDING,
-        .kills_starting = l->slow || (l->phase.state == MK_PHASE_RELOADING && at_once),
+        .is_first = l->phase.current != MK_PHASE_ENDING,
+        .kills_starting = l->slow || (l->phase.current == MK_PHASE_RELOADING && at_once),
         .has_limit = at_once,
     };
     l->due = MK_STEP_WAIT;
@@ -155,7 +156,7 @@ static bool has_lost_worker(const struct mk_lifecycle_workers *w)
 static bool should_give_up_reload(const struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
 {
     return is_reloading(l) && l->slow &&
-           (l->again || (l->phase.state == MK_PHASE_RELOADING && has_lost_worker(w)));
+           (l->again || (l->phase.current == MK_PHASE_RELOADING && has_lost_worker(w)));
 }
 
 static enum mk_lifecycle_step enter_phase(struct mk_lifecycle *l, enum mk_lifecycle_phase phase,
@@ -171,7 +172,7 @@ enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const stru
         return take_due_step(l);
     if (should_give_up_reload(l, w))
         return enter_phase(l, MK_PHASE_SERVING, MK_STEP_GIVE_UP_RELOAD);
-    switch ((enum mk_lifecycle_phase)l->phase.state) {
+    switch ((enum mk_lifecycle_phase)l->phase.current) {
     case MK_PHASE_STARTING:
         return w->ready == w->wanted ? enter_phase(l, MK_PHASE_SERVING, MK_STEP_SERVE) : MK_STEP_WAIT;
     case MK_PHASE_SERVING:
@@ -195,7 +196,7 @@ enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const stru
 
 bool mk_lifecycle_may_upgrade(const struct mk_lifecycle *l)
 {
-    return l->phase.state == MK_PHASE_SERVING;
+    return l->phase.current == MK_PHASE_SERVING;
 }
 
 uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms)

@@ -4,7 +4,7 @@
 #ifndef MK_SERVER_LIFECYCLE_H
 #define MK_SERVER_LIFECYCLE_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,7 +41,7 @@ enum mk_lifecycle_step {
 };
 
 struct mk_lifecycle {
-    struct mk_sm phase;         /* enum mk_lifecycle_phase */
+    struct mk_state phase;      /* enum mk_lifecycle_phase */
     enum mk_lifecycle_step due; /* step due after the last event, independent of the workers; MK_STEP_WAIT:
                                  * none */
     bool again;                 /* another reload was requested and has not begun */
@@ -49,7 +49,7 @@ struct mk_lifecycle {
     bool late;                  /* the old workers have not confirmed in time that they stopped accepting */
 };
 
-extern const struct mk_sm_machine mk_lifecycle_machine;
+extern const struct mk_state_machine mk_lifecycle_machine;
 
 /* The master's count of workers. */
 struct mk_lifecycle_workers {

@@ -262,7 +262,7 @@ static void reject_config(struct master *m)
 static void on_plugins_prepared(struct mk_config_trial *a, bool ok)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
-    if (m->life.phase.state == MK_PHASE_PREPARING_FIRST)
+    if (m->life.phase.current == MK_PHASE_PREPARING_FIRST)
         mk_report_output_print(&a->report);
     else
         mk_report_output_log(&m->log.log, m->workers.scoreboard.reload_stats, &a->report, ok);
@@ -346,7 +346,7 @@ static void request_reload(struct master *m)
 static void on_files_changed(struct mk_master_housekeeping *u)
 {
     struct master *m = MK_CONTAINER(u, struct master, upkeep);
-    if (m->life.phase.state == MK_PHASE_ENDING)
+    if (m->life.phase.current == MK_PHASE_ENDING)
         return;
     mk_log_info(&m->log.log, "watched files have changed: reloading the configuration");
     request_reload(m);
@@ -425,7 +425,7 @@ static void on_workers_changed(struct mk_workers *w)
 static void on_hand_over_timeout(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
-    if (m->life.phase.state != MK_PHASE_HANDING_OVER)
+    if (m->life.phase.current != MK_PHASE_HANDING_OVER)
         return;
     mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
     mk_lifecycle_old_workers_late(&m->life);
@@ -460,7 +460,7 @@ static void on_worker_request(struct mk_workers *w, const struct mk_control_mess
 {
     struct master *m = MK_CONTAINER(w, struct master, workers);
     struct mk_config_generation *const generations[] = {m->generation, m->other};
-    if (m->life.phase.state == MK_PHASE_ENDING)
+    if (m->life.phase.current == MK_PHASE_ENDING)
         return;
     if (ask->kind == MK_CONTROL_RELOAD) {
         mk_log_info(&m->log.log, "a plugin requests a reload: reloading the configuration");

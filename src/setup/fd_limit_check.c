@@ -61,7 +61,7 @@ void mk_fd_limit_check(const struct mk_config_generation *g, struct mk_conf_repo
     uint64_t limit = 0;
     if (g->embedding || g->lacks_descriptors || mk_fd_set_limit(0, &limit))
         return;
-    uint64_t open = mk_fd_count();
+    uint64_t open = mk_fd_count_open();
     check_master_fds(g, limit, open, report);
     check_worker_fds(g, limit, open, report);
 }

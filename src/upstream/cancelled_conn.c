@@ -19,7 +19,7 @@ bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c)
 bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     c->discards = MK_CANCELLED_CONN_BYTES;
-    if (c->state.state != MK_UPSTREAM_CONN_OPEN || !mk_cancelled_conn_discard_input(c))
+    if (c->state.current != MK_UPSTREAM_CONN_OPEN || !mk_cancelled_conn_discard_input(c))
         return false;
     if (streams)
         c->discards = 0;

@@ -6,7 +6,7 @@
 static uint64_t hash_client_addr(const struct mk_hash_key *key, const struct mk_addr *peer)
 {
     struct mk_addr one;
-    mk_addr_client(peer, &one);
+    mk_addr_client_prefix(peer, &one);
     uint64_t client = mk_hash(key, mk_str_of((const char *)one.ip, sizeof one.ip));
     return client ? client : 1;
 }

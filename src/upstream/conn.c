@@ -7,30 +7,30 @@
 
 #include "event/tls.h"
 
-#define TO(state) MK_SM_TO(MK_UPSTREAM_CONN_##state)
+#define TO(state) MK_STATE_TO(MK_UPSTREAM_CONN_##state)
 
-static const struct mk_sm_states states = {
+static const struct mk_state_table states = {
     /* OPEN: the connection took over the socket of an idle one. */
-    MK_SM_STATE(MK_UPSTREAM_CONN_WAITING, "waiting", TO(CONNECTING) | TO(OPEN)),
-    MK_SM_STATE(MK_UPSTREAM_CONN_CONNECTING, "connecting",
-                TO(HANDSHAKE) | TO(OPEN) | TO(BROKEN) | TO(WAITING)),
-    MK_SM_STATE(MK_UPSTREAM_CONN_HANDSHAKE, "handshake", TO(OPEN) | TO(BROKEN) | TO(WAITING)),
-    MK_SM_STATE(MK_UPSTREAM_CONN_OPEN, "open", TO(IDLE) | TO(WAITING)),
-    MK_SM_STATE(MK_UPSTREAM_CONN_IDLE, "idle", TO(WAITING)),
-    MK_SM_STATE(MK_UPSTREAM_CONN_BROKEN, "broken", TO(WAITING)),
+    MK_STATE_ROW(MK_UPSTREAM_CONN_WAITING, "waiting", TO(CONNECTING) | TO(OPEN)),
+    MK_STATE_ROW(MK_UPSTREAM_CONN_CONNECTING, "connecting",
+                 TO(HANDSHAKE) | TO(OPEN) | TO(BROKEN) | TO(WAITING)),
+    MK_STATE_ROW(MK_UPSTREAM_CONN_HANDSHAKE, "handshake", TO(OPEN) | TO(BROKEN) | TO(WAITING)),
+    MK_STATE_ROW(MK_UPSTREAM_CONN_OPEN, "open", TO(IDLE) | TO(WAITING)),
+    MK_STATE_ROW(MK_UPSTREAM_CONN_IDLE, "idle", TO(WAITING)),
+    MK_STATE_ROW(MK_UPSTREAM_CONN_BROKEN, "broken", TO(WAITING)),
 };
 
 static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_conn *c = owner;
-    bool is_open = c->state.state == MK_UPSTREAM_CONN_OPEN || c->state.state == MK_UPSTREAM_CONN_IDLE;
+    bool is_open = c->state.current == MK_UPSTREAM_CONN_OPEN || c->state.current == MK_UPSTREAM_CONN_IDLE;
     if (is_open && !c->watcher)
         return "it is watched";
-    return c->state.state == MK_UPSTREAM_CONN_BROKEN && !c->error ? "it has an error" : NULL;
+    return c->state.current == MK_UPSTREAM_CONN_BROKEN && !c->error ? "it has an error" : NULL;
 }
 
-const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", &states,
-                                                       MK_UPSTREAM_CONN_STATES, state_problem};
+const struct mk_state_machine mk_upstream_conn_machine = {"upstream connection", &states,
+                                                          MK_UPSTREAM_CONN_STATES, state_problem};
 
 /* Callers interpret -EHOSTUNREACH as "no server is up", and -EAGAIN as "not connected yet". connect(2)
  * reports a full accept queue of a Unix socket as EAGAIN, but no event follows when the queue has space
@@ -138,9 +138,9 @@ static void on_connecting_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     mk_upstream_conn_note_event(c, which);
-    if (c->state.state == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
+    if (c->state.current == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
         finish_connect(c, which);
-    else if (c->state.state == MK_UPSTREAM_CONN_HANDSHAKE)
+    else if (c->state.current == MK_UPSTREAM_CONN_HANDSHAKE)
         advance_tls_handshake(c);
     c->on_event(c->event_ctx, which);
 }
@@ -148,7 +148,7 @@ static void on_connecting_event(void *ctx, unsigned which)
 static void on_deferred_read(void *ctx)
 {
     struct mk_upstream_conn *c = ctx;
-    if (c->state.state == MK_UPSTREAM_CONN_HANDSHAKE)
+    if (c->state.current == MK_UPSTREAM_CONN_HANDSHAKE)
         advance_tls_handshake(c);
     c->on_event(c->event_ctx, MK_READABLE);
 }
@@ -158,7 +158,7 @@ void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(
 {
     c->on_event = on_event;
     c->event_ctx = ctx;
-    if (c->state.state == MK_UPSTREAM_CONN_OPEN || c->state.state == MK_UPSTREAM_CONN_IDLE)
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN || c->state.current == MK_UPSTREAM_CONN_IDLE)
         mk_watcher_set_callback(c->watcher, on_event, ctx);
 }
 
@@ -180,7 +180,7 @@ void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c)
 void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *c)
 {
     c->callback_notes_events = true;
-    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
         mk_upstream_conn_set_user_callback(c);
 }
 
@@ -241,7 +241,7 @@ int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstrea
         mk_timer_set(&c->timer, w, server->upstream->settings->connect_ms);
     if (!waits)
         start_tls_or_open(c);
-    if (c->state.state != MK_UPSTREAM_CONN_BROKEN)
+    if (c->state.current != MK_UPSTREAM_CONN_BROKEN)
         return 0;
     int error = c->error;
     mk_upstream_conn_close(c);
@@ -284,13 +284,13 @@ void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream
 
 int mk_upstream_conn_state(const struct mk_upstream_conn *c)
 {
-    return c->state.state == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
+    return c->state.current == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
 }
 
 ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buf, size_t cap)
 {
     const char *message = NULL;
-    if (MK_UNLIKELY(c->state.state != MK_UPSTREAM_CONN_OPEN))
+    if (MK_UNLIKELY(c->state.current != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     ssize_t n = mk_stream_read(&c->stream, buf, cap);
     if (n == -EPROTO && c->stream.tls) { /* TLS 1.3: the server rejects our certificate after the handshake */
@@ -333,7 +333,7 @@ bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c)
  * write. */
 ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
 {
-    if (MK_UNLIKELY(c->state.state != MK_UPSTREAM_CONN_OPEN))
+    if (MK_UNLIKELY(c->state.current != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     if (c->has_written && !c->is_prompt)
         set_tcp_nodelay(c);
@@ -343,7 +343,7 @@ ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool mo
 
 void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *c)
 {
-    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
         c->stream.ops->shutdown(&c->stream);
 }
 

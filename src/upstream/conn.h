@@ -5,7 +5,7 @@
 #ifndef MK_UPSTREAM_CONN_H
 #define MK_UPSTREAM_CONN_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 
 #include "base/list.h"
 #include "event/stream.h"
@@ -25,11 +25,11 @@ enum mk_upstream_conn_state {
     MK_UPSTREAM_CONN_STATES
 };
 
-extern const struct mk_sm_machine mk_upstream_conn_machine;
+extern const struct mk_state_machine mk_upstream_conn_machine;
 
 struct mk_upstream_conn {
     struct mk_list backend_link; /* in one of the backend's lists */
-    struct mk_sm state;          /* enum mk_upstream_conn_state */
+    struct mk_state state;       /* enum mk_upstream_conn_state */
 
     /* ---- The socket ---- */
     bool has_slot; /* counted in MaxConnections */
@@ -80,12 +80,12 @@ struct mk_upstream_conn {
 
 static inline void mk_upstream_conn_move(struct mk_upstream_conn *c, enum mk_upstream_conn_state to)
 {
-    mk_sm_move(&c->state, &mk_upstream_conn_machine, c, to);
+    mk_state_move(&c->state, &mk_upstream_conn_machine, c, to);
 }
 
 static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)
 {
-    return c->state.state != MK_UPSTREAM_CONN_WAITING;
+    return c->state.current != MK_UPSTREAM_CONN_WAITING;
 }
 
 /* Starts connecting to the address; on_event is called from then on. Returns 0, or an immediate error, after

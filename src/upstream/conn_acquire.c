@@ -61,9 +61,9 @@ static void connect_to_next(struct mk_upstream_conn *c)
 static void on_connect_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
-    if (c->state.state == MK_UPSTREAM_CONN_BROKEN)
+    if (c->state.current == MK_UPSTREAM_CONN_BROKEN)
         connect_to_next(c);
-    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
         mk_upstream_conn_set_user_callback(c);
     c->on_ready(c->ctx, which);
 }
@@ -77,7 +77,7 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
     if (!c)
         return NULL;
     memset(c, 0, offsetof(struct mk_upstream_conn, to));
-    mk_sm_init(&c->state, &mk_upstream_conn_machine, MK_UPSTREAM_CONN_WAITING);
+    mk_state_init(&c->state, &mk_upstream_conn_machine, MK_UPSTREAM_CONN_WAITING);
     c->set = &p->sets[u->index];
     c->options = *options;
     c->on_event = on_connect_event;

@@ -32,10 +32,10 @@ static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
 {
     if (c->options.address.p || c->is_answered || !has_other_server_up(o, c))
         return;
-    if (c->state.state == MK_UPSTREAM_CONN_CONNECTING || c->state.state == MK_UPSTREAM_CONN_HANDSHAKE) {
+    if (c->state.current == MK_UPSTREAM_CONN_CONNECTING || c->state.current == MK_UPSTREAM_CONN_HANDSHAKE) {
         mk_upstream_conn_fail(c, -ETIMEDOUT);
         c->on_event(c->event_ctx, MK_HUNG_UP);
-    } else if (c->state.state == MK_UPSTREAM_CONN_OPEN && c->on_down) {
+    } else if (c->state.current == MK_UPSTREAM_CONN_OPEN && c->on_down) {
         c->on_down(c->ctx);
     }
 }

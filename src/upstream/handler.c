@@ -3,25 +3,25 @@
 
 #include <errno.h>
 
-#define TO(step) MK_SM_TO(MK_HANDLER_##step)
+#define TO(step) MK_STATE_TO(MK_HANDLER_##step)
 
-static const struct mk_sm_states steps = {
-    MK_SM_STATE(MK_HANDLER_RECEIVE_BODY, "receive body", TO(WAIT_HEAD) | TO(DONE)),
-    MK_SM_STATE(MK_HANDLER_WAIT_HEAD, "wait for head", TO(BODY) | TO(TUNNEL) | TO(DONE)),
-    MK_SM_STATE(MK_HANDLER_BODY, "body", TO(DONE)),
-    MK_SM_STATE(MK_HANDLER_TUNNEL, "tunnel", TO(DONE)),
-    MK_SM_STATE(MK_HANDLER_DONE, "done", TO(DONE)), /* entered again when a rejected request ends */
+static const struct mk_state_table steps = {
+    MK_STATE_ROW(MK_HANDLER_RECEIVE_BODY, "receive body", TO(WAIT_HEAD) | TO(DONE)),
+    MK_STATE_ROW(MK_HANDLER_WAIT_HEAD, "wait for head", TO(BODY) | TO(TUNNEL) | TO(DONE)),
+    MK_STATE_ROW(MK_HANDLER_BODY, "body", TO(DONE)),
+    MK_STATE_ROW(MK_HANDLER_TUNNEL, "tunnel", TO(DONE)),
+    MK_STATE_ROW(MK_HANDLER_DONE, "done", TO(DONE)), /* entered again when a rejected request ends */
 };
 
 static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_handler *h = owner;
-    bool answers = h->step.state == MK_HANDLER_BODY || h->step.state == MK_HANDLER_TUNNEL;
+    bool answers = h->step.current == MK_HANDLER_BODY || h->step.current == MK_HANDLER_TUNNEL;
     return answers && !h->upstream ? "it has a request to the backend" : NULL;
 }
 
-const struct mk_sm_machine mk_upstream_handler_machine = {"upstream handler", &steps, MK_HANDLER_STEPS,
-                                                          state_problem};
+const struct mk_state_machine mk_upstream_handler_machine = {"upstream handler", &steps, MK_HANDLER_STEPS,
+                                                             state_problem};
 
 /* ---- Errors and completion ---- */
 
@@ -70,7 +70,7 @@ static ssize_t handler_read(struct mk_upstream_handler *h, char *buf, size_t cap
 {
     if (!h->upstream)
         return -EPIPE;
-    if (h->step.state == MK_HANDLER_BODY)
+    if (h->step.current == MK_HANDLER_BODY)
         mk_upstream_request_resume(h->upstream); /* the backend may respond while it is still reading */
     ssize_t n = mk_upstream_request_read(h->upstream, buf, cap);
     if (n == 0)
@@ -190,9 +190,9 @@ static enum mk_verdict handler_receive_body(struct mk_upstream_handler *h)
 
 static enum mk_verdict handler_advance(struct mk_upstream_handler *h)
 {
-    if (h->step.state == MK_HANDLER_RECEIVE_BODY)
+    if (h->step.current == MK_HANDLER_RECEIVE_BODY)
         return handler_receive_body(h);
-    return h->step.state == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_ERROR;
+    return h->step.current == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_ERROR;
 }
 
 enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)

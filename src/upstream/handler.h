@@ -4,7 +4,7 @@
 #ifndef MK_UPSTREAM_HANDLER_H
 #define MK_UPSTREAM_HANDLER_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 
 #include "base/compiler.h"
 #include "upstream/request_body.h"
@@ -18,7 +18,7 @@ enum mk_upstream_handler_step {
     MK_HANDLER_STEPS
 };
 
-extern const struct mk_sm_machine mk_upstream_handler_machine;
+extern const struct mk_state_machine mk_upstream_handler_machine;
 
 /* State of one proxied request; first member of each handler's own struct. */
 struct mk_upstream_handler {
@@ -27,8 +27,8 @@ struct mk_upstream_handler {
     struct mk_response *response;
     struct mk_upstream_request *upstream; /* NULL: not started or already freed */
     struct mk_request_body body;
-    struct mk_sm step; /* enum mk_upstream_handler_step */
-    bool spools;       /* spool the response, so that a slow client does not occupy the connection */
+    struct mk_state step; /* enum mk_upstream_handler_step */
+    bool spools;          /* spool the response, so that a slow client does not occupy the connection */
 };
 
 /* Callbacks of a handler. */
@@ -52,7 +52,7 @@ struct mk_upstream_handler_ops {
 
 static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum mk_upstream_handler_step to)
 {
-    mk_sm_move(&h->step, &mk_upstream_handler_machine, h, to);
+    mk_state_move(&h->step, &mk_upstream_handler_machine, h, to);
 }
 
 /* First call to a handler. `h` is zeroed except for ops, request, response, spools, and the body's mode and

@@ -209,7 +209,7 @@ static void cgi_on_end(struct mk_upstream_handler *h)
 {
     struct cgi_request *c = cgi_request_of(h);
     if (c->errors)
-        mk_cgi_stderr_end(c->errors);
+        mk_cgi_stderr_flush(c->errors);
 }
 
 /* ---- The response ---- */

@@ -56,7 +56,7 @@ static void proxy_send_interim(struct mk_upstream_handler *h)
 static int proxy_copy_head(struct mk_upstream_handler *h)
 {
     struct mk_proxy *p = proxy_of(h);
-    if (h->step.state == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
+    if (h->step.current == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
         mk_request_set_tunnel_timeout(h->request, p->route->tunnel_ms))
         return -ENOMEM;
     return mk_proxy_response_copy_head(p);

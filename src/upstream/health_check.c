@@ -167,9 +167,9 @@ static void read_check_response(struct mk_health_checker *c)
 static void advance_check(struct mk_health_checker *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
-    if (c->conn.state.state == MK_UPSTREAM_CONN_BROKEN)
+    if (c->conn.state.current == MK_UPSTREAM_CONN_BROKEN)
         handle_connect_failure(c, &c->conn.to, c->conn.error);
-    else if (c->conn.state.state != MK_UPSTREAM_CONN_OPEN)
+    else if (c->conn.state.current != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
         finish_check(c, true, NULL); /* a check that only connects: the server accepts connections */
@@ -188,7 +188,7 @@ static void on_conn_event(void *ctx, unsigned which)
 /* Called when the server did not respond in time. */
 static void handle_check_timeout(struct mk_health_checker *c)
 {
-    if (c->conn.state.state != MK_UPSTREAM_CONN_OPEN)
+    if (c->conn.state.current != MK_UPSTREAM_CONN_OPEN)
         handle_connect_failure(c, &c->conn.to, -ETIMEDOUT);
     else
         finish_check(c, false, "it does not answer in time");

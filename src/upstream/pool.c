@@ -95,7 +95,7 @@ static void on_idle_conn_event(void *ctx, unsigned which)
 static void hand_conn_to_request(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    if (c->state.state == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
         mk_upstream_conn_set_user_callback(c);
     mk_list_add_last(&o->lent, &c->backend_link);
     c->chosen = o->server->index;
@@ -453,7 +453,7 @@ void mk_pool_release(struct mk_upstream_conn *c, bool clean)
     detach_conn_from_request(c);
     if (c->has_slot)
         mk_conn_limit_unassign_slot(&o->pool->limit, o->server->stats_slot, c->slot);
-    if (clean && c->state.state == MK_UPSTREAM_CONN_OPEN && is_addr_current(c) && reuse_conn(c))
+    if (clean && c->state.current == MK_UPSTREAM_CONN_OPEN && is_addr_current(c) && reuse_conn(c))
         return;
     close_and_free_conn(c);
     serve_queues_of_backend(o);

@@ -341,7 +341,7 @@ static int response_copy_headers(struct mk_proxy *p)
 int mk_proxy_response_copy_head(struct mk_proxy *p)
 {
     int e =
-        p->handler.step.state == MK_HANDLER_TUNNEL
+        p->handler.step.current == MK_HANDLER_TUNNEL
             ? 0
             : mk_response_set_status(p->handler.response, mk_upstream_request_status(p->handler.upstream));
     if (!e)

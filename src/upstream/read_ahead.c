@@ -16,7 +16,7 @@ static void fill_queue(struct mk_upstream_request *c)
 {
     struct mk_read_ahead *a = &c->ahead;
     size_t left = ITERATION_BYTES_MAX;
-    while (a->queue && c->state.state == MK_UPSTREAM_REQUEST_CONTENT) {
+    while (a->queue && c->state.current == MK_UPSTREAM_REQUEST_CONTENT) {
         char *buf;
         size_t cap;
         if (left == 0) {
@@ -57,7 +57,7 @@ static bool has_more_from_server(const struct mk_upstream_request *c)
 void mk_read_ahead_check_reader(struct mk_upstream_request *c)
 {
     struct mk_read_ahead *a = &c->ahead;
-    if (c->state.state != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
+    if (c->state.current != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
         return;
     bool is_slow = has_more_from_server(c) && !a->was_dry && a->taken < FAST;
     a->taken = 0;
@@ -80,7 +80,7 @@ static void free_queue(struct mk_upstream_request *c)
     a->queue = NULL;
     a->taken = 0;
     a->was_dry = true;
-    if (c->state.state == MK_UPSTREAM_REQUEST_CONTENT)
+    if (c->state.current == MK_UPSTREAM_REQUEST_CONTENT)
         mk_upstream_request_timer_set_check(c, LOOK_MS);
 }
 
@@ -93,7 +93,7 @@ static ssize_t read_from_queue(struct mk_upstream_request *c, char *buf, size_t 
     ssize_t n = mk_spool_queue_read(a->queue, buf, cap);
     if (n == 0)
         free_queue(c);
-    else if (n > 0 && c->state.state == MK_UPSTREAM_REQUEST_CONTENT)
+    else if (n > 0 && c->state.current == MK_UPSTREAM_REQUEST_CONTENT)
         mk_upstream_request_timer_run_later(c); /* the queue may have space again */
     else if (n < 0 && n != -EAGAIN)
         a->error = (int)n;
@@ -102,9 +102,9 @@ static ssize_t read_from_queue(struct mk_upstream_request *c, char *buf, size_t 
 
 static ssize_t read_from_server(struct mk_upstream_request *c, char *buf, size_t cap)
 {
-    if (c->state.state == MK_UPSTREAM_REQUEST_CONTENT)
+    if (c->state.current == MK_UPSTREAM_REQUEST_CONTENT)
         return mk_upstream_request_receive_body(c, buf, cap);
-    return c->state.state == MK_UPSTREAM_REQUEST_DONE ? 0 : c->error;
+    return c->state.current == MK_UPSTREAM_REQUEST_DONE ? 0 : c->error;
 }
 
 ssize_t mk_read_ahead_read(struct mk_upstream_request *c, char *buf, size_t cap)

@@ -146,7 +146,7 @@ static bool attempt_failover(struct mk_upstream_request *c)
 /* Continues to connect. True: connected. */
 static bool advance_connect(struct mk_upstream_request *c)
 {
-    while (c->state.state == MK_UPSTREAM_REQUEST_WAITING) {
+    while (c->state.current == MK_UPSTREAM_REQUEST_WAITING) {
         int e = mk_upstream_conn_state(c->conn);
         if (e == -EAGAIN)
             return false;
@@ -166,7 +166,7 @@ static bool advance_connect(struct mk_upstream_request *c)
 /* Called when the source of the request body has failed. A response that has begun stays valid. */
 static void fail_body_source(struct mk_upstream_request *c)
 {
-    if (c->state.state == MK_UPSTREAM_REQUEST_OPEN)
+    if (c->state.current == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_state_fail(c, c->error, c->problem, MK_UPSTREAM_CONN_CLOSE);
     else
         mk_upstream_request_state_end_output(c, c->error, c->problem);
@@ -176,7 +176,7 @@ static void fail_body_source(struct mk_upstream_request *c)
 static bool advance_request(struct mk_upstream_request *c)
 {
     if (!advance_connect(c))
-        return c->state.state == MK_UPSTREAM_REQUEST_FAILED;
+        return c->state.current == MK_UPSTREAM_REQUEST_FAILED;
     switch (mk_upstream_request_send_run(c)) {
     case MK_UPSTREAM_REQUEST_SEND_WAITS:
         return false;
@@ -200,7 +200,7 @@ static void on_conn_event(void *ctx, unsigned which)
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
     mk_upstream_conn_note_event(c->conn, which);
     if (is_readable &&
-        c->state.state == MK_UPSTREAM_REQUEST_CONTENT) /* from now on, the response waits for its
+        c->state.current == MK_UPSTREAM_REQUEST_CONTENT) /* from now on, the response waits for its
                                                                     * reader */
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     bool has_news = advance_request(c);
@@ -213,15 +213,15 @@ static void on_conn_event(void *ctx, unsigned which)
 static void on_backend_down(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state.state == MK_UPSTREAM_REQUEST_OPEN && attempt_failover(c) &&
-        (c->state.state == MK_UPSTREAM_REQUEST_FAILED || advance_request(c)))
+    if (c->state.current == MK_UPSTREAM_REQUEST_OPEN && attempt_failover(c) &&
+        (c->state.current == MK_UPSTREAM_REQUEST_FAILED || advance_request(c)))
         mk_upstream_request_notify(c);
 }
 
 static void on_request_deferred(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state.state == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
+    if (c->state.current == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
         (void)advance_request(c);
     if (mk_read_ahead_fill(c))
         mk_upstream_request_notify(c);
@@ -235,7 +235,7 @@ static void on_request_timer(struct mk_timer *t)
     if (!mk_upstream_request_timer_expired(c))
         return;
     const char *problem = mk_upstream_request_timer_text(c);
-    if (c->state.state != MK_UPSTREAM_REQUEST_OPEN) {
+    if (c->state.current != MK_UPSTREAM_REQUEST_OPEN) {
         mk_upstream_conn_set_error(c->conn, -ETIMEDOUT, problem);
         mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);
     } else if (attempt_retry(c, -ETIMEDOUT, problem) && !advance_request(c)) {
@@ -308,8 +308,8 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
         .input.on_error_text = opts->on_stderr,
         .upgrade_len = opts->upgrade.len,
     };
-    mk_sm_init(&c->state, &mk_upstream_request_machine, MK_UPSTREAM_REQUEST_WAITING);
-    mk_sm_init(&c->output, &mk_upstream_request_output_machine, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
+    mk_state_init(&c->state, &mk_upstream_request_machine, MK_UPSTREAM_REQUEST_WAITING);
+    mk_state_init(&c->output, &mk_upstream_request_output_machine, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
     if (opts->upgrade.len) {
         memcpy(c->upgrade, opts->upgrade.p, opts->upgrade.len);
         c->accept_len = mk_codec_http_accept_key(opts, c->upgrade + opts->upgrade.len);
@@ -363,7 +363,7 @@ void mk_upstream_request_resume(struct mk_upstream_request *c)
 static void read_body_end(struct mk_upstream_request *c)
 {
     char buf[64];
-    if (c->state.state == MK_UPSTREAM_REQUEST_CONTENT && mk_response_parser_has_all_body(&c->input.reply))
+    if (c->state.current == MK_UPSTREAM_REQUEST_CONTENT && mk_response_parser_has_all_body(&c->input.reply))
         mk_upstream_request_receive_body(c, buf, sizeof buf);
 }
 
@@ -388,7 +388,7 @@ static int read_response_head(struct mk_upstream_request *c)
     int sending = c->error;
     const char *problem = c->problem;
     int e = mk_upstream_request_receive_head(c);
-    if (e != -EAGAIN || c->output.state != MK_UPSTREAM_REQUEST_OUTPUT_BROKEN)
+    if (e != -EAGAIN || c->output.current != MK_UPSTREAM_REQUEST_OUTPUT_BROKEN)
         return e;
     c->problem = problem;
     return sending;
@@ -396,7 +396,7 @@ static int read_response_head(struct mk_upstream_request *c)
 
 int mk_upstream_request_head(struct mk_upstream_request *c)
 {
-    switch ((int)c->state.state) {
+    switch ((int)c->state.current) {
     case MK_UPSTREAM_REQUEST_FAILED:
         return c->error;
     case MK_UPSTREAM_REQUEST_WAITING:
@@ -406,25 +406,26 @@ int mk_upstream_request_head(struct mk_upstream_request *c)
     default:
         return 0;
     }
-    bool was_held = c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
+    bool was_held = c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
     int e = read_response_head(c);
-    if (e == 0 && c->state.state == MK_UPSTREAM_REQUEST_UPGRADED) {
+    if (e == 0 && c->state.current == MK_UPSTREAM_REQUEST_UPGRADED) {
         mk_upstream_request_send_init_tunnel(c);
         mk_upstream_request_resume(c);
-    } else if (was_held && c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
+    } else if (was_held && c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
         mk_upstream_request_resume(c);
     }
     if (e >= 0 || e == -EAGAIN)
         return e;
-    if (attempt_retry(c, e, c->problem) && advance_request(c) && c->state.state != MK_UPSTREAM_REQUEST_FAILED)
+    if (attempt_retry(c, e, c->problem) && advance_request(c) &&
+        c->state.current != MK_UPSTREAM_REQUEST_FAILED)
         mk_upstream_request_timer_run_later(c);
-    return c->state.state == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
+    return c->state.current == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
 }
 
 void mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request)
 {
     bool has_more =
-        c->state.state == MK_UPSTREAM_REQUEST_CONTENT && !mk_response_parser_has_all_body(&c->input.reply);
+        c->state.current == MK_UPSTREAM_REQUEST_CONTENT && !mk_response_parser_has_all_body(&c->input.reply);
     if (has_more && !c->ahead.request && !mk_upstream_request_state_is_event_stream(c))
         mk_read_ahead_start(c, request);
 }
@@ -433,7 +434,7 @@ ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf, size_
 {
     if (c->ahead.request)
         return mk_read_ahead_read(c, buf, cap);
-    switch ((int)c->state.state) {
+    switch ((int)c->state.current) {
     case MK_UPSTREAM_REQUEST_CONTENT:
     case MK_UPSTREAM_REQUEST_UPGRADED:
         return mk_upstream_request_receive_body(c, buf, cap);
@@ -448,7 +449,8 @@ ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *buf, size_
 
 bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *content)
 {
-    return c->state.state == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_buffered(c, content);
+    return c->state.current == MK_UPSTREAM_REQUEST_CONTENT &&
+           mk_upstream_request_receive_buffered(c, content);
 }
 
 /* ---- Queries ---- */
@@ -485,15 +487,15 @@ unsigned mk_upstream_status_for_error(int error)
 
 const char *mk_upstream_request_error_text(const struct mk_upstream_request *c)
 {
-    return c->state.state == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
+    return c->state.current == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
 }
 
 bool mk_upstream_request_is_sending(const struct mk_upstream_request *c)
 {
-    return c->state.state == MK_UPSTREAM_REQUEST_WAITING ||
-           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
-           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
-           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_ENDING;
+    return c->state.current == MK_UPSTREAM_REQUEST_WAITING ||
+           c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
+           c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
+           c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_ENDING;
 }
 
 unsigned mk_upstream_request_status(const struct mk_upstream_request *c)
@@ -533,7 +535,7 @@ int64_t mk_upstream_request_length(const struct mk_upstream_request *c)
 
 bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c)
 {
-    return c->state.state == MK_UPSTREAM_REQUEST_UPGRADED;
+    return c->state.current == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
 bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *c)
@@ -554,7 +556,7 @@ bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t 
                                     mk_str *value)
 {
     mk_str rest = mk_buf_str(&c->trailers);
-    if (c->state.state != MK_UPSTREAM_REQUEST_DONE)
+    if (c->state.current != MK_UPSTREAM_REQUEST_DONE)
         return false;
     while (mk_trailer_next(&rest, name, value))
         if (mk_trailer_is_allowed(*name) && !is_connection_option(c, *name) && i-- == 0)

@@ -78,7 +78,7 @@ static void finish_response(struct mk_upstream_request *c)
 {
     const struct mk_response_parser *r = &c->input.reply;
     bool keeps = c->codec->keeps && (c->codec->is_cgi || r->head.keep_alive) &&
-                 !mk_upstream_conn_has_eof(c->conn) && c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
+                 !mk_upstream_conn_has_eof(c->conn) && c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
                  !has_extra_bytes(c);
     mk_upstream_request_state_release(c, keeps ? MK_UPSTREAM_CONN_KEEP : MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_DONE);
@@ -245,7 +245,7 @@ static int64_t response_length(const struct mk_upstream_request *c)
 /* Does the response switch to the protocol that we requested, after the whole request was sent? */
 static bool is_requested_upgrade(const struct mk_upstream_request *c)
 {
-    return c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
+    return c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
            mk_headers_has_token(&c->input.reply.head.fields, MK_HEADER_UPGRADE,
                                 mk_str_of(c->upgrade, c->upgrade_len));
 }
@@ -253,7 +253,7 @@ static bool is_requested_upgrade(const struct mk_upstream_request *c)
 /* The server responded without the held body and will no longer read it. */
 static void drop_held_body(struct mk_upstream_request *c)
 {
-    if (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+    if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
         mk_upstream_request_state_end_output(c, -EPIPE,
                                              "the server has answered without the content of the request");
 }
@@ -292,9 +292,9 @@ static int accept_head(struct mk_upstream_request *c)
 /* Call it when the request was sent: waits for the response or the rest of its head. */
 static void start_head_timer(struct mk_upstream_request *c)
 {
-    if (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENT ||
-        c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_BROKEN ||
-        c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+    if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENT ||
+        c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_BROKEN ||
+        c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
         mk_upstream_request_timer_set_head(c);
 }
 
@@ -377,7 +377,8 @@ int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     size_t len = 0;
-    while (c->state.state == MK_UPSTREAM_REQUEST_CONTENT && (c->data.len ? len < cap : next_body_piece(c))) {
+    while (c->state.current == MK_UPSTREAM_REQUEST_CONTENT &&
+           (c->data.len ? len < cap : next_body_piece(c))) {
         mk_str part = mk_str_first(c->data, cap - len);
         if (part.len)
             memmove(buf + len, part.p, part.len);
@@ -445,17 +446,17 @@ static ssize_t read_tunnel(struct mk_upstream_request *c, char *buf, size_t cap)
 
 ssize_t mk_upstream_request_receive_body(struct mk_upstream_request *c, char *buf, size_t cap)
 {
-    if (c->state.state == MK_UPSTREAM_REQUEST_UPGRADED)
+    if (c->state.current == MK_UPSTREAM_REQUEST_UPGRADED)
         return read_tunnel(c, buf, cap);
     ssize_t n = (ssize_t)copy_body(c, buf, cap);
-    for (unsigned round = 0; c->state.state == MK_UPSTREAM_REQUEST_CONTENT && (size_t)n < cap; round++) {
+    for (unsigned round = 0; c->state.current == MK_UPSTREAM_REQUEST_CONTENT && (size_t)n < cap; round++) {
         n = read_body(c, buf, cap, (size_t)n);
         if (n)
             break;
         if (round == MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS)
             return yield_iteration(c);
     }
-    return n == 0 && c->state.state == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
+    return n == 0 && c->state.current == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
 }
 
 /* Body data that arrived with the head follows it in our memory; its framing is removed in place. */
@@ -471,7 +472,7 @@ bool mk_upstream_request_receive_buffered(struct mk_upstream_request *c, mk_str 
         c->data.len = 0;
     }
     *content = mk_str_of(begin, len);
-    if (c->state.state == MK_UPSTREAM_REQUEST_CONTENT)
+    if (c->state.current == MK_UPSTREAM_REQUEST_CONTENT)
         c->data = *content;
-    return c->state.state == MK_UPSTREAM_REQUEST_DONE;
+    return c->state.current == MK_UPSTREAM_REQUEST_DONE;
 }

@@ -79,7 +79,7 @@ static ssize_t append_body_piece(struct mk_upstream_request *c)
 static int fill_send_buffer(struct mk_upstream_request *c)
 {
     ssize_t n = 1;
-    while (n > 0 && c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING)
+    while (n > 0 && c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENDING)
         n = append_body_piece(c);
     return (int)n;
 }
@@ -89,7 +89,7 @@ static int fill_send_buffer(struct mk_upstream_request *c)
 static void reset_sent_buffer(struct mk_upstream_request *c)
 {
     size_t used = c->out.len - c->head_len;
-    if (c->state.state == MK_UPSTREAM_REQUEST_OPEN && used + ROOM_MIN <= MK_UPSTREAM_REQUEST_SEND_WINDOW)
+    if (c->state.current == MK_UPSTREAM_REQUEST_OPEN && used + ROOM_MIN <= MK_UPSTREAM_REQUEST_SEND_WINDOW)
         return;
     c->content.is_gone |= used > 0;
     c->out.len = c->sent = c->head_len;
@@ -124,7 +124,7 @@ static int write_buffer(struct mk_upstream_request *c, bool more, size_t *budget
             return -EAGAIN;
         c->sent += (size_t)n;
         *budget -= mk_min(*budget, (size_t)n);
-        if (c->state.state == MK_UPSTREAM_REQUEST_OPEN)
+        if (c->state.current == MK_UPSTREAM_REQUEST_OPEN)
             mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     }
     return 0;
@@ -133,9 +133,9 @@ static int write_buffer(struct mk_upstream_request *c, bool more, size_t *budget
 static void finish_output(struct mk_upstream_request *c)
 {
     mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENT);
-    if (c->state.state == MK_UPSTREAM_REQUEST_OPEN)
+    if (c->state.current == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_timer_set_head(c);
-    else if (c->state.state == MK_UPSTREAM_REQUEST_UPGRADED)
+    else if (c->state.current == MK_UPSTREAM_REQUEST_UPGRADED)
         mk_upstream_conn_shutdown_write(c->conn);
 }
 
@@ -149,13 +149,13 @@ static bool send_piece(struct mk_upstream_request *c, size_t *budget,
         *result = MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED;
         return false;
     }
-    bool more = c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING && filled == 0;
+    bool more = c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENDING && filled == 0;
     int written = write_buffer(c, more, budget);
-    if (written == 0 && c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_ENDING) {
+    if (written == 0 && c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_ENDING) {
         finish_output(c);
         return false;
     }
-    if (written == 0 && c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD) {
+    if (written == 0 && c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD) {
         mk_upstream_request_timer_set_head(c);
         return false;
     }
@@ -165,7 +165,7 @@ static bool send_piece(struct mk_upstream_request *c, size_t *budget,
             shrink_send_buffer(c);
         return filled != -EAGAIN;
     }
-    if (written == -EAGAIN && c->state.state == MK_UPSTREAM_REQUEST_OPEN)
+    if (written == -EAGAIN && c->state.current == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_ROOM);
     if (written == 1)
         *result = MK_UPSTREAM_REQUEST_SEND_YIELDS;
@@ -181,9 +181,9 @@ enum mk_upstream_request_send_result mk_upstream_request_send_run(struct mk_upst
 {
     enum mk_upstream_request_send_result result = MK_UPSTREAM_REQUEST_SEND_WAITS;
     size_t budget = MK_UPSTREAM_REQUEST_SEND_BUDGET;
-    while (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
-           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
-           c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)
+    while (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
+           c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
+           c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)
         if (!send_piece(c, &budget, &result))
             break;
     return result;
@@ -204,7 +204,7 @@ void mk_upstream_request_send_start(struct mk_upstream_request *c)
 
 void mk_upstream_request_send_held_body(struct mk_upstream_request *c)
 {
-    if (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+    if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
 }
 
@@ -229,6 +229,6 @@ void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c)
     c->content.text = MK_STR_NULL; /* the source produces the rest */
     c->content.length = MK_LENGTH_UNKNOWN;
     c->content.is_over = false;
-    if (c->output.state == MK_UPSTREAM_REQUEST_OUTPUT_SENT)
+    if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENT)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
 }

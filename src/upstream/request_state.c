@@ -3,52 +3,53 @@
 
 #include "upstream/conn.h"
 
-#define TO(state)  MK_SM_TO(MK_UPSTREAM_REQUEST_##state)
-#define OUT(state) MK_SM_TO(MK_UPSTREAM_REQUEST_OUTPUT_##state)
+#define TO(state)  MK_STATE_TO(MK_UPSTREAM_REQUEST_##state)
+#define OUT(state) MK_STATE_TO(MK_UPSTREAM_REQUEST_OUTPUT_##state)
 
-static const struct mk_sm_states states = {
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_WAITING, "waiting", TO(OPEN) | TO(FAILED)),
+static const struct mk_state_table states = {
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_WAITING, "waiting", TO(OPEN) | TO(FAILED)),
     /* Back to WAITING: the request is resent over another connection. */
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_OPEN, "open", TO(WAITING) | TO(CONTENT) | TO(UPGRADED) | TO(FAILED)),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_CONTENT, "content", TO(DONE) | TO(FAILED)),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_UPGRADED, "upgraded", TO(FAILED)),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_DONE, "done", 0),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_FAILED, "failed", 0),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_OPEN, "open", TO(WAITING) | TO(CONTENT) | TO(UPGRADED) | TO(FAILED)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_CONTENT, "content", TO(DONE) | TO(FAILED)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_UPGRADED, "upgraded", TO(FAILED)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_DONE, "done", 0),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_FAILED, "failed", 0),
 };
 
-static const struct mk_sm_states output_states = {
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_NONE, "none", OUT(HELD) | OUT(SENDING) | OUT(ENDING)),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_HELD, "held", OUT(SENDING) | OUT(BROKEN) | OUT(NONE)),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_SENDING, "sending", OUT(ENDING) | OUT(BROKEN) | OUT(NONE)),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_ENDING, "ending", OUT(SENT) | OUT(BROKEN) | OUT(NONE)),
+static const struct mk_state_table output_states = {
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_OUTPUT_NONE, "none", OUT(HELD) | OUT(SENDING) | OUT(ENDING)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_OUTPUT_HELD, "held", OUT(SENDING) | OUT(BROKEN) | OUT(NONE)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_OUTPUT_SENDING, "sending", OUT(ENDING) | OUT(BROKEN) | OUT(NONE)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_OUTPUT_ENDING, "ending", OUT(SENT) | OUT(BROKEN) | OUT(NONE)),
     /* Back to SENDING: the protocol changed, and there is more to send. */
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_SENT, "sent", OUT(SENDING) | OUT(NONE)),
-    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, "broken", OUT(NONE)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_OUTPUT_SENT, "sent", OUT(SENDING) | OUT(NONE)),
+    MK_STATE_ROW(MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, "broken", OUT(NONE)),
 };
 
 static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_request *c = owner;
-    bool is_over = c->state.state == MK_UPSTREAM_REQUEST_DONE || c->state.state == MK_UPSTREAM_REQUEST_FAILED;
+    bool is_over =
+        c->state.current == MK_UPSTREAM_REQUEST_DONE || c->state.current == MK_UPSTREAM_REQUEST_FAILED;
     return is_over && c->conn ? "its connection was given back" : NULL;
 }
 
 static const char *output_state_problem(const void *owner)
 {
     const struct mk_upstream_request *c = owner;
-    return c->output.state != MK_UPSTREAM_REQUEST_OUTPUT_NONE && !c->conn ? "it has a connection" : NULL;
+    return c->output.current != MK_UPSTREAM_REQUEST_OUTPUT_NONE && !c->conn ? "it has a connection" : NULL;
 }
 
-const struct mk_sm_machine mk_upstream_request_machine = {"upstream request", &states,
-                                                          MK_UPSTREAM_REQUEST_STATES, state_problem};
-const struct mk_sm_machine mk_upstream_request_output_machine = {
+const struct mk_state_machine mk_upstream_request_machine = {"upstream request", &states,
+                                                             MK_UPSTREAM_REQUEST_STATES, state_problem};
+const struct mk_state_machine mk_upstream_request_output_machine = {
     "upstream request output", &output_states, MK_UPSTREAM_REQUEST_OUTPUT_STATES, output_state_problem};
 
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
     if (!c->conn)
         return;
-    if (c->output.state != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
+    if (c->output.current != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
     c->server_name = mk_upstream_conn_server_name(c->conn);
     c->server = mk_upstream_conn_server(c->conn);
@@ -76,16 +77,16 @@ bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request 
 static bool server_may_be_working(const struct mk_upstream_request *c)
 {
     return mk_upstream_request_state_is_connected(c) &&
-           (c->sent > 0 || c->state.state == MK_UPSTREAM_REQUEST_UPGRADED) &&
+           (c->sent > 0 || c->state.current == MK_UPSTREAM_REQUEST_UPGRADED) &&
            !mk_upstream_conn_has_eof(c->conn);
 }
 
 void mk_upstream_request_state_cancel(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
     if (c->conn && server_may_be_working(c)) {
-        bool has_head = c->state.state == MK_UPSTREAM_REQUEST_CONTENT;
+        bool has_head = c->state.current == MK_UPSTREAM_REQUEST_CONTENT;
         bool streams = has_head ? mk_upstream_request_state_is_event_stream(c)
-                                : c->state.state == MK_UPSTREAM_REQUEST_UPGRADED;
+                                : c->state.current == MK_UPSTREAM_REQUEST_UPGRADED;
         mk_upstream_conn_mark_cancelled(c->conn, c->limits.response_timeout_ms, streams);
     }
     mk_upstream_request_state_release(c, how);

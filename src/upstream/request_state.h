@@ -5,25 +5,25 @@
 
 #include "upstream/request_type.h"
 
-extern const struct mk_sm_machine mk_upstream_request_machine, mk_upstream_request_output_machine;
+extern const struct mk_state_machine mk_upstream_request_machine, mk_upstream_request_output_machine;
 
 static inline void mk_upstream_request_state_move(struct mk_upstream_request *c,
                                                   enum mk_upstream_request_state to)
 {
-    mk_sm_move(&c->state, &mk_upstream_request_machine, c, to);
+    mk_state_move(&c->state, &mk_upstream_request_machine, c, to);
 }
 
 static inline void mk_upstream_request_state_move_output(struct mk_upstream_request *c,
                                                          enum mk_upstream_request_output to)
 {
-    mk_sm_move(&c->output, &mk_upstream_request_output_machine, c, to);
+    mk_state_move(&c->output, &mk_upstream_request_output_machine, c, to);
 }
 
 /* Does the request have a usable connection? */
 static inline bool mk_upstream_request_state_is_connected(const struct mk_upstream_request *c)
 {
-    return c->state.state == MK_UPSTREAM_REQUEST_OPEN || c->state.state == MK_UPSTREAM_REQUEST_CONTENT ||
-           c->state.state == MK_UPSTREAM_REQUEST_UPGRADED;
+    return c->state.current == MK_UPSTREAM_REQUEST_OPEN || c->state.current == MK_UPSTREAM_REQUEST_CONTENT ||
+           c->state.current == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
 /* Call it when the request is complete: releases its connection, if any. */

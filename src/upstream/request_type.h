@@ -4,7 +4,7 @@
 #define MK_UPSTREAM_REQUEST_TYPE_H
 
 #include <monkey/request.h>
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 #include <monkey/worker.h>
 
 #include "base/assert.h"
@@ -77,8 +77,8 @@ struct mk_upstream_request {
     void (*on_ready)(void *ctx);
     struct mk_request *resumes; /* request to resume in place of a call to on_ready; NULL: none */
     void *ctx;
-    void (*on_down)(void *c);   /* called when the server went down before it responded */
-    struct mk_sm state, output; /* enum mk_upstream_request_state, _output */
+    void (*on_down)(void *c);      /* called when the server went down before it responded */
+    struct mk_state state, output; /* enum mk_upstream_request_state, _output */
     uint8_t awaits;
     bool is_safe_to_repeat;
     bool is_local_redirect;

@@ -271,7 +271,7 @@ void mk_wait_queue_notify(struct mk_pool *p, struct mk_upstream_conn *l)
 
 bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *c)
 {
-    bool is_kept = c->was_used && c->state.state == MK_UPSTREAM_CONN_OPEN;
+    bool is_kept = c->was_used && c->state.current == MK_UPSTREAM_CONN_OPEN;
     if (is_kept)
         mk_wait_queue_notify(c->set->pool, c);
     return is_kept;

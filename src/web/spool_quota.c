@@ -19,7 +19,7 @@ static struct mk_spool_client **client_bucket(struct mk_spool_quota *all, const 
 struct mk_spool_client *mk_spool_client_acquire(struct mk_spool_quota *all, const struct mk_addr *peer)
 {
     struct mk_addr one;
-    mk_addr_client(peer, &one);
+    mk_addr_client_prefix(peer, &one);
     struct mk_spool_client **first = client_bucket(all, one.ip), *c = *first;
     while (c && memcmp(c->ip, one.ip, sizeof c->ip) != 0)
         c = c->next;

@@ -10,31 +10,31 @@ enum {
     REST_MS = 1000,
 };
 
-#define TO(state) MK_SM_TO(MK_WS_##state)
+#define TO(state) MK_STATE_TO(MK_WS_##state)
 
-static const struct mk_sm_states states = {
-    MK_SM_STATE(MK_WS_HANDSHAKE, "handshake", TO(OPEN) | TO(OVER)),
-    MK_SM_STATE(MK_WS_OPEN, "open", TO(CLOSING) | TO(ENDING) | TO(BROKEN) | TO(OVER)),
-    MK_SM_STATE(MK_WS_CLOSING, "closing", TO(ENDING) | TO(BROKEN) | TO(OVER)),
-    MK_SM_STATE(MK_WS_ENDING, "ending", TO(BROKEN) | TO(OVER)),
-    MK_SM_STATE(MK_WS_BROKEN, "broken", TO(OVER)),
-    MK_SM_STATE(MK_WS_OVER, "over", 0),
+static const struct mk_state_table states = {
+    MK_STATE_ROW(MK_WS_HANDSHAKE, "handshake", TO(OPEN) | TO(OVER)),
+    MK_STATE_ROW(MK_WS_OPEN, "open", TO(CLOSING) | TO(ENDING) | TO(BROKEN) | TO(OVER)),
+    MK_STATE_ROW(MK_WS_CLOSING, "closing", TO(ENDING) | TO(BROKEN) | TO(OVER)),
+    MK_STATE_ROW(MK_WS_ENDING, "ending", TO(BROKEN) | TO(OVER)),
+    MK_STATE_ROW(MK_WS_BROKEN, "broken", TO(OVER)),
+    MK_STATE_ROW(MK_WS_OVER, "over", 0),
 };
 
 static const char *state_problem(const void *owner)
 {
     const struct mk_websocket *s = owner;
-    return s->is_paused && s->state.state != MK_WS_OPEN ? "only an open socket is paused" : NULL;
+    return s->is_paused && s->state.current != MK_WS_OPEN ? "only an open socket is paused" : NULL;
 }
 
-const struct mk_sm_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, state_problem};
+const struct mk_state_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, state_problem};
 
 bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to)
 {
-    if (!mk_sm_may(&s->state, &mk_ws_machine, to))
+    if (!mk_state_can_move(&s->state, &mk_ws_machine, to))
         return false;
     s->is_paused = false; /* no more messages, but EOF must be detected */
-    mk_sm_move(&s->state, &mk_ws_machine, s, to);
+    mk_state_move(&s->state, &mk_ws_machine, s, to);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #ifndef MK_WEBSOCKET_WS_H
 #define MK_WEBSOCKET_WS_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 #include <monkey/websocket.h>
 #include <monkey/worker.h>
 
@@ -39,8 +39,8 @@ struct mk_websocket {
     struct mk_ws_deflate *coder;        /* NULL: no compression context is kept */
     char *reason;                       /* the client's close reason; NULL: none */
     uint8_t reason_len;
-    struct mk_sm state; /* enum mk_ws_state */
-    uint16_t code;      /* for on_close() */
+    struct mk_state state; /* enum mk_ws_state */
+    uint16_t code;         /* for on_close() */
     struct mk_ws_extension offer;
     bool is_compressed : 1; /* permessage-deflate was negotiated */
     bool is_paused : 1;     /* the owner has paused the open socket */
@@ -68,7 +68,7 @@ struct mk_ws_worker {
     uint64_t inflated;                  /* cost of inflating messages of all sockets in this loop iteration */
 };
 
-extern const struct mk_sm_machine mk_ws_machine;
+extern const struct mk_state_machine mk_ws_machine;
 
 /* Changes the state. False: not allowed, for example because the socket is closed. */
 bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to);

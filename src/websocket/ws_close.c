@@ -35,7 +35,7 @@ static bool send_close_frame(struct mk_websocket *s, unsigned code, mk_str reaso
 
 void mk_ws_close_with_error(struct mk_websocket *s, unsigned code)
 {
-    bool was_open = s->state.state == MK_WS_OPEN;
+    bool was_open = s->state.current == MK_WS_OPEN;
     if (!mk_ws_set_state(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;
@@ -77,7 +77,7 @@ void mk_ws_close_on_frame(struct mk_websocket *s, mk_str payload)
         mk_ws_close_with_error(s, MK_WEBSOCKET_BAD_DATA);
         return;
     }
-    bool was_open = s->state.state == MK_WS_OPEN;
+    bool was_open = s->state.current == MK_WS_OPEN;
     if (!mk_ws_set_state(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;

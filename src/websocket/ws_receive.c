@@ -40,7 +40,7 @@ static bool is_between_messages(const struct mk_ws_receive_state *in)
 
 static bool may_read_frames(const struct mk_websocket *s)
 {
-    return s->state.state == MK_WS_OPEN || s->state.state == MK_WS_CLOSING;
+    return s->state.current == MK_WS_OPEN || s->state.current == MK_WS_CLOSING;
 }
 
 /* Must compressed data wait for the next iteration? */
@@ -57,7 +57,7 @@ static bool may_process_frame(struct mk_websocket *s)
 {
     if (inflate_budget_is_spent(s))
         return false;
-    if (s->state.state != MK_WS_OPEN)
+    if (s->state.current != MK_WS_OPEN)
         return may_read_frames(s);
     if (!mk_ws_send_has_room(s))
         s->is_stalled = true;
@@ -69,7 +69,7 @@ static bool may_process_frame(struct mk_websocket *s)
 static void deliver_message(struct mk_websocket *s, unsigned kind, mk_str data)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
-    if (s->state.state == MK_WS_OPEN && ops->on_message)
+    if (s->state.current == MK_WS_OPEN && ops->on_message)
         ops->on_message(s->ctx, s, (enum mk_websocket_kind)kind, data);
 }
 
@@ -135,11 +135,11 @@ static void handle_control_frame(struct mk_websocket *s, struct mk_ws_receive_st
         mk_ws_close_on_frame(s, payload);
         break;
     case MK_WS_PING:
-        if (s->state.state == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
+        if (s->state.current == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
             mk_ws_close_with_error(s, MK_WEBSOCKET_INTERNAL_ERROR);
         break;
     default:
-        if (payload.len && s->state.state == MK_WS_OPEN && ops->on_pong)
+        if (payload.len && s->state.current == MK_WS_OPEN && ops->on_pong)
             ops->on_pong(s->ctx, s, payload);
         break;
     }

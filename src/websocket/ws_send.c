@@ -29,7 +29,7 @@ bool mk_ws_send_control(struct mk_websocket *s, unsigned opcode, mk_str payload)
 /* Can a message be queued now? */
 static int check_may_send(struct mk_websocket *s, bool whole)
 {
-    if (s->state.state != MK_WS_OPEN)
+    if (s->state.current != MK_WS_OPEN)
         return -ESHUTDOWN;
     if (whole && s->parts_kind)
         return -EBUSY;

@@ -26,7 +26,7 @@ static void notify_queue_space(struct mk_websocket *s)
     const struct mk_websocket_ops *ops = s->options->ops;
     if (s->is_stalled && mk_ws_send_has_room(s))
         mk_ws_resume_later(s);
-    if (!s->is_refusing || s->state.state != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
+    if (!s->is_refusing || s->state.current != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
         return;
     s->is_refusing = false;
     if (ops->on_writable)
@@ -42,19 +42,20 @@ static ssize_t read_queue(struct mk_websocket *s, char *buf, size_t cap)
         notify_queue_space(s);
     } while (more && n < cap && !mk_ws_queue_is_empty(&s->queue));
     s->has_sent = s->has_sent || n;
-    if (s->state.state == MK_WS_BROKEN)
+    if (s->state.current == MK_WS_BROKEN)
         return -ECONNRESET;
     if (n)
         return (ssize_t)n;
-    return s->state.state == MK_WS_ENDING ? 0 : -EAGAIN;
+    return s->state.current == MK_WS_ENDING ? 0 : -EAGAIN;
 }
 
 static ssize_t tunnel_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_websocket *s = ctx;
-    if (s->state.state == MK_WS_BROKEN)
+    if (s->state.current == MK_WS_BROKEN)
         return -ECONNRESET;
-    if (s->state.state == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled && !s->is_refusing)
+    if (s->state.current == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled &&
+        !s->is_refusing)
         return -EAGAIN;
     s->is_within = true;
     ssize_t n = read_queue(s, buf, cap);
@@ -66,7 +67,7 @@ static void tunnel_on_end(void *ctx)
 {
     struct mk_websocket *s = ctx;
     mk_str reason = s->reason ? mk_str_of(s->reason, s->reason_len) : MK_STR("");
-    bool was_open = s->state.state != MK_WS_HANDSHAKE;
+    bool was_open = s->state.current != MK_WS_HANDSHAKE;
     (void)mk_ws_set_state(s, MK_WS_OVER);
     mk_timer_stop(&s->timer);
     mk_list_remove(&s->later);
@@ -105,7 +106,7 @@ static void on_ping_timer(struct mk_timer *t)
     struct mk_websocket *s = MK_CONTAINER(t, struct mk_websocket, timer);
     if (s->coder && !s->is_coding)
         mk_ws_deflate_release_memory(s->coder, s->offer.client_keeps);
-    if (s->state.state != MK_WS_OPEN || (s->was_pinged && !is_client_known_alive(s))) {
+    if (s->state.current != MK_WS_OPEN || (s->was_pinged && !is_client_known_alive(s))) {
         mk_websocket_abort(s);
         return;
     }
@@ -196,7 +197,7 @@ static struct mk_websocket *new_websocket(struct mk_ws_worker *w, struct mk_requ
         return NULL;
     *s = (struct mk_websocket){
         .request = request, .worker = w, .options = options, .ctx = ctx, .code = MK_WEBSOCKET_ABNORMAL};
-    mk_sm_init(&s->state, &mk_ws_machine, MK_WS_HANDSHAKE);
+    mk_state_init(&s->state, &mk_ws_machine, MK_WS_HANDSHAKE);
     mk_timer_init(&s->timer, on_ping_timer);
     mk_list_init(&s->later);
     mk_list_init(&s->open);
@@ -241,7 +242,7 @@ mk_str mk_websocket_subprotocol(const struct mk_websocket *s)
 
 void mk_websocket_pause(struct mk_websocket *s)
 {
-    s->is_paused = s->state.state == MK_WS_OPEN;
+    s->is_paused = s->state.current == MK_WS_OPEN;
 }
 
 void mk_websocket_resume(struct mk_websocket *s)

@@ -133,7 +133,7 @@ static uint64_t zero_to_unlimited(uint64_t n)
  * already. */
 static unsigned available_fds(uint64_t fds)
 {
-    uint64_t kept = mk_fd_count() + FDS_KEPT;
+    uint64_t kept = mk_fd_count_open() + FDS_KEPT;
     uint64_t n = fds > kept + CONNECTIONS_MIN ? fds - kept : CONNECTIONS_MIN;
     return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
 }

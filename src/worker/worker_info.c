@@ -111,8 +111,8 @@ int64_t mk_worker_server_started_at(const struct mk_worker *w)
 static struct mk_conn_info conn_info_of(const struct mk_conn *c)
 {
     struct mk_conn_info info = {
-        .peer = c->peer, .state = mk_conn_machine.states->names[c->state.state], .requests = c->n_requests};
-    if (c->state.state == MK_CONN_HTTP2 || !c->h1)
+        .peer = c->peer, .state = mk_conn_machine.states->names[c->state.current], .requests = c->n_requests};
+    if (c->state.current == MK_CONN_HTTP2 || !c->h1)
         return info;
     const struct mk_request *r = &c->h1->d.x->request;
     info.method = r->method_text;

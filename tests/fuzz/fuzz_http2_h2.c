@@ -228,7 +228,7 @@ static void run_tasks(const struct mk_conn *c)
         MK_ASSERT(++steps < STEPS_MAX);
     }
     check_at_rest(c);
-    if (!peer.closed && c->state.state == MK_CONN_HTTP2)
+    if (!peer.closed && c->state.current == MK_CONN_HTTP2)
         check_h2(c);
 }
 
@@ -497,7 +497,7 @@ static void play(struct mk_conn *c, struct script *s)
     peer.write_max = SIZE_MAX;
     for (int i = 0; i < 3; i++)
         arrive_all(c);
-    if (!peer.closed && c->state.state != MK_CONN_DEAD)
+    if (!peer.closed && c->state.current != MK_CONN_DEAD)
         check_answers();
     for (int i = 0; i < ROUNDS_MAX && !peer.closed; i++)
         pass_time(c, LATER_MS);

@@ -105,7 +105,7 @@ static void server_begin(const struct mk_conn_manager_limits *limits,
 static void check_at_rest(const struct mk_conn *c)
 {
     MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);
-    MK_ASSERT(c->state.state != MK_CONN_DEAD || peer.closed);
+    MK_ASSERT(c->state.current != MK_CONN_DEAD || peer.closed);
 }
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the invariants of a state machine (monkey/sm.h) and its transitions. */
+/* Checks the invariants of a state machine (monkey/state_machine.h) and its transitions. */
 #ifndef MK_UNIT_STATE_MACHINE_H
 #define MK_UNIT_STATE_MACHINE_H
 
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 #include <stdio.h>
 
 #include "unit/test.h"
 
-static inline void sm_expect_reachable(const struct mk_sm_machine *m)
+static inline void expect_all_states_reachable(const struct mk_state_machine *m)
 {
     unsigned seen = 1, before = 0;
     while (seen != before) {
@@ -21,7 +21,7 @@ static inline void sm_expect_reachable(const struct mk_sm_machine *m)
 
 /* `moves` has a line for each state, in order: "idle: head, dead\n". Every state must be reachable from the
  * first. */
-static inline void sm_expect(const struct mk_sm_machine *m, const char *moves)
+static inline void expect_state_machine(const struct mk_state_machine *m, const char *moves)
 {
     char found[2048] = "";
     size_t n = 0;
@@ -32,7 +32,7 @@ static inline void sm_expect(const struct mk_sm_machine *m, const char *moves)
         assert_true(m->states->names[i][0]);
         n += (size_t)snprintf(found + n, sizeof found - n, "%s", m->states->names[i]);
         for (unsigned to = 0; to < 16; to++) {
-            if (!(m->states->next[i] & MK_SM_TO(to)))
+            if (!(m->states->next[i] & MK_STATE_TO(to)))
                 continue;
             assert_true(to < m->n_states);
             n += (size_t)snprintf(found + n, sizeof found - n, "%s%s", before, m->states->names[to]);
@@ -42,7 +42,7 @@ static inline void sm_expect(const struct mk_sm_machine *m, const char *moves)
     }
     assert_true(n < sizeof found);
     assert_string_equal(found, moves);
-    sm_expect_reachable(m);
+    expect_all_states_reachable(m);
 }
 
 #endif

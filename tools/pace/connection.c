@@ -72,7 +72,7 @@ void pace_connection_reset_response(struct pace_connection *c)
 void pace_connection_close(struct pace_connection *c, bool hard)
 {
     if (hard)
-        mk_sock_reset(&c->fd);
+        mk_sock_close_with_rst(&c->fd);
     else
         mk_fd_close(&c->fd);
     mk_list_remove(&c->again);

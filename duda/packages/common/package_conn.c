@@ -12,29 +12,30 @@ enum { FIRST_RETRY_MAX_MS = 50, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000, SERV
 /* ---- States ---- */
 
 enum {
-    OPENING = MK_SM_TO(PACKAGE_CONN_RESOLVING) | MK_SM_TO(PACKAGE_CONN_CONNECTING) |
-              MK_SM_TO(PACKAGE_CONN_HANDSHAKE),
-    IS_UP = MK_SM_TO(PACKAGE_CONN_READY) | MK_SM_TO(PACKAGE_CONN_EXCLUSIVE)
+    OPENING = MK_STATE_TO(PACKAGE_CONN_RESOLVING) | MK_STATE_TO(PACKAGE_CONN_CONNECTING) |
+              MK_STATE_TO(PACKAGE_CONN_HANDSHAKE),
+    IS_UP = MK_STATE_TO(PACKAGE_CONN_READY) | MK_STATE_TO(PACKAGE_CONN_EXCLUSIVE)
 };
 
 static bool is_in_states(const struct package_conn *conn, unsigned states)
 {
-    return states >> conn->state.state & 1;
+    return states >> conn->state.current & 1;
 }
 
-static const struct mk_sm_states states = {
-    MK_SM_STATE(PACKAGE_CONN_DOWN, "down",
-                MK_SM_TO(PACKAGE_CONN_RESOLVING) | MK_SM_TO(PACKAGE_CONN_CONNECTING)),
-    MK_SM_STATE(PACKAGE_CONN_RESOLVING, "resolving",
-                MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_CONNECTING)),
-    MK_SM_STATE(PACKAGE_CONN_CONNECTING, "connecting",
-                MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_RESOLVING) |
-                    MK_SM_TO(PACKAGE_CONN_HANDSHAKE) | MK_SM_TO(PACKAGE_CONN_READY)),
-    MK_SM_STATE(PACKAGE_CONN_HANDSHAKE, "handshake",
-                MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_READY)),
-    MK_SM_STATE(PACKAGE_CONN_READY, "up", MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_EXCLUSIVE)),
-    MK_SM_STATE(PACKAGE_CONN_EXCLUSIVE, "exclusive",
-                MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_READY)),
+static const struct mk_state_table states = {
+    MK_STATE_ROW(PACKAGE_CONN_DOWN, "down",
+                 MK_STATE_TO(PACKAGE_CONN_RESOLVING) | MK_STATE_TO(PACKAGE_CONN_CONNECTING)),
+    MK_STATE_ROW(PACKAGE_CONN_RESOLVING, "resolving",
+                 MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_CONNECTING)),
+    MK_STATE_ROW(PACKAGE_CONN_CONNECTING, "connecting",
+                 MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_RESOLVING) |
+                     MK_STATE_TO(PACKAGE_CONN_HANDSHAKE) | MK_STATE_TO(PACKAGE_CONN_READY)),
+    MK_STATE_ROW(PACKAGE_CONN_HANDSHAKE, "handshake",
+                 MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_READY)),
+    MK_STATE_ROW(PACKAGE_CONN_READY, "up",
+                 MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_EXCLUSIVE)),
+    MK_STATE_ROW(PACKAGE_CONN_EXCLUSIVE, "exclusive",
+                 MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_READY)),
 };
 
 /* Checked invariant: a closed connection has no unanswered requests, because closing fails them. */
@@ -46,14 +47,14 @@ static const char *check_invariant(const void *owner)
     return conn->sent.first && !may_have_sent ? "no request is sent but while it is up" : NULL;
 }
 
-static const struct mk_sm_machine machine = {.name = "package connection",
-                                             .states = &states,
-                                             .n_states = PACKAGE_CONN_EXCLUSIVE + 1,
-                                             .invariant = check_invariant};
+static const struct mk_state_machine machine = {.name = "package connection",
+                                                .states = &states,
+                                                .n_states = PACKAGE_CONN_EXCLUSIVE + 1,
+                                                .invariant = check_invariant};
 
 void package_conn_set_state(struct package_conn *conn, enum package_conn_state to)
 {
-    mk_sm_move(&conn->state, &machine, conn, to);
+    mk_state_move(&conn->state, &machine, conn, to);
 }
 
 bool package_conn_is_opening(const struct package_conn *conn)
@@ -317,7 +318,7 @@ int package_conn_init(struct package_conn *conn, struct mk_worker *w, const stru
     conn->worker = w;
     conn->name = name;
     conn->timeout_ms = timeout_ms;
-    mk_sm_init(&conn->state, &machine, PACKAGE_CONN_DOWN);
+    mk_state_init(&conn->state, &machine, PACKAGE_CONN_DOWN);
     conn->deferred = mk_deferred_new(w, on_deferred, conn);
     mk_timer_init(&conn->timer, on_timer);
     return conn->deferred ? 0 : -ENOMEM;

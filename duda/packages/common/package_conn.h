@@ -7,7 +7,7 @@
 
 #include <errno.h>
 #include <monkey/buf.h>
-#include <monkey/sm.h>
+#include <monkey/state_machine.h>
 #include <monkey/worker.h>
 
 #include "package_request_queue.h"
@@ -53,7 +53,7 @@ struct package_conn {
     bool fails_fast; /* another server may take over: requests fail at once while attempts fail */
     bool stays_up;   /* reconnects even if no request waits */
 
-    struct mk_sm state;                   /* an enum package_conn_state: package_conn_set_state() */
+    struct mk_state state;                /* an enum package_conn_state: package_conn_set_state() */
     uint64_t since_ms;                    /* start of the last attempt */
     uint64_t retry_ms;                    /* no attempt starts before this time */
     uint32_t backoff_ms;                  /* maximum delay after the last attempt; 0: it succeeded */
@@ -78,7 +78,7 @@ void package_conn_fini(struct package_conn *conn);
 
 static inline bool package_conn_is_in_state(const struct package_conn *conn, enum package_conn_state state)
 {
-    return conn->state.state == state;
+    return conn->state.current == state;
 }
 void package_conn_set_state(struct package_conn *conn, enum package_conn_state to);
 /* An attempt is in progress. */

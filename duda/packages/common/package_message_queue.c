@@ -32,7 +32,7 @@ void package_message_queue_init(struct package_message_queue *in, struct duda_ct
 void package_message_queue_fini(struct package_message_queue *in)
 {
     mk_timer_stop(&in->timer);
-    mk_mem_free(in->current);
+    mk_mem_free(in->popped);
     for (struct package_message *m = in->first, *next; m; m = next) {
         next = m->next;
         mk_mem_free(m);
@@ -77,14 +77,14 @@ int package_message_queue_wait_for(struct package_message_queue *in, const bool 
 /* 0: got a message; 1: nothing to report. */
 static int pop_message(struct package_message_queue *in, mk_str *text)
 {
-    mk_mem_free(in->current);
-    in->current = in->first;
-    if (in->current) {
-        in->first = in->current->next;
+    mk_mem_free(in->popped);
+    in->popped = in->first;
+    if (in->popped) {
+        in->first = in->popped->next;
         if (!in->first)
             in->last = &in->first;
         in->n--;
-        *text = mk_str_of(in->current->text, in->current->len);
+        *text = mk_str_of(in->popped->text, in->popped->len);
         return 0;
     }
     if (in->has_lost || in->was_reset) {

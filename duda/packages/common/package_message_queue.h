@@ -17,7 +17,7 @@ struct package_message_queue {
     bool was_reset; /* set by the package: the connection was lost */
     bool has_lost;
     unsigned n, max;
-    struct package_message *first, **last, *current;
+    struct package_message *first, **last, *popped;
 };
 
 /* Holds at most `max` messages. */

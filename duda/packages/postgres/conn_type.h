@@ -83,7 +83,7 @@ struct postgres_conn {
     unsigned first_host; /* of the attempt */
     struct postgres_prepared_list prepared;
     struct postgres_cancel *cancel; /* cancel request in progress */
-    struct mk_sm use;               /* an enum postgres_conn_use */
+    struct mk_state use;            /* an enum postgres_conn_use */
     uint64_t retired_ms;            /* time when a read-only server last made it retire; 0: never */
 
     /* Members for the owner, in addition to its struct package_conn_ops. */

@@ -73,7 +73,7 @@ static uint32_t lock_client_id(const struct duda_ctx *d, const struct duda_store
     struct mk_addr client;
     if (!peer || peer->is_unix)
         return 0;
-    mk_addr_client(peer, &client);
+    mk_addr_client_prefix(peer, &client);
     return store_table_client_id(entry->table, mk_str_of((const char *)client.ip, sizeof client.ip));
 }
 

@@ -77,7 +77,7 @@ static void on_child_exit(void *ctx, int status)
     record_end(c, status);
     for (size_t i = 0; i < PIPE / PIECE && read_stderr(c); i++)
         continue;
-    mk_cgi_stderr_end(&c->errors);
+    mk_cgi_stderr_flush(&c->errors);
     duda_wait_wake(&c->wait);
 }
 

@@ -263,8 +263,8 @@ static inline void conn_expect_end(struct conn_fixture *t, unsigned n_records, u
 static inline void conn_expect_state(struct conn_fixture *t, enum mk_conn_state state)
 {
     assert_int_equal(t->service.n_conns, 1);
-    if (t->conn->state.state != state)
-        fail_msg("it is in %s, not in %s", mk_conn_machine.states->names[t->conn->state.state],
+    if (t->conn->state.current != state)
+        fail_msg("it is in %s, not in %s", mk_conn_machine.states->names[t->conn->state.current],
                  mk_conn_machine.states->names[state]);
 }
 

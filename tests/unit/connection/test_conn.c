@@ -61,16 +61,16 @@ static struct mk_conn *open_conn(int *client)
 static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&mk_conn_machine, "idle: head, dispatch, tls, http2, dead\n"
-                                "head: dispatch, http2, dead\n"
-                                "dispatch: send, dead\n"
-                                "send: idle, drain, linger, tunnel, dead\n"
-                                "drain: idle, linger, dead\n"
-                                "linger: dead\n"
-                                "tls: idle, linger, dead\n"
-                                "tunnel: linger, dead\n"
-                                "http2: linger, dead\n"
-                                "dead\n");
+    expect_state_machine(&mk_conn_machine, "idle: head, dispatch, tls, http2, dead\n"
+                                           "head: dispatch, http2, dead\n"
+                                           "dispatch: send, dead\n"
+                                           "send: idle, drain, linger, tunnel, dead\n"
+                                           "drain: idle, linger, dead\n"
+                                           "linger: dead\n"
+                                           "tls: idle, linger, dead\n"
+                                           "tunnel: linger, dead\n"
+                                           "http2: linger, dead\n"
+                                           "dead\n");
 }
 
 static void move_to_send(void *ctx)
@@ -88,7 +88,7 @@ static void conn_idle_cannot_become_send(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    assert_aborts(move_to_send, c, "connection: idle may become send");
+    assert_aborts(move_to_send, c, "connection: no transition from state \"idle\" to \"send\"");
     close(client);
 }
 
@@ -101,7 +101,7 @@ static void conn_idle_holds_no_request(void **state)
     mk_conn_set_state(c, MK_CONN_SEND);
     c->h1 = (struct mk_h1 *)(void *)c;
     assert_aborts(move_to_idle, c,
-                  "connection, idle: it has no request; its last moves: idle dispatch send idle");
+                  "connection in state \"idle\": it has no request; last states: idle dispatch send idle");
     c->h1 = NULL;
     close(client);
 }
@@ -190,7 +190,7 @@ static void conn_memory_is_reused_after_iteration(void **state)
     assert_int_equal(t.service.n_spare, 1);
     int another;
     assert_ptr_equal(open_conn(&another), c);
-    assert_int_equal(c->state.state, MK_CONN_IDLE);
+    assert_int_equal(c->state.current, MK_CONN_IDLE);
     assert_int_equal(t.service.n_spare, 0);
     close(client);
     close(another);

@@ -7,28 +7,28 @@
 static void http_stream_has_two_directions(void **state)
 {
     (void)state;
-    sm_expect(&mk_http_stream_machine, "open: remote closed, local closed, closed\n"
-                                       "remote closed: open, remote closed, closed\n"
-                                       "local closed: local closed, closed\n"
-                                       "closed: closed\n");
+    expect_state_machine(&mk_http_stream_machine, "open: remote closed, local closed, closed\n"
+                                                  "remote closed: open, remote closed, closed\n"
+                                                  "local closed: local closed, closed\n"
+                                                  "closed: closed\n");
 }
 
 static void http_stream_unwanted_body_stays_unwanted(void **state)
 {
     (void)state;
-    sm_expect(&mk_http_stream_input_machine, "wanted: held, unwanted\n"
-                                             "held: wanted, unwanted\n"
-                                             "unwanted\n");
+    expect_state_machine(&mk_http_stream_input_machine, "wanted: held, unwanted\n"
+                                                        "held: wanted, unwanted\n"
+                                                        "unwanted\n");
 }
 
 static void http_stream_response_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&mk_http_stream_response_machine, "pending: pending, buffered, content, recorded\n"
-                                                "buffered: pending, content, recorded\n"
-                                                "content: pending, spent, recorded\n"
-                                                "spent: recorded\n"
-                                                "recorded\n");
+    expect_state_machine(&mk_http_stream_response_machine, "pending: pending, buffered, content, recorded\n"
+                                                           "buffered: pending, content, recorded\n"
+                                                           "content: pending, spent, recorded\n"
+                                                           "spent: recorded\n"
+                                                           "recorded\n");
 }
 
 static void http_stream_closes_each_direction_once(void **state)
@@ -40,19 +40,19 @@ static void http_stream_closes_each_direction_once(void **state)
     mk_http_stream_close_remote(&d);
     mk_http_stream_close_remote(&d);
     assert_true(mk_http_stream_request_received(&d) && !mk_http_stream_response_written(&d));
-    assert_int_equal(d.state.state, MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
+    assert_int_equal(d.state.current, MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
     mk_http_stream_close_local(&d);
     mk_http_stream_close_local(&d);
-    assert_int_equal(d.state.state, MK_HTTP_STREAM_CLOSED);
+    assert_int_equal(d.state.current, MK_HTTP_STREAM_CLOSED);
     mk_http_stream_close_remote(&d);
-    assert_int_equal(d.state.state, MK_HTTP_STREAM_CLOSED);
+    assert_int_equal(d.state.current, MK_HTTP_STREAM_CLOSED);
 
     struct mk_http_stream other = {0};
     mk_http_stream_set_response_state(&other, MK_RESPONSE_HEAD_SENT);
     mk_http_stream_close_local(&other);
     assert_true(mk_http_stream_response_written(&other) && !mk_http_stream_request_received(&other));
     mk_http_stream_close_remote(&other);
-    assert_int_equal(other.state.state, MK_HTTP_STREAM_CLOSED);
+    assert_int_equal(other.state.current, MK_HTTP_STREAM_CLOSED);
 }
 
 static void close_local(void *ctx)
@@ -64,7 +64,7 @@ static void http_stream_local_close_needs_response(void **state)
 {
     (void)state;
     struct mk_http_stream d = {0};
-    assert_aborts(close_local, &d, "exchange, local closed: its response is begun");
+    assert_aborts(close_local, &d, "exchange in state \"local closed\": its response is begun");
 }
 
 static void replace(void *ctx)
@@ -76,8 +76,8 @@ static void http_stream_partly_sent_response_is_not_replaced(void **state)
 {
     (void)state;
     struct mk_http_stream d = {.sent = 1};
-    mk_sm_init(&d.reply, &mk_http_stream_response_machine, MK_RESPONSE_BUFFERED);
-    assert_aborts(replace, &d, "response, pending: no content is sent");
+    mk_state_init(&d.reply, &mk_http_stream_response_machine, MK_RESPONSE_BUFFERED);
+    assert_aborts(replace, &d, "response in state \"pending\": no content is sent");
 }
 
 int main(void)

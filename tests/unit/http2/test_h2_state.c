@@ -7,21 +7,21 @@
 static void h2_state_remote_begins_with_preface_and_settings(void **state)
 {
     (void)state;
-    sm_expect(&mk_h2_state_remote_machine, "preface: settings, closed\n"
-                                           "settings: open, closed\n"
-                                           "open: goaway, closed\n"
-                                           "goaway: closed\n"
-                                           "closed\n");
+    expect_state_machine(&mk_h2_state_remote_machine, "preface: settings, closed\n"
+                                                      "settings: open, closed\n"
+                                                      "open: goaway, closed\n"
+                                                      "goaway: closed\n"
+                                                      "closed\n");
 }
 
 static void h2_state_local_sends_each_goaway_once(void **state)
 {
     (void)state;
-    sm_expect(&mk_h2_state_local_machine, "open: warned, goaway, failed, lost\n"
-                                          "warned: goaway, failed, lost\n"
-                                          "goaway: failed, lost\n"
-                                          "failed: lost\n"
-                                          "lost\n");
+    expect_state_machine(&mk_h2_state_local_machine, "open: warned, goaway, failed, lost\n"
+                                                     "warned: goaway, failed, lost\n"
+                                                     "goaway: failed, lost\n"
+                                                     "failed: lost\n"
+                                                     "lost\n");
 }
 
 static void move_to_open(void *ctx)
@@ -33,7 +33,8 @@ static void h2_state_no_stream_before_settings(void **state)
 {
     (void)state;
     struct mk_h2 h2 = {0};
-    assert_aborts(move_to_open, &h2, "client's side of HTTP/2: preface may become open");
+    assert_aborts(move_to_open, &h2,
+                  "client's side of HTTP/2: no transition from state \"preface\" to \"open\"");
     mk_h2_state_move_remote(&h2, MK_H2_REMOTE_SETTINGS);
     h2.n_streams = 1;
     assert_aborts(move_to_open, &h2, "the client has opened no stream");
@@ -50,7 +51,7 @@ static void h2_state_no_refusal_before_goaway(void **state)
     struct mk_h2 h2 = {.final_stream = MK_H2_STREAM_MAX};
     mk_h2_state_move_local(&h2, MK_H2_LOCAL_WARNED);
     h2.final_stream = 1;
-    assert_aborts(move_to_goaway, &h2, "our side of HTTP/2, warned: each stream is served");
+    assert_aborts(move_to_goaway, &h2, "our side of HTTP/2 in state \"warned\": each stream is served");
     h2.final_stream = MK_H2_STREAM_MAX;
     mk_h2_state_move_local(&h2, MK_H2_LOCAL_GOAWAY);
     assert_true(mk_h2_state_is_alive(&h2));

@@ -249,11 +249,11 @@ static void sock_reset_reaches_client_at_once(void **state)
     char room[8];
     int listener = listen_at(&address, &options, &bound), client = call(&bound),
         fd = accept_client(listener, &peer);
-    mk_sock_reset(&fd);
+    mk_sock_close_with_rst(&fd);
     assert_int_equal(fd, -1);
     assert_int_equal(recv(client, room, sizeof room, 0), -1);
     assert_int_equal(errno, ECONNRESET);
-    mk_sock_reset(&fd);
+    mk_sock_close_with_rst(&fd);
     close(client);
     close(listener);
 }

@@ -68,7 +68,7 @@ static void on_up(struct package_conn *conn)
 
 static void on_down(struct package_conn *conn, int error)
 {
-    assert_int_equal(conn->state.state, PACKAGE_CONN_DOWN);
+    assert_int_equal(conn->state.current, PACKAGE_CONN_DOWN);
     assert_null(conn->sent.first);
     down_with = error;
     n_downs++;
@@ -76,13 +76,13 @@ static void on_down(struct package_conn *conn, int error)
 
 static void on_late(struct package_conn *conn)
 {
-    assert_int_not_equal(conn->state.state, PACKAGE_CONN_DOWN);
+    assert_int_not_equal(conn->state.current, PACKAGE_CONN_DOWN);
     n_late++;
 }
 
 static void send_all(struct package_conn *conn)
 {
-    assert_int_equal(conn->state.state, PACKAGE_CONN_READY);
+    assert_int_equal(conn->state.current, PACKAGE_CONN_READY);
     package_request_queue_append(&conn->sent, &conn->waiting);
     n_sends++;
 }
@@ -127,7 +127,7 @@ static void bring_up(void)
 {
     package_conn_open(&link_);
     package_conn_mark_ready(&link_);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_READY);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_READY);
 }
 
 static void add(struct question *q)

@@ -32,7 +32,7 @@ static bool may_move(enum package_conn_state from, enum package_conn_state to)
         struct package_conn conn = {.ops = &ops, .name = MK_STR("main")};
         reach(&conn, from);
         package_conn_set_state(&conn, to);
-        _exit(conn.state.state == to ? 0 : 1);
+        _exit(conn.state.current == to ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WIFEXITED(status)) {
@@ -90,9 +90,9 @@ static void conn_attempt_times_out(void **state)
     (void)state;
     package_conn_open(&link_);
     pass(TIMEOUT - 1);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_CONNECTING);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_CONNECTING);
     pass(1);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_DOWN);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_DOWN);
     assert_int_equal(down_with, -ETIMEDOUT);
     assert_int_equal(n_late, 1);
     assert_string_equal(logged, "[REDIS] main: it does not answer within Timeout");
@@ -105,9 +105,9 @@ static void conn_handshake_shares_timeout_of_attempt(void **state)
     pass(TIMEOUT - 100);
     package_conn_set_state(&link_, PACKAGE_CONN_HANDSHAKE);
     pass(99);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_HANDSHAKE);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_HANDSHAKE);
     pass(1);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_DOWN);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_DOWN);
 }
 
 static void conn_ready_may_stay_idle(void **state)
@@ -115,7 +115,7 @@ static void conn_ready_may_stay_idle(void **state)
     (void)state;
     bring_up();
     pass(100ul * TIMEOUT);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_READY);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_READY);
     assert_int_equal(timer_at, 0);
     assert_int_equal(n_late, 0);
 }

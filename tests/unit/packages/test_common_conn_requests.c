@@ -186,7 +186,7 @@ static void request_late_reply_closes_connection(void **state)
     pass(1000);
     add(&b);
     pass(TIMEOUT - 1001);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_READY);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_READY);
     add(&c);
     iteration_end_is_set = false;
     pass(1);
@@ -209,7 +209,7 @@ static void request_timeouts_are_separate(void **state)
     pass(500);
     package_conn_finish_first_sent(&link_, 0);
     pass(TIMEOUT - 501);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_READY);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_READY);
     pass(1);
     assert_int_equal(b.error, -ETIMEDOUT);
 }
@@ -263,7 +263,7 @@ static void request_fini_fails_all(void **state)
     assert_int_equal(sent.error, -ECANCELED);
     assert_int_equal(waiting.error, -ECANCELED);
     assert_true(sent.was_sent && !waiting.was_sent);
-    assert_int_equal(link_.state.state, PACKAGE_CONN_DOWN);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_DOWN);
     assert_int_equal(n_closes, 1);
     package_conn_fini(&link_);
     assert_int_equal(n_closes, 1);

@@ -15,17 +15,18 @@ static void setup(void)
 }
 
 /* The states of package_conn.c, without its transitions. */
-static const struct mk_sm_states base_states = {
-    MK_SM_STATE(PACKAGE_CONN_DOWN, "down", MK_SM_TO(PACKAGE_CONN_READY)),
-    MK_SM_STATE(PACKAGE_CONN_READY, "up", MK_SM_TO(PACKAGE_CONN_DOWN) | MK_SM_TO(PACKAGE_CONN_EXCLUSIVE)),
-    MK_SM_STATE(PACKAGE_CONN_EXCLUSIVE, "exclusive", MK_SM_TO(PACKAGE_CONN_READY)),
+static const struct mk_state_table base_states = {
+    MK_STATE_ROW(PACKAGE_CONN_DOWN, "down", MK_STATE_TO(PACKAGE_CONN_READY)),
+    MK_STATE_ROW(PACKAGE_CONN_READY, "up",
+                 MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_EXCLUSIVE)),
+    MK_STATE_ROW(PACKAGE_CONN_EXCLUSIVE, "exclusive", MK_STATE_TO(PACKAGE_CONN_READY)),
 };
 
 static void set_base_state(enum package_conn_state to)
 {
-    static const struct mk_sm_machine base = {
+    static const struct mk_state_machine base = {
         .name = "base", .states = &base_states, .n_states = PACKAGE_CONN_EXCLUSIVE + 1};
-    mk_sm_move(&conn.base.state, &base, &conn, to);
+    mk_state_move(&conn.base.state, &base, &conn, to);
 }
 
 static void connect_up(void)

@@ -57,7 +57,7 @@ static void start_process(unsigned i)
 
 static void expect_state(unsigned i, enum cgi_slot_state expected, unsigned resumed)
 {
-    assert_int_equal(requests[i].entry.state.state, expected);
+    assert_int_equal(requests[i].entry.state.current, expected);
     assert_int_equal(requests[i].resumed, resumed);
 }
 
@@ -73,17 +73,17 @@ static void expect_empty(void)
 static void slot_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&cgi_slot_machine, "none: waiting, granted\n"
-                                 "waiting: none, granted, rejected\n"
-                                 "granted: none\n"
-                                 "rejected: none\n");
+    expect_state_machine(&cgi_slot_machine, "none: waiting, granted\n"
+                                            "waiting: none, granted, rejected\n"
+                                            "granted: none\n"
+                                            "rejected: none\n");
 }
 
 static void slot_invariant_finds_waiting_entry_that_is_in_no_queue(void **state)
 {
     struct cgi_queue_entry lost = {0};
     (void)state;
-    lost.state.state = CGI_SLOT_WAITING;
+    mk_state_init(&lost.state, &cgi_slot_machine, CGI_SLOT_WAITING);
     assert_non_null(cgi_slot_machine.invariant(&lost));
     assert_true(ask(0, 1) && ask(1, 1) && ask(2, 1));
     for (unsigned i = 0; i < 3; i++)

@@ -13,29 +13,29 @@ static struct isolate_lifecycle lifecycle;
 static void setup(void)
 {
     lifecycle = (struct isolate_lifecycle){0};
-    mk_sm_init(&lifecycle.state, &isolate_lifecycle_machine, ISOLATE_DOWN);
-    mk_sm_init(&lifecycle.pending, &isolate_lifecycle_pending_machine, ISOLATE_PENDING_START);
+    mk_state_init(&lifecycle.state, &isolate_lifecycle_machine, ISOLATE_DOWN);
+    mk_state_init(&lifecycle.pending, &isolate_lifecycle_pending_machine, ISOLATE_PENDING_START);
 }
 
 static void expect(enum isolate_state state, enum isolate_pending pending)
 {
-    assert_int_equal(lifecycle.state.state, state);
-    assert_int_equal(lifecycle.pending.state, pending);
+    assert_int_equal(lifecycle.state.current, state);
+    assert_int_equal(lifecycle.pending.current, pending);
 }
 
 static void lifecycle_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&isolate_lifecycle_machine, "down: starting, ended\n"
-                                          "starting: down, serving, restarting, draining\n"
-                                          "serving: down, draining\n"
-                                          "restarting: down, draining\n"
-                                          "draining: ended\n"
-                                          "ended\n");
-    sm_expect(&isolate_lifecycle_pending_machine, "start: reload, reload begun, none\n"
-                                                  "reload: reload, reload begun, none\n"
-                                                  "reload begun: reload, reload begun, none\n"
-                                                  "none: reload, reload begun\n");
+    expect_state_machine(&isolate_lifecycle_machine, "down: starting, ended\n"
+                                                     "starting: down, serving, restarting, draining\n"
+                                                     "serving: down, draining\n"
+                                                     "restarting: down, draining\n"
+                                                     "draining: ended\n"
+                                                     "ended\n");
+    expect_state_machine(&isolate_lifecycle_pending_machine, "start: reload, reload begun, none\n"
+                                                             "reload: reload, reload begun, none\n"
+                                                             "reload begun: reload, reload begun, none\n"
+                                                             "none: reload, reload begun\n");
 }
 
 /* ---- Helpers that enter each state ---- */
@@ -83,7 +83,7 @@ static void enter(enum isolate_state state)
 {
     setup();
     reach[state]();
-    assert_int_equal(lifecycle.state.state, state);
+    assert_int_equal(lifecycle.state.current, state);
 }
 
 /* ---- Commands in each state ---- */
@@ -130,7 +130,7 @@ static void lifecycle_end_depends_on_state(void **state)
     for (unsigned i = 0; i < ISOLATE_STATES; i++) {
         enter((enum isolate_state)i);
         assert_int_equal(isolate_lifecycle_shut_down(&lifecycle, NOW, SIGQUIT), rules[i].signal);
-        assert_int_equal(lifecycle.state.state, rules[i].then);
+        assert_int_equal(lifecycle.state.current, rules[i].then);
     }
 }
 
@@ -149,7 +149,7 @@ static void lifecycle_death_depends_on_state(void **state)
     for (unsigned i = ISOLATE_STARTING; i < ISOLATE_ENDED; i++) {
         enter((enum isolate_state)i);
         assert_int_equal(isolate_lifecycle_died(&lifecycle, NOW), rules[i].is_unexpected);
-        assert_int_equal(lifecycle.state.state, rules[i].then);
+        assert_int_equal(lifecycle.state.current, rules[i].then);
         if (rules[i].then == ISOLATE_DOWN)
             assert_int_equal(isolate_lifecycle_due_action(&lifecycle, NOW), ISOLATE_DUE_START);
     }
@@ -162,7 +162,7 @@ static void lifecycle_ready_counts_while_starting_or_serving(void **state)
         enter((enum isolate_state)i);
         bool counts = i == ISOLATE_STARTING || i == ISOLATE_SERVING;
         assert_int_equal(isolate_lifecycle_ready(&lifecycle), counts);
-        assert_int_equal(lifecycle.state.state, counts ? ISOLATE_SERVING : i);
+        assert_int_equal(lifecycle.state.current, counts ? ISOLATE_SERVING : i);
     }
 }
 
@@ -247,16 +247,17 @@ static void lifecycle_early_deaths_back_off_up_to_limit(void **state)
 
 static void move_to_serving(void *ctx)
 {
-    mk_sm_move(&lifecycle.state, &isolate_lifecycle_machine, ctx, ISOLATE_SERVING);
+    mk_state_move(&lifecycle.state, &isolate_lifecycle_machine, ctx, ISOLATE_SERVING);
 }
 
 static void lifecycle_down_cannot_become_serving(void **state)
 {
     (void)state;
-    assert_aborts(move_to_serving, &lifecycle, "isolated group: down may become serving");
+    assert_aborts(move_to_serving, &lifecycle,
+                  "isolated group: no transition from state \"down\" to \"serving\"");
     enter(ISOLATE_DRAINING);
     lifecycle.end_ms = 0;
-    assert_aborts(move_to_serving, &lifecycle, "isolated group, draining: it has a time to end");
+    assert_aborts(move_to_serving, &lifecycle, "isolated group in state \"draining\": it has a time to end");
 }
 
 int main(void)

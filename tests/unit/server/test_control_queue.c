@@ -67,7 +67,7 @@ static void control_queue_keeps_descriptors(void **state)
     (void)state;
     int ends[2];
     char byte;
-    unsigned before = mk_fd_count();
+    unsigned before = mk_fd_count_open();
     assert_int_equal(pipe(ends), 0);
     while (!box.first)
         assert_int_equal(send_number(0, sizeof large_text), 0);
@@ -81,18 +81,18 @@ static void control_queue_keeps_descriptors(void **state)
     assert_int_equal(read(ends[0], &byte, 1), 1);
     mk_fd_close(&m.fd);
     mk_fd_close(&ends[0]);
-    assert_int_equal(mk_fd_count(), before);
+    assert_int_equal(mk_fd_count_open(), before);
 }
 
 static void control_queue_drops_messages_without_receiver(void **state)
 {
     (void)state;
-    unsigned before = mk_fd_count();
+    unsigned before = mk_fd_count_open();
     while (!box.first)
         assert_int_equal(send_number(0, sizeof large_text), 0);
     const struct mk_control_message log = {.kind = MK_CONTROL_LOG, .text = MK_STR("log"), .fd = 2};
     assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
-    assert_int_equal(mk_fd_count(), before + 1);
+    assert_int_equal(mk_fd_count_open(), before + 1);
     mk_fd_close(&worker);
     assert_int_equal(mk_control_queue_flush(&box, master), 0); /* no process receives any longer */
     assert_null(box.first);

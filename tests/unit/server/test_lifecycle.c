@@ -10,14 +10,14 @@ static struct mk_lifecycle_workers workers;
 static void setup(void)
 {
     lifecycle = (struct mk_lifecycle){0};
-    mk_sm_init(&lifecycle.phase, &mk_lifecycle_machine, MK_PHASE_PREPARING_FIRST);
+    mk_state_init(&lifecycle.phase, &mk_lifecycle_machine, MK_PHASE_PREPARING_FIRST);
     workers = (struct mk_lifecycle_workers){.old_wanted = 2};
 }
 
 static void expect(enum mk_lifecycle_step step, enum mk_lifecycle_phase phase)
 {
     assert_int_equal(mk_lifecycle_next_step(&lifecycle, &workers), step);
-    assert_int_equal(lifecycle.phase.state, phase);
+    assert_int_equal(lifecycle.phase.current, phase);
 }
 
 /* Expects no further step, however often the master polls. */
@@ -150,7 +150,7 @@ static void lifecycle_upgrade_needs_serving(void **state)
 {
     (void)state;
     for (unsigned phase = 0; phase < MK_PHASES; phase++) {
-        mk_sm_init(&lifecycle.phase, &mk_lifecycle_machine, phase);
+        mk_state_init(&lifecycle.phase, &mk_lifecycle_machine, phase);
         assert_int_equal(mk_lifecycle_may_upgrade(&lifecycle), phase == MK_PHASE_SERVING);
     }
 }
@@ -285,7 +285,7 @@ static void lifecycle_slow_reload_yields_to_next_in_each_phase(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         setup();
         reloading[i]();
-        enum mk_lifecycle_phase phase = lifecycle.phase.state;
+        enum mk_lifecycle_phase phase = lifecycle.phase.current;
         mk_lifecycle_request_reload(&lifecycle);
         expect_nothing(phase);
         mk_lifecycle_reload_is_slow(&lifecycle);
@@ -302,7 +302,7 @@ static void lifecycle_slow_reload_without_next_continues(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         setup();
         reloading[i]();
-        enum mk_lifecycle_phase phase = lifecycle.phase.state;
+        enum mk_lifecycle_phase phase = lifecycle.phase.current;
         mk_lifecycle_reload_is_slow(&lifecycle);
         expect_nothing(phase);
         mk_lifecycle_request_reload(&lifecycle);
@@ -338,7 +338,7 @@ static void lifecycle_slow_trial_continues_after_death(void **state)
     for (size_t i = 0; i < 2; i++) {
         setup();
         reloading[i]();
-        enum mk_lifecycle_phase phase = lifecycle.phase.state;
+        enum mk_lifecycle_phase phase = lifecycle.phase.current;
         mk_lifecycle_reload_is_slow(&lifecycle);
         workers.old_there = 1;
         expect_nothing(phase);
@@ -460,14 +460,14 @@ static void lifecycle_restart_after_long_life_is_immediate(void **state)
 static void lifecycle_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&mk_lifecycle_machine, "prepare first: starting, ending\n"
-                                     "starting: serving, ending\n"
-                                     "serving: trying, ending\n"
-                                     "trying: serving, preparing, ending\n"
-                                     "preparing: serving, reloading, ending\n"
-                                     "reloading: serving, handing over, ending\n"
-                                     "handing over: serving, ending\n"
-                                     "ending\n");
+    expect_state_machine(&mk_lifecycle_machine, "prepare first: starting, ending\n"
+                                                "starting: serving, ending\n"
+                                                "serving: trying, ending\n"
+                                                "trying: serving, preparing, ending\n"
+                                                "preparing: serving, reloading, ending\n"
+                                                "reloading: serving, handing over, ending\n"
+                                                "handing over: serving, ending\n"
+                                                "ending\n");
 }
 
 enum event {
@@ -623,7 +623,7 @@ static void lifecycle_event_has_one_effect_in_each_phase(void **state)
         for (unsigned event = 0; event < EVENTS; event++) {
             setup();
             reach[phase]();
-            assert_int_equal(lifecycle.phase.state, phase);
+            assert_int_equal(lifecycle.phase.current, phase);
             happen((enum event)event);
             expect_rule((enum event)event, (enum mk_lifecycle_phase)phase);
         }
@@ -676,8 +676,8 @@ static void expect_rest(void)
         happen(good[i % MK_LEN(good)]);
         step = advance(false);
     }
-    if (step != MK_STEP_STOP && (lifecycle.phase.state != MK_PHASE_SERVING || lifecycle.again))
-        fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[lifecycle.phase.state]);
+    if (step != MK_STEP_STOP && (lifecycle.phase.current != MK_PHASE_SERVING || lifecycle.again))
+        fail_msg("it remains in state %s", mk_lifecycle_machine.states->names[lifecycle.phase.current]);
 }
 
 /* A trial, a lost worker and a reload request arrive at once, in any order: the state machine checks each
@@ -696,7 +696,7 @@ static void lifecycle_settles_after_random_events(void **state)
             (void)flip();
             happen(any[(seed >> 16 & 0x7fff) % MK_LEN(any)]);
             (void)advance(true);
-            seen |= MK_SM_TO(lifecycle.phase.state);
+            seen |= MK_STATE_TO(lifecycle.phase.current);
         }
         if (round % 8 == 0)
             happen(END);
@@ -707,7 +707,7 @@ static void lifecycle_settles_after_random_events(void **state)
 
 static void move_to_handing_over(void *ctx)
 {
-    mk_sm_move(&lifecycle.phase, &mk_lifecycle_machine, ctx, MK_PHASE_HANDING_OVER);
+    mk_state_move(&lifecycle.phase, &mk_lifecycle_machine, ctx, MK_PHASE_HANDING_OVER);
 }
 
 static void lifecycle_handover_needs_no_due_step(void **state)
@@ -715,10 +715,10 @@ static void lifecycle_handover_needs_no_due_step(void **state)
     (void)state;
     start_reload();
     lifecycle.due = MK_STEP_ABANDON;
-    assert_aborts(move_to_handing_over, &lifecycle, "master, handing over: this step may be due");
+    assert_aborts(move_to_handing_over, &lifecycle, "master in state \"handing over\": this step may be due");
     lifecycle.due = MK_STEP_WAIT;
     lifecycle.slow = true;
-    assert_aborts(move_to_handing_over, &lifecycle, "master, handing over: a reload is slow");
+    assert_aborts(move_to_handing_over, &lifecycle, "master in state \"handing over\": a reload is slow");
 }
 
 static void lifecycle_slow_reload_stays_slow_in_later_phases(void **state)

@@ -18,12 +18,12 @@ static bool is_prompt(const struct mk_upstream_conn *l)
 static void conn_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&mk_upstream_conn_machine, "waiting: connecting, open\n"
-                                         "connecting: waiting, handshake, open, broken\n"
-                                         "handshake: waiting, open, broken\n"
-                                         "open: waiting, idle\n"
-                                         "idle: waiting\n"
-                                         "broken: waiting\n");
+    expect_state_machine(&mk_upstream_conn_machine, "waiting: connecting, open\n"
+                                                    "connecting: waiting, handshake, open, broken\n"
+                                                    "handshake: waiting, open, broken\n"
+                                                    "open: waiting, idle\n"
+                                                    "idle: waiting\n"
+                                                    "broken: waiting\n");
 }
 
 static void move_to_open(void *ctx)
@@ -41,10 +41,10 @@ static void conn_open_is_watched_and_broken_has_error(void **state)
     (void)state;
     struct mk_upstream_conn c = {0};
     mk_upstream_conn_move(&c, MK_UPSTREAM_CONN_CONNECTING);
-    assert_aborts(move_to_open, &c, "upstream connection, open: it is watched");
-    assert_aborts(move_to_broken, &c, "upstream connection, broken: it has an error");
+    assert_aborts(move_to_open, &c, "upstream connection in state \"open\": it is watched");
+    assert_aborts(move_to_broken, &c, "upstream connection in state \"broken\": it has an error");
     mk_upstream_conn_fail(&c, -EHOSTUNREACH);
-    assert_int_equal(c.state.state, MK_UPSTREAM_CONN_BROKEN);
+    assert_int_equal(c.state.current, MK_UPSTREAM_CONN_BROKEN);
     assert_int_equal(c.error, -ENETUNREACH);
 }
 
@@ -121,11 +121,11 @@ static void conn_broken_does_not_time_out(void **state)
     settings.connect_ms = 20;
     start_pool();
     struct mk_upstream_conn *l = acquire(&notified);
-    assert_int_equal(l->state.state, MK_UPSTREAM_CONN_CONNECTING);
+    assert_int_equal(l->state.current, MK_UPSTREAM_CONN_CONNECTING);
     mk_upstream_conn_fail(l, -ECONNRESET);
     for (uint64_t end_ms = mk_clock_ms() + 100; mk_clock_ms() < end_ms;)
         run_once(&worker);
-    assert_int_equal(l->state.state, MK_UPSTREAM_CONN_BROKEN);
+    assert_int_equal(l->state.current, MK_UPSTREAM_CONN_BROKEN);
     assert_int_equal(l->error, -ECONNRESET);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (size_t i = 0; i < MK_LEN(queued); i++)

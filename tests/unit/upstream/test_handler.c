@@ -303,7 +303,7 @@ static void setup(void)
 static void end_request(void)
 {
     request.on_end(request.end_ctx);
-    assert_int_equal(handler.step.state, MK_HANDLER_DONE);
+    assert_int_equal(handler.step.current, MK_HANDLER_DONE);
     assert_null(handler.upstream);
 }
 
@@ -312,16 +312,16 @@ static void handler_waits_for_body_and_response_head(void **state)
     (void)state;
     request.receives = -EAGAIN;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_WAIT);
-    assert_int_equal(handler.step.state, MK_HANDLER_RECEIVE_BODY);
+    assert_int_equal(handler.step.current, MK_HANDLER_RECEIVE_BODY);
     assert_ptr_equal(mk_upstream_handler_of(&request), &handler);
     request.receives = 0;
     upstream.polls[0] = -EAGAIN;
     upstream.polls[1] = 1; /* an interim response arrives */
     assert_int_equal(mk_upstream_handler_run(&handler), MK_WAIT);
-    assert_int_equal(handler.step.state, MK_HANDLER_WAIT_HEAD);
+    assert_int_equal(handler.step.current, MK_HANDLER_WAIT_HEAD);
     assert_ptr_equal(upstream.resumes, &request);
     assert_int_equal(mk_upstream_handler_run(&handler), MK_DONE);
-    assert_int_equal(handler.step.state, MK_HANDLER_BODY);
+    assert_int_equal(handler.step.current, MK_HANDLER_BODY);
     assert_true(response.status == 200 && response.has_source && upstream.is_spooled && n_interim == 1);
     assert_true(upstream.is_safe_to_repeat && !handler.body.is_readable);
     end_request();
@@ -401,7 +401,7 @@ static void handler_maps_failures_to_statuses(void **state)
         assert_int_equal(mk_upstream_handler_start(&handler), MK_ERROR);
         assert_int_equal(response.status, cases[i].status);
         assert_int_equal(response.has_retry_after, cases[i].status == 503);
-        assert_int_equal(handler.step.state, MK_HANDLER_DONE);
+        assert_int_equal(handler.step.current, MK_HANDLER_DONE);
         assert_int_equal(mk_upstream_handler_run(&handler), MK_ERROR);
         end_request();
     }
@@ -422,18 +422,18 @@ static void handler_upgrade_opens_tunnel(void **state)
     upstream.is_upgraded = true;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     assert_true(response.is_tunnel && handler.body.upgrade == MK_REQUEST_BODY_UPGRADED &&
-                handler.step.state == MK_HANDLER_TUNNEL);
+                handler.step.current == MK_HANDLER_TUNNEL);
     end_request();
 }
 
 static void handler_state_machine_responds_once(void **state)
 {
     (void)state;
-    sm_expect(&mk_upstream_handler_machine, "receive body: wait for head, done\n"
-                                            "wait for head: body, tunnel, done\n"
-                                            "body: done\n"
-                                            "tunnel: done\n"
-                                            "done: done\n");
+    expect_state_machine(&mk_upstream_handler_machine, "receive body: wait for head, done\n"
+                                                       "wait for head: body, tunnel, done\n"
+                                                       "body: done\n"
+                                                       "tunnel: done\n"
+                                                       "done: done\n");
 }
 
 int main(void)

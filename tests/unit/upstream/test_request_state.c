@@ -8,23 +8,23 @@
 static void request_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&mk_upstream_request_machine, "waiting: open, failed\n"
-                                            "open: waiting, content, upgraded, failed\n"
-                                            "content: done, failed\n"
-                                            "upgraded: failed\n"
-                                            "done\n"
-                                            "failed\n");
+    expect_state_machine(&mk_upstream_request_machine, "waiting: open, failed\n"
+                                                       "open: waiting, content, upgraded, failed\n"
+                                                       "content: done, failed\n"
+                                                       "upgraded: failed\n"
+                                                       "done\n"
+                                                       "failed\n");
 }
 
 static void request_output_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&mk_upstream_request_output_machine, "none: held, sending, ending\n"
-                                                   "held: none, sending, broken\n"
-                                                   "sending: none, ending, broken\n"
-                                                   "ending: none, sent, broken\n"
-                                                   "sent: none, sending\n"
-                                                   "broken: none\n");
+    expect_state_machine(&mk_upstream_request_output_machine, "none: held, sending, ending\n"
+                                                              "held: none, sending, broken\n"
+                                                              "sending: none, ending, broken\n"
+                                                              "ending: none, sent, broken\n"
+                                                              "sent: none, sending\n"
+                                                              "broken: none\n");
 }
 
 static void move_to_failed(void *ctx)
@@ -37,7 +37,7 @@ static void request_failed_holds_no_connection(void **state)
     (void)state;
     struct mk_upstream_conn *conn = (struct mk_upstream_conn *)(void *)&state;
     struct mk_upstream_request r = {.conn = conn};
-    assert_aborts(move_to_failed, &r, "upstream request, failed: its connection was given back");
+    assert_aborts(move_to_failed, &r, "upstream request in state \"failed\": its connection was given back");
 }
 
 static void move_to_sending(void *ctx)
@@ -49,7 +49,7 @@ static void request_sending_needs_connection(void **state)
 {
     (void)state;
     struct mk_upstream_request r = {0};
-    assert_aborts(move_to_sending, &r, "upstream request output, sending: it has a connection");
+    assert_aborts(move_to_sending, &r, "upstream request output in state \"sending\": it has a connection");
 }
 
 int main(void)

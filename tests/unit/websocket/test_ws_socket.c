@@ -254,27 +254,27 @@ static void ws_client_not_reading_is_not_read(void **state)
 static void ws_state_machine_has_these_transitions(void **state)
 {
     (void)state;
-    sm_expect(&mk_ws_machine, "handshake: open, over\n"
-                              "open: closing, ending, broken, over\n"
-                              "closing: ending, broken, over\n"
-                              "ending: broken, over\n"
-                              "broken: over\n"
-                              "over\n");
+    expect_state_machine(&mk_ws_machine, "handshake: open, over\n"
+                                         "open: closing, ending, broken, over\n"
+                                         "closing: ending, broken, over\n"
+                                         "ending: broken, over\n"
+                                         "broken: over\n"
+                                         "over\n");
 }
 
 static void ws_closed_is_not_paused(void **state)
 {
     (void)state;
     struct mk_websocket s = {.is_paused = true};
-    mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
+    mk_state_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
     assert_false(mk_ws_set_state(&s, MK_WS_OPEN));
     assert_true(s.is_paused);
     assert_true(mk_ws_set_state(&s, MK_WS_CLOSING));
     assert_false(s.is_paused);
     assert_false(mk_ws_set_state(&s, MK_WS_CLOSING));
-    assert_int_equal(s.state.state, MK_WS_CLOSING);
+    assert_int_equal(s.state.current, MK_WS_CLOSING);
     for (unsigned to = MK_WS_CLOSING; to < MK_WS_STATES; to++) {
-        mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
+        mk_state_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
         s.is_paused = true;
         assert_true(mk_ws_set_state(&s, (enum mk_ws_state)to));
         assert_false(s.is_paused);
@@ -285,15 +285,15 @@ static void end_while_paused(void *ctx)
 {
     struct mk_websocket *s = ctx;
     s->is_paused = true;
-    mk_sm_move(&s->state, &mk_ws_machine, s, MK_WS_ENDING);
+    mk_state_move(&s->state, &mk_ws_machine, s, MK_WS_ENDING);
 }
 
 static void ws_only_open_may_be_paused(void **state)
 {
     (void)state;
     struct mk_websocket s = {0};
-    mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
-    assert_aborts(end_while_paused, &s, "WebSocket, ending: only an open socket is paused");
+    mk_state_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
+    assert_aborts(end_while_paused, &s, "WebSocket in state \"ending\": only an open socket is paused");
 }
 
 static void ws_pause_stops_messages(void **state)
@@ -339,7 +339,7 @@ static void ws_server_close_is_sent(void **state)
     assert_int_equal(mk_websocket_close(owner.socket, MK_WEBSOCKET_NO_CODE, MK_STR("x")), -EINVAL);
     assert_int_equal(mk_websocket_close(owner.socket, 4000, MK_STR("why")), 0);
     assert_int_equal(mk_websocket_close(owner.socket, 4000, MK_STR("why")), -EALREADY);
-    assert_int_not_equal(owner.socket->state.state, MK_WS_OPEN);
+    assert_int_not_equal(owner.socket->state.current, MK_WS_OPEN);
     ws_fixture_run();
     OUT("\x88\5\x0f\xa0why");
     assert_false(fixture.is_over);

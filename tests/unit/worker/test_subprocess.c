@@ -38,7 +38,7 @@ static void begin(bool spawner)
     struct mk_spawner s;
     lost = ended = status = 0;
     quiet = (struct mk_log){.level = MK_LOG_ERROR, .write = forget};
-    fds_before = mk_fd_count();
+    fds_before = mk_fd_count_open();
     assert_int_equal(mk_loop_init(&w.loop), 0);
     if (spawner)
         assert_int_equal(mk_spawner_start(&s, true), 0);
@@ -67,7 +67,7 @@ static void teardown(void)
     if (spawner > 0)
         assert_int_equal(waitpid(spawner, NULL, 0), spawner);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    assert_int_equal(mk_fd_count(), fds_before);
+    assert_int_equal(mk_fd_count_open(), fds_before);
 }
 
 static void wait_for(const int *what, int value)

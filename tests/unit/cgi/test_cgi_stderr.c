@@ -22,7 +22,7 @@ static void on_line(void *ctx, mk_str line)
     snprintf(h->last, sizeof h->last, "%.*s", MK_STR_ARG(line));
 }
 
-static void cgi_errors_joins_pieces_to_lines(void **state)
+static void cgi_stderr_joins_pieces_to_lines(void **state)
 {
     struct received h = {.n_lines = 0};
     struct mk_cgi_stderr e = {.on_line = on_line, .ctx = &h, .remaining = LEFT, .limit_message = "full"};
@@ -32,13 +32,13 @@ static void cgi_errors_joins_pieces_to_lines(void **state)
     mk_cgi_stderr_add(&e, MK_STR("e\0\r\n\n\ntwo"));
     assert_int_equal(h.n_lines, 1);
     assert_string_equal(h.first, "one?");
-    mk_cgi_stderr_end(&e);
-    mk_cgi_stderr_end(&e);
+    mk_cgi_stderr_flush(&e);
+    mk_cgi_stderr_flush(&e);
     assert_int_equal(h.n_lines, 2);
     assert_string_equal(h.last, "two");
 }
 
-static void cgi_errors_are_limited(void **state)
+static void cgi_stderr_is_limited(void **state)
 {
     static char long_text[3000];
     struct received h = {.n_lines = 0};
@@ -47,20 +47,20 @@ static void cgi_errors_are_limited(void **state)
     memset(long_text, 'x', sizeof long_text);
     for (int i = 0; i < 100; i++)
         mk_cgi_stderr_add(&e, mk_str_of(long_text, sizeof long_text));
-    mk_cgi_stderr_end(&e);
+    mk_cgi_stderr_flush(&e);
     assert_int_equal(h.n_bytes, LEFT + strlen("full"));
     assert_string_equal(h.last, "full");
     e.remaining = h.n_lines = 0; /* the log wants no more output, and needs no message about it */
     mk_cgi_stderr_add(&e, MK_STR("line\n"));
-    mk_cgi_stderr_end(&e);
+    mk_cgi_stderr_flush(&e);
     assert_int_equal(h.n_lines, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cgi_errors_joins_pieces_to_lines),
-        cmocka_unit_test(cgi_errors_are_limited),
+        cmocka_unit_test(cgi_stderr_joins_pieces_to_lines),
+        cmocka_unit_test(cgi_stderr_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
