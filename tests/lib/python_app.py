@@ -18,7 +18,7 @@ def hello(request, response):
 
 @server.route("GET /users/:id<int>/:name")
 def user(request, _response):
-    return repr((request.param("id"), request.param("name"), request.param("none"), dict(request.fields())["Host"] != ""))
+    return repr((request.param("id"), request.param("name"), request.param("none"), dict(request.headers())["Host"] != ""))
 
 
 @server.route("GET /numbers")

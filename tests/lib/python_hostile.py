@@ -27,8 +27,8 @@ def uses(request, response):
     """Uses every attribute and method."""
     for name in ("method", "target", "path", "query", "host", "scheme", "peer", "content"):
         yield lambda name=name: getattr(request, name)
-    yield lambda: request.field("X-Secret")
-    yield request.fields
+    yield lambda: request.header("X-Secret")
+    yield request.headers
     yield lambda: request.param("id")
     yield lambda: request.param("a\0b")
     yield request.read_now
@@ -50,7 +50,7 @@ def use(request, response):
 def use_kept():
     for request, response in RANDOM.sample(kept, min(len(kept), 3)):
         try:
-            secret = request.field("X-Secret")
+            secret = request.header("X-Secret")
         except (libmonkey.Ended, RuntimeError):
             secret = request.own
         if secret != request.own:
@@ -59,7 +59,7 @@ def use_kept():
 
 
 def keep(request, response):
-    request.own = request.field("X-Secret")
+    request.own = request.header("X-Secret")
     kept.append((request, response))
     del kept[:-50]
     use_kept()
@@ -93,7 +93,7 @@ def lazy(request, response):
     keep(request, response)
     for _ in range(RANDOM.randrange(4)):
         use_kept()
-        yield request.field("X-Secret")
+        yield request.header("X-Secret")
 
 
 @server.route("GET /close/:id")

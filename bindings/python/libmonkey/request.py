@@ -25,9 +25,9 @@ class Handle:
 
     def _use(self):
         if self._pointer is None:
-            raise Ended("the request is over")
+            raise Ended("the request has ended")
         if threading.get_ident() != self._thread:
-            raise RuntimeError("a request belongs to the thread that serves it")
+            raise RuntimeError("a request can be used only in the thread that serves it")
         return self._pointer
 
 
@@ -45,12 +45,12 @@ class Request(Handle):
     method = property(lambda self: self._text(lib.mk_request_method_name), doc="GET, POST, ...")
     target = property(lambda self: self._text(lib.mk_request_target), doc="as the client sent it")
     path = property(lambda self: self._text(lib.mk_request_path), doc="decoded")
-    query = property(lambda self: self._text(lib.mk_request_query) or "", doc="what follows the ?, not decoded")
-    host = property(lambda self: self._text(lib.mk_request_host), doc="the name that the client asked for")
+    query = property(lambda self: self._text(lib.mk_request_query) or "", doc="the part after the ?, not decoded")
+    host = property(lambda self: self._text(lib.mk_request_host), doc="the host that the client requested")
     scheme = property(lambda self: self._text(lib.mk_request_scheme), doc="http or https")
     peer = property(lambda self: self._text(lib.mk_request_client_text), doc="the client's address")
 
-    def field(self, name, otherwise=None):
+    def header(self, name, otherwise=None):
         """Returns the value of a header; its name is case-insensitive."""
         text, _data = as_str(name)
         value = self._text(lambda pointer: lib.mk_request_header(pointer, text))
@@ -64,7 +64,7 @@ class Request(Handle):
         param = found.contents
         return int(param.value.text()) if param.type in (INT, UINT) else param.value.text()
 
-    def fields(self):
+    def headers(self):
         """Returns all headers as (name, value) pairs."""
         name, value, found = Str(), Str(), []
         while lib.mk_request_header_at(self._use(), len(found), ctypes.byref(name), ctypes.byref(value)):
@@ -75,33 +75,33 @@ class Request(Handle):
 
     def read_now(self):
         """Returns the next bytes of the body; b"" at its end, None if nothing has arrived yet."""
-        room = ctypes.create_string_buffer(READ_MAX)
-        n = lib.mk_request_read(self._use(), room, READ_MAX)
+        buf = ctypes.create_string_buffer(READ_MAX)
+        n = lib.mk_request_read(self._use(), buf, READ_MAX)
         if n == -errno.EAGAIN:
             return None
         if n < 0:
             raise OSError(-n, os.strerror(-n))
-        return room.raw[:n]
+        return buf.raw[:n]
 
     async def read(self):
         """Waits in a coroutine for the next bytes of the body; returns b"" at its end."""
         pointer = self._use()
         self._reading = asyncio.get_running_loop().create_future()
-        lib.mk_request_resume(pointer)  # the body can be read only inside a call to the handler: see _arrived()
+        lib.mk_request_resume(pointer)  # the body can be read only inside a call to the handler: see _deliver_body()
         return await self._reading
 
     async def __aiter__(self):
         while data := await self.read():
             yield data
 
-    def _arrived(self):
+    def _deliver_body(self):
         """Called when the library calls the handler again while the handler's coroutine waits, possibly for the body."""
         if not self._reading or self._reading.done():
             return
         try:
             data = self.read_now()
-        except OSError as problem:
-            self._reading.set_exception(problem)
+        except OSError as error:
+            self._reading.set_exception(error)
         else:
             if data is not None:
                 self._reading.set_result(data)
@@ -113,7 +113,7 @@ class Request(Handle):
 
 
 class Response(Handle):
-    """The response to a request. Its body is what the handler returns or yields."""
+    """The response to a request. The handler returns or yields its body."""
 
     def __init__(self, pointer):
         super().__init__(pointer)
@@ -128,18 +128,18 @@ class Response(Handle):
         """Sets the status, from 200 to 599; the default is 200."""
         self._check(lib.mk_response_set_status(self._use(), status))
 
-    def _put(self, function, name, value):
+    def _change_header(self, function, name, value):
         (n, name), (v, _value) = as_str(name), as_str(value)
         self._check(function(self._use(), n, v))
         self._has_type = self._has_type or name.lower() == b"content-type"
 
     def add(self, name, value):
         """Adds a header."""
-        self._put(lib.mk_response_add_header, name, value)
+        self._change_header(lib.mk_response_add_header, name, value)
 
     def set(self, name, value):
         """Sets a header, replacing all headers of the same name."""
-        self._put(lib.mk_response_set_header, name, value)
+        self._change_header(lib.mk_response_set_header, name, value)
 
     def send_file(self, path):
         """Sends a file as the body. Its name determines the media type unless Content-Type was set."""

@@ -15,7 +15,7 @@ from .request import Request, Response
 from .source import AsyncSource, Source, Sources
 
 LEVELS = ("error", "warn", "info", "debug")
-SOON_MS = 1000  # the delay after which run() notices a signal that arrived just before it started to wait
+POLL_MS = 1000  # maximum time until run() notices a signal that arrived just before it started to wait
 TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
 
 # Keeps running servers alive: the library calls their functions even if the program has dropped its reference.
@@ -31,8 +31,8 @@ def _close_running():
             server.stop(0)
 
 
-class Inside(threading.local):
-    """Counts the library calls and callbacks that are active in this thread. During these, the server must not be freed."""
+class ActiveCalls(threading.local):
+    """Counts the library calls and callbacks that are active in this thread; the server must not be freed during any of them."""
 
     callbacks = 0  # active calls to handlers, generators and on_log
     calls = 0  # active calls to run() and wait()
@@ -68,30 +68,30 @@ class Server:
     """A server. `on_log(level, text)` receives its log messages; without it, they are discarded."""
 
     def __init__(self, on_log=None):
-        self._inside = Inside()
-        self._log = Log(self._hears(on_log)) if on_log else Log()
+        self._active_calls = ActiveCalls()
+        self._log = Log(self._log_callback(on_log)) if on_log else Log()
         options = Options(ctypes.sizeof(Options), self._log, None)
         self._pointer = lib.mk_server_new(ctypes.byref(options))
         if not self._pointer:
             raise MemoryError
-        self._handlers = []  # referenced here because the library calls them
+        self._handlers = []  # keeps the callbacks alive, because the library calls them
         self._waiting = {}  # request pointer -> Exchange
         self._end = Close(self._on_end)
-        self._sources = Sources(self._inside)
+        self._sources = Sources(self._active_calls)
         self._loop = None
         self._ended = self._watched = None  # the future that serve() awaits, and the descriptor that the event loop watches
         self._loop_thread = None
         self._users = 0  # number of active calls to run() and wait()
         self._changed = threading.Condition(threading.RLock())  # protects the pointer from close() in another thread
 
-    def _hears(self, on_log):
-        def hear(_ctx, level, text):
+    def _log_callback(self, on_log):
+        def log(_ctx, level, text):
             try:
-                with self._inside:
+                with self._active_calls:
                     on_log(LEVELS[level], text.text())
             except BaseException:  # exceptions must not propagate into C
                 traceback.print_exc()
-        return hear
+        return log
 
     def _check(self, result):
         if result < 0:
@@ -118,7 +118,7 @@ class Server:
         self._check(lib.mk_server_add_section(self._use(), as_c(section)))
 
     def add_host(self, names=None, root=None):
-        """Adds a virtual host: its names, separated by spaces, and its document root."""
+        """Adds a virtual host with these names, separated by spaces, and this document root."""
         self._check(lib.mk_server_add_vhost(self._use(), names and as_c(names), root and as_c(str(root))))
 
     def listen(self, where="127.0.0.1:0", tls=False):
@@ -140,13 +140,13 @@ class Server:
         - str or bytes; a dict or a list is sent as JSON
         - an iterator or a generator of str or bytes, which produces the next piece when the client can receive it
         - an int: a status, sent with its error page if it is 400 or above; None: an empty body
-        - a tuple (content, status) or (content, status, fields), where fields is a dict of headers
+        - a tuple (content, status) or (content, status, headers), where headers is a dict
 
         Anything else raises TypeError, and the client gets a 500. With `content=True`, the handler is called when the whole
         request body has arrived. With `serve()`, the handler may be a coroutine or an asynchronous generator.
         """
         def decorate(function):
-            callback = Handler(self._answers(function, content))
+            callback = Handler(self._handler_callback(function, content))
             self._check(lib.mk_server_add_route(self._use(), as_c(what), callback, None))
             self._handlers.append(callback)
             return function
@@ -154,10 +154,10 @@ class Server:
 
     # ---- Handling requests ----
 
-    def _answers(self, function, wants_content):
+    def _handler_callback(self, function, wants_content):
         def handle(request, response, _data):
             try:
-                with self._inside:
+                with self._active_calls:
                     return self._handle(function, wants_content, request, response)
             except BaseException:  # exceptions must not propagate into C
                 traceback.print_exc()
@@ -178,19 +178,19 @@ class Server:
     def _call(self, function, wants_content, pointer, exchange):
         request, response = exchange.request, exchange.response
         if exchange.task:
-            request._arrived()
-            return self._answer(exchange.task.result(), pointer, exchange) if exchange.task.done() else WAIT
+            request._deliver_body()
+            return self._apply_result(exchange.task.result(), pointer, exchange) if exchange.task.done() else WAIT
         if wants_content:
-            self._wait(pointer, exchange)
-            if not self._is_whole(exchange):
+            self._keep_exchange(pointer, exchange)
+            if not self._read_body(exchange):
                 return WAIT
             request.content = b"".join(exchange.parts)
         result = function(request, response)
         if inspect.iscoroutine(result):
-            return self._begin(pointer, exchange, result)
-        return self._answer(result, pointer, exchange)
+            return self._start_task(pointer, exchange, result)
+        return self._apply_result(result, pointer, exchange)
 
-    def _wait(self, pointer, exchange):
+    def _keep_exchange(self, pointer, exchange):
         """Keeps the exchange alive, because the request outlives this call to its handler."""
         if pointer in self._waiting:
             return
@@ -205,17 +205,17 @@ class Server:
             exchange.end()
 
     @staticmethod
-    def _is_whole(exchange):
+    def _read_body(exchange):
         while data := exchange.request.read_now():
             exchange.parts.append(data)
         return data is not None
 
-    def _begin(self, pointer, exchange, coroutine):
+    def _start_task(self, pointer, exchange, coroutine):
         if not self._loop:
             coroutine.close()
-            raise RuntimeError("coroutines answer only in `await server.serve()`")
+            raise RuntimeError("coroutines and asynchronous generators work only in `await server.serve()`")
         try:
-            self._wait(pointer, exchange)
+            self._keep_exchange(pointer, exchange)
         except MemoryError:
             coroutine.close()
             raise
@@ -229,10 +229,10 @@ class Server:
         if exchange.request._pointer is not None:
             lib.mk_request_resume(exchange.request._pointer)
 
-    def _answer(self, result, pointer, exchange):
+    def _apply_result(self, result, pointer, exchange):
         response = exchange.response
         if isinstance(result, tuple):
-            result = self._spread(result, response)
+            result = self._apply_tuple(result, response)
         if result is None:
             return DONE
         if isinstance(result, int) and not isinstance(result, bool):
@@ -245,26 +245,26 @@ class Server:
             response._default_type(TEXT if isinstance(result, str) else BYTES)
             response._set_content(result)
             return DONE
-        return self._answer_in_pieces(result, pointer, exchange)
+        return self._stream_result(result, pointer, exchange)
 
     @staticmethod
-    def _spread(result, response):
-        """Applies a tuple (content, status) or (content, status, fields)."""
+    def _apply_tuple(result, response):
+        """Applies a tuple (content, status) or (content, status, headers)."""
         if len(result) not in (2, 3) or not isinstance(result[1], int) or isinstance(result[1], bool):
-            raise TypeError("a handler returned a tuple; expected (content, status) or (content, status, fields)")
+            raise TypeError("a handler returned a tuple; expected (content, status) or (content, status, headers)")
         response.set_status(result[1])
         for name, value in (result[2] if len(result) == 3 else {}).items():
             response.set(name, value)
         return result[0]
 
-    def _answer_in_pieces(self, result, pointer, exchange):
+    def _stream_result(self, result, pointer, exchange):
         is_async = inspect.isasyncgen(result)
         if not is_async and not isinstance(result, collections.abc.Iterator):
             raise TypeError(f"a handler returned {type(result).__name__}; expected text, bytes, dict, list, an iterator, a number, "
                             "None, or a tuple")
         if is_async and not self._loop:
-            raise RuntimeError("coroutines answer only in `await server.serve()`")
-        self._wait(pointer, exchange)
+            raise RuntimeError("coroutines and asynchronous generators work only in `await server.serve()`")
+        self._keep_exchange(pointer, exchange)
         exchange.response._default_type(TEXT)
         source = AsyncSource(result, exchange.request, self._loop) if is_async else Source(result)
         self._sources.begin(exchange.response, source)
@@ -276,14 +276,14 @@ class Server:
         with self._changed:
             pointer = self._use()
             self._users += 1
-            self._inside.calls += 1
+            self._active_calls.calls += 1
             running.add(self)
             return pointer
 
     def _end_use(self):
         with self._changed:
             self._users -= 1
-            self._inside.calls -= 1
+            self._active_calls.calls -= 1
             self._changed.notify_all()
 
     def run(self):
@@ -293,7 +293,7 @@ class Server:
             fd = self._check(lib.mk_server_fd(pointer))
             poll = select.poll()
             poll.register(fd, select.POLLIN)
-            while not poll.poll(SOON_MS) or self._check(lib.mk_server_step(pointer)):
+            while not poll.poll(POLL_MS) or self._check(lib.mk_server_step(pointer)):
                 pass
         finally:
             self._end_use()
@@ -346,10 +346,10 @@ class Server:
 
     def close(self):
         """Stops the server at once and frees it, after run() and wait() have returned in other threads."""
-        if self._inside.callbacks or self._inside.calls:
-            raise RuntimeError("a handler, on_log and the thread of run() cannot close the server: call stop()")
+        if self._active_calls.callbacks or self._active_calls.calls:
+            raise RuntimeError("a handler, on_log or the thread of run() cannot close the server: call stop()")
         if self._watched is not None and threading.get_ident() != self._loop_thread:
-            raise RuntimeError("the server belongs to the loop of asyncio in another thread: call stop()")
+            raise RuntimeError("the server runs in the asyncio event loop of another thread: call stop()")
         self.stop(0)
         with self._changed:
             while self._users:

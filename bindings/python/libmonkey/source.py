@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Response bodies streamed from generators: the next piece is produced when the client can receive it."""
+"""Streams response bodies from generators, which produce each piece when the client can receive it."""
 import asyncio
 import ctypes
 import errno
@@ -13,9 +13,9 @@ class Source:
 
     def __init__(self, pieces):
         self._pieces = pieces
-        self._left = b""
+        self._rest = b""
 
-    def _more(self):
+    def _next_piece(self):
         """Returns the next piece; b"" at the end, None if it is not available yet."""
         for piece in self._pieces:
             data = as_bytes(piece)
@@ -24,13 +24,13 @@ class Source:
         return b""
 
     def read(self, buf, cap):
-        """Writes to the server's buffer; returns the number of bytes, or a negated errno value."""
-        if not self._left:
-            self._left = self._more()
-            if self._left is None:
-                self._left = b""
+        """Writes the next bytes to the server's buffer. Returns their number, or a negated errno value."""
+        if not self._rest:
+            self._rest = self._next_piece()
+            if self._rest is None:
+                self._rest = b""
                 return -errno.EAGAIN
-        piece, self._left = self._left[:cap], self._left[cap:]
+        piece, self._rest = self._rest[:cap], self._rest[cap:]
         ctypes.memmove(buf, piece, len(piece))
         return len(piece)
 
@@ -48,7 +48,7 @@ class AsyncSource(Source):
         self._request, self._loop = request, loop
         self._task = None
 
-    async def _wait(self):
+    async def _await_piece(self):
         try:
             async for piece in self._pieces:
                 data = as_bytes(piece)
@@ -59,9 +59,9 @@ class AsyncSource(Source):
             if self._request._pointer is not None:
                 lib.mk_request_resume(self._request._pointer)
 
-    def _more(self):
+    def _next_piece(self):
         if self._task is None:
-            self._task = self._loop.create_task(self._wait())
+            self._task = self._loop.create_task(self._await_piece())
         if not self._task.done():
             return None
         task, self._task = self._task, None
@@ -82,8 +82,8 @@ class AsyncSource(Source):
 class Sources:
     """The open sources of a server, keyed by the number that the library passes to callbacks."""
 
-    def __init__(self, inside):
-        self._open, self._last, self._inside = {}, 0, inside
+    def __init__(self, active_calls):
+        self._open, self._last, self._active_calls = {}, 0, active_calls
         self._ops = SourceOps(Read(self._read), Close(self._close))
 
     def begin(self, response, source):
@@ -95,7 +95,7 @@ class Sources:
 
     def _read(self, key, buf, cap):
         try:
-            with self._inside:
+            with self._active_calls:
                 return self._open[key].read(buf, cap)
         except BaseException:  # exceptions must not propagate into C
             traceback.print_exc()
@@ -103,7 +103,7 @@ class Sources:
 
     def _close(self, key):
         try:
-            with self._inside:
+            with self._active_calls:
                 self._open.pop(key).close()
         except BaseException:
             traceback.print_exc()
