@@ -13,7 +13,7 @@
 
 static const char usage[] = "usage: monkey build [-o FILE] SOURCE.c\n";
 static const char help[] =
-    "Compiles a Duda service, optimized, into a shared object that the server loads.\n"
+    "Compiles a Duda service with optimization into a shared object that the server loads.\n"
     "\n"
     "  -o, --output FILE   output file; default: monkey-NAME.so in the current folder\n"
     "  -h, --help          print this help\n"
@@ -23,13 +23,16 @@ static const char help[] =
 
 static void print_load_hint(const char *object, const char *name)
 {
-    printf("%s was built. A configuration serves it with\n\n    [PLUGINS]\n        Load  %s%s\n\n", object,
-           strchr(object, '/') ? "" : "./", object);
-    printf("in all hosts, or below an address of one host with\n\n    [ROUTES]\n        /%s/*  %s\n", name,
-           name);
+    printf("Built %s. To serve it on all hosts, add to the configuration:\n\n    [PLUGINS]\n        Load  "
+           "%s%s\n\n",
+           object, strchr(object, '/') ? "" : "./", object);
+    printf("To serve it only on one host, below a path, also add to that host:\n\n    [ROUTES]\n        "
+           "/%s/*  %s\n",
+           name, name);
 }
 
-/* Checked here, because the compiler would report the error for a temporary file. */
+/* Checks the output file before the compiler runs, because the compiler would report the error for a
+ * temporary file. */
 static bool can_write_output(const char *output)
 {
     char folder[PATH_MAX];
@@ -41,8 +44,8 @@ static bool can_write_output(const char *output)
            access(folder, W_OK) == 0;
 }
 
-/* Undefined symbols would otherwise only be noticed when the server loads the object. Any other failure may
- * only mean that the compiler targets other machines. */
+/* Loads the object, because undefined symbols would otherwise only be noticed when the server loads it.
+ * Ignores any other failure, which may only mean that the compiler targets another machine. */
 static bool has_no_undefined_symbols(const char *object)
 {
     char path[PATH_MAX];
@@ -78,7 +81,7 @@ static int build_object(const struct dev_paths *paths, struct dev_source *source
     return code;
 }
 
-static int command_main(int argc, char **argv)
+static int run_build_command(int argc, char **argv)
 {
     const char *output = NULL;
     const struct dev_option options[] = {{'o', "output", &output, NULL}};
@@ -100,5 +103,5 @@ const struct mk_command dev_command_build = {
     .name = "build",
     .args = "SOURCE.c",
     .help = "Compile a service into a shared object that the server can load.",
-    .run = command_main,
+    .run = run_build_command,
 };

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file of the new project. The name of the service replaces each `@` in `name` and `text`. */
+/* A file of the new project. Each `@` in `name` and `text` stands for the name of the service. */
 struct file {
     const char *name, *text;
 };
@@ -80,17 +80,16 @@ static const struct file files[] = {
     {"README.md", "# @\n"
                   "\n"
                   "A web service in C, for Duda and Monkey.\n"
-                  "\n"
-                  "    make run     serve it, and follow changes of @.c\n"
+                  "\n    make run     serve it, and rebuild it when @.c changes\n"
                   "    make test    run @_test.c\n"
                   "    make         build monkey-@.so; `monkey -c @.conf` serves it\n"
                   "\n"
-                  "Files in html/ are served, too.\n"},
+                  "The server also serves the files in html/.\n"},
     {"html/about.html", "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>@</title>\n<h1>@</h1>\n"
-                        "<p><a href=/>Be greeted</a>, or look at <a href=/square/12>a square</a>.</p>\n"},
+                        "<p><a href=/>Get a greeting</a>, or see <a href=/square/12>a square</a>.</p>\n"},
 };
 
-/* Leaves `$@` of make(1) unchanged. */
+/* Replaces each `@` with the name of the service, except in `$@`, a variable of make(1). */
 static void expand_service_name(struct mk_buf *out, const char *text, const char *name)
 {
     char last = 0;
@@ -122,10 +121,10 @@ static bool is_valid_service_name(const char *s)
     return n > 0 && n < DEV_NAME_MAX && !s[n] && (s[0] < '0' || s[0] > '9');
 }
 
-static int command_main(int argc, char **argv)
+static int run_new_command(int argc, char **argv)
 {
     struct dev_options opts = {.usage = "usage: monkey new NAME\n",
-                               .help = "Makes the folder NAME with a service, its tests, a Makefile and a "
+                               .help = "Creates the folder NAME with a service, its tests, a Makefile and a "
                                        "configuration.\n\n  -h, --help  this text\n",
                                .args_min = 1,
                                .args_max = 1};
@@ -136,7 +135,7 @@ static int command_main(int argc, char **argv)
     const char *name = opts.args[0];
     if (!is_valid_service_name(name))
         return dev_print_error(DEV_EXIT_USAGE, "new", name,
-                               "a name consists of small letters and digits, a letter first");
+                               "a name consists of lower-case letters and digits, and begins with a letter");
     if (mkdir(name, 0777) < 0 || !dev_paths_format(html, "%s/html", name) || mkdir(html, 0777) < 0)
         return dev_print_error(DEV_EXIT_FAILED, "new", name, strerror(errno));
     bool ok = true;
@@ -144,7 +143,7 @@ static int command_main(int argc, char **argv)
         ok = write_project_file(name, &files[i], name);
     if (!ok)
         return DEV_EXIT_FAILED;
-    printf("%s is there. Next:\n\n    cd %s\n    monkey run %s.c\n    monkey test\n", name, name, name);
+    printf("Created %s. Next:\n\n    cd %s\n    monkey run %s.c\n    monkey test\n", name, name, name);
     return fflush(stdout) == 0 ? DEV_EXIT_OK : DEV_EXIT_FAILED;
 }
 
@@ -152,5 +151,5 @@ const struct mk_command dev_command_new = {
     .name = "new",
     .args = "NAME",
     .help = "Create a folder with a new service.",
-    .run = command_main,
+    .run = run_new_command,
 };

@@ -18,18 +18,18 @@ struct columns {
     int method, path, name;
 };
 
-static int wider_column(int width, const char *text)
+static int max_column_width(int width, const char *text)
 {
     int len = (int)strnlen(text, 60);
     return len > width ? len : width;
 }
 
-static void measure_columns(const struct dev_route *r, void *ctx)
+static void measure_route_columns(const struct dev_route *r, void *ctx)
 {
     struct columns *c = ctx;
-    c->method = wider_column(c->method, r->line->method);
-    c->path = wider_column(c->path, r->pattern);
-    c->name = wider_column(c->name, r->line->name);
+    c->method = max_column_width(c->method, r->line->method);
+    c->path = max_column_width(c->path, r->pattern);
+    c->name = max_column_width(c->name, r->line->name);
 }
 
 static void print_route(const struct dev_route *r, void *ctx)
@@ -41,7 +41,7 @@ static void print_route(const struct dev_route *r, void *ctx)
            r->line->summary ? "  " : "", r->line->summary ? r->line->summary : "");
 }
 
-static int run_routes(int argc, char **argv)
+static int run_routes_command(int argc, char **argv)
 {
     struct dev_options opts = {
         .usage = "usage: monkey routes SOURCE.c\n",
@@ -56,7 +56,7 @@ static int run_routes(int argc, char **argv)
         return code;
     if (!dev_introspect_load(&d, "routes", opts.args[0]))
         return DEV_EXIT_FAILED;
-    dev_introspect_each_route(&d, measure_columns, &columns);
+    dev_introspect_each_route(&d, measure_route_columns, &columns);
     dev_introspect_each_route(&d, print_route, &columns);
     dev_introspect_free(&d);
     return fflush(stdout) == 0 ? DEV_EXIT_OK : DEV_EXIT_FAILED;
@@ -66,12 +66,12 @@ const struct mk_command dev_command_routes = {
     .name = "routes",
     .args = "SOURCE.c",
     .help = "List the routes of a service.",
-    .run = run_routes,
+    .run = run_routes_command,
 };
 
 /* ---- HTML page and OpenAPI document ---- */
 
-/* JSON inside a script element: no string may end the element. */
+/* Escapes JSON for a script element, so that no string can end the element. */
 static void append_script_json(struct mk_buf *out, mk_str json)
 {
     for (size_t i = 0; i < json.len; i++)
@@ -97,18 +97,18 @@ static void write_doc_page(const struct dev_introspection *d, mk_str json, struc
     mk_buf_add(out, MK_STR("</script>\n</html>\n"));
 }
 
-static int write_output(const char *command, const char *path, const struct mk_buf *text)
+static int write_output_file(const char *command, const char *path, const struct mk_buf *text)
 {
     FILE *f = text->failed ? NULL : path ? fopen(path, "we") : stdout;
     if (!f)
-        return dev_print_error(DEV_EXIT_FAILED, command, path, "cannot be written");
+        return dev_print_error(DEV_EXIT_FAILED, command, path, "cannot write the file");
     bool ok = fwrite(text->p, 1, text->len, f) == text->len;
     ok = (path ? fclose(f) : fflush(f)) == 0 && ok;
-    return ok ? DEV_EXIT_OK : dev_print_error(DEV_EXIT_FAILED, command, path, "cannot be written");
+    return ok ? DEV_EXIT_OK : dev_print_error(DEV_EXIT_FAILED, command, path, "cannot write the file");
 }
 
-/* `doc` and `openapi`: the page contains the OpenAPI document. */
-static int write_api(struct dev_options *o, const char *command, bool is_page, int argc, char **argv)
+/* Implements `doc` and `openapi`; the page of `doc` contains the OpenAPI document. */
+static int write_api_document(struct dev_options *o, const char *command, bool is_page, int argc, char **argv)
 {
     const char *output = NULL;
     const struct dev_option options[] = {{'o', "output", &output, NULL}};
@@ -125,14 +125,14 @@ static int write_api(struct dev_options *o, const char *command, bool is_page, i
     dev_openapi_write(&d, &json);
     if (is_page)
         write_doc_page(&d, mk_buf_str(&json), &page);
-    code = write_output(command, output, is_page ? &page : &json);
+    code = write_output_file(command, output, is_page ? &page : &json);
     mk_buf_free(&json);
     mk_buf_free(&page);
     dev_introspect_free(&d);
     return code;
 }
 
-static int run_doc(int argc, char **argv)
+static int run_doc_command(int argc, char **argv)
 {
     struct dev_options o = {
         .usage = "usage: monkey doc [-o FILE] SOURCE.c\n",
@@ -140,28 +140,28 @@ static int run_doc(int argc, char **argv)
                 "`monkey run`\nserves it at " DEV_DOC_PATH ".\n\n"
                 "  -o, --output FILE  write to FILE instead of standard output\n"
                 "  -h, --help         print this help and exit\n"};
-    return write_api(&o, "doc", true, argc, argv);
+    return write_api_document(&o, "doc", true, argc, argv);
 }
 
 const struct mk_command dev_command_doc = {
     .name = "doc",
     .args = "SOURCE.c",
     .help = "Write an HTML page that documents the routes of a service.",
-    .run = run_doc,
+    .run = run_doc_command,
 };
 
-static int run_openapi(int argc, char **argv)
+static int run_openapi_command(int argc, char **argv)
 {
     struct dev_options o = {.usage = "usage: monkey openapi [-o FILE] SOURCE.c\n",
                             .help = "Writes the OpenAPI 3.1 document of a service, as JSON.\n\n"
                                     "  -o, --output FILE  write to FILE instead of standard output\n"
                                     "  -h, --help         print this help and exit\n"};
-    return write_api(&o, "openapi", false, argc, argv);
+    return write_api_document(&o, "openapi", false, argc, argv);
 }
 
 const struct mk_command dev_command_openapi = {
     .name = "openapi",
     .args = "SOURCE.c",
     .help = "Write the OpenAPI document of a service.",
-    .run = run_openapi,
+    .run = run_openapi_command,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey routes`, `monkey doc` and `monkey openapi`: write the routes of a service as a list, an HTML page or an
- * OpenAPI document. */
+/* `monkey routes`, `monkey doc` and `monkey openapi` write the routes of a service as a list, as an HTML page
+ * and as an OpenAPI document. */
 #ifndef DUDA_DEV_COMMAND_ROUTES_H
 #define DUDA_DEV_COMMAND_ROUTES_H
 

@@ -32,17 +32,17 @@ struct run {
     const char *extra;                 /* a configuration file */
     int watch, ending, children;       /* file changes, termination signals, SIGCHLD */
     struct dev_process docs[DOCS_MAX]; /* `monkey doc` processes that generate pages */
-    bool serves;                       /* the back server runs the current sources */
-    struct mk_buf why;                 /* error text: the back server could not be started */
+    bool serves;                       /* the back server has loaded the current sources */
+    struct mk_buf why;                 /* why the back server could not be started */
     struct pollfd fds[DEV_IPC_CLIENTS_MAX + 1 + OWN_FDS];
 };
 
 static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] SOURCE.c|FOLDER\n";
 static const char help[] =
-    "Compiles and serves a Duda service, again whenever its source changes.\n"
+    "Compiles and serves a Duda service, and rebuilds it whenever its source changes.\n"
     "\n"
     "  -p, --port [ADDRESS:]PORT  address to listen on; default: 127.0.0.1:2001\n"
-    "  -n, --names NAME,...       serve these host names, too, besides localhost and addresses\n"
+    "  -n, --names NAME,...       also accept these host names, besides localhost and addresses\n"
     "  -i, --include FILE         include a file with configuration sections of the service or of plugins\n"
     "  -h, --help                 print this help\n"
     "\n"
@@ -53,7 +53,7 @@ static const char help[] =
 
 /* ---- Following the sources ---- */
 
-/* Prints why the server cannot be started, unless the error was already printed. */
+/* Prints why the server cannot be started, unless it has already printed this error. */
 static void print_new_error(struct mk_buf *known, struct mk_buf *error, bool *has_new_error)
 {
     if (!mk_str_eq(mk_buf_str(error), mk_buf_str(known))) {
@@ -64,7 +64,7 @@ static void print_new_error(struct mk_buf *known, struct mk_buf *error, bool *ha
     *known = *error;
 }
 
-static bool restart_back(struct run *r, struct mk_buf *known, bool *has_new_error)
+static bool restart_back_server(struct run *r, struct mk_buf *known, bool *has_new_error)
 {
     struct mk_buf error = mk_buf_growing(WHY_MAX);
     bool ok = dev_servers_replace_back(&r->servers, &r->source_set, r->extra, &error);
@@ -74,20 +74,21 @@ static bool restart_back(struct run *r, struct mk_buf *known, bool *has_new_erro
     return ok;
 }
 
-/* Restarts the server without the sources that it cannot load. */
-static void restart_with_each_source(struct run *r, bool *has_new_error)
+/* Restarts the server with one more of the held sources at a time, so that it runs all sources except those
+ * that it cannot load. */
+static void restart_with_each_held_source(struct run *r, bool *has_new_error)
 {
     for (size_t i = 0; i < r->source_set.n; i++) {
         struct dev_source_unit *unit = r->source_set.at[i];
         if (!unit->is_held)
             continue;
         unit->is_held = false;
-        (void)dev_source_set_mark_loaded(&r->source_set, restart_back(r, &unit->why, has_new_error));
+        (void)dev_source_set_mark_loaded(&r->source_set, restart_back_server(r, &unit->why, has_new_error));
     }
-    r->serves = r->servers.back.pid || restart_back(r, &r->why, has_new_error);
+    r->serves = r->servers.back.pid || restart_back_server(r, &r->why, has_new_error);
 }
 
-/* True: something changed. */
+/* Returns true if there is a new error, or if r->serves has changed. */
 static bool replace_back_server(struct run *r)
 {
     bool before = r->serves, has_new_error = false;
@@ -99,7 +100,7 @@ static bool replace_back_server(struct run *r)
         mk_buf_clear(&error);
     print_new_error(&r->why, &error, &has_new_error);
     if (tries_each)
-        restart_with_each_source(r, &has_new_error);
+        restart_with_each_held_source(r, &has_new_error);
     return has_new_error || r->serves != before;
 }
 
@@ -113,30 +114,30 @@ static void watch_all_files(struct run *r)
     }
 }
 
-/* Files saved during compilation are compiled at once, but after UPDATES_MAX rounds only on the next request.
- * A header in another folder is only watched after the first compilation. */
+/* Compiles files that were saved during the compilation, for up to UPDATES_MAX rounds; later changes wait for
+ * the next request. A header in another folder is only watched after the first compilation. */
 static bool recompile_changed_sources(struct run *r)
 {
-    bool has_new_error = false;
+    bool has_changed = false;
     for (unsigned i = 0; i < UPDATES_MAX && (i == 0 || dev_source_set_is_outdated(&r->source_set)); i++) {
         watch_all_files(r);
-        has_new_error = dev_source_set_update(&r->source_set) || has_new_error;
+        has_changed = dev_source_set_update(&r->source_set) || has_changed;
         watch_all_files(r);
     }
-    return has_new_error;
+    return has_changed;
 }
 
 static void rebuild_and_restart(struct run *r)
 {
-    bool has_new_error = recompile_changed_sources(r);
+    bool has_changed = recompile_changed_sources(r);
     bool is_due = dev_source_set_needs_restart(&r->source_set) || !r->serves;
-    if (!has_new_error && !is_due)
+    if (!has_changed && !is_due)
         return;
     if (!r->source_set.is_folder && !dev_source_set_is_compiled(&r->source_set))
         r->serves = false;
     else if (is_due)
-        has_new_error = replace_back_server(r) || has_new_error;
-    if (has_new_error)
+        has_changed = replace_back_server(r) || has_changed;
+    if (has_changed)
         dev_ipc_server_publish_state(&r->ipc_server, r->ipc_server.state + 1);
 }
 
@@ -157,11 +158,11 @@ static void write_failure_page(struct run *r, const struct dev_source_unit *unit
     mk_buf_addf(response, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
     if (!unit || unit->built.ok) {
         dev_error_page_begin(&page, "The service does not start",
-                             MK_STR("It was compiled, but the server cannot load it."));
-        dev_error_page_messages(&page, mk_buf_str(unit && unit->is_held ? &unit->why : &r->why),
-                                MK_STR("The server's words"));
+                             MK_STR("It compiles, but the server cannot load it."));
+        dev_error_page_add_messages(&page, mk_buf_str(unit && unit->is_held ? &unit->why : &r->why),
+                                    MK_STR("Messages of the server"));
     } else {
-        dev_error_page_begin(&page, "The service is not compiled", MK_STR(""));
+        dev_error_page_begin(&page, "The service does not compile", MK_STR(""));
         dev_source_set_write_errors(unit, &page);
     }
     dev_error_page_end(&page, r->ipc_server.state);
@@ -176,8 +177,8 @@ static struct dev_process *find_doc_slot(struct run *r)
     return &r->docs[0];
 }
 
-/* The API documentation page comes from `monkey doc`, which loads the service: however long that takes, only
- * the browser waits for it. */
+/* Starts `monkey doc`, which loads the service and writes the documentation page to `fd`. Only the browser
+ * waits for this process. */
 static bool start_doc_process(struct run *r, const struct dev_source_unit *unit, int fd)
 {
     static const mk_str head = MK_STR_INIT("page 200 text/html; charset=utf-8\n");
@@ -192,8 +193,8 @@ static bool start_doc_process(struct run *r, const struct dev_source_unit *unit,
     return ok;
 }
 
-/* "/.duda/doc" documents the only source, or the source of "/"; "/shop/.duda/doc" documents shop.c in a
- * folder. */
+/* Does the target ask for the documentation of this source? "/.duda/doc" documents the only source, or
+ * index.c of a folder; "/shop/.duda/doc" documents shop.c. */
 static bool is_doc_request(const struct dev_source_unit *unit, mk_str target)
 {
     mk_str url_segment = mk_str_from_c(unit->url_segment);
@@ -234,11 +235,11 @@ static void on_missing_response(void *ctx, bool html, mk_str method, mk_str targ
         dev_symbolize_write_stack(&page, mk_buf_str(&r->servers.stderr_reader.crash));
     } else {
         mk_buf_addf(&about, "%.*s %.*s got no response.", MK_STR_ARG(method), MK_STR_ARG(target));
-        dev_error_page_begin(&page, "The service broke off", mk_buf_str(&about));
+        dev_error_page_begin(&page, "The service closed the connection", mk_buf_str(&about));
     }
     if (words.len) {
-        dev_error_page_heading(&page, MK_STR("What it said"));
-        dev_error_page_text(&page, words);
+        dev_error_page_add_heading(&page, MK_STR("Output"));
+        dev_error_page_add_text(&page, words);
     }
     dev_error_page_end(&page, r->ipc_server.state);
     mk_buf_free(&about);
@@ -292,7 +293,7 @@ static int run_event_loop(struct run *r)
             reap_doc_processes(r);
         dev_servers_read_output(&r->servers);
         if (!dev_servers_is_front_running(&r->servers))
-            return dev_print_error(DEV_EXIT_FAILED, "run", NULL, "the server in front has ended");
+            return dev_print_error(DEV_EXIT_FAILED, "run", NULL, "the front server has exited");
         check_for_file_changes(r);
         dev_ipc_server_process(&r->ipc_server);
     }
@@ -310,8 +311,8 @@ static int open_signalfd(const int *ours, size_t n)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Two descriptors, because children exit all the time, and code that waits for a child must only be
- * interrupted by Ctrl+C. */
+/* Opens two descriptors, because only Ctrl+C may interrupt code that waits for a child, while children exit
+ * at any time. */
 static bool setup_signalfds(struct run *r)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, children[] = {SIGCHLD};
@@ -322,7 +323,8 @@ static bool setup_signalfds(struct run *r)
     return r->ending >= 0 && r->children >= 0;
 }
 
-/* A bare number is a port on loopback, which other machines cannot reach. */
+/* Formats the listen address. A number alone is a port on the loopback address, which other machines cannot
+ * reach. */
 static void format_listen_address(char buf[128], const char *port)
 {
     bool is_number = port && *port && strspn(port, "0123456789") == strlen(port);
@@ -332,7 +334,8 @@ static void format_listen_address(char buf[128], const char *port)
         snprintf(buf, 128, "%s%.100s", is_number ? "127.0.0.1:" : "", port);
 }
 
-/* If other machines can reach the server, its host name is also accepted. */
+/* Lists the accepted host names. If other machines can reach the server, these include the name of this
+ * machine. */
 static void format_host_names(struct mk_buf *out, const char *listen, const char *names)
 {
     char own[HOST_NAME_MAX + 1] = "";
@@ -342,7 +345,7 @@ static void format_host_names(struct mk_buf *out, const char *listen, const char
         mk_buf_addf(out, "%s %s.local", own, own);
 }
 
-static bool start_all(struct run *r, const char *path, const char *port, const char *names)
+static bool start_servers_and_build(struct run *r, const char *path, const char *port, const char *names)
 {
     char ipc_path[PATH_MAX], listen[128], buf[NAMES_MAX + 1] = "";
     struct mk_buf all = mk_buf_fixed(buf, NAMES_MAX);
@@ -350,10 +353,10 @@ static bool start_all(struct run *r, const char *path, const char *port, const c
     r->watch = dev_file_watch_open();
     format_listen_address(listen, port);
     if (strpbrk(listen, " \t\r\n\"#$"))
-        return dev_print_error(false, "run", port, "this is no address");
+        return dev_print_error(false, "run", port, "it is not an address");
     format_host_names(&all, listen, names);
     if (all.failed || strpbrk(buf, "\r\n"))
-        return dev_print_error(false, "run", names, "these names are too long");
+        return dev_print_error(false, "run", names, "the names are too long");
     if (r->watch < 0 || !watches || !dev_paths_find(&r->paths) ||
         !dev_source_set_init(&r->source_set, &r->paths, path) || !dev_servers_init(&r->servers, &r->paths) ||
         !dev_paths_format(ipc_path, "%s/ipc", r->servers.folder) ||
@@ -364,7 +367,7 @@ static bool start_all(struct run *r, const char *path, const char *port, const c
     dev_compile_clean_cache(&r->paths);
     if (r->source_set.is_folder)
         dev_file_watch_add_folder(r->watch, r->source_set.path);
-    else /* also detects files saved during compilation */
+    else /* also detects files that are saved during the compilation */
         dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.path));
     printf("Monkey runs %s at\n", path);
     fflush(stdout);
@@ -374,7 +377,7 @@ static bool start_all(struct run *r, const char *path, const char *port, const c
 static int serve_until_interrupted(struct run *r, const char *path, const char *port, const char *names)
 {
     int code = DEV_EXIT_FAILED;
-    if (start_all(r, path, port, names)) {
+    if (start_servers_and_build(r, path, port, names)) {
         rebuild_and_restart(r);
         code = run_event_loop(r);
     }
@@ -387,7 +390,7 @@ static int serve_until_interrupted(struct run *r, const char *path, const char *
     return code;
 }
 
-static int command_main(int argc, char **argv)
+static int run_run_command(int argc, char **argv)
 {
     const char *port = NULL, *names = NULL, *extra = NULL;
     const struct dev_option options[] = {
@@ -420,5 +423,5 @@ const struct mk_command dev_command_run = {
     .name = "run",
     .args = "SOURCE.c|FOLDER",
     .help = "Compile and serve a service, again after each change.",
-    .run = command_main,
+    .run = run_run_command,
 };

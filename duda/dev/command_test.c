@@ -51,8 +51,8 @@ struct test_job {
     char service[PATH_MAX], program[PATH_MAX], name[DEV_NAME_MAX];
     struct dev_stderr_reader stderr_reader;
     struct tally tally;
-    size_t at;                     /* number of the running test */
-    char test[NAME_MAX_SHOWN + 1]; /* its name; empty: no test runs */
+    size_t at;                     /* index of the running test */
+    char test[NAME_MAX_SHOWN + 1]; /* name of the running test; empty: none */
 };
 
 /* ---- Output of the test process ---- */
@@ -88,16 +88,16 @@ static void ignore_crash(void *ctx)
 static void print_test_crash(const struct test_job *test_job, int status, bool was_slow)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    const char *test = test_job->test[0] ? test_job->test : "the service, outside of its tests";
+    const char *test = test_job->test[0] ? test_job->test : "the service, outside of the tests";
     printf("not ok %s.%s: ", test_job->name, test);
     if (was_slow)
-        printf("it took more than %d s, and was ended\n", PATIENCE_S);
+        printf("killed after %d s without progress\n", PATIENCE_S);
     else if (WIFSIGNALED(status) ||
              (test_job->stderr_reader.has_crashed &&
               !dev_symbolize_is_exit_report(mk_buf_str(&test_job->stderr_reader.crash))))
         printf("it crashed\n");
     else
-        printf("it ended the process, with exit code %d\n", WEXITSTATUS(status));
+        printf("the process exited with code %d\n", WEXITSTATUS(status));
     if (test_job->stderr_reader.has_crashed)
         dev_stderr_reader_format_crash(&test_job->stderr_reader, &text);
     else if (WIFSIGNALED(status))
@@ -130,8 +130,8 @@ static bool start_tester(struct test_job *test_job, struct dev_process *c)
     return ok;
 }
 
-/* True: the process had to be killed. The timeout measures silence: the process always announces a test that
- * begins. */
+/* Reads the output until the process exits. Kills the process if it prints nothing for PATIENCE_S, because it
+ * announces each test that begins. Returns true if it was killed. */
 static bool read_tester_until_exit(struct test_job *test_job, struct dev_process *c)
 {
     bool was_slow = false;
@@ -148,7 +148,7 @@ static bool read_tester_until_exit(struct test_job *test_job, struct dev_process
     return was_slow;
 }
 
-/* DEV_EXIT_OK: all tests have run. A crash ends one test; a new process runs the remaining ones. */
+/* Returns DEV_EXIT_OK if all tests have run. A crash ends one test; a new process runs the remaining ones. */
 static int run_tests(struct test_job *test_job)
 {
     struct dev_process c;
@@ -190,7 +190,7 @@ static bool find_service_source(struct test_job *test_job, const char *path)
 {
     mk_str all = mk_str_from_c(path);
     if (!mk_str_ends(all, ending))
-        return dev_print_error(false, "test", path, "the name of a file of tests ends with _test.c");
+        return dev_print_error(false, "test", path, "the name of a test file must end with _test.c");
     mk_str base = mk_str_first(all, all.len - ending.len);
     mk_str leaf = mk_str_skip(base, mk_str_find_last(base, '/') + 1);
     snprintf(test_job->name, sizeof test_job->name, "%.*s",
@@ -220,7 +220,7 @@ static int test_file(const struct dev_paths *paths, const char *path, const char
     if (!dev_paths_format(test_job->program, "%s/monkey-duda-test", paths->objects) ||
         access(test_job->program, X_OK) != 0) {
         code = dev_print_error(DEV_EXIT_FAILED, "test", test_job->program,
-                               "this part of Monkey is not installed");
+                               "monkey-duda-test, a part of Monkey, is not installed");
     } else if (find_service_source(test_job, path) &&
                dev_source_set_init(&test_job->source_set, paths, test_job->service)) {
         code = compile_and_test_service(test_job, path);
@@ -241,7 +241,7 @@ static int test_folder(const struct dev_paths *paths, const char *folder, const 
     int code = DEV_EXIT_OK;
     if (!dev_paths_format(pattern, "%s/*_test.c", folder) || glob(pattern, 0, NULL, &found) != 0)
         return dev_print_error(DEV_EXIT_FAILED, "test", folder,
-                               "there is no file whose name ends with _test.c");
+                               "the folder has no file whose name ends with _test.c");
     for (size_t i = 0; i < found.gl_pathc; i++)
         code |= test_file(paths, found.gl_pathv[i], extra, tally);
     globfree(&found);
@@ -257,7 +257,7 @@ static void print_summary(const struct tally *tally)
         printf("%zu test%s passed\n", all, all == 1 ? "" : "s");
 }
 
-static int command_main(int argc, char **argv)
+static int run_test_command(int argc, char **argv)
 {
     const char *extra = NULL;
     const struct dev_option options[] = {{'i', "include", &extra, NULL}};
@@ -287,5 +287,5 @@ const struct mk_command dev_command_test = {
     .name = "test",
     .args = "[FOLDER|NAME_test.c]...",
     .help = "Compile and run the tests of services.",
-    .run = command_main,
+    .run = run_test_command,
 };

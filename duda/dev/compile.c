@@ -25,22 +25,21 @@ enum {
     NOT_STARTED = 127
 };
 
-/* The cache is not exposed to attackers, so two fixed keys suffice for a 128-bit hash. */
+/* Two fixed keys suffice for a 128-bit hash, because attackers cannot write to the cache. */
 static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
 
 /* ---- Unsupported sources ---- */
 
 static bool report_cpp_source(const struct dev_source *source, struct mk_buf *messages)
 {
-    mk_buf_addf(
-        messages,
-        "%s:1: error: services are written in C; compile C++ on its own, with extern \"C\" functions, "
-        "and name its object: `cflags: FILE.o -lstdc++`\n",
-        source->path);
+    mk_buf_addf(messages,
+                "%s:1: error: a service must be written in C; compile C++ code separately, with extern \"C\" "
+                "functions, and link its object: `cflags: FILE.o -lstdc++`\n",
+                source->path);
     return false;
 }
 
-static bool check_source(const struct dev_source *source, struct mk_buf *messages)
+static bool check_service_source(const struct dev_source *source, struct mk_buf *messages)
 {
     bool is_name = strspn(source->name, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(source->name);
     if (dev_source_is_cpp(mk_str_from_c(source->path)))
@@ -79,7 +78,7 @@ static const char *const common[] = {"-std=gnu17",
                                      "-fasynchronous-unwind-tables",
                                      "-fno-omit-frame-pointer"};
 
-/* Packages of Duda are always linked the same way, whether installed or not. */
+/* Is it a package of Duda? These are linked without pkg-config, because they need not be installed. */
 static bool is_duda_package(mk_str package)
 {
     return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
@@ -119,8 +118,8 @@ static void add_build_flags(struct dev_argv *w, const struct dev_compile *how)
         dev_argv_addf(w, "-I%s", how->paths->headers[i]);
 }
 
-/* Services call functions of Duda and its packages, which are shared objects; functions of the program need
- * no linking. The linker keeps only the objects that are used. */
+/* Links Duda and its packages, which are shared objects; functions of the program need no linking. The linker
+ * keeps only the objects that the service uses. */
 static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
 {
     const char *folder = how->paths->objects;
@@ -129,8 +128,8 @@ static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
     if (how->kind == DEV_COMPILE_TEST || !*folder ||
         !dev_paths_format(pattern, "%s/monkey-duda*.so", folder) || glob(pattern, 0, NULL, &found) != 0)
         return;
-    /* Undefined symbols are reported with their location, then checked: the program may define them at run
-     * time. */
+    /* The linker only warns about undefined symbols, because the program may define them at run time:
+     * dev_messages_check_undefined() checks them. */
     dev_argv_addf(w, "-Wl,-rpath,%s,--as-needed,-z,defs,--warn-unresolved-symbols", folder);
     dev_argv_addf(w, "-L%s", folder);
     for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -141,7 +140,7 @@ static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
     globfree(&found);
 }
 
-/* All flags except the names of output files. */
+/* Adds all flags except the names of output files. */
 static void add_compiler_flags(struct dev_argv *w, const struct dev_compile *how,
                                const struct dev_source *source)
 {
@@ -164,7 +163,8 @@ static bool build_link_command(struct dev_argv *w, const struct dev_compile *how
 
 /* ---- The cache ---- */
 
-static void cache_key(char hex[HEX + 1], const struct dev_argv *command, const struct dev_source *source)
+static void format_cache_key(char hex[HEX + 1], const struct dev_argv *command,
+                             const struct dev_source *source)
 {
     struct mk_buf all = mk_buf_growing(2 * DEV_SOURCE_MAX);
     mk_buf_addf(&all, "%s %d %s %s", MK_VERSION, MK_ABI, source->path, source->name);
@@ -181,8 +181,8 @@ static void append_file_hash(struct mk_buf *sums, bool is_there, mk_str text)
     mk_buf_addf(sums, "%d %llx ", is_there, (unsigned long long)mk_hash(&keys[0], text));
 }
 
-/* The hash of the source, if given, covers the text read before the compiler ran: the file may have been
- * saved again since then. */
+/* Hashes the contents of the files. For `source`, if given, it uses the text that was read before the
+ * compiler ran, because the file may have been saved again since then. */
 static uint64_t hash_files(mk_str files, const struct dev_source *source)
 {
     struct mk_buf sums = mk_buf_growing(FILES_MAX);
@@ -210,14 +210,14 @@ uint64_t dev_compile_hash_files(mk_str files)
 
 /* ---- Files saved during a compilation ---- */
 
-/* The compiler's input files that are known in advance. */
+/* The input files of the compiler that are known before it runs. */
 struct file_snapshot {
     struct mk_buf files; /* one per line */
     uint64_t mark;
     struct timespec begin;
 };
 
-/* A hash that changes when one of the files is written or replaced, even with the same content. */
+/* Returns a hash that changes when one of the files is written or replaced, even with the same content. */
 static uint64_t hash_file_stats(mk_str files)
 {
     struct mk_buf marks = mk_buf_growing(FILES_MAX);
@@ -241,7 +241,7 @@ static struct file_snapshot take_file_snapshot(mk_str known, mk_str sources)
     mk_buf_add(&m.files, known);
     mk_buf_add(&m.files, sources);
     m.mark = hash_file_stats(mk_buf_str(&m.files));
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin); /* the clock used for file times */
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin); /* the clock of file times */
     return m;
 }
 
@@ -263,7 +263,8 @@ static bool is_newer_than(mk_str file, const struct timespec *t)
            (st.st_ctim.tv_sec == t->tv_sec && st.st_ctim.tv_nsec >= t->tv_nsec);
 }
 
-/* Headers that were unknown before the compilation are compared by time only. */
+/* Was one of the files saved since the snapshot? For headers that were unknown before the compilation, only
+ * the time counts. */
 static bool files_changed_since(const struct file_snapshot *m, mk_str files)
 {
     bool any = hash_file_stats(mk_buf_str(&m->files)) != m->mark;
@@ -274,7 +275,7 @@ static bool files_changed_since(const struct file_snapshot *m, mk_str files)
     return any;
 }
 
-/* The list of an object's dependencies; its first line is the hash of the dependencies. */
+/* Reads the list of an object's dependencies, which begins with a line with their hash. */
 static bool read_cached_file_list(const char *path, struct dev_compile_result *out)
 {
     struct mk_buf text = mk_buf_growing(FILES_MAX);
@@ -298,7 +299,7 @@ static bool is_cached_object(const char *list, struct dev_compile_result *out)
     if (access(out->object, R_OK) != 0 || !read_cached_file_list(list, out) ||
         dev_compile_hash_files(mk_buf_str(&out->files)) != out->stamp)
         return false;
-    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* keeps dev_compile_clean_cache() from removing it */
+    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* keeps it from dev_compile_clean_cache() */
     (void)utimensat(AT_FDCWD, list, NULL, 0);
     return true;
 }
@@ -354,7 +355,7 @@ void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *fi
         else if (files->len > begin) {
             mk_str name = mk_str_skip(mk_buf_str(files), begin);
             if (mk_str_starts(name, mk_str_from_c(cache)))
-                files->len = begin; /* our generated file that includes the source */
+                files->len = begin; /* a generated file, which includes the source */
             else
                 mk_buf_add_char(files, '\n');
             begin = files->len;
@@ -385,7 +386,8 @@ static void record_dependencies(const char *rule, const struct dev_compile *how,
 
 /* ---- Additional sources of the service ---- */
 
-/* Lists their paths, one per line. False: a source does not exist; already reported. */
+/* Lists the paths of the sources, one per line. Reports an error and returns false if one of them does not
+ * exist. */
 static bool find_extra_sources(const struct dev_source *source, struct mk_buf *others,
                                struct mk_buf *messages)
 {
@@ -402,7 +404,7 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
         bool is_found = dev_paths_format(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
                                          MK_STR_ARG(word)) &&
                         realpath(path, real);
-        mk_buf_addf(others, "%s\n", is_found ? real : path); /* watched, because it may be created */
+        mk_buf_addf(others, "%s\n", is_found ? real : path); /* a missing file is watched, too */
         if (!is_found)
             mk_buf_addf(messages, "%s:1: error: `sources: %.*s`: there is no such file\n", source->path,
                         MK_STR_ARG(word));
@@ -411,7 +413,8 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
     return ok;
 }
 
-/* Compiles each source to an object; the last command links them. Adds their dependencies to `files`. */
+/* Compiles each source to an object, adds the objects to `command`, which links them, and adds the
+ * dependencies to `files`. */
 static bool compile_extra_sources(const struct dev_compile *how, const struct dev_source *source,
                                   mk_str others, const char *next, struct mk_buf *files,
                                   struct dev_argv *command, struct mk_buf *messages)
@@ -455,7 +458,7 @@ static void remove_temporary_objects(const char *next, mk_str others)
     }
 }
 
-static bool symbol_is_in_program(const char *symbol)
+static bool is_program_symbol(const char *symbol)
 {
     return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
@@ -466,8 +469,8 @@ static const char around[] = "#include <duda.h>\n#include \"%s\"\n"
                              "DUDA_SERVICE(%s, DUDA_ANY(\"/\", handle, \"The handler of this file.\"),\n"
                              "             DUDA_ANY(\"/*rest\", handle, \"The handler of this file.\"));\n";
 
-/* The input of the compiler: the source itself, or a generated file that turns a single handler into a
- * service. */
+/* Chooses the input of the compiler: the source itself, or a generated file that makes a service of a single
+ * handler. */
 static bool choose_compiler_input(const struct dev_compile *how, const struct dev_source *source,
                                   char input[PATH_MAX], struct mk_buf *messages)
 {
@@ -484,7 +487,7 @@ static bool choose_compiler_input(const struct dev_compile *how, const struct de
     mk_buf_free(&text);
     if (!memmem(source->text.p ? source->text.p : "", source->text.len, "handle", 6)) {
         mk_buf_addf(messages,
-                    "%s:1:1: error: there is neither DUDA_SERVICE(...) nor a function `int handle(struct "
+                    "%s:1:1: error: expected DUDA_SERVICE(...) or a function `int handle(struct "
                     "duda_ctx *d)`\n",
                     source->path);
         return false;
@@ -514,9 +517,8 @@ static void run_compiler(const struct dev_compile *how, const struct dev_source 
     int code = dev_process_run(command, &out->messages);
     remove_temporary_objects(next, others);
     if (code == NOT_STARTED)
-        mk_buf_add(&out->messages,
-                   MK_STR("There is no C compiler: install gcc or clang, or name one in CC.\n"));
-    ok = dev_messages_check_undefined(&out->messages, symbol_is_in_program) && ok;
+        mk_buf_add(&out->messages, MK_STR("No C compiler was found: install gcc or clang, or set CC.\n"));
+    ok = dev_messages_check_undefined(&out->messages, is_program_symbol) && ok;
     out->ok = code == 0 && ok;
     record_dependencies(rule, how, source, mk_buf_str(&files), out);
     mk_buf_free(&files);
@@ -547,14 +549,14 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
                                        .files = mk_buf_growing(FILES_MAX)};
     dev_argv_init(&command);
     mk_buf_addf(&out->files, "%s\n", source->path);
-    bool ok = check_source(source, &out->messages);
+    bool ok = check_service_source(source, &out->messages);
     ok = find_extra_sources(source, &all, &out->messages) && ok;
     mk_str others = mk_buf_str(&all);
     mk_buf_add(&out->files, others);
     ok = ok && choose_compiler_input(how, source, input, &out->messages) &&
          build_link_command(&command, how, source, input, &out->messages);
     out->stamp = hash_files(mk_buf_str(&out->files), source);
-    cache_key(hex, &command, source);
+    format_cache_key(hex, &command, source);
     if (ok && how->output) {
         ok = dev_paths_format(out->object, "%s", how->output);
         if (ok)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles sources to shared objects with the system's compiler. Results are cached until the source, its
- * includes or the command change. */
+/* Compiles sources to shared objects with the compiler of the system. An object stays in the cache until the
+ * source, its headers or the command change. */
 #ifndef DUDA_DEV_COMPILE_H
 #define DUDA_DEV_COMPILE_H
 
@@ -17,33 +17,33 @@ enum dev_compile_kind {
 struct dev_compile {
     const struct dev_paths *paths;
     enum dev_compile_kind kind;
-    bool color;         /* colors compiler messages */
+    bool color;         /* compiler messages in color */
     const char *output; /* path of the object; NULL: in the cache */
-    mk_str known; /* files of the previous version, one per line, to detect files saved during the build */
+    mk_str known;       /* input files of the last build, one per line */
 };
 
 struct dev_compile_result {
     bool ok, was_cached;
-    bool is_unsure; /* a file was saved during the build: the compiler may have read either version */
+    bool is_unsure; /* a file was saved during the build: the object may be of either version */
     char object[PATH_MAX];
     struct mk_buf messages; /* output of the compiler, including warnings */
-    struct mk_buf files;    /* its input files except system headers, one per line; the source comes first */
+    struct mk_buf files;    /* input files except system headers, one per line, the source first */
     uint64_t stamp;         /* hash of the contents of these files */
 };
 
-/* Always free `out` afterwards. Blocks until the compiler exits. */
+/* Blocks until the compiler exits. Always free `out` afterwards. */
 void dev_compile(const struct dev_compile *how, const struct dev_source *source,
                  struct dev_compile_result *out);
 /* Appends the compiler command ($CC, or else `cc`) to an empty command line. */
 void dev_compile_add_compiler(struct dev_argv *w);
 void dev_compile_result_free(struct dev_compile_result *c);
-/* A hash that changes when any of the files, one per line, changes. */
+/* Returns a hash of the contents of the files, which are listed one per line. */
 uint64_t dev_compile_hash_files(mk_str files);
 /* Parses the compiler's rule for make(1), "object: source header...", where a backslash quotes a blank or
  * ends a line, and `$$` is one dollar. Adds the dependencies to `files`, one per line, except those that
  * begin with `cache`. */
 void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *files);
-/* Removes our cached objects that have not been used for a week. */
+/* Removes objects from the cache that have not been used for a week. */
 void dev_compile_clean_cache(const struct dev_paths *paths);
 
 #endif

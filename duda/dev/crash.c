@@ -15,7 +15,7 @@
 enum {
     FRAMES_MAX = 256,
     SHOWN_MAX = 40,
-    SERVICE_MAX = 8, /* frames of services, if none is among the innermost frames */
+    SERVICE_MAX = 8, /* number of service frames to search for beyond the innermost frames */
     SCANNED = 256 << 10,
     REPORT_MAX = 32 * 1024,
     STACK = 128 * 1024,
@@ -28,7 +28,7 @@ static struct sigaction before[MK_LEN(signals)];
 static char report[REPORT_MAX];
 static bool serves; /* false: exit() ends a server, not a handler */
 
-static void append_frame(struct mk_buf *out, const char *address)
+static void append_frame_line(struct mk_buf *out, const char *address)
 {
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_fname) {
@@ -39,7 +39,7 @@ static void append_frame(struct mk_buf *out, const char *address)
                 (size_t)(address - (const char *)info.dli_fbase), info.dli_sname ? info.dli_sname : "");
 }
 
-/* Does the address belong to a service, not to the server, its packages or the system? */
+/* Does the address belong to a service, and not to the server, its packages or the system? */
 static bool is_service_address(const void *address, const void *ctx)
 {
     static const char *const others[] = {"monkey", "lib", "ld-", "ld.", "linux-"};
@@ -54,27 +54,27 @@ static bool is_service_address(const void *address, const void *ctx)
     return true;
 }
 
-/* The innermost frames, and frames of services at any depth. */
+/* Appends the innermost frames, and frames of services at any depth. */
 static void append_frames(struct mk_buf *out, void **frames, size_t n, const void *sp)
 {
     size_t shown = n < SHOWN_MAX ? n : SHOWN_MAX, own = 0;
     for (size_t i = 0; i < shown; i++) {
-        append_frame(out, frames[i]);
+        append_frame_line(out, frames[i]);
         own += is_service_address(frames[i], NULL);
     }
     for (size_t i = shown; i < n && own < SERVICE_MAX; i++)
         if (is_service_address(frames[i], NULL)) {
-            append_frame(out, frames[i]);
+            append_frame_line(out, frames[i]);
             own++;
         }
     size_t found = own || !sp ? 0
                               : duda_backtrace_scan_stack(sp, (const char *)sp + SCANNED, is_service_address,
                                                           NULL, frames, SERVICE_MAX);
     for (size_t i = 0; i < found; i++)
-        append_frame(out, frames[i]);
+        append_frame_line(out, frames[i]);
 }
 
-/* A fault just below the stack pointer: the guard was hit. */
+/* Is the fault just below the stack pointer, in the guard page? */
 static bool is_stack_overflow(int signal, const siginfo_t *info, const void *context)
 {
     const char *sp = duda_backtrace_stack_ptr(context), *at = info->si_addr;
@@ -87,7 +87,7 @@ static void write_to_stderr(const struct mk_buf *out)
     (void)!write(STDERR_FILENO, out->p, out->len);
 }
 
-/* Functions called here may hang in a process with corrupted memory: then the alarm kills it. */
+/* The functions called here may hang in a process with corrupted memory; an alarm then kills it. */
 static void write_crash_report(int signal, const siginfo_t *info, const void *context)
 {
     void *frames[FRAMES_MAX];
@@ -101,7 +101,7 @@ static void write_crash_report(int signal, const siginfo_t *info, const void *co
     write_to_stderr(&out);
 }
 
-/* A handler that calls exit() ends the worker, and so all its requests. */
+/* Reports a handler that calls exit(), which ends the worker with all its requests. */
 static void on_exit_call(int status, void *ctx)
 {
     void *frames[FRAMES_MAX];
@@ -114,7 +114,7 @@ static void on_exit_call(int status, void *ctx)
         mk_buf_addf(&out, " %d", status);
     mk_buf_add_char(&out, '\n');
     size_t n = duda_backtrace_here(frames, FRAMES_MAX), own = 0;
-    while (own < n && !is_service_address(frames[own], NULL)) /* frames of this file, and of exit() */
+    while (own < n && !is_service_address(frames[own], NULL)) /* skips frames of this file and of exit() */
         own++;
     append_frames(&out, frames + own, n - own, NULL);
     mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
@@ -124,27 +124,28 @@ static void on_exit_call(int status, void *ctx)
 /* C libraries other than glibc lack on_exit(). */
 int on_exit(void (*fn)(int status, void *ctx), void *ctx) __attribute__((weak));
 
-static void on_exit_without_status(void)
+static void on_exit_call_without_status(void)
 {
     on_exit_call(-1, NULL);
 }
 
 static bool install_exit_hook(void)
 {
-    return (on_exit ? on_exit(on_exit_call, NULL) : atexit(on_exit_without_status)) == 0;
+    return (on_exit ? on_exit(on_exit_call, NULL) : atexit(on_exit_call_without_status)) == 0;
 }
 
-/* Returning repeats the instruction, and so invokes the previous action. */
+/* Restores the previous actions and returns, which repeats the instruction and so invokes the previous
+ * action. */
 static void on_crash_signal(int signal, siginfo_t *info, void *context)
 {
-    for (size_t i = 0; i < MK_LEN(signals); i++) /* all of them: a second crash is a consequence */
+    for (size_t i = 0; i < MK_LEN(signals); i++) /* restores all: a second crash would be a consequence */
         (void)sigaction(signals[i], &before[i], NULL);
     write_crash_report(signal, info, context);
-    if (info->si_code <= 0) /* a process sent the signal: returning does not repeat it */
+    if (info->si_code <= 0) /* sent by a process: the instruction will not raise it again */
         (void)raise(signal);
 }
 
-/* A stack overflow can only be reported on another stack. */
+/* Installs an alternate stack, because a stack overflow can only be reported on another stack. */
 static int install_alternate_stack(void)
 {
     stack_t now, own = {.ss_size = STACK};

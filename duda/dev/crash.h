@@ -5,10 +5,10 @@
 
 #include "trace/backtrace.h"
 
-/* A report begins with a DEV_CRASH_HEAD line: the signal and the address, then DEV_CRASH_OVERFLOW after a
- * stack overflow; or DEV_CRASH_EXIT and the code passed to exit(). A DEV_CRASH_FRAME line follows for each
- * frame, innermost first: the file, the offset in it (of the return address, except in the first frame), and
- * the function if known. A DEV_CRASH_END line ends the report. */
+/* A report begins with a DEV_CRASH_HEAD line, which contains the signal and the address, followed by
+ * DEV_CRASH_OVERFLOW after a stack overflow; or else DEV_CRASH_EXIT and the argument of exit(). Then there is
+ * a DEV_CRASH_FRAME line for each frame, innermost first: the file, the offset in it (of the return address,
+ * except in the first frame), and the function if known. A DEV_CRASH_END line ends the report. */
 #define DEV_CRASH_HEAD  "duda-dev: crash "
 #define DEV_CRASH_FRAME DUDA_BACKTRACE_FRAME
 #define DEV_CRASH_END   DUDA_BACKTRACE_END
@@ -18,7 +18,7 @@
 
 /* Call it before dev_crash_install_handlers(), while the process may still load libraries. */
 void dev_crash_preload(void);
-/* 0 or a negated errno value. */
+/* Returns 0 or a negated errno value. */
 int dev_crash_install_handlers(void);
 /* From now on, exit() does not count as a crash. */
 void dev_crash_ignore_exit(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands for service developers, and the plugin of the servers that `monkey run` starts. */
+/* The commands for developers of services, and the plugin of the two servers that `monkey run` starts. */
 #include "command_build.h"
 #include "command_new.h"
 #include "command_routes.h"
@@ -31,28 +31,29 @@ static const struct mk_conf_key keys[] = {
     {.name = "Socket",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, socket_path),
-     .help = "The socket of `monkey run`, which is asked about each request."},
+     .help = "Socket of `monkey run`, to which the front server sends each request for approval."},
     {.name = "AllowedHosts",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, names),
-     .help = "Host names that are served, besides localhost and addresses."},
+     .help = "Host names that the front server accepts, besides localhost and addresses."},
     {.name = "Service",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, service),
      .default_value = "off",
-     .help = "This server runs the services: its crashes are reported."},
+     .help = "This server runs the services, so it reports their crashes."},
 };
 
 static const struct mk_conf_table table = {
     .section = "DUDA_DEV",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Written by `monkey run` for the servers that it starts; of no use in other configurations.",
+    .help = "Settings that `monkey run` writes for the servers that it starts; of no use in other "
+            "configurations.",
     .size = sizeof(struct settings),
     .scope = MK_CONF_SERVER,
 };
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     struct dev *dev = mk_config_alloc(config, sizeof *dev);
     const struct settings *s = mk_config_settings(config, &table);
@@ -71,7 +72,7 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-/* The process name tells a debugger which process of `monkey run` runs the services. */
+/* Sets the process name, which tells users of a debugger which process of `monkey run` runs the services. */
 static int on_worker_start(struct mk_worker *worker, void *data)
 {
     const struct dev *dev = data;
@@ -89,7 +90,7 @@ static void expect_worker_exit(struct mk_worker *worker, void *data)
     (void)fflush(stdout);
 }
 
-static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
+static int configure_host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     const struct dev *dev = data;
     (void)config, (void)h;
@@ -102,7 +103,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 {
     const struct settings *s = ((const struct dev *)data)->settings;
     const struct dev_front_hook gate = {.socket_path = s->socket_path.p, .names = s->names};
-    if (s->service) /* only the front server can connect */
+    if (s->service) /* only the front server may connect */
         return mk_local_backend_accept_client(request) ? MK_ERROR : MK_NEXT;
     return s->socket_path.len ? dev_front_hook_on_request(&gate, request, response) : MK_NEXT;
 }
@@ -139,8 +140,8 @@ MK_PLUGIN(duda_dev) = {
     .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .commands = verbs,
-    .load = load,
-    .host = host,
+    .load = load_plugin,
+    .host = configure_host,
     .worker_start = on_worker_start,
     .worker_stop = expect_worker_exit,
     .on_request = on_request,

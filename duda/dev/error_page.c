@@ -45,8 +45,8 @@ static void append_tag(const struct dev_error_page *p, const char *html)
         mk_buf_add(p->out, mk_str_from_c(html));
 }
 
-/* Appends a line; in HTML, between the tags `open` and `close`. */
-static void append_line(const struct dev_error_page *p, const char *open, mk_str text, const char *close)
+/* Appends a line; in HTML, it is between the tags `open` and `close`. */
+static void append_page_line(const struct dev_error_page *p, const char *open, mk_str text, const char *close)
 {
     append_tag(p, open);
     append_escaped(p, text);
@@ -58,10 +58,10 @@ void dev_error_page_begin(const struct dev_error_page *p, const char *title, mk_
 {
     append_tag(p, head);
     if (p->html)
-        append_line(p, "<title>", mk_str_from_c(title), "</title>");
-    append_line(p, "<h1>", mk_str_from_c(title), "</h1>");
+        append_page_line(p, "<title>", mk_str_from_c(title), "</title>");
+    append_page_line(p, "<h1>", mk_str_from_c(title), "</h1>");
     if (about.len)
-        append_line(p, "<p>", about, "</p>");
+        append_page_line(p, "<p>", about, "</p>");
 }
 
 void dev_error_page_end(const struct dev_error_page *p, uint64_t state)
@@ -73,7 +73,7 @@ void dev_error_page_end(const struct dev_error_page *p, uint64_t state)
         mk_buf_addf(p->out, script, state ? "the source compiles" : "the source changes", mine);
 }
 
-void dev_error_page_route(const struct dev_error_page *p, mk_str method, mk_str path)
+void dev_error_page_add_route(const struct dev_error_page *p, mk_str method, mk_str path)
 {
     bool links = mk_str_eq(mk_str_first(method, 3), MK_STR("GET")) && mk_str_find(path, ':') == MK_STR_NONE &&
                  mk_str_find(path, '*') == MK_STR_NONE;
@@ -93,19 +93,19 @@ void dev_error_page_route(const struct dev_error_page *p, mk_str method, mk_str 
     mk_buf_add_char(p->out, '\n');
 }
 
-void dev_error_page_doc_link(const struct dev_error_page *p)
+void dev_error_page_add_doc_link(const struct dev_error_page *p)
 {
     mk_buf_add(p->out, p->html
                            ? MK_STR("<p><a href=\"" DEV_DOC_PATH "\">Documentation of the routes</a></p>\n")
                            : MK_STR("Documentation: " DEV_DOC_PATH "\n"));
 }
 
-void dev_error_page_heading(const struct dev_error_page *p, mk_str text)
+void dev_error_page_add_heading(const struct dev_error_page *p, mk_str text)
 {
-    append_line(p, "<h2>", text, "</h2>");
+    append_page_line(p, "<h2>", text, "</h2>");
 }
 
-/* The length of the escape sequence at this position, such as a color; 0: none. */
+/* Returns the length of the escape sequence at this position, for example a color; 0 if there is none. */
 static size_t escape_sequence_len(mk_str s)
 {
     if (s.len < 2 || s.p[0] != '\033')
@@ -139,12 +139,12 @@ static void append_preformatted(const struct dev_error_page *p, const char *open
         mk_buf_add_char(p->out, '\n');
 }
 
-void dev_error_page_text(const struct dev_error_page *p, mk_str text)
+void dev_error_page_add_text(const struct dev_error_page *p, mk_str text)
 {
     append_preformatted(p, "<pre><span>", text);
 }
 
-void dev_error_page_prose(const struct dev_error_page *p, mk_str text)
+void dev_error_page_add_prose(const struct dev_error_page *p, mk_str text)
 {
     append_preformatted(p, "<pre class=why><span>", text);
 }
@@ -163,13 +163,13 @@ static void append_excerpt_line(const struct dev_error_page *p, mk_str text, uin
     mk_buf_add_char(p->out, '\n');
     if (bad && column && column < LINE_SHOWN) {
         mk_buf_addf(p->out, "%*s", (int)(8 + column - 1), "");
-        append_line(p, "", MK_STR("^"), "");
+        append_page_line(p, "", MK_STR("^"), "");
     }
     append_tag(p, "</span>");
 }
 
-void dev_error_page_excerpt(const struct dev_error_page *p, mk_str path, uint64_t row, uint64_t column,
-                            mk_str message)
+void dev_error_page_add_excerpt(const struct dev_error_page *p, mk_str path, uint64_t row, uint64_t column,
+                                mk_str message)
 {
     char name[PATH_MAX], position[64];
     struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
@@ -229,7 +229,7 @@ static void strip_escapes(struct mk_buf *out, mk_str text)
     append_without_escapes(&plain, text);
 }
 
-/* Errors come first, because they keep a service from running. Returns the number of excerpts. */
+/* Appends the excerpts for all errors or all warnings. Returns the number of excerpts so far. */
 static unsigned append_excerpts(const struct dev_error_page *p, mk_str rest, bool warnings, unsigned n)
 {
     mk_str path, message;
@@ -238,19 +238,19 @@ static unsigned append_excerpts(const struct dev_error_page *p, mk_str rest, boo
         bool is_one = dev_error_page_parse_message(mk_str_cut(&rest, '\n'), &path, &row, &column, &message);
         if (!is_one || mk_str_starts(message, MK_STR("warning:")) != warnings)
             continue;
-        dev_error_page_excerpt(p, path, row, column, message);
+        dev_error_page_add_excerpt(p, path, row, column, message);
         n++;
     }
     return n;
 }
 
-void dev_error_page_messages(const struct dev_error_page *p, mk_str messages, mk_str about)
+void dev_error_page_add_messages(const struct dev_error_page *p, mk_str messages, mk_str about)
 {
     struct mk_buf plain = mk_buf_growing(DEV_PAGE_MAX);
     strip_escapes(&plain, mk_str_first(messages, DEV_PAGE_MAX / 4));
     unsigned n = append_excerpts(p, mk_buf_str(&plain), false, 0);
     (void)append_excerpts(p, mk_buf_str(&plain), true, n);
-    dev_error_page_heading(p, about);
-    dev_error_page_text(p, mk_buf_str(&plain));
+    dev_error_page_add_heading(p, about);
+    dev_error_page_add_text(p, mk_buf_str(&plain));
     mk_buf_free(&plain);
 }

@@ -34,8 +34,7 @@ bool dev_error_reason_on_log(struct mk_request *request, enum mk_log_level level
 {
     struct mk_buf *text = get_reason_text(request);
     bool is_relevant =
-        text && (level < MK_LOG_DEBUG || text->len == 0); /* debug messages only if nothing better
-                                                                      * is known */
+        text && (level < MK_LOG_DEBUG || text->len == 0); /* debug messages only without a better one */
     if (is_relevant && text->len + message.len < TEXT_MAX)
         mk_buf_addf(text, "%.*s\n", MK_STR_ARG(message));
     return level >= MK_LOG_DEBUG;
@@ -49,7 +48,8 @@ bool dev_error_reason_accepts_html(struct mk_request *request)
 
 /* ---- Routes ---- */
 
-/* The path at which the service is mounted on this host: "/shop" of "/shop/\*", empty for the whole host. */
+/* Returns the path at which the service is mounted on this host: "/shop" for "/shop/\*", empty for the whole
+ * host. */
 static mk_str service_mount_prefix(const struct mk_vhost *host, mk_str service)
 {
     mk_str pattern, handler;
@@ -65,7 +65,7 @@ static void write_route(const struct dev_error_page *p, mk_str mount, mk_str met
     struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     mk_buf_add(&path, mount);
     mk_buf_add(&path, mount.len && mk_str_eq(pattern, MK_STR("/")) ? MK_STR("") : pattern);
-    dev_error_page_route(p, mk_str_eq(method, MK_STR("*")) ? MK_STR("any") : method, mk_buf_str(&path));
+    dev_error_page_add_route(p, mk_str_eq(method, MK_STR("*")) ? MK_STR("any") : method, mk_buf_str(&path));
 }
 
 static void write_routes(const struct dev_error_page *p, struct mk_request *request)
@@ -75,20 +75,20 @@ static void write_routes(const struct dev_error_page *p, struct mk_request *requ
     uint32_t series = table ? mk_stat_next(r, table, 0) : 0;
     if (!series)
         return;
-    dev_error_page_heading(p, MK_STR("Routes"));
+    dev_error_page_add_heading(p, MK_STR("Routes"));
     for (; series && n++ < ROUTES_SHOWN; series = mk_stat_next(r, table, series)) {
         mk_str mount =
             service_mount_prefix(mk_request_vhost(request), mk_stat_label(r, series, MK_ROUTE_SERVICE));
         write_route(p, mount, mk_stat_label(r, series, MK_ROUTE_METHOD),
                     mk_stat_label(r, series, MK_ROUTE_PATTERN));
     }
-    dev_error_page_doc_link(p);
+    dev_error_page_add_doc_link(p);
 }
 
 /* ---- The page ---- */
 
-/* A folder without an index page is normally 403; here it means that no route matches (404). A handler that
- * refuses a request has recorded a reason. */
+/* Returns the status to show. The server responds with 403 if a folder has no index page; here, this means
+ * that no route matches (404). A 403 from a handler has a recorded reason. */
 static unsigned displayed_status(struct mk_request *request, unsigned status)
 {
     static const mk_str none = MK_STR_INIT("no handler answers this path");
@@ -107,8 +107,8 @@ static void write_reason_page(const struct dev_error_page *p, struct mk_request 
                 MK_STR_ARG(mk_str_first(mk_request_target(request), TARGET_SHOWN)));
     dev_error_page_begin(p, title, mk_buf_str(&request_line));
     if (text && text->len) {
-        dev_error_page_heading(p, MK_STR("Why"));
-        dev_error_page_prose(p, mk_buf_str(text));
+        dev_error_page_add_heading(p, MK_STR("Why"));
+        dev_error_page_add_prose(p, mk_buf_str(text));
     }
     if (status == 404 || status == 405)
         write_routes(p, request);

@@ -17,8 +17,8 @@ int dev_file_watch_open(void)
     return fd;
 }
 
-/* Editors write a file in place, or rename another one over it; folders such as html/ may be created
- * later. */
+/* Watches a folder instead of its files: editors write a file in place or rename another one over it, and
+ * folders such as html/ may be created later. */
 void dev_file_watch_add_folder(int fd, const char *folder)
 {
     (void)inotify_add_watch(
@@ -38,7 +38,7 @@ void dev_file_watch_add_files(int fd, mk_str files)
     }
 }
 
-/* Ignores newly created files, which are still empty. */
+/* Ignores the creation of files, which are still empty. */
 static bool has_relevant_event(const char *buf, size_t n)
 {
     bool any = false;

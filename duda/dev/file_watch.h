@@ -6,12 +6,13 @@
 #include <monkey/str.h>
 #include <stdbool.h>
 
-/* A descriptor that becomes readable on changes; negative: error, already reported. */
+/* Returns a descriptor that becomes readable when a file changes. On failure, reports the error and returns a
+ * negative number. */
 int dev_file_watch_open(void);
 /* Adds the folder of each file, one per line. Adding a folder twice is allowed. */
 void dev_file_watch_add_files(int fd, mk_str files);
 void dev_file_watch_add_folder(int fd, const char *folder);
-/* Consumes pending events. False: there were none. */
+/* Consumes pending events. Returns false if there were none. */
 bool dev_file_watch_drain(int fd);
 
 #endif

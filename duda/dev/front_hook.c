@@ -10,13 +10,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A call to `monkey run`; lives as long as the request. */
+/* A call to `monkey run`, which lives as long as the request. */
 struct ipc_call {
     struct mk_request *request;
     struct mk_watcher *watcher;
     int fd;
     bool ended, passes;
-    bool is_content; /* the first line was consumed */
+    bool is_content; /* the first line has been consumed */
     struct mk_buf reply_text;
 };
 
@@ -66,7 +66,7 @@ static bool write_ipc_request(int fd, struct mk_request *r, const char *verb)
     return !line.failed && send(fd, line.p, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
 }
 
-/* NULL: `monkey run` does not listen, or out of memory. */
+/* Returns NULL if `monkey run` does not listen, or if out of memory. */
 static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_request *r, const char *verb)
 {
     struct ipc_call *c = mk_request_alloc(r, sizeof *c);
@@ -104,7 +104,8 @@ static void ipc_call_read_reply(struct ipc_call *c)
     }
 }
 
-/* Parses "page STATUS TYPE" and the body. False: a different reply. */
+/* Makes the reply, a line "page STATUS TYPE" and the body, the response. Returns false if it has another
+ * format. */
 static bool set_page_response(struct mk_response *response, mk_str reply_text)
 {
     uint64_t status;
@@ -146,8 +147,8 @@ static enum mk_verdict refuse_host_name(struct mk_response *response)
     (void)mk_response_set_status(response, 403);
     (void)mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
     return mk_response_set_body(response,
-                                MK_STR("monkey run answers for localhost and for addresses. Another name "
-                                       "must be allowed: monkey run -n NAME\n"))
+                                MK_STR("monkey run accepts only localhost, its subdomains and IP addresses "
+                                       "as host. To allow another name: monkey run -n NAME\n"))
                ? MK_ERROR
                : MK_DONE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugin of the front server: each request waits until `monkey run` lets it pass, and a failed response is
- * replaced by a page that explains the failure. */
+/* The plugin in the front server. Each request waits until `monkey run` lets it pass, and a page that
+ * explains the failure replaces a failed response. */
 #ifndef DUDA_DEV_FRONT_HOOK_H
 #define DUDA_DEV_FRONT_HOOK_H
 

@@ -18,7 +18,7 @@ static bool load_service_object(struct dev_introspection *d, const char *command
     const struct duda_service *const *found = dlsym(d->handle, symbol);
     if (!found || (*found)->abi != DUDA_ABI) {
         dlclose(d->handle);
-        return dev_print_error(false, command, name, "there is no such DUDA_SERVICE in the object");
+        return dev_print_error(false, command, name, "the object contains no such DUDA_SERVICE");
     }
     d->service = *found;
     return true;
@@ -80,7 +80,8 @@ static void walk_route_group(struct walk_routes *w, const struct duda_route *gro
     w->route.host = before.host;
 }
 
-/* The object was compiled with the headers of this release, so its entries have the full size. */
+/* Visits the routes of a table. The object was compiled with the headers of this release, so the entries have
+ * the size that this code expects. */
 static void walk_routes(struct walk_routes *w, const struct duda_routes *table, size_t prefix, unsigned depth)
 {
     for (const struct duda_route *entry = table->first; entry < table->first + table->n; entry++) {

@@ -12,7 +12,7 @@ enum { DEV_PATTERN_MAX = 2048, DEV_GROUPS_MAX = 8 };
 /* A route with the prefixes of its groups; strings live as long as the service is loaded. */
 struct dev_route {
     char pattern[DEV_PATTERN_MAX];
-    const char *host; /* empty: any */
+    const char *host; /* empty: any host */
     const struct duda_route *line;
     const struct duda_route *group; /* the innermost group; NULL: none */
     size_t group_len;               /* length of the group prefix in the pattern */
@@ -24,19 +24,20 @@ struct dev_introspection {
     struct dev_compile_result built;
 };
 
-/* Compiles and loads the source. False: already reported; nothing to free. */
+/* Compiles and loads the source. On failure, reports the error and returns false; there is then nothing to
+ * free. */
 bool dev_introspect_load(struct dev_introspection *d, const char *command, const char *path);
 void dev_introspect_free(struct dev_introspection *d);
 /* Calls each() for every route, in table order. */
 void dev_introspect_each_route(const struct dev_introspection *d,
                                void (*each)(const struct dev_route *r, void *ctx), void *ctx);
 
-/* A path parameter. */
+/* A parameter in the path of a route. */
 struct dev_param {
     mk_str name, type; /* the type of `:id<int>`; "rest" for `*name`; empty: any segment */
 };
-/* Takes the next segment; *p is its parameter, with an absent name for literal text. False: no more
- * segments. */
+/* Takes the next segment off the pattern. *p is its parameter, with an absent name for literal text. Returns
+ * false if there are no more segments. */
 bool dev_introspect_next_segment(mk_str *pattern, mk_str *text, struct dev_param *p);
 
 #endif

@@ -2,7 +2,7 @@
 /* The protocol between the front server and `monkey run` over a Unix socket, with one connection per request.
  * The first line is the request:
  *
- *     check html|text METHOD TARGET    may this request proceed? The reply comes when no compiler is running:
+ *     check html|text METHOD TARGET    may this request proceed? The reply comes when no compiler runs:
  *                                      `go`, or a page
  *     fault html|text METHOD TARGET    the service failed to respond; the reply is a page
  *     events                           a stream of server-sent events, until one side closes it

@@ -78,7 +78,7 @@ size_t dev_ipc_server_add_pollfds(const struct dev_ipc_server *o, struct pollfd 
         if (o->at[i].fd >= 0)
             fds[n++] = (struct pollfd){.fd = o->at[i].fd,
                                        .events = (short)(POLLIN | (o->at[i].reply.len ? POLLOUT : 0))};
-    if (n < DEV_IPC_CLIENTS_MAX) /* otherwise there is no space for a new connection */
+    if (n < DEV_IPC_CLIENTS_MAX) /* otherwise there is no free slot for a new connection */
         fds[n++] = (struct pollfd){.fd = o->fd, .events = POLLIN};
     return n;
 }
@@ -96,9 +96,9 @@ static void accept_clients(struct dev_ipc_server *o)
     }
 }
 
-/* Pages in background tabs may hold streams: the oldest one is closed. A browser that still needs it
- * reconnects. */
-static void add_stream(struct dev_ipc_server *o, struct dev_ipc_client *v)
+/* Closes the oldest stream if there are too many, as pages in background tabs may hold streams. A browser
+ * that still needs it reconnects. */
+static void add_event_stream(struct dev_ipc_server *o, struct dev_ipc_client *v)
 {
     struct dev_ipc_client *oldest = NULL;
     size_t n = 0;
@@ -116,11 +116,11 @@ static void add_stream(struct dev_ipc_server *o, struct dev_ipc_client *v)
     append_sse_event(v, o->state);
 }
 
-static void reply(struct dev_ipc_server *o, struct dev_ipc_client *v, mk_str request)
+static void reply_to_request(struct dev_ipc_server *o, struct dev_ipc_client *v, mk_str request)
 {
     mk_str verb = mk_str_word(&request);
     if (mk_str_eq(verb, MK_STR("events"))) {
-        add_stream(o, v);
+        add_event_stream(o, v);
         return;
     }
     bool html = mk_str_eq(mk_str_word(&request), MK_STR("html"));
@@ -143,7 +143,7 @@ static void read_request(struct dev_ipc_server *o, struct dev_ipc_client *v)
     if (has_left) {
         disconnect_client(v);
     } else if (end != MK_STR_NONE && !v->ends && !v->gets_events) {
-        reply(o, v, mk_str_of(v->request.p, end));
+        reply_to_request(o, v, mk_str_of(v->request.p, end));
         if (v->fd >= 0)
             send_reply(v);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server side of ipc_protocol.h in `monkey run`: connections of the front server, their requests, and
- * browsers that wait for updates. */
+/* The server side of ipc_protocol.h in `monkey run`: it accepts connections from the front server, replies to
+ * their requests, and sends events to browsers. */
 #ifndef DUDA_DEV_IPC_SERVER_H
 #define DUDA_DEV_IPC_SERVER_H
 
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Event streams are limited, to leave the other connections to requests, which are answered at once. */
+/* Event streams are limited, so that enough connections remain for requests, which are short. */
 enum { DEV_IPC_CLIENTS_MAX = 512, DEV_IPC_STREAMS_MAX = 384 };
 
 struct dev_ipc_client {
@@ -19,13 +19,13 @@ struct dev_ipc_client {
     bool gets_events;
     uint64_t since; /* age of the event stream, as a sequence number */
     struct mk_buf request;
-    struct mk_buf reply; /* unsent rest of the reply */
+    struct mk_buf reply; /* the part of the reply that is not sent yet */
     bool ends;           /* close the connection once the reply is sent */
 };
 
 /* Callbacks that write the reply to each request. */
 struct dev_ipc_server_ops {
-    /* False: the reply is sent later by other code, over `fd`, which that code has duplicated. */
+    /* Returns false if other code sends the reply later over `fd`, which that code has duplicated. */
     bool (*check_request)(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *reply);
     void (*fault)(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *reply);
 };
@@ -38,13 +38,13 @@ struct dev_ipc_server {
     struct dev_ipc_client at[DEV_IPC_CLIENTS_MAX];
 };
 
-/* False: error, already reported. */
+/* On failure, reports the error and returns false. */
 bool dev_ipc_server_open(struct dev_ipc_server *o, const char *path, const struct dev_ipc_server_ops *ops,
                          void *ctx);
 void dev_ipc_server_close(struct dev_ipc_server *o);
 /* Sends the state to all event streams. */
 void dev_ipc_server_publish_state(struct dev_ipc_server *o, uint64_t state);
-/* Adds the descriptors to poll; returns how many, at most DEV_IPC_CLIENTS_MAX + 1. */
+/* Adds the descriptors to poll, and returns their number, at most DEV_IPC_CLIENTS_MAX + 1. */
 size_t dev_ipc_server_add_pollfds(const struct dev_ipc_server *o, struct pollfd *fds);
 /* Accepts, reads, replies and sends as much as possible without blocking. */
 void dev_ipc_server_process(struct dev_ipc_server *o);

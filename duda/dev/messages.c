@@ -7,7 +7,7 @@
 
 enum { TEXT_MAX = 4 * 1024 * 1024, SYMBOL_MAX = 512 };
 
-static void replace_buf(struct mk_buf *text, struct mk_buf *by)
+static void replace_buf_content(struct mk_buf *text, struct mk_buf *by)
 {
     mk_buf_free(text);
     *text = *by;
@@ -15,7 +15,7 @@ static void replace_buf(struct mk_buf *text, struct mk_buf *by)
 
 /* ---- Locations ---- */
 
-/* The length of a leading "FILE:LINE"; 0: none. */
+/* Returns the length of a leading "FILE:LINE"; 0 if there is none. */
 static size_t location_len(mk_str s)
 {
     size_t colon = mk_str_find(s, ':'), n = colon + 1;
@@ -26,7 +26,7 @@ static size_t location_len(mk_str s)
     return n > colon + 1 && n < s.len && s.p[n] == ':' ? n : 0;
 }
 
-/* Turns "error: /a/b.c:5: what" into "/a/b.c:5: error: what". */
+/* Turns "error: /a/b.c:5: TEXT" into "/a/b.c:5: error: TEXT". */
 static void append_message(struct mk_buf *out, mk_str line)
 {
     mk_str rest = line, severity = mk_str_cut(&rest, ' ');
@@ -39,7 +39,7 @@ static void append_message(struct mk_buf *out, mk_str line)
         mk_buf_addf(out, "%.*s\n", MK_STR_ARG(line));
 }
 
-/* The text after "FOLDER/back.conf:2:5: "; absent: no such prefix. */
+/* Returns the text after "FOLDER/back.conf:2:5: "; absent if the line has no such prefix. */
 static mk_str skip_internal_location(mk_str line, mk_str folder)
 {
     if (!folder.len || !mk_str_starts(line, folder) || line.p[folder.len] != '/')
@@ -54,7 +54,7 @@ void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder)
 {
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
     mk_str rest = mk_buf_str(text), inner = mk_str_from_c(folder);
-    bool skips = false; /* skips the quoted line of that file and the marker below it */
+    bool skips = false; /* skip the quoted line of that file and the marker below it */
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n'), message = skip_internal_location(line, inner);
         bool is_indented = mk_str_starts(line, MK_STR("    ")) && !mk_str_starts(line, MK_STR("    hint: "));
@@ -64,14 +64,14 @@ void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder)
             mk_buf_addf(&out, "%.*s\n", MK_STR_ARG(line));
         skips = message.p || (skips && is_indented);
     }
-    replace_buf(text, &out);
+    replace_buf_content(text, &out);
 }
 
 /* ---- Symbols ---- */
 
 static const mk_str undefined = MK_STR_INIT("undefined reference to `");
 
-/* False: the line reports no undefined symbol. */
+/* Returns false if the line does not report an undefined symbol. */
 static bool parse_undefined_symbol(mk_str line, char symbol[SYMBOL_MAX])
 {
     const char *at = line.len ? memmem(line.p, line.len, undefined.p, undefined.len) : NULL;
@@ -80,8 +80,8 @@ static bool parse_undefined_symbol(mk_str line, char symbol[SYMBOL_MAX])
     return at && len > 0 && len < SYMBOL_MAX;
 }
 
-/* The linker prints "LINKER: OBJECT: in function `f':" before its messages about f, and "more ... follow"
- * after them. */
+/* Is the line only context? The linker prints "LINKER: OBJECT: in function `f':" before its messages about f,
+ * and "more ... follow" after them. */
 static bool is_linker_context_line(mk_str line)
 {
     static const char mark[] = ": in function `";
@@ -95,7 +95,7 @@ static void append_undefined_error(struct mk_buf *out, mk_str line, const char *
     size_t location = location_len(line);
     if (location)
         mk_buf_addf(out, "%.*s: ", MK_STR_ARG(mk_str_first(line, location)));
-    mk_buf_addf(out, "error: `%s` is used, but defined nowhere\n", symbol);
+    mk_buf_addf(out, "error: `%s` is used, but not defined\n", symbol);
 }
 
 bool dev_messages_check_undefined(struct mk_buf *messages, bool (*is_known)(const char *symbol))
@@ -114,6 +114,6 @@ bool dev_messages_check_undefined(struct mk_buf *messages, bool (*is_known)(cons
             ok = false;
         }
     }
-    replace_buf(messages, &out);
+    replace_buf_content(messages, &out);
     return ok;
 }

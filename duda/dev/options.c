@@ -23,7 +23,7 @@ static void build_getopt_tables(const struct dev_options *o, char letters[], str
     *letters = '\0';
 }
 
-static bool stop_with_code(int *code, int with)
+static bool exit_with_code(int *code, int with)
 {
     *code = with;
     return false;
@@ -44,7 +44,7 @@ static bool apply_option(const struct dev_options *o, int letter, const char *va
     fputs(o->usage, letter == 'h' ? stdout : stderr);
     if (letter == 'h')
         printf("\n%s", o->help);
-    return stop_with_code(code, letter == 'h' ? DEV_EXIT_OK : DEV_EXIT_USAGE);
+    return exit_with_code(code, letter == 'h' ? DEV_EXIT_OK : DEV_EXIT_USAGE);
 }
 
 bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code)
@@ -62,7 +62,7 @@ bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code)
     if (o->n_args >= o->args_min && o->n_args <= o->args_max)
         return true;
     fputs(o->usage, stderr);
-    return stop_with_code(code, DEV_EXIT_USAGE);
+    return exit_with_code(code, DEV_EXIT_USAGE);
 }
 
 int dev_print_error(int code, const char *command, const char *about, const char *problem)

@@ -17,19 +17,20 @@ struct dev_option {
 };
 
 struct dev_options {
-    const char *usage, *help; /* lines `usage: monkey ...`; additional text for --help */
+    const char *usage, *help; /* usage: lines `usage: monkey ...`; help: further text for --help */
     const struct dev_option *options;
     size_t n_options;
     int args_min, args_max;
-    int n_args; /* result: positional arguments */
+    int n_args; /* result: number of positional arguments */
     char **args;
 };
 
-/* DEV_EXIT_OK: continue. Otherwise the command exits with *code, and the reason has been printed. */
+/* Returns true if the command should continue. Otherwise the command must exit with *code; the reason has
+ * been printed. */
 bool dev_options_parse(struct dev_options *o, int argc, char **argv, int *code);
 /* Writes the whole text to the stream with one flush. */
 void dev_print_text(FILE *to, mk_str text);
-/* Prints "monkey COMMAND: about: what" to standard error; returns `code`. */
+/* Prints "monkey COMMAND: ABOUT: PROBLEM" to standard error, and returns `code`. */
 int dev_print_error(int code, const char *command, const char *about, const char *problem);
 
 #endif

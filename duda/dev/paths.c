@@ -36,8 +36,8 @@ static bool file_exists(const char *folder, const char *name)
     return dev_paths_format(path, "%s/%s", folder, name) && access(path, R_OK) == 0;
 }
 
-/* The headers are in include/ of the build tree or the installation prefix, a few levels above the objects:
- * PREFIX/lib/monkey, PREFIX/lib/MACHINE/monkey or build/PRESET/plugins. */
+/* The headers are in include/ of the build tree or the installation prefix, a few levels above the objects,
+ * which are in PREFIX/lib/monkey, PREFIX/lib/MACHINE/monkey or build/PRESET/plugins. */
 static bool find_include_dirs(struct dev_paths *p, const char *from)
 {
     char folder[PATH_MAX];
@@ -60,14 +60,14 @@ static bool find_include_dirs(struct dev_paths *p, const char *from)
 
 static bool find_plugin_objects(struct dev_paths *p)
 {
-    static const char here = 0; /* an address in our own shared object */
+    static const char here = 0; /* its address is in our shared object */
     Dl_info info;
     char own[PATH_MAX];
     if (!dladdr(&here, &info) || !info.dli_fname || !realpath(info.dli_fname, own))
         return false;
     *strrchr(own, '/') = '\0';
     bool found = find_include_dirs(p, info.dli_fname);
-    /* If this code is linked into the program, the objects are in the program's object path. */
+    /* If this code is linked into the program, the objects are in the plugin folder of the program. */
     bool is_there = dev_paths_format(p->objects, "%s", own) && file_exists(p->objects, "monkey-duda.so");
     if (!is_there)
         is_there =
@@ -87,7 +87,7 @@ static bool is_private_dir(const struct stat *st)
     return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Objects in the cache are loaded and executed: only the owner may write there. */
+/* Creates a folder that only its owner may write to, because objects in the cache are loaded and executed. */
 static bool make_owned_dir(const char *folder)
 {
     struct stat st;
@@ -121,7 +121,7 @@ static bool find_cache_dir(struct dev_paths *p)
            access(p->cache, W_OK) == 0;
 }
 
-static bool report_error(const char *problem, const char *about)
+static bool report_path_error(const char *problem, const char *about)
 {
     fprintf(stderr, "monkey: %s%s\n", problem, about);
     return false;
@@ -131,14 +131,13 @@ bool dev_paths_find(struct dev_paths *p)
 {
     *p = (struct dev_paths){0};
     if (!find_own_program(p))
-        return report_error("cannot tell where the program is: ", "/proc is not readable");
+        return report_path_error("cannot find the folder of the program:  ", "/proc is not readable");
     if (!find_plugin_objects(p))
-        return report_error("there is no include/monkey/plugin.h near ",
-                            "the program: services need the headers that `make install` installs");
+        return report_path_error("there is no include/monkey/plugin.h near ",
+                                 "the program: services need the headers that `make install` installs");
     if (!find_cache_dir(p))
-        return report_error(
-            "cannot use the folder for what is compiled, monkey/duda in XDG_CACHE_HOME, ~/.cache "
-            "or /tmp/monkey-UID: ",
-            "it must be yours, and only you may write there");
+        return report_path_error(
+            "cannot use the cache folder, monkey/duda in XDG_CACHE_HOME, ~/.cache or /tmp/monkey-UID: ",
+            "you must own it, and only you may have write permission");
     return true;
 }

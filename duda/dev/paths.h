@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locations of the program, its shared objects and headers, in a build tree or installed, and of the user's
+/* Paths of the program, its shared objects and its headers, in a build tree or installed, and of the user's
  * cache. */
 #ifndef DUDA_DEV_PATHS_H
 #define DUDA_DEV_PATHS_H
@@ -15,12 +15,12 @@ struct dev_paths {
     char cache[PATH_MAX]; /* exists */
 };
 
-/* False: error, already reported. */
+/* On failure, reports the error and returns false. */
 bool dev_paths_find(struct dev_paths *p);
-/* Creates the folder below a folder that other users can write to, and where they may have created it before.
- * False unless the folder belongs to us and only we can access it. */
+/* Creates a folder below one that other users can write to, where they may have created it before. Returns
+ * false unless the folder belongs to us and only we can access it. */
 bool dev_paths_make_private_dir(const char *folder);
-/* Like snprintf(3) into a path; false if it does not fit. */
+/* Formats a path like snprintf(3). Returns false if it does not fit. */
 bool dev_paths_format(char path[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

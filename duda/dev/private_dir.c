@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Socket paths must be short. */
+/* The maximum length of the base folder, because socket paths must be short. */
 enum { BASE_MAX = 60 };
 
 static const char name[] = "monkey-run-";
@@ -46,8 +46,8 @@ void dev_private_dir_remove(const char *folder)
 
 /* ---- Stale folders ---- */
 
-/* Was the `monkey run` of this folder killed? Then no process listens on its socket. A `monkey run` that is
- * starting has no socket yet. */
+/* Was the `monkey run` that created this folder killed? Then no process listens on its socket. A `monkey run`
+ * that is just starting has no socket yet. */
 static bool is_stale_dir(const char *folder)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -87,7 +87,7 @@ bool dev_private_dir_create(char folder[PATH_MAX])
     remove_stale_dirs(is_short ? base : "/tmp");
     if ((is_short && make_temporary_dir(folder, base)) || make_temporary_dir(folder, "/tmp"))
         return true;
-    fprintf(stderr, "monkey run: cannot make a folder in /tmp: %s\n", strerror(errno));
+    fprintf(stderr, "monkey run: cannot create a folder in /tmp: %s\n", strerror(errno));
     folder[0] = '\0';
     return false;
 }

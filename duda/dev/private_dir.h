@@ -5,7 +5,8 @@
 
 #include "paths.h"
 
-/* Creates the folder, and removes one left by a killed `monkey run`. False: error, already reported. */
+/* Creates the folder, and removes folders that a killed `monkey run` has left. On failure, reports the error
+ * and returns false. */
 bool dev_private_dir_create(char folder[PATH_MAX]);
 /* Removes the folder and our files in it. */
 void dev_private_dir_remove(const char *folder);

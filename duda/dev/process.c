@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs in the child after fork: must not allocate memory before exec. */
+/* Runs in the child after fork(), and so must not allocate memory before exec(). */
 static void exec_program(char **argv, int out, int err, pid_t parent)
 {
     sigset_t none;
@@ -54,7 +54,7 @@ static pid_t fork_and_exec(char **argv, int out, int err)
     return pid;
 }
 
-static bool report_error(const char *problem)
+static bool report_start_error(const char *problem)
 {
     fprintf(stderr, "monkey: cannot start a program: %s\n", problem);
     return false;
@@ -72,12 +72,12 @@ bool dev_process_start(struct dev_process *c, struct dev_argv *args)
     int out[2], err[2];
     *c = (struct dev_process){.out = -1, .err = -1};
     if (!dev_argv_to_array(args, argv))
-        return report_error("its command line is too long");
+        return report_start_error("its command line is too long");
     if (pipe2(out, O_CLOEXEC) < 0)
-        return report_error(strerror(errno));
+        return report_start_error(strerror(errno));
     if (pipe2(err, O_CLOEXEC) < 0) {
         close_pair(out);
-        return report_error(strerror(errno));
+        return report_start_error(strerror(errno));
     }
     c->pid = fork_and_exec(argv, out[1], err[1]);
     close(out[1]);
@@ -90,7 +90,7 @@ bool dev_process_start(struct dev_process *c, struct dev_argv *args)
         return true;
     c->pid = 0;
     dev_process_close_pipes(c);
-    return report_error(strerror(errno));
+    return report_start_error(strerror(errno));
 }
 
 bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, int out)
@@ -98,12 +98,12 @@ bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, i
     char *argv[DEV_ARGV_MAX + 1];
     *c = (struct dev_process){.out = -1, .err = -1};
     if (!dev_argv_to_array(args, argv))
-        return report_error("its command line is too long");
+        return report_start_error("its command line is too long");
     c->pid = fork_and_exec(argv, out, STDERR_FILENO);
     if (c->pid > 0)
         return true;
     c->pid = 0;
-    return report_error(strerror(errno));
+    return report_start_error(strerror(errno));
 }
 
 bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args)
@@ -112,9 +112,9 @@ bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args
     int err[2];
     *c = (struct dev_process){.out = -1, .err = -1};
     if (!dev_argv_to_array(args, argv))
-        return report_error("its command line is too long");
+        return report_start_error("its command line is too long");
     if (pipe2(err, O_CLOEXEC) < 0)
-        return report_error(strerror(errno));
+        return report_start_error(strerror(errno));
     c->pid = fork_and_exec(argv, STDOUT_FILENO, err[1]);
     close(err[1]);
     c->err = err[0];
@@ -123,7 +123,7 @@ bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args
         return true;
     c->pid = 0;
     dev_process_close_pipes(c);
-    return report_error(strerror(errno));
+    return report_start_error(strerror(errno));
 }
 
 int dev_process_try_wait(struct dev_process *c)
@@ -159,14 +159,14 @@ void dev_process_stop(struct dev_process *c, int signal)
 
 /* ---- Run to completion ---- */
 
-/* Also kills the children of the process. */
-static void kill_group(pid_t pid)
+/* Kills the process and its children. */
+static void kill_process_group(pid_t pid)
 {
     (void)kill(-pid, SIGKILL);
     (void)kill(pid, SIGKILL);
 }
 
-/* False: nothing more to wait for. */
+/* Waits for output. Returns false if there is nothing more to wait for. */
 static bool wait_readable(int fd, pid_t pid, struct mk_buf *output)
 {
     struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt_fd, .events = POLLIN}};
@@ -175,9 +175,9 @@ static bool wait_readable(int fd, pid_t pid, struct mk_buf *output)
         return errno == EINTR;
     if (n > 0 && !fds[1].revents)
         return true;
-    kill_group(pid);
+    kill_process_group(pid);
     if (n == 0)
-        mk_buf_addf(output, "it took more than %d s, and was ended\n", PATIENCE_S);
+        mk_buf_addf(output, "killed after %d s without progress\n", PATIENCE_S);
     return false;
 }
 

@@ -14,27 +14,28 @@ struct dev_process {
     struct mk_buf rest[2]; /* incomplete last lines, for dev_stderr_reader_read_lines() */
 };
 
-/* Starts the process with SIGINT ignored, so that Ctrl+C only reaches us, and makes the kernel signal it when
- * this process dies. False: error, already reported. */
+/* Starts the process. It ignores SIGINT, so that Ctrl+C only reaches us, and the kernel signals it when this
+ * process dies. On failure, reports the error and returns false. */
 bool dev_process_start(struct dev_process *c, struct dev_argv *args);
-/* Like dev_process_start(), but connects standard output to `out`, which the caller keeps, and standard error
- * to ours. */
+/* Like dev_process_start(), but connects standard output to `out`, which the caller still owns, and standard
+ * error to ours. */
 bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, int out);
 /* Like dev_process_start(), but the process inherits standard output, and only `err` is a pipe to us. */
 bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args);
-/* The exit status of the process, as in waitpid(2); -1 while it runs. */
+/* Returns the exit status of the process, as in waitpid(2); -1 while it runs. */
 int dev_process_try_wait(struct dev_process *c);
 /* Sends the signal, waits for the process to exit, and closes the pipes. */
 void dev_process_stop(struct dev_process *c, int signal);
 void dev_process_close_pipes(struct dev_process *c);
 
-/* When the descriptor becomes readable (Ctrl+C), all waiting stops. -1, the initial value: none. */
+/* Sets a descriptor that becomes readable on Ctrl+C, which ends all waits for processes; -1, the initial
+ * value: none. */
 void dev_process_set_interrupt_fd(int fd);
 int dev_process_interrupt_fd(void);
 
-/* Runs the process to its end, and collects both of its output streams in `output`. Returns the exit code;
- * above 128: killed by a signal; 127: could not be started, with the reason in `output`. Kills the process
- * after a few minutes. */
+/* Runs a process, and collects its standard output and standard error in `output`. Kills the process after a
+ * few minutes. Returns its exit code; a value above 128 means that a signal killed it, 127 that it could not
+ * be started, with the reason in `output`. */
 int dev_process_run(struct dev_argv *args, struct mk_buf *output);
 
 #endif

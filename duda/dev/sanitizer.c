@@ -12,7 +12,7 @@
 
 enum { OUTPUT_MAX = 8192 };
 
-/* Detects "-fsanitize=undefined,address". */
+/* Do the flags enable AddressSanitizer, as in "-fsanitize=undefined,address"? */
 static bool uses_address_sanitizer(const struct dev_source *source)
 {
     mk_str rest = mk_buf_str(&source->flags), word;
@@ -22,7 +22,7 @@ static bool uses_address_sanitizer(const struct dev_source *source)
     return any;
 }
 
-/* A compiler without the library prints just its name. */
+/* Asks the compiler for the path of the library. A compiler that does not have it prints only its name. */
 static bool find_compiler_library(const char *name, char library[PATH_MAX])
 {
     struct dev_argv words;
@@ -50,7 +50,8 @@ void dev_sanitizer_find_library(const struct dev_source *source, char library[PA
         library[0] = '\0';
 }
 
-/* abort() triggers the report with source lines; memory in use at the exit of a worker is not a leak. */
+/* Sets options: abort() triggers our report with source lines, and memory in use at the exit of a worker is
+ * not a leak. */
 void dev_sanitizer_add_preload(struct dev_argv *w, const char *library)
 {
     const char *own = getenv("ASAN_OPTIONS");

@@ -88,8 +88,8 @@ bool dev_server_config_allows_host(mk_str names, mk_str host)
 
 /* ---- The back server ---- */
 
-/* In a folder, each service has its own path. Files outside html/, such as databases and keys, must not be
- * served. */
+/* Appends the routes and the document root. In a folder, each service has its own path. Only files in html/
+ * are served, not databases or keys beside it. */
 static void append_routes(struct mk_buf *out, const struct dev_source_set *u)
 {
     const struct dev_source_unit *index = NULL;

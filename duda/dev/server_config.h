@@ -5,23 +5,23 @@
 
 #include "source_set.h"
 
-/* The front server: `folder` contains the sockets, `listen` is an address in the syntax of [SERVER], `names`
- * are for dev_server_config_allows_host(). */
+/* Writes the configuration of the front server. `folder` contains the sockets, `listen` is an address in the
+ * syntax of [SERVER], and `names` are the names for dev_server_config_allows_host(). */
 void dev_server_config_write_front(struct mk_buf *out, const char *folder, const char *listen,
                                    const char *names);
-/* The back server, with the services. The configuration has no [SERVER] or [HOST] of its own: those of the
- * file `extra` (NULL: none) are the only ones. */
+/* Writes the configuration of the back server, which runs the services. It has no [SERVER] or [HOST] section,
+ * so that the file `extra` (NULL: none) can provide them. */
 void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_set *u, const char *extra);
 
-/* The host names that `monkey run` accepts. A page of another site can resolve its own name to this machine
- * and then read the responses of the service (DNS rebinding). Only IP addresses and the names of this machine
- * are therefore accepted. `names`: further names, separated by commas or spaces. `host`: the host of a
- * request, without port; absent: no browser sent the request. */
+/* Does `monkey run` accept this host name? A page of another site can resolve its own name to this machine
+ * and then read the responses of the service (DNS rebinding), so only IP addresses and the names of this
+ * machine are accepted. `names` lists further names, separated by commas or spaces. `host` is the host of a
+ * request, without port; it is absent if no browser sent the request. */
 bool dev_server_config_allows_host(mk_str names, mk_str host);
 
 /* Appends a quoted string. */
 void dev_server_config_quote(struct mk_buf *out, const char *text);
-/* Appends a path for `Load`, which does not unquote. */
+/* Appends a path for `Load`, whose value cannot be quoted. */
 void dev_server_config_quote_path(struct mk_buf *out, const char *path);
 
 #endif

@@ -19,7 +19,7 @@
 
 enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60, END_STEP_MS = 20, DEATH_MS = 300 };
 
-static bool report_error(const char *problem, const char *error)
+static bool report_server_error(const char *problem, const char *error)
 {
     fprintf(stderr, "monkey run: %s: %s\n", problem, error);
     return false;
@@ -35,9 +35,9 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
     return any;
 }
 
-/* Messages that developers need not see: those that the servers print on every start and stop, that is, after
- * each saved file; those about a service that ended during a request, which has a better report; and info
- * messages with a reference, which error pages show to users. */
+/* Is it a message that developers need not see? The servers print some messages on every start and stop, that
+ * is, after each saved file. A service that ended during a request has a better report. Error pages show info
+ * messages with a reference to users. */
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {
@@ -48,23 +48,23 @@ static bool is_routine_message(mk_str line)
            (line_contains_any(line, info, 1) && line_contains_any(line, reference, 1));
 }
 
-/* The watchdog's report about a handler that was already reported with source lines. */
+/* Is it the watchdog's message about a handler that was already reported with source lines? */
 static bool is_watchdog_message(mk_str line)
 {
     static const char *const known[] = {" serves nothing: it has been blocked for ", " serves again"};
     return line_contains_any(line, known, MK_LEN(known));
 }
 
-/* The server's report about a crash that was already reported with source lines. */
+/* Is it the server's message about a crash that was already reported with source lines? */
 static bool is_crash_message(mk_str line)
 {
     static const char *const known[] = {
-        " was killed by signal ",        " crashed with SIG", ":   #",
-        ": the lines of that stack in ", " ended its worker", " ended unexpectedly with code "};
+        " was killed by signal ",           " crashed with SIG",      ":   #",
+        ": source lines of that stack in ", " terminated its worker", " ended unexpectedly with code "};
     return line_contains_any(line, known, MK_LEN(known));
 }
 
-/* The master logs this for each worker, however it died. */
+/* Is it the message about a dead worker that the master logs whatever the cause of death? */
 static bool is_worker_death_message(mk_str line)
 {
     static const char *const known[] = {" was killed by signal ", " ended unexpectedly with code "};
@@ -112,7 +112,7 @@ static void print_crash(void *ctx)
     mk_buf_free(&text);
 }
 
-static void on_stall(void *ctx)
+static void print_stall(void *ctx)
 {
     struct dev_servers *s = ctx;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
@@ -130,13 +130,13 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths)
                               .tail = mk_buf_growing(2 * TAIL_MAX),
                               .last_words = mk_buf_growing(2 * TAIL_MAX)};
     dev_stderr_reader_init(&s->stderr_reader, on_back_stderr_line, print_crash, s);
-    s->stderr_reader.on_stall = on_stall;
+    s->stderr_reader.on_stall = print_stall;
     for (size_t i = 0; i < DEV_DRAINING_MAX; i++)
         s->draining[i] = (struct dev_process){.out = -1, .err = -1};
     if (!dev_private_dir_create(s->folder))
         return false;
     return (dev_paths_format(none, "%s/none", s->folder) && mkdir(none, 0700) == 0) ||
-           report_error(s->folder, strerror(errno));
+           report_server_error(s->folder, strerror(errno));
 }
 
 /* ---- Start ---- */
@@ -146,7 +146,7 @@ static bool write_config_file(const char *path, const struct mk_buf *text)
     FILE *f = text->failed ? NULL : fopen(path, "we");
     bool ok = f && fwrite(text->p, 1, text->len, f) == text->len;
     ok = f && fclose(f) == 0 && ok;
-    return ok || report_error(path, text->failed ? "the configuration is too long" : strerror(errno));
+    return ok || report_server_error(path, text->failed ? "the configuration is too long" : strerror(errno));
 }
 
 static bool start_server(struct dev_process *c, const struct dev_servers *s, const char *config,
@@ -187,7 +187,7 @@ static bool has_printed_address(const struct mk_buf *out)
     return false;
 }
 
-/* True: the server accepts connections, and `out` contains the address. */
+/* Returns true when the server accepts connections; `out` then contains its address. */
 static bool wait_until_serving(struct dev_process *c, struct mk_buf *out, struct mk_buf *err)
 {
     struct pollfd fds[3] = {{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
@@ -214,7 +214,7 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
     bool serves = ok && wait_until_serving(&s->front, &out, &err);
     print_messages(mk_buf_str(&err));
     mk_str rest = mk_buf_str(&out);
-    (void)mk_str_cut(&rest, '\n'); /* we print the address ourselves */
+    (void)mk_str_cut(&rest, '\n'); /* skips the address, which `monkey run` prints itself */
     if (serves)
         dev_print_text(stdout, rest);
     fflush(stdout);
@@ -224,7 +224,7 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
     return serves;
 }
 
-/* The old server finishes its requests in the background. */
+/* Lets the old server finish its requests in the background. */
 static void retire_back_server(struct dev_servers *s)
 {
     size_t i = 0;
@@ -239,7 +239,7 @@ static void retire_back_server(struct dev_servers *s)
     s->stderr_reader.line = (struct mk_buf){0};
 }
 
-/* Removes the socket of a killed server, which could not do so itself. */
+/* Removes the socket that a killed server has left. */
 static void remove_unused_socket(const struct dev_servers *s)
 {
     char path[PATH_MAX];
@@ -247,7 +247,7 @@ static void remove_unused_socket(const struct dev_servers *s)
         (void)unlink(path);
 }
 
-/* Prints the output of services during startup, which is mixed with the lines of the server. */
+/* Prints the output of services during startup, without the lines of the server between it. */
 static void print_startup_output(struct dev_process *c, mk_str text)
 {
     while (text.len) {
@@ -263,8 +263,8 @@ static void print_startup_output(struct dev_process *c, mk_str text)
     }
 }
 
-/* Only html/ contains static files. A single worker reveals bugs sooner; the developer can configure more
- * workers. */
+/* Starts the back server, which serves static files only from html/. It has one worker, which reveals bugs
+ * sooner, unless the developer configures more. */
 static bool start_back_server(struct dev_servers *s, struct dev_process *c, const struct dev_source_set *u,
                               const char *extra)
 {
@@ -357,9 +357,9 @@ size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds)
     return n;
 }
 
-/* Crashes and exit() are reported before the connection closes; other deaths become known when the master
- * logs them, a moment later. A death that is already known belongs to an earlier request, unless two workers
- * died together: then no further report comes. */
+/* The report of a crash or of exit() arrives before the connection closes; the master logs any other death a
+ * moment later. A death that is already known belongs to an earlier request, unless two workers died at the
+ * same time: in this case, no further report arrives. */
 mk_str dev_servers_await_crash_output(struct dev_servers *s)
 {
     const struct dev_stderr_reader *h = &s->stderr_reader;
@@ -380,13 +380,15 @@ mk_str dev_servers_await_crash_output(struct dev_servers *s)
 bool dev_servers_is_front_running(struct dev_servers *s)
 {
     if (dev_process_try_wait(&s->back) >= 0)
-        fprintf(stderr, "monkey run: the server of the services has ended; the next change starts another\n");
+        fprintf(stderr,
+                "monkey run: the server of the services has exited; the next change starts a new one\n");
     return dev_process_try_wait(&s->front) < 0;
 }
 
 /* ---- Stop ---- */
 
-/* Keeps reading the output of the server, which could otherwise block forever if it writes while it exits. */
+/* Reads the output of the server until it exits, because a full pipe would block a server that writes while
+ * it exits. */
 static void stop_server(struct dev_servers *s, struct dev_process *c)
 {
     if (c->pid > 0)

@@ -23,24 +23,26 @@ struct dev_servers {
     struct mk_buf last_words;               /* output of the worker that died last */
 };
 
-/* False: error, already reported. */
+/* On failure, reports the error and returns false. */
 bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths);
 /* Starts the front server and waits until it accepts connections. `listen` is an address in the syntax of
- * [SERVER], `names` are for dev_server_config_allows_host(). False: error, already reported. */
+ * [SERVER]; `names` are the names for dev_server_config_allows_host(). On failure, reports the error and
+ * returns false. */
 bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names);
-/* Starts a new back server, waits until it accepts connections, and drains the old one. False: it failed to
- * start, `error` has its output, and the old one stays. */
+/* Starts a new back server, waits until it accepts connections, and drains the old one. If the new server
+ * fails to start, stores its output in `error`, keeps the old server, and returns false. */
 bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set *source_set,
                               const char *extra, struct mk_buf *error);
-/* Adds the descriptors to poll; returns how many, at most DEV_SERVERS_FDS. */
+/* Adds the descriptors to poll, and returns their number, at most DEV_SERVERS_FDS. */
 size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds);
 /* Forwards the output of the servers, and extracts crash reports. */
 void dev_servers_read_output(struct dev_servers *s);
-/* A request got no response: waits for the crash output of its worker, and returns it for an error page. */
+/* Call it when a request got no response: waits for the crash output of its worker, and returns this output
+ * for an error page. */
 mk_str dev_servers_await_crash_output(struct dev_servers *s);
-/* False: the front server has exited. */
+/* Returns false, after an error message, if the front server has exited. */
 bool dev_servers_is_front_running(struct dev_servers *s);
-/* Stops the servers, and removes the folder and our files in it. */
+/* Stops the servers, and removes the private folder. */
 void dev_servers_stop(struct dev_servers *s);
 
 #endif

@@ -28,7 +28,7 @@ static bool is_word_char(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_';
 }
 
-/* The length of the comment at this position; 0: none. */
+/* Returns the length of the comment at this position; 0 if there is none. */
 static size_t comment_len(mk_str s)
 {
     if (s.len < 2 || s.p[0] != '/' || (s.p[1] != '/' && s.p[1] != '*'))
@@ -75,7 +75,8 @@ bool dev_source_is_cpp(mk_str name)
     return false;
 }
 
-/* A file name among the flags would be compiled, but neither watched nor included in the cache key. */
+/* Moves file names from the flags to the sources. The compiler would also accept them among the flags, but
+ * they would be neither watched nor part of the cache key. */
 static void move_files_out_of_flags(struct dev_source *s)
 {
     struct mk_buf flags = mk_buf_growing(16 * 1024);
@@ -92,7 +93,7 @@ static void move_files_out_of_flags(struct dev_source *s)
     s->flags = flags;
 }
 
-/* A comment may contain a line `pkg-config: NAME...`, `sources: FILE.c...` or `cflags: FLAG...`. */
+/* Parses lines `pkg-config: NAME...`, `sources: FILE.c...` and `cflags: FLAG...` in a comment. */
 static void parse_comment(struct dev_source *s, mk_str comment)
 {
     while (comment.p) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The declarations in the source of a service: its name, and its compiler options. This code only reads text
- * and compiles nothing. */
+/* What the source of a service declares: its name and its compiler options. This code only reads the text of
+ * the source. */
 #ifndef DUDA_DEV_SOURCE_H
 #define DUDA_DEV_SOURCE_H
 
@@ -13,7 +13,7 @@ enum { DEV_SOURCE_MAX = 8 * 1024 * 1024, DEV_NAME_MAX = 48 };
 struct dev_source {
     char path[PATH_MAX];     /* absolute path */
     char name[DEV_NAME_MAX]; /* from DUDA_SERVICE(name, ...), or the file's name in letters and digits */
-    bool is_service;         /* the source has a DUDA_SERVICE(); otherwise just a handler named `handle` */
+    bool is_service;         /* the source has a DUDA_SERVICE(); otherwise only a handler named `handle` */
     struct mk_buf text;
     struct mk_buf packages; /* from comments `pkg-config: NAME...` */
     struct mk_buf flags;    /* from comments `cflags: FLAG...` */
@@ -23,9 +23,10 @@ struct dev_source {
 
 /* Is this the name of a C++ source? */
 bool dev_source_is_cpp(mk_str name);
-/* Reads the whole file, up to the limit of `out`. False: see errno. */
+/* Reads the whole file, up to the limit of `out`. On failure, sets errno and returns false. */
 bool dev_source_read_file(const char *path, struct mk_buf *out);
-/* False: the file cannot be read, see errno; nothing to free. */
+/* Reads and parses a source. If the file cannot be read, sets errno and returns false; there is then nothing
+ * to free. */
 bool dev_source_load(struct dev_source *s, const char *path);
 void dev_source_free(struct dev_source *s);
 /* For tests: fills everything but the path from `s->text`. */

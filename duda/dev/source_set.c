@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool report_error(const char *path, const char *problem)
+static bool report_source_error(const char *path, const char *problem)
 {
     fprintf(stderr, "monkey run: %s: %s\n", path, problem);
     return false;
@@ -43,18 +43,18 @@ bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths
                                          .kind = DEV_COMPILE_QUICK,
                                          .color = isatty(STDERR_FILENO) == 1 && !getenv("NO_COLOR")}};
     if (!realpath(path, u->path) || stat(u->path, &st) < 0)
-        return report_error(path, strerror(errno));
+        return report_source_error(path, strerror(errno));
     u->is_folder = S_ISDIR(st.st_mode);
     if (!dev_paths_format(u->folder, "%s", u->path))
-        return report_error(path, "its path is too long");
+        return report_source_error(path, "its path is too long");
     if (u->is_folder)
         return dev_paths_format(u->templates, "%s/templates", u->folder) ||
-               report_error(path, "its path is too long");
+               report_source_error(path, "its path is too long");
     char *slash = strrchr(u->folder, '/');
     slash[slash == u->folder] = '\0';
     if (!dev_paths_format(u->templates, "%s/templates", u->folder))
-        return report_error(path, "its path is too long");
-    return add_source(u, u->path, MK_STR("")) || report_error(path, strerror(ENOMEM));
+        return report_source_error(path, "its path is too long");
+    return add_source(u, u->path, MK_STR("")) || report_source_error(path, strerror(ENOMEM));
 }
 
 static void free_source_unit(struct dev_source_unit *unit)
@@ -97,7 +97,7 @@ static bool add_file_if_exists(struct dev_source_set *u, mk_str url_segment, con
            stat(path, &st) == 0 && S_ISREG(st.st_mode) && add_source(u, path, url_segment);
 }
 
-/* The first path segment of a target. */
+/* Returns the first path segment of a target. */
 static mk_str first_path_segment(mk_str target)
 {
     size_t n = 0;
@@ -107,7 +107,7 @@ static mk_str first_path_segment(mk_str target)
     return mk_str_first(target, n);
 }
 
-/* NAME.c serves paths below /NAME; index.c serves all other paths. */
+/* In a folder, NAME.c serves paths below /NAME, and index.c serves all other paths. */
 bool dev_source_set_add_for_target(struct dev_source_set *u, mk_str target)
 {
     char name[DEV_NAME_MAX];
@@ -146,7 +146,7 @@ static void print_compile_result(const struct dev_source_unit *unit, double ms)
     if (unit->built.ok && !unit->built.was_cached)
         printf("%s: compiled in %.0f ms\n", slash + 1, ms);
     else if (!unit->built.ok)
-        printf("%s: not compiled; save it to try again\n", slash + 1);
+        printf("%s: compilation failed; save the file to try again\n", slash + 1);
     fflush(stdout);
 }
 
@@ -157,7 +157,7 @@ static void use_compiled_object(struct dev_source_set *u, struct dev_source_unit
     u->is_changed = true;
 }
 
-/* An unchanged error is not reported again. */
+/* Has the compilation failed as before? Then the error is not printed again. */
 static bool is_same_failure(const struct dev_source_unit *unit, const struct dev_compile_result *before,
                             const char *error)
 {
@@ -165,7 +165,7 @@ static bool is_same_failure(const struct dev_source_unit *unit, const struct dev
            mk_str_eq(mk_buf_str(&before->messages), mk_buf_str(&unit->built.messages));
 }
 
-/* True: something changed. */
+/* Returns true if the result has changed. */
 static bool compile_source(struct dev_source_set *u, struct dev_source_unit *unit)
 {
     struct dev_source source;
@@ -182,13 +182,13 @@ static bool compile_source(struct dev_source_set *u, struct dev_source_unit *uni
         dev_sanitizer_find_library(&source, unit->sanitizer);
         dev_source_free(&source);
     } else {
-        snprintf(unit->error, sizeof unit->error, "it cannot be read: %s", strerror(errno));
+        snprintf(unit->error, sizeof unit->error, "cannot read the file: %s", strerror(errno));
     }
     bool has_new_error = unit->is_new || !is_same_failure(unit, &before, error);
     unit->is_new = false;
     dev_compile_result_free(&before);
     if (has_new_error && unit->error[0])
-        report_error(unit->path, unit->error);
+        report_source_error(unit->path, unit->error);
     else if (has_new_error)
         print_compile_result(unit, (double)mk_clock_us() / 1e3 - begin);
     if (unit->built.ok)
@@ -202,13 +202,14 @@ static bool is_source_outdated(const struct dev_source_unit *unit)
            dev_compile_hash_files(mk_buf_str(&unit->built.files)) != unit->built.stamp;
 }
 
-/* A failed source is always retried, because a missing file may exist now. */
+/* A failed source is always compiled again, because a missing file may exist now. */
 static bool needs_compile(const struct dev_source_unit *unit)
 {
     return unit->is_new || !unit->built.ok || is_source_outdated(unit);
 }
 
-/* The server compiles templates when it loads the service, so it must be restarted. */
+/* Have the templates changed? The server compiles them when it loads the service, so it must then be
+ * restarted. */
 static bool check_templates_changed(struct dev_source_set *u)
 {
     char pattern[PATH_MAX];
@@ -226,7 +227,7 @@ static bool check_templates_changed(struct dev_source_set *u)
     return stamp != before;
 }
 
-/* The server reads this file, so it must be restarted. */
+/* Has the configuration file changed? The server reads it at its start, so it must then be restarted. */
 static bool check_extra_config_changed(struct dev_source_set *u)
 {
     uint64_t before = u->extra_stamp;
@@ -300,10 +301,10 @@ bool dev_source_set_is_compiled(const struct dev_source_set *u)
 void dev_source_set_write_errors(const struct dev_source_unit *unit, const struct dev_error_page *p)
 {
     if (unit->error[0]) {
-        dev_error_page_heading(p, mk_str_from_c(unit->path));
-        dev_error_page_text(p, mk_str_from_c(unit->error));
+        dev_error_page_add_heading(p, mk_str_from_c(unit->path));
+        dev_error_page_add_text(p, mk_str_from_c(unit->error));
     } else {
-        dev_error_page_messages(p, mk_buf_str(&unit->built.messages), MK_STR("The compiler's words"));
+        dev_error_page_add_messages(p, mk_buf_str(&unit->built.messages), MK_STR("Messages of the compiler"));
     }
 }
 

@@ -12,11 +12,12 @@ struct dev_source_unit {
     char path[PATH_MAX];
     char url_segment[DEV_NAME_MAX]; /* URL path of a source in a folder, without slashes; empty: "/" */
     bool is_new;                    /* not compiled yet */
-    char name[DEV_NAME_MAX];        /* of its service */
+    char name[DEV_NAME_MAX];        /* name of its service */
     char sanitizer[PATH_MAX];       /* the AddressSanitizer library that the service needs; empty: none */
     struct dev_compile_result built;
     char error[256]; /* reason why the source cannot be read; empty: readable */
-    /* Object and service of the last compiled version, and the object that the server runs; empty: none. */
+    /* The object and the service of the last compiled version, and the object that the server runs; empty:
+     * none. */
     char object[PATH_MAX], service[DEV_NAME_MAX], running[PATH_MAX];
     bool is_held; /* the server could not load `object`, and keeps `running` */
     struct mk_buf why;
@@ -37,34 +38,35 @@ struct dev_source_set {
     bool is_changed;           /* the server must be restarted */
 };
 
-/* False: error, already reported. */
+/* On failure, reports the error and returns false. */
 bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths, const char *path);
 void dev_source_set_free(struct dev_source_set *u);
-/* For a folder: adds the file that serves the path of a target. True: it is new. */
+/* For a folder, adds the file that serves the path of a target. Returns true if the file is new. */
 bool dev_source_set_add_for_target(struct dev_source_set *u, mk_str target);
-/* The source that serves the path of a target; NULL: none. */
+/* Returns the source that serves the path of a target; NULL if there is none. */
 const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_source_set *u, mk_str target);
-/* Compiles changed and failed sources, drops deleted ones, and checks the templates and html/. True:
- * something changed. Reports progress on standard output. */
+/* Compiles changed and failed sources, drops deleted ones, and checks the templates and html/. Prints
+ * progress on standard output. Returns true if something has changed. */
 bool dev_source_set_update(struct dev_source_set *u);
-/* Has a file changed since the compilation began? */
+/* Has a file changed since the last compilation began? */
 bool dev_source_set_is_outdated(const struct dev_source_set *u);
-/* Was a file saved during the compilation? */
+/* Was a file saved during the last compilation? */
 bool dev_source_set_changed_in_build(const struct dev_source_set *u);
 bool dev_source_set_is_compiled(const struct dev_source_set *u);
-/* Excerpts and messages of a source that failed to compile. */
+/* Writes the excerpts and messages of a source that failed to compile. */
 void dev_source_set_write_errors(const struct dev_source_unit *unit, const struct dev_error_page *p);
 
-/* The sanitizer library that a service needs; empty: none. */
+/* Returns the sanitizer library that one of the services needs; empty if there is none. */
 const char *dev_source_set_sanitizer(const struct dev_source_set *u);
-/* The object to load for a source: the new one, or the one that is running. */
+/* Returns the object to load for a source: the new one, or the one that the server runs. */
 const char *dev_source_set_object_path(const struct dev_source_unit *unit);
-/* Is there an object that the server does not run yet, other than objects that failed to load? */
+/* Is there an object that the server has not loaded yet, other than those that failed to load? */
 bool dev_source_set_needs_restart(const struct dev_source_set *u);
-/* Records whether the server has loaded the objects. If it failed, new objects of a folder are dropped. True:
- * there are new objects, which may have caused a failure. */
+/* Records whether the server has loaded the objects; if it failed, drops the new objects of a folder. Returns
+ * true if there were new objects, which may have caused the failure. */
 bool dev_source_set_mark_loaded(struct dev_source_set *u, bool loaded);
-/* A file has changed: retries objects that failed to load, because they may have failed without that file. */
+/* Call it when a file has changed: makes the server load failed objects again, because the old version of
+ * that file may have been the reason. */
 void dev_source_set_retry_failed(struct dev_source_set *u);
 
 #endif

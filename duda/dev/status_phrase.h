@@ -3,7 +3,7 @@
 #ifndef DUDA_DEV_STATUS_PHRASE_H
 #define DUDA_DEV_STATUS_PHRASE_H
 
-/* "Not Found"; empty for rare statuses. */
+/* Returns a phrase such as "Not Found"; empty for rare statuses. */
 const char *dev_status_phrase(unsigned status);
 
 #endif

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* A call reads at most slightly more than a pipe holds, so that a program that writes without pause cannot
- * block the caller. */
+/* Limits a call to slightly more than the capacity of a pipe, so that a program that writes without pause
+ * cannot block the caller. */
 enum { LINE_LIMIT = 64 * 1024, CRASH_LIMIT = 256 * 1024, PIECE = 4096, PIECES = 32 };
 
 void dev_stderr_reader_init(struct dev_stderr_reader *h, void (*on_line)(void *ctx, mk_str line),
@@ -43,8 +43,8 @@ void dev_stderr_reader_worker_died(struct dev_stderr_reader *h)
     h->has_died = true;
 }
 
-/* True: there may be more. */
-static bool read_chunk(int *fd, struct mk_buf *out)
+/* Returns true if there may be more data. */
+static bool read_pipe_chunk(int *fd, struct mk_buf *out)
 {
     char buf[PIECE];
     ssize_t n;
@@ -64,7 +64,7 @@ static bool read_chunk(int *fd, struct mk_buf *out)
 
 void dev_stderr_reader_append_to(int *fd, struct mk_buf *out)
 {
-    for (unsigned i = 0; i < PIECES && read_chunk(fd, out); i++)
+    for (unsigned i = 0; i < PIECES && read_pipe_chunk(fd, out); i++)
         continue;
 }
 
@@ -74,7 +74,7 @@ void dev_stderr_reader_read_lines(int *fd, struct mk_buf *rest, void (*on_line)(
     size_t end;
     if (!rest->p)
         *rest = mk_buf_growing(2 * LINE_LIMIT);
-    for (unsigned i = 0; i < PIECES && read_chunk(fd, rest); i++) {
+    for (unsigned i = 0; i < PIECES && read_pipe_chunk(fd, rest); i++) {
         while ((end = mk_str_find(mk_buf_str(rest), '\n')) != MK_STR_NONE) {
             on_line(ctx, mk_str_of(rest->p, end));
             mk_buf_consume(rest, end + 1);
@@ -100,7 +100,7 @@ static void finish_report(struct dev_stderr_reader *h)
         h->on_stall(h->ctx);
 }
 
-/* True: the line belongs to a stall report. */
+/* Returns true if the line belongs to a stall report. */
 static bool parse_stall_line(struct dev_stderr_reader *h, mk_str line)
 {
     bool begins = mk_str_starts(line, MK_STR(DUDA_BACKTRACE_STALL));
@@ -154,7 +154,7 @@ void dev_stderr_reader_read(struct dev_stderr_reader *h, int *fd)
 {
     bool more = true;
     for (unsigned i = 0; i < PIECES && more; i++) {
-        more = read_chunk(fd, &h->line);
+        more = read_pipe_chunk(fd, &h->line);
         parse_stderr_lines(h);
     }
     if (*fd < 0)

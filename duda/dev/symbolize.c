@@ -29,7 +29,7 @@ bool dev_symbolize_parse_frame(mk_str line, struct dev_frame *f)
     return true;
 }
 
-/* Gets "function\nfile:line\n" of an instruction; false if no program can resolve it. */
+/* Gets "function\nfile:line\n" of an instruction. Returns false if the program cannot resolve the address. */
 static bool run_addr2line(const char *program, const struct dev_frame *f, struct mk_buf *output)
 {
     struct dev_argv words;
@@ -38,7 +38,7 @@ static bool run_addr2line(const char *program, const struct dev_frame *f, struct
     dev_argv_add(&words, MK_STR("-f"));
     dev_argv_add(&words, MK_STR("-e"));
     dev_argv_add(&words, f->object);
-    /* Other frames are return addresses: subtract one to get the call instruction. */
+    /* All other frames are return addresses: subtracts one to get the call instruction. */
     dev_argv_addf(&words, "0x%llx", f->is_first || !f->offset ? f->offset : f->offset - 1);
     mk_buf_clear(output);
     bool ok = dev_process_run(&words, output) == 0;
@@ -56,7 +56,7 @@ bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row)
     return mk_num_parse(mk_str_skip(word, colon + 1), row) && *row > 0;
 }
 
-/* Is the frame in an object that belongs neither to the system nor to the server? */
+/* Is the frame in the object of a service, not of the system or the server? */
 static bool is_service_frame(const struct dev_frame *f)
 {
     static const mk_str others[] = {MK_STR_INIT("monkey"), MK_STR_INIT("lib"), MK_STR_INIT("ld-"),
@@ -92,19 +92,19 @@ static void write_frame(const struct dev_error_page *p, const struct dev_frame *
              symbol.len ? "()" : "");
     if (known && !*excerpted && is_service_frame(f) && is_readable(path)) {
         *excerpted = true;
-        dev_error_page_excerpt(p, path, row, 0, mk_str_from_c(text));
+        dev_error_page_add_excerpt(p, path, row, 0, mk_str_from_c(text));
     } else {
         struct mk_buf line = mk_buf_growing(8192);
         mk_buf_addf(&line, "%s, %.*s", text, MK_STR_ARG(path));
         if (known)
             mk_buf_addf(&line, ":%llu", (unsigned long long)row);
-        dev_error_page_text(p, mk_buf_str(&line));
+        dev_error_page_add_text(p, mk_buf_str(&line));
         mk_buf_free(&line);
     }
     mk_buf_free(&output);
 }
 
-/* The frames of the server, which called the handler, are not under development. */
+/* Is it a frame of the server, which has called the handler? */
 static bool is_server_frame(const struct dev_frame *f)
 {
     return mk_str_ends(f->object, MK_STR("/monkey-duda.so")) ||
@@ -116,11 +116,12 @@ bool dev_symbolize_is_exit_report(mk_str report)
     return mk_str_starts(report, MK_STR(DEV_CRASH_HEAD DEV_CRASH_EXIT));
 }
 
-/* Writes the innermost frames, up to that of the handler. The first frame in the service's own code is
- * written however deep it is: it shows the line to fix. */
+/* Writes the innermost frames, down to that of the handler. The first frame in the service's own code is
+ * written at any depth, because it shows the line to fix. */
 void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
 {
-    struct dev_frame f = {.is_first = !dev_symbolize_is_exit_report(report)}; /* exit() is not a fault */
+    struct dev_frame f = {.is_first =
+                              !dev_symbolize_is_exit_report(report)}; /* exit() is a call, not a fault */
     bool excerpted = false, in_service = false;
     for (unsigned n = 0; report.p && !(in_service && n >= FRAMES_SHOWN);) {
         if (!dev_symbolize_parse_frame(mk_str_cut(&report, '\n'), &f))
@@ -135,7 +136,7 @@ void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
     }
 }
 
-/* Without "SIG", like glibc's sigabbrev_np(), which other C libraries lack. */
+/* Returns the name without "SIG", like sigabbrev_np() of glibc, which other C libraries lack. */
 static const char *signal_name(uint64_t number)
 {
     static const char *const names[] = {

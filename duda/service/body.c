@@ -159,7 +159,7 @@ static int receive_json_body(struct duda_ctx *d, const struct duda_json_limits *
     if (!is_json_media_type(duda_header_view(d, "Content-Type")))
         return duda_problem(d, 415, "the content must be JSON: Content-Type: application/json");
     if (duda_form_check_encoding(d))
-        return duda_problem(d, 415, "the content must not be encoded: no Content-Encoding");
+        return duda_problem(d, 415, "the content must not be encoded: omit Content-Encoding");
     int e = duda_read_all(d, max, text);
     return e == -EMSGSIZE ? duda_problem(d, 413, "the content must have at most %zu bytes", max) : e;
 }
@@ -220,7 +220,7 @@ int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *
     if (e == -EBADMSG)
         return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
     if (e == -EFBIG)
-        return duda_problem(d, 413, "the query has too many names, or too long ones");
+        return duda_problem(d, 413, "the query has too many parameters, or a parameter is too long");
     if (!e)
         e = duda_form_data_bind(&fields, schema, &memory, out, &errors);
     return e == -EINVAL ? duda_problem_errors(d, 400, &errors) : e;

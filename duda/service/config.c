@@ -40,7 +40,7 @@ static bool read_secret_variable(const struct mk_conf_ctx *conf_ctx, mk_str valu
     const char *secret = text.failed ? NULL : getenv(buf);
     if (secret)
         return copy_secret(conf_ctx, value, mk_str_from_c(secret), out);
-    mk_conf_ctx_error(conf_ctx, value, "the environment has no variable `%.*s`", MK_STR_ARG(name));
+    mk_conf_ctx_error(conf_ctx, value, "the environment variable `%.*s` is not set", MK_STR_ARG(name));
     return false;
 }
 
@@ -70,7 +70,7 @@ static bool read_secret_file(const struct mk_conf_ctx *conf_ctx, mk_str value, m
     if (n < 0)
         mk_conf_ctx_error(conf_ctx, value, "cannot read `%s`: %s", path.p, strerror((int)-n));
     else if (n > DUDA_SECRET_MAX)
-        mk_conf_ctx_error(conf_ctx, value, "`%s` has more than %d bytes", path.p, DUDA_SECRET_MAX);
+        mk_conf_ctx_error(conf_ctx, value, "`%s` is longer than %d bytes", path.p, DUDA_SECRET_MAX);
     else
         ok = copy_secret(conf_ctx, value, mk_str_of(buf, (size_t)n), out);
     mk_mem_free(buf);

@@ -213,7 +213,7 @@ static void append_memory_limit(char *more, size_t cap)
     size_t len = strlen(more);
     duda_memory_limit_format(limit, sizeof limit);
     if (*limit)
-        snprintf(more + len, cap - len, " when memory was out: %s", limit);
+        snprintf(more + len, cap - len, " after an allocation had failed: %s", limit);
 }
 
 static void on_crash_signal(int number, siginfo_t *info, void *context)
@@ -300,7 +300,7 @@ void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, c
     if (!d || !worker_ctx->crash_slot)
         return;
     const char *at = find_blocking_call(d);
-    void *call = (void *)(uintptr_t)(at - 1);
+    void *call = at ? (void *)(uintptr_t)(at - 1) : NULL;
     if (is_dev_mode(d)) {
         print_report_to_developer(d, problem, &call, at != NULL);
         return;

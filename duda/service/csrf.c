@@ -97,7 +97,7 @@ int duda_csrf_check(struct duda_ctx *d)
     if (method == MK_METHOD_GET || method == MK_METHOD_HEAD || method == MK_METHOD_OPTIONS)
         return DUDA_NEXT;
     if (is_cross_site_request(d))
-        return duda_problem(d, 403, "this request was caused by a page of another site");
+        return duda_problem(d, 403, "a page of another site has sent this request");
     mk_str token = duda_header_view(d, "X-CSRF-Token");
     if (!token.p) {
         int e = duda_form_load(d, NULL, NULL);
@@ -107,5 +107,5 @@ int duda_csrf_check(struct duda_ctx *d)
     }
     return csrf_token_matches(d, token)
                ? DUDA_NEXT
-               : duda_problem(d, 403, "the token of this form is missing or wrong: load its page again");
+               : duda_problem(d, 403, "the CSRF token is missing or invalid: reload the page of the form");
 }

@@ -89,7 +89,7 @@ static int on_part_data(void *ctx, mk_str bytes)
     mk_buf_add(&r->value, bytes);
     r->bytes += bytes.len;
     if (r->value.len > r->limits.value || r->bytes > r->limits.size) {
-        (void)duda_reason(r->d, -EMSGSIZE, "multipart/form-data: its fields are too long");
+        (void)duda_reason(r->d, -EMSGSIZE, "multipart/form-data: the fields are too long");
         return -EFBIG;
     }
     return r->value.failed ? -ENOMEM : 0;
@@ -135,7 +135,7 @@ static int spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out)
             return e;
     }
     if (e == -EFBIG)
-        duda_log(d, MK_LOG_DEBUG, "413: the content exceeds `.size` of its struct duda_multipart_limits");
+        duda_log(d, MK_LOG_DEBUG, "413: the content exceeds `.size` of the struct duda_multipart_limits");
     return e == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 
@@ -202,7 +202,7 @@ static int load_urlencoded_form(struct duda_ctx *d, struct duda_parsed_form *for
     if (e == -EBADMSG)
         return duda_reason(d, e, "the form has a %% without two hexadecimal digits");
     return e == -EMSGSIZE
-               ? duda_reason(d, e, "the form is too long, or has too many fields, or too long ones")
+               ? duda_reason(d, e, "the form is too long, has too many fields, or a field is too long")
                : e;
 }
 
@@ -213,8 +213,7 @@ int duda_form_check_encoding(struct duda_ctx *d)
         if (mk_str_eq_nocase(coding, MK_STR("identity")))
             continue;
         (void)duda_header_set(d, "Accept-Encoding", MK_STR("identity"));
-        return duda_reason(d, 415,
-                           "the content has the Content-Encoding %.*s, and identity alone is accepted",
+        return duda_reason(d, 415, "the content has the Content-Encoding %.*s, but only identity is accepted",
                            MK_STR_ARG(mk_str_first(coding, 32)));
     }
     return 0;
@@ -237,7 +236,7 @@ static int load_form(struct duda_ctx *d, struct duda_parsed_form *form, const st
         return load_urlencoded_form(d, form, fields);
     if (!is_media_type(type, MK_STR("multipart/form-data")))
         return duda_reason(d, 415,
-                           "the content is no form: its Content-Type is neither multipart/form-data nor "
+                           "the content is not a form: its Content-Type is neither multipart/form-data nor "
                            "application/x-www-form-urlencoded");
     return duda_multipart_boundary(type, &boundary)
                ? load_multipart_form(d, form, boundary, fields, files)

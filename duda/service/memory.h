@@ -16,7 +16,7 @@ void duda_memory_free_chunks(struct duda_ctx *d);
 /* Frees the worker's cache. */
 void duda_memory_free_cache(struct duda_worker_ctx *worker_ctx);
 
-/* For out-of-memory messages: formats "the process may have 64 MB of data"; empty without a limit
+/* For out-of-memory messages: formats "the process is limited to 64 MB of data"; empty without a limit
  * (RLIMIT_DATA). Async-signal-safe. */
 void duda_memory_limit_format(char *buf, size_t cap);
 

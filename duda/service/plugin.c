@@ -38,14 +38,13 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct section, rules.closed_ms),
      .default_value = "1m",
      .min = 1000,
-     .help = "How long such a route returns 503."},
+     .help = "How long a route returns 503 after it has reached `CrashLimit`."},
     {.name = "CrashSymbols",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct section, lines),
      .default_value = "off",
-     .help =
-         "Log the lines of the sources behind a stack, too, which `addr2line` knows. Each worker then has a "
-         "spawner, which starts programs outside of the sandbox."},
+     .help = "Also log the source lines of a stack, which `addr2line` finds. Each worker then has a spawner, "
+             "which starts programs outside of the sandbox."},
     {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),

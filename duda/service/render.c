@@ -65,7 +65,8 @@ static bool add_template_file(struct mk_config *config, struct duda_templates *s
     struct mk_buf text = mk_buf_growing(2 * FILE_MAX), error = mk_buf_fixed(reason, sizeof reason);
     int e = read_template_file(folder, name, &text);
     if (e)
-        mk_buf_addf(&error, "%s: %s", name, e == -EFBIG ? "no file of at most 1 MB" : strerror(-e));
+        mk_buf_addf(&error, "%s: %s", name,
+                    e == -EFBIG ? "it is not a file, or is larger than 1 MB" : strerror(-e));
     else
         e = duda_templates_add(set, name, mk_buf_str(&text), &error);
     mk_buf_free(&text);
@@ -167,7 +168,7 @@ int duda_render(struct duda_ctx *d, const char *name, struct duda_value value)
     const struct duda_template *t = find_template(d, mk_str_from_c(name));
     if (t)
         return render_template(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
-    duda_log_plain(d, MK_LOG_ERROR, "the service has no templates/%s", name);
+    duda_log_plain(d, MK_LOG_ERROR, "the service has no template templates/%s", name);
     return -EINVAL; /* a bug of the service: -ENOENT would become 404 */
 }
 

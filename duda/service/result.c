@@ -84,11 +84,12 @@ static bool is_logged_failure(const struct duda_ctx *d, const char *message)
 static void log_invalid_result(struct duda_ctx *d, const struct duda_route *r)
 {
     const struct duda_route_entry *entry = d->route_entry;
-    duda_log(d, MK_LOG_ERROR, "%s() in %s:%d, for the route %s %.*s, returned %d, which is %s: answering 500",
-             r->name, r->file, r->line, entry->route->method ? entry->route->method : "",
-             MK_STR_ARG(entry->pattern), d->result,
+    duda_log(d, MK_LOG_ERROR,
+             "%s() in %s:%d, for the route %s %.*s, returned %d, which is %s: responding with 500", r->name,
+             r->file, r->line, entry->route->method ? entry->route->method : "", MK_STR_ARG(entry->pattern),
+             d->result,
              r->kind == DUDA_IS_BEFORE
-                 ? "neither DUDA_NEXT nor an answer (a predicate belongs into DUDA_REQUIRE())"
+                 ? "neither DUDA_NEXT nor a valid result (use DUDA_REQUIRE() for a predicate)"
                  : "neither 0, a status from 200 to 599, nor a negated errno value");
 }
 
@@ -96,8 +97,8 @@ void duda_result_log_source(struct duda_ctx *d)
 {
     const struct duda_route *r = d->result_route, *handler = d->route_entry->route;
     if (r->kind == DUDA_IS_REQUIRE)
-        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned false: %d", r->name, r->file,
-                 r->line, handler->name, d->result);
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned false: responding with %d",
+                 r->name, r->file, r->line, handler->name, d->result);
     else if (r != handler)
         duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned %d", r->name, r->file, r->line,
                  handler->name, d->result);

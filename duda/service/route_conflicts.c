@@ -52,7 +52,7 @@ static int add_route_entry(struct mk_config *config, struct mk_router *router,
     mk_str error = mk_router_error(router);
     mk_config_error(config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(error));
     mk_config_hint(config,
-                   "give each service paths of its own: `/shop/* %s` in [ROUTES], or a prefix in its table",
+                   "give each service separate paths: `/shop/* %s` in [ROUTES], or a prefix in its table",
                    service->name);
     return e;
 }

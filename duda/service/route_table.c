@@ -172,7 +172,7 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
         return;
     }
     if (r->stack > DUDA_STACK_MAX) {
-        report_route_error(m, r, MK_STR("a `.stack` is at most 8 MB: what needs more belongs on the heap"));
+        report_route_error(m, r, MK_STR("a `.stack` is at most 8 MB: put large data on the heap"));
         return;
     }
     if (s->n_before)
@@ -232,7 +232,8 @@ static void enter_route_group(struct route_table_builder *m, struct walk_route_t
         return;
     }
     if (!duda_routes_are_supported(r->routes)) {
-        report_route_error(m, r, MK_STR("its table was built for another version of Duda: rebuild it"));
+        report_route_error(
+            m, r, MK_STR("the table of the group was built for another version of Duda: rebuild it"));
         return;
     }
     struct group_scope *outer = &w->scopes[w->depth], *inner = &w->scopes[w->depth + 1];

@@ -21,7 +21,8 @@ enum {
 
 /* ---- Stacks ---- */
 
-_Static_assert(DUDA_STACK_POOL_SIZE_MAX == DUDA_STACK_MAX, "what a service may ask for is what it gets");
+_Static_assert(DUDA_STACK_POOL_SIZE_MAX == DUDA_STACK_MAX,
+               "the public limit of stack sizes is that of the pool");
 
 static struct duda_stack_pool *stack_pool_for(struct duda_worker_ctx *worker_ctx, size_t size)
 {

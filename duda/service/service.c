@@ -44,7 +44,7 @@ static struct duda_plugin_config *find_duda_config(struct mk_config *config,
         return duda;
     mk_config_error(config, NULL, NULL, "the service `%s` is linked with a second copy of Duda: %s",
                     service->name, dladdr(copy, &ours) ? ours.dli_fname : "?");
-    mk_config_hint(config, "load Duda from there, too, or without a path: `Load duda`");
+    mk_config_hint(config, "load Duda from that file, too, or without a path: `Load duda`");
     return NULL;
 }
 
@@ -69,9 +69,9 @@ static bool check_declared_packages(struct mk_config *config, const struct duda_
     struct mk_buf line = mk_buf_growing(4096);
     append_package_names(&line, needs, n_needs);
     append_package_names(&line, missing, n);
-    mk_config_error(config, NULL, NULL, "the service `%s` calls the package `%s`, but does not name it",
+    mk_config_error(config, NULL, NULL, "the service `%s` calls the package `%s`, but does not declare it",
                     service->name, missing[0]);
-    mk_config_hint(config, "write ahead of the first #include of %s: `#define DUDA_USE%.*s`", service->file,
+    mk_config_hint(config, "add before the first #include of %s: `#define DUDA_USE%.*s`", service->file,
                    MK_STR_ARG(mk_buf_str(&line)));
     mk_buf_free(&line);
     return false;
@@ -313,7 +313,7 @@ static enum mk_verdict refuse_disabled_route(struct mk_request *request, struct 
     memset(buf, 0, sizeof buf);
     mk_buf_add_num(&wait, (uint64_t)seconds);
     mk_request_log(request, MK_LOG_DEBUG,
-                   "the handler has crashed too often: it is called again in %s s (CrashLimit)", buf);
+                   "the handler has crashed too often: its route is enabled again in %s s (CrashLimit)", buf);
     (void)mk_response_add_header(response, MK_STR("Retry-After"), mk_buf_str(&wait));
     (void)mk_response_set_status(response, 503);
     return MK_ERROR;

@@ -97,7 +97,8 @@ static void write_session_cookie(void *ctx)
                                        .value = mk_buf_str(&data)};
     int e = !buf ? -ENOMEM : data.failed ? -E2BIG : duda_cookie_set_reserved_encrypted(s->d, &cookie);
     if (e)
-        mk_request_log(s->d->request, MK_LOG_ERROR, "the session could not be kept: %s", strerror(-e));
+        mk_request_log(s->d->request, MK_LOG_ERROR, "cannot save the session in its cookie: %s",
+                       strerror(-e));
 }
 
 static int defer_session_cookie(struct duda_session *s)
@@ -291,7 +292,7 @@ static void set_service_store(struct duda_worker_ctx *worker_ctx, const struct d
         own = mk_mem_zalloc(1, sizeof *own);
         if (!own) {
             mk_worker_log(worker_ctx->worker, MK_LOG_ERROR,
-                          "no memory for the store of sessions of a service");
+                          "out of memory for the session store of a service");
             return;
         }
         *own = (struct duda_service_session_store){worker_ctx->own_stores, worker_ctx->starts, store};

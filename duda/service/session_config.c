@@ -23,9 +23,9 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct duda_session_config, idle_ms),
      .default_value = "30m",
      .min = 1000,
-     .help = "A session ends after so long without a request; in a [KV], [REDIS] or cookie up to a quarter "
-             "of that, at "
-             "most a minute, later, because it is not written with each request."},
+     .help =
+         "A session ends after this time without a request. In a [KV], [REDIS] or cookie, it may end up to a "
+         "quarter of this time later, but at most a minute, because it is not written on each request."},
     {.name = "AbsoluteTimeout",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_session_config, life_ms),
@@ -81,14 +81,14 @@ static const struct duda_cookie_crypto *load_crypto_module(void)
 static bool add_session_key(struct mk_config *config, struct duda_session_config *v, mk_str secret)
 {
     if (secret.len < SECRET_MIN) {
-        mk_config_error(
-            config, v, v->key_file.len ? "KeyFile" : NULL,
-            "a key has %zu characters; it must have at least %d, such as `openssl rand -hex 32` prints",
-            secret.len, SECRET_MIN);
+        mk_config_error(config, v, v->key_file.len ? "KeyFile" : NULL,
+                        "a key has %zu characters, but must have at least %d: `openssl rand -hex 32` prints "
+                        "a suitable one",
+                        secret.len, SECRET_MIN);
         return false;
     }
     if (v->n_keys == DUDA_SESSION_KEYS_MAX) {
-        mk_config_error(config, v, v->key_file.len ? "KeyFile" : NULL, "there are more than %d keys",
+        mk_config_error(config, v, v->key_file.len ? "KeyFile" : NULL, "more than %d keys",
                         DUDA_SESSION_KEYS_MAX);
         return false;
     }
@@ -113,7 +113,7 @@ static bool read_key_file(struct mk_config *config, struct duda_session_config *
     int fd = path.p ? open(path.p, O_RDONLY | O_CLOEXEC) : -1;
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
     if (n < 0)
-        mk_config_error(config, v, "KeyFile", "cannot be read: %s", strerror(errno));
+        mk_config_error(config, v, "KeyFile", "cannot read the file: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
     bool good = n >= 0 && add_session_keys(config, v, mk_str_of(text, (size_t)n));

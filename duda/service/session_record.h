@@ -34,7 +34,7 @@ enum {
     DUDA_SESSION_PAIRS_MAX = 64
 };
 _Static_assert((int)DUDA_SIPHASH_TAG == (int)DUDA_REVOKED_SESSION_ID,
-               "both are as long, so that sessions have the same limit");
+               "a session has the same size limit in a cookie and in a store");
 
 /* The pairs live as long as the request. */
 struct duda_session_pair *duda_session_find_pair(const struct duda_session *s, mk_str name);

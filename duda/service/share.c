@@ -33,10 +33,10 @@ static bool parse_share_name(const struct mk_conf_ctx *conf_ctx, const struct du
                              struct duda_share *share)
 {
     if (!duda_scope_is_valid_name(word))
-        return report_bad_share(conf_ctx, word, "the name has 1 to 48 letters, digits, `-` and `_`");
+        return report_bad_share(conf_ctx, word, "the name must have 1 to 48 letters, digits, `-` and `_`");
     for (size_t i = 0; i < known->n; i++)
         if (mk_str_eq(known->at[i].name, word))
-            return report_bad_share(conf_ctx, word, "another Share has this name, too");
+            return report_bad_share(conf_ctx, word, "another Share already has this name");
     share->name = word;
     return true;
 }
@@ -45,7 +45,7 @@ static bool parse_share_service(const struct mk_conf_ctx *conf_ctx, const struct
                                 mk_str word, struct duda_share *share)
 {
     if (duda_shares_find(known, word) || list_contains(share->services, share->n_services, word))
-        return report_bad_share(conf_ctx, word, "a service has one Share");
+        return report_bad_share(conf_ctx, word, "a service can have only one Share");
     return mk_conf_ctx_append(conf_ctx, &share->services, &share->n_services, &word, sizeof word);
 }
 
@@ -65,7 +65,8 @@ bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *s
         bool good = true;
         if (!word.p && (!share.n_services || (is_on && !share.n_hosts)))
             return report_bad_share(conf_ctx, mk_conf_ctx_value(conf_ctx),
-                                    is_on ? "`on` names no host" : "it names no service");
+                                    is_on ? "expected a host after `on`"
+                                          : "expected a service after the name");
         if (!word.p)
             return mk_conf_ctx_append(conf_ctx, &known->at, &known->n, &share, sizeof share);
         if (!share.name.p)
@@ -112,13 +113,12 @@ void duda_shares_check(struct mk_config *config, const void *section, const stru
         const struct duda_share *s = &shares->at[i];
         for (size_t k = 0; k < s->n_services; k++)
             if (!list_contains(services, n, s->services[k])) { /* it may run in another process group */
-                mk_config_warn(config, section, "Share", "no service `%.*s` is loaded here",
+                mk_config_warn(config, section, "Share", "no service `%.*s` is loaded",
                                MK_STR_ARG(s->services[k]));
                 mk_config_suggest(config, s->services[k], services, n);
             }
         if (list_contains(services, n, s->name) && !list_contains(s->services, s->n_services, s->name))
             mk_config_error(config, section, "Share",
-                            "`%.*s` is the name of a service that is not among those that share",
-                            MK_STR_ARG(s->name));
+                            "`%.*s` is the name of a service that is not in this Share", MK_STR_ARG(s->name));
     }
 }

@@ -15,8 +15,8 @@
 
 enum { TICK_MS = 100, LAZY_TICKS = 20, UNCLEAR_TICKS = 5 };
 
-static const char problem[] =
-    "holds the loop for more than 500 ms: compute in duda_offload(), wait with Duda's functions";
+static const char problem[] = "has blocked the event loop for more than 500 ms: compute in duda_offload(), "
+                              "and wait with functions of Duda";
 
 struct duda_stall_detector {
     const struct duda_worker_ctx *worker_ctx;

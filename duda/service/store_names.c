@@ -18,9 +18,10 @@ void duda_store_declare(struct mk_config *config, const void *section, mk_str na
     if (!s)
         return;
     if (is_store_declared(s, name))
-        mk_config_error(config, section, "Name",
-                        "another [KV] or [REDIS] has the Name `%.*s`, too: services find stores by it",
-                        MK_STR_ARG(name));
+        mk_config_error(
+            config, section, "Name",
+            "another [KV] or [REDIS] already has the Name `%.*s`: services find stores by their Name",
+            MK_STR_ARG(name));
     else if (s->n_stores < MK_LEN(s->stores))
         s->stores[s->n_stores++] = name;
 }

@@ -153,8 +153,7 @@ void duda_suspend_end_waits(struct duda_ctx *d)
 void duda_suspend_log_leaked_waits(struct duda_ctx *d)
 {
     const struct duda_route *route = d->route_entry->route;
-    duda_log_plain(d, MK_LOG_ERROR,
-                   "%s() in %s:%d returned while a wait was under way: duda_wait_end() is missing",
+    duda_log_plain(d, MK_LOG_ERROR, "%s() in %s:%d returned during a wait: duda_wait_end() is missing",
                    route->name, route->file, route->line);
     assert(!d->waits && "duda_wait_end() is missing");
     d->waits = NULL;

@@ -143,7 +143,7 @@ static void log_source_lines(const struct duda_symbolizer *l, mk_str output)
             n && n <= l->n && location.len && location.p[0] != '?' && !mk_str_ends(location, MK_STR(":?"));
         if (is_known && n_found++ == 0)
             mk_worker_log(l->worker_ctx->worker, MK_LOG_ERROR,
-                          "the lines of that stack in %s:", l->object->path);
+                          "source lines of that stack in %s:", l->object->path);
         if (is_known)
             mk_worker_log(l->worker_ctx->worker, MK_LOG_ERROR, "  #%llu %.*s() in %.*s",
                           (unsigned long long)l->frames[n - 1].number, MK_STR_ARG(function),

@@ -67,7 +67,7 @@ static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_c
     if (cells)
         mk_stat_add(&cells[MK_ROUTE_CRASHES], 1);
     if (p)
-        mk_worker_log(worker_ctx->worker, MK_LOG_ERROR, "the handler of %s ended its worker%s", p->name,
+        mk_worker_log(worker_ctx->worker, MK_LOG_ERROR, "the handler of %s terminated its worker%s", p->name,
                       closes ? ", and not for the first time: the route answers 503 for a while" : "");
 }
 

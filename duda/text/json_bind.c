@@ -205,7 +205,7 @@ static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_sc
         mk_log_escape_to(&clean, mk_str_first(name, NAME_SHOWN_MAX), sizeof shown - 1);
         shown[clean.len] = '\0';
         struct duda_field_path here = {.up = path, .name = shown};
-        if (!add_error(c, at, &here, " is not known here", NULL, false))
+        if (!add_error(c, at, &here, " is unknown", NULL, false))
             return false;
     }
     return duda_json_skip_value(c, &ignored);
@@ -237,7 +237,7 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
         return read_unknown_member(c, schema, name, at, path);
     const struct duda_schema_field *m = duda_schema_field_at(schema, i);
     struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
-    if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " is there more than once", NULL, false))
+    if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " occurs more than once", NULL, false))
         return false;
     return read_field_value(c, m, base, &here);
 }

@@ -103,11 +103,11 @@ bool duda_json_accept_char(struct duda_json_cursor *c, char expected)
 static bool fail_unexpected(struct duda_json_cursor *c, const char *expectation)
 {
     if (c->at >= c->text.len)
-        return duda_json_fail(c, -EBADMSG, c->at, "the text ends where %s was expected", expectation);
+        return duda_json_fail(c, -EBADMSG, c->at, "expected %s, but the text ends", expectation);
     unsigned char next = (unsigned char)c->text.p[c->at];
     if (next > 0x20 && next < 0x7f)
-        return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not `%c`", expectation, (int)next);
-    return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not the byte 0x%02x", expectation, next);
+        return duda_json_fail(c, -EBADMSG, c->at, "expected %s, not `%c`", expectation, (int)next);
+    return duda_json_fail(c, -EBADMSG, c->at, "expected %s, not the byte 0x%02x", expectation, next);
 }
 
 bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *expectation)
@@ -133,7 +133,7 @@ bool duda_json_expect_end(struct duda_json_cursor *c)
 bool duda_json_enter_nested(struct duda_json_cursor *c)
 {
     if (c->depth == c->depth_max)
-        return duda_json_fail(c, -EFBIG, c->at - 1, "more than %zu lists and objects are nested",
+        return duda_json_fail(c, -EFBIG, c->at - 1, "lists and objects are nested more than %zu deep",
                               c->depth_max);
     c->depth++;
     return true;
@@ -147,7 +147,7 @@ void duda_json_leave_nested(struct duda_json_cursor *c)
 bool duda_json_count_element(struct duda_json_cursor *c)
 {
     if (c->items_left == 0)
-        return duda_json_fail(c, -EFBIG, c->at, "the text has more elements than are allowed");
+        return duda_json_fail(c, -EFBIG, c->at, "the text has too many elements");
     c->items_left--;
     return true;
 }
@@ -215,8 +215,7 @@ static bool unescape_string(struct duda_json_cursor *c, mk_str raw, mk_str *out)
         char character[4];
         size_t n = 0, used = decode_escape(mk_str_skip(raw, i + 1), character, &n);
         if (used == 0)
-            return duda_json_fail(c, -EBADMSG, (size_t)(raw.p - c->text.p) + i,
-                                  "this escape stands for no character");
+            return duda_json_fail(c, -EBADMSG, (size_t)(raw.p - c->text.p) + i, "invalid escape sequence");
         memcpy(buf + len, character, n);
         len += n;
         i += 1 + used;
@@ -248,13 +247,13 @@ bool duda_json_lex_string(struct duda_json_cursor *c, mk_str *out)
         if (len == 0)
             return duda_json_fail(c, -EBADMSG, c->at,
                                   (unsigned char)rest.p[0] < 0x20
-                                      ? "a string must not hold a control character: write an escape"
-                                      : "this is not UTF-8");
+                                      ? "a string must not contain control characters: use an escape sequence"
+                                      : "invalid UTF-8");
         has_escapes |= rest.p[0] == '\\';
         c->at += len;
     }
     if (c->at >= c->text.len)
-        return duda_json_fail(c, -EBADMSG, begin - 1, "this string has no end");
+        return duda_json_fail(c, -EBADMSG, begin - 1, "unterminated string");
     mk_str raw = mk_str_of(c->text.p + begin, c->at - begin);
     c->at++;
     *out = raw;
@@ -277,7 +276,7 @@ bool duda_json_lex_name(struct duda_json_cursor *c, mk_str *out)
     if (!duda_json_lex_string(c, out))
         return false;
     return !out->len || !memchr(out->p, 0, out->len) ||
-           duda_json_fail(c, -EBADMSG, begin, "a name must not have a NUL");
+           duda_json_fail(c, -EBADMSG, begin, "a name must not contain NUL");
 }
 
 /* ---- Other values ---- */

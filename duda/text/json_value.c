@@ -64,7 +64,7 @@ static bool check_duplicate_names(struct duda_json_cursor *c, const struct eleme
         if (strcmp(all[i - 1].name, all[i].name) == 0) {
             mk_buf_add_char(&text, '`');
             mk_log_escape_to(&text, mk_str_first(mk_str_from_c(all[i].name), SHOWN_MAX), MESSAGE_MAX - 40);
-            return duda_json_fail(c, -EINVAL, all[i].at, "%.*s` is there more than once",
+            return duda_json_fail(c, -EINVAL, all[i].at, "%.*s` occurs more than once",
                                   MK_STR_ARG(mk_buf_str(&text)));
         }
     return true;
@@ -129,7 +129,7 @@ static bool read_number(struct duda_json_cursor *c, struct duda_value *out)
     else if (duda_number_parse(text, &number))
         *out = duda_value_number(number);
     else
-        return duda_json_fail(c, -EINVAL, begin, "this number is too large, or has too many digits");
+        return duda_json_fail(c, -EINVAL, begin, "the number is too large, or has too many digits");
     return true;
 }
 

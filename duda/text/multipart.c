@@ -99,8 +99,8 @@ static int deliver_part_data(struct duda_multipart *m, size_t n)
     if (m->of_part > m->part_max)
         return fail_with_reason(m, -EFBIG,
                                 m->is_file
-                                    ? "the file exceeds `.file` of its struct duda_multipart_limits"
-                                    : "the value exceeds `.value` of its struct duda_multipart_limits");
+                                    ? "the file exceeds `.file` of the struct duda_multipart_limits"
+                                    : "the value exceeds `.value` of the struct duda_multipart_limits");
     return m->ops->data(m->ctx, mk_str_of(m->buf, n));
 }
 
@@ -170,12 +170,12 @@ static int parse_part_head(struct duda_multipart *m)
     size_t len = end ? (size_t)(end - m->buf) + 2 : m->len;
     if (len > m->limits.head + (end ? 4 : 5)) /* up to three bytes of the end may have arrived */
         return fail_with_reason(m, -EFBIG,
-                                "the head of a part exceeds `.head` of its struct duda_multipart_limits");
+                                "the headers of a part exceed `.head` of the struct duda_multipart_limits");
     if (!end)
         return 0;
     if (++m->n_parts > m->limits.parts)
         return fail_with_reason(m, -EFBIG,
-                                "there are more than `.parts` of its struct duda_multipart_limits");
+                                "there are more parts than `.parts` of the struct duda_multipart_limits");
     struct duda_part part;
     int e =
         duda_multipart_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->error_text);
@@ -211,7 +211,7 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
     m->total += bytes.len;
     if (m->total > m->limits.size)
         m->error =
-            fail_with_reason(m, -EFBIG, "the content exceeds `.size` of its struct duda_multipart_limits");
+            fail_with_reason(m, -EFBIG, "the content exceeds `.size` of the struct duda_multipart_limits");
     while (bytes.len && !m->error) {
         size_t n = BUF_SIZE - m->len < bytes.len ? BUF_SIZE - m->len : bytes.len;
         memcpy(m->buf + m->len, bytes.p, n);
@@ -224,9 +224,9 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
 
 int duda_multipart_end(struct duda_multipart *m)
 {
-    static const char *const missing[] = {[PREAMBLE] = "there is no boundary",
-                                          [HEAD] = "the head of a part has no end",
-                                          [DATA] = "it ends without a boundary"};
+    static const char *const missing[] = {[PREAMBLE] = "the content has no boundary",
+                                          [HEAD] = "the content ends in the headers of a part",
+                                          [DATA] = "the content ends without a closing boundary"};
     if (!m->error && m->state != EPILOGUE)
         m->error = fail_with_reason(m, -EBADMSG, missing[m->state]);
     return m->error;

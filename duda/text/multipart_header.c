@@ -118,10 +118,10 @@ static const char *set_name_once(struct name_forms *n, mk_str text, bool is_exte
 {
     mk_str *to = is_extended ? &n->decoded_ext_value : &n->plain;
     if (to->p)
-        return "a name is there twice";
+        return "a parameter of Content-Disposition occurs twice";
     *to = is_extended ? decoded_ext_value(text) : text;
     if (to->p && !is_clean_text(*to))
-        return "a name is not UTF-8, or has a control character";
+        return "a name is not UTF-8, or contains a control character";
     return is_extended && !to->p && !n->plain.p ? "an extended name is not in UTF-8 or ISO-8859-1" : NULL;
 }
 
@@ -144,7 +144,7 @@ static const char *parse_content_disposition(mk_str value, struct duda_part *out
     mk_str name, text;
     bool good;
     if (out->name.p)
-        return "Content-Disposition is there twice";
+        return "Content-Disposition occurs twice";
     if (!mk_str_eq_nocase(mk_str_trim(mk_str_first(value, end == MK_STR_NONE ? value.len : end)),
                           MK_STR("form-data")))
         return "its Content-Disposition is not form-data";
@@ -175,17 +175,17 @@ static const char *parse_header_line(mk_str line, struct duda_part *out)
 {
     mk_str name = mk_str_cut(&line, ':');
     if (!line.p || !mk_is_token(name))
-        return "a line of its head is no header";
+        return "a line of its headers is malformed";
     mk_str value = mk_str_trim(line);
     if (mk_str_eq_nocase(name, MK_STR("Content-Disposition")))
         return parse_content_disposition(value, out);
     if (!mk_is_header_value(value))
-        return "a line of its head has a control character";
+        return "a line of its headers contains a control character";
     if (mk_str_eq_nocase(name, MK_STR("Content-Type")))
         out->content_type = value;
     return !mk_str_eq_nocase(name, MK_STR("Content-Transfer-Encoding")) || is_identity_encoding(value)
                ? NULL
-               : "its Content-Transfer-Encoding is none of 7bit, 8bit and binary";
+               : "its Content-Transfer-Encoding is not 7bit, 8bit or binary";
 }
 
 int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *out, const char **error)
@@ -193,7 +193,7 @@ int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *
     *out = (struct duda_part){MK_STR_NULL, MK_STR_NULL, MK_STR_NULL};
     while (head.len) {
         size_t end = mk_str_find(head, '\n');
-        *error = "a line of its head does not end with CR LF";
+        *error = "a line of its headers does not end with CR LF";
         if (end == MK_STR_NONE || end == 0 || head.p[end - 1] != '\r')
             return -EBADMSG;
         *error = parse_header_line(mk_str_first(head, end - 1), out);
@@ -201,7 +201,7 @@ int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *
             return -EBADMSG;
         head = mk_str_skip(head, end + 1);
     }
-    *error = out->name.p ? "a name exceeds `.name` of its struct duda_multipart_limits"
+    *error = out->name.p ? "a name exceeds `.name` of the struct duda_multipart_limits"
                          : "it has no Content-Disposition";
     if (!out->name.p)
         return -EBADMSG;

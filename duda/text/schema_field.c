@@ -169,7 +169,7 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
         describe_bounds(out, m);
         break;
     case DUDA_KIND_STRING:
-        mk_buf_add(out, MK_STR("a text"));
+        mk_buf_add(out, MK_STR("a string"));
         if (!m->is_list)
             describe_length(out, m->min_length, m->max_length, "character", "characters");
         break;

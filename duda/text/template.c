@@ -49,7 +49,7 @@ static struct duda_template_node *add_node(struct template_compiler *c, enum dud
         size_t cap = t->cap ? t->cap * 2 : 16;
         struct duda_template_node *nodes = mk_mem_realloc(t->nodes, cap * sizeof *nodes);
         if (!nodes) {
-            mk_buf_add(c->error_text, MK_STR("no memory"));
+            mk_buf_add(c->error_text, MK_STR("out of memory"));
             return NULL;
         }
         t->nodes = nodes;
@@ -109,7 +109,7 @@ static bool open_section(struct template_compiler *c, enum duda_template_node_ki
                          size_t tag)
 {
     if (c->depth == DUDA_TEMPLATE_DEPTH_MAX)
-        return report_error(c, tag, "more than %d sections are nested", DUDA_TEMPLATE_DEPTH_MAX);
+        return report_error(c, tag, "sections are nested more than %d deep", DUDA_TEMPLATE_DEPTH_MAX);
     c->sections[c->depth++] = c->t->n;
     return add_node(c, kind, name, tag);
 }
@@ -117,10 +117,10 @@ static bool open_section(struct template_compiler *c, enum duda_template_node_ki
 static bool close_section(struct template_compiler *c, mk_str name, size_t tag)
 {
     if (c->depth == 0)
-        return report_error(c, tag, "the section `%.*s` was never opened", MK_STR_ARG(name));
+        return report_error(c, tag, "the section `%.*s` is not open", MK_STR_ARG(name));
     struct duda_template_node *section = &c->t->nodes[c->sections[c->depth - 1]];
     if (!mk_str_eq(section->text, name))
-        return report_error(c, tag, "the section `%.*s` has to be closed before `%.*s`",
+        return report_error(c, tag, "the section `%.*s` must be closed before `%.*s`",
                             MK_STR_ARG(section->text), MK_STR_ARG(name));
     c->depth--;
     section->end = c->t->n;
@@ -135,7 +135,7 @@ static bool set_delimiters(struct template_compiler *c, mk_str inner, size_t tag
                 close.len <= MARK_MAX && mk_str_find(open, '=') == MK_STR_NONE &&
                 mk_str_find(close, '=') == MK_STR_NONE;
     if (!good)
-        return report_error(c, tag, "this tag must be two marks between signs: {{=<%% %%>=}}");
+        return report_error(c, tag, "the tag must contain two delimiters between `=` signs: {{=<%% %%>=}}");
     c->open = open;
     c->close = close;
     return true;
@@ -171,7 +171,7 @@ static bool parse_tag(struct template_compiler *c, size_t begin, struct tag *out
     }
     size_t end = find_text(s, at, close);
     if (end == MK_STR_NONE)
-        return report_error(c, begin, "this tag has no end: `%.*s` is missing", MK_STR_ARG(close));
+        return report_error(c, begin, "the tag is not closed: `%.*s` is missing", MK_STR_ARG(close));
     out->inner = mk_str_of(s.p + at, end - at);
     out->end = end + close.len;
     return true;
@@ -212,7 +212,7 @@ static bool add_tag(struct template_compiler *c, const struct tag *tag)
         return set_delimiters(c, tag->inner, tag->begin);
     mk_str name = trim_spaces(tag->inner);
     if (!is_tag_name(name))
-        return report_error(c, tag->begin, "a name was expected in this tag, not `%.*s`",
+        return report_error(c, tag->begin, "expected a name in the tag, not `%.*s`",
                             MK_STR_ARG(mk_str_first(name, 64)));
     switch (tag->sign) {
     case '#':
@@ -250,7 +250,7 @@ struct duda_template *duda_template_new(mk_str text, const char *name, struct mk
     char *copy = t ? mk_mem_alloc(text.len + name_len + 2) : NULL;
     if (!copy) {
         mk_mem_free(t);
-        mk_buf_add(error, MK_STR("no memory"));
+        mk_buf_add(error, MK_STR("out of memory"));
         return NULL;
     }
     t->name = copy;

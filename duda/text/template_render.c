@@ -83,8 +83,7 @@ static int find_value(struct rendering *r, const struct duda_template_node *node
     bool is_section =
         node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* names of sections may be
                                                                               * absent */
-    return is_section && !r->options->strict ? 0
-                                             : report_missing_name(r, node, "is the name of no value here");
+    return is_section && !r->options->strict ? 0 : report_missing_name(r, node, "does not name a value here");
 }
 
 /* ---- Text ---- */
@@ -171,9 +170,9 @@ static int render_partial(struct rendering *r, const struct duda_template_node *
     const struct duda_template *t =
         r->options->find_partial ? r->options->find_partial(r->options->ctx, node->text) : NULL;
     if (!t)
-        return report_missing_name(r, node, "is the name of no template");
+        return report_missing_name(r, node, "does not name a template");
     if (r->depth == DUDA_TEMPLATE_DEPTH_MAX)
-        return report_error(r, node, -ELOOP, "is inside too many templates");
+        return report_error(r, node, -ELOOP, "is nested in too many templates");
     const struct indent indent = {.up = r->indent, .text = node->indent};
     struct rendering inner = *r;
     inner.t = t;

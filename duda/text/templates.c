@@ -37,7 +37,7 @@ int duda_templates_add(struct duda_templates *set, const char *name, mk_str text
     struct duda_template **at = mk_mem_realloc(set->at, (set->n + 1) * sizeof(struct duda_template *));
     if (!at) {
         duda_template_free(t);
-        mk_buf_add(error, MK_STR("no memory"));
+        mk_buf_add(error, MK_STR("out of memory"));
         return -ENOMEM;
     }
     set->at = at;

@@ -163,7 +163,7 @@ def test_http_streams_a_large_body(monkey, site):
 
 MISTAKES = [
     ("", "[HTTP_CLIENT] has no Server"),
-    ("    Server 127.0.0.1:1\n[HTTP_CLIENT]\n    Server 127.0.0.1:2\n", "there are two [HTTP_CLIENT] `main`"),
+    ("    Server 127.0.0.1:1\n[HTTP_CLIENT]\n    Server 127.0.0.1:2\n", "another [HTTP_CLIENT] already has the Name `main`"),
     ("    Server http://127.0.0.1\n", "`http://127.0.0.1` is not a server"),
 ]
 

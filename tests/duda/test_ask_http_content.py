@@ -47,7 +47,7 @@ def test_http_sends_a_body_in_pieces(monkey, site):
 def test_http_rejects_a_body_that_differs_from_its_length(monkey, site):
     with Backend() as backend:
         server = start(monkey, site, backend.address)
-        assert re.fullmatch(r"22 \[HTTP_CLIENT\] main, [\d.:]+: the content is longer than its length",
+        assert re.fullmatch(r"22 \[HTTP_CLIENT\] main, [\d.:]+: the content is longer than its announced length",
                             server.get("/send?pieces=3&length=2").text)
         assert re.fullmatch(r"74 \[HTTP_CLIENT\] main, [\d.:]+: the content of the request is shorter than its length",
                             server.get("/send?pieces=3&length=4").text)
@@ -192,12 +192,12 @@ SAID = [
     ("/good", "EUR=1.5 "),
     ("/list&list", "EUR=1.5 CHF=2 "),
     ("/good&any", '{"of":"EUR","rate":1.5}'),
-    ("/odd", "22 [HTTP_CLIENT] main: its JSON, line 1, column 8: `of` must be a text of at most 3 characters; and 1 more"),
+    ("/odd", "22 [HTTP_CLIENT] main: its JSON, line 1, column 8: `of` must be a string of at most 3 characters; and 1 more"),
     ("/cut", r"74 [HTTP_CLIENT] main: its JSON, line 2, column 7: "),
     ("/cut&any", r"74 [HTTP_CLIENT] main: its JSON, line 2, column 7: "),
     ("/long&list", "27 [HTTP_CLIENT] main: its JSON, line 1, "),
-    ("/none", "74 [HTTP_CLIENT] main: its content is no JSON, but text/html"),
-    ("/untyped", "74 [HTTP_CLIENT] main: its content is no JSON, but has no Content-Type"),
+    ("/none", "74 [HTTP_CLIENT] main: its content is not JSON, but text/html"),
+    ("/untyped", "74 [HTTP_CLIENT] main: its content is not JSON: it has no Content-Type"),
 ]
 
 

@@ -61,7 +61,7 @@ def test_form_recipe_checks_the_csrf_token(server):
     answer = post(server, "/guests", f"csrf_token={token}&name=%3Cb%3E", FORM, cookie)
     assert (answer.status, answer["Location"]) == (303, "/guests")
     assert "  <li>&lt;b&gt;\n" in server.get("/guests").text
-    assert "must be a text of 1 to 40 characters" in post(server, "/guests", f"csrf_token={token}&name=", FORM, cookie).text
+    assert "must be a string of 1 to 40 characters" in post(server, "/guests", f"csrf_token={token}&name=", FORM, cookie).text
 
 
 def test_upload_recipe_limits_the_body(server):

@@ -155,7 +155,7 @@ def test_crash_is_reported_with_route_request_and_stack(server):
     server.err.wait_for(r"crash\(\) in .*fragile.c:\d+ crashed with SIGSEGV at the address \(?nil|0x0.*; route /crash/:n, "
                         r"request GET /crash/7\?a=b")
     server.err.wait_for(r"#0 monkey-fragile.so\+0x[0-9a-f]+ in first_crash_here\(\)")
-    server.err.wait_for(r"the handler of fragile GET /crash/:n ended its worker$")
+    server.err.wait_for(r"the handler of fragile GET /crash/:n terminated its worker$")
     assert server.get("/fine").text == "fine\n"
 
 
@@ -169,7 +169,7 @@ needs_addr2line = pytest.mark.skipif(not Path("/usr/bin/addr2line").exists(), re
 def expect_lines(server, *frames):
     """Expects these functions in the log, each with its file and the line that contains the given text."""
     lines = [rf"\n.*  #{i} {function}\(\) in /\S+/fragile\.c:{line_of(mark)}\b" for i, (function, mark) in enumerate(frames)]
-    server.err.wait_for(r"the lines of that stack in /\S+/monkey-fragile\.so:" + "".join(lines))
+    server.err.wait_for(r"source lines of that stack in /\S+/monkey-fragile\.so:" + "".join(lines))
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_crash_in_an_object_without_debug_information_has_no_lines(monkey, tmp_p
     server = monkey(plugins=[plugin], top="[DUDA]\n    CrashSymbols on\n")
     server.allow(*CRASHES)
     crash_worker(server, "/crash/1")
-    server.err.wait_for("ended its worker$")
+    server.err.wait_for("terminated its worker$")
     assert server.get("/fine").text == "fine\n"
     server.stop()
     assert "the lines of" not in server.err.text
@@ -204,7 +204,7 @@ def test_crash_in_an_object_without_debug_information_has_no_lines(monkey, tmp_p
 def test_route_that_crashes_repeatedly_answers_503(server):
     for _ in range(3):
         crash_worker(server, "/stop")
-    server.err.wait_for("fragile GET /stop ended its worker, and not for the first time: the route answers 503")
+    server.err.wait_for("fragile GET /stop terminated its worker, and not for the first time: the route answers 503")
     answer = server.get("/stop")
     assert answer.status == 503 and 0 < int(answer["Retry-After"]) <= 60
     assert server.get("/fine").text == "fine\n"
@@ -236,32 +236,32 @@ def test_route_may_have_a_larger_stack(server):
     crash_worker(server, "/narrow/1?x=y")
     server.err.wait_for(r"dig\(\) in .*fragile.c:\d+ crashed with SIG\w+ because its stack is full: give the route a larger `.stack`; "
                         r"route /narrow/:n, request GET /narrow/1\?x=y\n.* #0 monkey-fragile.so\+0x")
-    server.err.wait_for(r"the handler of fragile GET /narrow/:n ended its worker$")
+    server.err.wait_for(r"the handler of fragile GET /narrow/:n terminated its worker$")
     assert server.get("/wide/4").text == "deep\n"
 
 
 def test_handler_that_blocks_the_loop_is_reported(server):
     assert server.get("/hold").text == "held\n", "nothing interrupts its sleep"
-    server.err.wait_for(r"hold\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /hold, request GET /hold"
+    server.err.wait_for(r"hold\(\) in .*fragile.c:\d+ has blocked the event loop for more than 500 ms: .*; route /hold, request GET /hold"
                         r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
 
 
 def test_handler_that_burns_cpu_is_reported(server):
     assert server.get("/compute").text == "computed\n"
-    server.err.wait_for(r"compute\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /compute, request GET /compute"
+    server.err.wait_for(r"compute\(\) in .*fragile.c:\d+ has blocked the event loop for more than 500 ms: .*; route /compute, request GET /compute"
                         r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
 
 
 @needs_addr2line
 def test_report_of_a_blocking_handler_is_followed_by_source_lines(lined):
     assert lined.get("/hold").text == "held\n"
-    lined.err.wait_for(rf"the lines of that stack in .*\n.*  #\d+ hold\(\) in /\S+/fragile\.c:{line_of('nanosleep')}")
+    lined.err.wait_for(rf"source lines of that stack in .*\n.*  #\d+ hold\(\) in /\S+/fragile\.c:{line_of('nanosleep')}")
 
 
 def test_worker_starts_no_symbolizer_by_default(server):
     """A worker has a symbolizer process only if CrashSymbols is on."""
     crash_worker(server, "/crash/1")
-    server.err.wait_for("ended its worker$")
+    server.err.wait_for("terminated its worker$")
     assert server.get("/fine").text == "fine\n"
     assert [children(worker) for worker in server.workers] == [[]]
 
@@ -288,18 +288,18 @@ def test_crash_after_a_reload_is_reported_immediately(server):
         wait_until(lambda gone=before: not set(gone) & set(server.workers), "the old worker has ended")
         crash_worker(server, f"/crash/{n}")
         server.err.wait_for(rf"request GET /crash/{n}$")
-        server.err.wait_for("fragile GET /crash/:n ended its worker", count=n)
+        server.err.wait_for("fragile GET /crash/:n terminated its worker", count=n)
 
 
 def test_reload_while_a_handler_runs_reports_no_crash(server):
     with server.connect() as c:
         c.ask("/compute")
-        server.err.wait_for("holds the loop")
+        server.err.wait_for("has blocked the event loop")
         reload(server, 1)
         assert server.get("/fine").text == "fine\n"
         assert c.read().text == "computed\n"
     reload(server, 2)
-    assert "ended its worker" not in server.err.text
+    assert "terminated its worker" not in server.err.text
 
 
 def test_crash_of_a_draining_worker_is_reported(server):
@@ -311,7 +311,7 @@ def test_crash_of_a_draining_worker_is_reported(server):
         assert server.get("/fine").text == "fine\n"
         c.send(b"x")
         server.err.wait_for("stop_later\\(\\) in .* crashed with SIGABRT; route /later")
-        server.err.wait_for("fragile POST /later ended its worker$")
+        server.err.wait_for("fragile POST /later terminated its worker$")
     assert server.get("/fine").text == "fine\n"
 
 

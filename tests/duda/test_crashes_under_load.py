@@ -148,11 +148,11 @@ def test_route_that_crashes_repeatedly_does_not_affect_others(loaded):
         progress(load)
         answers.append(crash(server))
     assert len(answers) <= 3 + 2, "each of the two workers may miss a concurrent crash of the other"
-    n = server.err.text.count("ended its worker")
+    n = server.err.text.count("terminated its worker")
     for _ in range(10):
         assert crash(server) == 503
     progress(load)
     for thread in load:
         thread.end()
     assert not load[0].lost and not load[1].lost
-    assert server.err.text.count("ended its worker") == n
+    assert server.err.text.count("terminated its worker") == n

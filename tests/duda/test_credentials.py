@@ -232,7 +232,7 @@ LOG_IN = "    User shop\n    PasswordSource file:{}\n"
 REFUSALS = {
     "password": (LOG_IN, (b"220 x\r\n", b"250-x\r\n250 AUTH PLAIN\r\n", b"535 no\r\n"), "AUTH: 535 no"),
     "mechanism": (LOG_IN, (b"220 x\r\n", b"250-x\r\n250 AUTH PLAIN\r\n", b"504 no\r\n"), "AUTH: 504 no"),
-    "no-auth": (LOG_IN, (b"220 x\r\n", b"250 x\r\n"), "AUTH: it announces no AUTH PLAIN"),
+    "no-auth": (LOG_IN, (b"220 x\r\n", b"250 x\r\n"), "AUTH: the server does not support AUTH PLAIN"),
     "sender-before-log-in": ("", (b"220 x\r\n", b"250 x\r\n", b"530 log in\r\n"), "MAIL: 530 log in"),
     "recipient-before-log-in": ("", (b"220 x\r\n", b"250 x\r\n", b"250 ok\r\n", b"530 log in\r\n"), "RCPT: 530 log in"),
     "without-tls": ("", (b"220 x\r\n", b"250 x\r\n", b"538 encrypt\r\n"), "MAIL: 538 encrypt"),

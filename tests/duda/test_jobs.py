@@ -69,7 +69,7 @@ def test_failed_jobs_are_retried(queue):
 def test_job_runs_again_after_a_crash_of_its_worker(queue):
     """The failed job runs again."""
     queue.start(lease="1s")
-    queue.server.allow("was killed by signal", "ended its worker", "has failed", "a crash", "crash")
+    queue.server.allow("was killed by signal", "terminated its worker", "the job .* failed", "a crash", "crash")
     queue.push("kills")
     queue.wait_for_ends(["kills"])
     assert queue.noted("begin")["kills"] >= 3
@@ -78,7 +78,7 @@ def test_job_runs_again_after_a_crash_of_its_worker(queue):
 def test_jobs_survive_killed_workers(queue):
     """Workers are killed while they run jobs; every acknowledged job is still completed."""
     queue.start(lease="2s")
-    queue.server.allow("was killed by signal", "ended its worker")
+    queue.server.allow("was killed by signal", "terminated its worker")
     pushed = []
     for round_ in range(3):
         for i in range(8):
@@ -205,7 +205,7 @@ def test_jobs_store_key_names_an_existing_section(run, tmp_path):
 
 def test_jobs_without_a_store_report_an_error(monkey, site, service):
     queue = JobServer(monkey, site, service, "", "duda-jobs").start()
-    queue.server.err.wait_for(r"\[JOBS\] Store main: no jobs `work` from there: there is no \[KV\] or \[REDIS\] of this Name")
+    queue.server.err.wait_for(r"\[JOBS\] Store main: cannot take jobs of the type `work`: there is no \[KV\] or \[REDIS\] with this Name")
     queue.server.allow("no jobs")
     assert queue.get("/push?text=x") == "95"
 
@@ -248,7 +248,8 @@ DUDA_SERVICE(wrong, DUDA_START(start));
 
 def test_invalid_job_types_are_rejected(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "wrong", WRONG, packages=["jobs"])])
-    for problem in ("`two words`: expected letters, digits", "`often`: .*", "`deep`: a `.stack` is at most 8 MB: what needs more belongs "
-                    "on the heap", "`fine`: its service, or one that has a Share with it, has one of this name already"):
-        server.err.wait_for("jobs " + problem)
+    for problem in ("`two words`: its name must have 1 to 40 letters, digits", "`often`: .*",
+                    "`deep`: a `.stack` is at most 8 MB: put large data on the heap",
+                    "`fine`: its service, or a service in the same Share, already has a job type of this name"):
+        server.err.wait_for("job type " + problem)
     assert server.get("/none").status == 404

@@ -281,8 +281,8 @@ def test_kill_during_writes_loses_no_acknowledged_write(monkey, site):
 
 MISTAKES = [
     ("[KV]\n    MaxSize 16M\n", "[KV] has no Folder"),
-    ("[KV]\n    Folder a\n[KV]\n    Folder b\n", "there are two [KV] `main`"),
-    ("[KV]\n    Folder a\n[KV]\n    Folder a\n    Name other\n", "another [KV] has this folder, too"),
+    ("[KV]\n    Folder a\n[KV]\n    Folder b\n", "another [KV] already has the Name `main`"),
+    ("[KV]\n    Folder a\n[KV]\n    Folder a\n    Name other\n", "another [KV] already has this folder"),
     ("[KV]\n    Folder a\n    MaxSize 1K\n", "`1K` is too small"),
 ]
 

@@ -360,9 +360,9 @@ def test_memcached_commands_of_one_loop_iteration_are_sent_together(monkey, site
 
 
 @pytest.mark.parametrize("answer, message", [
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"71 .*: unexpected reply"),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"71 .*: the server sent an unexpected reply"),
     (b"VA 99999999\r\n", r"90 .*: the value exceeds MaxValueSize"),
-    (b"VA 1\r\nxyz\r\n", r"71 .*: unexpected reply"),
+    (b"VA 1\r\nxyz\r\n", r"71 .*: the server sent an unexpected reply"),
     (b"SERVER_ERROR busy\r\n", r"121 .*: busy"),
 ], ids=["HTTP", "long", "broken", "refusal"])
 def test_memcached_malformed_responses_are_errors(monkey, site, fake, answer, message):
@@ -380,7 +380,7 @@ def test_memcached_server_without_the_meta_protocol_is_reported(monkey, site, fa
 
 MISTAKES = [
     ("[MEMCACHED]\n    Timeout 1s\n", "[MEMCACHED] has no Servers"),
-    ("[MEMCACHED]\n    Servers 127.0.0.1:1 127.0.0.1:1\n", "127.0.0.1:1 is there twice"),
+    ("[MEMCACHED]\n    Servers 127.0.0.1:1 127.0.0.1:1\n", "127.0.0.1:1 is listed twice"),
     ("[MEMCACHED]\n    Servers a:x\n", "`a:x` is not a server: expected HOST:PORT"),
 ]
 

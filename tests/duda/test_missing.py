@@ -153,14 +153,14 @@ def test_every_function_reports_the_missing_section(server):
     for name, section in SECTIONS.items():
         if name in PACKAGES:
             for missing in ("nope", "typo"):
-                server.err.wait_for(rf"\[error\].*: there is no {section} of the Name `{missing}`: functions")
-    assert server.err.text.count("[KV] or [REDIS] of the Name `nope`: functions") == 1, "logged once for each Name"
+                server.err.wait_for(rf"\[error\].*: there is no {section} with the Name `{missing}`: functions")
+    assert server.err.text.count("[KV] or [REDIS] with the Name `nope`: functions") == 1, "logged once for each Name"
 
 
 def test_handler_of_the_guide_is_503_and_names_the_section(server):
     """The handler uses the result of the lookup without checking it."""
     assert server.get("/guide").status == 503
-    server.err.wait_for(rf"as_the_guide\(\) in \S+ answered -{errno.ENODEV} \(.*\): there is no \[SQLITE\] or \[POSTGRES\] of the Name `main`")
+    server.err.wait_for(rf"as_the_guide\(\) in \S+ answered -{errno.ENODEV} \(.*\): there is no \[SQLITE\] or \[POSTGRES\] with the Name `main`")
 
 
 def test_package_without_a_section_warns_at_startup(server):
@@ -170,4 +170,4 @@ def test_package_without_a_section_warns_at_startup(server):
 def test_names_of_clients_do_not_fill_the_log(server):
     for i in range(40):
         assert server.get(f"/all?name=n{i}").text == "all\n"
-    assert server.err.text.count(": functions that are given it") <= 16 * len(PACKAGES)
+    assert server.err.text.count(": functions that need it") <= 16 * len(PACKAGES)

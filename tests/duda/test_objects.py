@@ -92,8 +92,8 @@ def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
         assert done.code == 0, done.err
         return
     assert done.code == 3
-    assert re.search(f"`forgets` calls the package `duda-({error})`, but does not name it", done.err), done.err
-    line = re.search(r"write ahead of the first #include of .*forgets.c: `#define DUDA_USE (.*)`", done.err)
+    assert re.search(f"`forgets` calls the package `duda-({error})`, but does not declare it", done.err), done.err
+    line = re.search(r"add before the first #include of .*forgets.c: `#define DUDA_USE (.*)`", done.err)
     assert line and sorted(line[1].split()) == ['"duda-sql",', '"duda-store",'], done.err
 
 

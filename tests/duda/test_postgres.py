@@ -515,7 +515,7 @@ def test_copy_of_an_invalid_row_reports_its_line(goods, content, number, message
 def test_statement_other_than_copy_is_not_executed(goods, text):
     """Such a statement would change the state of a connection that other handlers use next."""
     for answer in (copy_in(goods, b"", text), copy_out(goods, text).text):
-        assert answer.startswith("22 ") and "no COPY FROM STDIN or TO STDOUT" in answer, answer
+        assert answer.startswith("22 ") and "not a COPY FROM STDIN or TO STDOUT" in answer, answer
     assert all(run(goods, "SHOW search_path") == '"$user", public' for _ in range(8))
     assert run(goods, "SELECT count(*) FROM goods") == "0"
     assert run(goods, "INSERT INTO goods VALUES (2, 'two')") == "nothing" and is_idle(goods)

@@ -145,7 +145,7 @@ def test_redis_blocking_commands_use_their_own_connections(server, steady):
         c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")
         wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 1, "one command blocks")
     wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 0, "its connection is closed")
-    assert server.get("/write?a=k&b=v").text == "67 ![REDIS] main: it is written, but of 1 replicas only 0 have it"
+    assert server.get("/write?a=k&b=v").text == "67 ![REDIS] main: only 0 of 1 replicas have confirmed the write"
 
 
 @pytest.mark.parametrize("command", ["SELECT", "multi", "SUBSCRIBE", "BLPOP", "QUIT", "AUTH"])
@@ -461,11 +461,11 @@ def test_redis_announced_list_beyond_the_limit_is_rejected(monkey, site):
 
 MISTAKES = [
     ("[REDIS]\n    Timeout 1s\n", "[REDIS] has no Server"),
-    ("[REDIS]\n    Server 127.0.0.1:1\n[REDIS]\n    Server 127.0.0.1:2\n", "there are two [REDIS] `main`"),
+    ("[REDIS]\n    Server 127.0.0.1:1\n[REDIS]\n    Server 127.0.0.1:2\n", "another [REDIS] already has the Name `main`"),
     ("[REDIS]\n    Server a b\n", "`a b` is not a server: expected HOST:PORT"),
-    ("[REDIS]\n    Server 127.0.0.1:1\n    User ana\n", "a User needs a Password"),
+    ("[REDIS]\n    Server 127.0.0.1:1\n    User ana\n", "User needs Password or PasswordSource"),
     ("[REDIS]\n    Server 127.0.0.1:1\n    PasswordSource secret\n", "expected env:NAME or file:PATH"),
-    ("[REDIS]\n    Server 127.0.0.1:1\n    Cluster on\n    Sentinel shop\n", "a Cluster has no Sentinels, and no Database but 0"),
+    ("[REDIS]\n    Server 127.0.0.1:1\n    Cluster on\n    Sentinel shop\n", "Cluster excludes Sentinel, and a Database other than 0"),
 ]
 
 

@@ -91,7 +91,7 @@ def test_cluster_commands_find_their_node(monkey, site, cluster):
     assert server.get("/transaction?k=t&n=1").text == "1;"
     assert server.get("/write?a=safe&b=v").text == "OK"
     assert ask(server, "MGET", "foo", "bar") == (
-        "18 ![REDIS] main: the keys `foo` (slot 12182) and `bar` (slot 5061) may be on different nodes: give them a {tag} in common")
+        "18 ![REDIS] main: the keys `foo` (slot 12182) and `bar` (slot 5061) may be on different nodes: give them a common {tag}")
     assert ask(server, "MGET", "{foo}", "{foo}2") == "[nil nil]"
     # Every node has executed commands.
     assert all(int(s.info("stats", "total_commands_processed")) > 20 for s in cluster.servers[:3])

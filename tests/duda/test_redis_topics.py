@@ -122,4 +122,4 @@ def test_second_topic_relay_is_rejected(run, tmp_path):
                     "[REDIS]\n    Server 127.0.0.1:1\n    TopicRelay a\n[REDIS]\n    Name b\n    Server 127.0.0.1:1\n    TopicRelay b\n"
                     "[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and "another [REDIS] has `TopicRelay`, too" in done.err
+    assert done.code == 3 and "another [REDIS] already has `TopicRelay`" in done.err

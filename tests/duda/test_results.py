@@ -139,7 +139,7 @@ def test_invalid_result_is_500_and_logged(server, number):
         assert server.get(f"/number?n=200&set={number}").status == 500
         answer = server.get(f"/numbered/secret?n={number}")
         assert answer.status == 500 and "SECRET" not in answer.text
-        server.err.wait_for(rf"for the route GET /numbered/secret, returned {shown}, which is neither DUDA_NEXT nor an answer")
+        server.err.wait_for(rf"for the route GET /numbered/secret, returned {shown}, which is neither DUDA_NEXT nor a valid result")
     assert server.err.text[log_length:].count("[error]") == (3 if number != "next" else 1)
 
 

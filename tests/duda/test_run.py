@@ -233,7 +233,7 @@ def test_undefined_function_is_reported(start, src, tmp_path, runtime):
                     'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
     server = start(path)
     page = server.get("/", fields=BROWSER)
-    assert page.status == 500 and "lost.c:3: error: `missing` is used, but defined nowhere" in page.text
+    assert page.status == 500 and "lost.c:3: error: `missing` is used, but not defined" in page.text
     server.stop()
     assert leftovers(runtime) == []
 
@@ -358,7 +358,7 @@ def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
     server = start(src)
     page = {name: server.get(f"/{name}", fields=BROWSER) for name in ("good", "bad", "twice")}
     assert page["good"].text == "good"
-    assert page["bad"].status == 500 and "is not compiled" in page["bad"].text and "twice" not in page["bad"].text
+    assert page["bad"].status == 500 and "does not compile" in page["bad"].text and "twice" not in page["bad"].text
     assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
     # A version saved after a failed compilation is served, and a broken version does not come back.
     (src / "good.c").write_text(template % ("better", "good", ""))
@@ -572,8 +572,8 @@ def test_unknown_names_in_templates_are_reported(start, src):
                                 'DUDA_SERVICE(page, DUDA_GET("/", show, "Shows."));\n')
     server = start(src / "page.c")
     assert server.get("/").text.startswith("<p>Ana</p>\n")
-    server.err.wait_for(r"page.html.* line 2.*`nosuch` is the name of no value here")
-    server.err.wait_for(r"page.html.* line 3.*`missing.html` is the name of no template")
+    server.err.wait_for(r"page.html.* line 2.*`nosuch` does not name a value here")
+    server.err.wait_for(r"page.html.* line 3.*`missing.html` does not name a template")
     assert "`more`" not in server.err.text
 
 
@@ -586,8 +586,8 @@ def test_template_with_many_wrong_names_logs_five(start, src):
     server = start(src / "page.c")
     for times in (1, 2):
         assert server.get("/").status == 200
-        server.err.wait_for(r"`nosuch4` is the name of no value here", count=times)
-    assert server.err.text.count("is the name of no value here") == 10 and "`nosuch5`" not in server.err.text
+        server.err.wait_for(r"`nosuch4` does not name a value here", count=times)
+    assert server.err.text.count("does not name a value here") == 10 and "`nosuch5`" not in server.err.text
 
 
 def test_next_start_removes_the_leftovers_of_a_killed_instance(start, src, tmp_path, runtime):
@@ -657,7 +657,7 @@ def test_reasons_are_escaped(start, tried):
 
 @pytest.mark.parametrize("words, message", [
     ([], "usage: monkey run"), (["a", "b"], "usage: monkey run"), (["none.c"], "none.c: No such file"),
-    (["-p", "1 2", "src"], "this is no address"), (["-i", "none", "src"], "none: No such file")])
+    (["-p", "1 2", "src"], "it is not an address"), (["-i", "none", "src"], "none: No such file")])
 def test_wrong_arguments_are_rejected(run, tmp_path, cache, words, message, runtime):
     (tmp_path / "src").mkdir()
     done = run("run", *words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)})
@@ -678,11 +678,11 @@ def test_build_creates_an_object_or_reports_errors(run, monkey, tmp_path, cache)
     assert monkey(plugins=["./monkey-hello.so"]).get("/").text == "hello world\n"
     (tmp_path / "s/hello.c").write_text(HELLO.replace("WORD, duda", "nowhere(WORD), duda").replace("static", "const char *nowhere(const char *);\nstatic", 1))
     done = run("build", "-o", tmp_path / "other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
-    assert done.code == 1 and "error: `nowhere` is used, but defined nowhere" in done.err and not (tmp_path / "other.so").exists()
+    assert done.code == 1 and "error: `nowhere` is used, but not defined" in done.err and not (tmp_path / "other.so").exists()
     (tmp_path / "s/hello.c").write_text("int x = ;\nDUDA_SERVICE(hello)\n")
     done = run("build", "-o", tmp_path / "other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
     assert done.code == 1 and "hello.c:1:9: error:" in done.err and not (tmp_path / "other.so").exists()
     done = run("build", "-o", tmp_path / "none/other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
     assert done.code == 1 and done.err == f"monkey build: {tmp_path}/none/other.so: No such file or directory\n"
     done = run("build", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache), "CC": "no-such-cc"})
-    assert done.code == 1 and done.err.endswith("There is no C compiler: install gcc or clang, or name one in CC.\n")
+    assert done.code == 1 and done.err.endswith("No C compiler was found: install gcc or clang, or set CC.\n")

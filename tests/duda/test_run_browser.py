@@ -48,7 +48,7 @@ def test_errors_and_crashes_are_shown_until_fixed(started, tmp_path):
 
         path.write_text(GOOD.replace("of[0];", "of[0] + missing;"))
         b.goto(server.url + "/?name=you")
-        assert b.run("document.title") == "The service is not compiled"
+        assert b.run("document.title") == "The service does not compile"
         assert f"letters.c:{READS}:" in b.run(TEXT) and "missing" in b.run("document.querySelector('h2').innerText")
         assert "return of[0] + missing; /* reads it */" in b.run(MARKED), "the page shows the source line"
         path.write_text(GOOD)

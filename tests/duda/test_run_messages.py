@@ -71,8 +71,8 @@ def server(start, src):
 
 
 @pytest.mark.parametrize("target, status, why", [
-    ("/staff/", 403, r"is_staff\(\) in \S*guarded.c:\d+, a guard of show\(\), returned false: 403"),
-    ("/staff/page", 403, r"is_staff\(\) in \S*guarded.c:\d+, a guard of show\(\), returned false: 403"),
+    ("/staff/", 403, r"is_staff\(\) in \S*guarded.c:\d+, a guard of show\(\), returned false: responding with 403"),
+    ("/staff/page", 403, r"is_staff\(\) in \S*guarded.c:\d+, a guard of show\(\), returned false: responding with 403"),
     ("/checked/?result=401", 401, r"check\(\) in \S*guarded.c:\d+, a guard of show\(\), returned 401"),
     ("/checked/?result=503", 503, r"check\(\) in \S*guarded.c:\d+, a guard of show\(\), returned 503"),
     ("/checked/?result=-13", 403, r"check\(\) in \S*guarded.c:\d+ answered -13 \(Permission denied\)"),
@@ -91,7 +91,7 @@ def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark)
     """The message appears while the handler blocks, because it may never return."""
     with server.connect() as client:
         client.ask(f"/{name}")
-        server.err.wait_for(rf"{name}\(\) in \S*guarded.c:\d+ holds the loop for more than 500 ms: .*request GET /{name}")
+        server.err.wait_for(rf"{name}\(\) in \S*guarded.c:\d+ has blocked the event loop for more than 500 ms: .*request GET /{name}")
         match = server.err.wait_for(rf"guarded.c:(\d+): in {name}\(\)\n")
     assert int(match[1]) - line_of(mark) in (0, 1) if name == "compute" else int(match[1]) == line_of(mark)
     assert f"> {match[1]:>4}  " in server.err.text or re.search(rf">\s+{match[1]}  ", server.err.text), "the excerpt is shown"

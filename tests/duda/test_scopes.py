@@ -592,11 +592,11 @@ def test_session_store_belongs_to_its_service(monkey, tmp_path):
 
 
 @pytest.mark.parametrize("share, message", [
-    ("both", "it names no service"), ("both alpha on", "`on` names no host"), ("b/th alpha", "the name has 1 to 48 letters"),
-    ("x" * 49 + " alpha", "the name has 1 to 48 letters"), ("both alpha alpha", "a service has one Share"),
-    ("beta alpha", "`beta` is the name of a service that is not among those that share"),
-    ("both alpha\n    Share both beta", "another Share has this name, too"),
-    ("both alpha\n    Share more alpha", "a service has one Share"),
+    ("both", "expected a service after the name"), ("both alpha on", "expected a host after `on`"), ("b/th alpha", "the name must have 1 to 48 letters"),
+    ("x" * 49 + " alpha", "the name must have 1 to 48 letters"), ("both alpha alpha", "a service can have only one Share"),
+    ("beta alpha", "`beta` is the name of a service that is not in this Share"),
+    ("both alpha\n    Share both beta", "another Share already has this name"),
+    ("both alpha\n    Share more alpha", "a service can have only one Share"),
 ])
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 def test_invalid_share_is_rejected(world, share, message):
@@ -609,4 +609,4 @@ def test_invalid_share_is_rejected(world, share, message):
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 def test_share_of_an_unknown_service_logs_a_warning(world):
     (mount, _) = world([{"": "alpha"}, {"": "beta"}], share="both alpha betta")
-    mount.server.err.wait_for("no service `betta` is loaded here")
+    mount.server.err.wait_for("no service `betta` is loaded")

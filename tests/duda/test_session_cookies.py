@@ -273,7 +273,7 @@ def test_key_file_rotates_keys(monkey, site, tmp_path):
     keys.write_text("short\n")
     server = monkey(plugins=[service], top=f"[SESSIONS]\n    KeyFile {keys}\n", expect_start=False)
     server.exit_code = 3
-    server.err.wait_for("a key has 5 characters; it must have at least 32")
+    server.err.wait_for("a key has 5 characters, but must have at least 32")
     server.process.wait(30)
 
 
@@ -436,4 +436,4 @@ def test_two_stores_with_one_name_are_rejected(run, tmp_path, redis, kv):
     done = run("-t", "-c", tmp_path / "monkey.conf")
     name = redis.split()[-1] if redis else "main"
     assert done.code == (3 if redis == kv else 0), done
-    assert (f"error: another [KV] or [REDIS] has the Name `{name}`, too" in done.err) == (done.code == 3)
+    assert (f"error: another [KV] or [REDIS] already has the Name `{name}`" in done.err) == (done.code == 3)

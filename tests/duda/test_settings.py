@@ -56,7 +56,7 @@ def test_secret_is_read_from_its_source_and_never_printed(monkey, run, shop, tmp
 
 
 @pytest.mark.parametrize("line, message", [
-    ("Key env:NO_SUCH_KEY", "the environment has no variable `NO_SUCH_KEY`"),
+    ("Key env:NO_SUCH_KEY", "the environment variable `NO_SUCH_KEY` is not set"),
     ("Key file:none", "cannot read .*none`: No such file"),
     ("Key file:empty", "the secret is empty"),
     ("Key plain", "env:NAME or file:PATH"),

@@ -132,7 +132,7 @@ def test_smtp_rejects_injection_and_oversized_messages(monkey, mails, box):
     for query in ({"to": "ana@example.org%0d%0aRCPT%20TO:%3Ceve@example.org%3E"}, {"to": ""}, {"to": "ana"}, {"from": "x%3E%0d%0aDATA"},
                   {"to": "ana@example.org,%3Ceve@example.org%3E"}, {"subject": "a%0d%0aBcc:%20eve@example.org"}, {"from": ""}):
         code, _, problem, _ = send(server, **query)
-        assert code == 22 and re.match(r"\[SMTP\] main, 127\.0\.0\.1:\d+: the message: an address or a line", problem), (query, problem)
+        assert code == 22 and re.match(r"\[SMTP\] main, 127\.0\.0\.1:\d+: the message: an address is invalid", problem), (query, problem)
     assert send(server, b"a\0b", "/text")[0] == 22
     assert send(server, "x" * 999, "/text")[0] == 22
     assert send(server, "x\n" * 5121, "/text")[0] == 90
@@ -202,17 +202,17 @@ EHLO = b"250-mail\r\n250 SIZE 1000\r\n"
 TALKS = {
     "greeting-for-good": ((b"554 no service\r\n",), 11, "greeting: 554 no service"),
     "greeting-for-now": ((b"421-busy\r\n421 come back\r\n",), 11, "greeting: 421 busy come back"),
-    "no-smtp": ((b"SSH-2.0-x\r\n",), 71, "greeting: it does not speak SMTP"),
-    "odd-code": ((b"354 go on\r\n",), 71, "greeting: it does not speak SMTP"),
-    "two-codes": ((b"220-a\r\n250 b\r\n",), 71, "greeting: it does not speak SMTP"),
-    "endless-line": ((b"220 " + b"x" * 10000,), 71, "greeting: it does not speak SMTP"),
-    "endless-lines": ((b"220-x\r\n" * 10000,), 71, "greeting: it does not speak SMTP"),
+    "no-smtp": ((b"SSH-2.0-x\r\n",), 71, "greeting: the server does not speak SMTP"),
+    "odd-code": ((b"354 go on\r\n",), 71, "greeting: the server does not speak SMTP"),
+    "two-codes": ((b"220-a\r\n250 b\r\n",), 71, "greeting: the server does not speak SMTP"),
+    "endless-line": ((b"220 " + b"x" * 10000,), 71, "greeting: the server does not speak SMTP"),
+    "endless-lines": ((b"220-x\r\n" * 10000,), 71, "greeting: the server does not speak SMTP"),
     "closed": ((b"220 x\r\n", b""), 104, "greeting: "),
     "sender": ((b"220 x\r\n", EHLO, b"530 log in\r\n"), 126, "MAIL: 530 log in"),
     "later": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"421 going down\r\n"), 11, "RCPT: 421 going down"),
-    "recipient-odd": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"354 eh\r\n"), 71, "RCPT: it does not speak SMTP"),
+    "recipient-odd": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"354 eh\r\n"), 71, "RCPT: the server does not speak SMTP"),
     "data": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"554 no\r\n"), 74, "DATA: 554 no"),
-    "data-odd": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"250 ok\r\n"), 71, "DATA: it does not speak SMTP"),
+    "data-odd": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"250 ok\r\n"), 71, "DATA: the server does not speak SMTP"),
     "content": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"354 go\r\n", b"552 \x1b[31mspam\r\n"), 74, "the message: 552 \\x1b[31mspam"),
     "cut-reply": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"25"), 104, "RCPT: "),
 }
@@ -291,10 +291,10 @@ def test_smtp_outage_is_logged_once(monkey, mails, tmp_path):
 
 MISTAKES = [
     ("", "[SMTP] has no Server"),
-    ("    Server mail.example.org:25\n    User x\n    PasswordSource env:MK_PASSWORD\n", "a password needs an [UPSTREAM] with TLS"),
+    ("    Server mail.example.org:25\n    User x\n    PasswordSource env:MK_PASSWORD\n", "a password requires an [UPSTREAM] with TLS"),
     ("    Server 127.example.org:25\n    User x\n    PasswordSource env:MK_PASSWORD\n", "or a server on this machine"),
-    ("    Server 127.0.0.1:25\n    User x\n", "User and PasswordSource need each other"),
-    ("    Server 127.0.0.1:25\n    EhloName a b\n", "expected the name of a machine"),
+    ("    Server 127.0.0.1:25\n    User x\n", "set either both of User and PasswordSource or neither"),
+    ("    Server 127.0.0.1:25\n    EhloName a b\n", "expected a host name"),
 ]
 
 

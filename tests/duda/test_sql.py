@@ -269,7 +269,7 @@ def test_sql_batch_runs_all_statements(server):
 def test_sql_text_with_nul_is_rejected(server):
     """PostgreSQL texts cannot contain NUL: without an error, the text would be truncated there."""
     run(server, "DELETE FROM goods")
-    assert run(server, "INSERT INTO goods (id, name) VALUES (77, $1)", "admin\0istrator") == "74 a text has a NUL in it"
+    assert run(server, "INSERT INTO goods (id, name) VALUES (77, $1)", "admin\0istrator") == "74 a string contains NUL"
     assert run(server, "SELECT id FROM goods WHERE id = 77") == []
 
 
@@ -320,7 +320,7 @@ def test_sql_invalid_migration_files_are_rejected(run, tmp_path, backend):
                     "    Migrations migrations\n[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
     assert done.code == 3
-    assert "another migration has this number, too" in done.err and "x.sql: expected NUMBER-NAME.sql" in done.err
+    assert "another migration already has this number" in done.err and "x.sql: expected a name NUMBER-NAME.sql" in done.err
 
 
 @pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
@@ -447,9 +447,9 @@ SERVERS = [
     ("", "[POSTGRES] has no Server"),
     ("    Server nonsense\n", 'missing "=" after "nonsense"'),
     ("    Server host=a.test,b.test port=1,2,3\n", "there are 2 hosts, but 3 ports"),
-    ("    Server host=a.test,b.test hostaddr=127.0.0.1\n", "host has 2 entries, hostaddr 1"),
+    ("    Server host=a.test,b.test hostaddr=127.0.0.1\n", "`host` has 2 entries, but `hostaddr` has 1"),
     (f"    Server host={','.join(['a.test'] * 17)}\n", "more than 16 hosts"),
-    ("    Server client_encoding=SJIS\n", "client_encoding is UTF8 here"),
+    ("    Server client_encoding=SJIS\n", "client_encoding must be UTF8"),
 ]
 
 
@@ -471,5 +471,5 @@ def test_database_names_must_be_unique(run, tmp_path, name):
     conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-sqlite\n    Load duda-postgres\n"
                     f"[SQLITE]\n    File a.db\n[POSTGRES]\n    Server host=127.0.0.1\n    Name {name}\n[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    output = "monkey.conf:10:10: error: another [SQLITE] or [POSTGRES] has the Name `main`, too: services find databases by it"
+    output = "monkey.conf:10:10: error: another [SQLITE] or [POSTGRES] already has the Name `main`: services find databases by their Name"
     assert (done.code, output in done.err) == ((3, True) if name == "main" else (0, False)), done.err

@@ -380,7 +380,7 @@ def test_statement_that_fails_to_prepare_is_not_taken_for_a_deallocated_one(monk
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     assert [base.run("SELECT a FROM t") for _ in range(3)] == [[{"a": 1}]] * 3
     assert base.run("SELECT count(*) AS n FROM pg_prepared_statements WHERE statement = 'SELECT a FROM t'") == [{"n": 1}]
-    assert "forgets prepared statements" not in base.server.log
+    assert "loses prepared statements" not in base.server.log
 
 
 needs_bouncer = pytest.mark.skipif(not HAS["postgres"] or not pgbouncer_server.PROGRAM, reason="PostgreSQL or PgBouncer is missing")
@@ -404,7 +404,7 @@ def test_pgbouncer_transaction_pooling_works(monkey, site, request, keys):
         assert keys == "" or done == ["0"] * 60
         assert base.run("SELECT count(*) AS n FROM t") == [{"n": done.count("0")}]
         assert [base.transaction("INSERT INTO t VALUES (1)", "SELECT 1 AS n")[-1] for _ in range(12)] == ["0"] * 12
-        assert ("forgets prepared statements" in base.server.log) == (keys == "")
+        assert ("loses prepared statements" in base.server.log) == (keys == "")
     finally:
         bouncer.stop()
 
@@ -530,10 +530,10 @@ def history(base):
 
 
 BAD = {
-    "edited": ({"1-a.sql": ONE + "-- more\n", "2-b.sql": TWO}, r"1-a\.sql was edited after it was run$"),
-    "renamed": ({"1-a.sql": ONE, "2-x.sql": TWO}, r"2-b\.sql was run, and is renamed: 2-x\.sql$"),
-    "missing": ({"2-b.sql": TWO}, r"1-a\.sql was run, and is missing$"),
-    "all": ({"1-z.sql": ONE, "2-b.sql": "", "3-c.sql": THREE}, r"1-a\.sql was run, and is renamed: 1-z\.sql; 2-b\.sql was edited after it was run$"),
+    "edited": ({"1-a.sql": ONE + "-- more\n", "2-b.sql": TWO}, r"1-a\.sql was edited after it had been run$"),
+    "renamed": ({"1-a.sql": ONE, "2-x.sql": TWO}, r"2-b\.sql has been run, but its file is now named 2-x\.sql$"),
+    "missing": ({"2-b.sql": TWO}, r"1-a\.sql has been run, but its file is missing$"),
+    "all": ({"1-z.sql": ONE, "2-b.sql": "", "3-c.sql": THREE}, r"1-a\.sql has been run, but its file is now named 1-z\.sql; 2-b\.sql was edited after it had been run$"),
 }
 
 
@@ -557,8 +557,8 @@ def test_migration_out_of_order_is_rejected(monkey, site, backend, request):
     assert base.run("SELECT a FROM three") == []
     base.server.stop()
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "2-late.sql": TWO, "3-c.sql": THREE}, top)
-    base.server.err.wait_for(r"Migrations: 2-late\.sql comes too late: it was not run before 3-c\.sql$")
-    assert "2-late.sql comes too late" in base.run("SELECT 1 AS one")
+    base.server.err.wait_for(r"Migrations: 2-late\.sql cannot run any more, because a later one has been run: 3-c\.sql$")
+    assert "2-late.sql cannot run any more" in base.run("SELECT 1 AS one")
     base.server.stop()
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE}, top)
     assert base.run("SELECT a FROM three") == [], "an older version may use the database of a newer one"
@@ -640,7 +640,7 @@ def test_old_migrations_table_is_upgraded(monkey, site, backend, request, of):
     assert history(base) == [(of, 1, "1-a.sql", True), (of, 2, "2-b.sql", True)]
     base.server.stop()
     base, _ = migrate(monkey, site, backend, request, {"1-a.sql": "-- edited\n", "2-b.sql": TWO}, top, keys=keys)
-    base.server.err.wait_for(r"Migrations: 1-a\.sql was edited after it was run$")
+    base.server.err.wait_for(r"Migrations: 1-a\.sql was edited after it had been run$")
 
 
 def test_concurrent_workers_of_two_machines_migrate_once(monkey, site, backend, request):

@@ -57,7 +57,7 @@ static void check_page(mk_str text)
 {
     struct mk_buf out = mk_buf_growing(8 * TEXT_MAX);
     const struct dev_error_page html = {.out = &out, .html = true};
-    dev_error_page_text(&html, text);
+    dev_error_page_add_text(&html, text);
     dev_symbolize_write_cause(&out, text);
     mk_str inner = mk_str_skip(mk_buf_str(&out), strlen("<pre><span>"));
     size_t tag = mk_str_find(inner, '<'); /* our closing tag is the first */

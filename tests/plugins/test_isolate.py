@@ -391,7 +391,7 @@ def test_isolated_crash_affects_only_its_request(isolate, site):
         assert c.get("/guest/crash").status == 502
         assert c.get("/guest/pid").status == 200  # the client's connection ends in another process
         assert c.get("/a.txt").text == "a file"
-    server.err.wait_for(r"guest: the handler of guest GET /crash ended its worker")
+    server.err.wait_for(r"guest: the handler of guest GET /crash terminated its worker")
 
 
 def test_isolated_requests_wait_for_worker_replacement(isolate):
@@ -470,10 +470,10 @@ def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
     server = isolate("Memory 100M", of=compile_to(tmp_path, objects=RELEASED), program=proc.RELEASE)
     assert server.get("/guest/eat").status == 503
     assert server.get("/guest/pid").status == 200
-    server.err.wait_for(r"guest: .*eat\(\) in .*guest\.c:\d+: out of memory: the process may have 100 MB of data")
+    server.err.wait_for(r"guest: .*eat\(\) in .*guest\.c:\d+: out of memory: the process is limited to 100 MB of data")
     server.allow(*CRASHES)
     assert server.get("/guest/gorge").status == 502
-    server.err.wait_for(r"guest: .*gorge\(\) in .*crashed with SIGSEGV at .* when memory was out: the process may have 100 MB")
+    server.err.wait_for(r"guest: .*gorge\(\) in .*crashed with SIGSEGV at .* after an allocation had failed: the process is limited to 100 MB")
     assert server.get("/guest/pid").status == 200
 
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interactive API documentation page: renders an OpenAPI document. */
+/* The style sheet and the script of the interactive API documentation page, which renders an OpenAPI
+ * document. */
 #ifndef DUDA_DEV_DOC_H
 #define DUDA_DEV_DOC_H
 

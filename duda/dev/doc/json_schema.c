@@ -3,8 +3,8 @@
 
 enum { DEPTH_MAX = 8, NAME_MAX_ = 64 };
 
-/* The caller ends the object. */
-static void begin_type(struct mk_json_writer *w, const char *type)
+/* Begins a schema with this type; the caller ends the object. */
+static void begin_type_schema(struct mk_json_writer *w, const char *type)
 {
     mk_json_begin_object(w);
     mk_json_cstr(mk_json_key(w, "type"), type);
@@ -24,13 +24,13 @@ void dev_json_schema_write_param_type(struct mk_json_writer *w, mk_str type)
         {"alpha", "string", "pattern", "^[A-Za-z]+$"},
         {"word", "string", "pattern", "^[A-Za-z0-9_]+$"},
         {"slug", "string", "pattern", "^[A-Za-z0-9_-]+$"},
-        {"rest", "string", "description", "all that is left of the path, with its slashes"},
+        {"rest", "string", "description", "the rest of the path, including slashes"},
         {"", "string", NULL, NULL},
     };
     size_t i = 0;
     while (i < MK_LEN(types) - 1 && !mk_str_eq(type, mk_str_from_c(types[i].word)))
         i++;
-    begin_type(w, types[i].type);
+    begin_type_schema(w, types[i].type);
     if (types[i].key)
         mk_json_cstr(mk_json_key(w, types[i].key), types[i].value);
     if (mk_str_eq(type, MK_STR("uint")))
@@ -59,7 +59,7 @@ static void write_limit(struct mk_json_writer *w, const char *key, size_t limit)
         mk_json_uint(mk_json_key(w, key), limit);
 }
 
-static void write_enum(struct mk_json_writer *w, const char *const *values)
+static void write_enum_values(struct mk_json_writer *w, const char *const *values)
 {
     mk_json_begin_array(mk_json_key(w, "enum"));
     for (size_t i = 0; values && values[i]; i++)
@@ -69,11 +69,11 @@ static void write_enum(struct mk_json_writer *w, const char *const *values)
 
 struct schema_writer {
     struct mk_json_writer *json;
-    struct dev_json_schemas *named; /* NULL: all schemas are written inline */
+    struct dev_json_schemas *named; /* NULL: writes all schemas inline */
 };
 
-/* The schema that accepts any value. */
-static void write_any(struct mk_json_writer *w)
+/* Writes the schema that accepts any value. */
+static void write_any_schema(struct mk_json_writer *w)
 {
     mk_json_begin_object(w);
     mk_json_end_object(w);
@@ -81,20 +81,20 @@ static void write_any(struct mk_json_writer *w)
 
 static void write_schema(const struct schema_writer *w, const struct duda_schema *schema, unsigned depth);
 
-static void write_integer(struct mk_json_writer *w, const struct duda_schema_field *m)
+static void write_integer_schema(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
-    begin_type(w, "integer");
+    begin_type_schema(w, "integer");
     if (m->is_signed && (m->size == 4 || m->size == 8))
         mk_json_cstr(mk_json_key(w, "format"), m->size == 4 ? "int32" : "int64");
     write_number_range(w, m);
     mk_json_end_object(w);
 }
 
-static void write_string(struct mk_json_writer *w, const struct duda_schema_field *m)
+static void write_string_schema(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
-    begin_type(w, "string");
+    begin_type_schema(w, "string");
     if (m->kind == DUDA_KIND_ENUM)
-        write_enum(w, m->values);
+        write_enum_values(w, m->values);
     else if (!m->is_list) {
         write_limit(w, "minLength", m->min_length);
         write_limit(w, "maxLength", m->max_length);
@@ -107,38 +107,39 @@ static void write_field_type(const struct schema_writer *w, const struct duda_sc
     struct mk_json_writer *json = w->json;
     switch (m->kind) {
     case DUDA_KIND_BOOL:
-        begin_type(json, "boolean");
+        begin_type_schema(json, "boolean");
         mk_json_end_object(json);
         break;
     case DUDA_KIND_INTEGER:
-        write_integer(json, m);
+        write_integer_schema(json, m);
         break;
     case DUDA_KIND_DOUBLE:
-        begin_type(json, "number");
+        begin_type_schema(json, "number");
         write_number_range(json, m);
         mk_json_end_object(json);
         break;
     case DUDA_KIND_STRING:
     case DUDA_KIND_ENUM:
-        write_string(json, m);
+        write_string_schema(json, m);
         break;
     case DUDA_KIND_OBJECT:
         write_schema(w, m->schema, depth + 1);
         break;
     case DUDA_KIND_JSON_RAW:
     default:
-        write_any(json);
+        write_any_schema(json);
         break;
     }
 }
 
-static void write_field(const struct schema_writer *w, const struct duda_schema_field *m, unsigned depth)
+static void write_field_schema(const struct schema_writer *w, const struct duda_schema_field *m,
+                               unsigned depth)
 {
     if (!m->is_list) {
         write_field_type(w, m, depth);
         return;
     }
-    begin_type(w->json, "array");
+    begin_type_schema(w->json, "array");
     mk_json_key(w->json, "items");
     write_field_type(w, m, depth);
     write_limit(w->json, "minItems", m->min_length);
@@ -146,7 +147,7 @@ static void write_field(const struct schema_writer *w, const struct duda_schema_
     mk_json_end_object(w->json);
 }
 
-static void write_required(struct mk_json_writer *w, const struct duda_schema *schema)
+static void write_required_names(struct mk_json_writer *w, const struct duda_schema *schema)
 {
     size_t n = 0;
     for (size_t i = 0; i < schema->n; i++) {
@@ -162,7 +163,7 @@ static void write_required(struct mk_json_writer *w, const struct duda_schema *s
 
 /* ---- Names ---- */
 
-/* "struct line_item" becomes "line_item": only characters that OpenAPI allows. */
+/* Copies the name with only those characters that OpenAPI allows: "struct line_item" becomes "line_item". */
 static size_t copy_type_name(char buf[NAME_MAX_], const char *type)
 {
     size_t n = 0;
@@ -176,7 +177,7 @@ static size_t copy_type_name(char buf[NAME_MAX_], const char *type)
     return n;
 }
 
-/* Different schemas of one type are numbered. */
+/* Appends the name of the schema, with a number if several schemas describe the same type. */
 static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas *named, size_t at)
 {
     char own[NAME_MAX_], other[NAME_MAX_];
@@ -192,7 +193,7 @@ static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas
         mk_buf_addf(out, "_%zu", before + 1);
 }
 
-/* False: the schema has no name. */
+/* Writes a reference to a named schema. Returns false if the schema has no name. */
 static bool write_reference(const struct schema_writer *w, const struct duda_schema *schema)
 {
     struct dev_json_schemas *named = w->named;
@@ -216,16 +217,17 @@ static bool write_reference(const struct schema_writer *w, const struct duda_sch
     return true;
 }
 
-static void write_object(const struct schema_writer *w, const struct duda_schema *schema, unsigned depth)
+static void write_object_schema(const struct schema_writer *w, const struct duda_schema *schema,
+                                unsigned depth)
 {
-    begin_type(w->json, "object");
+    begin_type_schema(w->json, "object");
     mk_json_begin_object(mk_json_key(w->json, "properties"));
     for (size_t i = 0; i < schema->n; i++) {
         mk_json_key(w->json, duda_schema_field_name(duda_schema_field_at(schema, i)));
-        write_field(w, duda_schema_field_at(schema, i), depth);
+        write_field_schema(w, duda_schema_field_at(schema, i), depth);
     }
     mk_json_end_object(w->json);
-    write_required(w->json, schema);
+    write_required_names(w->json, schema);
     if (!schema->allow_unknown)
         mk_json_bool(mk_json_key(w->json, "additionalProperties"), false);
     mk_json_end_object(w->json);
@@ -234,21 +236,21 @@ static void write_object(const struct schema_writer *w, const struct duda_schema
 static void write_schema(const struct schema_writer *w, const struct duda_schema *schema, unsigned depth)
 {
     if (!schema || depth > DEPTH_MAX)
-        write_any(w->json);
+        write_any_schema(w->json);
     else if (!write_reference(w, schema))
-        write_object(w, schema, depth);
+        write_object_schema(w, schema, depth);
 }
 
 void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
-    write_field(&(struct schema_writer){.json = w}, m, 0);
+    write_field_schema(&(struct schema_writer){.json = w}, m, 0);
 }
 
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *schema, bool is_list)
 {
     if (is_list) {
-        begin_type(w, "array");
+        begin_type_schema(w, "array");
         mk_json_key(w, "items");
     }
     write_schema(&(struct schema_writer){.json = w, .named = named}, schema, 0);
@@ -258,12 +260,12 @@ void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *na
 
 void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_schemas *named)
 {
-    for (size_t i = 0; i < named->n; i++) { /* fields may add further schemas */
+    for (size_t i = 0; i < named->n; i++) { /* their fields may add further schemas */
         char buf[NAME_MAX_ + 24];
         struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
         append_schema_name(&name, named, i);
         mk_json_newline(w);
         mk_json_key_str(w, mk_buf_str(&name));
-        write_object(&(struct schema_writer){.json = w, .named = named}, named->at[i], 0);
+        write_object_schema(&(struct schema_writer){.json = w, .named = named}, named->at[i], 0);
     }
 }

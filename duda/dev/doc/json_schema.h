@@ -6,7 +6,7 @@
 #include <duda/schema.h>
 #include <monkey/json.h>
 
-/* Writes the schema of a parameter type, such as "int"; empty: any string. */
+/* Writes the schema of a parameter type, such as "int"; an empty type means any string. */
 void dev_json_schema_write_param_type(struct mk_json_writer *w, mk_str type);
 /* Named schemas, the targets of references. */
 enum { DEV_JSON_SCHEMAS_MAX = 256 };
@@ -15,7 +15,8 @@ struct dev_json_schemas {
     size_t n;
 };
 
-/* Unnamed recursive schemas are cut off as "any value" after a few levels. */
+/* Writes a schema, or a reference to it. In recursive schemas without a name, "any value" replaces the deeper
+ * levels. */
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *schema, bool is_list);
 /* Writes the referenced schemas as members of an object. */

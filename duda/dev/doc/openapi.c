@@ -29,8 +29,8 @@ struct openapi_writer {
     unsigned statuses[STATUSES_MAX]; /* statuses already written for the operation */
 };
 
-/* "/users/{id}" */
-static void append_path(struct mk_buf *path, const char *pattern)
+/* Appends a path such as "/users/{id}". */
+static void append_openapi_path(struct mk_buf *path, const char *pattern)
 {
     mk_str rest = mk_str_from_c(pattern), text;
     struct dev_param p;
@@ -45,7 +45,7 @@ static void append_path(struct mk_buf *path, const char *pattern)
         mk_buf_add_char(path, '/');
 }
 
-/* Groups become tags, named after their paths. */
+/* Groups of routes become tags, which are named after the paths of the groups. */
 static mk_str tag_name(const struct dev_route *r)
 {
     return r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/");
@@ -100,7 +100,7 @@ static void write_empty_object(struct mk_json_writer *w)
     mk_json_end_object(w);
 }
 
-/* If the route declares no request body, clients may send anything. */
+/* Writes the request body. If the route declares none, clients may send any content. */
 static void write_request_body(struct openapi_writer *w, const struct duda_route *line, const char *method)
 {
     static const char *const any[] = {"application/json", "application/x-www-form-urlencoded",
@@ -136,7 +136,7 @@ static void write_problem_media_type(struct mk_json_writer *w)
 static void write_default_response(struct mk_json_writer *w)
 {
     mk_json_begin_object(mk_json_key(w, "default"));
-    mk_json_cstr(mk_json_key(w, "description"), "What the handler says.");
+    mk_json_cstr(mk_json_key(w, "description"), "The response of the handler.");
     mk_json_end_object(w);
 }
 
@@ -270,8 +270,8 @@ static bool is_same_path(const char *a, const char *b)
 {
     char buf[2][DEV_PATTERN_MAX];
     struct mk_buf path_a = mk_buf_fixed(buf[0], sizeof buf[0]), path_b = mk_buf_fixed(buf[1], sizeof buf[1]);
-    append_path(&path_a, a);
-    append_path(&path_b, b);
+    append_openapi_path(&path_a, a);
+    append_openapi_path(&path_b, b);
     return mk_str_eq(mk_buf_str(&path_a), mk_buf_str(&path_b));
 }
 
@@ -296,7 +296,7 @@ struct earlier_path {
     bool found;
 };
 
-static void check_earlier_path(const struct dev_route *r, void *ctx)
+static void find_earlier_path(const struct dev_route *r, void *ctx)
 {
     struct earlier_path *b = ctx;
     if (b->left) {
@@ -309,14 +309,14 @@ static void write_path_once(const struct dev_route *r, void *ctx)
 {
     struct path_writer *f = ctx;
     struct earlier_path earlier_path = {.pattern = r->pattern, .left = f->at++};
-    dev_introspect_each_route(f->d, check_earlier_path, &earlier_path);
+    dev_introspect_each_route(f->d, find_earlier_path, &earlier_path);
     struct openapi_writer w = {
         .json = f->json, .pattern = r->pattern, .named = f->named, .operation_ids = f->operation_ids};
     char buf[DEV_PATTERN_MAX];
     struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     if (earlier_path.found)
         return;
-    append_path(&path, r->pattern);
+    append_openapi_path(&path, r->pattern);
     mk_json_newline(f->json);
     mk_json_begin_object(mk_json_key_str(f->json, mk_buf_str(&path)));
     dev_introspect_each_route(f->d, add_route_if_same_path, &w);
@@ -325,27 +325,27 @@ static void write_path_once(const struct dev_route *r, void *ctx)
 
 /* ---- The document ---- */
 
-static void begin_type(struct mk_json_writer *w, const char *name, const char *type)
+static void begin_named_schema(struct mk_json_writer *w, const char *name, const char *type)
 {
     mk_json_begin_object(mk_json_key(w, name));
     mk_json_cstr(mk_json_key(w, "type"), type);
 }
 
-static void write_property(struct mk_json_writer *w, const char *name, const char *type)
+static void write_property_schema(struct mk_json_writer *w, const char *name, const char *type)
 {
-    begin_type(w, name, type);
+    begin_named_schema(w, name, type);
     mk_json_end_object(w);
 }
 
 static void write_problem_errors(struct mk_json_writer *w)
 {
-    begin_type(w, "errors", "array");
-    begin_type(w, "items", "object");
+    begin_named_schema(w, "errors", "array");
+    begin_named_schema(w, "items", "object");
     mk_json_begin_object(mk_json_key(w, "properties"));
-    write_property(w, "detail", "string");
-    write_property(w, "pointer", "string");
-    write_property(w, "line", "integer");
-    write_property(w, "column", "integer");
+    write_property_schema(w, "detail", "string");
+    write_property_schema(w, "pointer", "string");
+    write_property_schema(w, "line", "integer");
+    write_property_schema(w, "column", "integer");
     mk_json_end_object(w);
     mk_json_end_object(w);
     mk_json_end_object(w);
@@ -353,12 +353,12 @@ static void write_problem_errors(struct mk_json_writer *w)
 
 static void write_problem_schema(struct mk_json_writer *w)
 {
-    begin_type(w, "Problem", "object");
+    begin_named_schema(w, "Problem", "object");
     mk_json_cstr(mk_json_key(w, "description"), "RFC 9457");
     mk_json_begin_object(mk_json_key(w, "properties"));
-    write_property(w, "title", "string");
-    write_property(w, "status", "integer");
-    write_property(w, "detail", "string");
+    write_property_schema(w, "title", "string");
+    write_property_schema(w, "status", "integer");
+    write_property_schema(w, "detail", "string");
     write_problem_errors(w);
     mk_json_end_object(w);
     mk_json_end_object(w);
@@ -367,7 +367,7 @@ static void write_problem_schema(struct mk_json_writer *w)
 struct tags {
     struct mk_json_writer *json;
     size_t from;                    /* position of the tags in the document */
-    const struct duda_route *group; /* the last group written */
+    const struct duda_route *group; /* the group that was written last */
     size_t n;
 };
 
@@ -382,7 +382,8 @@ static bool is_tag_written(const struct tags *t, mk_str name)
     return memmem(written.p, written.len, text.p, text.len);
 }
 
-/* Routes of a group are adjacent, except for nested groups. */
+/* Writes the tag of the route's group unless it is already in the document. The routes of a group are
+ * adjacent, except for nested groups. */
 static void write_tag_once(const struct dev_route *r, void *ctx)
 {
     struct tags *t = ctx;

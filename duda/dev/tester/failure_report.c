@@ -8,7 +8,7 @@
 
 enum { SHOWN = 160, AHEAD = 24 };
 
-/* The compiler was given an absolute path. */
+/* Shortens the file, whose path is absolute in the compiler's output. */
 void tester_report_location(const char *file, int line)
 {
     char here[PATH_MAX];
@@ -30,7 +30,7 @@ static void print_escaped_char(char c)
         putchar(c);
 }
 
-/* Formats a C string literal, so that blanks and line endings are visible. Does not split UTF-8
+/* Prints the text as a C string literal, so that blanks and line endings are visible. Does not split UTF-8
  * characters. */
 static void print_quoted(mk_str text, size_t from)
 {
@@ -47,8 +47,9 @@ static void print_quoted(mk_str text, size_t from)
     printf("\"%s", end < text.len ? "..." : "");
 }
 
-/* The first difference, or shortly before it if the common prefix is long. */
-static size_t first_difference(mk_str a, mk_str b)
+/* Returns where to start printing: at the beginning, or shortly before the first difference if the common
+ * prefix is long. */
+static size_t difference_start(mk_str a, mk_str b)
 {
     size_t i = 0;
     while (i < a.len && i < b.len && a.p[i] == b.p[i])
@@ -63,7 +64,7 @@ static size_t first_difference(mk_str a, mk_str b)
 
 void tester_report_difference(const char *expression, mk_str got, mk_str expected)
 {
-    size_t from = first_difference(got, expected);
+    size_t from = difference_start(got, expected);
     printf("%s: expected ", expression);
     print_quoted(expected, from);
     printf(", got ");

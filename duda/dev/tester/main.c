@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monkey-duda-test, run by `monkey test`: loads a service into libmonkey, without processes or ports, loads
- * the tests, and runs them with the in-memory client. Either may crash: `monkey test` reads the report from
- * standard error, and continues with the next test.
+/* monkey-duda-test, which `monkey test` runs: it loads a service into libmonkey, without processes or ports,
+ * loads the tests, and runs them with the in-memory client. If the service or a test crashes, `monkey test`
+ * reads the report from standard error, and continues with the next test.
  *
  *     monkey-duda-test SERVICE ROOT INCLUDE TESTS PREFIX FIRST
  *
- * SERVICE is a value of `Load`, ROOT a value of `DocumentRoot`, INCLUDE a configuration file (the latter two
- * may be empty), TESTS a shared object with tests, PREFIX is prepended to their names, FIRST is the number of
- * the first test. */
+ * SERVICE is a value of `Load`, ROOT a value of `DocumentRoot` and INCLUDE a configuration file; the latter two
+ * may be empty. TESTS is a shared object with tests, PREFIX is prepended to their names, and FIRST is the index
+ * of the first test. */
 #include "dev/crash.h"
 #include "tests.h"
 
@@ -47,12 +47,12 @@ static int load_and_run_tests(struct mk_server *s, char **words)
     if (!dlopen(words[4], RTLD_NOW | RTLD_LOCAL))
         return print_error(dlerror());
     if (tester_tests_count() == 0)
-        return print_error("there is no DUDA_TEST() in the tests");
+        return print_error("the file contains no DUDA_TEST()");
     return tester_tests_run(s, strtoul(words[6], NULL, 10), words[5]) ? FAILED : FINE;
 }
 
-/* This program is installed among the objects. */
-static const char *own_folder(char path[PATH_MAX])
+/* Returns the folder of this program, where the plugins are, too. */
+static const char *find_own_folder(char path[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
     path[len > 0 ? len : 0] = '\0';
@@ -66,12 +66,14 @@ static const char *own_folder(char path[PATH_MAX])
 int main(int argc, char **argv)
 {
     char folder[PATH_MAX];
-    const struct mk_server_options options = {
-        .size = sizeof options, .on_log = on_log, .in_memory = true, .plugin_folder = own_folder(folder)};
+    const struct mk_server_options options = {.size = sizeof options,
+                                              .on_log = on_log,
+                                              .in_memory = true,
+                                              .plugin_folder = find_own_folder(folder)};
     if (argc != WORDS)
-        return print_error("this program is for `monkey test`");
+        return print_error("this program is only run by `monkey test`");
     dev_crash_preload();
-    (void)!dev_crash_install_handlers(); /* without handlers, a crash is just not reported */
+    (void)!dev_crash_install_handlers(); /* without handlers, a crash has no report */
     struct mk_server *s = mk_server_new(&options);
     int code = load_and_run_tests(s, argv);
     dev_crash_ignore_exit();

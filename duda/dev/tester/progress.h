@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress lines on standard error of monkey-duda-test for `monkey test`: one before each test, and one after
- * it. */
+/* Progress lines that monkey-duda-test prints on standard error for `monkey test`: one before and one after
+ * each test. */
 #ifndef DUDA_DEV_PROGRESS_H
 #define DUDA_DEV_PROGRESS_H
 

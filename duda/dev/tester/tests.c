@@ -16,7 +16,7 @@ struct duda_test {
     const char *name;
     struct mk_server *server;
     bool failed;
-    struct mk_buf replies[REPLIES_MAX]; /* kept until the end of the test */
+    struct mk_buf replies[REPLIES_MAX]; /* the strings of responses, until the end of the test */
     size_t n;
 };
 
@@ -41,7 +41,7 @@ size_t tester_tests_count(void)
 
 /* ---- Expectations ---- */
 
-static bool fail_test(struct duda_test *t, const char *file, int line)
+static bool mark_test_failed(struct duda_test *t, const char *file, int line)
 {
     t->failed = true;
     tester_report_location(file, line);
@@ -52,7 +52,7 @@ bool duda_test_expect(struct duda_test *t, bool is_true, const char *expression,
 {
     if (is_true)
         return true;
-    fail_test(t, file, line);
+    mark_test_failed(t, file, line);
     printf("%s is not true\n", expression);
     return false;
 }
@@ -62,7 +62,7 @@ bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected
 {
     if (got.p && mk_str_eq(got, mk_str_from_c(expected)))
         return true;
-    fail_test(t, file, line);
+    mark_test_failed(t, file, line);
     tester_report_difference(expression, got, mk_str_from_c(expected));
     return false;
 }
@@ -72,7 +72,7 @@ bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *part
 {
     if (got.p && memmem(got.p, got.len, part, strlen(part)))
         return true;
-    fail_test(t, file, line);
+    mark_test_failed(t, file, line);
     tester_report_missing_part(expression, got, mk_str_from_c(part));
     return false;
 }
@@ -82,7 +82,7 @@ bool duda_test_expect_int(struct duda_test *t, long long got, long long expected
 {
     if (got == expected)
         return true;
-    fail_test(t, file, line);
+    mark_test_failed(t, file, line);
     printf("%s: expected %lld, got %lld\n", expression, expected, got);
     return false;
 }
@@ -92,7 +92,7 @@ bool duda_test_expect_status(struct duda_test *t, struct duda_test_response repl
 {
     if (reply.status == expected)
         return true;
-    fail_test(t, file, line);
+    mark_test_failed(t, file, line);
     printf("expected status %u, got %u", expected, reply.status);
     tester_report_body(reply.body);
     return false;
@@ -100,7 +100,7 @@ bool duda_test_expect_status(struct duda_test *t, struct duda_test_response repl
 
 /* ---- Requests ---- */
 
-/* Parses "Name: value\r\n..."; false: a malformed line, or too many headers. */
+/* Parses "Name: value\r\n...". Returns false for a malformed line or too many headers. */
 static bool parse_headers(const char *text, struct mk_header *fields, size_t *n)
 {
     mk_str rest = mk_str_from_c(text);
@@ -120,19 +120,19 @@ static const char *request_error_text(int e)
 {
     switch (e) {
     case -EINVAL:
-        return "this request cannot be written";
+        return "the request is invalid";
     case -ETIMEDOUT:
-        return "no response came in 30 seconds";
+        return "no response within 30 seconds";
     case -ECONNRESET:
         return "the server closed the connection before its response was complete";
     case -EBADMSG:
-        return "what came is no response";
+        return "the response is malformed";
     default:
         return strerror(-e);
     }
 }
 
-/* Moves the strings into the test, where they outlive the next request. */
+/* Copies the strings of the response, which must outlive the next request, into the test. */
 static void store_response(struct mk_buf *buf, const struct mk_test_client_response *response,
                            struct duda_test_response *reply)
 {

@@ -5,8 +5,8 @@
 
 #include <monkey/test_client.h>
 
-/* Runs the tests from `first` on and reports their results; returns the number of failures. `prefix` is the
- * name of their file. */
+/* Runs the tests from index `first` on and prints their results; `prefix` is the name of their file. Returns
+ * the number of failures. */
 size_t tester_tests_run(struct mk_server *s, size_t first, const char *prefix);
 size_t tester_tests_count(void);
 

@@ -28,12 +28,13 @@ static bool validate_section(const struct package_type *kind, struct mk_config *
     for (size_t i = 0; i < before->n; i++) {
         const struct package_settings *other = before->v[i];
         if (mk_str_eq(other->name, s->name)) {
-            mk_config_error(config, s, "Name", "there are two [%s] `%.*s`", section, MK_STR_ARG(s->name));
+            mk_config_error(config, s, "Name", "another [%s] already has the Name `%.*s`", section,
+                            MK_STR_ARG(s->name));
             return false;
         }
     }
     if (before->n == kind->max) {
-        mk_config_error(config, s, NULL, "more than %zu [%s]", kind->max, section);
+        mk_config_error(config, s, NULL, "more than %zu sections [%s]", kind->max, section);
         return false;
     }
     if (!s->location.len) {
@@ -56,8 +57,8 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
         if (validate_section(kind, config, all, settings))
             all->v[all->n++] = settings;
     if (!all->n)
-        mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no [%s] with a %s", kind->plugin->name,
-                       kind->table->section, kind->location);
+        mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no section [%s] with a key %s",
+                       kind->plugin->name, kind->table->section, kind->location);
     for (size_t i = 0; kind->declare && i < all->n; i++)
         kind->declare(config, all->v[i], ((const struct package_settings *)all->v[i])->name);
     return 0;
@@ -90,13 +91,12 @@ static void log_open_error(const struct package_type *kind, struct mk_worker *w,
                            const struct package_settings *s, int e)
 {
     if (e == -EEXIST)
-        mk_worker_log(w, MK_LOG_ERROR,
-                      "[%s] %.*s: another section that services find by its Name has this one, too",
+        mk_worker_log(w, MK_LOG_ERROR, "[%s] %.*s: a section of another package already has this Name",
                       kind->table->section, MK_STR_ARG(s->name));
     else
         mk_worker_log(w, MK_LOG_ERROR, "[%s] %.*s: cannot open %.*s: %s", kind->table->section,
                       MK_STR_ARG(s->name), MK_STR_ARG(s->location),
-                      e == -EIO ? "its files are damaged, or of another version" : strerror(-e));
+                      e == -EIO ? "its files are damaged, or have an incompatible version" : strerror(-e));
 }
 
 static int open_instance(const struct package_type *kind, void *instance, struct mk_worker *w,
@@ -151,7 +151,7 @@ void *package_find_instance(const struct package_type *kind, struct duda_ctx *d,
     return found;
 }
 
-/* A client may choose the Name, so the number of log messages is limited. True: a new Name. */
+/* Limits the number of log messages, because a client may choose the Name. Returns true for a new Name. */
 static bool is_first_report(const char *section, const char *name)
 {
     enum { NAMES = 16 };
@@ -174,10 +174,10 @@ void package_log_missing_section(struct duda_ctx *d, const char *section, const 
 {
     char text[160];
     if (name)
-        snprintf(text, sizeof text, "there is no %s of the Name `%.63s`", section, name);
+        snprintf(text, sizeof text, "there is no %s with the Name `%.63s`", section, name);
     else
         snprintf(text, sizeof text, "there is no %s", section);
     if (is_first_report(section, name))
-        duda_log(d, MK_LOG_ERROR, "%s: functions that are given it answer -ENODEV", text);
+        duda_log(d, MK_LOG_ERROR, "%s: functions that need it return -ENODEV", text);
     (void)duda_reason(d, -ENODEV, "%s", text);
 }

@@ -52,14 +52,15 @@ struct package_call {
 
 void package_call_record(struct duda_wait *w);
 
-/* Begins a call: 0, or the error that cancelled the handler. The call is not counted if `meter` is NULL. */
+/* Begins a call. Returns 0, or the error that cancelled the handler. The call is not counted if `meter` is
+ * NULL. */
 static inline int package_call_begin(struct package_call *c, struct duda_ctx *d, uint64_t *meter)
 {
     int e = duda_wait_begin(d, &c->wait, package_call_record);
     if (e)
         return e;
     c->meter = meter;
-    c->result = -ECANCELED; /* if it does not finish */
+    c->result = -ECANCELED; /* unless the call finishes */
     c->began_us = meter ? package_meter_begin(meter) : 0;
     return 0;
 }
@@ -94,15 +95,15 @@ struct package_type {
     const struct mk_plugin *plugin;
     const struct mk_conf_table *table;
     const char *name;     /* name of the package: "kv" */
-    const char *location; /* a key that every section must have */
+    const char *location; /* name of the key that every section must set */
     size_t max;           /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
-    /* Validates the other keys of a section. False: invalid; already reported. */
+    /* Validates the other keys of a section. Reports an error and returns false if one of them is invalid. */
     bool (*check_section)(struct mk_config *config, const struct package_sections *before, void *settings);
     /* Registers the Name of a valid section with other plugins; may be NULL. */
     void (*declare)(struct mk_config *config, const void *settings, mk_str name);
     size_t size; /* size of the per-worker instance, initially zeroed */
-    /* Opens an instance. 0 or a negated errno value; -EEXIST: a section of another type already has the name.
-     * NULL: the instance is a copy of the settings. */
+    /* Opens an instance. Returns 0 or a negated errno value; -EEXIST: a section of another type already has
+     * the Name. If the pointer is NULL, the instance is a copy of the settings. */
     int (*open)(void *instance, struct mk_worker *w, const void *settings);
     /* Also called if open() failed; may be NULL. */
     void (*close)(void *instance);
@@ -157,12 +158,12 @@ struct package_type {
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);
-/* Returns this worker's instance of the section with that Name; NULL selects the first. Returns NULL, and
- * logs an error, if there is none. */
+/* Returns this worker's instance of the section with that Name; `name` NULL selects the first section.
+ * Without such a section, logs an error and returns NULL. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
 
-/* A handler used a missing section: logs an error, once for each Name, and records the reason, which
- * is used if the handler returns -ENODEV, as package functions do when their section is missing. */
+/* Logs that a handler used a missing section, once for each Name. Also records the reason for the log message
+ * about a handler that returns -ENODEV, which package functions return if their section is missing. */
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
 
 #endif

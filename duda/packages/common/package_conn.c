@@ -38,13 +38,13 @@ static const struct mk_state_table states = {
                  MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_READY)),
 };
 
-/* Checked invariant: a closed connection has no unanswered requests, because closing fails them. */
+/* Checks that a connection that is not up has no requests in flight, because closing fails them. */
 static const char *check_invariant(const void *owner)
 {
     const struct package_conn *conn = owner;
     bool may_have_sent = package_conn_is_in_state(conn, PACKAGE_CONN_READY) ||
                          package_conn_is_in_state(conn, PACKAGE_CONN_DOWN);
-    return conn->sent.first && !may_have_sent ? "no request is sent but while it is up" : NULL;
+    return conn->sent.first && !may_have_sent ? "only a connection that is up has requests in flight" : NULL;
 }
 
 static const struct mk_state_machine machine = {.name = "package connection",
@@ -76,7 +76,7 @@ bool package_conn_is_unavailable(const struct package_conn *conn)
 
 const char *package_conn_strerror(int e)
 {
-    return e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
+    return e == -EHOSTUNREACH ? "its name cannot be resolved, or it is down" : strerror(-e);
 }
 
 static void append_subject(const struct package_conn *conn, struct mk_buf *text)
@@ -88,7 +88,7 @@ static void append_subject(const struct package_conn *conn, struct mk_buf *text)
     mk_buf_add(text, mk_str_first(conn->server, SERVER_SHOWN));
 }
 
-/* Libraries may report an error in several lines. */
+/* Joins the lines of an error text: libraries may report several. */
 void package_conn_set_error(struct package_conn *conn, mk_str reason)
 {
     struct mk_buf text = mk_buf_fixed(conn->error_text, sizeof conn->error_text - 1);
@@ -156,8 +156,8 @@ void package_conn_set_timer(struct package_conn *conn)
 
 static void fail_timeout(struct package_conn *conn, const char *reason)
 {
-    if (conn->ops->on_late)
-        conn->ops->on_late(conn);
+    if (conn->ops->on_timeout)
+        conn->ops->on_timeout(conn);
     package_conn_fail(conn, -ETIMEDOUT, reason);
 }
 
@@ -169,7 +169,7 @@ static void on_timer(struct mk_timer *t)
     struct package_request *r;
     conn->timer_ms = 0;
     if (package_conn_is_opening(conn) && now - conn->since_ms >= conn->timeout_ms)
-        fail_timeout(conn, "it does not answer within Timeout");
+        fail_timeout(conn, "it did not respond within Timeout");
     if (conn->sent.first && conn->sent.first->due_ms <= now)
         fail_timeout(conn, "no reply within Timeout");
     while ((r = package_request_queue_pop_due(&conn->waiting, now)))
@@ -215,15 +215,15 @@ static void schedule_retry(struct package_conn *conn, bool was_up)
 void package_conn_fail(struct package_conn *conn, int error, const char *reason)
 {
     bool was_up = package_conn_is_ready(conn);
-    if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN)) /* another event closed the connection first */
+    if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN)) /* already closed by an earlier event */
         return;
     package_conn_set_error(conn, mk_str_from_c(reason));
     conn->ops->close(conn);
     package_conn_set_state(conn, PACKAGE_CONN_DOWN);
     schedule_retry(conn, was_up);
     fail_requests(conn, &conn->sent, error);
-    if (package_conn_is_unavailable(conn) ||
-        error == -ENOKEY /* permissions do not change while requests wait */ || (conn->fails_fast && !was_up))
+    if (package_conn_is_unavailable(conn) || error == -ENOKEY /* waiting does not change permissions */ ||
+        (conn->fails_fast && !was_up))
         fail_requests(conn, &conn->waiting, error);
     else if (conn->waiting.first)
         mk_deferred_post(conn->deferred);

@@ -28,19 +28,19 @@ struct package_conn;
 
 struct package_conn_ops {
     const char *section; /* name in the log: "REDIS" */
-    /* Starts an attempt: moves to RESOLVING or CONNECTING, and later to UP with package_conn_mark_ready().
+    /* Starts an attempt: moves to RESOLVING or CONNECTING, and later to READY with package_conn_mark_ready().
      * May fail at once. */
     void (*connect)(struct package_conn *conn);
     /* Frees the resources of the connection, in any state. */
     void (*close)(struct package_conn *conn);
     /* Each of these callbacks may be NULL. None of them may free the connection. */
     void (*on_up)(struct package_conn *conn);
-    void (*on_down)(struct package_conn *conn, int error); /* all sent requests have ended */
-    void (*on_late)(
+    void (*on_down)(struct package_conn *conn, int error); /* called when all sent requests have ended */
+    void (*on_timeout)(
         struct package_conn *conn);          /* an attempt or a reply timed out: the connection closes next */
     void (*send)(struct package_conn *conn); /* at the end of an iteration, while up: sends `waiting` */
-    /* Ends a request and returns it to the owner. An error comes with is_sent: may the server have received
-     * it? */
+    /* Ends a request and returns it to the owner. On an error, is_sent says whether the server may have
+     * received the request. */
     void (*finish)(struct package_conn *conn, struct package_request *r, int error, bool is_sent);
 };
 
@@ -48,9 +48,9 @@ struct package_conn {
     const struct package_conn_ops *ops;
     struct mk_worker *worker;
     mk_str name;   /* of the section */
-    mk_str server; /* named in log messages; empty: the section name suffices */
+    mk_str server; /* shown in log messages; empty: only the section name is shown */
     uint32_t timeout_ms;
-    bool fails_fast; /* another server may take over: requests fail at once while attempts fail */
+    bool fails_fast; /* requests fail as soon as an attempt fails, because another server may take over */
     bool stays_up;   /* reconnects even if no request waits */
 
     struct mk_state state;                /* an enum package_conn_state: package_conn_set_state() */
@@ -68,7 +68,7 @@ struct package_conn {
         [PACKAGE_CONN_ERROR_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: no error */
 };
 
-/* `conn` must be zeroed. 0 or -ENOMEM; call package_conn_fini() in both cases. */
+/* `conn` must be zeroed. Returns 0 or -ENOMEM; call package_conn_fini() in both cases. */
 int package_conn_init(struct package_conn *conn, struct mk_worker *w, const struct package_conn_ops *ops,
                       mk_str name, uint32_t timeout_ms);
 /* Ends all requests with -ECANCELED. Does nothing if the connection was never initialized. */
@@ -81,31 +81,31 @@ static inline bool package_conn_is_in_state(const struct package_conn *conn, enu
     return conn->state.current == state;
 }
 void package_conn_set_state(struct package_conn *conn, enum package_conn_state to);
-/* An attempt is in progress. */
+/* Is an attempt in progress? */
 bool package_conn_is_opening(const struct package_conn *conn);
-/* UP or EXCLUSIVE. */
+/* READY or EXCLUSIVE. */
 bool package_conn_is_ready(const struct package_conn *conn);
-/* The last attempts failed: the log shows an outage. */
+/* Has the last attempt failed? The log then shows an outage. */
 static inline bool package_conn_is_failing(const struct package_conn *conn)
 {
     return conn->failing_ms;
 }
-/* Attempts have failed for at least Timeout. */
+/* Have all attempts failed for at least Timeout? */
 bool package_conn_is_unavailable(const struct package_conn *conn);
 
 /* Starts an attempt if the connection is down and the backoff has passed. Handlers call
  * package_conn_stay_up() or package_conn_enqueue() instead, which defer it to the end of the loop iteration:
  * connecting with a library or TLS needs more stack than a handler has. */
 void package_conn_open(struct package_conn *conn);
-/* Connects at the end of the loop iteration, and reconnects whenever the connection is lost, until stays_up
- * is cleared. */
+/* Connects at the end of the loop iteration, and reconnects whenever the connection is lost, until the caller
+ * clears stays_up. */
 void package_conn_stay_up(struct package_conn *conn);
-/* The attempt has succeeded. */
+/* Records that the attempt has succeeded, and sends the waiting requests. */
 void package_conn_mark_ready(struct package_conn *conn);
-/* Closes the connection because of an error that the peer or the kernel reported. Does nothing if it is
- * down. */
+/* Closes the connection because of an error that the peer or the kernel reported. Does nothing if the
+ * connection is down. */
 void package_conn_fail(struct package_conn *conn, int error, const char *reason);
-/* Like package_conn_fail(), with a negated errno value of the connection itself. */
+/* Like package_conn_fail(), with a negated errno value from the connection itself as error and reason. */
 void package_conn_fail_errno(struct package_conn *conn, int e);
 
 /* ---- Errors ---- */
@@ -123,21 +123,21 @@ const char *package_conn_strerror(int e);
 void package_conn_set_error(struct package_conn *conn, mk_str reason);
 /* Copies the error of another connection to the same server. */
 void package_conn_copy_error(struct package_conn *conn, const struct package_conn *from);
-/* The text conn->error_text without section and server. */
+/* Returns conn->error_text without section and server. */
 const char *package_conn_error_reason(const struct package_conn *conn);
 
 /* ---- Requests ---- */
 
-/* Is there capacity for another request, with at most `max` in flight? 0, -EBUSY, or -ECONNREFUSED if the
- * server is unavailable. */
+/* Checks whether another request may be sent or queued, with at most `max` in flight. Returns 0, -EBUSY, or
+ * -ECONNREFUSED if the server is unavailable. */
 int package_conn_check_capacity(const struct package_conn *conn, size_t max);
 /* Appends to `waiting`. The caller has set due_ms. */
 void package_conn_enqueue(struct package_conn *conn, struct package_request *r);
 /* Appends to `sent`, for owners that send at once. */
 void package_conn_add_sent(struct package_conn *conn, struct package_request *r);
-/* Ends the first request of `sent`. */
+/* Ends the first request in `sent`. */
 void package_conn_finish_first_sent(struct package_conn *conn, int error);
-/* Call it when the first request of `sent` is due earlier than before. */
+/* Sets the timer again. Call it when the deadline of the first request in `sent` becomes earlier. */
 void package_conn_set_timer(struct package_conn *conn);
 
 #endif

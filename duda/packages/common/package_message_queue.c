@@ -74,7 +74,7 @@ int package_message_queue_wait_for(struct package_message_queue *in, const bool 
     return e || *holds ? e : -ETIMEDOUT;
 }
 
-/* 0: got a message; 1: nothing to report. */
+/* Returns 0 with a message, 1 if there is nothing to report, or an error to report once. */
 static int pop_message(struct package_message_queue *in, mk_str *text)
 {
     mk_mem_free(in->popped);

@@ -9,7 +9,7 @@
 /* Must be the first member of every request struct. */
 struct package_request {
     struct package_request *next;
-    uint64_t due_ms; /* fails with -ETIMEDOUT at this time */
+    uint64_t due_ms; /* the request fails with -ETIMEDOUT at this time */
 };
 
 struct package_request_queue {
@@ -28,7 +28,7 @@ static inline void package_request_queue_push(struct package_request_queue *all,
     all->n++;
 }
 
-/* NULL: the queue is empty. */
+/* Returns NULL if the queue is empty. */
 static inline struct package_request *package_request_queue_pop(struct package_request_queue *all)
 {
     struct package_request *r = all->first;
@@ -39,7 +39,7 @@ static inline struct package_request *package_request_queue_pop(struct package_r
     return r;
 }
 
-/* Pops the first request if it is due by now. */
+/* Pops the first request if its deadline has passed; otherwise returns NULL. */
 static inline struct package_request *package_request_queue_pop_due(struct package_request_queue *all,
                                                                     uint64_t now)
 {

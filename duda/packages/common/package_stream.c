@@ -59,14 +59,14 @@ void package_stream_flush(struct package_stream *s)
         mk_buf_free(&s->out);
 }
 
-/* A read that did not fill the buffer got everything, except with TLS, which returns one record at a time,
- * and at the end of the stream, which triggers no further event. */
+/* A read that did not fill the buffer has drained the socket. There are two exceptions: TLS returns one
+ * record at a time, and the end of the stream triggers no further event. */
 static bool may_be_more(const struct package_stream *s, unsigned events, size_t n)
 {
     return n == READ_SIZE || events & (MK_ENDED | MK_HUNG_UP) || mk_upstream_is_tls(s->upstream);
 }
 
-/* The callback may close the connection, or open another one. */
+/* Stops when on_bytes() has closed the connection or opened another one. */
 static void read_available(struct package_stream *s, unsigned events)
 {
     const struct mk_upstream_conn *conn = s->upstream_conn;

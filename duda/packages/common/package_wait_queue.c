@@ -45,7 +45,7 @@ int package_wait_queue_wait(struct package_wait_queue *all, struct duda_ctx *d, 
     return e ? e : mine.error;
 }
 
-static void wake_first(struct package_wait_queue *all, void *item, int error)
+static void wake_first_waiter(struct package_wait_queue *all, void *item, int error)
 {
     struct package_waiter *first = all->first;
     all->first = first->next;
@@ -62,12 +62,12 @@ bool package_wait_queue_hand_over(struct package_wait_queue *all, void *item)
 {
     if (!all->first)
         return false;
-    wake_first(all, item, 0);
+    wake_first_waiter(all, item, 0);
     return true;
 }
 
 void package_wait_queue_fail_all(struct package_wait_queue *all, int error)
 {
     while (all->first)
-        wake_first(all, NULL, error);
+        wake_first_waiter(all, NULL, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that wait for a scarce resource, such as a connection: served in FIFO order. */
+/* A FIFO queue of handlers that wait for a scarce resource, such as a connection. */
 #ifndef DUDA_PACKAGES_PACKAGE_WAIT_QUEUE_H
 #define DUDA_PACKAGES_PACKAGE_WAIT_QUEUE_H
 
@@ -13,13 +13,13 @@ struct package_wait_queue {
 };
 
 void package_wait_queue_init(struct package_wait_queue *all);
-/* Suspends the handler until it receives a resource: 0, the error of package_wait_queue_fail_all(), or the
- * error of a cancelled wait. A handler that received a resource owns it, even if it is cancelled at the same
+/* Suspends the handler until it receives a resource. Returns 0, the error of package_wait_queue_fail_all(),
+ * or the error of a cancelled wait. A handler owns a resource in *out even if it is cancelled at the same
  * time. */
 int package_wait_queue_wait(struct package_wait_queue *all, struct duda_ctx *d, void **out);
-/* Hands the resource to the first waiting handler. False: none waits. */
+/* Hands the resource to the first waiting handler. Returns false if no handler waits. */
 bool package_wait_queue_hand_over(struct package_wait_queue *all, void *item);
-/* Ends all waits with the error. */
+/* Ends all waits with `error`. */
 void package_wait_queue_fail_all(struct package_wait_queue *all, int error);
 
 #endif

@@ -6,10 +6,11 @@
 #include <duda/crypto.h>
 #include <openssl/evp.h>
 
-/* NULL for an unknown value. */
+/* Returns NULL for an unknown value. */
 const EVP_MD *duda_digest_md(enum duda_digest digest);
 
-/* Never NULL, not even for an empty string: some functions of OpenSSL give NULL a special meaning. */
+/* Returns a pointer that is not NULL even for an absent string: some functions of OpenSSL give NULL a special
+ * meaning. */
 static inline const unsigned char *duda_str_bytes(mk_str s)
 {
     return (const unsigned char *)(s.len ? s.p : "");

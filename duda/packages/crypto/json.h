@@ -10,7 +10,7 @@ enum { JSON_NESTED_MAX = 16 };
 
 /* jansson recurses up to a depth of 2048: nested brackets from a client could overflow the stack of a
  * handler. */
-static inline bool duda_json_is_deep(mk_str text)
+static inline bool duda_json_is_nested_too_deep(mk_str text)
 {
     bool is_quoted = false;
     unsigned depth = 0;
@@ -28,10 +28,11 @@ static inline bool duda_json_is_deep(mk_str text)
     return depth > JSON_NESTED_MAX;
 }
 
-/* Parses a JSON object without duplicate names; NULL: not such an object, or nested too deep. */
+/* Parses a JSON object. Returns NULL if the text is not an object, has duplicate names, or is nested too
+ * deeply. */
 static inline json_t *duda_json_parse_object(mk_str text)
 {
-    if (duda_json_is_deep(text))
+    if (duda_json_is_nested_too_deep(text))
         return NULL;
     json_t *json = json_loadb(text.p ? text.p : "", text.len, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(json))
@@ -40,19 +41,19 @@ static inline json_t *duda_json_parse_object(mk_str text)
     return NULL;
 }
 
-/* Absent unless the value is a string. */
-static inline mk_str duda_json_lex_string_copy(const json_t *json)
+/* Returns a view of a string; absent if the value has another type. */
+static inline mk_str duda_json_string_value(const json_t *json)
 {
     return json_is_string(json) ? mk_str_of(json_string_value(json), json_string_length(json)) : MK_STR_NULL;
 }
 
 /* Does the array contain the string? */
-static inline bool duda_json_list_contains(const json_t *list, mk_str text)
+static inline bool duda_json_array_contains(const json_t *list, mk_str text)
 {
     size_t i;
     json_t *element;
     json_array_foreach(list, i, element) if (json_is_string(element) &&
-                                             mk_str_eq(duda_json_lex_string_copy(element), text)) return true;
+                                             mk_str_eq(duda_json_string_value(element), text)) return true;
     return false;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JWK sets (RFC 7517): public keys published by others. The type of the key determines the algorithm; the
- * token never does. */
+/* JWK sets (RFC 7517): public keys that an identity provider publishes. The type of the key determines the
+ * algorithm; the token never does. */
 #include <duda/crypto.h>
 #include <errno.h>
 #include <jansson.h>
@@ -25,16 +25,16 @@ struct duda_jwks {
     struct jwk_entry keys[];
 };
 
-static mk_str member_text(const json_t *json, const char *name)
+static mk_str jwk_member_text(const json_t *json, const char *name)
 {
-    return duda_json_lex_string_copy(json_object_get(json, name));
+    return duda_json_string_value(json_object_get(json, name));
 }
 
-/* Decodes a base64url number into the buffer; absent if it is malformed. */
-static mk_str decode_member(const json_t *jwk, const char *name, char *buf, size_t cap)
+/* Decodes a base64url member into the buffer. Returns an absent string if it is malformed. */
+static mk_str decode_jwk_member(const json_t *jwk, const char *name, char *buf, size_t cap)
 {
     struct mk_buf out = mk_buf_fixed(buf, cap);
-    mk_str text = member_text(jwk, name);
+    mk_str text = jwk_member_text(jwk, name);
     return text.len && duda_base64url_decode(&out, text) ? mk_buf_str(&out) : MK_STR_NULL;
 }
 
@@ -58,7 +58,8 @@ static BIGNUM *bytes_to_bignum(mk_str bytes)
 static EVP_PKEY *parse_rsa_jwk(const json_t *jwk)
 {
     char n_buf[NUMBER_MAX + 1], e_buf[8];
-    mk_str n = decode_member(jwk, "n", n_buf, sizeof n_buf), e = decode_member(jwk, "e", e_buf, sizeof e_buf);
+    mk_str n = decode_jwk_member(jwk, "n", n_buf, sizeof n_buf),
+           e = decode_jwk_member(jwk, "e", e_buf, sizeof e_buf);
     if (!n.p || !e.p)
         return NULL;
     OSSL_PARAM *params = NULL;
@@ -78,9 +79,9 @@ static EVP_PKEY *parse_rsa_jwk(const json_t *jwk)
 static EVP_PKEY *parse_ec_jwk(const json_t *jwk)
 {
     char point[1 + 2 * P256_HALF] = {4}; /* uncompressed */
-    mk_str x = decode_member(jwk, "x", point + 1, P256_HALF),
-           y = decode_member(jwk, "y", point + 1 + P256_HALF, P256_HALF);
-    if (x.len != P256_HALF || y.len != P256_HALF || !mk_str_eq(member_text(jwk, "crv"), MK_STR("P-256")))
+    mk_str x = decode_jwk_member(jwk, "x", point + 1, P256_HALF),
+           y = decode_jwk_member(jwk, "y", point + 1 + P256_HALF, P256_HALF);
+    if (x.len != P256_HALF || y.len != P256_HALF || !mk_str_eq(jwk_member_text(jwk, "crv"), MK_STR("P-256")))
         return NULL;
     OSSL_PARAM *params = NULL;
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
@@ -96,8 +97,8 @@ static EVP_PKEY *parse_ec_jwk(const json_t *jwk)
 static EVP_PKEY *parse_okp_jwk(const json_t *jwk)
 {
     char buf[ED25519_SIZE];
-    mk_str x = decode_member(jwk, "x", buf, sizeof buf);
-    if (x.len != ED25519_SIZE || !mk_str_eq(member_text(jwk, "crv"), MK_STR("Ed25519")))
+    mk_str x = decode_jwk_member(jwk, "x", buf, sizeof buf);
+    if (x.len != ED25519_SIZE || !mk_str_eq(jwk_member_text(jwk, "crv"), MK_STR("Ed25519")))
         return NULL;
     return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, duda_str_bytes(x), x.len);
 }
@@ -116,17 +117,17 @@ static bool is_signature_key(const json_t *jwk, const char *algorithm)
 {
     const json_t *use = json_object_get(jwk, "use"), *name = json_object_get(jwk, "alg"),
                  *uses = json_object_get(jwk, "key_ops");
-    if (use && !mk_str_eq(duda_json_lex_string_copy(use), MK_STR("sig")))
+    if (use && !mk_str_eq(duda_json_string_value(use), MK_STR("sig")))
         return false;
-    if (uses && !duda_json_list_contains(uses, MK_STR("verify")))
+    if (uses && !duda_json_array_contains(uses, MK_STR("verify")))
         return false;
-    return !name || mk_str_eq(duda_json_lex_string_copy(name), mk_str_from_c(algorithm));
+    return !name || mk_str_eq(duda_json_string_value(name), mk_str_from_c(algorithm));
 }
 
 static struct duda_jwt_key *parse_jwk(const json_t *jwk)
 {
     for (size_t i = 0; i < MK_LEN(types); i++)
-        if (mk_str_eq(member_text(jwk, "kty"), mk_str_from_c(types[i].type)))
+        if (mk_str_eq(jwk_member_text(jwk, "kty"), mk_str_from_c(types[i].type)))
             return is_signature_key(jwk, types[i].name)
                        ? duda_jwt_key_from_pkey(types[i].algorithm, types[i].read(jwk))
                        : NULL;
@@ -155,7 +156,7 @@ struct duda_jwks *duda_jwks_new(mk_str text)
     {
         struct duda_jwt_key *key = parse_jwk(jwk);
         if (key)
-            keys->keys[keys->n++] = (struct jwk_entry){key, member_text(jwk, "kid")};
+            keys->keys[keys->n++] = (struct jwk_entry){key, jwk_member_text(jwk, "kid")};
     }
     return keys;
 }
@@ -175,8 +176,8 @@ size_t duda_jwks_count(const struct duda_jwks *keys)
     return keys->n;
 }
 
-/* The key with that algorithm and id; without an id, the only key for that algorithm. */
-static const struct duda_jwt_key *jwks_find(const struct duda_jwks *keys, mk_str algorithm, mk_str id)
+/* Returns the key with that algorithm and ID; if `id` is absent, the only key for that algorithm. */
+static const struct duda_jwt_key *find_jwk(const struct duda_jwks *keys, mk_str algorithm, mk_str id)
 {
     const struct duda_jwt_key *found = NULL;
     for (size_t i = 0; i < keys->n; i++) {
@@ -212,8 +213,8 @@ int duda_jwt_verify_jwks(struct mk_buf *claims, const struct duda_jwks *keys, mk
     mk_buf_free(&head);
     if (!json)
         return -EBADMSG;
-    mk_str algorithm = member_text(json, "alg");
-    const struct duda_jwt_key *key = jwks_find(keys, algorithm, member_text(json, "kid"));
+    mk_str algorithm = jwk_member_text(json, "alg");
+    const struct duda_jwt_key *key = find_jwk(keys, algorithm, jwk_member_text(json, "kid"));
     int e = key ? 0 : is_supported_algorithm(algorithm) ? -EKEYREVOKED : -EKEYREJECTED;
     json_decref(json);
     return e ? e : duda_jwt_verify(claims, key, token, rules);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed data in JWS compact form (RFC 7515), and JWT (RFC 7519). Nothing in them is trusted before the
- * signature is verified. */
+/* Signed data in JWS compact form (RFC 7515), and JWTs (RFC 7519). This code trusts no part of a token before
+ * it has verified the signature. */
 #include <duda/crypto.h>
 #include <errno.h>
 #include <monkey/json.h>
@@ -11,7 +11,8 @@
 enum { CLAIMS_MAX = 16 * 1024, TOKEN_MAX = 32 * 1024 };
 
 /* `type` may be NULL. */
-static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload, const char *type)
+static int sign_compact_jws(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload,
+                            const char *type)
 {
     uint8_t signature[DUDA_JWT_SIGNATURE_MAX];
     struct mk_buf head = mk_buf_growing(DUDA_JWT_KEY_ID_MAX * 6 + 64);
@@ -43,7 +44,7 @@ static int sign_compact(struct mk_buf *out, const struct duda_jwt_key *key, mk_s
 
 int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload)
 {
-    return sign_compact(out, key, payload, NULL);
+    return sign_compact_jws(out, key, payload, NULL);
 }
 
 int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims)
@@ -54,20 +55,20 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
     if (!json)
         return -EINVAL;
     json_decref(json);
-    return sign_compact(out, key, claims, "JWT");
+    return sign_compact_jws(out, key, claims, "JWT");
 }
 
 /* The key determines the algorithm: a header that names another one is rejected. */
-static int check_header(mk_str text, const struct duda_jwt_key *key)
+static int check_token_header(mk_str text, const struct duda_jwt_key *key)
 {
     json_t *json = duda_json_parse_object(text);
     int e = 0;
     if (!json || json_object_get(json, "crit"))
         e = -EBADMSG;
-    else if (!mk_str_eq(duda_json_lex_string_copy(json_object_get(json, "alg")), duda_jwt_key_algorithm(key)))
+    else if (!mk_str_eq(duda_json_string_value(json_object_get(json, "alg")), duda_jwt_key_algorithm(key)))
         e = -EKEYREJECTED;
     else if (duda_jwt_key_id(key).p &&
-             !mk_str_eq(duda_json_lex_string_copy(json_object_get(json, "kid")), duda_jwt_key_id(key)))
+             !mk_str_eq(duda_json_string_value(json_object_get(json, "kid")), duda_jwt_key_id(key)))
         e = -EKEYREJECTED;
     json_decref(json);
     return e;
@@ -83,8 +84,8 @@ static bool parse_numeric_date(const json_t *json, double *out)
 static bool audience_contains(const json_t *audience, mk_str us)
 {
     if (json_is_array(audience))
-        return duda_json_list_contains(audience, us);
-    return audience && mk_str_eq(duda_json_lex_string_copy(audience), us);
+        return duda_json_array_contains(audience, us);
+    return audience && mk_str_eq(duda_json_string_value(audience), us);
 }
 
 static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
@@ -97,21 +98,21 @@ static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
         return -EKEYEXPIRED;
     if (begins && (!parse_numeric_date(begins, &at) || at - rules->leeway > (double)rules->now))
         return -EKEYEXPIRED;
-    if (rules->issuer.p && !mk_str_eq(duda_json_lex_string_copy(json_object_get(json, "iss")), rules->issuer))
+    if (rules->issuer.p && !mk_str_eq(duda_json_string_value(json_object_get(json, "iss")), rules->issuer))
         return -EKEYREJECTED;
     if (rules->audience.p && !audience_contains(json_object_get(json, "aud"), rules->audience))
         return -EKEYREJECTED;
     return 0;
 }
 
-/* 0: the buffer contains the payload. */
-static int verify_signature(struct mk_buf *buf, const struct duda_jwt_key *key, mk_str token)
+/* Returns 0 and stores the payload in the buffer if the signature is valid. */
+static int verify_token_signature(struct mk_buf *buf, const struct duda_jwt_key *key, mk_str token)
 {
     mk_str rest = token, head = mk_str_cut(&rest, '.'), body = mk_str_cut(&rest, '.');
     mk_str data = mk_str_first(token, head.len + 1 + body.len);
     if (!rest.p || !duda_base64url_decode(buf, head))
         return -EBADMSG;
-    int e = check_header(mk_buf_str(buf), key);
+    int e = check_token_header(mk_buf_str(buf), key);
     if (e)
         return e;
     mk_buf_clear(buf);
@@ -124,12 +125,12 @@ static int verify_signature(struct mk_buf *buf, const struct duda_jwt_key *key, 
     return duda_base64url_decode(buf, body) ? 0 : -EBADMSG;
 }
 
-/* `rules` is NULL: accepts any payload. */
+/* Accepts any payload if `rules` is NULL. */
 static int verify_token(struct mk_buf *out, const struct duda_jwt_key *key, mk_str token,
                         const struct duda_jwt_rules *rules)
 {
     struct mk_buf buf = mk_buf_growing(TOKEN_MAX);
-    int e = token.len > TOKEN_MAX ? -EBADMSG : verify_signature(&buf, key, token);
+    int e = token.len > TOKEN_MAX ? -EBADMSG : verify_token_signature(&buf, key, token);
     if (!e && rules) {
         json_t *json = duda_json_parse_object(mk_buf_str(&buf));
         e = json ? check_claims(json, rules) : -EBADMSG;

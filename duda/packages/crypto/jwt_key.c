@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of signed tokens. Each key has one algorithm, which no token can change. */
+/* Keys for signed tokens. Each key has one algorithm, which no token can change. */
 #include "jwt_key.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct duda_jwt_key {
     bool is_private;
     EVP_PKEY *pair; /* NULL for HMAC */
     mk_str secret, id;
-    char buf[]; /* of these */
+    char buf[]; /* holds `secret` and `id` */
 };
 
 mk_str duda_jwt_key_algorithm(const struct duda_jwt_key *key)
@@ -49,7 +49,7 @@ static bool pkey_matches_algorithm(EVP_PKEY *pair, enum duda_jwt_algorithm algor
            strcmp(group, "prime256v1") == 0;
 }
 
-/* PEM functions ask for a pass phrase on the terminal unless this callback refuses. */
+/* Refuses to provide a pass phrase; without this callback, OpenSSL would ask for one on the terminal. */
 static int refuse_passphrase(char *buf, int size, int writes, void *ctx)
 {
     (void)buf, (void)size, (void)writes, (void)ctx;
@@ -146,7 +146,7 @@ static bool ecdsa_der_to_raw(uint8_t *bytes, size_t *len)
     return fits;
 }
 
-/* The reverse conversion; 0 if the input is not a signature. */
+/* The reverse conversion. Returns the length, or 0 if the input is not a signature. */
 static size_t ecdsa_raw_to_der(mk_str pair, uint8_t out[DUDA_JWT_SIGNATURE_MAX])
 {
     const unsigned char *bytes = (const unsigned char *)pair.p;

@@ -6,15 +6,15 @@
 #include <monkey/mem.h>
 #include <openssl/crypto.h>
 
-_Static_assert(DUDA_PASSWORD_SIZE == CRYPT_OUTPUT_SIZE, "what libxcrypt writes");
-_Static_assert(DUDA_PASSWORD_MAX < CRYPT_MAX_PASSPHRASE_SIZE, "what libxcrypt reads");
+_Static_assert(DUDA_PASSWORD_SIZE == CRYPT_OUTPUT_SIZE, "size of libxcrypt's output");
+_Static_assert(DUDA_PASSWORD_MAX < CRYPT_MAX_PASSPHRASE_SIZE, "libxcrypt's longest pass phrase");
 
-static bool is_valid_input(mk_str s, size_t max)
+static bool is_valid_crypt_input(mk_str s, size_t max)
 {
     return s.len && s.len <= max && !memchr(s.p, 0, s.len);
 }
 
-static int crypt_with(mk_str password, const char *setting, char out[DUDA_PASSWORD_SIZE])
+static int hash_password_with_setting(mk_str password, const char *setting, char out[DUDA_PASSWORD_SIZE])
 {
     struct crypt_data *buf = mk_mem_zalloc(1, sizeof *buf);
     char text[DUDA_PASSWORD_MAX + 1] = {0};
@@ -34,25 +34,25 @@ static int crypt_with(mk_str password, const char *setting, char out[DUDA_PASSWO
 int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE])
 {
     char random[32], setting[CRYPT_GENSALT_OUTPUT_SIZE];
-    if (!is_valid_input(password, DUDA_PASSWORD_MAX))
+    if (!is_valid_crypt_input(password, DUDA_PASSWORD_MAX))
         return -EINVAL;
     mk_random(random, sizeof random);
     if (!crypt_gensalt_rn("$y$", 0, random, sizeof random, setting, sizeof setting))
         return -ENOMEM;
-    return crypt_with(password, setting, out);
+    return hash_password_with_setting(password, setting, out);
 }
 
 bool duda_password_verify(mk_str password, mk_str hash)
 {
-    /* A dummy hash: verifying it takes as long as one made by duda_password_hash(). */
+    /* Verifying this dummy hash takes as long as verifying a hash from duda_password_hash(). */
     static const char nothing[] = "$y$j9T$00000000000000000000..$";
     char setting[DUDA_PASSWORD_SIZE] = {0}, result[DUDA_PASSWORD_SIZE];
-    bool is_user = is_valid_input(hash, sizeof setting - 1);
-    if (!is_valid_input(password, DUDA_PASSWORD_MAX))
+    bool is_user = is_valid_crypt_input(hash, sizeof setting - 1);
+    if (!is_valid_crypt_input(password, DUDA_PASSWORD_MAX))
         return false;
     if (is_user)
         memcpy(setting, hash.p, hash.len);
-    if (crypt_with(password, is_user ? setting : nothing, result))
+    if (hash_password_with_setting(password, is_user ? setting : nothing, result))
         return false;
     return is_user && mk_consttime_eq(mk_str_from_c(result), hash);
 }

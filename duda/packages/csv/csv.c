@@ -12,7 +12,7 @@ struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *buf)
         .rest = text, .separator = separator, .buf = buf, .line = 1, .next_line = 1, .row_ended = true};
 }
 
-static int csv_fail(struct duda_csv *csv, const char *error)
+static int report_csv_error(struct duda_csv *csv, const char *error)
 {
     csv->error = error;
     return -EBADMSG;
@@ -32,9 +32,9 @@ static int skip_cell_end(struct duda_csv *csv)
     }
     size_t n = mk_str_starts(*rest, MK_STR("\r\n")) ? 2 : rest->p[0] == '\n' ? 1 : 0;
     if (!n)
-        return csv_fail(csv, rest->p[0] == '\r'
-                                 ? "a CR without LF: quote the cell"
-                                 : "text after a closing quote: double the quotes inside a cell");
+        return report_csv_error(csv, rest->p[0] == '\r'
+                                         ? "a CR without an LF: quote the cell"
+                                         : "text after a closing quote: double the quotes inside a cell");
     *rest = mk_str_skip(*rest, n);
     csv->next_line++;
     return 1;
@@ -56,7 +56,7 @@ static int parse_plain_cell(struct duda_csv *csv, mk_str *cell)
     mk_str rest = csv->rest;
     while (n < rest.len && rest.p[n] != csv->separator && rest.p[n] != '\n' && rest.p[n] != '\r') {
         if (rest.p[n] == '"')
-            return csv_fail(csv, "quote inside an unquoted cell");
+            return report_csv_error(csv, "a quote inside an unquoted cell");
         n++;
     }
     mk_buf_add(csv->buf, mk_str_first(rest, n));
@@ -64,7 +64,8 @@ static int parse_plain_cell(struct duda_csv *csv, mk_str *cell)
     return finish_cell(csv, cell);
 }
 
-/* The text up to the next quote; the rest starts after the quote. False: no quote. */
+/* Splits off the text up to the next quote; the rest starts after the quote. Returns false if there is no
+ * quote. */
 static bool parse_quoted_part(struct duda_csv *csv, mk_str *part)
 {
     size_t n = mk_str_find(csv->rest, '"');
@@ -82,13 +83,13 @@ static int parse_quoted_cell(struct duda_csv *csv, mk_str *cell)
     mk_str part;
     csv->rest = mk_str_skip(csv->rest, 1);
     if (!parse_quoted_part(csv, &part))
-        return csv_fail(csv, "unclosed quote");
+        return report_csv_error(csv, "an unclosed quote");
     mk_buf_add(csv->buf, part);
-    while (csv->rest.len && csv->rest.p[0] == '"') { /* first half of a doubled quote */
+    while (csv->rest.len && csv->rest.p[0] == '"') { /* the second half of a doubled quote */
         csv->rest = mk_str_skip(csv->rest, 1);
         mk_buf_add_char(csv->buf, '"');
         if (!parse_quoted_part(csv, &part))
-            return csv_fail(csv, "unclosed quote");
+            return report_csv_error(csv, "an unclosed quote");
         mk_buf_add(csv->buf, part);
     }
     return finish_cell(csv, cell);
@@ -117,7 +118,8 @@ static bool needs_quotes(mk_str cell, char separator)
     return cell.len && (cell.p[0] == ' ' || cell.p[cell.len - 1] == ' ');
 }
 
-/* In locales that use the full-width forms, spreadsheets also treat them as formulas. */
+/* Would a spreadsheet read the cell as a formula? In some locales, spreadsheets also accept the full-width
+ * forms of `=`, `+`, `-` and `@`. */
 static bool is_formula(mk_str cell)
 {
     static const char wide[] = "\uff1d\uff0b\uff0d\uff20";

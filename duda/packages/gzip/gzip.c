@@ -12,8 +12,8 @@ enum { GZIP_ALONE = 15 + 16, MEMORY_LEVEL = 8, LEVEL_DEFAULT = 6, LEVEL_MAX = 9,
 struct duda_gzip_stream {
     z_stream z;
     bool packs;
-    bool is_in_member; /* decompressing: inside a member */
-    bool has_member;   /* decompressing: a member has ended */
+    bool is_in_member; /* decompression: the input is inside a member */
+    bool has_member;   /* decompression: at least one member has ended */
 };
 
 static void *zlib_alloc(void *ctx, unsigned n, unsigned size)
@@ -28,7 +28,7 @@ static void zlib_free(void *ctx, void *p)
     mk_mem_free(p);
 }
 
-static struct duda_gzip_stream *stream_new(bool packs, int level)
+static struct duda_gzip_stream *gzip_stream_new(bool packs, int level)
 {
     struct duda_gzip_stream *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
@@ -52,12 +52,12 @@ static bool is_valid_level(int level)
 
 struct duda_gzip_stream *duda_gzip_new(int level)
 {
-    return is_valid_level(level) ? stream_new(true, level) : NULL;
+    return is_valid_level(level) ? gzip_stream_new(true, level) : NULL;
 }
 
 struct duda_gzip_stream *duda_gunzip_new(void)
 {
-    return stream_new(false, 0);
+    return gzip_stream_new(false, 0);
 }
 
 void duda_gzip_free(struct duda_gzip_stream *s)
@@ -119,7 +119,7 @@ int duda_gzip_step(struct duda_gzip_stream *s, mk_str *in, bool is_last, struct 
     return r == 0 && in->len ? 1 : r;
 }
 
-static int run_to_end(struct duda_gzip_stream *s, struct mk_buf *out, mk_str data)
+static int run_stream_to_end(struct duda_gzip_stream *s, struct mk_buf *out, mk_str data)
 {
     int more = 1;
     if (!s)
@@ -134,11 +134,11 @@ int duda_gzip(struct mk_buf *out, mk_str data, int level)
 {
     if (!is_valid_level(level))
         return -EINVAL;
-    int e = run_to_end(duda_gzip_new(level), out, data);
+    int e = run_stream_to_end(duda_gzip_new(level), out, data);
     return e == -EFBIG ? -ENOMEM : e;
 }
 
 int duda_gunzip(struct mk_buf *out, mk_str data)
 {
-    return run_to_end(duda_gunzip_new(), out, data);
+    return run_stream_to_end(duda_gunzip_new(), out, data);
 }

@@ -28,7 +28,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "10s",
      .min = 10,
      .max = 3600000,
-     .help = "Timeout until a response begins, and between two reads."},
+     .help = "Timeout for the start of a response, and between two reads."},
     {.name = "MaxTries",
      .type = MK_CONF_NUM,
      AT(tries),
@@ -42,10 +42,11 @@ static const struct mk_conf_key keys[] = {
      .default_value = "16M",
      .min = 1,
      .max = (uint64_t)1 << 30,
-     .help = "How long a response may be that is read as a whole."},
+     .help = "Maximum size of a response body that is read as a whole."},
 };
 
-static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+static bool check_http_client_section(struct mk_config *config, const struct package_sections *before,
+                                      void *settings)
 {
     static const struct mk_upstream_defaults defaults = {.port = 80, .keepalive = 32};
     struct duda_http_client *s = settings;
@@ -53,19 +54,19 @@ static bool check_section(struct mk_config *config, const struct package_section
     if (!s->host.len)
         s->host = mk_str_starts(s->server, MK_STR("unix:")) ? MK_STR("localhost") : s->server;
     if (!mk_is_header_value(s->host))
-        mk_config_error(config, s, "Host", "expected the name of a host");
+        mk_config_error(config, s, "Host", "expected a host name");
     s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
     return s->upstream != NULL;
 }
 
 PACKAGE_TYPE(http, "HTTP_CLIENT", struct duda_http_client, struct duda_http_client,
-             "A server that services of Duda ask over HTTP.", .location = "Server",
-             .max = DUDA_HTTP_SERVERS_MAX, .check_section = check_section);
+             "An HTTP server to which Duda services send requests.", .location = "Server",
+             .max = DUDA_HTTP_SERVERS_MAX, .check_section = check_http_client_section);
 
 struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name)
 {
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(http, "Requests to other servers for services of Duda.", PACKAGE_HAS_TYPE,
+PACKAGE_PLUGIN(http, "HTTP client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda"));

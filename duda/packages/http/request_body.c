@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request body that a handler sends in pieces. The exchange pulls: a writing handler provides a piece, and
- * waits until all of it is consumed. */
+/* A request body that a handler sends in pieces. The exchange reads from the handler: a writing handler
+ * provides a piece, and waits until the exchange has consumed all of it. */
 #include <duda/request.h>
 #include <errno.h>
 
@@ -21,7 +21,7 @@ static ssize_t read_request_body(void *ctx, char *buf, size_t cap)
     return (ssize_t)part.len;
 }
 
-static void on_timeout(struct mk_timer *t)
+static void on_write_timeout(struct mk_timer *t)
 {
     struct duda_http_stream *stream = MK_CONTAINER(t, struct duda_http_stream, output.timer);
     stream->output.has_timed_out = true;
@@ -38,24 +38,24 @@ static int fail_stream(struct duda_http_stream *stream, int e, const char *messa
     return e;
 }
 
-/* Records the metrics of a streamed request: its time ends when the response begins. */
-static int record_result(struct duda_http_stream *stream, int e)
+/* Records the metrics of a streamed request: the measured time ends when the response begins. */
+static int record_request_metrics(struct duda_http_stream *stream, int e)
 {
     package_meter_end(package_meter(duda_worker(stream->d), stream->http), stream->output.began_us, e);
     stream->output.began_us = 0;
     return e;
 }
 
-/* 0: the headers have arrived; -EAGAIN, or an error that ended the stream. */
+/* Returns 0 if the headers have arrived, -EAGAIN if they have not, or an error that ended the stream. */
 static int poll_headers(struct duda_http_stream *stream)
 {
     int e = stream->has_head ? 0 : http_stream_poll_headers(stream, stream->response);
     if (!e && stream->output.began_us)
-        return record_result(stream, 0);
+        return record_request_metrics(stream, 0);
     return e && e != -EAGAIN ? fail_stream(stream, e, NULL) : e;
 }
 
-static int check_stream(const struct duda_http_stream *stream)
+static int check_stream_is_open(const struct duda_http_stream *stream)
 {
     return stream->error ? stream->error : stream->client && stream->response ? 0 : -EINVAL;
 }
@@ -72,7 +72,7 @@ static int begin_request(struct duda_http_stream *stream, const struct duda_http
     o->is_open = true;
     o->is_full_duplex = request->full_duplex;
     o->left = length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)length;
-    mk_timer_init(&o->timer, on_timeout);
+    mk_timer_init(&o->timer, on_write_timeout);
     int e = http_stream_start(stream, request, &source, length);
     if (e)
         return e;
@@ -101,14 +101,14 @@ int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
                     struct duda_http_response *response, struct duda_http_stream **out)
 {
     if (!http) {
-        *response = (struct duda_http_response){.error = MK_STR("there is no such [HTTP_CLIENT]")};
+        *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
         *out = NULL;
         return -ENODEV;
     }
     struct package_call call;
     *response = (struct duda_http_response){.server = http->name};
     *out = NULL;
-    int e = package_call_begin(&call, d, NULL); /* record_result() counts the exchange */
+    int e = package_call_begin(&call, d, NULL); /* record_request_metrics() counts the exchange */
     return package_call_end(&call, e ? e : open_exchange(d, http, request, length, response, out));
 }
 
@@ -127,7 +127,7 @@ static int wait_writable(struct duda_http_stream *stream)
     return e ? e : o->has_timed_out && o->piece.len ? -ETIMEDOUT : 0;
 }
 
-/* 0: the whole piece was consumed; 1: the server accepts no more. */
+/* Returns 0 if the server has consumed the whole piece, 1 if it accepts no more, or an error. */
 static int send_piece(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;
@@ -149,13 +149,13 @@ static int send_piece(struct duda_http_stream *stream)
 static int write_piece(struct duda_http_stream *stream, mk_str piece)
 {
     struct http_request_body *o = &stream->output;
-    int e = check_stream(stream);
+    int e = check_stream_is_open(stream);
     if (e)
         return e;
     if (!o->is_open)
         return stream->has_head && !o->is_full_duplex ? 1 : -EINVAL;
     if (piece.len > o->left)
-        return fail_stream(stream, -EINVAL, "the content is longer than its length");
+        return fail_stream(stream, -EINVAL, "the content is longer than its announced length");
     if (o->left != UINT64_MAX)
         o->left -= piece.len;
     o->piece = piece;
@@ -174,7 +174,7 @@ int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str 
 
 static int wait_for_headers(struct duda_http_stream *stream)
 {
-    int e = check_stream(stream);
+    int e = check_stream_is_open(stream);
     while (!e && (e = poll_headers(stream)) == -EAGAIN) {
         e = duda_wait_suspend(&stream->wait);
         if (e)
@@ -195,7 +195,7 @@ int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;
     int e = duda_wait_begin(d, &stream->wait, NULL);
-    e = e ? e : check_stream(stream);
+    e = e ? e : check_stream_is_open(stream);
     if (!e && (!stream->has_head || o->is_full_duplex)) {
         o->is_open = false;
         mk_upstream_request_resume(stream->client);

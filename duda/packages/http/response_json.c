@@ -13,7 +13,7 @@ static int set_response_error(struct duda_ctx *d, struct duda_http_response *r, 
     return e;
 }
 
-static int check_json_response(struct duda_ctx *d, struct duda_http_response *r)
+static int check_response_is_json(struct duda_ctx *d, struct duda_http_response *r)
 {
     struct duda_mime mime;
     mk_str type = duda_http_header(r, MK_STR("Content-Type"));
@@ -21,12 +21,12 @@ static int check_json_response(struct duda_ctx *d, struct duda_http_response *r)
         (duda_mime_is(&mime, MK_STR("application/json")) || duda_mime_is(&mime, MK_STR("*/*+json"))))
         return 0;
     return set_response_error(d, r, -EBADMSG,
-                              type.p ? duda_sprintf(d, "its content is no JSON, but %.*s",
+                              type.p ? duda_sprintf(d, "its content is not JSON, but %.*s",
                                                     MK_STR_ARG(mk_str_first(type, TYPE_SHOWN)))
-                                     : MK_STR("its content is no JSON, but has no Content-Type"));
+                                     : MK_STR("its content is not JSON: it has no Content-Type"));
 }
 
-/* The first error includes its location. */
+/* Reports the first error with its location, and the number of further errors. */
 static int report_json_error(struct duda_ctx *d, struct duda_http_response *r, int e,
                              const struct duda_validation_errors *errors)
 {
@@ -48,7 +48,7 @@ int duda_http_json(struct duda_ctx *d, struct duda_http_response *response, cons
 {
     const struct duda_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};
-    int e = check_json_response(d, response);
+    int e = check_response_is_json(d, response);
     return e ? e
              : report_json_error(d, response,
                                  duda_json_read(response->body, schema, &memory, limits, out, &errors),
@@ -61,7 +61,7 @@ int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
 {
     const struct duda_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};
-    int e = check_json_response(d, response);
+    int e = check_response_is_json(d, response);
     return e ? e
              : report_json_error(
                    d, response,
@@ -73,7 +73,7 @@ int duda_http_json_value(struct duda_ctx *d, struct duda_http_response *response
 {
     const struct duda_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};
-    int e = check_json_response(d, response);
+    int e = check_response_is_json(d, response);
     return e ? e
              : report_json_error(
                    d, response, duda_json_read_value(response->body, &memory, limits, out, &errors), &errors);

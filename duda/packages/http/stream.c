@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges of monkey/upstream.h that a handler waits for. */
+/* HTTP exchanges over monkey/upstream.h: calls of handlers, which wait. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum { READ_SIZE = 16 * 1024 };
 
-static void on_ready(void *ctx)
+static void on_exchange_event(void *ctx)
 {
     struct duda_http_stream *stream = ctx;
     duda_wait_wake(&stream->wait);
@@ -88,13 +88,13 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
                    .read_timeout_ms = http->timeout_ms},
         .conn = {.server = -1},
     };
-    stream->client = mk_upstream_request_start(duda_worker(stream->d), &options, on_ready, stream);
+    stream->client = mk_upstream_request_start(duda_worker(stream->d), &options, on_exchange_event, stream);
     return stream->client ? 0 : -ENOMEM;
 }
 
 /* ---- The response ---- */
 
-static const char *error_reason(const struct duda_http_stream *stream, int e)
+static const char *stream_error_reason(const struct duda_http_stream *stream, int e)
 {
     const char *problem = stream && stream->client ? mk_upstream_request_error_text(stream->client) : "";
     if (stream && stream->error_text)
@@ -113,11 +113,11 @@ int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx
         return e;
     response->error =
         duda_sprintf(d, server.p ? "[HTTP_CLIENT] %.*s, %.*s: %s" : "[HTTP_CLIENT] %.*s%.*s: %s",
-                     MK_STR_ARG(http->name), MK_STR_ARG(server), error_reason(stream, e));
+                     MK_STR_ARG(http->name), MK_STR_ARG(server), stream_error_reason(stream, e));
     return duda_reason(d, e, "%.*s", MK_STR_ARG(response->error));
 }
 
-static bool copy_headers(struct duda_http_stream *stream, struct duda_http_response *response)
+static bool copy_response_headers(struct duda_http_stream *stream, struct duda_http_response *response)
 {
     mk_str name, value;
     size_t n = 0;
@@ -139,7 +139,7 @@ static bool copy_headers(struct duda_http_stream *stream, struct duda_http_respo
     return true;
 }
 
-/* Handlers do not see interim responses. */
+/* Skips interim responses (1xx). */
 int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response)
 {
     int e = 1;
@@ -148,7 +148,7 @@ int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_r
     if (e)
         return package_conn_map_errno(e);
     stream->has_head = true;
-    return copy_headers(stream, response) ? 0 : -ENOMEM;
+    return copy_response_headers(stream, response) ? 0 : -ENOMEM;
 }
 
 int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response)
@@ -181,7 +181,7 @@ int duda_http_open(struct duda_ctx *d, struct duda_http_client *http, const stru
                    struct duda_http_response *response, struct duda_http_stream **out)
 {
     if (!http) {
-        *response = (struct duda_http_response){.error = MK_STR("there is no such [HTTP_CLIENT]")};
+        *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
         *out = NULL;
         return -ENODEV;
     }
@@ -192,7 +192,7 @@ int duda_http_open(struct duda_ctx *d, struct duda_http_client *http, const stru
     return package_call_end(&call, e ? e : open_stream(d, http, request, response, out));
 }
 
-static ssize_t try_read(const struct duda_http_stream *stream, char *buf, size_t cap)
+static ssize_t try_read_response(const struct duda_http_stream *stream, char *buf, size_t cap)
 {
     if (!stream->client || !stream->has_head)
         return stream->error ? stream->error : -EINVAL;
@@ -203,7 +203,7 @@ ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char
 {
     int e = duda_wait_begin(d, &stream->wait, NULL);
     ssize_t n = 0;
-    while (!e && (n = try_read(stream, buf, cap)) == -EAGAIN)
+    while (!e && (n = try_read_response(stream, buf, cap)) == -EAGAIN)
         e = duda_wait_suspend(&stream->wait);
     duda_wait_end(&stream->wait);
     return e ? e : n;
@@ -215,12 +215,12 @@ struct read_all_wait {
     struct mk_buf all;
 };
 
-static void free_gathered(struct duda_wait *w)
+static void free_collected_body(struct duda_wait *w)
 {
     mk_buf_free(&((struct read_all_wait *)w)->all);
 }
 
-static int read_rest(struct duda_ctx *d, struct duda_http_stream *stream, struct mk_buf *all)
+static int read_remaining_body(struct duda_ctx *d, struct duda_http_stream *stream, struct mk_buf *all)
 {
     ssize_t n;
     do {
@@ -237,9 +237,9 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                        struct duda_http_response *response)
 {
     size_t max = (size_t)stream->http->content_max;
-    struct read_all_wait g = {.all = mk_buf_growing(max + 1)}; /* one extra byte detects an overlong body */
-    int e = duda_wait_begin(d, &g.wait, free_gathered);
-    e = e ? e : read_rest(d, stream, &g.all);
+    struct read_all_wait g = {.all = mk_buf_growing(max + 1)}; /* one extra byte detects an excess */
+    int e = duda_wait_begin(d, &g.wait, free_collected_body);
+    e = e ? e : read_remaining_body(d, stream, &g.all);
     if (!e && g.all.len > max)
         e = -EMSGSIZE;
     if (!e) {
@@ -258,7 +258,7 @@ int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
                     const struct duda_http_request *request, struct duda_http_response *response)
 {
     if (!http) {
-        *response = (struct duda_http_response){.error = MK_STR("there is no such [HTTP_CLIENT]")};
+        *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
         return -ENODEV;
     }
     struct duda_http_stream *stream = NULL;

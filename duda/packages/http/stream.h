@@ -13,7 +13,7 @@ struct http_request_body {
     bool is_open;        /* more pieces may follow */
     bool is_full_duplex; /* the server may respond before it has read the whole body */
     uint64_t left;       /* bytes to come; UINT64_MAX: unknown length */
-    mk_str piece;        /* the bytes to send, in memory of the waiting handler */
+    mk_str piece;        /* bytes to send, in the memory of the waiting handler */
     struct mk_timer timer;
     bool has_timed_out;
     uint64_t began_us; /* start time, for metrics; 0: already counted */
@@ -24,23 +24,23 @@ struct duda_http_stream {
     struct duda_ctx *d;
     struct duda_http_client *http;
     struct mk_upstream_request *client;  /* NULL: the exchange has ended */
-    struct duda_http_response *response; /* response of an exchange whose body is sent in pieces */
+    struct duda_http_response *response; /* set if the handler sends the request body in pieces */
     bool has_head;
     int error;              /* reason why the exchange ended */
     const char *error_text; /* error text; NULL: `client` has it */
     struct http_request_body output;
 };
 
-/* The stream ends with the handler. NULL: out of memory. */
+/* Creates a stream that ends with the handler. Returns NULL if out of memory. */
 struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http);
-/* Starts the exchange. The body is that of the request, or comes from `source` if it is not NULL. */
+/* Starts the exchange. The body comes from `source`, or from `request` if `source` is NULL. */
 int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
                       const struct mk_upstream_request_body *source, int64_t length);
-/* Reads the response headers if they have arrived: 0, -EAGAIN, or an error. */
+/* Reads the response headers if they have arrived. Returns 0, -EAGAIN, or an error. */
 int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response);
 /* Waits for the response headers. */
 int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response);
-/* Stores error and server in the response and returns `e`. The stream may be NULL. */
+/* Stores the error and the server in the response, and returns `e`. The stream may be NULL. */
 int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx *d,
                           const struct duda_http_client *http, struct duda_http_response *response, int e);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of numbers: the enqueue time, and the lengths of the following strings; 0 means absent. */
+/* A record begins with a line of numbers: the enqueue time, and the lengths of the strings that follow;
+ * length 0 means absent. */
 #include "job_record.h"
 
 void job_record_format(struct mk_buf *out, const struct job_record *r)
@@ -11,7 +12,7 @@ void job_record_format(struct mk_buf *out, const struct job_record *r)
     mk_buf_add(out, r->text);
 }
 
-static bool cut_text(mk_str *from, uint64_t len, mk_str *out)
+static bool cut_record_text(mk_str *from, uint64_t len, mk_str *out)
 {
     if (len > from->len)
         return false;
@@ -29,7 +30,7 @@ bool job_record_parse(mk_str in, struct job_record *r)
         !mk_num_parse(mk_str_cut(&line, ' '), &unique) || !mk_num_parse(line, &error_text))
         return false;
     r->enqueued_ms = (int64_t)enqueued;
-    if (!cut_text(&in, unique, &r->unique) || !cut_text(&in, error_text, &r->error_text))
+    if (!cut_record_text(&in, unique, &r->unique) || !cut_record_text(&in, error_text, &r->error_text))
         return false;
     r->text = in;
     return true;

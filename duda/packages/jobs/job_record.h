@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job, serialized for a store. */
+/* The serialized form of a job in a store. */
 #ifndef DUDA_JOBS_JOB_RECORD_H
 #define DUDA_JOBS_JOB_RECORD_H
 
@@ -15,7 +15,7 @@ struct job_record {
 enum { JOB_ERROR_MAX = 300, JOB_RECORD_HEAD = 100 };
 
 void job_record_format(struct mk_buf *out, const struct job_record *r);
-/* The strings of *r are slices of `in`. False: malformed. */
+/* The strings of *r are slices of `in`. Returns false if the record is malformed. */
 bool job_record_parse(mk_str in, struct job_record *r);
 
 #endif

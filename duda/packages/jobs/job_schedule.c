@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times are UTC, which neither repeats nor skips an hour. Intervals start in 1970, so that all machines
+/* Schedules use UTC, which neither repeats nor skips an hour. Intervals count from 1970, so that all machines
  * agree. */
 #include "job_schedule.h"
 
@@ -22,7 +22,7 @@ static const char *parse_interval(struct job_schedule *s, mk_str text)
             s->every_ms = n * units[i].ms;
             return NULL;
         }
-    return "expected `every` and a time such as 30s, 5m, 2h, 1d";
+    return "expected `every` and a duration such as 30s, 5m, 2h or 1d";
 }
 
 static bool parse_range(mk_str text, uint64_t min, uint64_t max, uint64_t *bits)
@@ -43,7 +43,7 @@ static bool parse_range(mk_str text, uint64_t min, uint64_t max, uint64_t *bits)
     if (from < min || to > max || from > to)
         return false;
     if (step > max)
-        step = max + 1; /* also exceeds `to`, without overflow */
+        step = max + 1; /* ends the loop after one value, without overflow */
     for (uint64_t i = from; i <= to; i += step)
         *bits |= (uint64_t)1 << i;
     return true;
@@ -98,7 +98,8 @@ static bool matches_day(const struct job_schedule *s, const struct tm *t)
     return s->any_day || s->any_weekday ? day && weekday : day || weekday;
 }
 
-/* The first minute of this day at or after `from`, in seconds of the day; -1: none. */
+/* Returns the first matching minute of the day at or after `from`, in seconds of the day; -1 if there is
+ * none. */
 static int64_t next_time_of_day(const struct job_schedule *s, int64_t from)
 {
     for (int64_t at = from; at < DAY_S; at += MINUTE_S)

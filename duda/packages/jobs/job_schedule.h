@@ -7,15 +7,15 @@
 #include <stdint.h>
 
 struct job_schedule {
-    uint64_t every_ms; /* 0: use the fields, bit masks of allowed values */
+    uint64_t every_ms; /* 0: use the following bit masks of allowed values */
     uint64_t minutes;
     uint32_t hours, days, months, weekdays;
     bool any_day, any_weekday;
 };
 
-/* NULL, or the error message. */
+/* Returns NULL, or an error message. */
 const char *job_schedule_parse(struct job_schedule *s, mk_str text);
-/* The first time after now_ms, in milliseconds since 1970; -1: never. */
+/* Returns the first time after now_ms, in milliseconds since 1970; -1: never. */
 int64_t job_schedule_next(const struct job_schedule *s, int64_t now_ms);
 
 #endif

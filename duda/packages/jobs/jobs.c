@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by services: enqueues and inspects jobs. */
+/* The functions that services call to enqueue and inspect jobs. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/task.h>
@@ -11,7 +11,7 @@
 
 enum { ID_RANDOM = 6, DELAY_MAX_DAYS = 3650 };
 
-static bool is_valid_name(const char *name)
+static bool is_valid_type_name(const char *name)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < n; i++)
@@ -28,18 +28,18 @@ int duda_jobs_register(struct mk_worker *w, const struct duda_job_type *kind)
     const struct duda_service_ref *owner = duda_task_owner(w);
     mk_str queue = jobs_queue_name(duda_scope_of(owner), kind->name, buf);
     const char *wrong =
-        is_valid_name(kind->name) ? NULL : "expected letters, digits, `-` and `_` as its name";
+        is_valid_type_name(kind->name) ? NULL : "its name must have 1 to 40 letters, digits, `-` and `_`";
     if (!r)
         return -ENOMEM;
     if (!wrong && kind->stack > DUDA_STACK_MAX)
-        wrong = "a `.stack` is at most 8 MB: what needs more belongs on the heap";
+        wrong = "a `.stack` is at most 8 MB: put large data on the heap";
     if (!wrong && kind->schedule)
         wrong = job_schedule_parse(&r->schedule, mk_str_from_c(kind->schedule));
     for (const struct jobs_runner *other = work->runners; other && !wrong; other = other->next)
         if (mk_str_eq(mk_str_of(other->queue, other->queue_len), queue))
-            wrong = "its service, or one that has a Share with it, has one of this name already";
+            wrong = "its service, or a service in the same Share, already has a job type of this name";
     if (wrong) {
-        mk_worker_log(w, MK_LOG_ERROR, "jobs `%s`: %s", kind->name, wrong);
+        mk_worker_log(w, MK_LOG_ERROR, "job type `%s`: %s", kind->name, wrong);
         mk_mem_free(r);
         return -EINVAL;
     }
@@ -57,8 +57,8 @@ struct queue_name {
     char buf[JOBS_QUEUE_MAX];
 };
 
-/* The queue of the handler's service. */
-static mk_str job_queue(const struct duda_ctx *d, const char *kind, struct queue_name *name)
+/* Returns the name of the queue that belongs to the handler's service. */
+static mk_str job_queue_name(const struct duda_ctx *d, const char *kind, struct queue_name *name)
 {
     return jobs_queue_name(duda_scope(d), kind, name->buf);
 }
@@ -73,21 +73,21 @@ static mk_str make_job_id(struct duda_ctx *d)
     return duda_sprintf(d, "%012llx%.*s", (unsigned long long)jobs_now_ms(), MK_STR_ARG(mk_buf_str(&text)));
 }
 
-static int check_job(const char *kind, mk_str text, const struct duda_job_options *options)
+static int check_enqueued_job(const char *kind, mk_str text, const struct duda_job_options *options)
 {
-    if (!is_valid_name(kind) || options->unique_key.len > DUDA_JOBS_UNIQUE_KEY_MAX ||
+    if (!is_valid_type_name(kind) || options->unique_key.len > DUDA_JOBS_UNIQUE_KEY_MAX ||
         options->delay_ms > (uint64_t)DELAY_MAX_DAYS * 86400000)
         return -EINVAL;
     return text.len > DUDA_JOBS_PAYLOAD_MAX ? -EMSGSIZE : 0;
 }
 
-/* A job being written to the store. */
+/* A call that writes a job to the store. */
 struct enqueue_call {
     struct duda_wait wait; /* must be first */
     struct mk_buf record;
 };
 
-static void free_record(struct duda_wait *w)
+static void free_job_record(struct duda_wait *w)
 {
     mk_buf_free(&((struct enqueue_call *)w)->record);
 }
@@ -99,7 +99,7 @@ static int enqueue_job(struct enqueue_call *p, const char *kind, mk_str text,
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
     mk_str unique = options->unique_key.len ? options->unique_key : MK_STR_NULL,
-           queue = job_queue(d, kind, &name);
+           queue = job_queue_name(d, kind, &name);
     job_record_format(&p->record, &(struct job_record){
                                       .enqueued_ms = (int64_t)jobs_now_ms(), .unique = unique, .text = text});
     if (p->record.failed || !id.p)
@@ -117,10 +117,10 @@ int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text,
     static const struct duda_job_options plain;
     struct enqueue_call p = {
         .record = mk_buf_growing(DUDA_JOBS_PAYLOAD_MAX + DUDA_JOBS_UNIQUE_KEY_MAX + JOB_RECORD_HEAD)};
-    int e = check_job(kind, text, options = options ? options : &plain);
+    int e = check_enqueued_job(kind, text, options = options ? options : &plain);
     if (e || !jobs_store_find(d))
         return e ? e : -ENOTSUP;
-    e = duda_wait_begin(d, &p.wait, free_record);
+    e = duda_wait_begin(d, &p.wait, free_job_record);
     if (e)
         return e;
     mk_str job_id = make_job_id(d);
@@ -138,9 +138,9 @@ int duda_jobs_count(struct duda_ctx *d, const char *kind, struct duda_job_counts
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
     *out = (struct duda_job_counts){0};
-    if (!s || !is_valid_name(kind))
+    if (!s || !is_valid_type_name(kind))
         return s ? -EINVAL : -ENOTSUP;
-    return s->jobs->count(d, s, job_queue(d, kind, &name), out);
+    return s->jobs->count(d, s, job_queue_name(d, kind, &name), out);
 }
 
 struct list {
@@ -149,7 +149,7 @@ struct list {
     unsigned n;
 };
 
-static bool list_job(void *ctx, mk_str id, mk_str text)
+static bool pass_failed_job(void *ctx, mk_str id, mk_str text)
 {
     struct list *l = ctx;
     struct job_record r;
@@ -166,9 +166,9 @@ int duda_jobs_list_failed(struct duda_ctx *d, const char *kind,
     struct duda_store *s = jobs_store_find(d);
     struct list l = {each, ctx, 0};
     struct queue_name name;
-    if (!s || !is_valid_name(kind))
+    if (!s || !is_valid_type_name(kind))
         return s ? -EINVAL : -ENOTSUP;
-    return s->jobs->list(d, s, job_queue(d, kind, &name), list_job, &l);
+    return s->jobs->list(d, s, job_queue_name(d, kind, &name), pass_failed_job, &l);
 }
 
 static bool is_job_id(mk_str id)
@@ -179,26 +179,26 @@ static bool is_job_id(mk_str id)
     return id.len == 2 * (6 + ID_RANDOM);
 }
 
-static int retry_job(struct duda_ctx *d, const char *kind, mk_str id, bool drops)
+static int retry_or_delete_job(struct duda_ctx *d, const char *kind, mk_str id, bool drops)
 {
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
     if (!s)
         return -ENOTSUP;
-    int e = !is_valid_name(kind) || !is_job_id(id)
+    int e = !is_valid_type_name(kind) || !is_job_id(id)
                 ? -ENOENT
-                : s->jobs->retry(d, s, job_queue(d, kind, &name), id, drops);
+                : s->jobs->retry(d, s, job_queue_name(d, kind, &name), id, drops);
     if (!e && !drops)
-        jobs_worker_notify(duda_worker(d), job_queue(d, kind, &name));
+        jobs_worker_notify(duda_worker(d), job_queue_name(d, kind, &name));
     return e;
 }
 
 int duda_jobs_retry(struct duda_ctx *d, const char *kind, mk_str id)
 {
-    return retry_job(d, kind, id, false);
+    return retry_or_delete_job(d, kind, id, false);
 }
 
 int duda_jobs_delete(struct duda_ctx *d, const char *kind, mk_str id)
 {
-    return retry_job(d, kind, id, true);
+    return retry_or_delete_job(d, kind, id, true);
 }

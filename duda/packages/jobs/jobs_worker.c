@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's list of job types, and notifications about jobs. */
+/* The list of job types that a worker runs, and notifications about new jobs. */
 #include "jobs_worker.h"
 
 #include <duda/request.h>
@@ -58,7 +58,7 @@ static bool wake_idle_slot(const struct jobs_runner *r)
     return false;
 }
 
-static bool wake_queue_runner(struct mk_worker *w, mk_str queue)
+static bool wake_slot_of_queue(struct mk_worker *w, mk_str queue)
 {
     const struct jobs_worker *work = jobs_worker_get(w);
     for (struct jobs_runner *r = work ? work->runners : NULL; r; r = r->next)
@@ -69,11 +69,11 @@ static bool wake_queue_runner(struct mk_worker *w, mk_str queue)
 
 void jobs_worker_notify(struct mk_worker *w, mk_str queue)
 {
-    if (!wake_queue_runner(w, queue))
+    if (!wake_slot_of_queue(w, queue))
         (void)mk_worker_send(w, self, MK_TO_ALL, queue); /* on failure, the other workers poll */
 }
 
 void jobs_worker_on_notify(struct mk_worker *w, mk_str queue)
 {
-    (void)wake_queue_runner(w, queue);
+    (void)wake_slot_of_queue(w, queue);
 }

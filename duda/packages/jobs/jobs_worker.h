@@ -23,16 +23,16 @@ struct jobs_settings {
 /* A queue belongs to one service: two services may have job types with the same name. */
 enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME_MAX };
 
-/* Runs one job at a time. */
+/* A slot runs one job at a time. */
 struct jobs_slot {
-    struct duda_wait wait; /* wait of the handler that takes jobs; must be first */
+    struct duda_wait wait; /* wait of the task that takes jobs; must be first */
     struct jobs_runner *runner;
-    struct duda_ctx *d;    /* handler that takes jobs; NULL: ended */
-    struct duda_ctx *job;  /* handler that runs the job; NULL: idle */
+    struct duda_ctx *d;    /* task that takes jobs; NULL: ended */
+    struct duda_ctx *job;  /* task that runs the job; NULL: idle */
     uint64_t began_us;     /* start of the job */
     struct mk_timer timer; /* next poll of the store */
     bool is_idle, may_look, is_over;
-    bool holds; /* holds a reference to the worker until the taking task ends */
+    bool holds; /* holds a reference to the worker until the task that takes jobs ends */
     int result;
     const struct duda_job *given;
     size_t error_len;
@@ -44,11 +44,11 @@ struct jobs_runner {
     struct jobs_runner *next;
     struct jobs_worker *work;
     const struct duda_job_type *kind;
-    const struct duda_service_ref *owner; /* the service of the job type; NULL: none */
+    const struct duda_service_ref *owner; /* service that registered the job type; NULL: none */
     char queue[JOBS_QUEUE_MAX];           /* see jobs_queue_name() */
     size_t queue_len;
     struct job_schedule schedule;
-    bool is_reported; /* the store failure is already logged */
+    bool is_reported; /* the failure of the store is already logged */
     size_t n;
     struct jobs_slot *slots;
 };
@@ -61,13 +61,13 @@ struct jobs_worker {
     struct jobs_runner *runners;
 };
 
-/* Sets the plugin. Call it once, before the other functions. */
+/* Call it once, before the other functions. */
 void jobs_worker_set_plugin(const struct mk_plugin *plugin);
-/* The jobs of the worker, created on first use. NULL: out of memory. */
+/* Returns the jobs of the worker, created on first use; NULL if out of memory. */
 struct jobs_worker *jobs_worker_get(struct mk_worker *w);
 /* Formats "SCOPE:TYPE" into `buf`, of JOBS_QUEUE_MAX bytes. `kind` has at most DUDA_JOBS_NAME_MAX bytes. */
 mk_str jobs_queue_name(mk_str scope, const char *kind, char *buf);
-/* The store that holds jobs; NULL: none. */
+/* Returns the store that holds jobs; NULL if there is none. */
 struct duda_store *jobs_store_find(struct duda_ctx *d);
 /* Announces a new job to an idle slot of this worker or, if there is none, to all workers. */
 void jobs_worker_notify(struct mk_worker *w, mk_str queue);
@@ -75,9 +75,10 @@ void jobs_worker_notify(struct mk_worker *w, mk_str queue);
 void jobs_worker_on_notify(struct mk_worker *w, mk_str queue);
 
 uint64_t jobs_now_ms(void);
-/* Starts as many slots as the concurrency of the job type. 0 or a negated errno value. */
+/* Starts one slot for each job that may run at the same time (the concurrency of the job type). Returns 0 or
+ * a negated errno value. */
 int jobs_runner_start(struct jobs_runner *r);
-/* Takes no more jobs; the worker waits for the running ones. */
+/* Stops taking jobs; the worker waits for those that are running. */
 void jobs_runner_drain(struct jobs_runner *r);
 void jobs_runner_stop(struct jobs_runner *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: the section [JOBS], and the job types that a worker runs. Starts after the stores and services,
- * and stops before them. */
+/* The plugin: the section [JOBS], and the job types that a worker runs. In a worker, it starts after the
+ * stores and services, and stops before them. */
 #include <errno.h>
 #include <monkey/plugin.h>
 
@@ -13,24 +13,25 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct jobs_settings, store),
      .min = 1,
      .max = 63,
-     .help = "The Name of the [KV] or [REDIS] that keeps jobs; default: `main`."},
+     .help = "Name of the [KV] or [REDIS] that stores the jobs; default: `main`."},
     {.name = "Lease",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct jobs_settings, lease_ms),
      .default_value = "30s",
      .min = 300,
      .max = 3600000,
-     .help = "Lease time: another worker runs a job that its worker has not renewed for this long."},
+     .help = "Lease time: another worker runs a job again if its worker has not renewed the lease for this "
+             "long."},
     {.name = "RunJobs",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct jobs_settings, runs),
      .default_value = "on",
-     .help = "Runs jobs. `off`: only enqueues them, and other machines run them."},
+     .help = "Run jobs. With `off`, this machine only enqueues them, and other machines run them."},
 };
 
 PACKAGE_TABLE(jobs, "JOBS", struct jobs_settings, "Background jobs of Duda services.");
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     jobs_worker_set_plugin(&MK_PLUGIN_OF(duda_jobs));
     struct jobs_settings *s = mk_config_settings(config, &table);
@@ -40,9 +41,9 @@ static int load(struct mk_config *config, void **data)
     return s ? 0 : -ENOMEM;
 }
 
-/* By now the packages have registered their stores. If `Store` is not set, the store "main" may be missing;
- * the worker logs that. */
-static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
+/* Called when the packages have registered their stores: checks that `Store` names one of them. If `Store` is
+ * not set, the store "main" may be missing, which the worker logs. */
+static int check_store_of_host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     struct jobs_settings *s = data;
     (void)h;
@@ -55,7 +56,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     return 0;
 }
 
-static void worker_stop(struct mk_worker *w, void *data)
+static void stop_jobs_in_worker(struct mk_worker *w, void *data)
 {
     struct jobs_worker *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
     (void)data;
@@ -69,7 +70,7 @@ static void worker_stop(struct mk_worker *w, void *data)
     mk_mem_free(work);
 }
 
-static int worker_start(struct mk_worker *w, void *data)
+static int start_jobs_in_worker(struct mk_worker *w, void *data)
 {
     struct jobs_worker *work = jobs_worker_get(w);
     int e = work ? 0 : -ENOMEM;
@@ -80,11 +81,11 @@ static int worker_start(struct mk_worker *w, void *data)
     for (struct jobs_runner *r = work ? work->runners : NULL; r && !e && work->settings->runs; r = r->next)
         e = jobs_runner_start(r);
     if (e)
-        worker_stop(w, data);
+        stop_jobs_in_worker(w, data);
     return e;
 }
 
-static void worker_drain(struct mk_worker *w, void *data)
+static void drain_jobs_in_worker(struct mk_worker *w, void *data)
 {
     struct jobs_worker *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
     (void)data;
@@ -94,13 +95,14 @@ static void worker_drain(struct mk_worker *w, void *data)
         jobs_runner_drain(r);
 }
 
-static void on_message(struct mk_worker *w, mk_str message, void *data)
+static void on_job_notification(struct mk_worker *w, mk_str message, void *data)
 {
     (void)data;
     jobs_worker_on_notify(w, message);
 }
 
-PACKAGE_PLUGIN(jobs, "Jobs of services of Duda: done later, again and again, at least once.",
-               .sections = sections, .priority = MK_PRIORITY_LATE, .load = load, .host = host,
-               .worker_start = worker_start, .worker_stop = worker_stop, .worker_drain = worker_drain,
-               .on_message = on_message, .needs = PACKAGE_NEEDS("duda", "duda-store"));
+PACKAGE_PLUGIN(jobs, "Background jobs for Duda services: each runs at least once, later, or on a schedule.",
+               .sections = sections, .priority = MK_PRIORITY_LATE, .load = load_plugin,
+               .host = check_store_of_host, .worker_start = start_jobs_in_worker,
+               .worker_stop = stop_jobs_in_worker, .worker_drain = drain_jobs_in_worker,
+               .on_message = on_job_notification, .needs = PACKAGE_NEEDS("duda", "duda-store"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes and runs jobs: one background task takes a job, renews its lease, and runs the job in another task.
- * When the worker dies, the lease expires, and another worker takes the job. */
+/* Takes and runs jobs: a background task takes a job, runs it in another task, and renews the lease while it
+ * runs. If the worker dies, the lease expires, and another worker takes the job. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/task.h>
@@ -80,13 +80,13 @@ int duda_job_fail(struct duda_ctx *d, int error, const char *message)
     return error;
 }
 
-static int run_handler(struct duda_ctx *d)
+static int run_job_handler(struct duda_ctx *d)
 {
     const struct jobs_slot *t = duda_task_context(d);
     return t->runner->kind->fn(d, t->given);
 }
 
-static void on_handler_end(void *ctx, int result)
+static void on_job_task_end(void *ctx, int result)
 {
     struct jobs_slot *t = ctx;
     mk_meter_end(t->runner->work->meter, mk_clock_us() - t->began_us, result < 0);
@@ -96,16 +96,16 @@ static void on_handler_end(void *ctx, int result)
     duda_wait_wake(&t->wait);
 }
 
-static int start_handler_task(struct jobs_slot *t)
+static int start_job_task(struct jobs_slot *t)
 {
     const struct duda_job_type *kind = t->runner->kind;
     const struct duda_task task = {.name = kind->name,
-                                   .fn = run_handler,
+                                   .fn = run_job_handler,
                                    .ctx = t,
                                    .stack = kind->stack,
                                    .deadline_ms = kind->deadline_ms ? kind->deadline_ms : DEADLINE_MS,
                                    .owner = t->runner->owner,
-                                   .on_end = on_handler_end};
+                                   .on_end = on_job_task_end};
     t->is_over = false;
     t->error_len = 0;
     t->began_us = package_meter_begin(t->runner->work->meter);
@@ -115,15 +115,17 @@ static int start_handler_task(struct jobs_slot *t)
     return e;
 }
 
-/* Another worker has taken the job and runs it again. */
-static void cancel_lost_job(struct jobs_slot *t, const struct running_job *job)
+/* Called when another worker has taken the job and runs it, too. */
+static void log_lost_job(struct jobs_slot *t, const struct running_job *job)
 {
-    duda_log(t->d, MK_LOG_WARN, "the job %s/%.*s was not renewed in time, and is done by another worker, too",
+    duda_log(t->d, MK_LOG_WARN,
+             "the lease of the job %s/%.*s was not renewed in time: another worker runs the job, too",
              t->runner->kind->name, MK_STR_ARG(job->job.id));
 }
 
-/* Waits until the job ends. 0, -ESTALE, or the error that cancelled the taking task. */
-static int wait_for_handler(struct jobs_slot *t, const struct running_job *job)
+/* Waits until the job ends. Returns 0, -ESTALE if the lease was lost, or the error that cancelled this
+ * task. */
+static int wait_for_job_task(struct jobs_slot *t, const struct running_job *job)
 {
     uint32_t lease = t->runner->work->settings->lease_ms;
     bool is_ours = true;
@@ -138,7 +140,7 @@ static int wait_for_handler(struct jobs_slot *t, const struct running_job *job)
         is_ours =
             job->store->jobs->renew(t->d, job->store, job->queue, job->job.id, job->token, lease) != -ESTALE;
         if (!is_ours)
-            cancel_lost_job(t, job);
+            log_lost_job(t, job);
     }
     duda_wait_end(&t->wait);
     return e ? e : is_ours ? 0 : -ESTALE;
@@ -154,7 +156,7 @@ static uint64_t retry_backoff_ms(const struct duda_job_type *kind, unsigned trie
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
-/* Uses the clock of the store, because the clocks of machines differ: a scheduled time that has passed on one
+/* Uses the clock of the store: the clocks of machines differ, and a scheduled time that has passed on one
  * machine must not occur again on another. */
 static struct duda_jobs_due next_schedule_time(const struct jobs_runner *r, uint64_t now_ms)
 {
@@ -163,7 +165,7 @@ static struct duda_jobs_due next_schedule_time(const struct jobs_runner *r, uint
                     : (struct duda_jobs_due){.at_ms = (uint64_t)next};
 }
 
-static mk_str format_record(struct duda_ctx *d, const struct job_record *r)
+static mk_str format_job_record(struct duda_ctx *d, const struct job_record *r)
 {
     size_t cap = r->text.len + r->unique.len + JOB_ERROR_MAX + JOB_RECORD_HEAD;
     char *buf = duda_alloc(d, cap);
@@ -172,8 +174,8 @@ static mk_str format_record(struct duda_ctx *d, const struct job_record *r)
     return out.failed ? MK_STR_NULL : mk_buf_str(&out);
 }
 
-static enum duda_jobs_outcome decide_outcome(const struct jobs_slot *t, const struct running_job *job,
-                                             struct duda_jobs_due *due)
+static enum duda_jobs_outcome decide_job_outcome(const struct jobs_slot *t, const struct running_job *job,
+                                                 struct duda_jobs_due *due)
 {
     const struct duda_job_type *kind = t->runner->kind;
     unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
@@ -194,16 +196,16 @@ static enum duda_jobs_outcome decide_outcome(const struct jobs_slot *t, const st
 static int complete_job(struct jobs_slot *t, struct running_job *job)
 {
     struct duda_jobs_due due;
-    enum duda_jobs_outcome outcome = decide_outcome(t, job, &due);
+    enum duda_jobs_outcome outcome = decide_job_outcome(t, job, &due);
     job->record.error_text = MK_STR_NULL;
     if (t->result < 0) {
         job->record.error_text =
             t->error_len ? mk_str_of(t->error_text, t->error_len) : mk_str_from_c(strerror(-t->result));
         duda_log(t->d, outcome == DUDA_JOBS_FAILED ? MK_LOG_ERROR : MK_LOG_WARN,
-                 "the job %s/%.*s has failed%s: %.*s", t->runner->kind->name, MK_STR_ARG(job->job.id),
-                 outcome == DUDA_JOBS_FAILED ? ", and is dead" : "", MK_STR_ARG(job->record.error_text));
+                 "the job %s/%.*s failed%s: %.*s", t->runner->kind->name, MK_STR_ARG(job->job.id),
+                 outcome == DUDA_JOBS_FAILED ? " for the last time" : "", MK_STR_ARG(job->record.error_text));
     }
-    mk_str record = format_record(t->d, &job->record);
+    mk_str record = format_job_record(t->d, &job->record);
     if (!record.p)
         return -ENOMEM;
     return job->store->jobs->complete(t->d, job->store, job->queue, job->job.id, job->token, record,
@@ -212,7 +214,7 @@ static int complete_job(struct jobs_slot *t, struct running_job *job)
 
 /* ---- The loop ---- */
 
-/* A job left over from a schedule that the service no longer has. */
+/* Is it a scheduled job of a type that no longer has a schedule? */
 static bool is_stale_schedule(const struct jobs_slot *t, const struct running_job *job)
 {
     const char *schedule = t->runner->kind->schedule;
@@ -220,8 +222,8 @@ static bool is_stale_schedule(const struct jobs_slot *t, const struct running_jo
            (!schedule || !mk_str_eq(job->record.text, mk_str_from_c(schedule)));
 }
 
-/* NUL-terminates the copy. An absent string stays absent. */
-static bool copy_text(struct duda_ctx *d, mk_str text, mk_str *out)
+/* Makes a NUL-terminated copy. An absent string stays absent. */
+static bool copy_job_text(struct duda_ctx *d, mk_str text, mk_str *out)
 {
     *out = text.p ? duda_strdup(d, text) : MK_STR_NULL;
     return out->p || !text.p;
@@ -232,8 +234,9 @@ static int run_job(struct jobs_slot *t, struct running_job *job)
     const struct duda_job_type *kind = t->runner->kind;
     unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
     struct duda_job given = {.attempt = job->job.attempts, .enqueued_ms = job->record.enqueued_ms};
-    if (!copy_text(t->d, job->job.id, &given.id) || !copy_text(t->d, job->record.text, &given.payload) ||
-        !copy_text(t->d, job->record.error_text, &given.last_error))
+    if (!copy_job_text(t->d, job->job.id, &given.id) ||
+        !copy_job_text(t->d, job->record.text, &given.payload) ||
+        !copy_job_text(t->d, job->record.error_text, &given.last_error))
         return -ENOMEM;
     t->given = &given;
     t->result = 0;
@@ -241,16 +244,16 @@ static int run_job(struct jobs_slot *t, struct running_job *job)
     if (is_stale_schedule(t, job))
         return complete_job(t, job);
     job->is_scheduled = is_scheduled_id(job->job.id);
-    if (job->job.attempts > attempts && !job->is_scheduled) { /* the last attempt did not finish */
+    if (job->job.attempts > attempts && !job->is_scheduled) { /* the last allowed attempt did not finish */
         t->result = -EOWNERDEAD;
         return complete_job(t, job);
     }
-    int e = start_handler_task(t);
+    int e = start_job_task(t);
     if (e) {
         t->result = e == -EAGAIN ? -EBUSY : e; /* the job's handler crashed too often recently */
         return complete_job(t, job);
     }
-    e = wait_for_handler(t, job);
+    e = wait_for_job_task(t, job);
     return e ? e : complete_job(t, job);
 }
 
@@ -270,9 +273,9 @@ static int log_store_error(struct jobs_slot *t, int e)
     if (e == -ECANCELED || e == -ETIMEDOUT)
         return wait_for_notification(t, LOOK_MS);
     if (!r->is_reported)
-        duda_log(t->d, MK_LOG_ERROR, "[JOBS] Store %.*s: no jobs `%s` from there: %s",
+        duda_log(t->d, MK_LOG_ERROR, "[JOBS] Store %.*s: cannot take jobs of the type `%s`: %s",
                  MK_STR_ARG(r->work->settings->store), r->kind->name,
-                 e == -ENOTSUP ? "there is no [KV] or [REDIS] of this Name, or it is not loaded"
+                 e == -ENOTSUP ? "there is no [KV] or [REDIS] with this Name, or its package is not loaded"
                                : strerror(-e));
     r->is_reported = true;
     return wait_for_notification(t, LOOK_MS);
@@ -299,7 +302,7 @@ static int dequeue_job(struct jobs_slot *t)
 }
 
 /* A job type with a schedule has one recurring job; the first worker enqueues it. */
-static int enqueue_scheduled(struct jobs_slot *t)
+static int enqueue_scheduled_job(struct jobs_slot *t)
 {
     static const struct mk_hash_key any = {0x7363686564756c65, 0x6a6f62};
     const struct duda_job_type *kind = t->runner->kind;
@@ -312,12 +315,12 @@ static int enqueue_scheduled(struct jobs_slot *t)
     uint64_t now_ms;
     int e = s->jobs->now(t->d, s, runner_queue(t->runner), &now_ms);
     e = e ? e
-          : s->jobs->enqueue(t->d, s, runner_queue(t->runner), id, format_record(t->d, &record), MK_STR_NULL,
-                             next_schedule_time(t->runner, now_ms));
+          : s->jobs->enqueue(t->d, s, runner_queue(t->runner), id, format_job_record(t->d, &record),
+                             MK_STR_NULL, next_schedule_time(t->runner, now_ms));
     return e == -EEXIST ? 0 : e;
 }
 
-static bool should_continue(const struct jobs_slot *t)
+static bool slot_should_continue(const struct jobs_slot *t)
 {
     return !duda_cancelled(t->d) && !t->runner->work->is_draining;
 }
@@ -326,9 +329,9 @@ static int slot_loop(struct duda_ctx *d)
 {
     struct jobs_slot *t = duda_task_context(d);
     int e;
-    while ((e = enqueue_scheduled(t)) && should_continue(t))
+    while ((e = enqueue_scheduled_job(t)) && slot_should_continue(t))
         (void)log_store_error(t, e);
-    while (should_continue(t)) {
+    while (slot_should_continue(t)) {
         size_t mark = duda_arena_mark(d);
         (void)dequeue_job(t);
         duda_arena_rewind(d, mark);
@@ -386,7 +389,7 @@ void jobs_runner_stop(struct jobs_runner *r)
     for (size_t i = 0; i < r->n; i++) {
         struct jobs_slot *t = &r->slots[i];
         if (t->job)
-            duda_task_cancel(t->job); /* the job reads the data of the taking task */
+            duda_task_cancel(t->job); /* the job reads data on the stack of the task that took it */
         if (t->d)
             duda_task_cancel(t->d);
         mk_timer_stop(&t->timer);

@@ -13,7 +13,7 @@ struct duda_kv_batch *duda_kv_batch_new(struct duda_kv *kv)
     return b;
 }
 
-static int check_op(const struct duda_kv_batch *b, const struct duda_kv_op *op)
+static int check_batch_op(const struct duda_kv_batch *b, const struct duda_kv_op *op)
 {
     if (!op->key.len || op->key.len > DUDA_KV_ROW_KEY_MAX || op->ttl_ms > DUDA_KV_TTL_MAX)
         return -EINVAL;
@@ -23,7 +23,7 @@ static int check_op(const struct duda_kv_batch *b, const struct duda_kv_op *op)
     return 0;
 }
 
-static bool reserve_op(struct duda_kv_batch *b)
+static bool reserve_batch_op(struct duda_kv_batch *b)
 {
     if (b->n < b->cap)
         return true;
@@ -37,7 +37,7 @@ static bool reserve_op(struct duda_kv_batch *b)
 }
 
 /* Stores key and value in one allocation, with space for a prefix. */
-static bool copy_op(struct duda_kv_op *op)
+static bool copy_op_strings(struct duda_kv_op *op)
 {
     char *buf = mk_mem_alloc(DUDA_KV_PREFIX_MAX + op->key.len + op->value.len);
     if (!buf)
@@ -64,10 +64,10 @@ void duda_kv_batch_prefix_keys(struct duda_kv_batch *b, mk_str prefix)
 
 void duda_kv_batch_add_op(struct duda_kv_batch *b, struct duda_kv_op op)
 {
-    b->error = b->error ? b->error : check_op(b, &op);
+    b->error = b->error ? b->error : check_batch_op(b, &op);
     if (b->error)
         return;
-    if (!reserve_op(b) || !copy_op(&op)) {
+    if (!reserve_batch_op(b) || !copy_op_strings(&op)) {
         b->error = -ENOMEM;
         return;
     }

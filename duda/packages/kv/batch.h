@@ -13,18 +13,18 @@ enum duda_kv_op_type {
     DUDA_KV_OP_INCR
 };
 
-/* The longest row key of any table: together with an expiry time, it has LMDB's maximum key size. */
+/* The longest row key of any table: an expiry time and such a key together have LMDB's maximum key size. */
 enum { DUDA_KV_ROW_KEY_MAX = 503, DUDA_KV_PREFIX_MAX = 56 };
 
 struct duda_kv_op {
     enum duda_kv_op_type verb;
     mk_str key, value; /* allocated in the batch */
     uint64_t ttl_ms;
-    int64_t delta, *result; /* for INCR; *result is memory in the batch */
+    int64_t delta, *result; /* for INCR; *result is part of the batch */
     char *memory;           /* holds key and value */
 };
 
-/* Operations that are applied as a whole or not at all. */
+/* Operations that a commit applies all together, or not at all. */
 struct duda_kv_batch {
     struct duda_kv_batch *next;
     struct duda_kv *kv;
@@ -36,9 +36,9 @@ struct duda_kv_batch {
     void *ctx;
 };
 
-/* Allocates a batch on the heap; the batch copies its arguments. */
+/* Allocates a batch on the heap. The batch copies the keys and values of its operations. */
 struct duda_kv_batch *duda_kv_batch_new(struct duda_kv *kv);
-/* Stores an error of the operation in batch->error. */
+/* Adds an operation; on failure, stores the error in batch->error. */
 void duda_kv_batch_add_op(struct duda_kv_batch *b, struct duda_kv_op op);
 /* Prepends a prefix, of at most DUDA_KV_PREFIX_MAX bytes, to all keys. Call it once. */
 void duda_kv_batch_prefix_keys(struct duda_kv_batch *b, mk_str prefix);

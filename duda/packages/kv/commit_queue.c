@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One commit at a time: batches that arrive during a commit share the next commit and its cost. */
+/* Only one commit runs at a time: batches that arrive during a commit share the next one and its cost. */
 #include "commit_queue.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void finish_batches(struct duda_kv_batch *b, int error)
     }
 }
 
-static struct duda_kv_batch *detach_waiting(struct duda_kv *kv)
+static struct duda_kv_batch *detach_waiting_batches(struct duda_kv *kv)
 {
     struct duda_kv_batch *all = kv->waiting;
     kv->waiting = NULL;
@@ -45,7 +45,7 @@ static void start_commit(void *ctx)
     struct duda_kv *kv = ctx;
     if (kv->committing || !kv->waiting)
         return;
-    kv->committing = detach_waiting(kv);
+    kv->committing = detach_waiting_batches(kv);
     kv->write_ms = mk_clock_unix_ms();
     int e = mk_thread_pool_submit(kv->thread, write_batches, on_commit_done, kv);
     if (e) {
@@ -69,7 +69,7 @@ int duda_kv_commit_queue_submit(struct duda_kv *kv, struct duda_kv_batch *b)
 }
 
 /* An empty commit purges expired entries even if no handler writes. */
-static void on_purge_alarm(struct mk_timer *t)
+static void on_purge_timer(struct mk_timer *t)
 {
     struct duda_kv *kv = MK_CONTAINER(t, struct duda_kv, timer);
     struct duda_kv_batch *nothing = kv->n_waiting ? NULL : duda_kv_batch_new(kv);
@@ -92,7 +92,7 @@ int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,
         return e;
     kv->thread = mk_thread_pool_new(w, 1, 1);
     kv->deferred = mk_deferred_new(w, start_commit, kv);
-    mk_timer_init(&kv->timer, on_purge_alarm);
+    mk_timer_init(&kv->timer, on_purge_timer);
     if (!kv->thread || !kv->deferred)
         return -ENOMEM;
     if (mk_worker_index(w) == 0)
@@ -106,6 +106,6 @@ void duda_kv_commit_queue_close(struct duda_kv *kv)
     mk_deferred_free(kv->deferred);
     mk_timer_stop(&kv->timer);
     if (kv->last)
-        finish_batches(detach_waiting(kv), -ESHUTDOWN);
+        finish_batches(detach_waiting_batches(kv), -ESHUTDOWN);
     duda_kv_db_close(kv->store);
 }

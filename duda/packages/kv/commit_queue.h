@@ -25,19 +25,19 @@ struct duda_kv {
     struct mk_thread_pool *thread;
     struct mk_deferred *deferred;
     struct mk_timer timer;                 /* next purge of expired entries */
-    struct duda_kv_batch *waiting, **last; /* for the next commit */
-    struct duda_kv_batch *committing;      /* owned by the thread */
+    struct duda_kv_batch *waiting, **last; /* batches of the next commit */
+    struct duda_kv_batch *committing;      /* batches that the thread writes */
     unsigned n_waiting;
-    uint64_t write_ms;        /* time of this commit */
+    uint64_t write_ms;        /* start time of the running commit */
     struct duda_store shared; /* this store as a backend of duda/store.h */
 };
 
 int duda_kv_commit_queue_open(struct duda_kv *kv, struct mk_worker *w,
                               const struct duda_kv_settings *settings);
-/* Waits for the thread; drops batches that have not reached it. */
+/* Waits for the thread, and drops the batches that it has not started to write. */
 void duda_kv_commit_queue_close(struct duda_kv *kv);
-/* Takes ownership of the batch, and calls its on_done, which frees it, in the loop when batch->error is set.
- * 0, or -EBUSY: then the caller still owns the batch. */
+/* Takes ownership of the batch. After the commit, batch->error is set, and batch->on_done() is called in the
+ * loop and frees the batch. Returns 0, or -EBUSY, in which case the caller still owns the batch. */
 int duda_kv_commit_queue_submit(struct duda_kv *kv, struct duda_kv_batch *b);
 /* Milliseconds since 1970. */
 

@@ -22,7 +22,7 @@ struct env {
     struct env *next;
     dev_t device; /* device and inode identify the folder */
     ino_t inode;
-    pid_t pid; /* detects a process forked later */
+    pid_t pid; /* the process that opened it; a forked process must not use it */
     unsigned users;
     struct duda_kv_tables tables;
     MDB_env *of;
@@ -58,7 +58,7 @@ static int open_env(struct env *env, const char *folder, uint64_t size_max, bool
     rc = rc ? rc : mdb_env_set_maxdbs(env->of, 2);
     rc = rc ? rc : mdb_env_set_maxreaders(env->of, READERS_MAX);
     rc = rc ? rc : mdb_env_open(env->of, folder, MDB_NOTLS | (sync ? 0 : MDB_NOSYNC), FILE_MODE);
-    rc = rc ? rc : mdb_reader_check(env->of, &dead); /* reader slots of crashed workers */
+    rc = rc ? rc : mdb_reader_check(env->of, &dead); /* frees reader slots of crashed workers */
     return rc ? rc : open_tables(env);
 }
 
@@ -70,7 +70,7 @@ static struct env *find_env(const struct stat *folder)
     return env;
 }
 
-/* The lock must be held. */
+/* The caller must hold the lock. */
 static int env_acquire(const char *folder, uint64_t size_max, bool sync, struct env **out)
 {
     struct stat st;
@@ -95,7 +95,7 @@ static int env_acquire(const char *folder, uint64_t size_max, bool sync, struct 
     return 0;
 }
 
-/* The lock must be held. */
+/* The caller must hold the lock. */
 static void env_release(struct env *env)
 {
     if (--env->users)
@@ -205,8 +205,8 @@ static bool expectation_holds(const struct duda_kv_tables *tables, MDB_txn *txn,
     return op->value.p ? e == 0 && mk_str_eq(value, op->value) : e == -ENOENT;
 }
 
-/* *op_error receives the result of the batch: 0, or an error that changed nothing. A returned error aborts
- * the transaction. */
+/* Stores the result of the batch in *op_error: 0, or an error that changed nothing. An error in the return
+ * value aborts the transaction. */
 static int apply_batch(const struct duda_kv_tables *tables, MDB_txn *txn, const struct duda_kv_batch *b,
                        uint64_t now_ms, int *op_error)
 {
@@ -242,7 +242,8 @@ static int write_batches(struct duda_kv_db *s, struct duda_kv_batch *first, cons
     return rc;
 }
 
-/* LMDB reports a short write as EIO. A full disk causes short writes, with no free space left. */
+/* LMDB reports a short write as EIO. A full disk causes short writes, so an EIO without free space means
+ * ENOSPC. */
 static int write_errno(const struct duda_kv_db *s, int rc)
 {
     mdb_filehandle_t fd;
@@ -256,7 +257,7 @@ void duda_kv_db_write(struct duda_kv_db *s, struct duda_kv_batch *first, uint64_
 {
     if (write_batches(s, first, NULL, now_ms, true) == 0)
         return;
-    /* One batch does not fit, or all fail: retries each in its own commit. */
+    /* The commit failed, perhaps because of a single batch: retries each batch in its own commit. */
     for (struct duda_kv_batch *b = first; b; b = b->next) {
         int e = write_errno(s, write_batches(s, b, b->next, now_ms, false));
         b->error = e ? e : b->error;

@@ -22,19 +22,19 @@ static uint64_t due_time_ms(struct duda_jobs_due due)
     return due.at_ms ? due.at_ms : mk_clock_unix_ms() + due.delay_ms;
 }
 
-static mk_str entry_key(struct duda_ctx *d, mk_str queue, char table, mk_str id)
+static mk_str job_entry_key(struct duda_ctx *d, mk_str queue, char table, mk_str id)
 {
     return duda_sprintf(d, "jobs/%.*s/%c/%.*s", MK_STR_ARG(queue), table, MK_STR_ARG(id));
 }
 
-static mk_str waiting_key(struct duda_ctx *d, mk_str queue, uint64_t due, mk_str id)
+static mk_str waiting_entry_key(struct duda_ctx *d, mk_str queue, uint64_t due, mk_str id)
 {
     return duda_sprintf(d, "jobs/%.*s/w/%016llx/%.*s", MK_STR_ARG(queue), (unsigned long long)due,
                         MK_STR_ARG(id));
 }
 
-/* Strings chosen by clients may contain any bytes, even NULs, and be long. */
-static mk_str concat(struct duda_ctx *d, mk_str head, mk_str tail)
+/* Does not use printf: strings that clients have chosen may be long and contain any bytes, even NULs. */
+static mk_str concat_strings(struct duda_ctx *d, mk_str head, mk_str tail)
 {
     char *both = head.p ? duda_alloc(d, head.len + tail.len) : NULL;
     if (!both)
@@ -45,17 +45,17 @@ static mk_str concat(struct duda_ctx *d, mk_str head, mk_str tail)
     return mk_str_of(both, head.len + tail.len);
 }
 
-static mk_str unique_key(struct duda_ctx *d, mk_str queue, mk_str unique)
+static mk_str unique_entry_key(struct duda_ctx *d, mk_str queue, mk_str unique)
 {
-    return concat(d, entry_key(d, queue, 'u', MK_STR("")), unique);
+    return concat_strings(d, job_entry_key(d, queue, 'u', MK_STR("")), unique);
 }
 
-static mk_str format_entry(struct duda_ctx *d, unsigned tries, mk_str record)
+static mk_str format_job_entry(struct duda_ctx *d, unsigned tries, mk_str record)
 {
-    return concat(d, duda_sprintf(d, "%u ", tries), record);
+    return concat_strings(d, duda_sprintf(d, "%u ", tries), record);
 }
 
-/* A number, and the text after the blank. */
+/* Parses the number at the start of *text, and moves *text behind the blank that follows. */
 static uint64_t parse_leading_number(mk_str *text)
 {
     uint64_t n = 0;
@@ -68,20 +68,21 @@ static int kv_jobs_enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queu
                            mk_str unique, struct duda_jobs_due due)
 {
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, entry_key(d, queue, 'j', id), MK_STR_NULL);
+    kv_raw_expect(b, job_entry_key(d, queue, 'j', id), MK_STR_NULL);
     if (unique.p) {
-        kv_raw_expect(b, unique_key(d, queue, unique), MK_STR_NULL);
-        kv_raw_set(b, unique_key(d, queue, unique), id, 0);
+        kv_raw_expect(b, unique_entry_key(d, queue, unique), MK_STR_NULL);
+        kv_raw_set(b, unique_entry_key(d, queue, unique), id, 0);
     }
-    kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, 0, record), 0);
-    kv_raw_set(b, waiting_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
+    kv_raw_set(b, job_entry_key(d, queue, 'j', id), format_job_entry(d, 0, record), 0);
+    kv_raw_set(b, waiting_entry_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
     int e = kv_raw_commit(d, b, NULL);
     return e == -ESTALE ? -EEXIST : e;
 }
 
 /* ---- Dequeueing ---- */
 
-/* A worker takes any of several due jobs, so that workers do not all compete for the same one. */
+/* The first due jobs. If another worker takes the first one, this worker picks one at random, so that the
+ * workers do not all compete for the same job. */
 struct due_lookup {
     struct duda_ctx *d;
     uint64_t now, next;
@@ -113,7 +114,7 @@ static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, m
                        uint64_t lease_ms, struct duda_jobs_dequeued *out)
 {
     mk_str id = mk_str_skip(waiting, mk_str_find_last(waiting, '/') + 1), old;
-    int e = kv_raw_get(d, s->ctx, entry_key(d, queue, 'j', id), &old);
+    int e = kv_raw_get(d, s->ctx, job_entry_key(d, queue, 'j', id), &old);
     if (e)
         return e == -ENOENT ? -ESTALE : e;
     mk_str rest = old;
@@ -124,9 +125,9 @@ static int dequeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, m
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, waiting, MK_STR(""));
     kv_raw_delete(b, waiting);
-    kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, out->attempts, rest), 0);
+    kv_raw_set(b, job_entry_key(d, queue, 'j', id), format_job_entry(d, out->attempts, rest), 0);
     kv_raw_set(
-        b, entry_key(d, queue, 'r', id),
+        b, job_entry_key(d, queue, 'r', id),
         duda_sprintf(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
         0);
     return kv_raw_commit(d, b, NULL);
@@ -160,16 +161,16 @@ static int requeue_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, c
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, l->key, l->value);
     kv_raw_delete(b, l->key);
-    kv_raw_set(b, waiting_key(d, queue, l->now, id), MK_STR(""), 0);
+    kv_raw_set(b, waiting_entry_key(d, queue, l->now, id), MK_STR(""), 0);
     return kv_raw_commit(d, b, NULL);
 }
 
-static int requeue_expired(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *next)
+static int requeue_expired_jobs(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *next)
 {
     for (;;) {
         struct expired_lease l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
-        int e =
-            kv_raw_scan(d, s->ctx, entry_key(d, queue, 'r', MK_STR("")), MK_STR_NULL, find_expired_lease, &l);
+        int e = kv_raw_scan(d, s->ctx, job_entry_key(d, queue, 'r', MK_STR("")), MK_STR_NULL,
+                            find_expired_lease, &l);
         *next = l.next;
         if (e || !l.key.p)
             return e;
@@ -183,15 +184,15 @@ static int kv_jobs_dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queu
                            uint64_t lease_ms, struct duda_jobs_dequeued *out)
 {
     uint64_t next = 0;
-    int e = requeue_expired(d, s, queue, &next);
+    int e = requeue_expired_jobs(d, s, queue, &next);
     for (unsigned i = 0; !e && i < TRIES_MAX; i++) {
         unsigned char any = 0;
         struct due_lookup l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
-        e = kv_raw_scan(d, s->ctx, entry_key(d, queue, 'w', MK_STR("")), MK_STR_NULL, find_due_entry, &l);
+        e = kv_raw_scan(d, s->ctx, job_entry_key(d, queue, 'w', MK_STR("")), MK_STR_NULL, find_due_entry, &l);
         out->next_ms = l.next < next ? l.next : next;
         if (e || !l.n)
             return e ? e : -ENOENT;
-        if (i) /* another worker has taken the first one: picks at random */
+        if (i) /* another worker has taken the first job: picks one at random */
             mk_random(&any, 1);
         e = dequeue_job(d, s, queue, l.keys[any % l.n], token, lease_ms, out);
         if (e != -ESTALE)
@@ -204,11 +205,12 @@ static int kv_jobs_dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queu
 
 /* ---- Running jobs ---- */
 
-/* The value that proves our lease; -ESTALE: the lease is lost. */
+/* Gets the value of our lease, which the caller expects to be unchanged in its batch. Returns -ESTALE if the
+ * lease is lost. */
 static int get_own_lease(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                          mk_str *own)
 {
-    int e = kv_raw_get(d, s->ctx, entry_key(d, queue, 'r', id), own);
+    int e = kv_raw_get(d, s->ctx, job_entry_key(d, queue, 'r', id), own);
     mk_str rest = *own;
     if (e)
         return e == -ENOENT ? -ESTALE : e;
@@ -224,19 +226,19 @@ static int kv_jobs_renew(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     if (e)
         return e;
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, entry_key(d, queue, 'r', id), own);
+    kv_raw_expect(b, job_entry_key(d, queue, 'r', id), own);
     kv_raw_set(
-        b, entry_key(d, queue, 'r', id),
+        b, job_entry_key(d, queue, 'r', id),
         duda_sprintf(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
         0);
     return kv_raw_commit(d, b, NULL);
 }
 
-/* Another job may have taken the unique key of a failed job. */
+/* Does the job still own its unique key? After it failed, another job may have taken the key. */
 static bool owns_unique_key(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
 {
     mk_str owner;
-    return unique.p && kv_raw_get(d, s->ctx, unique_key(d, queue, unique), &owner) == 0 &&
+    return unique.p && kv_raw_get(d, s->ctx, unique_entry_key(d, queue, unique), &owner) == 0 &&
            mk_str_eq(owner, id);
 }
 
@@ -246,27 +248,27 @@ static int kv_jobs_complete(struct duda_ctx *d, struct duda_store *s, mk_str que
 {
     mk_str own, old = MK_STR_NULL;
     int e = get_own_lease(d, s, queue, id, token, &own);
-    e = e ? e : kv_raw_get(d, s->ctx, entry_key(d, queue, 'j', id), &old);
+    e = e ? e : kv_raw_get(d, s->ctx, job_entry_key(d, queue, 'j', id), &old);
     if (e)
         return e;
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, entry_key(d, queue, 'r', id), own);
-    kv_raw_delete(b, entry_key(d, queue, 'r', id));
+    kv_raw_expect(b, job_entry_key(d, queue, 'r', id), own);
+    kv_raw_delete(b, job_entry_key(d, queue, 'r', id));
     if (outcome == DUDA_JOBS_RETRY || outcome == DUDA_JOBS_REQUEUE) {
         unsigned tries = outcome == DUDA_JOBS_REQUEUE ? 0 : (unsigned)parse_leading_number(&old);
-        kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, tries, record), 0);
-        kv_raw_set(b, waiting_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
+        kv_raw_set(b, job_entry_key(d, queue, 'j', id), format_job_entry(d, tries, record), 0);
+        kv_raw_set(b, waiting_entry_key(d, queue, due_time_ms(due), id), MK_STR(""), 0);
     } else {
-        kv_raw_delete(b, entry_key(d, queue, 'j', id));
+        kv_raw_delete(b, job_entry_key(d, queue, 'j', id));
         if (owns_unique_key(d, s, queue, id, unique))
-            kv_raw_delete(b, unique_key(d, queue, unique));
+            kv_raw_delete(b, unique_entry_key(d, queue, unique));
     }
     if (outcome == DUDA_JOBS_FAILED)
-        kv_raw_set(b, entry_key(d, queue, 'x', id), record, 0);
+        kv_raw_set(b, job_entry_key(d, queue, 'x', id), record, 0);
     return kv_raw_commit(d, b, NULL);
 }
 
-/* The clock of the machine, shared by all its workers. */
+/* Uses the clock of the machine, which all its workers share. */
 static int kv_jobs_now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
 {
     (void)d, (void)s, (void)queue;
@@ -283,17 +285,18 @@ static bool count_entry(void *ctx, mk_str key, mk_str value)
     return true;
 }
 
-static int count_table(struct duda_ctx *d, struct duda_store *s, mk_str queue, char table, uint64_t *n)
+static int count_table_entries(struct duda_ctx *d, struct duda_store *s, mk_str queue, char table,
+                               uint64_t *n)
 {
     *n = 0;
-    return kv_raw_scan(d, s->ctx, entry_key(d, queue, table, MK_STR("")), MK_STR_NULL, count_entry, n);
+    return kv_raw_scan(d, s->ctx, job_entry_key(d, queue, table, MK_STR("")), MK_STR_NULL, count_entry, n);
 }
 
 static int kv_jobs_count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
 {
-    int e = count_table(d, s, queue, 'w', &out->waiting);
-    e = e ? e : count_table(d, s, queue, 'r', &out->running);
-    return e ? e : count_table(d, s, queue, 'x', &out->failed);
+    int e = count_table_entries(d, s, queue, 'w', &out->waiting);
+    e = e ? e : count_table_entries(d, s, queue, 'r', &out->running);
+    return e ? e : count_table_entries(d, s, queue, 'x', &out->failed);
 }
 
 struct kv_jobs_list {
@@ -311,21 +314,21 @@ static int kv_jobs_list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                         bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
     struct kv_jobs_list l = {each, ctx};
-    return kv_raw_scan(d, s->ctx, entry_key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
+    return kv_raw_scan(d, s->ctx, job_entry_key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
 }
 
 static int kv_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
 {
     mk_str record;
-    int e = kv_raw_get(d, s->ctx, entry_key(d, queue, 'x', id), &record);
+    int e = kv_raw_get(d, s->ctx, job_entry_key(d, queue, 'x', id), &record);
     if (e)
         return e;
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
-    kv_raw_expect(b, entry_key(d, queue, 'x', id), record);
-    kv_raw_delete(b, entry_key(d, queue, 'x', id));
+    kv_raw_expect(b, job_entry_key(d, queue, 'x', id), record);
+    kv_raw_delete(b, job_entry_key(d, queue, 'x', id));
     if (!drops) {
-        kv_raw_set(b, entry_key(d, queue, 'j', id), format_entry(d, 0, record), 0);
-        kv_raw_set(b, waiting_key(d, queue, mk_clock_unix_ms(), id), MK_STR(""), 0);
+        kv_raw_set(b, job_entry_key(d, queue, 'j', id), format_job_entry(d, 0, record), 0);
+        kv_raw_set(b, waiting_entry_key(d, queue, mk_clock_unix_ms(), id), MK_STR(""), 0);
     }
     e = kv_raw_commit(d, b, NULL);
     return e == -ESTALE ? -ENOENT : e;

@@ -35,12 +35,12 @@ int duda_kv_get(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str *valu
 }
 
 struct scan {
-    size_t skip; /* length of the key prefix hidden from the service */
+    size_t skip; /* length of the key prefix that the service does not see */
     bool (*each)(void *ctx, mk_str key, mk_str value);
     void *ctx;
 };
 
-static bool scan_callback(void *ctx, mk_str key, mk_str value)
+static bool pass_entry_without_scope(void *ctx, mk_str key, mk_str value)
 {
     const struct scan *scan = ctx;
     return scan->each(scan->ctx, mk_str_skip(key, scan->skip), value);
@@ -56,7 +56,7 @@ int duda_kv_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str a
     if (prefix.len > DUDA_KV_KEY_MAX || after.len > DUDA_KV_KEY_MAX)
         return -EINVAL;
     mk_str start = after.p ? scope_key(d, after, &from) : MK_STR_NULL;
-    return kv_raw_scan(d, kv, scope_key(d, prefix, &first), start, scan_callback, &scan);
+    return kv_raw_scan(d, kv, scope_key(d, prefix, &first), start, pass_entry_without_scope, &scan);
 }
 
 /* ---- Writes ---- */
@@ -69,8 +69,8 @@ struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv)
     return b;
 }
 
-/* The commit adds the scope to the keys: only then is the service known. */
-static void batch_append(struct duda_kv_batch *b, struct duda_kv_op op)
+/* The commit adds the scope to the keys, because the service is not known before. */
+static void append_to_batch(struct duda_kv_batch *b, struct duda_kv_op op)
 {
     if (b && op.key.len > DUDA_KV_KEY_MAX)
         b->error = b->error ? b->error : -EINVAL;
@@ -80,18 +80,18 @@ static void batch_append(struct duda_kv_batch *b, struct duda_kv_op op)
 
 void duda_kv_batch_expect(struct duda_kv_batch *b, mk_str key, mk_str value)
 {
-    batch_append(b, (struct duda_kv_op){.verb = DUDA_KV_OP_EXPECT, .key = key, .value = value});
+    append_to_batch(b, (struct duda_kv_op){.verb = DUDA_KV_OP_EXPECT, .key = key, .value = value});
 }
 
 void duda_kv_batch_set(struct duda_kv_batch *b, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    batch_append(b,
-                 (struct duda_kv_op){.verb = DUDA_KV_OP_SET, .key = key, .value = value, .ttl_ms = ttl_ms});
+    append_to_batch(
+        b, (struct duda_kv_op){.verb = DUDA_KV_OP_SET, .key = key, .value = value, .ttl_ms = ttl_ms});
 }
 
 void duda_kv_batch_delete(struct duda_kv_batch *b, mk_str key)
 {
-    batch_append(b, (struct duda_kv_op){.verb = DUDA_KV_OP_DELETE, .key = key});
+    append_to_batch(b, (struct duda_kv_op){.verb = DUDA_KV_OP_DELETE, .key = key});
 }
 
 static int commit_batch(struct duda_ctx *d, struct duda_kv_batch *b, int64_t *count)
@@ -131,7 +131,7 @@ int duda_kv_delete(struct duda_ctx *d, struct duda_kv *kv, mk_str key)
 int duda_kv_expire(struct duda_ctx *d, struct duda_kv *kv, mk_str key, uint64_t ttl_ms)
 {
     struct duda_kv_batch *b = duda_kv_batch_begin(kv);
-    batch_append(b, (struct duda_kv_op){.verb = DUDA_KV_OP_EXPIRE, .key = key, .ttl_ms = ttl_ms});
+    append_to_batch(b, (struct duda_kv_op){.verb = DUDA_KV_OP_EXPIRE, .key = key, .ttl_ms = ttl_ms});
     return commit_batch(d, b, NULL);
 }
 
@@ -152,7 +152,7 @@ int duda_kv_incr(struct duda_ctx *d, struct duda_kv *kv, mk_str key, int64_t del
 {
     struct duda_kv_batch *b = duda_kv_batch_begin(kv);
     if (b)
-        batch_append(
+        append_to_batch(
             b,
             (struct duda_kv_op){
                 .verb = DUDA_KV_OP_INCR, .key = key, .delta = delta, .ttl_ms = ttl_ms, .result = &b->count});

@@ -20,31 +20,30 @@ static const struct mk_conf_key keys[] = {
      AT(folder),
      .min = 1,
      .max = 4000,
-     .help = "Where its files are. The last part of the path is created if it is missing."},
+     .help = "Folder of the database files. Its last path component is created if it is missing."},
     {.name = "MaxSize",
      .type = MK_CONF_SIZE,
      AT(size_max),
      .default_value = "1G",
      .min = 1 << 20,
      .max = (uint64_t)1 << 44,
-     .help = "How large it may become. Takes effect when the server is restarted."},
+     .help = "Maximum size of the store. A change takes effect when the server is restarted."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
      .default_value = "10000",
      .min = 1,
      .max = 1000000,
-     .help = "How many writes of a worker may wait for the disk. More are refused."},
+     .help = "Maximum number of writes of a worker that wait for the disk. Further ones fail."},
     {.name = "Sync",
      .type = MK_CONF_BOOL,
      AT(sync),
      .default_value = "on",
-     .help = "Acknowledge writes when they are on disk. With `off` they survive a crash of the server, but "
-             "not one of "
-             "the system, after which the store may even be damaged: for caches."},
+     .help = "Acknowledge writes when they are on disk. With `off`, writes survive a crash of the server, "
+             "but a crash of the system may damage the store: only for caches."},
 };
 
-static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+static bool check_kv_section(struct mk_config *config, const struct package_sections *before, void *settings)
 {
     struct duda_kv_settings *s = settings;
     s->folder = mk_config_path(config, s, s->folder);
@@ -54,14 +53,14 @@ static bool check_section(struct mk_config *config, const struct package_section
     for (size_t i = 0; i < before->n; i++) {
         const struct duda_kv_settings *other = before->v[i];
         if (mk_str_eq(other->folder, s->folder)) {
-            mk_config_error(config, s, "Folder", "another [KV] has this folder, too");
+            mk_config_error(config, s, "Folder", "another [KV] already has this folder");
             return false;
         }
     }
     return true;
 }
 
-static int make_folder(struct mk_config *config, const struct duda_kv_settings *s)
+static int make_store_folder(struct mk_config *config, const struct duda_kv_settings *s)
 {
     uid_t uid;
     gid_t gid;
@@ -75,18 +74,18 @@ static int make_folder(struct mk_config *config, const struct duda_kv_settings *
         int e = -errno;
         mk_config_error(config, s, "Folder", "cannot give %s to the user of the workers: %s", s->folder.p,
                         strerror(-e));
-        (void)rmdir(s->folder.p); /* otherwise the next start would find the folder owned by the master */
+        (void)rmdir(s->folder.p); /* it would still belong to the master at the next start */
         return e;
     }
     return 0;
 }
 
-static int master_start(struct mk_config *config, void *data)
+static int make_store_folders(struct mk_config *config, void *data)
 {
     const struct package_sections *all = data;
     int e = 0;
     for (size_t i = 0; i < all->n && !e; i++)
-        e = make_folder(config, all->v[i]);
+        e = make_store_folder(config, all->v[i]);
     return e;
 }
 
@@ -105,15 +104,14 @@ static void close_store(void *instance)
     duda_kv_commit_queue_close(instance);
 }
 
-PACKAGE_TYPE(kv, "KV", struct duda_kv_settings, struct duda_kv,
-             "A store of keys and values for services of Duda.", .location = "Folder",
-             .max = DUDA_KV_STORES_MAX, .check_section = check_section, .declare = duda_store_declare,
-             .open = open_store, .close = close_store);
+PACKAGE_TYPE(kv, "KV", struct duda_kv_settings, struct duda_kv, "A key-value store for Duda services.",
+             .location = "Folder", .max = DUDA_KV_STORES_MAX, .check_section = check_kv_section,
+             .declare = duda_store_declare, .open = open_store, .close = close_store);
 
 struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name)
 {
     return package_find_instance(&kind, d, name);
 }
 
-PACKAGE_PLUGIN(kv, "Stores of keys and values for services of Duda.", PACKAGE_HAS_TYPE,
-               .master_start = master_start, .needs = PACKAGE_NEEDS("duda", "duda-store"));
+PACKAGE_PLUGIN(kv, "Key-value stores for Duda services.", PACKAGE_HAS_TYPE,
+               .master_start = make_store_folders, .needs = PACKAGE_NEEDS("duda", "duda-store"));

@@ -13,8 +13,9 @@
 
 /* ---- Reading ---- */
 
-/* Not monkey/clock.h: a read takes less than a microsecond. The coarse kernel clock costs a tenth of the exact one, is correct on
- * average, and lags by a few milliseconds: expired entries stay visible for that long. */
+/* Not monkey/clock.h, because a read of the store takes less than a microsecond: the coarse clock of the
+ * kernel costs a tenth of the exact one. It is correct on average and lags by a few milliseconds, so expired
+ * entries stay visible for that long. */
 static uint64_t coarse_clock_us(clockid_t clock)
 {
     struct timespec t;
@@ -33,7 +34,7 @@ static void meter_read_end(uint64_t *meter, uint64_t begun, int e)
     mk_meter_end(meter, coarse_clock_us(CLOCK_MONOTONIC_COARSE) - begun, package_meter_is_failure(e));
 }
 
-static uint64_t now_ms(void)
+static uint64_t unix_now_ms(void)
 {
     return coarse_clock_us(CLOCK_REALTIME_COARSE) / 1000;
 }
@@ -43,7 +44,7 @@ struct copy {
     mk_str value;
 };
 
-static bool copy_value(void *ctx, mk_str key, mk_str value)
+static bool copy_value_to_handler(void *ctx, mk_str key, mk_str value)
 {
     struct copy *copy = ctx;
     (void)key;
@@ -56,7 +57,7 @@ int kv_raw_get(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str *value
     struct copy copy = {d, MK_STR_NULL};
     uint64_t *meter = package_meter(kv->worker, kv->settings);
     uint64_t begun = meter_read_begin(meter);
-    int e = duda_kv_db_get(kv->store, key, now_ms(), copy_value, &copy);
+    int e = duda_kv_db_get(kv->store, key, unix_now_ms(), copy_value_to_handler, &copy);
     *value = copy.value;
     meter_read_end(meter, begun, e);
     return e ? e : copy.value.p ? 0 : -ENOMEM;
@@ -69,7 +70,7 @@ struct scan {
     struct mk_buf texts; /* copy of an entry, because strings in the file are not NUL-terminated */
 };
 
-static bool scan_callback(void *ctx, mk_str key, mk_str value)
+static bool collect_entry(void *ctx, mk_str key, mk_str value)
 {
     struct scan *scan = ctx;
     struct mk_buf *texts = &scan->texts;
@@ -91,7 +92,7 @@ int kv_raw_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str af
     uint64_t *meter = package_meter(kv->worker, kv->settings);
     uint64_t begun = meter_read_begin(meter);
     (void)d;
-    int e = duda_kv_db_scan(kv->store, prefix, after, now_ms(), scan_callback, &scan);
+    int e = duda_kv_db_scan(kv->store, prefix, after, unix_now_ms(), collect_entry, &scan);
     if (!e && scan.texts.failed)
         e = -ENOMEM;
     mk_buf_free(&scan.texts);
@@ -101,7 +102,7 @@ int kv_raw_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str af
 
 /* ---- Writing ---- */
 
-/* A handler waits until its batch is durable. */
+/* A handler that waits until its batch is durable. */
 struct commit {
     struct duda_wait wait;       /* must be first */
     struct duda_kv_batch *batch; /* NULL: committed */
@@ -109,7 +110,7 @@ struct commit {
     int64_t count;
 };
 
-static void on_done(struct duda_kv_batch *b)
+static void on_commit_done(struct duda_kv_batch *b)
 {
     struct commit *c = b->ctx;
     if (c) {
@@ -121,7 +122,7 @@ static void on_done(struct duda_kv_batch *b)
     duda_kv_batch_free(b);
 }
 
-static void detach_commit(struct duda_wait *w)
+static void abandon_commit(struct duda_wait *w)
 {
     const struct commit *c = (struct commit *)w;
     if (c->batch)
@@ -132,7 +133,7 @@ static int commit_and_wait(struct commit *c, struct duda_kv_batch *b)
 {
     int e = b ? b->error : -ENOMEM;
     if (!e) {
-        b->on_done = on_done;
+        b->on_done = on_commit_done;
         b->ctx = c;
         e = duda_kv_commit_queue_submit(b->kv, b);
     }
@@ -156,7 +157,7 @@ int kv_raw_commit(struct duda_ctx *d, struct duda_kv_batch *b, int64_t *count)
         return duda_suspend(d);
     }
     int e = package_call_begin(&call, d, b && b->kv ? package_meter(b->kv->worker, b->kv->settings) : NULL);
-    e = e ? e : duda_wait_begin(d, &c.wait, detach_commit);
+    e = e ? e : duda_wait_begin(d, &c.wait, abandon_commit);
     e = e ? e : commit_and_wait(&c, b);
     duda_wait_end(&c.wait);
     if (!e && count)

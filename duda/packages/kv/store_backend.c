@@ -18,7 +18,7 @@ static int kv_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk
     return kv_raw_commit(d, b, NULL);
 }
 
-/* -ESTALE: the value differs from `expected` (absent: a value exists). */
+/* Returns -ESTALE if the value differs from `expected`; if `expected` is absent, no value may exist. */
 static int kv_store_compare_and_set(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str expected,
                                     mk_str value, uint64_t ttl_ms)
 {

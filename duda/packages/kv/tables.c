@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of `data` begins with its expiry time, 8 bytes, big-endian; 0: never. Its key in `times` begins with
- * the same bytes, so LMDB sorts by time. */
+/* A row of `data` begins with its expiry time as 8 bytes, big-endian; 0: never. The key of its entry in
+ * `times` begins with the same bytes, so LMDB sorts these entries by time. */
 #include "tables.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ static void make_time_key(struct time_key *out, uint64_t expires, mk_str key)
     out->val = (MDB_val){TIME_LEN + key.len, out->bytes};
 }
 
-/* Deletes the time entry of the key's current row. */
+/* Deletes the entry in `times` for the current row of the key. */
 static int delete_time_key(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str key)
 {
     struct time_key time;
@@ -107,8 +107,8 @@ static int delete_time_key(const struct duda_kv_tables *tables, MDB_txn *txn, mk
 
 /* ---- Operations ---- */
 
-static int put_row(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str key, mk_str value,
-                   uint64_t expires)
+static int put_row_with_expiry(const struct duda_kv_tables *tables, MDB_txn *txn, mk_str key, mk_str value,
+                               uint64_t expires)
 {
     struct time_key time;
     MDB_val name = duda_kv_to_mdb_val(key), row = {TIME_LEN + value.len, NULL}, nothing = {0, NULL};
@@ -148,11 +148,12 @@ static int set_expiry(const struct duda_kv_tables *tables, MDB_txn *txn, const s
     *op_error = duda_kv_tables_get(tables, txn, op->key, now_ms, &value);
     if (*op_error)
         return 0;
-    /* A write may move data that the transaction has read. */
+    /* Copies the value, because a write may move data that the transaction has read. */
     struct mk_buf copy = mk_buf_growing(value.len);
     mk_buf_add(&copy, value);
     int rc = copy.failed ? ENOMEM
-                         : put_row(tables, txn, op->key, mk_buf_str(&copy), expiry_time(op->ttl_ms, now_ms));
+                         : put_row_with_expiry(tables, txn, op->key, mk_buf_str(&copy),
+                                               expiry_time(op->ttl_ms, now_ms));
     mk_buf_free(&copy);
     return rc;
 }
@@ -193,7 +194,7 @@ static int increment_row(const struct duda_kv_tables *tables, MDB_txn *txn, cons
         return 0;
     *op->result = number;
     mk_buf_addf(&text, "%lld", (long long)number);
-    return put_row(tables, txn, op->key, mk_buf_str(&text), expires);
+    return put_row_with_expiry(tables, txn, op->key, mk_buf_str(&text), expires);
 }
 
 int duda_kv_tables_apply(const struct duda_kv_tables *tables, MDB_txn *txn, struct duda_kv_op *op,
@@ -201,7 +202,7 @@ int duda_kv_tables_apply(const struct duda_kv_tables *tables, MDB_txn *txn, stru
 {
     switch (op->verb) {
     case DUDA_KV_OP_SET:
-        return put_row(tables, txn, op->key, op->value, expiry_time(op->ttl_ms, now_ms));
+        return put_row_with_expiry(tables, txn, op->key, op->value, expiry_time(op->ttl_ms, now_ms));
     case DUDA_KV_OP_DELETE:
         return delete_entry(tables, txn, op, now_ms, op_error);
     case DUDA_KV_OP_EXPIRE:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User input is validated (addresses) or encoded (all other strings), so it cannot inject headers or
- * recipients. */
+/* Composes mail messages. This code validates addresses and encodes all other strings, so user input cannot
+ * inject headers or recipients. */
 #include <duda/mail.h>
 
 #include <errno.h>
@@ -35,7 +35,7 @@ bool duda_mail_is_address(mk_str text)
     return is_domain(mk_str_skip(text, at + 1));
 }
 
-static bool has_control(mk_str s)
+static bool has_control_char(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
@@ -48,7 +48,7 @@ static int check_mail(const struct duda_mail *m)
     if (m->n_to > DUDA_MAIL_RECIPIENTS_MAX || m->subject.len > DUDA_MAIL_SUBJECT_MAX ||
         m->content_type.len > TYPE_MAX_LEN)
         return -EMSGSIZE;
-    if (!m->n_to || has_control(m->subject) || has_control(m->content_type) ||
+    if (!m->n_to || has_control_char(m->subject) || has_control_char(m->content_type) ||
         !duda_mail_is_address(m->from) || (m->reply_to.p && !duda_mail_is_address(m->reply_to)))
         return -EINVAL;
     for (size_t i = 0; i < m->n_to; i++)
@@ -67,7 +67,7 @@ static bool is_plain_ascii(mk_str s)
     return s.len <= PLAIN_MAX && !mk_str_starts(s, MK_STR("=?"));
 }
 
-/* Encoded words (RFC 2047); none splits a character. */
+/* Writes encoded words (RFC 2047), and splits no character between two of them. */
 static void write_encoded_words(struct mk_buf *out, mk_str s)
 {
     for (bool is_first = true; s.len; is_first = false) {
@@ -91,7 +91,7 @@ static void write_subject(struct mk_buf *out, mk_str s)
     mk_buf_add_char(out, '\n');
 }
 
-/* RFC 5322, section 3.3; strftime() would use the locale. */
+/* Formats a date as in RFC 5322, section 3.3, without strftime(), which would use the locale. */
 static void write_date(struct mk_buf *out, int64_t now)
 {
     static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key is one word of the protocol; a key with bytes other than visible ASCII is sent in base64, so that it
- * cannot inject another word or command. The server decodes it. */
+/* A key is one word of the protocol. A key with bytes other than visible ASCII is sent in base64, which the
+ * server decodes, so that it cannot inject another word or command. */
 #include "command.h"
 
 #include <duda/memcached.h>
@@ -23,7 +23,7 @@ int memcached_key_check(mk_str key)
     return key.len && key.len <= max ? 0 : -EINVAL;
 }
 
-/* Whole seconds; Memcached treats values beyond 30 days as absolute times since 1970. */
+/* Converts to whole seconds. Memcached treats values beyond 30 days as absolute times since 1970. */
 static int64_t expiry_time(uint64_t ttl_ms, int64_t now)
 {
     uint64_t s = ttl_ms / 1000 + (ttl_ms % 1000 > 0);
@@ -32,7 +32,7 @@ static int64_t expiry_time(uint64_t ttl_ms, int64_t now)
     return s < (uint64_t)(INT32_MAX - now) ? now + (int64_t)s : INT32_MAX;
 }
 
-static void write_verb_and_key(struct mk_buf *out, const char *word, const struct memcached_command *c)
+static void write_command_and_key(struct mk_buf *out, const char *word, const struct memcached_command *c)
 {
     mk_buf_add(out, mk_str_from_c(word));
     mk_buf_add_char(out, ' ');
@@ -42,16 +42,17 @@ static void write_verb_and_key(struct mk_buf *out, const char *word, const struc
         mk_base64_encode(out, c->key);
 }
 
-/* Flags follow the key, or the length of the value. */
+/* Tells the server that the key is in base64. Flags follow the key or, in a set command, the length of the
+ * value. */
 static void write_base64_flag(struct mk_buf *out, const struct memcached_command *c)
 {
     if (!is_plain_key(c->key))
         mk_buf_add(out, MK_STR(" b"));
 }
 
-static void format_set(struct mk_buf *out, const struct memcached_command *c, int64_t now)
+static void format_set_command(struct mk_buf *out, const struct memcached_command *c, int64_t now)
 {
-    write_verb_and_key(out, "ms", c);
+    write_command_and_key(out, "ms", c);
     mk_buf_addf(out, " %zu", c->value.len);
     write_base64_flag(out, c);
     if (c->ttl_ms)
@@ -64,10 +65,10 @@ static void format_set(struct mk_buf *out, const struct memcached_command *c, in
     mk_buf_add(out, c->value);
 }
 
-static void format_incr(struct mk_buf *out, const struct memcached_command *c, int64_t now)
+static void format_incr_command(struct mk_buf *out, const struct memcached_command *c, int64_t now)
 {
     uint64_t by = c->delta < 0 ? 0 - (uint64_t)c->delta : (uint64_t)c->delta;
-    write_verb_and_key(out, "ma", c);
+    write_command_and_key(out, "ma", c);
     write_base64_flag(out, c);
     mk_buf_addf(out, " v N%lld J%llu D%llu%s", (long long)expiry_time(c->ttl_ms, now),
                 (unsigned long long)(c->delta < 0 ? 0 : by), (unsigned long long)by,
@@ -79,27 +80,27 @@ void memcached_command_format(struct mk_buf *out, const struct memcached_command
     switch (c->verb) {
     case MEMCACHED_GET:
     case MEMCACHED_GET_CAS:
-        write_verb_and_key(out, "mg", c);
+        write_command_and_key(out, "mg", c);
         write_base64_flag(out, c);
         mk_buf_add(out, c->verb == MEMCACHED_GET ? MK_STR(" v") : MK_STR(" v c"));
         break;
     case MEMCACHED_DELETE:
-        write_verb_and_key(out, "md", c);
+        write_command_and_key(out, "md", c);
         write_base64_flag(out, c);
         break;
     case MEMCACHED_TOUCH:
-        write_verb_and_key(out, "mg", c);
+        write_command_and_key(out, "mg", c);
         write_base64_flag(out, c);
         mk_buf_addf(out, " T%lld", (long long)expiry_time(c->ttl_ms, now));
         break;
     case MEMCACHED_INCR:
-        format_incr(out, c, now);
+        format_incr_command(out, c, now);
         break;
     case MEMCACHED_SET:
     case MEMCACHED_ADD:
     case MEMCACHED_CAS:
     default:
-        format_set(out, c, now);
+        format_set_command(out, c, now);
         break;
     }
     mk_buf_add(out, MK_STR("\r\n"));

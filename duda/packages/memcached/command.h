@@ -24,9 +24,9 @@ struct memcached_command {
     int64_t delta;
 };
 
-/* 0, or -EINVAL: invalid in Memcached. */
+/* Returns 0, or -EINVAL if Memcached does not allow the key. */
 int memcached_key_check(mk_str key);
-/* `now`: seconds since 1970. The key must be valid. */
+/* `now` is in seconds since 1970. The key must be valid. */
 void memcached_command_format(struct mk_buf *out, const struct memcached_command *c, int64_t now);
 
 #endif

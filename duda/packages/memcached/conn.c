@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands wait for the end of the loop iteration, then for their replies. The server counts as up once it
- * has answered a probe, which a hung server does not. */
+/* Commands wait for the end of the loop iteration, and then for their replies. The server counts as up once
+ * it has answered a probe, because a hung server still accepts connections. */
 #include "conn.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void on_connected(struct package_stream *stream)
     mk_buf_add(&stream->out, MK_STR("mn\r\n"));
 }
 
-static void send_waiting(struct package_conn *conn)
+static void send_waiting_commands(struct package_conn *conn)
 {
     struct package_stream *stream = (struct package_stream *)conn;
     for (struct package_request *r = conn->waiting.first; r; r = r->next) {
@@ -57,7 +57,7 @@ static void send_waiting(struct package_conn *conn)
 
 /* ---- Input ---- */
 
-static void on_greeting(struct package_conn *conn, const struct memcached_reply *reply)
+static void on_probe_reply(struct package_conn *conn, const struct memcached_reply *reply)
 {
     if (reply->word == MEMCACHED_NOOP)
         package_conn_mark_ready(conn);
@@ -65,19 +65,19 @@ static void on_greeting(struct package_conn *conn, const struct memcached_reply 
         package_conn_fail(conn, -EPROTO, "the server does not support the meta protocol (Memcached 1.6)");
 }
 
-static void on_reply(struct package_conn *conn, const struct memcached_reply *reply)
+static void on_command_reply(struct package_conn *conn, const struct memcached_reply *reply)
 {
     if (reply->word >= MEMCACHED_CLIENT_ERROR)
         package_conn_set_error(conn, reply->value);
     if (package_conn_is_in_state(conn, PACKAGE_CONN_HANDSHAKE))
-        on_greeting(conn, reply);
+        on_probe_reply(conn, reply);
     else if (conn->sent.first)
         complete_call((struct memcached_call *)package_request_queue_pop(&conn->sent), reply, 0);
     else
-        package_conn_fail(conn, -EPROTO, "reply without a pending command");
+        package_conn_fail(conn, -EPROTO, "the server sent a reply to no command");
 }
 
-/* The length of the complete replies in these bytes. */
+/* Processes the complete replies in these bytes, and returns their length. */
 static size_t parse_replies(struct memcached_conn *s, mk_str bytes)
 {
     struct memcached_reply reply;
@@ -88,16 +88,17 @@ static size_t parse_replies(struct memcached_conn *s, mk_str bytes)
             break;
         if (n < 0) {
             package_conn_fail(&s->stream.base, (int)n,
-                              n == -EMSGSIZE ? "the value exceeds MaxValueSize" : "unexpected reply");
+                              n == -EMSGSIZE ? "the value exceeds MaxValueSize"
+                                             : "the server sent an unexpected reply");
             break;
         }
-        on_reply(&s->stream.base, &reply);
+        on_command_reply(&s->stream.base, &reply);
         done += (size_t)n;
     }
     return done;
 }
 
-/* An idle connection has no buffer. */
+/* Buffers only an incomplete reply, so an idle connection has no buffer. */
 static void on_bytes(struct package_stream *stream, mk_str bytes)
 {
     struct memcached_conn *s = (struct memcached_conn *)stream;
@@ -135,7 +136,7 @@ static const struct package_stream_ops stream_ops = {.on_connected = on_connecte
 static const struct package_conn_ops package_ops = {.section = "MEMCACHED",
                                                     .connect = package_stream_connect,
                                                     .close = close_stream,
-                                                    .send = send_waiting,
+                                                    .send = send_waiting_commands,
                                                     .finish = finish_call};
 
 int memcached_conn_open(struct memcached_conn *s, struct mk_worker *w,

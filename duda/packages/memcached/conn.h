@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One server in a worker: a connection that pipelines the commands of all handlers. */
+/* The connection of a worker to one server, which pipelines the commands of all handlers. */
 #ifndef DUDA_MEMCACHED_CONN_H
 #define DUDA_MEMCACHED_CONN_H
 
@@ -20,10 +20,10 @@ struct memcached_settings {
     uint64_t value_max;
 };
 
-/* A command and its reply callback. On the heap; the server frees it after on_reply. */
+/* A command and its reply callback, on the heap. The connection frees it after on_reply(). */
 struct memcached_call {
     struct package_request request; /* must be first: a request is cast to its call */
-    /* reply is NULL on an error. on_reply is NULL if the handler no longer waits. */
+    /* `reply` is NULL on an error. The pointer is NULL if the handler no longer waits. */
     void (*on_reply)(void *ctx, const struct memcached_reply *reply, int error);
     void *ctx;
     struct mk_buf bytes;
@@ -38,7 +38,8 @@ struct memcached_conn {
 int memcached_conn_open(struct memcached_conn *s, struct mk_worker *w,
                         const struct memcached_settings *settings, struct mk_upstream *upstream);
 void memcached_conn_close(struct memcached_conn *s);
-/* 0: takes ownership of the call; otherwise -EBUSY, or the error that makes the server unavailable. */
+/* Takes ownership of the call and returns 0; otherwise returns -EBUSY, or the error that makes the server
+ * unavailable. */
 int memcached_conn_send(struct memcached_conn *s, struct memcached_call *call);
 void memcached_call_free(struct memcached_call *call);
 

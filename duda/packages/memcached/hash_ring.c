@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every server owns many points on a circle; a key belongs to the owner of the next point. */
+/* Every server owns many points on a ring; a key belongs to the server that owns the next point. */
 #include "hash_ring.h"
 
 #include <monkey/text.h>
 #include <stdlib.h>
 
-/* The hash has a fixed key, not a random one: all machines must find a key, even after a restart. */
-static uint64_t hash_text(mk_str s)
+/* The hash has a fixed key, not a random one, so that all machines map a key to the same server, even after a
+ * restart. */
+static uint64_t hash_string(mk_str s)
 {
     static const struct mk_hash_key fixed = {0x6d656d6361636865, 0x72696e67};
     return mk_hash(&fixed, s);
@@ -29,7 +30,7 @@ void memcached_hash_ring_build(struct memcached_hash_ring_point *points, const m
             mk_buf_add_num(&text, k);
             mk_buf_add_char(&text, '-');
             mk_buf_add(&text, names[i]);
-            *p++ = (struct memcached_hash_ring_point){hash_text(mk_buf_str(&text)), i};
+            *p++ = (struct memcached_hash_ring_point){hash_string(mk_buf_str(&text)), i};
             mk_buf_free(&text);
         }
     qsort(points, (size_t)n * MEMCACHED_POINTS, sizeof *points, compare_points);
@@ -37,7 +38,7 @@ void memcached_hash_ring_build(struct memcached_hash_ring_point *points, const m
 
 unsigned memcached_hash_ring_find(const struct memcached_hash_ring_point *points, unsigned n, mk_str key)
 {
-    uint64_t h = hash_text(key);
+    uint64_t h = hash_string(key);
     size_t low = 0, high = (size_t)n * MEMCACHED_POINTS, all = high;
     if (n < 2)
         return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Consistent hashing of keys to servers. All machines with the same server names agree. */
+/* Consistent hashing of keys to servers. All machines with the same list of server names get the same
+ * result. */
 #ifndef DUDA_MEMCACHED_HASH_RING_H
 #define DUDA_MEMCACHED_HASH_RING_H
 
@@ -13,9 +14,9 @@ struct memcached_hash_ring_point {
     unsigned server;
 };
 
-/* Fills MEMCACHED_POINTS for each of the n names. */
+/* Fills MEMCACHED_POINTS elements for each of the n names. */
 void memcached_hash_ring_build(struct memcached_hash_ring_point *points, const mk_str *names, unsigned n);
-/* The index of the server for the key. n: number of servers. */
+/* Returns the index of the server for the key. `n` is the number of servers. */
 unsigned memcached_hash_ring_find(const struct memcached_hash_ring_point *points, unsigned n, mk_str key);
 
 #endif

@@ -13,7 +13,8 @@
 
 enum { COMMAND_MAX = 4096 };
 
-/* A handler waits for the replies to its calls; both are on its stack or in its memory. */
+/* A handler that waits for the replies to its calls. The group and the calls are on its stack or in its
+ * memory. */
 struct call_group {
     struct duda_wait wait; /* must be first */
     struct pending_call *questions;
@@ -27,7 +28,7 @@ struct pending_call {
     int error;
 };
 
-static const struct memcached_conn *key_server(const struct duda_memcached *m, mk_str key)
+static const struct memcached_conn *server_of_key(const struct duda_memcached *m, mk_str key)
 {
     return &m->servers[memcached_hash_ring_find(m->settings->points, m->settings->n, key)];
 }
@@ -47,7 +48,7 @@ static void on_reply(void *ctx, const struct memcached_reply *reply, int error)
         duda_wait_wake(&q->call_group->wait);
 }
 
-/* Unanswered calls get the error that cancelled the handler. */
+/* Detaches the unfinished calls, which get the error that cancelled the handler. */
 static void cancel_calls(struct duda_wait *w)
 {
     const struct call_group *a = (struct call_group *)w;
@@ -58,7 +59,7 @@ static void cancel_calls(struct duda_wait *w)
         }
 }
 
-static int check_command(const struct duda_memcached *m, const struct memcached_command *c)
+static int check_command_size(const struct duda_memcached *m, const struct memcached_command *c)
 {
     int e = memcached_key_check(c->key);
     return e ? e : c->value.len > m->settings->value_max ? -EMSGSIZE : 0;
@@ -87,7 +88,7 @@ static int send_command(struct duda_memcached *m, struct call_group *a, struct p
     return 0;
 }
 
-/* Waits for all calls. */
+/* Waits until all calls of the group have ended. */
 static void wait_for_replies(struct call_group *a)
 {
     int e = a->left ? duda_wait_suspend(&a->wait) : 0;
@@ -97,14 +98,14 @@ static void wait_for_replies(struct call_group *a)
 
 /* ---- Reply errors ---- */
 
-static int server_error_errno(mk_str text)
+static int server_error_to_errno(mk_str text)
 {
     if (mk_str_starts(text, MK_STR("object too large")))
         return -EMSGSIZE;
     return mk_str_starts(text, MK_STR("out of memory")) ? -ENOSPC : -EREMOTEIO;
 }
 
-static int reply_result(const struct pending_call *q, enum memcached_command_type verb)
+static int reply_to_errno(const struct pending_call *q, enum memcached_command_type verb)
 {
     if (q->error)
         return q->error;
@@ -121,7 +122,7 @@ static int reply_result(const struct pending_call *q, enum memcached_command_typ
     case MEMCACHED_CLIENT_ERROR:
         return verb == MEMCACHED_INCR ? -EDOM : -EPROTO;
     case MEMCACHED_SERVER_ERROR:
-        return server_error_errno(q->reply.value);
+        return server_error_to_errno(q->reply.value);
     case MEMCACHED_NOOP:
     default:
         return -EPROTO;
@@ -132,16 +133,16 @@ static int exchange_command(struct duda_ctx *d, struct duda_memcached *m, const 
                             struct pending_call *q)
 {
     struct call_group a = {.questions = q, .n = 1};
-    int e = check_command(m, c);
+    int e = check_command_size(m, c);
     e = e ? e : duda_wait_begin(d, &a.wait, cancel_calls);
     if (e)
         return e;
     e = send_command(m, &a, q, c);
     wait_for_replies(&a);
-    return e ? e : reply_result(q, c->verb);
+    return e ? e : reply_to_errno(q, c->verb);
 }
 
-/* Stores the error reply to a command for duda_memcached_error(), like errors of a connection. */
+/* Stores the error of a command where duda_memcached_error() also finds connection errors. */
 static int set_last_error(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
                           const struct pending_call *q, int e)
 {
@@ -157,7 +158,7 @@ static int set_last_error(struct duda_ctx *d, struct duda_memcached *m, mk_str k
     else if (e == -EMSGSIZE)
         package_conn_set_error(l, MK_STR("the value exceeds MaxValueSize"));
     else if (e == -EINVAL)
-        package_conn_set_error(l, MK_STR("the key is empty, or too long"));
+        package_conn_set_error(l, MK_STR("the key is empty or too long"));
     else if (e == -EBUSY)
         package_conn_set_error(l, MK_STR("more than MaxQueue commands wait"));
     else if (e == -ENOMEM || !l->error_text[0])
@@ -178,7 +179,8 @@ static int run_command(struct duda_ctx *d, struct duda_memcached *m, const struc
     return set_last_error(d, m, c->key, q, e);
 }
 
-static int run_without_value(struct duda_ctx *d, struct duda_memcached *m, const struct memcached_command *c)
+static int run_command_without_value(struct duda_ctx *d, struct duda_memcached *m,
+                                     const struct memcached_command *c)
 {
     struct pending_call q = {0};
     return run_command(d, m, c, &q);
@@ -194,7 +196,8 @@ int duda_memcached_get(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
     return e;
 }
 
-static int get_many(struct duda_ctx *d, struct duda_memcached *m, struct duda_memcached_item *items, size_t n)
+static int get_many_values(struct duda_ctx *d, struct duda_memcached *m, struct duda_memcached_item *items,
+                           size_t n)
 {
     int first = 0;
     struct pending_call *questions =
@@ -208,13 +211,13 @@ static int get_many(struct duda_ctx *d, struct duda_memcached *m, struct duda_me
         return begun;
     for (size_t i = 0; i < n; i++) {
         const struct memcached_command c = {.verb = MEMCACHED_GET_CAS, .key = items[i].key};
-        int e = check_command(m, &c);
+        int e = check_command_size(m, &c);
         questions[i].error = e ? e : send_command(m, &a, &questions[i], &c);
     }
     wait_for_replies(&a);
     for (size_t i = 0; i < n; i++) {
         struct pending_call *q = &questions[i];
-        int e = set_last_error(d, m, items[i].key, q, reply_result(q, MEMCACHED_GET_CAS));
+        int e = set_last_error(d, m, items[i].key, q, reply_to_errno(q, MEMCACHED_GET_CAS));
         items[i].error = e;
         items[i].value = e ? MK_STR_NULL : q->reply.value;
         items[i].cas = e ? 0 : q->reply.cas;
@@ -232,13 +235,13 @@ int duda_memcached_get_many(struct duda_ctx *d, struct duda_memcached *m, struct
         return -ENODEV;
     struct package_call call;
     int e = package_call_begin(&call, d, package_meter(duda_worker(d), m->settings));
-    return package_call_end(&call, e ? e : get_many(d, m, items, n));
+    return package_call_end(&call, e ? e : get_many_values(d, m, items, n));
 }
 
 int duda_memcached_set(struct duda_ctx *d, struct duda_memcached *m, mk_str key, mk_str value,
                        uint64_t ttl_ms)
 {
-    return run_without_value(
+    return run_command_without_value(
         d, m,
         &(struct memcached_command){.verb = MEMCACHED_SET, .key = key, .value = value, .ttl_ms = ttl_ms});
 }
@@ -246,7 +249,7 @@ int duda_memcached_set(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
 int duda_memcached_add(struct duda_ctx *d, struct duda_memcached *m, mk_str key, mk_str value,
                        uint64_t ttl_ms)
 {
-    return run_without_value(
+    return run_command_without_value(
         d, m,
         &(struct memcached_command){.verb = MEMCACHED_ADD, .key = key, .value = value, .ttl_ms = ttl_ms});
 }
@@ -254,7 +257,7 @@ int duda_memcached_add(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
 int duda_memcached_cas(struct duda_ctx *d, struct duda_memcached *m, mk_str key, uint64_t cas, mk_str value,
                        uint64_t ttl_ms)
 {
-    return run_without_value(
+    return run_command_without_value(
         d, m,
         &(struct memcached_command){
             .verb = MEMCACHED_CAS, .key = key, .value = value, .cas = cas, .ttl_ms = ttl_ms});
@@ -262,12 +265,12 @@ int duda_memcached_cas(struct duda_ctx *d, struct duda_memcached *m, mk_str key,
 
 int duda_memcached_delete(struct duda_ctx *d, struct duda_memcached *m, mk_str key)
 {
-    return run_without_value(d, m, &(struct memcached_command){.verb = MEMCACHED_DELETE, .key = key});
+    return run_command_without_value(d, m, &(struct memcached_command){.verb = MEMCACHED_DELETE, .key = key});
 }
 
 int duda_memcached_touch(struct duda_ctx *d, struct duda_memcached *m, mk_str key, uint64_t ttl_ms)
 {
-    return run_without_value(
+    return run_command_without_value(
         d, m, &(struct memcached_command){.verb = MEMCACHED_TOUCH, .key = key, .ttl_ms = ttl_ms});
 }
 
@@ -286,6 +289,6 @@ int duda_memcached_incr(struct duda_ctx *d, struct duda_memcached *m, mk_str key
 mk_str duda_memcached_error(struct duda_ctx *d, const struct duda_memcached *m, mk_str key)
 {
     if (!m)
-        return MK_STR("there is no such [MEMCACHED]");
-    return duda_strdup(d, mk_str_from_c(key_server(m, key)->stream.base.error_text));
+        return MK_STR("there is no such section [MEMCACHED]");
+    return duda_strdup(d, mk_str_from_c(server_of_key(m, key)->stream.base.error_text));
 }

@@ -30,14 +30,14 @@ static const struct mk_conf_key keys[] = {
      .default_value = "10000",
      .min = 1,
      .max = 1000000,
-     .help = "How many commands of a worker may wait for each server. More are refused."},
+     .help = "Maximum number of commands of a worker that wait for each server. Further ones fail."},
     {.name = "MaxValueSize",
      .type = MK_CONF_SIZE,
      AT(value_max),
      .default_value = "1M",
      .min = 1024,
      .max = (uint64_t)1 << 30,
-     .help = "How long a value may be. The servers have a limit of their own: `memcached -I`."},
+     .help = "Maximum size of a value. The servers have their own limit: `memcached -I`."},
 };
 
 static bool add_server(struct mk_config *config, struct memcached_settings *s, mk_str name, mk_str *names)
@@ -45,7 +45,7 @@ static bool add_server(struct mk_config *config, struct memcached_settings *s, m
     static const struct mk_upstream_defaults defaults = {.port = 11211};
     for (unsigned i = 0; i < s->n; i++)
         if (mk_str_eq(names[i], name)) {
-            mk_config_error(config, s, "Servers", "%.*s is there twice", MK_STR_ARG(name));
+            mk_config_error(config, s, "Servers", "%.*s is listed twice", MK_STR_ARG(name));
             return false;
         }
     if (s->n == MK_LEN(s->upstreams)) {
@@ -57,7 +57,8 @@ static bool add_server(struct mk_config *config, struct memcached_settings *s, m
     return s->upstreams[s->n++] != NULL;
 }
 
-static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+static bool check_memcached_section(struct mk_config *config, const struct package_sections *before,
+                                    void *settings)
 {
     struct memcached_settings *s = settings;
     mk_str names[MEMCACHED_SERVERS_MAX], rest = s->servers;
@@ -99,8 +100,8 @@ static void close_servers(void *instance)
 
 PACKAGE_TYPE(memcached, "MEMCACHED", struct memcached_settings, struct duda_memcached,
              "Memcached servers for Duda services.", .location = "Servers",
-             .max = DUDA_MEMCACHED_SECTIONS_MAX, .check_section = check_section, .open = open_servers,
-             .close = close_servers);
+             .max = DUDA_MEMCACHED_SECTIONS_MAX, .check_section = check_memcached_section,
+             .open = open_servers, .close = close_servers);
 
 struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char *name)
 {

@@ -21,7 +21,7 @@ static const struct {
     {"SERVER_ERROR", MEMCACHED_SERVER_ERROR},
 };
 
-static mk_str next_word(mk_str *rest)
+static mk_str next_reply_word(mk_str *rest)
 {
     size_t end = 0;
     while (end < rest->len && rest->p[end] != ' ')
@@ -41,18 +41,18 @@ static bool find_status(mk_str text, enum memcached_status *out)
     return false;
 }
 
-/* Of the flags, only the CAS unique matters. */
+/* Parses the CAS unique, and ignores all other flags. */
 static bool parse_flags(mk_str rest, struct memcached_reply *out)
 {
     while (rest.len) {
-        mk_str flag = next_word(&rest);
+        mk_str flag = next_reply_word(&rest);
         if (flag.len && flag.p[0] == 'c' && !mk_num_parse(mk_str_skip(flag, 1), &out->cas))
             return false;
     }
     return true;
 }
 
-/* The value follows on the next line. */
+/* Parses the value, which follows on the next line. */
 static ssize_t parse_value(mk_str in, size_t begin, mk_str size, size_t max, struct memcached_reply *out)
 {
     uint64_t len;
@@ -78,9 +78,9 @@ ssize_t memcached_reply_parse(mk_str in, size_t max, struct memcached_reply *out
     if (end == 0 || end > LINE_MAX_LEN || in.p[end - 1] != '\r')
         return -EPROTO;
     mk_str rest = mk_str_first(in, end - 1);
-    if (!find_status(next_word(&rest), &out->word))
+    if (!find_status(next_reply_word(&rest), &out->word))
         return -EPROTO;
-    mk_str size = out->word == MEMCACHED_VALUE ? next_word(&rest) : MK_STR_NULL;
+    mk_str size = out->word == MEMCACHED_VALUE ? next_reply_word(&rest) : MK_STR_NULL;
     if (out->word >= MEMCACHED_CLIENT_ERROR)
         out->value = rest;
     else if (!parse_flags(rest, out))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses replies of the meta protocol. Independent of connections. */
+/* Parses replies of the meta protocol, without I/O. */
 #ifndef DUDA_MEMCACHED_REPLY_H
 #define DUDA_MEMCACHED_REPLY_H
 
@@ -24,8 +24,8 @@ struct memcached_reply {
     uint64_t cas; /* 0: none */
 };
 
-/* Parses the first reply of `in`; the strings of *out are slices of it. Returns its length; 0: incomplete;
- * -EMSGSIZE: the value exceeds `max`; -EPROTO: malformed. */
+/* Parses the first reply in `in`; the strings of *out are slices of `in`. Returns the length of the reply, 0
+ * if it is incomplete, -EMSGSIZE if its value exceeds `max`, or -EPROTO if it is malformed. */
 ssize_t memcached_reply_parse(mk_str in, size_t max, struct memcached_reply *out);
 
 #endif

@@ -10,8 +10,8 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* Characters that a quoted string may contain (RFC 9110, section 5.6.4), and quotes and backslashes. */
-static bool is_quoted_char(char c)
+/* Is the character allowed in a quoted string (RFC 9110, section 5.6.4), possibly after a backslash? */
+static bool is_quotable_char(char c)
 {
     return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f);
 }
@@ -22,7 +22,7 @@ static bool parse_quoted_string(mk_str *rest, struct mk_buf *buf)
     size_t i = 0;
     for (; i < rest->len && rest->p[i] != '"'; i++) {
         i += rest->p[i] == '\\';
-        if (i == rest->len || !is_quoted_char(rest->p[i]))
+        if (i == rest->len || !is_quotable_char(rest->p[i]))
             return false;
         if (buf)
             mk_buf_add_char(buf, rest->p[i]);
@@ -33,7 +33,7 @@ static bool parse_quoted_string(mk_str *rest, struct mk_buf *buf)
     return !buf || !buf->failed;
 }
 
-static bool parse_value(mk_str *rest, struct mk_buf *buf, mk_str *value)
+static bool parse_parameter_value(mk_str *rest, struct mk_buf *buf, mk_str *value)
 {
     if (rest->len && rest->p[0] == '"') {
         size_t begin = buf ? buf->len : 0;
@@ -51,11 +51,11 @@ static bool parse_value(mk_str *rest, struct mk_buf *buf, mk_str *value)
     return mk_is_token(*value);
 }
 
-/* Parses one parameter. 1: found; 0: no more; -1: malformed. */
+/* Parses one parameter. Returns 1, 0 if there is no other, or -1 if it is malformed. */
 static int parse_parameter(mk_str *rest, struct mk_buf *buf, mk_str *name, mk_str *value)
 {
     for (*rest = trim_left(*rest); rest->len && rest->p[0] == ';';)
-        *rest = trim_left(mk_str_skip(*rest, 1)); /* empty ones are allowed (section 5.6.6) */
+        *rest = trim_left(mk_str_skip(*rest, 1)); /* empty parameters are allowed (section 5.6.6) */
     if (!rest->len)
         return 0;
     size_t equals = mk_str_find(*rest, '=');
@@ -63,7 +63,7 @@ static int parse_parameter(mk_str *rest, struct mk_buf *buf, mk_str *name, mk_st
         return -1;
     *name = mk_str_first(*rest, equals);
     *rest = mk_str_skip(*rest, equals + 1);
-    if (!mk_is_token(*name) || !parse_value(rest, buf, value))
+    if (!mk_is_token(*name) || !parse_parameter_value(rest, buf, value))
         return -1;
     *rest = trim_left(*rest);
     return !rest->len || rest->p[0] == ';' ? 1 : -1;
@@ -109,7 +109,7 @@ mk_str duda_mime_parameter(const struct duda_mime *mime, mk_str name, struct mk_
     while (duda_mime_next(&rest, buf, &parameter, &value)) {
         if (mk_str_eq_nocase(parameter, name))
             return value;
-        buf->len = begin; /* discards the value of another parameter */
+        buf->len = begin; /* discards the value of a different parameter */
     }
     return MK_STR_NULL;
 }

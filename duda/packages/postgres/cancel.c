@@ -10,12 +10,11 @@ struct postgres_cancel {
     void *ctx;
 };
 
-static void send_cancel(void *ctx)
+static void send_cancel_request(void *ctx)
 {
     struct postgres_cancel *c = ctx;
     char error[256];
-    (void)!PQcancel(c->request, error,
-                    sizeof error); /* the connection itself detects an unreachable server */
+    (void)!PQcancel(c->request, error, sizeof error); /* the connection reports an unreachable server */
 }
 
 static void on_cancel_done(void *ctx)
@@ -34,7 +33,7 @@ struct postgres_cancel *postgres_cancel_start(struct mk_worker *w, PGconn *pg, v
     if (!c)
         return NULL;
     *c = (struct postgres_cancel){PQgetCancel(pg), on_done, ctx};
-    if (c->request && !mk_worker_offload(w, send_cancel, on_cancel_done, c))
+    if (c->request && !mk_worker_offload(w, send_cancel_request, on_cancel_done, c))
         return c;
     PQfreeCancel(c->request);
     mk_mem_free(c);

@@ -8,11 +8,11 @@
 
 struct postgres_cancel;
 
-/* Calls on_done(ctx) in the loop when the cancel request was sent or failed; on_done may be NULL. Returns
- * NULL: no memory, or no thread. */
+/* Calls on_done(ctx) in the loop when the cancel request has been sent or has failed; on_done may be NULL.
+ * Returns NULL if no memory or no thread is available. */
 struct postgres_cancel *postgres_cancel_start(struct mk_worker *w, PGconn *pg, void (*on_done)(void *ctx),
                                               void *ctx);
-/* on_done will no longer be called. NULL is allowed. */
+/* Prevents the call of on_done(). `c` may be NULL. */
 void postgres_cancel_detach(struct postgres_cancel *c);
 
 #endif

@@ -52,9 +52,9 @@ static struct postgres_query *first_sent_query(const struct postgres_conn *c)
     return (struct postgres_query *)c->base.sent.first;
 }
 
-/* The server itself enforces the statement timeout; this deadline is for a server that does not respond. A
- * statement that waits behind others gets its deadline when the one before it is done. */
-static uint64_t due_ms(const struct postgres_conn *c)
+/* The server itself enforces the statement timeout; this deadline detects a server that does not respond. A
+ * statement behind others gets its deadline when the statement before it has ended. */
+static uint64_t query_deadline_ms(const struct postgres_conn *c)
 {
     return mk_worker_now_ms(c->base.worker) + c->settings->timeout_ms + GRACE_MS;
 }
@@ -63,7 +63,7 @@ static struct postgres_query *pop_first_sent(struct postgres_conn *c)
 {
     struct package_request *r = package_request_queue_pop(&c->base.sent);
     if (c->base.sent.first)
-        c->base.sent.first->due_ms = due_ms(c);
+        c->base.sent.first->due_ms = query_deadline_ms(c);
     return (struct postgres_query *)r;
 }
 
@@ -107,8 +107,8 @@ static bool is_socket_watched(const struct postgres_conn *c)
            theirs.st_dev == ours.st_dev;
 }
 
-/* libpq may close its socket at any time. If another duplicate is open, the kernel would continue to
- * report events for the closed descriptor, so we watch our own duplicate. */
+/* libpq may close its socket at any time. While a duplicate of the socket is open, the kernel continues to
+ * report events for the closed descriptor, so we watch a duplicate of our own. */
 static bool watch_socket(struct postgres_conn *c, unsigned events)
 {
     if (is_socket_watched(c)) {
@@ -166,8 +166,8 @@ static void start_session(struct postgres_conn *c)
         package_conn_fail(&c->base, -ENOMEM, PQerrorMessage(c->pg));
 }
 
-/* The SQLSTATE of a failed attempt is only in its message: "FATAL:  28P01: password ...". Class 28:
- * authentication failed; 3D: no such database. */
+/* The SQLSTATE of a failed attempt occurs only in its message: "FATAL: 28P01: password ...". Class 28 means
+ * that authentication failed, class 3D that there is no such database. */
 static bool is_auth_error(const char *message)
 {
     for (const char *at = message; (at = strstr(at, ":  ")); at++)
@@ -267,8 +267,8 @@ void postgres_conn_connect(struct package_conn *conn)
 
 /* ---- Statements ---- */
 
-/* Prepares a statement on its first use; a retry runs unprepared. */
-static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
+/* Prepares a statement on its first use. A retry runs without a prepared statement. */
+static void use_prepared_statement(struct postgres_conn *c, struct postgres_query *query)
 {
     query->prepare = POSTGRES_PREPARE_NONE;
     query->prepared = NULL;
@@ -282,11 +282,11 @@ static void use_prepared(struct postgres_conn *c, struct postgres_query *query)
         query->prepare = POSTGRES_PREPARE_SENT;
 }
 
-/* Since version 17, libpq can defer sending to PQflush(): then a single send per loop iteration carries the
- * statements of all handlers. */
+/* Since version 17, libpq can defer sending until PQflush(): a single send() per loop iteration then
+ * transmits the statements of all handlers. */
 extern int PQsendPipelineSync(PGconn *pg) __attribute__((weak));
 
-static bool send_sync(struct postgres_conn *c)
+static bool send_pipeline_sync(struct postgres_conn *c)
 {
     return PQsendPipelineSync ? PQsendPipelineSync(c->pg) : PQpipelineSync(c->pg);
 }
@@ -294,32 +294,32 @@ static bool send_sync(struct postgres_conn *c)
 static bool send_query(struct postgres_conn *c, struct postgres_query *query)
 {
     int n = (int)query->n;
-    use_prepared(c, query);
+    use_prepared_statement(c, query);
     if (!query->prepared)
         return PQsendQueryParams(c->pg, query->text.p, n, NULL, query->values, query->lengths, query->formats,
                                  0) &&
-               send_sync(c);
+               send_pipeline_sync(c);
     if (query->prepare == POSTGRES_PREPARE_SENT &&
         !PQsendPrepare(c->pg, query->prepared->name, query->text.p, n, NULL))
         return false;
     return PQsendQueryPrepared(c->pg, query->prepared->name, n, query->values, query->lengths, query->formats,
                                0) &&
-           send_sync(c);
+           send_pipeline_sync(c);
 }
 
 void postgres_conn_send(struct postgres_conn *c, struct postgres_query *query)
 {
-    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY)) { /* an earlier send failed */
+    if (!package_conn_is_in_state(&c->base, PACKAGE_CONN_READY)) { /* sending an earlier statement failed */
         finish_query(&c->base, query, -ECONNRESET, package_conn_error_reason(&c->base));
         return;
     }
-    query->request.due_ms = due_ms(c);
+    query->request.due_ms = query_deadline_ms(c);
     package_conn_add_sent(&c->base, &query->request);
     if (!send_query(c, query))
         package_conn_fail(&c->base, -ECONNRESET, PQerrorMessage(c->pg));
 }
 
-/* For older versions, TCP_CORK combines everything sent into packets. */
+/* For older versions of libpq, TCP_CORK collects the statements into full packets. */
 static bool set_tcp_cork(struct postgres_conn *c, int on)
 {
     return setsockopt(c->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0;
@@ -349,7 +349,7 @@ void postgres_conn_flush(struct postgres_conn *c)
 
 /* ---- Results ---- */
 
-static void retry_first(struct postgres_conn *c)
+static void retry_first_query(struct postgres_conn *c)
 {
     struct postgres_query *query = pop_first_sent(c);
     query->repeats = query->is_suspect = false;
@@ -361,12 +361,12 @@ static void retry_first(struct postgres_conn *c)
     postgres_conn_send(c, query);
 }
 
-static void handle_rows(struct postgres_conn *c, struct postgres_query *query, PGresult *result)
+static void store_query_result(struct postgres_conn *c, struct postgres_query *query, PGresult *result)
 {
     const char *error_text;
     int e = postgres_result_errno(result, &error_text);
     postgres_retry_decide(c, query, result);
-    /* The result of COMMIT in a failed transaction. */
+    /* COMMIT in a failed transaction succeeds, but rolls back. */
     if (!e && mk_str_eq(query->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0) {
         e = -EREMOTEIO;
         error_text = "the transaction has failed and was rolled back";
@@ -380,7 +380,7 @@ static void handle_rows(struct postgres_conn *c, struct postgres_query *query, P
 static void finish_first_query(struct postgres_conn *c)
 {
     if (first_sent_query(c)->repeats)
-        retry_first(c);
+        retry_first_query(c);
     else
         finish_query(&c->base, pop_first_sent(c), 0, NULL);
     postgres_conn_on_idle(c);
@@ -401,8 +401,8 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
     } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
         PQclear(result);
         finish_query(&c->base, pop_first_sent(c), -EOPNOTSUPP,
-                     "it is a COPY, which duda_postgres_copy() does");
-        package_conn_fail(&c->base, -ECONNRESET, "a statement of another handler was a COPY");
+                     "the statement is a COPY: use duda_postgres_copy()");
+        package_conn_fail(&c->base, -ECONNRESET, "another handler ran a COPY without duda_postgres_copy()");
     } else if (query->prepare == POSTGRES_PREPARE_SENT && status == PGRES_COMMAND_OK) {
         PQclear(result);
         query->prepare = POSTGRES_PREPARE_DONE;
@@ -410,7 +410,7 @@ static void handle_result(struct postgres_conn *c, PGresult *result)
     } else if (query->error) {
         PQclear(result);
     } else {
-        handle_rows(c, query, result);
+        store_query_result(c, query, result);
     }
 }
 
@@ -479,8 +479,8 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
 
 /* ---- Idle connections ---- */
 
-/* Deallocates each name in a separate statement. In a transaction, the deallocation has to wait. */
-static bool deallocate_prepared(struct postgres_conn *c, const char *name)
+/* Deallocates one prepared statement, in a statement of its own. Do not call it in a transaction. */
+static bool deallocate_prepared_statement(struct postgres_conn *c, const char *name)
 {
     char text[POSTGRES_NAME_MAX + 16];
     snprintf(text, sizeof text, "DEALLOCATE %s", name);
@@ -497,14 +497,14 @@ void postgres_conn_on_idle(struct postgres_conn *c)
         postgres_conn_is_reserved(c))
         return;
     if (postgres_conn_is_retired(c))
-        package_conn_fail(&c->base, -ECONNRESET, "its session was not as it shall be");
+        package_conn_fail(&c->base, -ECONNRESET, "its session state was not usable by other handlers");
     else if (postgres_prepared_sweep(&c->prepared, name))
-        (void)deallocate_prepared(c, name);
+        (void)deallocate_prepared_statement(c, name);
 }
 
-/* The cancel request may hit a later statement, which is then retried. So it is only sent while every
- * statement in flight can be retried, and no further statement is sent before it is done. */
-static void on_cancelled(void *ctx)
+/* A cancel request may hit a later statement, which is then retried. We therefore send it only while every
+ * statement in flight can be retried, and send no further statement until it has ended. */
+static void on_cancel_request_done(void *ctx)
 {
     struct postgres_conn *c = ctx;
     c->cancel = NULL;
@@ -533,7 +533,7 @@ void postgres_conn_cancel_abandoned(struct postgres_conn *c)
         if (!query->is_query && query->on_done)
             return;
     }
-    c->cancel = postgres_cancel_start(c->base.worker, c->pg, on_cancelled, c);
+    c->cancel = postgres_cancel_start(c->base.worker, c->pg, on_cancel_request_done, c);
     first->is_cancelled = c->cancel;
 }
 
@@ -557,6 +557,6 @@ int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struc
 void postgres_conn_fini(struct postgres_conn *c)
 {
     if (c->settings)
-        package_conn_set_error(&c->base, MK_STR("the worker stops"));
+        package_conn_set_error(&c->base, MK_STR("the worker is stopping"));
     package_conn_fini(&c->base);
 }

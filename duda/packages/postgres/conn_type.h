@@ -26,14 +26,14 @@ struct postgres_settings {
     struct postgres_host_list host_list;
 };
 
-/* Progress of preparing a statement, before it is executed. */
+/* The progress of preparing a statement before its execution. */
 enum postgres_prepare_step {
-    POSTGRES_PREPARE_NONE, /* the statement is prepared already, or never */
+    POSTGRES_PREPARE_NONE, /* nothing to prepare */
     POSTGRES_PREPARE_SENT,
     POSTGRES_PREPARE_DONE,
 };
 
-/* A copied statement of a handler. The connection frees it after on_done. */
+/* A copy of a handler's statement. The connection frees it after on_done(). */
 struct postgres_query {
     struct package_request request;                                 /* must be first: a request is its
                                                                      * query */
@@ -44,11 +44,11 @@ struct postgres_query {
     bool is_cancelled; /* a cancel request was sent for it */
     bool is_suspect;   /* a cancel request for another statement may have hit this one */
     enum postgres_prepare_step prepare;
-    bool repeats; /* failed, and will be sent again */
+    bool repeats; /* the statement failed and will be sent again */
     unsigned n_repeats;
     struct postgres_prepared *prepared; /* NULL: not prepared. Belongs to the connection that the statement
                                          * was sent over */
-    struct postgres_prepared *suspect_prepared; /* the prepared statement used by the attempt that failed */
+    struct postgres_prepared *suspect_prepared; /* the prepared statement that the failed attempt used */
     mk_str text;                                /* NUL-terminated */
     size_t n;
     const char **values;
@@ -58,12 +58,12 @@ struct postgres_query {
     char error_text[300];
 };
 
-/* The handlers that may use a connection. These states change through conn_use.h. */
+/* The handlers that may use a connection. Only conn_use.c changes these states. */
 enum postgres_conn_use {
-    POSTGRES_CONN_SHARED,        /* all handlers, while it is up */
+    POSTGRES_CONN_SHARED,        /* all handlers, while the connection is up */
     POSTGRES_CONN_RESERVED,      /* a transaction or a COPY of one handler */
     POSTGRES_CONN_RESERVED_LAST, /* the same handler, and no other one in this session */
-    POSTGRES_CONN_RETIRED,       /* none: it closes after its last statement */
+    POSTGRES_CONN_RETIRED,       /* none: the connection closes after its last statement */
 };
 
 /* Small packets are held back with TCP_CORK until the flush. */
@@ -80,13 +80,13 @@ struct postgres_conn {
     unsigned watched_events; /* MK_WRITABLE: output waits until the socket is writable */
     enum postgres_cork cork;
     struct postgres_migration migrate;
-    unsigned first_host; /* of the attempt */
+    unsigned first_host; /* first host to try in this attempt */
     struct postgres_prepared_list prepared;
     struct postgres_cancel *cancel; /* cancel request in progress */
     struct mk_state use;            /* an enum postgres_conn_use */
-    uint64_t retired_ms;            /* time when a read-only server last made it retire; 0: never */
+    uint64_t retired_ms;            /* time of the last retirement for a read-only server; 0: never */
 
-    /* Members for the owner, in addition to its struct package_conn_ops. */
+    /* Set by the owner, in addition to struct package_conn_ops. */
     void *copying;                                      /* owner of the active COPY; NULL: no COPY */
     void (*on_statement_done)(struct postgres_conn *c); /* a statement has ended */
     void (*on_notify)(struct postgres_conn *c, const char *channel, mk_str text); /* NULL: ignored */

@@ -11,7 +11,7 @@ static const struct mk_state_table states = {
     MK_STATE_ROW(POSTGRES_CONN_RETIRED, "retired", MK_STATE_TO(POSTGRES_CONN_SHARED)),
 };
 
-static bool is_up(const struct postgres_conn *c)
+static bool is_conn_up(const struct postgres_conn *c)
 {
     return package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) ||
            package_conn_is_in_state(&c->base, PACKAGE_CONN_EXCLUSIVE);
@@ -22,7 +22,7 @@ static const char *check_invariant(const void *owner)
     const struct postgres_conn *c = owner;
     bool is_closing =
         c->use.current == POSTGRES_CONN_RESERVED_LAST || c->use.current == POSTGRES_CONN_RETIRED;
-    return is_closing && !is_up(c) ? "only a connection that is up is retired" : NULL;
+    return is_closing && !is_conn_up(c) ? "only a connection that is up is retired" : NULL;
 }
 
 static const struct mk_state_machine machine = {.name = "postgres connection use",
@@ -64,7 +64,7 @@ void postgres_conn_release(struct postgres_conn *c)
 
 void postgres_conn_retire(struct postgres_conn *c)
 {
-    if (!is_up(c))
+    if (!is_conn_up(c))
         return;
     if (c->use.current == POSTGRES_CONN_SHARED)
         set_conn_use(c, POSTGRES_CONN_RETIRED);

@@ -5,19 +5,19 @@
 
 #include "conn_type.h"
 
-/* May a statement of any handler be sent? */
+/* May the connection send a statement of any handler? */
 bool postgres_conn_can_send(const struct postgres_conn *c);
 bool postgres_conn_is_reserved(const struct postgres_conn *c);
-/* Does it close once it is idle? */
+/* Does the connection close once it is idle? */
 bool postgres_conn_is_retired(const struct postgres_conn *c);
-/* Reserves a shared connection for a transaction or a COPY. A reservation outlives the loss of the
- * connection. */
+/* Reserves a shared connection for a transaction or a COPY. The reservation stays when the connection is
+ * lost. */
 void postgres_conn_reserve(struct postgres_conn *c);
 void postgres_conn_release(struct postgres_conn *c);
-/* Retires the connection, because no other handler may use its session: it closes after its last statement,
- * or after its reservation. Does nothing unless it is up. */
+/* Retires the connection, because no other handler may use its session: it closes after its last statement or
+ * reservation. Does nothing if the connection is not up. */
 void postgres_conn_retire(struct postgres_conn *c);
-/* The connection closes: its next session is not retired. */
+/* Resets the state when the connection closes, so that its next session is not retired. */
 void postgres_conn_on_close(struct postgres_conn *c);
 
 #endif

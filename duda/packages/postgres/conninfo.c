@@ -5,7 +5,7 @@
 #include <monkey/config.h>
 #include <stdlib.h>
 
-/* Comma-separated lists; NULL: libpq gets them from elsewhere. */
+/* Comma-separated lists; NULL: not in the connection string, libpq uses its defaults. */
 struct lists {
     const char *hosts, *addresses, *ports;
 };
@@ -17,7 +17,7 @@ static bool is_address(mk_str host)
            inet_pton(AF_INET6, host.p, buf) == 1;
 }
 
-static unsigned count_items(const char *list)
+static unsigned count_list_items(const char *list)
 {
     unsigned n = list ? 1 : 0;
     for (const char *at = list; at && *at; at++)
@@ -25,26 +25,26 @@ static unsigned count_items(const char *list)
     return n;
 }
 
-static mk_str next_item(struct mk_config *config, mk_str *rest)
+static mk_str next_list_item(struct mk_config *config, mk_str *rest)
 {
     return mk_config_copy(config, mk_str_cut(rest, ','));
 }
 
-static bool fill_hosts(struct mk_config *config, struct postgres_settings *s, const struct lists *lists)
+static bool fill_host_list(struct mk_config *config, struct postgres_settings *s, const struct lists *lists)
 {
     mk_str hosts = mk_str_from_c(lists->hosts ? lists->hosts : ""),
            addresses = mk_str_from_c(lists->addresses ? lists->addresses : ""),
            ports = mk_str_from_c(lists->ports ? lists->ports : "");
     struct postgres_host_list *all = &s->host_list;
-    unsigned n = count_items(lists->hosts ? lists->hosts : lists->addresses),
-             n_ports = count_items(lists->ports);
+    unsigned n = count_list_items(lists->hosts ? lists->hosts : lists->addresses),
+             n_ports = count_list_items(lists->ports);
     if (n > POSTGRES_HOSTS_MAX) {
         mk_config_error(config, s, "Server", "more than %d hosts", POSTGRES_HOSTS_MAX);
         return false;
     }
-    if (lists->hosts && lists->addresses && count_items(lists->addresses) != n) {
-        mk_config_error(config, s, "Server", "host has %u entries, hostaddr %u", n,
-                        count_items(lists->addresses));
+    if (lists->hosts && lists->addresses && count_list_items(lists->addresses) != n) {
+        mk_config_error(config, s, "Server", "`host` has %u entries, but `hostaddr` has %u", n,
+                        count_list_items(lists->addresses));
         return false;
     }
     if (n_ports > 1 && n_ports != n) {
@@ -54,11 +54,11 @@ static bool fill_hosts(struct mk_config *config, struct postgres_settings *s, co
     all->has_ports = n_ports > 1;
     for (all->n = 0; all->n < n; all->n++) {
         struct postgres_host *p = &all->v[all->n];
-        *p = (struct postgres_host){.host = next_item(config, &hosts),
-                                    .address = next_item(config, &addresses)};
-        p->port = n_ports > 1 ? next_item(config, &ports) : mk_config_copy(config, ports);
+        *p = (struct postgres_host){.host = next_list_item(config, &hosts),
+                                    .address = next_list_item(config, &addresses)};
+        p->port = n_ports > 1 ? next_list_item(config, &ports) : mk_config_copy(config, ports);
         if (!p->host.p || !p->address.p || !p->port.p)
-            return false; /* already reported */
+            return false; /* mk_config_copy() has reported the error */
         p->is_name = !p->address.len && !is_address(p->host);
         all->has_names = all->has_names || p->is_name;
     }
@@ -71,9 +71,10 @@ static bool is_option(const PQconninfoOption *o, const char *keyword)
     return strcmp(o->keyword, keyword) == 0;
 }
 
-/* Workers must be able to read the files. The encoding is UTF-8: duda_postgres_quote() depends on it. */
-static bool handle_option(struct mk_config *config, struct postgres_settings *s, const PQconninfoOption *o,
-                          struct lists *lists)
+/* Collects the host lists, lets workers read the files, and rejects an encoding other than UTF-8, on which
+ * duda_postgres_quote() depends. */
+static bool handle_conninfo_option(struct mk_config *config, struct postgres_settings *s,
+                                   const PQconninfoOption *o, struct lists *lists)
 {
     if (is_option(o, "host"))
         lists->hosts = o->val;
@@ -84,7 +85,7 @@ static bool handle_option(struct mk_config *config, struct postgres_settings *s,
     else if (is_option(o, "sslrootcert") || is_option(o, "sslcert") || is_option(o, "sslkey"))
         mk_config_allow_path(config, mk_config_copy(config, mk_str_from_c(o->val)));
     else if (is_option(o, "client_encoding") && !mk_str_eq_nocase(mk_str_from_c(o->val), MK_STR("UTF8"))) {
-        mk_config_error(config, s, "Server", "client_encoding is UTF8 here");
+        mk_config_error(config, s, "Server", "client_encoding must be UTF8");
         return false;
     }
     return true;
@@ -98,16 +99,16 @@ bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings 
     PQconninfoOption *options = PQconninfoParse(s->server.p, &error);
     if (!options) {
         mk_config_error(config, s, "Server", "%.*s",
-                        MK_STR_ARG(mk_str_trim(mk_str_from_c(error ? error : "no memory"))));
+                        MK_STR_ARG(mk_str_trim(mk_str_from_c(error ? error : "out of memory"))));
         PQfreemem(error);
         return false;
     }
     for (const PQconninfoOption *o = options; o->keyword && is_valid; o++)
         if (o->val && o->val[0])
-            is_valid = handle_option(config, s, o, &lists);
+            is_valid = handle_conninfo_option(config, s, o, &lists);
     if (!lists.hosts && !lists.addresses)
         lists.hosts = getenv("PGHOST");
-    is_valid = is_valid && fill_hosts(config, s, &lists);
+    is_valid = is_valid && fill_host_list(config, s, &lists);
     if (is_valid && s->host_list.has_names)
         mk_config_allow_resolver(config);
     PQconninfoFree(options);

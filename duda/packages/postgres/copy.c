@@ -12,13 +12,13 @@
 #include "result.h"
 #include "text_format.h"
 
-/* libpq sends when it has a BLOCK of messages, each with a HEAD. */
+/* libpq sends its messages, each with a header of HEAD bytes, in blocks of BLOCK bytes. */
 enum { BLOCK = 8192, HEAD = 5, PIECE = BLOCK - HEAD, REST_MS = 500, WHY_SIZE = 600, ROW_MAX = 1 << 30 };
 
 struct duda_postgres_copy {
     struct duda_ctx *d;
     struct postgres_pool *pool;
-    struct postgres_conn *conn; /* valid only while conn->copying is this COPY: the connection may be gone */
+    struct postgres_conn *conn; /* valid only while conn->copying is this COPY */
     struct duda_sql_result *result;
     const char *text;
     uint64_t began_us;
@@ -32,12 +32,12 @@ struct duda_postgres_copy {
 
 /* ---- End ---- */
 
-static bool is_active(const struct duda_postgres_copy *copy)
+static bool is_copy_active(const struct duda_postgres_copy *copy)
 {
     return !copy->is_over && copy->conn && copy->conn->copying == copy;
 }
 
-static int set_error(struct duda_postgres_copy *copy, int e, const char *message)
+static int set_copy_error(struct duda_postgres_copy *copy, int e, const char *message)
 {
     mk_str text = mk_str_trim(mk_str_from_c(message));
     copy->result->error = duda_sprintf(copy->d, "[POSTGRES] %.*s: %.*s",
@@ -56,16 +56,16 @@ static int close_copy(struct duda_postgres_copy *copy, int e)
     return e;
 }
 
-/* The connection is unusable. */
+/* Closes the connection, which is unusable after this error. */
 static int fail_connection(struct duda_postgres_copy *copy, int e, const char *message)
 {
-    set_error(copy, e, message);
+    set_copy_error(copy, e, message);
     package_conn_fail(&copy->conn->base, e, message);
     return close_copy(copy, e);
 }
 
-/* The server may work for a long time before it notices the disconnect: cancels over another connection, and
- * only in the session that runs this very COPY. */
+/* The server may work for a long time before it notices the disconnect. So a statement on another connection
+ * terminates the session, but only if this session still runs the same COPY. */
 static void cancel_on_server(struct duda_postgres_copy *copy)
 {
     const struct duda_sql_value values[] = {duda_sql_integer(PQbackendPID(copy->conn->pg)),
@@ -81,23 +81,24 @@ static void cancel_on_server(struct duda_postgres_copy *copy)
 static void free_copy(void *ctx)
 {
     struct duda_postgres_copy *copy = ctx;
-    if (is_active(copy))
+    if (is_copy_active(copy))
         cancel_on_server(copy);
-    else if (!copy->is_over) /* the transaction of the COPY has ended, or its start was cancelled */
+    else if (!copy->is_over) /* its transaction has ended, or its start was cancelled */
         close_copy(copy, -ECANCELED);
     PQfreemem(copy->row);
     mk_buf_free(&copy->line);
     mk_mem_free(copy);
 }
 
-/* All results were read, and the connection is back to normal. */
+/* Restores the session settings after all results have been read. */
 static int finish_copy(struct duda_postgres_copy *copy, int e)
 {
     static const struct duda_sql_statement reset_verbosity = {"RESET client_min_messages", NULL, 0};
     struct duda_sql_result result;
     if (!postgres_conn_end_copy(copy->conn))
         return fail_connection(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
-    /* In a failed transaction these statements fail, but ROLLBACK has the same effect. */
+    /* In a failed transaction these statements fail, but the ROLLBACK that follows also resets the
+     * settings. */
     postgres_pool_send_detached(copy->pool, copy->conn, &reset_verbosity);
     int reset = postgres_pool_query(copy->d, copy->pool, copy->conn, &result, "RESET statement_timeout");
     (void)reset;
@@ -106,7 +107,7 @@ static int finish_copy(struct duda_postgres_copy *copy, int e)
 
 /* ---- Waiting for the server ---- */
 
-/* The readiness of the socket, or an error. */
+/* Returns the events for which the socket is ready, or an error. */
 static int wait_socket(struct duda_postgres_copy *copy, unsigned events)
 {
     uint32_t ms = copy->pool->settings->timeout_ms;
@@ -118,7 +119,7 @@ static int wait_socket(struct duda_postgres_copy *copy, unsigned events)
     return fail_connection(copy, got, got == -ETIMEDOUT ? "no progress within Timeout" : strerror(-got));
 }
 
-static int read_input(struct duda_postgres_copy *copy)
+static int consume_socket_input(struct duda_postgres_copy *copy)
 {
     if (PQconsumeInput(copy->conn->pg))
         return 0;
@@ -136,7 +137,7 @@ static int next_result(struct duda_postgres_copy *copy, PGresult **out)
         int e = wait_socket(copy, left ? MK_READABLE | MK_WRITABLE : MK_READABLE);
         if (e < 0)
             return e;
-        e = e & MK_READABLE ? read_input(copy) : 0;
+        e = e & MK_READABLE ? consume_socket_input(copy) : 0;
         if (e)
             return e;
     }
@@ -144,24 +145,24 @@ static int next_result(struct duda_postgres_copy *copy, PGresult **out)
     return 0;
 }
 
-static const char no_copy[] = "this is no COPY FROM STDIN or TO STDOUT";
+static const char no_copy[] = "this is not a COPY FROM STDIN or TO STDOUT";
 
-/* 0, or the error in this result. */
+/* Returns 0, or the error in the result. */
 static int check_result(struct duda_postgres_copy *copy, PGresult *result)
 {
     char message[WHY_SIZE];
     uint64_t changed;
     ExecStatusType status = PQresultStatus(result);
     if (status == PGRES_FATAL_ERROR)
-        return set_error(copy, postgres_copy_result_errno(result, message, sizeof message), message);
+        return set_copy_error(copy, postgres_copy_result_errno(result, message, sizeof message), message);
     if (status != PGRES_COMMAND_OK || !copy->is_begun)
-        return set_error(copy, -EINVAL, no_copy);
+        return set_copy_error(copy, -EINVAL, no_copy);
     if (mk_num_parse(mk_str_from_c(PQcmdTuples(result)), &changed))
         copy->result->rows_affected = (int64_t)changed;
     return 0;
 }
 
-/* Reads all results, the first of which may have arrived already. */
+/* Reads all remaining results; `result`, unless NULL, is the first of them. */
 static int drain_results(struct duda_postgres_copy *copy, PGresult *result)
 {
     int error = 0, e = result ? 0 : next_result(copy, &result);
@@ -218,20 +219,21 @@ static struct duda_postgres_copy *copy_new(struct duda_ctx *d, struct postgres_p
     return duda_defer(d, free_copy, copy) ? NULL : copy;
 }
 
-/* A COPY may last as long as both sides continue, so the server's statement timeout is disabled. Notices are
- * suppressed: no code reads them, and they may hide a following error: see handle_interruption(). */
+/* Disables the statement timeout of the server, because a COPY may take as long as both sides make progress.
+ * Suppresses notices, because no code reads them and they may hide a later error: see
+ * handle_interruption(). */
 static const char settings[] = "SELECT set_config('statement_timeout', '0', false), "
                                "set_config('client_min_messages', 'error', false)";
 
 static int begin_copy(struct duda_postgres_copy *copy)
 {
     if (!postgres_statement_classify(mk_str_from_c(copy->text)).copies) /* the server would execute it */
-        return close_copy(copy, set_error(copy, -EINVAL, no_copy));
+        return close_copy(copy, set_copy_error(copy, -EINVAL, no_copy));
     copy->conn = duda_sql_session(copy->d, &copy->pool->sql);
     copy->in_transaction = copy->conn != NULL;
     int e = copy->conn ? 0 : postgres_pool_acquire(copy->d, copy->pool, &copy->conn);
     if (e)
-        return close_copy(copy, set_error(copy, e, postgres_pool_error_text(copy->pool, e)));
+        return close_copy(copy, set_copy_error(copy, e, postgres_pool_error_text(copy->pool, e)));
     e = postgres_pool_query(copy->d, copy->pool, copy->conn, copy->result, settings);
     if (e && duda_cancelled(copy->d) &&
         !copy->in_transaction) /* the settings may have changed: the session must not be reused */
@@ -239,7 +241,7 @@ static int begin_copy(struct duda_postgres_copy *copy)
     return e ? close_copy(copy, e) : start_copy(copy);
 }
 
-/* The metrics measure a COPY from here to its end, not each call. */
+/* The metrics measure the whole COPY from here to its end, not each call. */
 static int open_copy(struct duda_ctx *d, struct postgres_pool *b, struct duda_sql_result *result,
                      const char *text, struct duda_postgres_copy **out)
 {
@@ -258,7 +260,8 @@ int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_s
                        const char *text, struct duda_postgres_copy **out)
 {
     if (!db) {
-        *result = (struct duda_sql_result){.error = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        *result =
+            (struct duda_sql_result){.error = MK_STR("there is no such section [SQLITE] or [POSTGRES]")};
         *out = NULL;
         return -ENODEV;
     }
@@ -271,15 +274,15 @@ int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_s
 
 /* ---- FROM STDIN ---- */
 
-/* Is the unexpected input a notice (1), or an error or the end of the connection (0)? libpq reports a
- * notice as soon as it has read all of it, but does not report an error. No data follows an error, while
- * the rest of a long notice still arrives. */
-static int is_notice(struct duda_postgres_copy *copy)
+/* Returns 1 if the unexpected input is a notice, 0 if it is an error or the end of the connection, or the
+ * error of a cancelled wait. libpq reports a notice as soon as it has read all of it, but does not report an
+ * error. After an error no more data arrives, whereas the rest of a long notice does. */
+static int check_for_notice(struct duda_postgres_copy *copy)
 {
     PGconn *pg = copy->conn->pg;
     unsigned before = copy->n_notices;
     int got = MK_READABLE;
-    while (got > 0 && PQconsumeInput(pg) && PQputCopyData(pg, "", 0) > 0) { /* sends nothing, reads notices */
+    while (got > 0 && PQconsumeInput(pg) && PQputCopyData(pg, "", 0) > 0) { /* only reads notices */
         if (copy->n_notices != before)
             return 1;
         got = duda_wait_fd(copy->d, PQsocket(pg), MK_READABLE, REST_MS);
@@ -287,22 +290,22 @@ static int is_notice(struct duda_postgres_copy *copy)
     return duda_cancelled(copy->d); /* the timeout of this wait may also expire, which is not an error */
 }
 
-/* Unexpected input: an error, the end of the connection, or a notice (no setting suppresses INFO). Since
- * PostgreSQL 14, parameter changes are reported after the command. */
+/* Handles unexpected input: an error, the end of the connection, or a notice (no setting suppresses INFO).
+ * Parameter changes cannot occur: since PostgreSQL 14, the server reports them after the command. */
 static int handle_interruption(struct duda_postgres_copy *copy)
 {
-    int e = is_notice(copy);
+    int e = check_for_notice(copy);
     if (e)
         return e < 0 ? e : 0;
-    if (PQputCopyEnd(copy->conn->pg, "the server has said something") < 0)
+    if (PQputCopyEnd(copy->conn->pg, "the server has sent a message") < 0)
         return fail_connection(copy, -ECONNRESET, PQerrorMessage(copy->conn->pg));
     e = drain_results(copy, NULL);
     return e ? e : -EREMOTEIO;
 }
 
-/* Waits until the socket accepts a block. libpq must not find the socket full: it would then read the
- * server's messages, including errors, and hold them until the end of the COPY. */
-static int wait_writable(struct duda_postgres_copy *copy)
+/* Waits until the socket accepts a block. Otherwise, libpq would find the socket full, read the server's
+ * messages, including errors, and keep them until the end of the COPY. */
+static int wait_until_writable(struct duda_postgres_copy *copy)
 {
     struct pollfd ready = {.fd = PQsocket(copy->conn->pg), .events = POLLIN | POLLOUT};
     int e = 0;
@@ -312,15 +315,15 @@ static int wait_writable(struct duda_postgres_copy *copy)
     return e < 0 ? e : 0;
 }
 
-static int check_direction(const struct duda_postgres_copy *copy, bool is_in)
+static int check_copy_direction(const struct duda_postgres_copy *copy, bool is_in)
 {
-    return is_active(copy) && copy->is_in == is_in ? 0 : copy->error ? copy->error : -EINVAL;
+    return is_copy_active(copy) && copy->is_in == is_in ? 0 : copy->error ? copy->error : -EINVAL;
 }
 
 static int write_chunk(struct duda_postgres_copy *copy, mk_str piece)
 {
     size_t len = copy->unsent + HEAD + piece.len;
-    int e = len >= BLOCK ? wait_writable(copy) : 0;
+    int e = len >= BLOCK ? wait_until_writable(copy) : 0;
     if (e)
         return e;
     if (PQputCopyData(copy->conn->pg, piece.p, (int)piece.len) != 1)
@@ -333,7 +336,7 @@ int duda_postgres_copy_write(struct duda_ctx *d, struct duda_postgres_copy *copy
 {
     struct package_call call;
     int e = package_call_begin(&call, d, NULL);
-    e = e ? e : check_direction(copy, true);
+    e = e ? e : check_copy_direction(copy, true);
     while (!e && bytes.len) {
         e = write_chunk(copy, mk_str_first(bytes, PIECE));
         bytes = mk_str_skip(bytes, PIECE);
@@ -353,12 +356,12 @@ int duda_postgres_copy_write_values(struct duda_ctx *d, struct duda_postgres_cop
 
 static int read_row(struct duda_postgres_copy *copy, mk_str *row)
 {
-    int e = check_direction(copy, false), n = 0;
+    int e = check_copy_direction(copy, false), n = 0;
     PQfreemem(copy->row);
     copy->row = NULL;
     while (!e && (n = PQgetCopyData(copy->conn->pg, &copy->row, 1)) == 0) {
         e = wait_socket(copy, MK_READABLE);
-        e = e > 0 ? read_input(copy) : e;
+        e = e > 0 ? consume_socket_input(copy) : e;
     }
     if (e)
         return e;
@@ -380,8 +383,8 @@ int duda_postgres_copy_read(struct duda_ctx *d, struct duda_postgres_copy *copy,
 
 static int end_copy(struct duda_postgres_copy *copy)
 {
-    if (!is_active(copy))
-        return close_copy(copy, set_error(copy, -EINVAL, "its transaction is over"));
+    if (!is_copy_active(copy))
+        return close_copy(copy, set_copy_error(copy, -EINVAL, "its transaction has ended"));
     if (!copy->is_in) {
         cancel_on_server(copy);
         copy->error = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs all migrations in one transaction. An advisory lock makes other workers and machines wait. */
+/* Runs all migrations in one transaction. An advisory lock makes other workers and machines wait for its
+ * end. */
 #include "migrate.h"
 
 #include <errno.h>
@@ -9,8 +10,8 @@
 
 enum { SERVICE, NUMBER, NAME, CHECKSUM, COLUMNS, TEXT_MAX = 1 << 20 };
 
-/* Tables of earlier versions have neither services nor checksums. The number of the lock is "duda" in
- * ASCII. */
+/* Adds the columns `service` and `checksum` to tables of earlier versions, which lack them. The number of the
+ * lock is "duda" in ASCII. */
 static const char begin_text[] =
     "BEGIN; SELECT pg_advisory_xact_lock(1685414753) IS NULL; "
     "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT '', number BIGINT NOT NULL, "
@@ -56,7 +57,7 @@ static bool send_script(struct mk_buf *text, PGconn *pg)
     return sends;
 }
 
-/* Adopts the rows of earlier versions, and adds missing checksums. */
+/* Assigns rows of earlier versions to this service, and adds missing checksums. */
 static bool repair_history(struct postgres_migration *u, PGconn *pg)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
@@ -78,8 +79,8 @@ static bool repair_history(struct postgres_migration *u, PGconn *pg)
     return send_script(&text, pg);
 }
 
-/* The text of the migration, and the row that records it. If the text has ended the transaction, releasing
- * the savepoint fails, and no row is written. */
+/* Sends the text of the migration, and a statement that records it. If the text has ended the transaction,
+ * releasing the savepoint fails, and no row is written. */
 static bool run_migration(const struct postgres_migration *u, PGconn *pg)
 {
     const struct duda_sql_migration *m = u->at;
@@ -99,12 +100,12 @@ static bool run_migration(const struct postgres_migration *u, PGconn *pg)
 
 /* ---- Results ---- */
 
-static mk_str value_at(const PGresult *rows, int row, int column)
+static mk_str column_value(const PGresult *rows, int row, int column)
 {
     return PQgetisnull(rows, row, column) ? MK_STR_NULL : mk_str_from_c(PQgetvalue(rows, row, column));
 }
 
-/* Skips rows of other services. */
+/* Reads the rows of this service, and those without a service. */
 static int read_history(struct postgres_migration *u)
 {
     int n = u->rows ? PQntuples(u->rows) : 0;
@@ -113,24 +114,24 @@ static int read_history(struct postgres_migration *u)
         return -ENOMEM;
     u->history.applied = u->done;
     for (int i = 0; i < n; i++) {
-        mk_str service = value_at(u->rows, i, SERVICE);
+        mk_str service = column_value(u->rows, i, SERVICE);
         if (service.len && !mk_str_eq(service, u->history.service))
             continue;
         u->done[u->history.n++] =
             (struct duda_sql_applied){strtoull(PQgetvalue(u->rows, i, NUMBER), NULL, 10), service,
-                                      value_at(u->rows, i, NAME), value_at(u->rows, i, CHECKSUM)};
+                                      column_value(u->rows, i, NAME), column_value(u->rows, i, CHECKSUM)};
     }
     return duda_sql_history_check(&u->history, u->all);
 }
 
-/* Is a savepoint missing, or is there no transaction? */
+/* Has the migration ended the transaction? Then the savepoint or the transaction is missing. */
 static bool is_transaction_lost(const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     return state && (strcmp(state, "3B001") == 0 || strcmp(state, "25P01") == 0);
 }
 
-static void set_error(struct postgres_migration *u, mk_str message)
+static void set_migration_error(struct postgres_migration *u, mk_str message)
 {
     const char *name = u->at ? u->at->name.p : "";
     if (!u->error_text[0])
@@ -138,7 +139,7 @@ static void set_error(struct postgres_migration *u, mk_str message)
                  MK_STR_ARG(mk_str_first(message, 180)));
 }
 
-/* False: the last query has not been received completely. */
+/* Reads the results of the last query. Returns false if more of them will arrive. */
 static bool read_results(struct postgres_migration *u, PGconn *pg)
 {
     while (!PQisBusy(pg)) {
@@ -146,9 +147,9 @@ static bool read_results(struct postgres_migration *u, PGconn *pg)
         if (!result)
             return true;
         if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-            set_error(u, u->step == POSTGRES_MIGRATION_RUN && is_transaction_lost(result)
-                             ? MK_STR(DUDA_SQL_MIGRATION_HAS_COMMIT)
-                             : mk_str_from_c(PQresultErrorMessage(result)));
+            set_migration_error(u, u->step == POSTGRES_MIGRATION_RUN && is_transaction_lost(result)
+                                       ? MK_STR(DUDA_SQL_MIGRATION_HAS_COMMIT)
+                                       : mk_str_from_c(PQresultErrorMessage(result)));
         if (u->step == POSTGRES_MIGRATION_READ && PQnfields(result) == COLUMNS && !u->rows)
             u->rows = result;
         else
@@ -157,7 +158,7 @@ static bool read_results(struct postgres_migration *u, PGconn *pg)
     return false;
 }
 
-static bool start_next_step(struct postgres_migration *u, PGconn *pg)
+static bool start_next_migration_step(struct postgres_migration *u, PGconn *pg)
 {
     u->at = u->step == POSTGRES_MIGRATION_RUN ? u->at->next : u->history.pending;
     u->step = u->at ? POSTGRES_MIGRATION_RUN : POSTGRES_MIGRATION_COMMIT;
@@ -165,15 +166,15 @@ static bool start_next_step(struct postgres_migration *u, PGconn *pg)
     return u->at ? run_migration(u, pg) : PQsendQuery(pg, "COMMIT") == 1;
 }
 
-/* Handlers will use this session, so settings of the migrations must not remain: files of pg_dump, for
- * example, begin with SET. */
+/* Discards settings of the migrations, because handlers will use this session: files of pg_dump, for example,
+ * begin with SET. */
 static bool reset_session(struct postgres_migration *u, PGconn *pg)
 {
     u->step = POSTGRES_MIGRATION_RESET;
     return PQsendQuery(pg, "DISCARD ALL") == 1;
 }
 
-static bool is_done(const struct postgres_migration *u)
+static bool is_migration_done(const struct postgres_migration *u)
 {
     return u->step == POSTGRES_MIGRATION_RESET || (u->step == POSTGRES_MIGRATION_COMMIT && !u->has_migrated);
 }
@@ -183,7 +184,7 @@ static bool continue_migration(struct postgres_migration *u, PGconn *pg)
     if (u->step == POSTGRES_MIGRATION_COMMIT)
         return reset_session(u, pg);
     if (u->step != POSTGRES_MIGRATION_READ)
-        return start_next_step(u, pg);
+        return start_next_migration_step(u, pg);
     int e = read_history(u);
     if (e) {
         snprintf(u->error_text, sizeof u->error_text, "Migrations: %s",
@@ -191,7 +192,7 @@ static bool continue_migration(struct postgres_migration *u, PGconn *pg)
         return false;
     }
     if (!u->history.is_adopted && !u->history.lacks_checksums)
-        return start_next_step(u, pg);
+        return start_next_migration_step(u, pg);
     u->step = POSTGRES_MIGRATION_REPAIR;
     return repair_history(u, pg);
 }
@@ -202,10 +203,10 @@ int postgres_migration_continue(struct postgres_migration *u, PGconn *pg)
         return -EAGAIN;
     if (u->error_text[0])
         return -EREMOTEIO;
-    if (is_done(u))
+    if (is_migration_done(u))
         return 0;
     if (continue_migration(u, pg))
         return -EAGAIN;
-    set_error(u, mk_str_from_c(PQerrorMessage(pg)));
+    set_migration_error(u, mk_str_from_c(PQerrorMessage(pg)));
     return -EREMOTEIO;
 }

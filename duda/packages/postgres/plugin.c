@@ -50,9 +50,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(prepares),
      .default_value = "on",
-     .help =
-         "Let the server prepare each statement once for each connection. `off` is for a pooler that gives "
-         "each transaction another session, such as PgBouncer with `pool_mode = transaction`."},
+     .help = "Let the server prepare each statement once for each connection. Use `off` with a pooler that "
+             "may give each transaction another session, such as PgBouncer with `pool_mode = transaction`."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),
@@ -66,7 +65,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "10000",
      .min = 1,
      .max = 1000000,
-     .help = "How many handlers of a worker may wait for a connection. More are refused."},
+     .help = "Maximum number of handlers of a worker that wait for a connection. Further ones fail."},
     {.name = "MaxResultSize",
      .type = MK_CONF_SIZE,
      AT(result_max),
@@ -76,8 +75,8 @@ static const struct mk_conf_key keys[] = {
      .help = "Maximum size of a result."},
 };
 
-/* libpq never frees what it has registered with OpenSSL: a program that repeatedly loads and unloads this
- * plugin would leak it each time. */
+/* Keeps libpq loaded, because it never frees what it has registered with OpenSSL: a program that repeatedly
+ * loads and unloads this plugin would leak memory each time. */
 static void pin_libpq(void)
 {
     Dl_info libpq;
@@ -85,13 +84,14 @@ static void pin_libpq(void)
         (void)!dlopen(libpq.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+static bool check_postgres_section(struct mk_config *config, const struct package_sections *before,
+                                   void *settings)
 {
     struct postgres_settings *s = settings;
     (void)before;
     pin_libpq();
     if (s->password.len && memchr(s->password.p, 0, s->password.len)) {
-        mk_config_error(config, s, "PasswordSource", "a password has no NULs");
+        mk_config_error(config, s, "PasswordSource", "a password must not contain NUL");
         return false;
     }
     s->server = mk_config_copy(config, s->server);
@@ -120,8 +120,8 @@ static void close_pool(void *instance)
 
 PACKAGE_TYPE(postgres, "POSTGRES", struct postgres_settings, struct postgres_pool,
              "A PostgreSQL database for Duda services.", .location = "Server", .max = BASES_MAX,
-             .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
+             .check_section = check_postgres_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 
-PACKAGE_PLUGIN(postgres, "Provides PostgreSQL databases for Duda services.", PACKAGE_HAS_TYPE,
+PACKAGE_PLUGIN(postgres, "PostgreSQL client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("duda", "duda-sql"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements use the connection with the fewest statements in flight; a transaction has its own
- * connection. */
+/* A statement is sent over the connection with the fewest statements in flight. A transaction has a
+ * connection to itself. */
 #include "pool.h"
 
 #include <duda/memory.h>
@@ -16,7 +16,7 @@ enum { CANCEL_AFTER_MS = 100, DEPTH_MAX = 64 };
 
 /* ---- Choice of a connection ---- */
 
-/* NULL: no connection is up, or all are busy. */
+/* Returns NULL if no connection is up, or all are busy. */
 static struct postgres_conn *find_available_conn(const struct postgres_pool *b, size_t depth)
 {
     struct postgres_conn *best = NULL;
@@ -29,20 +29,20 @@ static struct postgres_conn *find_available_conn(const struct postgres_pool *b, 
     return best;
 }
 
-/* The first connection that is down and may be opened; NULL: none. */
+/* Returns the first connection that is down and may be opened; NULL if there is none. */
 static struct postgres_conn *find_closed_conn(const struct postgres_pool *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
         if (!postgres_conn_is_reserved(c) &&
-            package_conn_is_in_state(&c->base, PACKAGE_CONN_DOWN)) /* a transaction stays in its session */
+            package_conn_is_in_state(&c->base, PACKAGE_CONN_DOWN)) /* reserved: its transaction is lost */
             return c;
     }
     return NULL;
 }
 
-/* Opens up to n connections. Returns the time of the next attempt; 0: no attempt is due. If an attempt fails
- * at once and no connection is up, the waiting statements fail. */
+/* Opens up to n connections. Returns the time of the next attempt, or 0 if none is scheduled. If an attempt
+ * fails at once and no connection is up, the waiting statements fail. */
 static uint64_t open_connections(struct postgres_pool *b, unsigned n)
 {
     struct postgres_conn *c;
@@ -59,7 +59,7 @@ static uint64_t min_time(uint64_t a, uint64_t b)
     return !a || (b && b < a) ? b : a;
 }
 
-static void set_timer(struct postgres_pool *b)
+static void set_pool_timer(struct postgres_pool *b)
 {
     uint64_t now = mk_worker_now_ms(b->worker);
     uint64_t due = min_time(b->retry_ms, b->cancel_ms);
@@ -68,7 +68,8 @@ static void set_timer(struct postgres_pool *b)
         mk_timer_set(&b->timer, b->worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
-/* Schedules cancel requests for abandoned statements, after a delay because most of them end soon. */
+/* Schedules cancel requests for abandoned statements. The delay avoids requests for statements that end soon,
+ * which most of them do. */
 static void schedule_cancel(struct postgres_pool *b)
 {
     bool needed = false;
@@ -77,10 +78,11 @@ static void schedule_cancel(struct postgres_pool *b)
     if (!needed || b->cancel_ms)
         return;
     b->cancel_ms = mk_worker_now_ms(b->worker) + CANCEL_AFTER_MS;
-    set_timer(b);
+    set_pool_timer(b);
 }
 
-/* Returns how many more connections would help: one for each statement without an idle connection. */
+/* Returns how many more connections would help: one for each statement that did not find an idle
+ * connection. */
 static unsigned send_waiting_queries(struct postgres_pool *b)
 {
     unsigned n_more = 0;
@@ -125,7 +127,7 @@ static void on_deferred(void *ctx)
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_flush(&b->conns[i]);
     b->retry_ms = open_connections(b, n_more);
-    set_timer(b);
+    set_pool_timer(b);
 }
 
 /* ---- Connection events ---- */
@@ -144,7 +146,7 @@ static void on_up(struct package_conn *conn)
     on_conn_ready((struct postgres_conn *)conn);
 }
 
-static bool any_conn_up(const struct postgres_pool *b)
+static bool is_any_conn_up(const struct postgres_pool *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++)
         if (package_conn_is_ready(&b->conns[i].base))
@@ -152,13 +154,14 @@ static bool any_conn_up(const struct postgres_pool *b)
     return false;
 }
 
-/* While the database is unavailable, waiting handlers get the error; the next request tries again. */
+/* If no connection is up and attempts fail, all waiting handlers get the error; the next request tries
+ * again. */
 static void on_down(struct package_conn *conn, int error)
 {
     struct postgres_conn *c = (struct postgres_conn *)conn;
     struct postgres_pool *b = c->owner;
     struct package_request *r;
-    if (any_conn_up(b) || !package_conn_is_failing(conn)) {
+    if (is_any_conn_up(b) || !package_conn_is_failing(conn)) {
         on_conn_ready(c);
         return;
     }
@@ -199,7 +202,7 @@ static void on_timer(struct mk_timer *t)
 
 /* ---- Statements ---- */
 
-/* A handler that waits for `left` of its `n` statements. */
+/* A handler that waits for the last `left` of its `n` statements. */
 struct waiting {
     struct duda_wait wait; /* must be first */
     struct postgres_pool *pool;
@@ -208,22 +211,22 @@ struct waiting {
     int error; /* error of the first failed statement */
 };
 
-/* One of the statements. */
+/* A statement that a handler waits for. */
 struct pending_query {
     struct waiting *waiting;
     struct duda_sql_result *result;
     struct postgres_query *job; /* NULL: done */
 };
 
-static int set_error(struct duda_ctx *d, const struct postgres_settings *settings,
-                     struct duda_sql_result *result, int e, const char *message)
+static int set_result_error(struct duda_ctx *d, const struct postgres_settings *settings,
+                            struct duda_sql_result *result, int e, const char *message)
 {
     result->error = duda_sprintf(d, "[POSTGRES] %.*s: %s", MK_STR_ARG(settings->name), message);
     return e;
 }
 
-static int store_result(const struct waiting *waiting, const struct postgres_query *job,
-                        struct duda_sql_result *result)
+static int store_query_result(const struct waiting *waiting, const struct postgres_query *job,
+                              struct duda_sql_result *result)
 {
     struct duda_ctx *d = waiting->wait.d;
     *result = (struct duda_sql_result){0};
@@ -235,22 +238,22 @@ static int store_result(const struct waiting *waiting, const struct postgres_que
         job->result ? postgres_result_copy(job->result, waiting->pool->settings->result_max, d, result) : 0;
     if (!e)
         return 0;
-    return set_error(d, waiting->pool->settings, result, e,
-                     e == -EMSGSIZE ? "the result is longer than MaxResultSize" : strerror(-e));
+    return set_result_error(d, waiting->pool->settings, result, e,
+                            e == -EMSGSIZE ? "the result is longer than MaxResultSize" : strerror(-e));
 }
 
 static void on_query_done(void *ctx, const struct postgres_query *job)
 {
     struct pending_query *a = ctx;
     struct waiting *waiting = a->waiting;
-    int e = store_result(waiting, job, a->result);
+    int e = store_query_result(waiting, job, a->result);
     waiting->error = waiting->error ? waiting->error : e;
     a->job = NULL;
     if (--waiting->left == 0)
         duda_wait_wake(&waiting->wait);
 }
 
-/* No handler waits for the unfinished statements any longer. */
+/* Detaches the unfinished statements from the handler, and schedules cancel requests for them. */
 static void abandon_queries(struct duda_wait *w)
 {
     const struct waiting *waiting = (struct waiting *)w;
@@ -262,7 +265,7 @@ static void abandon_queries(struct duda_wait *w)
     schedule_cancel(waiting->pool);
 }
 
-/* Sends the query over the given connection, or over the first available one. */
+/* Sends the query over `conn`; if `conn` is NULL, queues it for the first available connection. */
 static void enqueue_query(struct postgres_pool *b, struct postgres_conn *conn, struct postgres_query *job)
 {
     if (conn) {
@@ -304,7 +307,7 @@ static void send_queries(struct waiting *waiting, struct postgres_pool *b, struc
     mk_deferred_post(b->deferred);
 }
 
-static size_t queue_space(const struct postgres_pool *b)
+static size_t free_queue_slots(const struct postgres_pool *b)
 {
     size_t n = b->waiting.n + b->waiting_transactions.n, max = b->settings->waiting_max;
     return n < max ? max - n : 0;
@@ -316,18 +319,18 @@ static int run_queries(struct duda_ctx *d, struct postgres_pool *b, struct postg
 {
     struct waiting waiting = {.pool = b, .all = all};
     if (conn && package_conn_is_in_state(&conn->base, PACKAGE_CONN_EXCLUSIVE))
-        return set_error(d, b->settings, results, -EALREADY, "a COPY is under way");
+        return set_result_error(d, b->settings, results, -EALREADY, "a COPY is in progress");
     if (conn && !package_conn_is_in_state(&conn->base, PACKAGE_CONN_READY))
-        return set_error(d, b->settings, results, -ECONNRESET,
-                         "the connection was lost, and the transaction with it");
-    if (!conn && n > queue_space(b))
-        return set_error(d, b->settings, results, -EBUSY, "more than MaxQueue statements wait");
+        return set_result_error(d, b->settings, results, -ECONNRESET,
+                                "the connection was lost, and so was the transaction");
+    if (!conn && n > free_queue_slots(b))
+        return set_result_error(d, b->settings, results, -EBUSY, "more than MaxQueue statements wait");
     int e = duda_wait_begin(d, &waiting.wait, abandon_queries);
     if (e)
         return e;
     e = create_queries(all, queries, n);
     if (e) {
-        set_error(d, b->settings, results, e, "out of memory");
+        set_result_error(d, b->settings, results, e, "out of memory");
     } else {
         send_queries(&waiting, b, conn, results, n);
         e = duda_wait_suspend(&waiting.wait);
@@ -336,26 +339,25 @@ static int run_queries(struct duda_ctx *d, struct postgres_pool *b, struct postg
     return e ? e : waiting.error;
 }
 
-/* Handlers share connections, except during a transaction: then a connection with a changed session is closed
- * at the end. */
+/* Handlers share connections, so a statement that changes the session is allowed only in a transaction, whose
+ * connection is closed at its end. */
 static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, struct postgres_conn *conn,
                            const struct duda_sql_statement *query, struct duda_sql_result *result)
 {
     struct postgres_statement s = postgres_statement_classify(mk_str_from_c(query->text));
     const char *message = NULL;
     if (s.is_empty)
-        return set_error(d, b->settings, result, -EINVAL, "expected one statement");
+        return set_result_error(d, b->settings, result, -EINVAL, "expected one statement");
     if (s.copies)
-        message = "this is a COPY, which duda_postgres_copy() does";
+        message = "the statement is a COPY: use duda_postgres_copy()";
     else if (s.ends_transaction)
-        message =
-            "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
+        message = "use duda_sql_begin(), duda_sql_commit() and duda_sql_rollback() for transactions";
     else if (!conn && s.changes_session)
-        message = "this would change a connection that all handlers share: it belongs in a transaction";
+        message = "the statement would change a connection that all handlers share: run it in a transaction";
     else if (!conn && s.reads_session)
-        message = "this belongs to one connection: use RETURNING, or a transaction";
+        message = "the statement reads state of one connection: use RETURNING, or a transaction";
     if (message)
-        return set_error(d, b->settings, result, -EOPNOTSUPP, message);
+        return set_result_error(d, b->settings, result, -EOPNOTSUPP, message);
     if (conn && s.changes_session)
         postgres_conn_retire(conn);
     return 0;
@@ -375,7 +377,7 @@ static int run_batch(struct duda_ctx *d, struct duda_sql_db *db, void *session,
 {
     struct postgres_pool *b = (struct postgres_pool *)db;
     struct pending_query *all = duda_alloc(d, n * sizeof *all);
-    int e = all ? 0 : set_error(d, b->settings, results, -ENOMEM, "out of memory");
+    int e = all ? 0 : set_result_error(d, b->settings, results, -ENOMEM, "out of memory");
     for (size_t i = 0; i < n && !e; i++)
         e = check_statement(d, b, session, &queries[i], &results[i]);
     return e ? e : run_queries(d, b, session, all, queries, n, results);
@@ -415,7 +417,7 @@ static int finish_transaction(struct duda_ctx *d, struct duda_sql_db *db, void *
 int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn **out)
 {
     void *conn = NULL;
-    if (!queue_space(b))
+    if (!free_queue_slots(b))
         return -EBUSY;
     mk_deferred_post(b->deferred);
     int e = package_wait_queue_wait(&b->waiting_transactions, d, &conn);
@@ -443,8 +445,9 @@ static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct 
     struct postgres_conn *c;
     int e = postgres_pool_acquire(d, b, &c);
     if (e)
-        return set_error(d, b->settings, result, e,
-                         e == -EBUSY ? "more than MaxQueue statements wait" : postgres_pool_error_text(b, e));
+        return set_result_error(d, b->settings, result, e,
+                                e == -EBUSY ? "more than MaxQueue statements wait"
+                                            : postgres_pool_error_text(b, e));
     e = postgres_pool_query(d, b, c, result, "BEGIN");
     if (e)
         end_transaction(db, c, false);
@@ -491,7 +494,7 @@ static const struct package_conn_ops package_ops = {.section = "POSTGRES",
                                                     .close = postgres_conn_close,
                                                     .on_up = on_up,
                                                     .on_down = on_down,
-                                                    .on_late = postgres_conn_on_timeout,
+                                                    .on_timeout = postgres_conn_on_timeout,
                                                     .finish = postgres_conn_finish_request};
 
 int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struct postgres_settings *settings)
@@ -516,7 +519,7 @@ int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struc
             return -ENOMEM;
     }
     b->is_checked = !settings->migrations;
-    if (!b->is_checked) /* reports errors at startup, not on the first request */
+    if (!b->is_checked) /* connects now, to report errors at startup instead of on the first request */
         mk_deferred_post(b->deferred);
     return postgres_pubsub_init(&b->pubsub, w, settings, &b->hosts);
 }

@@ -16,7 +16,7 @@ struct postgres_pool {
     struct postgres_pubsub pubsub;
     struct postgres_conn *conns;
     struct package_request_queue waiting;           /* statements */
-    struct package_wait_queue waiting_transactions; /* transactions that wait for a connection of their own */
+    struct package_wait_queue waiting_transactions; /* transactions that wait for an idle connection */
     uint64_t retry_ms;  /* time of the next connection attempt for waiting requests; 0: none scheduled */
     uint64_t cancel_ms; /* time to cancel abandoned statements; 0: none */
     bool is_checked;    /* migrations are done, or there are none */
@@ -25,18 +25,18 @@ struct postgres_pool {
 int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w,
                        const struct postgres_settings *settings);
 void postgres_pool_close(struct postgres_pool *b);
-/* Acquires a connection for this handler, until it is released: 0, or the error of a cancelled wait. */
+/* Acquires a connection for this handler, which must release it. Returns 0, or the error of the wait. */
 int postgres_pool_acquire(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn **out);
-/* The reason why no connection was available. */
+/* Returns the reason why no connection was available. */
 const char *postgres_pool_error_text(const struct postgres_pool *b, int e);
 void postgres_pool_release(struct postgres_pool *b, struct postgres_conn *c);
 /* Runs a statement over the given connection. */
 int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *c,
                         struct duda_sql_result *result, const char *text);
-/* Sends a statement over the given connection (NULL: any), and ignores its result. */
+/* Sends a statement over `conn` (NULL: any connection), and ignores its result. */
 void postgres_pool_send_detached(struct postgres_pool *b, struct postgres_conn *conn,
                                  const struct duda_sql_statement *query);
-/* NULL: not a PostgreSQL database. */
+/* Returns NULL if it is not a PostgreSQL database. */
 struct postgres_pool *postgres_pool_from_sql(struct duda_sql_db *db);
 
 #endif

@@ -5,7 +5,7 @@
 #include <monkey/text.h>
 #include <stdio.h>
 
-/* This many losses within this time mean that a pooler is in between. */
+/* LOSSES_MAX losses within LOSSES_MS mean that there is a connection pooler between us and the server. */
 enum { LOSSES_MAX = 3, LOSSES_MS = 60000 };
 
 void postgres_prepared_init(struct postgres_prepared_list *l)
@@ -43,7 +43,7 @@ struct postgres_prepared *postgres_prepared_add(struct postgres_prepared_list *l
     return p;
 }
 
-/* Several statements in flight report the same loss: only the first one counts. */
+/* Several statements in flight may report the same loss, which counts only once. */
 bool postgres_prepared_forget_all(struct postgres_prepared_list *l, const struct postgres_prepared *p,
                                   uint64_t now_ms)
 {

@@ -12,7 +12,7 @@ enum { POSTGRES_PREPARED_MAX = 256, POSTGRES_NAME_MAX = 32 };
 struct postgres_prepared {
     char name[POSTGRES_NAME_MAX];
     mk_str text;
-    bool is_dead; /* must no longer be used */
+    bool is_dead; /* no further statement may use it */
     bool is_kept; /* exists on the server */
 };
 
@@ -27,19 +27,20 @@ struct postgres_prepared_list {
     bool is_disabled; /* disabled, because the server keeps losing prepared statements */
 };
 
-/* For a new connection. */
+/* Initializes the list of a new connection. */
 void postgres_prepared_init(struct postgres_prepared_list *l);
 void postgres_prepared_clear(struct postgres_prepared_list *l);
-/* NULL: not prepared. */
+/* Returns NULL if the statement is not prepared. */
 struct postgres_prepared *postgres_prepared_find(const struct postgres_prepared_list *l, mk_str text);
-/* NULL: the list is full. */
+/* Returns NULL if the list is full. */
 struct postgres_prepared *postgres_prepared_add(struct postgres_prepared_list *l, mk_str text);
-/* The server does not know `p`, so it has lost all prepared statements. True: this happened too often, and
- * is_off is now set. */
+/* Forgets all prepared statements, because the server does not know `p` and so has lost all of them. If this
+ * has happened too often, sets is_disabled and returns true. */
 bool postgres_prepared_forget_all(struct postgres_prepared_list *l, const struct postgres_prepared *p,
                                   uint64_t now_ms);
 /* Frees dead entries. Call it when no statement is in flight. If a dead entry still exists on the server,
- * copies its name to `name` and returns true: deallocate it first. False: no such entry is left. */
+ * copies its name to `name` and returns true: the caller deallocates it there and calls again. Returns false
+ * if no such entry is left. */
 bool postgres_prepared_sweep(struct postgres_prepared_list *l, char name[POSTGRES_NAME_MAX]);
 
 #endif

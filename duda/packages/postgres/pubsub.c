@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends LISTEN for the first subscriber of a channel, and UNLISTEN after the last one. A lost connection is
- * reopened with all channels. */
+/* Sends LISTEN for the first subscriber of a channel, and UNLISTEN after the last one has left. A lost
+ * connection is reopened, with a LISTEN for each channel. */
 #include "pubsub.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 enum { STATEMENT_MAX = 160 };
 
-static struct duda_postgres_sub *find_same_channel(const struct postgres_pubsub *h,
-                                                   const struct duda_postgres_sub *sub)
+static struct duda_postgres_sub *find_sub_of_channel(const struct postgres_pubsub *h,
+                                                     const struct duda_postgres_sub *sub)
 {
     for (struct duda_postgres_sub *s = h->subs; s; s = s->next)
         if (s != sub && strcmp(s->channel, sub->channel) == 0)
@@ -19,7 +19,7 @@ static struct duda_postgres_sub *find_same_channel(const struct postgres_pubsub 
 
 /* ---- Output ---- */
 
-/* A LISTEN in flight; the pubsub outlives it. */
+/* A LISTEN in flight; it ends before the pubsub is freed. */
 struct listen_request {
     struct postgres_pubsub *pubsub;
     uint64_t no;
@@ -37,7 +37,8 @@ static void activate_sub(struct duda_postgres_sub *s)
     }
 }
 
-/* Callbacks may unsubscribe, so each subscription is looked up again. */
+/* Activates the subscriptions that a LISTEN covers. The search starts again after each of them, because
+ * callbacks may unsubscribe. */
 static void activate_subs(struct postgres_pubsub *h, uint64_t no)
 {
     struct duda_postgres_sub *s = h->subs;
@@ -62,8 +63,8 @@ static void on_listen_done(void *ctx, const struct postgres_query *query)
     mk_mem_free(listen_request);
 }
 
-static bool send_command(struct postgres_pubsub *h, const char *command, const char *channel,
-                         struct listen_request *listen_request)
+static bool send_channel_command(struct postgres_pubsub *h, const char *command, const char *channel,
+                                 struct listen_request *listen_request)
 {
     char buf[STATEMENT_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
@@ -88,7 +89,7 @@ static bool send_command(struct postgres_pubsub *h, const char *command, const c
     return true;
 }
 
-/* One LISTEN covers all subscribers of this channel. */
+/* Sends one LISTEN for all subscribers of this channel. */
 static void send_listen(struct postgres_pubsub *h, const char *channel)
 {
     struct listen_request *listen_request = mk_mem_alloc(sizeof *listen_request);
@@ -97,16 +98,16 @@ static void send_listen(struct postgres_pubsub *h, const char *channel)
         for (struct duda_postgres_sub *s = h->subs; s; s = s->next)
             if (strcmp(s->channel, channel) == 0)
                 s->listen_no = listen_request->no;
-        if (send_command(h, "LISTEN", channel, listen_request))
+        if (send_channel_command(h, "LISTEN", channel, listen_request))
             return;
         mk_mem_free(listen_request);
     }
     package_conn_fail(&h->conn.base, -ENOMEM, "out of memory");
 }
 
-/* Fires when the connection has been idle for Timeout. While a statement is in flight, the connection has its
- * own timeout. */
-static void set_timer(struct postgres_pubsub *h)
+/* The timer fires when the connection has been idle for Timeout. While a statement is in flight, the timer of
+ * the connection detects a hung server. */
+static void set_probe_timer(struct postgres_pubsub *h)
 {
     uint64_t now = mk_worker_now_ms(h->conn.base.worker),
              due = h->last_received_ms + h->conn.settings->timeout_ms;
@@ -116,7 +117,7 @@ static void set_timer(struct postgres_pubsub *h)
 
 void postgres_pubsub_subscribe(struct postgres_pubsub *h, struct duda_postgres_sub *sub)
 {
-    const struct duda_postgres_sub *other = find_same_channel(h, sub);
+    const struct duda_postgres_sub *other = find_sub_of_channel(h, sub);
     sub->pubsub = h;
     sub->listen_no = other ? other->listen_no : 0;
     sub->next = h->subs;
@@ -129,7 +130,7 @@ void postgres_pubsub_subscribe(struct postgres_pubsub *h, struct duda_postgres_s
     else if (!other && package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY))
         send_listen(h, sub->channel);
     package_conn_stay_up(&h->conn.base);
-    set_timer(h);
+    set_probe_timer(h);
 }
 
 void postgres_pubsub_unsubscribe(struct duda_postgres_sub *sub)
@@ -142,8 +143,8 @@ void postgres_pubsub_unsubscribe(struct duda_postgres_sub *sub)
         sub->next->prev_next = sub->prev_next;
     sub->pubsub = NULL;
     h->conn.base.stays_up = h->subs;
-    if (!find_same_channel(h, sub) && package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY))
-        (void)send_command(h, "UNLISTEN", sub->channel, NULL);
+    if (!find_sub_of_channel(h, sub) && package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY))
+        (void)send_channel_command(h, "UNLISTEN", sub->channel, NULL);
 }
 
 void postgres_pubsub_free_sub(struct duda_postgres_sub *sub)
@@ -154,7 +155,8 @@ void postgres_pubsub_free_sub(struct duda_postgres_sub *sub)
 
 /* ---- Input ---- */
 
-/* Callbacks may end any subscription: ended ones stay in memory until all callbacks have returned. */
+/* Callbacks may end any subscription: those that have ended stay in memory until all callbacks have
+ * returned. */
 static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)c;
@@ -179,10 +181,10 @@ static void on_statement_done(struct postgres_conn *c)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)c;
     h->last_received_ms = mk_worker_now_ms(c->base.worker);
-    set_timer(h);
+    set_probe_timer(h);
 }
 
-/* Subscribes to each channel once: the other subscribers share the number of the first one. */
+/* Sends one LISTEN for each channel: its other subscribers share the number of the first one. */
 static void on_up(struct package_conn *conn)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)conn;
@@ -206,16 +208,16 @@ static void on_down(struct package_conn *conn, int error)
 
 /* ---- Keep-alive ---- */
 
-/* A hung server does not close its connections, so a quiet connection is probed. */
+/* Probes an idle connection, because a hung server does not close its connections. */
 static void on_timer(struct mk_timer *t)
 {
     struct postgres_pubsub *h = MK_CONTAINER(t, struct postgres_pubsub, timer);
     uint64_t idle_ms = mk_worker_now_ms(h->conn.base.worker) - h->last_received_ms;
     if (!h->subs || !package_conn_is_in_state(&h->conn.base, PACKAGE_CONN_READY) || h->conn.base.sent.first)
         return;
-    if (idle_ms >= h->conn.settings->timeout_ms && !send_command(h, "SELECT 1", NULL, NULL))
+    if (idle_ms >= h->conn.settings->timeout_ms && !send_channel_command(h, "SELECT 1", NULL, NULL))
         h->last_received_ms += idle_ms; /* out of memory: probes later */
-    set_timer(h);
+    set_probe_timer(h);
 }
 
 static const struct package_conn_ops package_ops = {.section = "POSTGRES",
@@ -223,7 +225,7 @@ static const struct package_conn_ops package_ops = {.section = "POSTGRES",
                                                     .close = postgres_conn_close,
                                                     .on_up = on_up,
                                                     .on_down = on_down,
-                                                    .on_late = postgres_conn_on_timeout,
+                                                    .on_timeout = postgres_conn_on_timeout,
                                                     .finish = postgres_conn_finish_request};
 
 int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,

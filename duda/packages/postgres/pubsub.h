@@ -11,11 +11,11 @@
 struct duda_postgres_sub {
     struct duda_postgres_sub *next, **prev_next;
     struct postgres_pubsub *pubsub;     /* NULL: unsubscribed */
-    struct package_message_queue inbox; /* for a handler that receives; otherwise on_message() is called */
+    struct package_message_queue inbox; /* for a handler that receives; unused if on_message is set */
     void (*on_message)(void *ctx, mk_str text);
     void *ctx;
-    struct duda_postgres_sub *unsubscribed; /* next unsubscribed one */
-    uint64_t listen_no;                     /* number of the LISTEN that covers it; 0: none was sent */
+    struct duda_postgres_sub *unsubscribed; /* next in the list of unsubscribed ones */
+    uint64_t listen_no;                     /* number of the LISTEN for this channel; 0: not sent yet */
     bool is_active, was_active;
     char channel[DUDA_POSTGRES_CHANNEL_MAX + 1];
 };
@@ -25,8 +25,8 @@ struct postgres_pubsub {
     struct mk_timer timer;
     struct duda_postgres_sub *subs;
     uint64_t n_listens, last_received_ms;
-    bool delivers;                          /* callbacks are running */
-    struct duda_postgres_sub *unsubscribed; /* unsubscribed by a running callback */
+    bool delivers;                          /* callbacks are running now */
+    struct duda_postgres_sub *unsubscribed; /* freed when the callbacks have returned */
 };
 
 int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,
@@ -34,7 +34,7 @@ int postgres_pubsub_init(struct postgres_pubsub *h, struct mk_worker *w,
 void postgres_pubsub_fini(struct postgres_pubsub *h);
 void postgres_pubsub_subscribe(struct postgres_pubsub *h, struct duda_postgres_sub *sub);
 void postgres_pubsub_unsubscribe(struct duda_postgres_sub *sub);
-/* Frees a subscription that has been unsubscribed. */
+/* Frees a subscription that is not in the list of the pubsub. */
 void postgres_pubsub_free_sub(struct duda_postgres_sub *sub);
 
 #endif

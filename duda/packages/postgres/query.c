@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A statement with its parameters in libpq's format: text, except for bytes. PostgreSQL infers the types. */
+/* A statement with its parameters in the format of libpq: as text, except for blobs. PostgreSQL infers the
+ * types. */
 #include <monkey/mem.h>
 #include <stdio.h>
 
@@ -7,14 +8,14 @@
 
 enum { NUMBER_SIZE = 32, BINARY = 1 };
 
-static size_t value_size(const struct duda_sql_value *v)
+static size_t formatted_value_size(const struct duda_sql_value *v)
 {
     return v->type >= DUDA_SQL_TEXT ? v->text.len + 1 : NUMBER_SIZE;
 }
 
 static int format_value(char *at, const struct duda_sql_value *v)
 {
-    struct mk_buf text = mk_buf_fixed(at, value_size(v) - 1);
+    struct mk_buf text = mk_buf_fixed(at, formatted_value_size(v) - 1);
     if (v->type == DUDA_SQL_INTEGER) {
         mk_buf_add_int(&text, v->number);
     } else if (v->type == DUDA_SQL_REAL) {
@@ -28,12 +29,12 @@ static int format_value(char *at, const struct duda_sql_value *v)
     return (int)text.len;
 }
 
-/* A single allocation: the arrays, then the strings. */
+/* Makes a single allocation that contains the arrays and then the strings. */
 struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_value *values, size_t n)
 {
     size_t arrays = (n + 1) * (sizeof(char *) + 2 * sizeof(int)), buf = text.len + 1;
     for (size_t i = 0; i < n; i++)
-        if (__builtin_add_overflow(buf, value_size(&values[i]), &buf) || buf > INT32_MAX)
+        if (__builtin_add_overflow(buf, formatted_value_size(&values[i]), &buf) || buf > INT32_MAX)
             return NULL;
     struct postgres_query *query = mk_mem_alloc(sizeof *query + arrays + buf);
     if (!query)
@@ -57,7 +58,7 @@ struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_val
         query->values[i] = at;
         query->lengths[i] = format_value(at, &values[i]);
         query->formats[i] = values[i].type == DUDA_SQL_BLOB ? BINARY : 0;
-        at += value_size(&values[i]);
+        at += formatted_value_size(&values[i]);
     }
     return query;
 }

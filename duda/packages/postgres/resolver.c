@@ -8,9 +8,9 @@
 
 enum { LIST_MAX = 64 * 1024 };
 
-/* Owned by the lookup thread, then by the worker. */
+/* A lookup of the host names. Its thread owns it while it runs, and then the worker. */
 struct postgres_lookup {
-    struct postgres_resolver *owner; /* NULL: the worker has ended */
+    struct postgres_resolver *owner; /* NULL: the worker has stopped */
     const struct postgres_host_list *host_list;
     unsigned first, n; /* n: number of hosts found */
     struct mk_buf hosts, addresses, ports;
@@ -54,7 +54,7 @@ static void resolve_host(struct postgres_lookup *l, const struct postgres_host *
     freeaddrinfo(found);
 }
 
-/* Runs in a thread if there are host names to look up. */
+/* Runs in a thread if there are host names to resolve; otherwise in the worker. */
 static void run_lookup(void *ctx)
 {
     struct postgres_lookup *l = ctx;
@@ -86,7 +86,7 @@ static void swap_buffers(struct mk_buf *a, struct mk_buf *b)
     *b = c;
 }
 
-/* Moves the lists to the owner. 0, -ENOENT, -ENOMEM. */
+/* Moves the lists to the owner. Returns 0, -ENOENT if no host was found, or -ENOMEM. */
 static int take_lookup_result(struct postgres_lookup *l)
 {
     struct postgres_resolver *h = l->owner;

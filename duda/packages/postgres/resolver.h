@@ -16,17 +16,17 @@ struct postgres_host {
 
 struct postgres_host_list {
     struct postgres_host v[POSTGRES_HOSTS_MAX];
-    unsigned n; /* 0: libpq gets nothing but Server */
+    unsigned n; /* 0: libpq gets only the connection string in Server */
     bool has_names, has_ports;
 };
 
 struct postgres_lookup;
 
-/* Per worker. The strings are comma-separated lists, the format of libpq. */
+/* The state of a worker. The strings are comma-separated lists, as libpq expects them. */
 struct postgres_resolver {
     const struct postgres_host_list *host_list;
     struct mk_worker *worker;
-    void (*on_resolved)(void *ctx); /* a lookup has ended */
+    void (*on_resolved)(void *ctx); /* called when a lookup has ended */
     void *ctx;
     unsigned first; /* index of the first host to try */
     struct mk_buf hosts, addresses, ports;
@@ -37,10 +37,10 @@ struct postgres_resolver {
 void postgres_resolver_init(struct postgres_resolver *h, struct mk_worker *w,
                             const struct postgres_host_list *host_list);
 void postgres_resolver_fini(struct postgres_resolver *h);
-/* 0: the lists are ready. -EAGAIN: on_resolved will be called when the lists are ready or h->error_text is
- * set. Other errors: no lists. */
+/* Returns 0 if the lists are ready, or -EAGAIN if it has started a lookup: on_resolved() is then called when
+ * either the lists are ready or h->error_text is set. After any other error, there are no lists. */
 int postgres_resolver_resolve(struct postgres_resolver *h);
-/* The first server of a lookup does not respond: the next lookup starts with another server. */
+/* Makes the next lookup start with another server, because the first server of this one does not respond. */
 void postgres_resolver_rotate(struct postgres_resolver *h, unsigned first);
 
 #endif

@@ -20,7 +20,7 @@ enum {
     OID_FLOAT8 = 701
 };
 
-/* Extra memory for the values of a result, besides MaxResultSize bytes of text: a fixed amount plus a
+/* A result may need memory for values beyond its MaxResultSize bytes of text: at most a fixed amount plus a
  * multiple of MaxResultSize. */
 enum { NUMBERS_LEAST = 65536, NUMBERS_SHARE = 4 };
 
@@ -31,7 +31,7 @@ static mk_str cell_text(const PGresult *result, int row, int column)
     return mk_str_of(PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
 }
 
-/* Space for the strings of a column, each with a NUL. */
+/* Returns the space that the strings of a column need, each with a NUL. */
 static size_t column_size(const PGresult *result, int column)
 {
     size_t space = 0;
@@ -117,7 +117,7 @@ static struct duda_sql_value convert_cell(const PGresult *result, int row, int c
     }
 }
 
-/* A single allocation: values, column names, strings. */
+/* Makes a single allocation that contains the values, the column names and the strings. */
 static int copy_rows(const PGresult *from, size_t max, struct duda_ctx *d, struct duda_sql_result *to)
 {
     int n_columns = PQnfields(from), n_rows = PQntuples(from);
@@ -165,7 +165,7 @@ static int sqlstate_to_errno(const char *state)
         return -EEXIST;
     if (mk_str_eq(s, MK_STR("40001")) || mk_str_eq(s, MK_STR("40P01")))
         return -ESTALE;
-    if (mk_str_eq(s, MK_STR("22021"))) /* text that is not UTF-8 */
+    if (mk_str_eq(s, MK_STR("22021"))) /* a string that is not UTF-8 */
         return -EBADMSG;
     if (mk_str_eq(s, MK_STR("57014")))
         return -ETIMEDOUT;

@@ -6,12 +6,13 @@
 #include <duda/sql.h>
 #include <libpq-fe.h>
 
-/* The error of a result, and its message, valid as long as the result; 0: success. */
+/* Returns the error of a result, or 0 for success. The message in *error is valid as long as the result. */
 int postgres_result_errno(const PGresult *result, const char **error);
-/* Copies a successful result into the memory of the handler. 0, -ENOMEM, or -EMSGSIZE if it is longer than
- * max. */
+/* Copies a successful result into the memory of the handler. Returns 0, -ENOMEM, or -EMSGSIZE if the result
+ * is longer than `max`. */
 int postgres_result_copy(PGresult *from, size_t max, struct duda_ctx *d, struct duda_sql_result *to);
-/* The error of a COPY, with line and column in `error`. A malformed row is -EBADMSG. */
+/* Returns the error of a COPY, -EBADMSG for a malformed row. Stores the message in `error`, with line and
+ * column. */
 int postgres_copy_result_errno(const PGresult *result, char *error, size_t size);
 
 #endif

@@ -14,9 +14,9 @@ static bool is_sqlstate_class(const char *state, const char *class)
     return strncmp(state, class, strlen(class)) == 0;
 }
 
-/* Errors caused by a stale prepared statement: the objects have changed, so its types or result no longer
- * match. */
-static bool may_be_stale(const char *state)
+/* Can a stale prepared statement cause this error? Its types or its result no longer match if its database
+ * objects have changed. */
+static bool may_be_stale_statement(const char *state)
 {
     return is_sqlstate_class(state, "42") || is_sqlstate_class(state, "0A") ||
            is_sqlstate_class(state, "22P0") || is_sqlstate_class(state, "XX");
@@ -25,15 +25,14 @@ static bool may_be_stale(const char *state)
 static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prepared *p)
 {
     if (postgres_prepared_forget_all(&c->prepared, p, mk_worker_now_ms(c->base.worker)))
-        mk_worker_log(
-            c->base.worker, MK_LOG_WARN,
-            "[POSTGRES] %.*s: the server forgets prepared statements, as with a pooler: they are not "
-            "prepared any more (see the key Prepare)",
-            MK_STR_ARG(c->settings->name));
+        mk_worker_log(c->base.worker, MK_LOG_WARN,
+                      "[POSTGRES] %.*s: the server loses prepared statements, perhaps because of a pooler: "
+                      "statements are no longer prepared (see the key Prepare)",
+                      MK_STR_ARG(c->settings->name));
 }
 
-/* In a failed transaction, a statement cannot be retried without its prepared statement, which is prepared
- * again on its next use. */
+/* Retries the statement without its prepared statement. In a failed transaction this is impossible, but the
+ * statement is prepared again on its next use. */
 static void check_prepared_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     struct postgres_prepared *p = query->prepared;
@@ -43,13 +42,14 @@ static void check_prepared_error(struct postgres_conn *c, struct postgres_query 
     } else if (is_sqlstate_class(state, "26")) {
         on_prepared_lost(c, p);
         query->repeats = true;
-    } else if (query->prepare == POSTGRES_PREPARE_NONE && may_be_stale(state)) {
+    } else if (query->prepare == POSTGRES_PREPARE_NONE && may_be_stale_statement(state)) {
         p->is_dead = p->is_dead || postgres_conn_is_reserved(c);
         query->repeats = true;
     }
 }
 
-/* The server of this connection was demoted, but its address may lead to another one by now. */
+/* Retires the connection, because its server was demoted: by now, its address may belong to another
+ * server. */
 static void retire_conn(struct postgres_conn *c)
 {
     uint64_t now = mk_worker_now_ms(c->base.worker);
@@ -60,7 +60,7 @@ static void retire_conn(struct postgres_conn *c)
 }
 
 /* Outside a transaction, a failed statement had no effect and can be retried. */
-static void decide_by_sqlstate(struct postgres_conn *c, struct postgres_query *query, const char *state)
+static void decide_retry_by_sqlstate(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     if (query->prepared)
         check_prepared_error(c, query, state);
@@ -77,7 +77,7 @@ void postgres_retry_decide(struct postgres_conn *c, struct postgres_query *query
 {
     if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
         const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-        decide_by_sqlstate(c, query, state ? state : "");
+        decide_retry_by_sqlstate(c, query, state ? state : "");
     } else if (query->suspect_prepared) { /* the retry worked, so the prepared statement was stale */
         query->suspect_prepared->is_dead = true;
     }

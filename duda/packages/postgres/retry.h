@@ -6,7 +6,8 @@
 
 #include "conn_type.h"
 
-/* Inspects a result of the first query in flight. Sets query->repeats, and may retire the connection. */
+/* Inspects a result of the first query in flight. Sets query->repeats if it should be retried, and may retire
+ * the connection. */
 void postgres_retry_decide(struct postgres_conn *c, struct postgres_query *query, const PGresult *result);
 
 #endif

@@ -38,7 +38,7 @@ static size_t comment_end(mk_str text, size_t at)
     return depth ? text.len : at;
 }
 
-/* The end of a constant or a quoted name. A doubled quote looks like two adjacent strings. */
+/* Returns the offset after a constant or a quoted name. A doubled quote looks like two adjacent strings. */
 static size_t quoted_end(mk_str text, size_t at, bool escapes)
 {
     char quote = text.p[at++];
@@ -47,7 +47,7 @@ static size_t quoted_end(mk_str text, size_t at, bool escapes)
     return at < text.len ? at + 1 : text.len;
 }
 
-/* `$tag$ ... $tag$`; or `$1`. */
+/* Returns the offset after a string `$tag$ ... $tag$`, or after the `$` of a parameter such as `$1`. */
 static size_t dollar_quote_end(mk_str text, size_t at)
 {
     size_t end = at + 1;
@@ -60,7 +60,7 @@ static size_t dollar_quote_end(mk_str text, size_t at)
     return close < text.len ? close + tag.len : text.len;
 }
 
-/* The offset after a token that is not a word. */
+/* Returns the offset after a token that is not a word. */
 static size_t skip_token(mk_str text, size_t at)
 {
     char c = text.p[at], next = at + 1 < text.len ? text.p[at + 1] : 0;
@@ -83,7 +83,7 @@ static size_t skip_token(mk_str text, size_t at)
     return at + 1;
 }
 
-/* The next word; empty at the end. *other: another token precedes it. */
+/* Returns the next word; empty at the end. Sets *other if another token precedes the word. */
 static mk_str next_word(mk_str text, size_t *at, bool *other)
 {
     size_t i = *at;
@@ -103,7 +103,7 @@ static mk_str next_word(mk_str text, size_t *at, bool *other)
     return word;
 }
 
-static bool is_in_list(mk_str word, const mk_str *all, size_t n)
+static bool is_in_word_list(mk_str word, const mk_str *all, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (mk_str_eq_nocase(word, all[i]))
@@ -121,7 +121,7 @@ static bool word_is(mk_str word, const char *other)
     return mk_str_eq_nocase(word, mk_str_from_c(other));
 }
 
-/* The first two words determine the type. */
+/* Classifies by the first two words of the statement. */
 static void classify_command(struct postgres_statement *s, mk_str first, mk_str second)
 {
     static const mk_str queries[] = {MK_STR("SELECT"), MK_STR("INSERT"), MK_STR("UPDATE"), MK_STR("DELETE"),
@@ -132,13 +132,14 @@ static void classify_command(struct postgres_statement *s, mk_str first, mk_str 
                                      MK_STR("LISTEN"),  MK_STR("UNLISTEN"),   MK_STR("PREPARE"),
                                      MK_STR("EXECUTE"), MK_STR("DEALLOCATE"), MK_STR("LOAD")},
                         local[] = {MK_STR("LOCAL"), MK_STR("TRANSACTION"), MK_STR("CONSTRAINTS")};
-    s->is_query = is_in_list(first, queries, MK_LEN(queries));
-    s->changes_session = is_in_list(first, changes, MK_LEN(changes));
-    if (word_is(first, "SET") && is_in_list(second, local, MK_LEN(local)))
+    s->is_query = is_in_word_list(first, queries, MK_LEN(queries));
+    s->changes_session = is_in_word_list(first, changes, MK_LEN(changes));
+    if (word_is(first, "SET") && is_in_word_list(second, local, MK_LEN(local)))
         s->changes_session = false;
     if (word_is(first, "PREPARE") && word_is(second, "TRANSACTION"))
         s->ends_transaction = true;
-    if (is_in_list(first, ends, MK_LEN(ends))) /* two-phase commit: COMMIT PREPARED needs no session */
+    if (is_in_word_list(first, ends,
+                        MK_LEN(ends))) /* COMMIT PREPARED (two-phase commit) works in any session */
         s->ends_transaction = !word_is(second, "PREPARED");
 }
 
@@ -154,11 +155,12 @@ static void classify_word(struct words *w, mk_str word, mk_str before)
                         streams[] = {MK_STR("STDIN"), MK_STR("STDOUT")},
                         belongs[] = {MK_STR("CREATE"), MK_STR("INTO"), MK_STR("LOCAL"), MK_STR("GLOBAL"),
                                      MK_STR("REPLACE")};
-    if (is_in_list(word, temporary, MK_LEN(temporary)) && is_in_list(before, belongs, MK_LEN(belongs)))
+    if (is_in_word_list(word, temporary, MK_LEN(temporary)) &&
+        is_in_word_list(before, belongs, MK_LEN(belongs)))
         w->temporary = true;
     w->temporary |= w->creates && word_is(word, "PG_TEMP");
     w->keeps &= !(word_is(word, "DROP") && word_is(before, "COMMIT"));
-    w->copies |= is_in_list(word, streams, MK_LEN(streams));
+    w->copies |= is_in_word_list(word, streams, MK_LEN(streams));
     w->is_local |= word_is(word, "TRUE");
     w->holds |= word_is(word, "HOLD") && word_is(before, "WITH");
     w->savepoint |= word_is(word, "TO");
@@ -166,7 +168,7 @@ static void classify_word(struct words *w, mk_str word, mk_str before)
     w->locks |= word_starts(word, MK_STR("PG_ADVISORY_LOCK")) ||
                 word_starts(word, MK_STR("PG_TRY_ADVISORY_LOCK")) ||
                 word_starts(word, MK_STR("PG_ADVISORY_UNLOCK"));
-    w->reads |= is_in_list(word, reading, MK_LEN(reading));
+    w->reads |= is_in_word_list(word, reading, MK_LEN(reading));
 }
 
 struct postgres_statement postgres_statement_classify(mk_str text)

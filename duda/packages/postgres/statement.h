@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classifies SQL text by its side effects: all handlers share the connections. */
+/* Classifies SQL statements by their effects on the session, because all handlers share the connections. */
 #ifndef DUDA_POSTGRES_STATEMENT_H
 #define DUDA_POSTGRES_STATEMENT_H
 
@@ -7,7 +7,7 @@
 
 struct postgres_statement {
     bool is_empty;
-    bool is_query;         /* at most one transaction: may be prepared, and retried after a failure */
+    bool is_query;         /* SELECT, INSERT and the like: may be prepared, and retried after a failure */
     bool ends_transaction; /* BEGIN, COMMIT and the like */
     bool copies;           /* switches the protocol: COPY FROM STDIN, TO STDOUT */
     bool changes_session;  /* changes session state: SET, LISTEN, temporary tables, locks */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscriptions: receiving messages in sequential code, or with callbacks. */
+/* The functions for subscriptions, whose messages a handler receives or a callback gets. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
@@ -48,7 +48,7 @@ static struct duda_postgres_sub *sub_new_for_handler(struct duda_ctx *d, mk_str 
     return duda_defer(d, free_sub, sub) ? NULL : sub;
 }
 
-/* 0, -EOPNOTSUPP, -EINVAL. */
+/* Returns 0, -EOPNOTSUPP without a PostgreSQL database, or -EINVAL for an invalid channel name. */
 static int check_channel(struct postgres_pool *b, mk_str channel)
 {
     if (!b)
@@ -110,7 +110,7 @@ int duda_postgres_subscribe_callback(struct mk_worker *w, const char *database, 
     sub->on_message = on_message;
     sub->ctx = ctx;
     if (out)
-        *out = sub; /* set before the first call to on_message() */
+        *out = sub; /* on_message() may use it */
     postgres_pubsub_subscribe(&b->pubsub, sub);
     return 0;
 }

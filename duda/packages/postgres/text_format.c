@@ -78,7 +78,7 @@ static bool is_octal_escape(mk_str s)
     return s.len == 3 && s.p[0] <= '3';
 }
 
-/* Bytes stand for themselves, except for `\\` and `\ooo`. */
+/* Decodes the escape format: bytes stand for themselves, except for the escapes `\\` and `\ooo`. */
 static void decode_escaped(struct mk_buf *out, mk_str text)
 {
     while (text.len) {

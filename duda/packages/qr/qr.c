@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws the output of libqrencode: a single path with a rectangle for each run of dark modules. */
+/* Draws the output of libqrencode as a single path, with a rectangle for each run of dark modules. */
 #include <duda/qr.h>
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 enum { MARGIN = 4, BYTES_MAX = 2953, SIZE_MAX_PX = 10000 }; /* ISO 18004: a quiet zone of four modules */
 
-static bool is_dark(const QRcode *code, int x, int y)
+static bool is_dark_module(const QRcode *code, int x, int y)
 {
     return code->data[y * code->width + x] & 1;
 }
@@ -15,9 +15,9 @@ static bool is_dark(const QRcode *code, int x, int y)
 static void add_row(struct mk_buf *out, const QRcode *code, int y)
 {
     for (int x = 0, end; x < code->width; x = end) {
-        for (end = x; end < code->width && is_dark(code, end, y) == is_dark(code, x, y);)
+        for (end = x; end < code->width && is_dark_module(code, end, y) == is_dark_module(code, x, y);)
             end++;
-        if (is_dark(code, x, y))
+        if (is_dark_module(code, x, y))
             mk_buf_addf(out, "M%d %dh%dv1h-%dz", x + MARGIN, y + MARGIN, end - x, end - x);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler that needs the slot map fetches it from the node that replied last, because this node is not
- * hung. */
+/* A handler that needs the slot map fetches it from the node that sent the most recent reply, because that
+ * node is unlikely to hang. */
 #include "cluster.h"
 
 #include <duda/memory.h>
@@ -67,8 +67,8 @@ static bool open_node(struct redis_cluster *c, struct redis_node **at, const cha
     return *at;
 }
 
-/* The index plus one of the node at that address, which is added if necessary; 0: out of memory, or too many
- * nodes. */
+/* Returns the index plus one of the node at that address, and adds the node if necessary; 0 if out of memory,
+ * or if there are too many nodes. */
 static unsigned find_or_add_node(struct redis_cluster *c, const char *address)
 {
     unsigned empty = NODES_MAX;
@@ -81,14 +81,14 @@ static unsigned find_or_add_node(struct redis_cluster *c, const char *address)
     return empty < NODES_MAX && open_node(c, &c->nodes[empty], address) ? empty + 1 : 0;
 }
 
-static struct redis_command_queue *node_queue(struct redis_cluster *c, unsigned number)
+static struct redis_command_queue *queue_of_node(struct redis_cluster *c, unsigned number)
 {
     return number ? &c->nodes[number - 1]->queue : c->any;
 }
 
 /* ---- The slot map ---- */
 
-static struct redis_command_queue *most_recent_node(struct redis_cluster *c)
+static struct redis_command_queue *most_recent_node_queue(struct redis_cluster *c)
 {
     struct redis_command_queue *best = c->any;
     uint64_t last_received_ms = redis_conn_is_up(&best->conn) ? best->conn.last_received_ms : 0;
@@ -103,7 +103,7 @@ static struct redis_command_queue *most_recent_node(struct redis_cluster *c)
     return best;
 }
 
-/* [first slot, last slot, [host, port, ...] of the master, replicas ...] */
+/* Parses [first slot, last slot, [host, port, ...] of the master, replicas ...]. */
 static void parse_slot_range(struct duda_ctx *d, struct redis_cluster *c,
                              const struct duda_redis_reply *range)
 {
@@ -121,7 +121,7 @@ static void parse_slot_range(struct duda_ctx *d, struct redis_cluster *c,
         c->slots[slot] = (unsigned char)number;
 }
 
-/* Removes nodes that have left the cluster once no handler waits for them. */
+/* Removes nodes that have left the cluster, unless a handler still uses them. */
 static void remove_unmapped_nodes(struct redis_cluster *c)
 {
     for (unsigned i = 0; i < NODES_MAX; i++) {
@@ -155,8 +155,8 @@ static int fetch_slot_map(struct duda_ctx *d, struct redis_cluster *c)
     bool is_not_sent;
     size_t mark = duda_arena_mark(d);
     c->tried_ms = mk_worker_now_ms(c->worker);
-    int e = redis_request_run(d, most_recent_node(c), &(struct redis_request){.commands = &command, .n = 1},
-                              &map, &is_not_sent);
+    int e = redis_request_run(d, most_recent_node_queue(c),
+                              &(struct redis_request){.commands = &command, .n = 1}, &map, &is_not_sent);
     if (!e && map.type == DUDA_REDIS_LIST && map.n)
         parse_slot_map(d, c, &map);
     duda_arena_rewind(d, mark);
@@ -188,13 +188,13 @@ int redis_cluster_find_node(struct duda_ctx *d, struct redis_cluster *c, int slo
                             struct redis_command_queue **out)
 {
     int e = refresh_slot_map(d, c);
-    *out = slot < 0 ? most_recent_node(c) : node_queue(c, c->slots[slot]);
+    *out = slot < 0 ? most_recent_node_queue(c) : queue_of_node(c, c->slots[slot]);
     return e;
 }
 
 /* ---- Redirects ---- */
 
-/* "MOVED 3999 127.0.0.1:6381" or "ASK ...". */
+/* Parses "MOVED 3999 127.0.0.1:6381" or "ASK ...". */
 static struct redis_command_queue *parse_redirect(struct redis_cluster *c, mk_str text, bool moved)
 {
     char address[REDIS_ADDRESS_MAX];
@@ -211,7 +211,7 @@ static struct redis_command_queue *parse_redirect(struct redis_cluster *c, mk_st
         return NULL;
     if (moved)
         c->slots[n] = (unsigned char)number;
-    return node_queue(c, number);
+    return queue_of_node(c, number);
 }
 
 enum redis_redirect redis_cluster_parse_redirect(struct redis_cluster *c,

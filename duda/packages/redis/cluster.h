@@ -7,13 +7,13 @@
 
 struct redis_cluster;
 
-/* `any` connects to any of the nodes. NULL: no memory. */
+/* `any` is connected to any of the nodes. Returns NULL if out of memory. */
 struct redis_cluster *redis_cluster_new(struct mk_worker *w, const struct redis_settings *settings,
                                         struct redis_command_queue *any);
 void redis_cluster_free(struct redis_cluster *c);
 
-/* Finds the node of a slot, and fetches the slot map if it is missing or stale. May wait. 0, or an error of
- * the queue *out. */
+/* Finds the node of a slot, and fetches the slot map if it is missing or stale, which may wait. Returns 0, or
+ * an error of the queue *out. */
 int redis_cluster_find_node(struct duda_ctx *d, struct redis_cluster *c, int slot,
                             struct redis_command_queue **out);
 
@@ -27,7 +27,7 @@ enum redis_redirect {
 enum redis_redirect redis_cluster_parse_redirect(struct redis_cluster *c,
                                                  const struct duda_redis_reply *replies, size_t n,
                                                  struct redis_command_queue **to);
-/* A node does not respond: the slot map may be stale. */
+/* Makes the next call fetch the slot map: a node does not respond, so the map may be stale. */
 void redis_cluster_invalidate(struct redis_cluster *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands wait for the end of the loop iteration, then for their replies. */
+/* Commands wait for the end of the loop iteration, and then for their replies. */
 #include "command_queue.h"
 
 #include <errno.h>
@@ -28,7 +28,8 @@ static void batch_free(struct redis_command_queue *q, struct redis_batch *batch)
 
 /* ---- Unsent bytes ---- */
 
-/* Discards the bytes of the first waiting batch. They are compacted lazily, all at once. */
+/* Discards the bytes of the first waiting batch. The buffer is compacted later, once for all discarded
+ * batches. */
 static void discard_batch_bytes(struct redis_command_queue *q, size_t n)
 {
     q->dead += n;
@@ -41,8 +42,8 @@ static void discard_batch_bytes(struct redis_command_queue *q, size_t n)
     }
 }
 
-/* Moves the commands to the output that the socket has not accepted yet. */
-static void move_to_output(struct redis_command_queue *q)
+/* Moves the commands to the output buffer of the connection. */
+static void move_commands_to_output(struct redis_command_queue *q)
 {
     struct mk_buf *out = &q->conn.stream.out;
     mk_buf_consume(&q->bytes, q->dead);
@@ -59,12 +60,12 @@ static void move_to_output(struct redis_command_queue *q)
 
 /* ---- Connection events ---- */
 
-static void send_waiting(struct package_conn *conn)
+static void send_waiting_batches(struct package_conn *conn)
 {
     struct redis_command_queue *q = (struct redis_command_queue *)conn;
     if (q->retires)
         return;
-    move_to_output(q);
+    move_commands_to_output(q);
     package_request_queue_append(&conn->sent, &conn->waiting);
     package_stream_flush(&q->conn.stream);
 }
@@ -96,7 +97,7 @@ static struct redis_batch *first_sent_batch(const struct redis_command_queue *q)
     return (struct redis_batch *)q->conn.stream.base.sent.first;
 }
 
-static void before_reply(struct redis_conn *c)
+static void set_reply_destination(struct redis_conn *c)
 {
     const struct redis_batch *batch = first_sent_batch((struct redis_command_queue *)c);
     if (!batch || !batch->wait)
@@ -105,7 +106,8 @@ static void before_reply(struct redis_conn *c)
     c->parser.to = &batch->wait->replies[batch->wait->got];
 }
 
-/* A demoted master keeps its connections. Scripts and transactions quote its error in their own error. */
+/* Is it the error of a master that has become a replica, but keeps its connections? Scripts and transactions
+ * quote this error in their own one. */
 static bool is_readonly_error(const struct duda_redis_reply *reply)
 {
     static const mk_str text = MK_STR("READONLY You can't write against a read only");
@@ -117,7 +119,7 @@ static bool is_readonly_error(const struct duda_redis_reply *reply)
 static void close_if_drained(struct redis_command_queue *q)
 {
     if (q->retires && !first_sent_batch(q))
-        package_conn_fail(&q->conn.stream.base, -ECONNRESET, "its server is not the master any more");
+        package_conn_fail(&q->conn.stream.base, -ECONNRESET, "the server is no longer the master");
 }
 
 void redis_command_queue_retire(struct redis_command_queue *q)
@@ -136,7 +138,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     struct redis_command_queue *q = (struct redis_command_queue *)c;
     struct redis_batch *batch = first_sent_batch(q);
     if (!batch) {
-        package_conn_fail(&c->stream.base, -EPROTO, "a reply that no command asked for");
+        package_conn_fail(&c->stream.base, -EPROTO, "the server sent a reply to no command");
         return;
     }
     if (batch->wait) {
@@ -187,10 +189,10 @@ static const struct package_conn_ops package_ops = {.section = "REDIS",
                                                     .connect = redis_conn_connect,
                                                     .close = redis_conn_close,
                                                     .on_down = on_down,
-                                                    .send = send_waiting,
+                                                    .send = send_waiting_batches,
                                                     .finish = finish_batch};
 
-static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .before_reply = before_reply};
+static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .before_reply = set_reply_destination};
 
 int redis_command_queue_init(struct redis_command_queue *q, struct mk_worker *w,
                              const struct redis_settings *settings, const char *address)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static const char too_long[] = "a reply is longer than MaxReplySize";
+static const char too_long[] = "the reply is longer than MaxReplySize";
 
 enum { MEMBER_MIN = 3 }; /* minimum size of a list member, such as "+", CR, LF */
 
@@ -16,7 +16,7 @@ static void append_bytes(struct mk_buf *out, const char *p, size_t len)
     out->len += len;
 }
 
-/* A length, such as "$12" or "*3", with its line ending. */
+/* Appends a length, such as "$12" or "*3", and a line ending. */
 static void append_length(struct mk_buf *out, char mark, size_t n)
 {
     char line[] = {mark, (char)('0' + n % 10), '\r', '\n'};
@@ -58,7 +58,8 @@ static void send_auth(struct redis_conn *c)
     c->n_handshake_replies++;
 }
 
-/* A server that can be replaced by another must answer a probe before commands count as sent. */
+/* If another server can replace this one, also sends PING or ROLE: commands are only sent when the server has
+ * replied. */
 static void send_handshake(struct redis_conn *c)
 {
     const struct redis_settings *s = c->settings;
@@ -89,7 +90,7 @@ static void on_handshake_reply(struct redis_conn *c, const struct duda_redis_rep
     if (reply->type == DUDA_REDIS_ERROR)
         package_conn_fail(conn, redis_reply_errno(reply) == -EAGAIN ? -EAGAIN : -ENOKEY, reply->text.p);
     else if (reply->type == DUDA_REDIS_LIST && reply->n && !mk_str_eq(reply->items[0].text, MK_STR("master")))
-        package_conn_fail(conn, -EAGAIN, "it is not the master");
+        package_conn_fail(conn, -EAGAIN, "the server is not the master");
     else if (--c->n_handshake_replies == 0)
         package_conn_mark_ready(conn);
 }
@@ -146,7 +147,7 @@ static void on_sentinel_reply(struct redis_conn *c, const struct duda_redis_repl
 
 /* ---- Replies ---- */
 
-/* Reads the next reply for the command that waits for it. */
+/* Reads the next reply; the owner says where it is stored. */
 static int next_reply(struct redis_conn *c, struct duda_redis_reply **reply)
 {
     c->parser.d = NULL;
@@ -155,7 +156,8 @@ static int next_reply(struct redis_conn *c, struct duda_redis_reply **reply)
     return redis_reply_parser_next(&c->parser, reply);
 }
 
-/* A push answers no command: treated as a reply, it would shift all following ones. */
+/* Handles a push message. It belongs to no command: if we treated it as a reply, all later replies would be
+ * assigned to the wrong commands. */
 static void on_push(struct redis_conn *c, struct duda_redis_reply *push)
 {
     if (redis_conn_is_up(c) && c->ops->on_push)

@@ -85,10 +85,10 @@ static mk_str queue_key(struct duda_ctx *d, mk_str queue, char table)
     return duda_sprintf(d, REDIS_RESERVED_PREFIX "jobs:{%.*s}:%c", MK_STR_ARG(queue), table);
 }
 
-/* Runs a script with the keys of the queue, and n arguments; see redis_eval_replicated(). */
-static int run_script_replicated(struct duda_ctx *d, struct duda_store *s, mk_str queue,
-                                 struct duda_redis_script *script, struct duda_redis_reply *reply,
-                                 const mk_str *arguments, size_t n, bool *is_kept)
+/* Runs a script with the keys of the queue and n arguments, like redis_eval_replicated(). */
+static int run_jobs_script_replicated(struct duda_ctx *d, struct duda_store *s, mk_str queue,
+                                      struct duda_redis_script *script, struct duda_redis_reply *reply,
+                                      const mk_str *arguments, size_t n, bool *is_kept)
 {
     mk_str all[KEYS + ARGUMENTS_MAX];
     for (size_t i = 0; i < KEYS; i++) {
@@ -101,12 +101,12 @@ static int run_script_replicated(struct duda_ctx *d, struct duda_store *s, mk_st
     return redis_eval_replicated(d, s->ctx, reply, script, KEYS, all, KEYS + n, is_kept);
 }
 
-/* A write lost in a failover is repeated. */
-static int run_script(struct duda_ctx *d, struct duda_store *s, mk_str queue,
-                      struct duda_redis_script *script, struct duda_redis_reply *reply,
-                      const mk_str *arguments, size_t n)
+/* Runs a script without waiting for replicas: a write that a failover loses is repeated. */
+static int run_jobs_script(struct duda_ctx *d, struct duda_store *s, mk_str queue,
+                           struct duda_redis_script *script, struct duda_redis_reply *reply,
+                           const mk_str *arguments, size_t n)
 {
-    return run_script_replicated(d, s, queue, script, reply, arguments, n, NULL);
+    return run_jobs_script_replicated(d, s, queue, script, reply, arguments, n, NULL);
 }
 
 static mk_str format_number(struct duda_ctx *d, uint64_t n)
@@ -114,7 +114,7 @@ static mk_str format_number(struct duda_ctx *d, uint64_t n)
     return duda_sprintf(d, "%llu", (unsigned long long)n);
 }
 
-/* Maps the reply of a script: the number tells whether the script has changed anything. */
+/* Maps the reply of a script to a result: the number 0 means that the script has changed nothing. */
 static int script_result(int e, const struct duda_redis_reply *reply, int otherwise)
 {
     return e ? e : reply->type != DUDA_REDIS_NUMBER ? -EPROTO : reply->number ? 0 : otherwise;
@@ -127,7 +127,7 @@ static int redis_jobs_enqueue(struct duda_ctx *d, struct duda_store *s, mk_str q
     const mk_str arguments[] = {id, record, unique, format_number(d, due.at_ms),
                                 format_number(d, due.delay_ms)};
     bool is_kept = true;
-    int e = run_script_replicated(d, s, queue, &push_script, &reply, arguments, 5, &is_kept);
+    int e = run_jobs_script_replicated(d, s, queue, &push_script, &reply, arguments, 5, &is_kept);
     e = script_result(e, &reply, -EEXIST);
     return e ? e : is_kept ? 0 : -ENOLINK;
 }
@@ -137,7 +137,7 @@ static int redis_jobs_dequeue(struct duda_ctx *d, struct duda_store *s, mk_str q
 {
     struct duda_redis_reply reply;
     const mk_str arguments[] = {MK_STR(""), token, format_number(d, lease_ms)};
-    int e = run_script(d, s, queue, &take_script, &reply, arguments, 3);
+    int e = run_jobs_script(d, s, queue, &take_script, &reply, arguments, 3);
     if (e)
         return e;
     if (reply.type != DUDA_REDIS_LIST || !reply.n || reply.items[0].type != DUDA_REDIS_NUMBER)
@@ -157,7 +157,7 @@ static int redis_jobs_renew(struct duda_ctx *d, struct duda_store *s, mk_str que
 {
     struct duda_redis_reply reply;
     const mk_str arguments[] = {id, token, format_number(d, lease_ms)};
-    return script_result(run_script(d, s, queue, &renew_script, &reply, arguments, 3), &reply, -ESTALE);
+    return script_result(run_jobs_script(d, s, queue, &renew_script, &reply, arguments, 3), &reply, -ESTALE);
 }
 
 static int redis_jobs_complete(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id,
@@ -176,14 +176,14 @@ static int redis_jobs_complete(struct duda_ctx *d, struct duda_store *s, mk_str 
                                 unique,
                                 format_number(d, due.at_ms),
                                 format_number(d, due.delay_ms)};
-    return script_result(run_script(d, s, queue, &finish_script, &reply, arguments, 7), &reply, -ESTALE);
+    return script_result(run_jobs_script(d, s, queue, &finish_script, &reply, arguments, 7), &reply, -ESTALE);
 }
 
-/* The clock of the node that owns the queue. */
+/* Uses the clock of the node that owns the queue. */
 static int redis_jobs_now(struct duda_ctx *d, struct duda_store *s, mk_str queue, uint64_t *ms)
 {
     struct duda_redis_reply reply;
-    int e = run_script(d, s, queue, &now_script, &reply, (const mk_str[]){MK_STR("")}, 1);
+    int e = run_jobs_script(d, s, queue, &now_script, &reply, (const mk_str[]){MK_STR("")}, 1);
     *ms = (uint64_t)reply.number;
     return e ? e : reply.type == DUDA_REDIS_NUMBER ? 0 : -EPROTO;
 }
@@ -240,7 +240,7 @@ static int redis_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str que
 {
     struct duda_redis_reply reply;
     const mk_str arguments[] = {id, drops ? MK_STR("drop") : MK_STR("revive")};
-    return script_result(run_script(d, s, queue, &revive_script, &reply, arguments, 2), &reply, -ENOENT);
+    return script_result(run_jobs_script(d, s, queue, &revive_script, &reply, arguments, 2), &reply, -ENOENT);
 }
 
 const struct duda_jobs_ops redis_jobs_backend = {.enqueue = redis_jobs_enqueue,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Most commands have one key, after their name. The table lists the exceptions; for multi-key commands that
- * are not in it, the server checks whether the keys share a slot. */
+/* Most commands have one key, after their name. The table lists the exceptions; for commands with several
+ * keys that are not in the table, the server checks whether the keys share a slot. */
 #include "key_slot.h"
 
 #include <errno.h>
@@ -36,10 +36,10 @@ int redis_key_slot(mk_str key)
 /* ---- Positions of keys ---- */
 
 enum kind {
-    ONE,    /* at `at` */
-    EACH,   /* every `step`-th argument, starting at `at` */
-    NUMBER, /* the keys follow their number, which is at `at` */
-    BEHIND, /* the first half of the words after STREAMS */
+    ONE,           /* at `at` */
+    EACH,          /* every `step`-th argument, starting at `at` */
+    NUMBER,        /* the keys follow their number, which is at `at` */
+    AFTER_STREAMS, /* the first half of the words after STREAMS */
     NONE
 };
 
@@ -53,28 +53,39 @@ struct key_spec {
 /* clang-format on */
 
 static const struct key_spec shapes[] = {
-    SHAPE("MGET", EACH, 1, 1),         SHAPE("DEL", EACH, 1, 1),         SHAPE("UNLINK", EACH, 1, 1),
-    SHAPE("EXISTS", EACH, 1, 1),       SHAPE("TOUCH", EACH, 1, 1),       SHAPE("MSET", EACH, 1, 2),
-    SHAPE("MSETNX", EACH, 1, 2),       SHAPE("SINTER", EACH, 1, 1),      SHAPE("SUNION", EACH, 1, 1),
-    SHAPE("SDIFF", EACH, 1, 1),        SHAPE("SINTERSTORE", EACH, 1, 1), SHAPE("SUNIONSTORE", EACH, 1, 1),
-    SHAPE("SDIFFSTORE", EACH, 1, 1),   SHAPE("PFCOUNT", EACH, 1, 1),     SHAPE("PFMERGE", EACH, 1, 1),
-    SHAPE("RENAME", EACH, 1, 1),       SHAPE("RENAMENX", EACH, 1, 1),    SHAPE("RPOPLPUSH", EACH, 1, 1),
-    SHAPE("BITOP", EACH, 2, 1),        SHAPE("OBJECT", ONE, 2, 0),       SHAPE("XGROUP", ONE, 2, 0),
-    SHAPE("XINFO", ONE, 2, 0),         SHAPE("MEMORY", ONE, 2, 0),       SHAPE("EVAL", NUMBER, 2, 0),
-    SHAPE("EVALSHA", NUMBER, 2, 0),    SHAPE("EVAL_RO", NUMBER, 2, 0),   SHAPE("EVALSHA_RO", NUMBER, 2, 0),
-    SHAPE("FCALL", NUMBER, 2, 0),      SHAPE("FCALL_RO", NUMBER, 2, 0),  SHAPE("ZUNION", NUMBER, 1, 0),
-    SHAPE("ZINTER", NUMBER, 1, 0),     SHAPE("ZDIFF", NUMBER, 1, 0),     SHAPE("ZINTERCARD", NUMBER, 1, 0),
-    SHAPE("SINTERCARD", NUMBER, 1, 0), SHAPE("LMPOP", NUMBER, 1, 0),     SHAPE("ZMPOP", NUMBER, 1, 0),
-    SHAPE("BLMPOP", NUMBER, 2, 0),     SHAPE("BZMPOP", NUMBER, 2, 0),    SHAPE("XREAD", BEHIND, 0, 0),
-    SHAPE("XREADGROUP", BEHIND, 0, 0), SHAPE("PING", NONE, 0, 0),        SHAPE("ECHO", NONE, 0, 0),
-    SHAPE("PUBLISH", NONE, 0, 0),      SHAPE("PUBSUB", NONE, 0, 0),      SHAPE("SCRIPT", NONE, 0, 0),
-    SHAPE("FUNCTION", NONE, 0, 0),     SHAPE("INFO", NONE, 0, 0),        SHAPE("TIME", NONE, 0, 0),
-    SHAPE("DBSIZE", NONE, 0, 0),       SHAPE("KEYS", NONE, 0, 0),        SHAPE("SCAN", NONE, 0, 0),
-    SHAPE("RANDOMKEY", NONE, 0, 0),    SHAPE("FLUSHALL", NONE, 0, 0),    SHAPE("FLUSHDB", NONE, 0, 0),
-    SHAPE("CLUSTER", NONE, 0, 0),      SHAPE("COMMAND", NONE, 0, 0),     SHAPE("CONFIG", NONE, 0, 0),
-    SHAPE("ACL", NONE, 0, 0),          SHAPE("LATENCY", NONE, 0, 0),     SHAPE("SLOWLOG", NONE, 0, 0),
-    SHAPE("WAIT", NONE, 0, 0),         SHAPE("WAITAOF", NONE, 0, 0),     SHAPE("ROLE", NONE, 0, 0),
-    SHAPE("LASTSAVE", NONE, 0, 0),     SHAPE("LOLWUT", NONE, 0, 0),      SHAPE("DEBUG", NONE, 0, 0)};
+    SHAPE("MGET", EACH, 1, 1),           SHAPE("DEL", EACH, 1, 1),
+    SHAPE("UNLINK", EACH, 1, 1),         SHAPE("EXISTS", EACH, 1, 1),
+    SHAPE("TOUCH", EACH, 1, 1),          SHAPE("MSET", EACH, 1, 2),
+    SHAPE("MSETNX", EACH, 1, 2),         SHAPE("SINTER", EACH, 1, 1),
+    SHAPE("SUNION", EACH, 1, 1),         SHAPE("SDIFF", EACH, 1, 1),
+    SHAPE("SINTERSTORE", EACH, 1, 1),    SHAPE("SUNIONSTORE", EACH, 1, 1),
+    SHAPE("SDIFFSTORE", EACH, 1, 1),     SHAPE("PFCOUNT", EACH, 1, 1),
+    SHAPE("PFMERGE", EACH, 1, 1),        SHAPE("RENAME", EACH, 1, 1),
+    SHAPE("RENAMENX", EACH, 1, 1),       SHAPE("RPOPLPUSH", EACH, 1, 1),
+    SHAPE("BITOP", EACH, 2, 1),          SHAPE("OBJECT", ONE, 2, 0),
+    SHAPE("XGROUP", ONE, 2, 0),          SHAPE("XINFO", ONE, 2, 0),
+    SHAPE("MEMORY", ONE, 2, 0),          SHAPE("EVAL", NUMBER, 2, 0),
+    SHAPE("EVALSHA", NUMBER, 2, 0),      SHAPE("EVAL_RO", NUMBER, 2, 0),
+    SHAPE("EVALSHA_RO", NUMBER, 2, 0),   SHAPE("FCALL", NUMBER, 2, 0),
+    SHAPE("FCALL_RO", NUMBER, 2, 0),     SHAPE("ZUNION", NUMBER, 1, 0),
+    SHAPE("ZINTER", NUMBER, 1, 0),       SHAPE("ZDIFF", NUMBER, 1, 0),
+    SHAPE("ZINTERCARD", NUMBER, 1, 0),   SHAPE("SINTERCARD", NUMBER, 1, 0),
+    SHAPE("LMPOP", NUMBER, 1, 0),        SHAPE("ZMPOP", NUMBER, 1, 0),
+    SHAPE("BLMPOP", NUMBER, 2, 0),       SHAPE("BZMPOP", NUMBER, 2, 0),
+    SHAPE("XREAD", AFTER_STREAMS, 0, 0), SHAPE("XREADGROUP", AFTER_STREAMS, 0, 0),
+    SHAPE("PING", NONE, 0, 0),           SHAPE("ECHO", NONE, 0, 0),
+    SHAPE("PUBLISH", NONE, 0, 0),        SHAPE("PUBSUB", NONE, 0, 0),
+    SHAPE("SCRIPT", NONE, 0, 0),         SHAPE("FUNCTION", NONE, 0, 0),
+    SHAPE("INFO", NONE, 0, 0),           SHAPE("TIME", NONE, 0, 0),
+    SHAPE("DBSIZE", NONE, 0, 0),         SHAPE("KEYS", NONE, 0, 0),
+    SHAPE("SCAN", NONE, 0, 0),           SHAPE("RANDOMKEY", NONE, 0, 0),
+    SHAPE("FLUSHALL", NONE, 0, 0),       SHAPE("FLUSHDB", NONE, 0, 0),
+    SHAPE("CLUSTER", NONE, 0, 0),        SHAPE("COMMAND", NONE, 0, 0),
+    SHAPE("CONFIG", NONE, 0, 0),         SHAPE("ACL", NONE, 0, 0),
+    SHAPE("LATENCY", NONE, 0, 0),        SHAPE("SLOWLOG", NONE, 0, 0),
+    SHAPE("WAIT", NONE, 0, 0),           SHAPE("WAITAOF", NONE, 0, 0),
+    SHAPE("ROLE", NONE, 0, 0),           SHAPE("LASTSAVE", NONE, 0, 0),
+    SHAPE("LOLWUT", NONE, 0, 0),         SHAPE("DEBUG", NONE, 0, 0)};
 
 static const struct key_spec *find_key_spec(mk_str command)
 {
@@ -120,7 +131,7 @@ static struct span command_keys(const mk_str *parts, size_t n)
     case NUMBER:
         return at < n ? (struct span){at + 1, at + 1 + parse_number(parts[at], n - at - 1), 1}
                       : (struct span){0, 0, 1};
-    case BEHIND:
+    case AFTER_STREAMS:
         return keys_after_streams(parts, n);
     default:
         return (struct span){0, 0, 1};

@@ -13,10 +13,11 @@ struct redis_crossslot {
     int slot_a, slot_b;
 };
 
-/* The slot of a key, or of its hash tag between the first { and the next }. */
+/* Returns the slot of a key. If the key contains a hash tag, the text between the first { and the next },
+ * only the tag counts. */
 int redis_key_slot(mk_str key);
-/* The slot of a command, or REDIS_NO_KEY if any node can run it. -EXDEV: its keys belong to several slots,
- * see *crossslot. */
+/* Returns the slot of a command, REDIS_NO_KEY if any node can run it, or -EXDEV if its keys belong to several
+ * slots: see *crossslot. */
 int redis_command_slot(const mk_str *parts, size_t n, struct redis_crossslot *crossslot);
 
 /* Prefix of Duda's own keys and channels: values, locks, limits and sessions of stores, jobs, topics.

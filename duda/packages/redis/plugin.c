@@ -47,7 +47,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(cluster),
      .default_value = "off",
-     .help = "Server names nodes of a Redis Cluster, which know the others."},
+     .help = "The servers in `Server` are nodes of a Redis Cluster; the worker learns about the other nodes "
+             "from them."},
     {.name = "Replicas",
      .type = MK_CONF_NUM,
      AT(replicas),
@@ -66,7 +67,7 @@ static const struct mk_conf_key keys[] = {
      AT(database),
      .default_value = "0",
      .max = 65535,
-     .help = "For SELECT."},
+     .help = "Number of the database, for SELECT."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),
@@ -80,7 +81,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "10000",
      .min = 1,
      .max = 1000000,
-     .help = "How many calls of a worker may wait. More are refused."},
+     .help = "Maximum number of calls of a worker that wait. Further ones fail."},
     {.name = "MaxReplySize",
      .type = MK_CONF_SIZE,
      AT(reply_max),
@@ -90,7 +91,7 @@ static const struct mk_conf_key keys[] = {
      .help = "Maximum size of a reply. A larger reply closes the connection."},
 };
 
-/* A random ID of this machine, shared by its workers. */
+/* Sets a random ID of this machine, which its workers share. */
 static bool init_origin_id(struct mk_config *config, struct redis_settings *s)
 {
     uint64_t *origin = mk_config_shared(config, "duda-redis-origin", sizeof *origin);
@@ -100,21 +101,22 @@ static bool init_origin_id(struct mk_config *config, struct redis_settings *s)
     return origin != NULL;
 }
 
-static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+static bool check_redis_section(struct mk_config *config, const struct package_sections *before,
+                                void *settings)
 {
     static const struct mk_upstream_defaults defaults = {.port = 6379};
     struct redis_settings *s = settings;
     for (size_t i = 0; i < before->n; i++)
         if (s->topic_relay.len && ((const struct redis_settings *)before->v[i])->topic_relay.len)
-            mk_config_error(config, s, "TopicRelay", "another [REDIS] has `TopicRelay`, too");
+            mk_config_error(config, s, "TopicRelay", "another [REDIS] already has `TopicRelay`");
     if (s->password.len && s->password_from.len)
-        mk_config_error(config, s, "PasswordSource", "there is a Password, too");
+        mk_config_error(config, s, "PasswordSource", "use either Password or PasswordSource");
     else if (s->password_from.len)
         s->password = s->password_from;
     if (s->user.len && !s->password.len)
-        mk_config_error(config, s, "User", "a User needs a Password");
+        mk_config_error(config, s, "User", "User needs Password or PasswordSource");
     else if (s->cluster && (s->sentinel.len || s->database))
-        mk_config_error(config, s, "Cluster", "a Cluster has no Sentinels, and no Database but 0");
+        mk_config_error(config, s, "Cluster", "Cluster excludes Sentinel, and a Database other than 0");
     else
         s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
     return s->upstream && (!s->topic_relay.len || init_origin_id(config, s));
@@ -151,7 +153,7 @@ static void close_server(void *instance)
 }
 
 PACKAGE_TYPE(redis, "REDIS", struct redis_settings, struct duda_redis, "A Redis server for Duda services.",
-             .location = "Server", .max = DUDA_REDIS_SERVERS_MAX, .check_section = check_section,
+             .location = "Server", .max = DUDA_REDIS_SERVERS_MAX, .check_section = check_redis_section,
              .declare = duda_store_declare, .open = open_server, .close = close_server);
 
 struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name)

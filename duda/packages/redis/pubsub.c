@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscribes to a channel for its first subscriber, and unsubscribes after the last one. A lost connection is
- * reopened with all subscriptions. */
+/* Sends SUBSCRIBE for the first subscriber of a channel, and UNSUBSCRIBE after the last one has left. A lost
+ * connection is reopened, with a SUBSCRIBE for each channel. */
 #include "pubsub.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@ static mk_str channel_of(const struct duda_redis_sub *sub)
     return mk_str_of(sub->channel, sub->channel_len);
 }
 
-static struct duda_redis_sub *find_same_channel(const struct redis_pubsub *h,
-                                                const struct duda_redis_sub *sub)
+static struct duda_redis_sub *find_sub_of_channel(const struct redis_pubsub *h,
+                                                  const struct duda_redis_sub *sub)
 {
     for (struct duda_redis_sub *s = h->subs; s; s = s->next)
         if (s != sub && mk_str_eq(channel_of(s), channel_of(sub)))
@@ -22,7 +22,8 @@ static struct duda_redis_sub *find_same_channel(const struct redis_pubsub *h,
     return NULL;
 }
 
-static void send_command(struct redis_pubsub *h, const char *command, const struct duda_redis_sub *sub)
+static void send_channel_command(struct redis_pubsub *h, const char *command,
+                                 const struct duda_redis_sub *sub)
 {
     const mk_str parts[] = {mk_str_from_c(command), channel_of(sub)};
     if (!redis_conn_is_up(&h->conn))
@@ -31,9 +32,9 @@ static void send_command(struct redis_pubsub *h, const char *command, const stru
     package_stream_flush(&h->conn.stream);
 }
 
-/* Fires when a PING is due, or its reply is late. Lazy: input does not touch the timer, which is re-armed
- * when it fires. */
-static void set_timer(struct redis_pubsub *h)
+/* The timer fires when a PING is due, or when its reply is late. It is lazy: input does not set it again, but
+ * on_timer() does. */
+static void set_ping_timer(struct redis_pubsub *h)
 {
     uint64_t now = mk_worker_now_ms(h->conn.stream.base.worker);
     uint64_t due =
@@ -44,7 +45,7 @@ static void set_timer(struct redis_pubsub *h)
 
 void redis_pubsub_subscribe(struct redis_pubsub *h, struct duda_redis_sub *sub)
 {
-    const struct duda_redis_sub *other = find_same_channel(h, sub);
+    const struct duda_redis_sub *other = find_sub_of_channel(h, sub);
     sub->pubsub = h;
     sub->is_active = other && other->is_active;
     sub->next = h->subs;
@@ -53,9 +54,9 @@ void redis_pubsub_subscribe(struct redis_pubsub *h, struct duda_redis_sub *sub)
         sub->next->prev_next = &sub->next;
     h->subs = sub;
     if (!other)
-        send_command(h, "SUBSCRIBE", sub);
+        send_channel_command(h, "SUBSCRIBE", sub);
     package_conn_stay_up(&h->conn.stream.base);
-    set_timer(h);
+    set_ping_timer(h);
 }
 
 void redis_pubsub_unsubscribe(struct duda_redis_sub *sub)
@@ -68,8 +69,8 @@ void redis_pubsub_unsubscribe(struct duda_redis_sub *sub)
         sub->next->prev_next = sub->prev_next;
     sub->pubsub = NULL;
     h->conn.stream.base.stays_up = h->subs;
-    if (!find_same_channel(h, sub))
-        send_command(h, "UNSUBSCRIBE", sub);
+    if (!find_sub_of_channel(h, sub))
+        send_channel_command(h, "UNSUBSCRIBE", sub);
 }
 
 /* ---- Input ---- */
@@ -85,13 +86,15 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     h->last_received_ms = mk_worker_now_ms(c->stream.base.worker);
     if (h->pinged_ms) {
         h->pinged_ms = 0;
-        set_timer(h);
+        set_ping_timer(h);
     }
     if (reply->type == DUDA_REDIS_STATUS) /* reply to PING, in RESP3 */
         return;
     if (reply->type != DUDA_REDIS_LIST) {
         package_conn_fail(&c->stream.base, -ENOKEY,
-                          reply->type == DUDA_REDIS_ERROR ? reply->text.p : "unexpected reply to SUBSCRIBE");
+                          reply->type == DUDA_REDIS_ERROR
+                              ? reply->text.p
+                              : "the server sent an unexpected reply to SUBSCRIBE");
         return;
     }
     mk_str kind = reply_text_at(reply, 0), channel = reply_text_at(reply, 1), text = reply_text_at(reply, 2);
@@ -115,7 +118,7 @@ static void on_up(struct package_conn *conn)
     struct redis_pubsub *h = (struct redis_pubsub *)conn;
     h->last_received_ms = mk_worker_now_ms(conn->worker);
     h->pinged_ms = 0;
-    set_timer(h);
+    set_ping_timer(h);
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
         const mk_str parts[] = {MK_STR("SUBSCRIBE"), channel_of(s)};
         redis_command_format(&h->conn.stream.out, parts, 2);
@@ -135,7 +138,7 @@ static void on_down(struct package_conn *conn, int error)
 
 /* ---- Keep-alive ---- */
 
-/* A hung server closes nothing, so a quiet connection is probed. */
+/* Probes an idle connection, because a hung server does not close its connections. */
 static void on_timer(struct mk_timer *t)
 {
     struct redis_pubsub *h = MK_CONTAINER(t, struct redis_pubsub, timer);
@@ -149,7 +152,7 @@ static void on_timer(struct mk_timer *t)
         redis_command_format(&h->conn.stream.out, (const mk_str[]){MK_STR("PING")}, 1);
         package_stream_flush(&h->conn.stream);
     }
-    set_timer(h);
+    set_ping_timer(h);
 }
 
 static const struct package_conn_ops package_ops = {.section = "REDIS",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands as sequential code. */
+/* The functions of duda/redis.h that run commands. */
 #include "redis.h"
 
 #include <duda/memory.h>
@@ -14,7 +14,7 @@
 
 enum { SHOWN_MAX = 60, DEDICATED_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50, ASKING_MAX = 2 };
 
-/* The server's message, without the arguments that it may quote. */
+/* Copies the error message of the server, without the arguments that it may quote. */
 static int set_server_error(struct duda_ctx *d, const struct duda_redis *r,
                             const struct duda_redis_reply *reply, mk_str command)
 {
@@ -28,9 +28,9 @@ static int set_server_error(struct duda_ctx *d, const struct duda_redis *r,
                        MK_STR_ARG(mk_str_first(command, 30)));
 }
 
-/* Stores error and server in the reply. */
-static int set_error(struct duda_ctx *d, const struct redis_command_queue *q, struct duda_redis_reply *reply,
-                     int e)
+/* Stores the error and the server in the reply. */
+static int set_reply_error(struct duda_ctx *d, const struct redis_command_queue *q,
+                           struct duda_redis_reply *reply, int e)
 {
     const struct redis_settings *s = q->conn.settings;
     reply->type = DUDA_REDIS_ERROR;
@@ -51,7 +51,7 @@ static int begin_call(struct package_call *call, struct duda_ctx *d, const struc
     int e = package_call_begin(call, d, package_meter(duda_worker(d), r->queue.conn.settings));
     if (e)
         *reply = (struct duda_redis_reply){.type = DUDA_REDIS_ERROR,
-                                           .text = MK_STR("[REDIS] the handler has ended")};
+                                           .text = MK_STR("[REDIS] the handler was cancelled")};
     return e;
 }
 
@@ -60,21 +60,20 @@ static int set_crossslot_error(struct duda_ctx *d, const struct duda_redis *r, s
 {
     mk_str a = mk_str_first(crossslot->a, SHOWN_MAX), b = mk_str_first(crossslot->b, SHOWN_MAX);
     reply->type = DUDA_REDIS_ERROR;
-    reply->text =
-        duda_sprintf(d,
-                     "[REDIS] %.*s: the keys `%.*s` (slot %d) and `%.*s` (slot %d) may be on different "
-                     "nodes: give them a {tag} in common",
-                     MK_STR_ARG(r->queue.conn.settings->name), MK_STR_ARG(a), crossslot->slot_a,
-                     MK_STR_ARG(b), crossslot->slot_b);
+    reply->text = duda_sprintf(d,
+                               "[REDIS] %.*s: the keys `%.*s` (slot %d) and `%.*s` (slot %d) may be on "
+                               "different nodes: give them a common {tag}",
+                               MK_STR_ARG(r->queue.conn.settings->name), MK_STR_ARG(a), crossslot->slot_a,
+                               MK_STR_ARG(b), crossslot->slot_b);
     return duda_reason(d, -EXDEV,
-                       "[REDIS] %.*s: the keys may be on different nodes: give them a {tag} in common",
+                       "[REDIS] %.*s: the keys may be on different nodes: give them a common {tag}",
                        MK_STR_ARG(r->queue.conn.settings->name));
 }
 
 /* ---- One connection ---- */
 
-static struct redis_dedicated_conn *acquire_dedicated(struct duda_redis *r,
-                                                      const struct redis_command_queue *other)
+static struct redis_dedicated_conn *acquire_dedicated_conn(struct duda_redis *r,
+                                                           const struct redis_command_queue *other)
 {
     const char *address = other->is_node ? other->conn.address : NULL;
     for (struct redis_dedicated_conn **at = &r->dedicated; *at; at = &(*at)->next) {
@@ -86,7 +85,7 @@ static struct redis_dedicated_conn *acquire_dedicated(struct duda_redis *r,
         if (b->queue.conn.stream.base.since_ms > other->was_replica_ms)
             return b;
         redis_dedicated_conn_free(b); /* it is connected to the demoted server */
-        return acquire_dedicated(r, other);
+        return acquire_dedicated_conn(r, other);
     }
     struct redis_dedicated_conn *b = mk_mem_zalloc(1, sizeof *b);
     if (b &&
@@ -97,8 +96,8 @@ static struct redis_dedicated_conn *acquire_dedicated(struct duda_redis *r,
     return b;
 }
 
-/* A connection with a command in flight cannot be reused by another handler. */
-static void release_dedicated(struct duda_redis *r, struct redis_dedicated_conn *b)
+/* Frees a connection with a command in flight, because no other handler may use it. */
+static void release_dedicated_conn(struct duda_redis *r, struct redis_dedicated_conn *b)
 {
     if (redis_command_queue_count(&b->queue) || !redis_conn_is_up(&b->queue.conn) ||
         r->n_dedicated == DEDICATED_KEPT) {
@@ -132,7 +131,7 @@ static int run_on_dedicated(struct duda_ctx *d, struct duda_redis *r, struct red
                             const struct redis_request *request, struct duda_redis_reply *replies,
                             bool *is_not_sent)
 {
-    struct redis_dedicated_conn *b = acquire_dedicated(r, q);
+    struct redis_dedicated_conn *b = acquire_dedicated_conn(r, q);
     if (!b)
         return -ENOMEM;
     int e = run_on_queue(d, &b->queue, request, replies, is_not_sent);
@@ -140,11 +139,11 @@ static int run_on_dedicated(struct duda_ctx *d, struct duda_redis *r, struct red
         package_conn_copy_error(&q->conn.stream.base, &b->queue.conn.stream.base);
     if (b->queue.was_replica_ms > q->was_replica_ms)
         redis_command_queue_retire(q);
-    release_dedicated(r, b);
+    release_dedicated_conn(r, b);
     return e;
 }
 
-/* The node is kept during the call, so that its error text can be read if the call fails. */
+/* Keeps the node during the call, so that its error text can be read if the call fails. */
 static int run_on_node(struct duda_ctx *d, struct duda_redis *r, struct redis_command_queue *q,
                        const struct redis_request *request, struct duda_redis_reply *replies,
                        bool *is_not_sent)
@@ -189,7 +188,7 @@ static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redi
     enum redis_redirect redirect =
         redis_cluster_parse_redirect(r->cluster, replies, redis_request_reply_count(request), &c->next);
     if (redirect == REDIS_REDIRECT_ASK &&
-        (request->is_transaction || request->n > ASKING_MAX)) { /* ASKING applies to one command */
+        (request->is_transaction || request->n > ASKING_MAX)) { /* ASKING applies to one command only */
         c->next = NULL;
         return REDIS_REDIRECT_RETRY;
     }
@@ -197,8 +196,8 @@ static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redi
     return redirect;
 }
 
-/* Retries commands that no node has executed, until Timeout expires: a replica may become the master in the
- * meantime. */
+/* Retries commands that no node has executed until Timeout expires, because a replica may become the master
+ * in the meantime. */
 static int run_on_cluster(struct duda_ctx *d, struct duda_redis *r, int slot,
                           const struct redis_request *request, struct duda_redis_reply *replies)
 {
@@ -208,17 +207,17 @@ static int run_on_cluster(struct duda_ctx *d, struct duda_redis *r, int slot,
     for (unsigned hops = 0;; hops++) {
         enum redis_redirect redirect = run_cluster_step(d, r, &c, request, replies, &e);
         if (redirect == REDIS_REDIRECT_NONE || mk_worker_now_ms(duda_worker(d)) >= end)
-            return e ? set_error(d, c.at, replies, e) : 0;
+            return e ? set_reply_error(d, c.at, replies, e) : 0;
         if (redirect != REDIS_REDIRECT_RETRY && hops < HOPS_MAX)
             continue;
         c.next = NULL; /* the node may be freed during the sleep */
         e = duda_sleep(d, LATER_MS);
         if (e)
-            return set_error(d, &r->queue, replies, e);
+            return set_reply_error(d, &r->queue, replies, e);
     }
 }
 
-/* The common slot of all commands. */
+/* Returns the common slot of all commands. */
 static int request_slot(const struct redis_request *request, struct redis_crossslot *crossslot)
 {
     int slot = REDIS_NO_KEY;
@@ -250,7 +249,7 @@ static int route_request(struct duda_ctx *d, struct duda_redis *r, const struct 
                               : run_on_cluster(d, r, slot, request, replies);
     }
     int e = run_on_node(d, r, &r->queue, request, replies, &is_not_sent);
-    return e ? set_error(d, &r->queue, replies, e) : 0;
+    return e ? set_reply_error(d, &r->queue, replies, e) : 0;
 }
 
 /* Has the server rejected the command or the transaction? */
@@ -272,10 +271,10 @@ static int run_request(struct duda_ctx *d, struct duda_redis *r, const struct re
     return e;
 }
 
-/* Commands for several nodes: starts each separately, and sends all at the end of this loop iteration. */
-static int begin_pipelined(struct redis_request_group *a, struct duda_redis *r,
-                           const struct redis_request *request, struct duda_redis_reply *replies,
-                           int *results)
+/* Starts commands for several nodes, each separately; all are sent at the end of this loop iteration. */
+static int begin_pipelined_requests(struct redis_request_group *a, struct duda_redis *r,
+                                    const struct redis_request *request, struct duda_redis_reply *replies,
+                                    int *results)
 {
     struct duda_ctx *d = a->wait.d;
     int e = 0;
@@ -294,9 +293,9 @@ static int begin_pipelined(struct redis_request_group *a, struct duda_redis *r,
 }
 
 /* Retries commands that a node has not executed or has redirected, unless the handler is cancelled. */
-static int end_pipelined(struct duda_ctx *d, struct duda_redis *r, const struct redis_request *request,
-                         struct duda_redis_reply *replies, const struct redis_pending_request *all,
-                         int *results)
+static int end_pipelined_requests(struct duda_ctx *d, struct duda_redis *r,
+                                  const struct redis_request *request, struct duda_redis_reply *replies,
+                                  const struct redis_pending_request *all, int *results)
 {
     int first = 0;
     for (size_t i = 0; i < request->n && !duda_cancelled(d); i++) {
@@ -308,46 +307,46 @@ static int end_pipelined(struct duda_ctx *d, struct duda_redis *r, const struct 
         if (again)
             results[i] = route_request(d, r, &single, &replies[i]);
         else if (results[i] && results[i] != -EXDEV)
-            (void)set_error(d, &r->queue, &replies[i], results[i]);
+            (void)set_reply_error(d, &r->queue, &replies[i], results[i]);
     }
     for (size_t i = request->n; i-- > 0;)
         first = results[i] ? results[i] : first;
     return duda_cancelled(d) ? duda_cancelled(d) : first;
 }
 
-static int run_pipelined(struct duda_ctx *d, struct duda_redis *r, const struct redis_request *request,
-                         struct duda_redis_reply *replies)
+static int run_pipelined_requests(struct duda_ctx *d, struct duda_redis *r,
+                                  const struct redis_request *request, struct duda_redis_reply *replies)
 {
     struct redis_pending_request *all = duda_alloc(d, request->n * sizeof *all);
     int *results = duda_alloc(d, request->n * sizeof *results);
     if (!all || !results)
-        return set_error(d, &r->queue, replies, -ENOMEM);
+        return set_reply_error(d, &r->queue, replies, -ENOMEM);
     struct redis_request_group a;
     int e = redis_request_group_begin(&a, d, all, request->n);
     if (e)
         return e;
     for (size_t i = 0; i < request->n; i++)
         results[i] = -ECANCELED;
-    e = begin_pipelined(&a, r, request, replies, results);
+    e = begin_pipelined_requests(&a, r, request, replies, results);
     for (size_t i = 0; i < request->n; i++)
         if (!results[i])
             results[i] = redis_request_wait(&a, &all[i]);
     duda_wait_end(&a.wait);
-    int after = end_pipelined(d, r, request, replies, all, results);
-    return e ? set_error(d, &r->queue, replies, e) : after;
+    int after = end_pipelined_requests(d, r, request, replies, all, results);
+    return e ? set_reply_error(d, &r->queue, replies, e) : after;
 }
 
-static int run_pipelined_counted(struct duda_ctx *d, struct duda_redis *r,
-                                 const struct redis_request *request, struct duda_redis_reply *replies)
+static int run_counted_pipeline(struct duda_ctx *d, struct duda_redis *r, const struct redis_request *request,
+                                struct duda_redis_reply *replies)
 {
     struct package_call call;
     int e = begin_call(&call, d, r, replies);
-    return package_call_end(&call, e ? e : run_pipelined(d, r, request, replies));
+    return package_call_end(&call, e ? e : run_pipelined_requests(d, r, request, replies));
 }
 
 /* ---- Commands ---- */
 
-static bool is_in_list(mk_str command, const mk_str *names, size_t n)
+static bool is_in_command_list(mk_str command, const mk_str *names, size_t n)
 {
     if (command.len < 4) /* most commands are GET and SET */
         return false;
@@ -357,7 +356,7 @@ static bool is_in_list(mk_str command, const mk_str *names, size_t n)
     return false;
 }
 
-/* Commands that would change the state of the shared connection. */
+/* Would the command change the state of the shared connection? */
 static bool is_forbidden_command(mk_str command)
 {
     static const mk_str forbidden[] = {
@@ -368,19 +367,19 @@ static bool is_forbidden_command(mk_str command)
         MK_STR("SYNC"),       MK_STR("PSYNC"),      MK_STR("SUNSUBSCRIBE"), MK_STR("UNWATCH"),
         MK_STR("REPLCONF"),   MK_STR("SHUTDOWN"),   MK_STR("ASKING"),       MK_STR("READONLY"),
         MK_STR("READWRITE"),  MK_STR("WAIT"),       MK_STR("WAITAOF")};
-    return is_in_list(command, forbidden, MK_LEN(forbidden));
+    return is_in_command_list(command, forbidden, MK_LEN(forbidden));
 }
 
-/* Commands that would block the shared connection. */
+/* Would the command block the shared connection? */
 static bool is_blocking_command(const mk_str *parts, size_t n)
 {
     static const mk_str blocking[] = {MK_STR("BLPOP"),    MK_STR("BRPOP"),      MK_STR("BLMOVE"),
                                       MK_STR("BLMPOP"),   MK_STR("BRPOPLPUSH"), MK_STR("BZPOPMIN"),
                                       MK_STR("BZPOPMAX"), MK_STR("BZMPOP")};
     static const mk_str reading[] = {MK_STR("XREAD"), MK_STR("XREADGROUP")};
-    if (is_in_list(parts[0], blocking, MK_LEN(blocking)))
+    if (is_in_command_list(parts[0], blocking, MK_LEN(blocking)))
         return true;
-    if (!is_in_list(parts[0], reading, MK_LEN(reading)))
+    if (!is_in_command_list(parts[0], reading, MK_LEN(reading)))
         return false;
     for (size_t i = 1; i < n && !mk_str_eq_nocase(parts[i], MK_STR("STREAMS")); i++)
         if (mk_str_eq_nocase(parts[i], MK_STR("BLOCK")))
@@ -412,7 +411,9 @@ static int reject_reserved_key(struct duda_ctx *d, const struct duda_redis *r, s
 {
     *reply = (struct duda_redis_reply){
         .type = DUDA_REDIS_ERROR,
-        .text = duda_sprintf(d, "[REDIS] %.*s: what begins with `" REDIS_RESERVED_PREFIX "` belongs to Duda",
+        .text = duda_sprintf(d,
+                             "[REDIS] %.*s: keys and channels that begin with `" REDIS_RESERVED_PREFIX
+                             "` are reserved for Duda",
                              MK_STR_ARG(r->queue.conn.settings->name))};
     return -EPERM;
 }
@@ -424,7 +425,7 @@ static int run_command(struct duda_ctx *d, struct duda_redis *r, struct duda_red
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
     int e = check_command(parts, n, extra_timeout_ms > 0);
     if (e)
-        return set_error(d, &r->queue, reply, e);
+        return set_reply_error(d, &r->queue, reply, e);
     e = run_request(
         d, r, &(struct redis_request){.commands = &command, .n = 1, .extra_timeout_ms = extra_timeout_ms},
         reply);
@@ -441,8 +442,8 @@ int duda_redis_do(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_re
                   const mk_str *parts, size_t n)
 {
     if (!r) {
-        *reply =
-            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        *reply = (struct duda_redis_reply){.type = DUDA_REDIS_ERROR,
+                                           .text = MK_STR("there is no such section [REDIS]")};
         return -ENODEV;
     }
     return uses_reserved_key(parts, n) ? reject_reserved_key(d, r, reply)
@@ -453,16 +454,17 @@ int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *r, struct duda_re
                         const mk_str *parts, size_t n)
 {
     if (!r) {
-        *reply =
-            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        *reply = (struct duda_redis_reply){.type = DUDA_REDIS_ERROR,
+                                           .text = MK_STR("there is no such section [REDIS]")};
         return -ENODEV;
     }
     return uses_reserved_key(parts, n) ? reject_reserved_key(d, r, reply)
                                        : run_command(d, r, reply, parts, n, ms ? ms : UINT64_MAX);
 }
 
-static int write_and_wait(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                          unsigned replicas, uint32_t ms, const mk_str *parts, size_t n, int64_t *have)
+static int write_and_wait_for_replicas(struct duda_ctx *d, struct duda_redis *r,
+                                       struct duda_redis_reply *reply, unsigned replicas, uint32_t ms,
+                                       const mk_str *parts, size_t n, int64_t *have)
 {
     *have = 0;
     const mk_str wait[] = {MK_STR("WAIT"), duda_sprintf(d, "%u", replicas), duda_sprintf(d, "%u", ms)};
@@ -472,7 +474,7 @@ static int write_and_wait(struct duda_ctx *d, struct duda_redis *r, struct duda_
     struct duda_redis_reply replies[2];
     memset(replies, 0, sizeof replies);
     int e = check_command(parts, n, false);
-    e = e ? set_error(d, &r->queue, replies, e) : run_request(d, r, &request, replies);
+    e = e ? set_reply_error(d, &r->queue, replies, e) : run_request(d, r, &request, replies);
     *reply = replies[0];
     if (e || reply->type == DUDA_REDIS_ERROR)
         return e ? e : set_server_error(d, r, reply, parts[0]);
@@ -484,19 +486,19 @@ int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *r, struct
                                 unsigned replicas, uint32_t ms, const mk_str *parts, size_t n)
 {
     if (!r) {
-        *reply =
-            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        *reply = (struct duda_redis_reply){.type = DUDA_REDIS_ERROR,
+                                           .text = MK_STR("there is no such section [REDIS]")};
         return -ENODEV;
     }
     int64_t have;
     if (uses_reserved_key(parts, n))
         return reject_reserved_key(d, r, reply);
-    int e = write_and_wait(d, r, reply, replicas, ms, parts, n, &have);
+    int e = write_and_wait_for_replicas(d, r, reply, replicas, ms, parts, n, &have);
     if (e || have >= replicas)
         return e;
     reply->type = DUDA_REDIS_ERROR;
-    reply->text = duda_sprintf(d, "[REDIS] %.*s: it is written, but of %u replicas only %lld have it",
-                               MK_STR_ARG(r->queue.conn.settings->name), replicas, (long long)have);
+    reply->text = duda_sprintf(d, "[REDIS] %.*s: only %lld of %u replicas have confirmed the write",
+                               MK_STR_ARG(r->queue.conn.settings->name), (long long)have, replicas);
     return -ENOLINK;
 }
 
@@ -508,7 +510,7 @@ int redis_do_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_re
     *is_kept = true;
     if (!s->replicas)
         return redis_do_internal(d, r, reply, parts, n);
-    int e = write_and_wait(d, r, reply, s->replicas, s->timeout_ms, parts, n, &have);
+    int e = write_and_wait_for_replicas(d, r, reply, s->replicas, s->timeout_ms, parts, n, &have);
     *is_kept = !e && have >= s->replicas;
     return e;
 }
@@ -543,9 +545,9 @@ int redis_pipeline_internal(struct duda_ctx *d, struct duda_redis *r,
     if (n)
         memset(replies, 0, n * sizeof *replies);
     if (e)
-        return n ? set_error(d, &r->queue, replies, e) : e;
+        return n ? set_reply_error(d, &r->queue, replies, e) : e;
     const struct redis_request request = {.commands = commands, .n = n};
-    return (r->cluster ? run_pipelined_counted : run_request)(d, r, &request, replies);
+    return (r->cluster ? run_counted_pipeline : run_request)(d, r, &request, replies);
 }
 
 int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *r, const struct duda_redis_command *commands,
@@ -557,7 +559,7 @@ int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *r, const struct d
     return reject_reserved_key(d, r, replies);
 }
 
-/* The reply to EXEC is the list of the commands' replies. */
+/* Unpacks the reply to EXEC, which is a list of the replies to the commands. */
 static int unpack_exec_reply(const struct duda_redis_reply *all, size_t n, struct duda_redis_reply *replies)
 {
     const struct duda_redis_reply *exec = &all[n + 1];
@@ -588,10 +590,10 @@ int duda_redis_transaction(struct duda_ctx *d, struct duda_redis *r,
     if (!e && any_uses_reserved_key(commands, n))
         return reject_reserved_key(d, r, replies);
     if (e)
-        return n ? set_error(d, &r->queue, replies, e) : e;
+        return n ? set_reply_error(d, &r->queue, replies, e) : e;
     struct duda_redis_reply *all = duda_alloc(d, (n + 2) * sizeof *all);
     if (!all)
-        return set_error(d, &r->queue, replies, -ENOMEM);
+        return set_reply_error(d, &r->queue, replies, -ENOMEM);
     memset(all, 0, (n + 2) * sizeof *all);
     e = run_request(d, r, &(struct redis_request){.commands = commands, .n = n, .is_transaction = true}, all);
     if (!e)
@@ -610,13 +612,13 @@ static int load_script(struct duda_ctx *d, struct duda_redis *r, struct duda_red
     if (e)
         return e;
     if (reply->text.len != sizeof script->sha - 1)
-        return set_error(d, &r->queue, reply, -EPROTO);
+        return set_reply_error(d, &r->queue, reply, -EPROTO);
     memcpy(script->sha, reply->text.p, sizeof script->sha);
     return 0;
 }
 
-static int send_command(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                        const mk_str *parts, size_t n, bool *is_kept)
+static int send_script_command(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
+                               const mk_str *parts, size_t n, bool *is_kept)
 {
     return is_kept ? redis_do_replicated(d, r, reply, parts, n, is_kept)
                    : redis_do_internal(d, r, reply, parts, n);
@@ -629,27 +631,27 @@ int redis_eval_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
     mk_str *parts = n <= DUDA_REDIS_ARGS_MAX ? duda_alloc(d, (n + 3) * sizeof *parts) : NULL;
     if (!parts || n_keys > n)
-        return set_error(d, &r->queue, reply, parts ? -EINVAL : -ENOMEM);
+        return set_reply_error(d, &r->queue, reply, parts ? -EINVAL : -ENOMEM);
     parts[0] = MK_STR("EVALSHA");
     parts[2] = duda_sprintf(d, "%zu", n_keys);
     if (n)
         memcpy(parts + 3, arguments, n * sizeof *parts);
     int e = script->sha[0] ? 0 : load_script(d, r, reply, script);
     parts[1] = mk_str_from_c(script->sha);
-    e = e ? e : send_command(d, r, reply, parts, n + 3, is_kept);
+    e = e ? e : send_script_command(d, r, reply, parts, n + 3, is_kept);
     if (e != -EREMOTEIO || !mk_str_starts(reply->text, MK_STR("NOSCRIPT")))
         return e;
-    parts[0] = MK_STR("EVAL"); /* the server was restarted or replaced: EVAL transfers the script */
+    parts[0] = MK_STR("EVAL"); /* the server was restarted or replaced: EVAL sends the whole script */
     parts[1] = mk_str_from_c(script->source);
-    return send_command(d, r, reply, parts, n + 3, is_kept);
+    return send_script_command(d, r, reply, parts, n + 3, is_kept);
 }
 
 int duda_redis_eval(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
                     struct duda_redis_script *script, size_t n_keys, const mk_str *arguments, size_t n)
 {
     if (!r) {
-        *reply =
-            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        *reply = (struct duda_redis_reply){.type = DUDA_REDIS_ERROR,
+                                           .text = MK_STR("there is no such section [REDIS]")};
         return -ENODEV;
     }
     if (n <= DUDA_REDIS_ARGS_MAX && uses_reserved_key(arguments, n))

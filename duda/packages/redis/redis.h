@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server in a worker: a connection for commands, one for publish/subscribe, and dedicated ones for blocking
- * commands. */
+/* The connections of a worker to a server: one for commands, one for publish/subscribe, and dedicated ones
+ * for blocking commands. */
 #ifndef DUDA_REDIS_REDIS_H
 #define DUDA_REDIS_REDIS_H
 
@@ -12,7 +12,7 @@
 #include "pubsub.h"
 #include "topic_relay.h"
 
-/* A connection for commands that block. */
+/* A connection that one handler uses for a blocking command. */
 struct redis_dedicated_conn {
     struct redis_dedicated_conn *next;
     struct redis_command_queue queue;
@@ -25,7 +25,7 @@ struct duda_redis {
     struct redis_pubsub pubsub;
     struct duda_store shared;               /* this server as a store of duda/store.h */
     struct redis_cluster *cluster;          /* NULL: not a cluster */
-    struct redis_dedicated_conn *dedicated; /* idle ones */
+    struct redis_dedicated_conn *dedicated; /* idle connections */
     unsigned n_dedicated;
     struct redis_topic_relay *topic_relay; /* NULL: topics are local to this machine */
 };
@@ -36,8 +36,9 @@ int redis_do_internal(struct duda_ctx *d, struct duda_redis *r, struct duda_redi
 int redis_pipeline_internal(struct duda_ctx *d, struct duda_redis *r,
                             const struct duda_redis_command *commands, size_t n,
                             struct duda_redis_reply *replies);
-/* Like duda_redis_do() and duda_redis_eval(), but for writes of stores, which wait for Replicas: *is_kept
- * says whether enough replicas have the write. NULL, for a script: does not wait. */
+/* Like duda_redis_do() and duda_redis_eval(), but for writes of stores, which wait for as many replicas as
+ * `Replicas` says: *is_kept tells whether they have the write. If `is_kept` is NULL, a script does not
+ * wait. */
 int redis_do_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
                         const mk_str *parts, size_t n, bool *is_kept);
 int redis_eval_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,

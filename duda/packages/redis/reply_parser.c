@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings, numbers and nil go directly to the handler. The members of a list arrive one by one, and the
- * handler may be gone before the last one: they are kept here until the list is complete. */
+ * handler may end before the last one arrives, so the parser keeps them until the list is complete. */
 #include "reply_parser.h"
 
 #include <duda/memory.h>
@@ -55,7 +55,7 @@ static void free_blocks(struct redis_reply_parser *p)
     p->members = 0;
 }
 
-static int set_error(struct redis_reply_parser *p, int e, const char *message)
+static int set_parse_error(struct redis_reply_parser *p, int e, const char *message)
 {
     p->error_text = message;
     return e;
@@ -63,7 +63,7 @@ static int set_error(struct redis_reply_parser *p, int e, const char *message)
 
 /* ---- Values ---- */
 
-/* The destination of the current value. */
+/* Returns the destination of the current value. */
 static struct duda_redis_reply *current_value(struct redis_reply_parser *p, enum duda_redis_type type)
 {
     struct duda_redis_reply *r = &p->root;
@@ -77,7 +77,8 @@ static struct duda_redis_reply *current_value(struct redis_reply_parser *p, enum
     return r;
 }
 
-/* If there is no memory for the text, only this handler fails: the reply is still parsed to its end. */
+/* If the handler has no memory for the string, only this handler fails: the parser still reads the reply to
+ * its end. */
 static int add_text_value(struct redis_reply_parser *p, enum duda_redis_type type, mk_str text)
 {
     struct duda_redis_reply *r = current_value(p, type);
@@ -90,7 +91,7 @@ static int add_text_value(struct redis_reply_parser *p, enum duda_redis_type typ
     }
     char *buf = block_alloc(p, text.len + 1);
     if (!buf)
-        return set_error(p, -ENOMEM, "out of memory for a reply");
+        return set_parse_error(p, -ENOMEM, "out of memory for a reply");
     memcpy(buf, text.p, text.len);
     buf[text.len] = 0;
     r->text = mk_str_of(buf, text.len);
@@ -109,21 +110,22 @@ static int add_nil_value(struct redis_reply_parser *p)
     return 0;
 }
 
-/* A few bytes can announce a list of any length, and its memory is allocated before the members arrive. */
+/* Checks the length of a list, because a few bytes can announce any length, and allocates memory for its
+ * members before they arrive. */
 static int begin_list(struct redis_reply_parser *p, char mark, uint64_t n)
 {
     struct duda_redis_reply *items = NULL;
     size_t size;
     bool is_attribute = mark == '|';
     if (n > p->list_max - p->members)
-        return set_error(p, -EMSGSIZE, "invalid reply: too many elements");
+        return set_parse_error(p, -EMSGSIZE, "invalid reply: too many elements");
     p->members += (size_t)n;
     if (p->depth == REDIS_DEPTH_MAX)
-        return set_error(p, -EPROTO, "invalid reply: nesting too deep");
+        return set_parse_error(p, -EPROTO, "invalid reply: nesting too deep");
     if (!p->skips && !is_attribute) {
         struct duda_redis_reply *r = current_value(p, DUDA_REDIS_LIST);
         if (__builtin_mul_overflow((size_t)n, sizeof *items, &size) || !(items = block_alloc(p, size)))
-            return set_error(p, -ENOMEM, "out of memory for a reply");
+            return set_parse_error(p, -ENOMEM, "out of memory for a reply");
         memset(items, 0, size);
         r->items = items;
         r->n = (size_t)n;
@@ -151,7 +153,7 @@ static bool finish_value(struct redis_reply_parser *p)
             p->skips = 0;
         p->depth--;
         if (level->is_attribute)
-            return false; /* its value follows */
+            return false; /* the value that it describes follows */
     }
     return true;
 }
@@ -208,23 +210,23 @@ static int parse_line_value(struct redis_reply_parser *p, char mark, mk_str line
         return add_text_value(p, DUDA_REDIS_ERROR, line);
     case ':':
         return parse_integer(line, &n) ? add_number_value(p, n)
-                                       : set_error(p, -EPROTO, "invalid reply: invalid integer");
-    case ',': /* a double: a number as in RESP2, or inf and nan */
+                                       : set_parse_error(p, -EPROTO, "invalid reply: invalid integer");
+    case ',': /* a double: a decimal number, inf or nan */
         return contains_only(line, "0123456789+-.eEinfa")
                    ? add_text_value(p, DUDA_REDIS_TEXT, line)
-                   : set_error(p, -EPROTO, "invalid reply: invalid double");
+                   : set_parse_error(p, -EPROTO, "invalid reply: invalid double");
     case '(':
         return contains_only(line, "0123456789+-")
                    ? add_text_value(p, DUDA_REDIS_TEXT, line)
-                   : set_error(p, -EPROTO, "invalid reply: invalid big number");
+                   : set_parse_error(p, -EPROTO, "invalid reply: invalid big number");
     case '#':
         if (!mk_str_eq(line, MK_STR("t")) && !mk_str_eq(line, MK_STR("f")))
-            return set_error(p, -EPROTO, "invalid reply: invalid boolean");
+            return set_parse_error(p, -EPROTO, "invalid reply: invalid boolean");
         return add_number_value(p, line.p[0] == 't');
     case '_':
-        return line.len ? set_error(p, -EPROTO, "invalid reply: null with a value") : add_nil_value(p);
+        return line.len ? set_parse_error(p, -EPROTO, "invalid reply: null with a value") : add_nil_value(p);
     default:
-        return set_error(p, -EPROTO, "invalid reply: unknown type");
+        return set_parse_error(p, -EPROTO, "invalid reply: unknown type");
     }
 }
 
@@ -235,9 +237,9 @@ static int parse_bulk_text(struct redis_reply_parser *p, char mark, size_t len, 
     if (all.len - *end < 2 || all.len - *end - 2 < len)
         return -EAGAIN;
     if (memcmp(text.p + len, "\r\n", 2) != 0)
-        return set_error(p, -EPROTO, "invalid reply: string exceeds its length");
+        return set_parse_error(p, -EPROTO, "invalid reply: string exceeds its length");
     if (mark == '=' && (len < TAG || text.p[TAG - 1] != ':'))
-        return set_error(p, -EPROTO, "invalid reply: verbatim string without a format");
+        return set_parse_error(p, -EPROTO, "invalid reply: verbatim string without a format");
     *end += len + 2;
     return add_text_value(p, mark == '!' ? DUDA_REDIS_ERROR : DUDA_REDIS_TEXT,
                           mark == '=' ? mk_str_skip(text, TAG) : text);
@@ -248,10 +250,10 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
 {
     int64_t n;
     if (!parse_integer(line, &n) || n < -1 || (uint64_t)n + 1 > SIZE_MAX / 4)
-        return set_error(p, -EPROTO, "invalid reply: invalid length");
+        return set_parse_error(p, -EPROTO, "invalid reply: invalid length");
     if (n < 0)
         return mark == '$' || mark == '*' ? add_nil_value(p)
-                                          : set_error(p, -EPROTO, "invalid reply: negative length");
+                                          : set_parse_error(p, -EPROTO, "invalid reply: negative length");
     switch (mark) {
     case '*':
     case '~':
@@ -261,7 +263,7 @@ static int parse_length(struct redis_reply_parser *p, char mark, mk_str line, si
         return begin_list(p, mark, (uint64_t)n * 2);
     case '>':
         if (p->depth)
-            return set_error(p, -EPROTO, "invalid reply: push inside a reply");
+            return set_parse_error(p, -EPROTO, "invalid reply: push inside a reply");
         p->is_push = true;
         return begin_list(p, mark, (uint64_t)n);
     default:
@@ -317,7 +319,7 @@ int redis_reply_parser_feed(struct redis_reply_parser *p, mk_str bytes)
     if (!p->in.len && p->in.cap > IN_KEPT)
         mk_buf_free(&p->in);
     mk_buf_add(&p->in, bytes);
-    return p->in.failed ? set_error(p, -ENOMEM, "out of memory for a reply") : 0;
+    return p->in.failed ? set_parse_error(p, -ENOMEM, "out of memory for a reply") : 0;
 }
 
 /* Copies a list into the memory of the handler. */
@@ -340,7 +342,8 @@ static bool copy_to_handler(struct duda_ctx *d, struct duda_redis_reply *r)
     return true;
 }
 
-/* The connection handles a push, no matter who waits for a reply. */
+/* Returns the complete reply. A push message stays in the parser's memory, because the connection handles
+ * it. */
 static struct duda_redis_reply *deliver_reply(struct redis_reply_parser *p)
 {
     if (!p->d || p->is_push)

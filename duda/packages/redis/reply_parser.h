@@ -23,7 +23,8 @@ struct redis_reply_parser {
     struct mk_buf in;
     size_t at;      /* offset of the unparsed bytes of `in` */
     size_t scanned; /* the line that begins at `at` has no line ending before this offset */
-    /* Destination of the next reply. If d is NULL, the parser's own memory, valid until the next reply. */
+    /* The handler that gets the next reply, and where it is stored. If `d` is NULL, the reply is stored in
+     * the memory of the parser, valid until the next reply. */
     struct duda_ctx *d;
     struct duda_redis_reply *to;
     struct duda_redis_reply root, skipped; /* skipped: receives values that are not needed */
@@ -35,21 +36,22 @@ struct redis_reply_parser {
     size_t members;         /* members so far */
     bool is_push;           /* a push message, not a reply */
     bool is_out_of_memory;  /* the handler has no memory: the reply was parsed, but not stored */
-    const char *error_text; /* error text after -EPROTO and -ENOMEM */
+    const char *error_text; /* set after -EPROTO and -ENOMEM */
 };
 
-/* list_max is set, the rest is zero. */
+/* The caller has set list_max; the other members are zero. */
 void redis_reply_parser_init(struct redis_reply_parser *p);
 void redis_reply_parser_fini(struct redis_reply_parser *p);
 /* Discards a partial reply. */
 void redis_reply_parser_reset(struct redis_reply_parser *p);
-/* Adds received bytes. 0 or -ENOMEM. */
+/* Adds received bytes. Returns 0 or -ENOMEM. */
 int redis_reply_parser_feed(struct redis_reply_parser *p, mk_str bytes);
-/* 0 with *out, which is p->to or in the parser's own memory until the next call; -EAGAIN; -EMSGSIZE: more
- * members than list_max; -EPROTO or -ENOMEM: see p->error_text. After an error, close the connection. */
+/* Parses the next reply. Returns 0 and sets *out, which is p->to or is valid until the next call; -EAGAIN if
+ * the reply is incomplete; -EMSGSIZE if it has more members than list_max; or -EPROTO or -ENOMEM, with a
+ * message in p->error_text. After an error other than -EAGAIN, close the connection. */
 int redis_reply_parser_next(struct redis_reply_parser *p, struct duda_redis_reply **out);
-/* Maps an error reply to an errno value: -ENOSPC: out of memory; -EAGAIN: try again later; otherwise
- * -EREMOTEIO. */
+/* Maps an error reply to an errno value: -ENOSPC if the server is out of memory, -EAGAIN if the command may
+ * succeed later, otherwise -EREMOTEIO. */
 int redis_reply_errno(const struct duda_redis_reply *reply);
 
 #endif

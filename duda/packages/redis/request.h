@@ -8,7 +8,7 @@
 struct redis_request {
     const struct duda_redis_command *commands;
     size_t n;
-    bool is_transaction;       /* a transaction */
+    bool is_transaction;       /* send the commands between MULTI and EXEC */
     bool sends_asking;         /* prepend ASKING */
     uint64_t extra_timeout_ms; /* added to Timeout; UINT64_MAX: no timeout */
 };
@@ -19,7 +19,7 @@ struct redis_pending_request {
     struct redis_batch *batch;
 };
 
-/* A handler that waits for the replies to several requests; on its stack. */
+/* A handler that waits for the replies to several requests. The group is on its stack. */
 struct redis_request_group {
     struct duda_wait wait; /* must be first */
     struct redis_pending_request *all;
@@ -27,17 +27,20 @@ struct redis_request_group {
     int error; /* the error that cancelled the handler */
 };
 
-/* The number of replies: one for each command, one for a preceding ASKING, and those of MULTI and EXEC. */
+/* Returns the number of replies: one for each command, one for a preceding ASKING, and those to MULTI and
+ * EXEC. */
 size_t redis_request_reply_count(const struct redis_request *r);
-/* Runs a single request: 0 or an error; is_not_sent says whether another server may be tried. */
+/* Runs a single request. Returns 0 or an error; *is_not_sent says whether the caller may try another
+ * server. */
 int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const struct redis_request *r,
                       struct duda_redis_reply *replies, bool *is_not_sent);
 
-/* Starts several requests: 0, or the error that cancelled the handler. duda_wait_end(&a->wait) ends the group
- * and abandons unfinished requests. */
+/* Begins a group of requests. Returns 0, or the error that cancelled the handler. duda_wait_end(&a->wait)
+ * ends the group and abandons unfinished requests. */
 int redis_request_group_begin(struct redis_request_group *a, struct duda_ctx *d,
                               struct redis_pending_request *all, size_t n);
-/* 0, or the error that prevented the start of `s`, a request of the group; s->wait.is_not_sent as above. */
+/* Starts `s`, a request of the group. Returns 0, or the error that prevented the start; s->wait.is_not_sent
+ * is like *is_not_sent above. */
 int redis_request_begin(struct redis_request_group *a, struct redis_command_queue *q,
                         const struct redis_request *r, struct duda_redis_reply *replies,
                         struct redis_pending_request *s);

@@ -13,7 +13,7 @@ struct own_key {
     char buf[sizeof REDIS_RESERVED_PREFIX + DUDA_STORE_FULL_KEY_MAX];
 };
 
-static mk_str reserved_key(struct own_key *buf, mk_str key)
+static mk_str format_reserved_key(struct own_key *buf, mk_str key)
 {
     struct mk_buf text = mk_buf_fixed(buf->buf, sizeof buf->buf);
     mk_buf_add(&text, MK_STR(REDIS_RESERVED_PREFIX));
@@ -30,19 +30,20 @@ static int redis_store_get(struct duda_ctx *d, struct duda_store *s, mk_str key,
 {
     struct duda_redis_reply reply;
     struct own_key buf;
-    const mk_str parts[] = {MK_STR("GET"), reserved_key(&buf, key)};
+    const mk_str parts[] = {MK_STR("GET"), format_reserved_key(&buf, key)};
     int e = redis_do_internal(d, s->ctx, &reply, parts, 2);
     *value = reply.text;
     return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
 }
 
-/* SET with an optional time to live; `condition` is absent, NX or XX. -EEXIST: the condition is not met. */
+/* Runs SET with an optional time to live; `condition` is absent, NX or XX. Returns -EEXIST if the condition
+ * is not met. */
 static int redis_store_set_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
                               uint64_t ttl_ms, mk_str condition)
 {
     struct duda_redis_reply reply;
     struct own_key buf;
-    mk_str parts[6] = {MK_STR("SET"), reserved_key(&buf, key), value};
+    mk_str parts[6] = {MK_STR("SET"), format_reserved_key(&buf, key), value};
     size_t n = 3;
     bool is_kept;
     if (ttl_ms) {
@@ -68,8 +69,8 @@ static int redis_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str 
     return e == -EEXIST ? -ENOENT : e;
 }
 
-/* A write that must survive a failover waits for replicas; for an unlock this is unnecessary: the lock would
- * only last longer. */
+/* Waits for replicas like other writes, except for an unlock, which has a value: if a failover loses it, the
+ * lock only lasts longer. */
 static int redis_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
 {
     static struct duda_redis_script if_equal = {
@@ -77,7 +78,7 @@ static int redis_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_st
             "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"};
     struct duda_redis_reply reply;
     struct own_key buf;
-    mk_str full = reserved_key(&buf, key);
+    mk_str full = format_reserved_key(&buf, key);
     const mk_str arguments[] = {full, value}, parts[] = {MK_STR("DEL"), full};
     bool is_kept = true;
     int e = value.p ? redis_eval_replicated(d, s->ctx, &reply, &if_equal, 1, arguments, 2, NULL)
@@ -87,7 +88,7 @@ static int redis_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_st
     return e ? e : is_kept ? 0 : -ENOLINK;
 }
 
-/* Releases a lock that too few replicas have confirmed. */
+/* If too few replicas have confirmed a lock, releases it again. */
 static int redis_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value,
                            uint64_t ttl_ms)
 {
@@ -108,7 +109,7 @@ static int redis_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key
                   "if fresh and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return n"};
     struct duda_redis_reply reply;
     struct own_key buf;
-    const mk_str arguments[] = {reserved_key(&buf, key), format_number(d, delta),
+    const mk_str arguments[] = {format_reserved_key(&buf, key), format_number(d, delta),
                                 format_number(d, (int64_t)ttl_ms)};
     bool is_kept;
     int e = redis_eval_replicated(d, s->ctx, &reply, &add_to, 1, arguments, 3, &is_kept);

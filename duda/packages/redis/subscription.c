@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscriptions as sequential code. */
+/* The functions of duda/redis.h for subscriptions. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>

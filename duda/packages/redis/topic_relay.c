@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each worker subscribes to the channel itself. It ignores messages from workers of its own machine, which it
- * has already received. */
+/* Each worker has its own subscription to the channel. It ignores messages from workers of its machine,
+ * because it has already received them. */
 #include "topic_relay.h"
 
 #include <duda/topic.h>
@@ -23,7 +23,7 @@ static mk_str relay_channel(const struct redis_topic_relay *r)
     return mk_str_of(r->sub.channel, r->sub.channel_len);
 }
 
-/* The command waits in the queue like those of handlers. Its reply is ignored. */
+/* Queues a PUBLISH command like those of handlers, and ignores its reply. */
 static int relay_publish(void *ctx, mk_str message)
 {
     struct redis_topic_relay *r = ctx;

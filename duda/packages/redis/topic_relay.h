@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Relays messages of topics between machines. */
+/* Relays messages of topics between machines, through a Redis channel. */
 #ifndef DUDA_REDIS_TOPIC_RELAY_H
 #define DUDA_REDIS_TOPIC_RELAY_H
 
@@ -8,10 +8,10 @@
 
 struct redis_topic_relay;
 
-/* NULL: out of memory, or Duda does not run in this worker. */
+/* Returns NULL if out of memory, or if Duda does not run in this worker. */
 struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redis_command_queue *q,
                                                 struct redis_pubsub *h);
-/* Call it before the pubsub is freed. NULL is allowed. */
+/* Call it before you free the pubsub. `r` may be NULL. */
 void redis_topic_relay_free(struct redis_topic_relay *r);
 
 #endif

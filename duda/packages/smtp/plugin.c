@@ -20,7 +20,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(server),
      .max = 1024,
-     .help = "The mail server: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS."},
+     .help = "Address of the mail server: HOST:PORT, unix:/path or the Name of an [UPSTREAM] for TLS."},
     {.name = "EhloName",
      .type = MK_CONF_TEXT,
      AT(hello),
@@ -71,8 +71,8 @@ static bool init_ehlo_name(struct mk_config *config, struct duda_smtp *s)
     return true;
 }
 
-/* A host name may begin like an address: 127.example.org. */
-static bool is_loopback(mk_str server)
+/* Is the server on a loopback address? A host name may begin like one: 127.example.org. */
+static bool is_loopback_server(mk_str server)
 {
     for (size_t i = 0; i < server.len; i++)
         if (!mk_char_is_digit(server.p[i]) && server.p[i] != '.' && server.p[i] != ':')
@@ -80,15 +80,16 @@ static bool is_loopback(mk_str server)
     return mk_str_starts(server, MK_STR("127."));
 }
 
-/* Does the password stay on this machine? */
+/* Is the server on this machine, so that no password crosses a network? */
 static bool is_local_server(mk_str server)
 {
-    return mk_str_starts(server, MK_STR("unix:")) || is_loopback(server) ||
+    return mk_str_starts(server, MK_STR("unix:")) || is_loopback_server(server) ||
            mk_str_starts(server, MK_STR("[::1]")) || mk_str_starts(server, MK_STR("localhost:")) ||
            mk_str_eq(server, MK_STR("localhost"));
 }
 
-static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+static bool check_smtp_section(struct mk_config *config, const struct package_sections *before,
+                               void *settings)
 {
     static const struct mk_upstream_defaults defaults = {.port = 25};
     struct duda_smtp *s = settings;
@@ -96,19 +97,19 @@ static bool check_section(struct mk_config *config, const struct package_section
     if (!s->hello.len && !init_ehlo_name(config, s))
         return false;
     if (!is_valid_host_name(s->hello))
-        mk_config_error(config, s, "EhloName", "expected the name of a machine");
+        mk_config_error(config, s, "EhloName", "expected a host name");
     s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
     if (!s->user.len != !s->password.len)
         mk_config_error(config, s, s->user.len ? "User" : "PasswordSource",
-                        "User and PasswordSource need each other");
+                        "set either both of User and PasswordSource or neither");
     else if (s->user.len && s->upstream && !mk_upstream_is_tls(s->upstream) && !is_local_server(s->server))
         mk_config_error(config, s, "User",
-                        "a password needs an [UPSTREAM] with TLS, or a server on this machine");
+                        "a password requires an [UPSTREAM] with TLS, or a server on this machine");
     return s->upstream != NULL;
 }
 
 PACKAGE_TYPE(smtp, "SMTP", struct duda_smtp, struct duda_smtp, "A mail server for Duda services.",
-             .location = "Server", .max = DUDA_SMTP_SERVERS_MAX, .check_section = check_section);
+             .location = "Server", .max = DUDA_SMTP_SERVERS_MAX, .check_section = check_smtp_section);
 
 struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name)
 {

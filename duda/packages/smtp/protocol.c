@@ -12,7 +12,7 @@ static bool is_reply_code(mk_str s)
            mk_char_is_digit(s.p[2]);
 }
 
-/* The length of one line with its end; 0: incomplete; -EPROTO. */
+/* Returns the length of one line with its line ending, 0 if it is incomplete, or -EPROTO. */
 static ssize_t parse_reply_line(mk_str text, unsigned *code, bool *is_last)
 {
     size_t end = mk_str_find(mk_str_first(text, text.len < SMTP_LINE_MAX ? text.len : SMTP_LINE_MAX), '\n');
@@ -94,7 +94,7 @@ struct smtp_extensions smtp_extensions_parse(const struct smtp_reply *reply)
 {
     struct smtp_extensions x = {.has_size = false};
     mk_str rest = reply->lines, line;
-    bool is_first = true; /* the server's name */
+    bool is_first = true; /* the first line contains the name of the server */
     for (; smtp_reply_next_line(&rest, &line); is_first = false) {
         mk_str word = mk_str_word(&line);
         if (is_first)
@@ -121,8 +121,8 @@ bool smtp_is_8bit(mk_str text)
     return false;
 }
 
-/* Takes the next line: LF, CR LF and a lone CR end it, because servers disagree about the latter. */
-static mk_str cut_line(mk_str *text)
+/* Cuts the next line off. LF, CR LF and a single CR end it, because servers treat a single CR differently. */
+static mk_str cut_message_line(mk_str *text)
 {
     size_t n = 0;
     while (n < text->len && text->p[n] != '\n' && text->p[n] != '\r')
@@ -137,7 +137,7 @@ static mk_str cut_line(mk_str *text)
 int smtp_data_format(struct mk_buf *out, mk_str text)
 {
     while (text.len) {
-        mk_str line = cut_line(&text);
+        mk_str line = cut_message_line(&text);
         if (line.len > SMTP_TEXT_LINE_MAX || (line.len && memchr(line.p, 0, line.len)))
             return -EINVAL;
         if (line.len && line.p[0] == '.')

@@ -14,10 +14,11 @@ struct smtp_reply {
     mk_str lines; /* the whole reply, with codes */
 };
 
-/* The length of the reply at the start of the text; 0: incomplete; -EPROTO: malformed. */
+/* Returns the length of the reply at the start of the text, 0 if it is incomplete, or -EPROTO if it is
+ * malformed. */
 ssize_t smtp_reply_parse(mk_str text, struct smtp_reply *out);
-/* The text of the next line, without the code and the line ending; false: no more lines. Initially, `rest` is
- * reply.lines. */
+/* Gets the text of the next line, without the code and the line ending. Returns false if there are no more
+ * lines. Initially, *rest is reply.lines. */
 bool smtp_reply_next_line(mk_str *rest, mk_str *line);
 /* Joins all lines with blanks, and removes anything unsafe for a log or a terminal. */
 void smtp_reply_format_printable(struct mk_buf *out, const struct smtp_reply *reply);
@@ -30,7 +31,8 @@ struct smtp_extensions {
 struct smtp_extensions smtp_extensions_parse(const struct smtp_reply *reply);
 
 /* Formats the message for DATA: line endings become CR LF, leading dots are doubled, and a line with a single
- * dot ends the message. -EINVAL: the message contains a NUL or a line that is too long; -ENOMEM. */
+ * dot ends the message. Returns 0, -EINVAL if the message contains a NUL or a line that is too long, or
+ * -ENOMEM. */
 int smtp_data_format(struct mk_buf *out, mk_str text);
 bool smtp_is_8bit(mk_str text);
 

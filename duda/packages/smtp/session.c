@@ -22,7 +22,7 @@ static void record_server_for_errors(struct package_stream *stream)
         stream->base.server = name;
 }
 
-/* An outage belongs to the server: another connection may have reported it. */
+/* An outage affects the server, not only this connection: another connection may have logged it already. */
 static void on_connected(struct package_stream *stream)
 {
     struct smtp_session *session = (struct smtp_session *)stream;
@@ -48,8 +48,8 @@ static void on_down(struct package_conn *conn, int error)
     duda_wait_wake(&session->wait);
 }
 
-/* on_down() wakes the handler. */
-static void ignore_finish(struct package_conn *conn, struct package_request *r, int error, bool is_sent)
+/* Does nothing, because on_down() wakes the handler. */
+static void on_step_finished(struct package_conn *conn, struct package_request *r, int error, bool is_sent)
 {
     (void)conn, (void)r, (void)error, (void)is_sent;
 }
@@ -60,7 +60,7 @@ static const struct package_conn_ops package_ops = {.section = "SMTP",
                                                     .connect = package_stream_connect,
                                                     .close = close_session,
                                                     .on_down = on_down,
-                                                    .finish = ignore_finish};
+                                                    .finish = on_step_finished};
 
 /* ---- Lifetime ---- */
 
@@ -98,14 +98,14 @@ struct smtp_session *smtp_session_new(struct duda_ctx *d, struct duda_smtp *smtp
 
 /* ---- Steps ---- */
 
-/* Waits for the connection until the timeout of the step. */
+/* Waits for an event of the connection, or for the timeout of the step. */
 static int wait_for_event(struct smtp_session *session)
 {
     int e = duda_wait_suspend(&session->wait);
     return e ? e : session->error;
 }
 
-static void start_timeout(struct smtp_session *session)
+static void start_step_timeout(struct smtp_session *session)
 {
     struct package_conn *conn = &session->stream.base;
     session->step.due_ms = mk_worker_now_ms(conn->worker) + conn->timeout_ms;
@@ -113,7 +113,7 @@ static void start_timeout(struct smtp_session *session)
         package_conn_add_sent(conn, &session->step);
 }
 
-static int stop_timeout(struct smtp_session *session, int e)
+static int stop_step_timeout(struct smtp_session *session, int e)
 {
     (void)package_request_queue_pop(&session->stream.base.sent);
     return e;
@@ -131,7 +131,7 @@ int smtp_session_connect(struct smtp_session *session)
 int smtp_session_write(struct smtp_session *session, mk_str bytes)
 {
     int e = 0;
-    start_timeout(session);
+    start_step_timeout(session);
     while (bytes.len && !e) {
         ssize_t n = package_stream_write(&session->stream, bytes);
         if (n == -EAGAIN)
@@ -140,10 +140,10 @@ int smtp_session_write(struct smtp_session *session, mk_str bytes)
             e = (int)n;
         else {
             bytes = mk_str_skip(bytes, (size_t)n);
-            start_timeout(session);
+            start_step_timeout(session);
         }
     }
-    return stop_timeout(session, e);
+    return stop_step_timeout(session, e);
 }
 
 static int keep_reply_text(struct smtp_session *session, const struct smtp_reply *reply)
@@ -158,8 +158,8 @@ static int keep_reply_text(struct smtp_session *session, const struct smtp_reply
     return session->text.p ? 0 : -ENOMEM;
 }
 
-/* 0: received more data. */
-static int read_bytes(struct smtp_session *session)
+/* Returns 0 when it has received more data. */
+static int read_reply_bytes(struct smtp_session *session)
 {
     if (!mk_buf_reserve(&session->in, READ_SIZE))
         return -ENOMEM;
@@ -173,10 +173,10 @@ int smtp_session_read(struct smtp_session *session)
     struct smtp_reply reply;
     ssize_t n;
     int e = 0;
-    start_timeout(session);
+    start_step_timeout(session);
     while (!e && (n = smtp_reply_parse(mk_buf_str(&session->in), &reply)) == 0)
-        e = read_bytes(session);
-    stop_timeout(session, 0);
+        e = read_reply_bytes(session);
+    stop_step_timeout(session, 0);
     if (e || n < 0)
         return e ? e : (int)n;
     session->extensions_in_reply = smtp_extensions_parse(&reply);

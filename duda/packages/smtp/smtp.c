@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends one message, from the greeting to the end. Each command waits for its reply: with a nearby server,
- * pipelining gains nothing. */
+/* Sends one message per connection. Each command waits for its reply: pipelining would gain nothing with a
+ * nearby server. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
@@ -14,30 +14,31 @@
 enum { BASE64_BYTES = 57, BASE64_LINE = 77 };
 enum { COMMAND_MAX = 4096, GOODBYE_MS = 1000 };
 
-/* The server requires authentication, or rejects it (RFC 4954, section 6): not an error in the message. */
+/* Does the server require or reject authentication (RFC 4954, section 6)? Then the message is not at
+ * fault. */
 static bool is_auth_required(unsigned code)
 {
     return code == 530 || code == 534 || code == 535 || code == 538;
 }
 
-/* Maps a rejection, permanent or temporary. */
-static int reply_code_errno(unsigned code)
+/* Maps the code of a permanent or temporary rejection. */
+static int reply_code_to_errno(unsigned code)
 {
     return is_auth_required(code) ? -ENOKEY : code >= 500 ? -EBADMSG : code >= 400 ? -EAGAIN : -EPROTO;
 }
 
-static const char *error_message(int e)
+static const char *smtp_error_message(int e)
 {
-    return e == -EPROTO       ? "it does not speak SMTP"
-           : e == -ENOKEY     ? "it announces no AUTH PLAIN"
-           : e == -EOPNOTSUPP ? "it takes no bytes above 127"
-           : e == -EMSGSIZE   ? "the message is too long"
-           : e == -EINVAL     ? "an address or a line is not as it must be"
+    return e == -EPROTO       ? "the server does not speak SMTP"
+           : e == -ENOKEY     ? "the server does not support AUTH PLAIN"
+           : e == -EOPNOTSUPP ? "the server does not accept 8-bit messages"
+           : e == -EMSGSIZE   ? "the message is too long, or has too many recipients"
+           : e == -EINVAL     ? "an address is invalid, or a line is too long or contains NUL"
                               : strerror(-e);
 }
 
-static int set_error(const struct smtp_session *session, struct duda_smtp_result *result, const char *step,
-                     int e)
+static int set_smtp_error(const struct smtp_session *session, struct duda_smtp_result *result,
+                          const char *step, int e)
 {
     mk_str server = session->stream.base.server, name = session->smtp->name;
     if (e == -ECANCELED)
@@ -48,18 +49,18 @@ static int set_error(const struct smtp_session *session, struct duda_smtp_result
     else
         result->error = duda_sprintf(
             session->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name), MK_STR_ARG(server), step,
-            session->error ? package_conn_error_reason(&session->stream.base) : error_message(e));
+            session->error ? package_conn_error_reason(&session->stream.base) : smtp_error_message(e));
     return duda_reason(session->d, package_conn_map_errno(e), "%.*s", MK_STR_ARG(result->error));
 }
 
-/* Sends a command, and expects a reply code that begins with the digit `expected` (2 or 3). */
+/* Sends a command, and expects a reply whose code begins with the digit `expected` (2 or 3). */
 static int send_command(struct smtp_session *session, mk_str command, unsigned expected)
 {
     int e = command.len ? smtp_session_write(session, command) : 0;
     session->code = 0;
     if (!e)
         e = smtp_session_read(session);
-    return e ? e : session->code / 100 == expected ? 0 : reply_code_errno(session->code);
+    return e ? e : session->code / 100 == expected ? 0 : reply_code_to_errno(session->code);
 }
 
 static int send_ehlo(struct smtp_session *session)
@@ -70,7 +71,7 @@ static int send_ehlo(struct smtp_session *session)
     if (!ehlo.p || !helo.p)
         return -ENOMEM;
     int e = send_command(session, ehlo, 2);
-    if (e == -EBADMSG) { /* a server older than 1995 */
+    if (e == -EBADMSG) { /* the server does not know EHLO */
         e = send_command(session, helo, 2);
         session->extensions_in_reply = (struct smtp_extensions){.has_size = false};
     }
@@ -78,7 +79,7 @@ static int send_ehlo(struct smtp_session *session)
     return e;
 }
 
-/* AUTH PLAIN (RFC 4954, RFC 4616). */
+/* Authenticates with AUTH PLAIN (RFC 4954, RFC 4616). */
 static int authenticate(struct smtp_session *session)
 {
     const struct duda_smtp *s = session->smtp;
@@ -115,7 +116,7 @@ static int send_mail_from(struct smtp_session *session, const struct duda_smtp_m
     return command.p ? send_command(session, command, 2) : -ENOMEM;
 }
 
-/* Records rejected recipients; an error ends the session. */
+/* Records rejected recipients. Any other error ends the session. */
 static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_message *m,
                         struct duda_smtp_result *result)
 {
@@ -139,7 +140,7 @@ static int send_rcpt_to(struct smtp_session *session, const struct duda_smtp_mes
     return result->n_rejected < m->n_to ? 0 : later ? -EAGAIN : -EBADMSG;
 }
 
-/* The server has accepted the message: errors no longer matter. */
+/* Ends the session. The server has already accepted the message, so errors no longer matter. */
 static void send_quit(struct smtp_session *session)
 {
     struct package_conn *l = &session->stream.base;
@@ -152,21 +153,21 @@ static int deliver_message(struct smtp_session *session, const struct duda_smtp_
 {
     int e = smtp_session_connect(session);
     if (e)
-        return set_error(session, result, "connecting", e);
+        return set_smtp_error(session, result, "connecting", e);
     if ((e = send_command(session, MK_STR_NULL, 2)) ||
-        (e = send_ehlo(session))) /* not an error in the message */
-        return set_error(session, result, "greeting", e == -EBADMSG ? -EAGAIN : e);
+        (e = send_ehlo(session))) /* these errors are not the fault of the message */
+        return set_smtp_error(session, result, "greeting", e == -EBADMSG ? -EAGAIN : e);
     if ((e = authenticate(session)))
-        return set_error(session, result, "AUTH", e);
+        return set_smtp_error(session, result, "AUTH", e);
     if ((e = send_mail_from(session, m)))
-        return set_error(session, result, "MAIL", e);
+        return set_smtp_error(session, result, "MAIL", e);
     if ((e = send_rcpt_to(session, m, result)))
-        return set_error(session, result, "RCPT", e);
+        return set_smtp_error(session, result, "RCPT", e);
     if ((e = send_command(session, MK_STR("DATA\r\n"), 3)))
-        return set_error(session, result, "DATA", e);
+        return set_smtp_error(session, result, "DATA", e);
     if ((e = smtp_session_write(session, mk_buf_str(&session->out))) ||
         (e = send_command(session, MK_STR_NULL, 2)))
-        return set_error(session, result, "the message", e);
+        return set_smtp_error(session, result, "the message", e);
     result->reply = session->text;
     send_quit(session);
     return 0;
@@ -184,7 +185,7 @@ static int check_message(const struct duda_smtp *smtp, const struct duda_smtp_me
     return 0;
 }
 
-/* Sends `mail`, or the text of `m` if it is NULL. */
+/* Sends `mail`, or the text of `m` if `mail` is NULL. */
 static int send_message(struct smtp_session *session, const struct duda_mail *mail,
                         struct duda_smtp_message m, struct duda_smtp_result *result)
 {
@@ -197,7 +198,7 @@ static int send_message(struct smtp_session *session, const struct duda_mail *ma
     }
     if (!e)
         e = smtp_data_format(&session->out, m.text);
-    return e ? set_error(session, result, "the message", e) : deliver_message(session, &m, result);
+    return e ? set_smtp_error(session, result, "the message", e) : deliver_message(session, &m, result);
 }
 
 static int run_session(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
@@ -211,7 +212,7 @@ static int run_session(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
     struct smtp_session *session = smtp_session_new(d, smtp);
     if (!session)
         return package_call_end(&call, -ENOMEM);
-    e = duda_wait_begin(d, &session->wait, NULL); /* nothing to undo: the connection ends with the handler */
+    e = duda_wait_begin(d, &session->wait, NULL); /* no cleanup: the connection ends with the handler */
     e = e ? e : send_message(session, mail, m, result);
     duda_wait_end(&session->wait);
     smtp_session_close(session);
@@ -222,7 +223,7 @@ int duda_smtp_send_raw(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
                        struct duda_smtp_result *result)
 {
     if (!smtp) {
-        *result = (struct duda_smtp_result){.error = MK_STR("there is no such [SMTP]")};
+        *result = (struct duda_smtp_result){.error = MK_STR("there is no such section [SMTP]")};
         return -ENODEV;
     }
     return run_session(d, smtp, NULL, *message, result);
@@ -232,7 +233,7 @@ int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda
                    struct duda_smtp_result *result)
 {
     if (!smtp) {
-        *result = (struct duda_smtp_result){.error = MK_STR("there is no such [SMTP]")};
+        *result = (struct duda_smtp_result){.error = MK_STR("there is no such section [SMTP]")};
         return -ENODEV;
     }
     const struct duda_smtp_message m = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows as JSON (RFC 8259). */
+/* Writes rows as JSON (RFC 8259). */
 #include <duda/sql.h>
 #include <monkey/json.h>
 #include <monkey/text.h>

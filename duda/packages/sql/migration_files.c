@@ -24,21 +24,21 @@ static void report_file_error(struct reading *r, const char *name, const char *e
     r->failed = true;
 }
 
-/* Inserts the migration after those with lower numbers. */
-static void insert_sorted(struct reading *r, struct duda_sql_migration *m)
+/* Inserts the migration after all migrations with lower numbers. */
+static void insert_migration_sorted(struct reading *r, struct duda_sql_migration *m)
 {
     struct duda_sql_migration **at = &r->first;
     while (*at && (*at)->number < m->number)
         at = &(*at)->next;
     if (*at && (*at)->number == m->number) {
-        report_file_error(r, m->name.p, "another migration has this number, too");
+        report_file_error(r, m->name.p, "another migration already has this number");
         return;
     }
     m->next = *at;
     *at = m;
 }
 
-static mk_str read_file(struct reading *r, mk_str folder, const char *name)
+static mk_str read_migration_file(struct reading *r, mk_str folder, const char *name)
 {
     mk_str text = MK_STR_NULL;
     char *buf = mk_mem_alloc(FILE_MAX + 1);
@@ -51,7 +51,8 @@ static mk_str read_file(struct reading *r, mk_str folder, const char *name)
     if (f && buf) {
         size_t n = fread(buf, 1, FILE_MAX + 1, f);
         if (ferror(f) || n > FILE_MAX || memchr(buf, 0, n))
-            report_file_error(r, name, n > FILE_MAX ? "longer than 1 MB" : "it cannot be read as text");
+            report_file_error(r, name,
+                              n > FILE_MAX ? "it is longer than 1 MB" : "it cannot be read, or contains NUL");
         else
             text = mk_config_copy(r->config, mk_str_of(buf, n));
     } else {
@@ -63,7 +64,8 @@ static mk_str read_file(struct reading *r, mk_str folder, const char *name)
     return text;
 }
 
-/* FNV-1a: detects accidental edits, not deliberate ones. Ignores CR, because git may add it. */
+/* Computes an FNV-1a hash, which detects accidental edits, not deliberate ones. Ignores CRs, because git may
+ * add them. */
 static void compute_checksum(mk_str text, char out[17])
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -81,7 +83,7 @@ static void add_migration_file(struct reading *r, mk_str folder, const char *nam
         return;
     digits.len = mk_str_find(all, '-');
     if (digits.len == MK_STR_NONE || !mk_num_parse(digits, &number) || !number || number > UINT32_MAX) {
-        report_file_error(r, name, "expected NUMBER-NAME.sql, with a number from 1 on");
+        report_file_error(r, name, "expected a name NUMBER-NAME.sql, with a NUMBER of at least 1");
         return;
     }
     struct duda_sql_migration *m = mk_config_alloc(r->config, sizeof *m);
@@ -91,11 +93,11 @@ static void add_migration_file(struct reading *r, mk_str folder, const char *nam
     }
     m->number = (uint32_t)number;
     m->name = mk_config_copy(r->config, all);
-    m->text = read_file(r, folder, name);
+    m->text = read_migration_file(r, folder, name);
     if (!m->name.p || !m->text.p)
         return;
     compute_checksum(m->text, m->checksum);
-    insert_sorted(r, m);
+    insert_migration_sorted(r, m);
 }
 
 struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section, const char *key,

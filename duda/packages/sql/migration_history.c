@@ -5,8 +5,8 @@
 
 enum { NAMED_MAX = 3 };
 
-static const struct duda_sql_applied *find_row(const struct duda_sql_history *h, mk_str service,
-                                               uint64_t number)
+static const struct duda_sql_applied *find_history_row(const struct duda_sql_history *h, mk_str service,
+                                                       uint64_t number)
 {
     for (size_t i = 0; i < h->n; i++)
         if (h->applied[i].number == number && mk_str_eq(h->applied[i].service, service))
@@ -21,7 +21,8 @@ static const struct duda_sql_migration *find_migration(const struct duda_sql_mig
     return all;
 }
 
-/* Rows that name no service belong to this service if its files cover all of them. */
+/* May this service adopt the rows of an earlier version, which name no service? Only if it has a file for
+ * each of them. */
 static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_sql_migration *all)
 {
     bool has_any = false;
@@ -37,16 +38,16 @@ static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_s
 
 const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_history *h, uint64_t number)
 {
-    return find_row(h, h->is_adopted ? MK_STR("") : h->service, number);
+    return find_history_row(h, h->is_adopted ? MK_STR("") : h->service, number);
 }
 
-/* A buffer with as many complete messages as fit. */
+/* The error messages; only the first NAMED_MAX of them are in the text. */
 struct complaints {
     struct mk_buf text;
     unsigned n;
 };
 
-static void add_complaint(struct complaints *c, mk_str name, const char *problem, mk_str other)
+static void add_history_error(struct complaints *c, mk_str name, const char *problem, mk_str other)
 {
     if (c->n++ >= NAMED_MAX)
         return;
@@ -54,27 +55,28 @@ static void add_complaint(struct complaints *c, mk_str name, const char *problem
                 MK_STR_ARG(mk_str_first(other, 40)));
 }
 
-static void check_row(struct duda_sql_history *h, const struct duda_sql_applied *row,
-                      const struct duda_sql_migration *all, struct complaints *c)
+static void check_history_row(struct duda_sql_history *h, const struct duda_sql_applied *row,
+                              const struct duda_sql_migration *all, struct complaints *c)
 {
     const struct duda_sql_migration *m = find_migration(all, row->number);
     if (!m)
-        add_complaint(c, row->name, "was run, and is missing", MK_STR(""));
+        add_history_error(c, row->name, "has been run, but its file is missing", MK_STR(""));
     else if (!mk_str_eq(m->name, row->name))
-        add_complaint(c, row->name, "was run, and is renamed: ", m->name);
+        add_history_error(c, row->name, "has been run, but its file is now named ", m->name);
     else if (row->checksum.p && !mk_str_eq(row->checksum, mk_str_from_c(m->checksum)))
-        add_complaint(c, row->name, "was edited after it was run", MK_STR(""));
+        add_history_error(c, row->name, "was edited after it had been run", MK_STR(""));
     h->lacks_checksums = h->lacks_checksums || !row->checksum.p;
 }
 
-static void check_files(struct duda_sql_history *h, const struct duda_sql_migration *all,
-                        const struct duda_sql_applied *last, struct complaints *c)
+static void check_migration_files(struct duda_sql_history *h, const struct duda_sql_migration *all,
+                                  const struct duda_sql_applied *last, struct complaints *c)
 {
     for (const struct duda_sql_migration *m = all; m; m = m->next) {
         if (duda_sql_history_find(h, m->number))
             continue;
         if (last && m->number < last->number)
-            add_complaint(c, m->name, "comes too late: it was not run before ", last->name);
+            add_history_error(c, m->name,
+                              "cannot run any more, because a later one has been run: ", last->name);
         else if (!h->pending)
             h->pending = m;
     }
@@ -96,9 +98,9 @@ int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_mig
             continue;
         last = row;
         if (newest && row->number <= newest->number)
-            check_row(h, row, all, &c);
+            check_history_row(h, row, all, &c);
     }
-    check_files(h, all, last, &c);
+    check_migration_files(h, all, last, &c);
     if (c.n > NAMED_MAX)
         mk_buf_addf(&c.text, "; and %u more", c.n - NAMED_MAX);
     h->message[c.text.len] = 0;

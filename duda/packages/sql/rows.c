@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows in a single allocation: while they are collected, a string is identified by its offset in `text`, not
- * by its address. */
+/* Collects rows for a single allocation: as the buffer may move until then, a string is identified by its
+ * offset in `text`, not by its address. */
 #include <duda/memory.h>
 #include <duda/sql_backend.h>
 #include <errno.h>
@@ -27,8 +27,8 @@ static bool reserve_cell(struct duda_sql_rows *r)
     return true;
 }
 
-/* NUL-terminates each string, so that even an empty one has a position. */
-static bool copy_text(struct duda_sql_rows *r, struct duda_sql_value *cell)
+/* Terminates each string with a NUL, so that even an empty string occupies a byte. */
+static bool copy_cell_text(struct duda_sql_rows *r, struct duda_sql_value *cell)
 {
     mk_str text = cell->text;
     if (!r->text.max)
@@ -47,7 +47,7 @@ void duda_sql_rows_add(struct duda_sql_rows *r, const struct duda_sql_value *val
     struct duda_sql_value cell = *value;
     if (r->error || !reserve_cell(r))
         return;
-    if (cell.type >= DUDA_SQL_TEXT && !copy_text(r, &cell))
+    if (cell.type >= DUDA_SQL_TEXT && !copy_cell_text(r, &cell))
         return;
     r->cells[r->n++] = cell;
 }
@@ -87,7 +87,8 @@ void duda_sql_rows_free(struct duda_sql_rows *r)
 }
 
 /* The column names are the first cells. */
-static int copy_rows(const struct duda_sql_rows *r, struct duda_ctx *d, struct duda_sql_result *result)
+static int copy_rows_to_handler(const struct duda_sql_rows *r, struct duda_ctx *d,
+                                struct duda_sql_result *result)
 {
     size_t n = r->n_columns;
     struct duda_sql_value *cells = duda_alloc(d, (r->n + 1) * sizeof *cells);
@@ -114,7 +115,7 @@ int duda_sql_rows_result(struct duda_sql_rows *r, struct duda_ctx *d, struct dud
 {
     *result = (struct duda_sql_result){.rows_affected = r->rows_affected};
     if (!r->error && r->n)
-        r->error = copy_rows(r, d, result);
+        r->error = copy_rows_to_handler(r, d, result);
     if (r->error)
         result->error = duda_strdup(d, mk_str_from_c(r->message[0] ? r->message : strerror(-r->error)));
     return r->error;

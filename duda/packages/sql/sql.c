@@ -25,7 +25,7 @@ struct declared {
     bool is_checked;
 };
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     *data = mk_config_alloc(config, sizeof(struct declared));
     return *data ? 0 : -ENOMEM;
@@ -38,24 +38,23 @@ void duda_sql_declare(struct mk_config *config, const void *section, mk_str name
         return;
     for (size_t i = 0; i < all->n; i++)
         if (mk_str_eq(all->names[i], name))
-            mk_config_error(
-                config, section, "Name",
-                "another [SQLITE] or [POSTGRES] has the Name `%.*s`, too: services find databases "
-                "by it",
-                MK_STR_ARG(name));
+            mk_config_error(config, section, "Name",
+                            "another [SQLITE] or [POSTGRES] already has the Name `%.*s`: services find "
+                            "databases by their Name",
+                            MK_STR_ARG(name));
     if (all->n < MK_LEN(all->names))
         all->names[all->n++] = name;
 }
 
-/* By now all databases have been declared. */
-static int host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
+/* Called when all databases have been declared: warns if there is none. */
+static int check_databases_of_host(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
     struct declared *all = data;
     (void)h;
     if (!all->n && !all->is_checked)
-        mk_config_warn(config, NULL, NULL,
-                       "duda-sql is loaded, but there is no [SQLITE] or [POSTGRES]: statements of services "
-                       "answer -ENODEV");
+        mk_config_warn(
+            config, NULL, NULL,
+            "duda-sql is loaded, but there is no [SQLITE] or [POSTGRES]: all statements fail with -ENODEV");
     all->is_checked = true;
     *host_data = data;
     return 0;
@@ -68,7 +67,7 @@ static struct sql_worker *sql_worker_of(struct mk_worker *w)
     return mk_worker_data(w, &MK_PLUGIN_OF(duda_sql));
 }
 
-static int worker_start(struct mk_worker *w, void *data)
+static int start_sql_in_worker(struct mk_worker *w, void *data)
 {
     struct sql_worker *sql_worker = mk_mem_zalloc(1, sizeof *sql_worker);
     (void)data;
@@ -76,7 +75,7 @@ static int worker_start(struct mk_worker *w, void *data)
     return sql_worker ? 0 : -ENOMEM;
 }
 
-static void worker_stop(struct mk_worker *w, void *data)
+static void stop_sql_in_worker(struct mk_worker *w, void *data)
 {
     (void)data;
     mk_mem_free(sql_worker_of(w));
@@ -117,7 +116,7 @@ void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db)
     return sql_transactions_session(&sql_worker_of(duda_worker(d))->transactions, d, db);
 }
 
-static int set_error(struct duda_ctx *d, struct duda_sql_result *result, int e, const char *error_text)
+static int set_result_error(struct duda_ctx *d, struct duda_sql_result *result, int e, const char *error_text)
 {
     result->error = duda_strdup(d, mk_str_from_c(error_text));
     return e;
@@ -127,12 +126,12 @@ static int check_statement(struct duda_ctx *d, struct duda_sql_result *result, m
                            const struct duda_sql_value *parameters, size_t n)
 {
     if (statement.len > DUDA_SQL_TEXT_MAX)
-        return set_error(d, result, -EMSGSIZE, "the statement is too long");
+        return set_result_error(d, result, -EMSGSIZE, "the statement is too long");
     if (n > DUDA_SQL_PARAMETERS_MAX)
-        return set_error(d, result, -EMSGSIZE, "the statement has too many parameters");
+        return set_result_error(d, result, -EMSGSIZE, "the statement has too many parameters");
     for (size_t i = 0; i < n; i++) /* PostgreSQL rejects NULs, and libpq would truncate there */
         if (parameters[i].type == DUDA_SQL_TEXT && memchr(parameters[i].text.p, 0, parameters[i].text.len))
-            return set_error(d, result, -EBADMSG, "a text has a NUL in it");
+            return set_result_error(d, result, -EBADMSG, "a string contains NUL");
     return 0;
 }
 
@@ -141,12 +140,12 @@ static int begin_call(struct package_call *call, struct duda_ctx *d, struct duda
 {
     int e = package_call_begin(call, d, db->meter);
     if (e)
-        result->error = MK_STR("the handler has ended");
+        result->error = MK_STR("the handler was cancelled");
     return e;
 }
 
-/* Removes values that PostgreSQL quotes in messages, as `...: "x"` or `value "x" ...`: they must not be
- * logged. */
+/* Removes values that PostgreSQL quotes in messages, as `...: "x"` or `value "x" ...`, because they must not
+ * be logged. */
 static void append_redacted_message(struct mk_buf *out, mk_str message)
 {
     static const mk_str marks[] = {MK_STR(": \""), MK_STR("value \"")};
@@ -163,8 +162,10 @@ static void append_redacted_message(struct mk_buf *out, mk_str message)
     mk_buf_add(out, message);
 }
 
-/* The database's message, and the beginning of the statement, which contains no values. */
-static int set_reason(struct duda_ctx *d, int e, const struct duda_sql_result *result, const char *text)
+/* Sets the reason: the message of the database, and the beginning of the statement, which contains no
+ * values. */
+static int set_statement_reason(struct duda_ctx *d, int e, const struct duda_sql_result *result,
+                                const char *text)
 {
     enum { SHOWN_MAX = 120 };
     char buf[DUDA_REASON_MAX];
@@ -181,7 +182,8 @@ int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct dud
                           const char *text, const struct duda_sql_value *parameters, size_t n)
 {
     if (!db) {
-        *result = (struct duda_sql_result){.error = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        *result =
+            (struct duda_sql_result){.error = MK_STR("there is no such section [SQLITE] or [POSTGRES]")};
         return -ENODEV;
     }
     struct package_call call;
@@ -194,7 +196,7 @@ int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct dud
     e = check_statement(d, result, statement, parameters, n);
     if (!e)
         e = db->ops->run_statement(d, db, session, result, &(struct duda_sql_statement){text, parameters, n});
-    return set_reason(d, package_call_end(&call, e), result, text);
+    return set_statement_reason(d, package_call_end(&call, e), result, text);
 }
 
 static int set_batch_reason(struct duda_ctx *d, int e, const struct duda_sql_statement *queries, size_t n,
@@ -202,13 +204,14 @@ static int set_batch_reason(struct duda_ctx *d, int e, const struct duda_sql_sta
 {
     for (size_t i = 0; i < n && e; i++)
         if (results[i].error.len)
-            return set_reason(d, e, &results[i], queries[i].text);
+            return set_statement_reason(d, e, &results[i], queries[i].text);
     return e;
 }
 
-/* Runs the statements one after the other. */
-static int run_each(struct duda_ctx *d, struct duda_sql_db *db, void *session,
-                    struct duda_sql_result *results, const struct duda_sql_statement *queries, size_t n)
+/* Runs the statements one after the other, for a database without batches. */
+static int run_each_statement(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                              struct duda_sql_result *results, const struct duda_sql_statement *queries,
+                              size_t n)
 {
     int e = 0;
     for (size_t i = 0; i < n; i++) {
@@ -222,7 +225,8 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
                    size_t n, struct duda_sql_result *results)
 {
     for (size_t i = 0; !db && i < n; i++)
-        results[i] = (struct duda_sql_result){.error = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        results[i] =
+            (struct duda_sql_result){.error = MK_STR("there is no such section [SQLITE] or [POSTGRES]")};
     if (!db)
         return -ENODEV;
     if (!n)
@@ -231,7 +235,7 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
     void *session = duda_sql_session(d, db);
     memset(results, 0, n * sizeof *results);
     if (n > DUDA_SQL_BATCH_MAX)
-        return set_error(d, results, -EMSGSIZE, "these are too many statements");
+        return set_result_error(d, results, -EMSGSIZE, "too many statements in a batch");
     int e = begin_call(&call, d, db, results);
     if (e)
         return e;
@@ -239,7 +243,8 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
         e = check_statement(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters,
                             queries[i].n);
     if (!e)
-        e = (db->ops->run_batch ? db->ops->run_batch : run_each)(d, db, session, results, queries, n);
+        e = (db->ops->run_batch ? db->ops->run_batch : run_each_statement)(d, db, session, results, queries,
+                                                                           n);
     return set_batch_reason(d, package_call_end(&call, e), queries, n, results);
 }
 
@@ -255,7 +260,7 @@ int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db)
     if (e)
         return e;
     e = sql_transactions_begin(&sql_worker_of(duda_worker(d))->transactions, d, db, &result);
-    return set_reason(d, package_call_end(&call, e), &result, "BEGIN");
+    return set_statement_reason(d, package_call_end(&call, e), &result, "BEGIN");
 }
 
 static int finish_transaction(struct duda_ctx *d, struct duda_sql_db *db, bool commits)
@@ -268,7 +273,7 @@ static int finish_transaction(struct duda_ctx *d, struct duda_sql_db *db, bool c
     if (e)
         return e;
     e = sql_transactions_finish(&sql_worker_of(duda_worker(d))->transactions, d, db, &result, commits);
-    return set_reason(d, package_call_end(&call, e), &result, commits ? "COMMIT" : "ROLLBACK");
+    return set_statement_reason(d, package_call_end(&call, e), &result, commits ? "COMMIT" : "ROLLBACK");
 }
 
 int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db)
@@ -281,6 +286,6 @@ int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db)
     return finish_transaction(d, db, false);
 }
 
-PACKAGE_PLUGIN(sql, "Databases for services of Duda; duda-sqlite and duda-postgres bring them.", .load = load,
-               .host = host, .worker_start = worker_start, .worker_stop = worker_stop,
-               .needs = PACKAGE_NEEDS("duda"));
+PACKAGE_PLUGIN(sql, "Database interface for Duda services, which duda-sqlite and duda-postgres implement.",
+               .load = load_plugin, .host = check_databases_of_host, .worker_start = start_sql_in_worker,
+               .worker_stop = stop_sql_in_worker, .needs = PACKAGE_NEEDS("duda"));

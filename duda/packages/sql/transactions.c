@@ -39,7 +39,7 @@ static void end_transaction(struct sql_transaction *t, bool over)
     mk_mem_free(t);
 }
 
-static void rollback_abandoned(void *ctx)
+static void rollback_abandoned_transaction(void *ctx)
 {
     end_transaction(ctx, false);
 }
@@ -58,7 +58,7 @@ int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, str
     }
     *t = (struct sql_transaction){all->first, all, d, db, session};
     all->first = t;
-    return duda_defer(d, rollback_abandoned, t);
+    return duda_defer(d, rollback_abandoned_transaction, t);
 }
 
 int sql_transactions_finish(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
@@ -68,7 +68,7 @@ int sql_transactions_finish(struct sql_transactions *all, struct duda_ctx *d, st
     if (!t)
         return -EINVAL;
     int e = db->ops->finish(d, db, t->session, result, commits);
-    (void)duda_undefer(d, rollback_abandoned, t);
+    (void)duda_undefer(d, rollback_abandoned_transaction, t);
     end_transaction(t, e == 0);
     return e;
 }

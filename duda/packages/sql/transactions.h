@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps handlers to their open transactions. Only this file knows the owner: a backend only knows that a
- * session is taken, and long-running handlers retain nothing of finished transactions. */
+/* Maps handlers to their open transactions. Only this code knows which handler owns a transaction; a backend
+ * only knows that a session is in use. Long-running handlers keep no memory of finished transactions. */
 #ifndef DUDA_SQL_TRANSACTIONS_H
 #define DUDA_SQL_TRANSACTIONS_H
 
@@ -13,14 +13,15 @@ struct sql_transactions {
     struct sql_transaction *first;
 };
 
-/* The session of the transaction; NULL: the handler is not in one. */
+/* Returns the session of the handler's transaction; NULL if the handler is not in one. */
 void *sql_transactions_session(const struct sql_transactions *all, const struct duda_ctx *d,
                                const struct duda_sql_db *db);
-/* 0; -EALREADY: the handler is already in a transaction; or the error of the backend. When the handler ends,
- * the transaction is rolled back. */
+/* Begins a transaction, which is rolled back if it is still open when the handler ends. Returns 0, -EALREADY
+ * if the handler is already in a transaction, or the error of the backend. */
 int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
                            struct duda_sql_result *result) MK_API_MUST_USE;
-/* Ends the transaction, even if it returns an error; -EINVAL: no transaction. */
+/* Ends the transaction, even if it returns an error. Returns -EINVAL if the handler is not in a
+ * transaction. */
 int sql_transactions_finish(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
                             struct duda_sql_result *result, bool commits) MK_API_MUST_USE;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQLite calls the authorizer for each action of a statement when it is prepared. */
+/* When SQLite prepares a statement, it calls the authorizer for each action of the statement. */
 #include "authorizer.h"
 
 static const char begins[] =
-    "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
-static const char changes[] = "this would change a connection that all handlers share";
+    "use duda_sql_begin(), duda_sql_commit() and duda_sql_rollback() for transactions";
+static const char changes[] = "the statement would change a connection that all handlers share";
 static const char belongs[] =
-    "this would change a connection that all handlers share: it belongs in a transaction";
+    "the statement would change a connection that all handlers share: run it in a transaction";
 
 static int deny_statement(struct sqlite_session *s, const char *error)
 {
@@ -14,7 +14,8 @@ static int deny_statement(struct sqlite_session *s, const char *error)
     return SQLITE_DENY;
 }
 
-/* Pragmas that may have a value: queries, and those that change the file. */
+/* Is it a pragma that may have a value? Such pragmas query something or change the file, but not the
+ * session. */
 static bool is_allowed_pragma(const char *pragma)
 {
     static const char *const all[] = {
@@ -38,8 +39,9 @@ static int authorize_pragma(struct sqlite_session *s, const char *pragma, const 
     return s->use == SQLITE_USE_AUTOCOMMIT ? deny_statement(s, belongs) : SQLITE_OK;
 }
 
-/* A temporary object would hide a table with the same name from other handlers. */
-static int authorize_temporary(struct sqlite_session *s)
+/* Denies temporary objects outside of transactions: such an object would hide a table with the same name from
+ * other handlers. */
+static int authorize_temporary_object(struct sqlite_session *s)
 {
     s->is_uncached = true;
     if (s->use == SQLITE_USE_AUTOCOMMIT)
@@ -78,7 +80,7 @@ int sqlite_authorizer_check(void *ctx, int action, const char *a, const char *b,
     case SQLITE_CREATE_TEMP_TABLE:
     case SQLITE_CREATE_TEMP_TRIGGER:
     case SQLITE_CREATE_TEMP_VIEW:
-        return authorize_temporary(s);
+        return authorize_temporary_object(s);
     default:
         return SQLITE_OK;
     }

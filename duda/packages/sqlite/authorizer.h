@@ -5,7 +5,7 @@
 
 #include "session_type.h"
 
-/* Call it before you prepare the statement `text`. */
+/* Call it before preparing the statement `text`. */
 void sqlite_authorizer_begin(struct sqlite_session *s, mk_str text);
 /* The authorizer callback; ctx is the session. */
 int sqlite_authorizer_check(void *ctx, int action, const char *a, const char *b, const char *schema,

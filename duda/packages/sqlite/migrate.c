@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table duda_migrations lists the migrations that a database has. Workers that start together wait for
- * the first one. */
+/* The table duda_migrations records the migrations that have been run. If workers start at the same time, the
+ * others wait for the first one. */
 #include "migrate.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int exec_sql(sqlite3 *handle, const char *text)
     return sqlite3_exec(handle, text, NULL, NULL, NULL);
 }
 
-/* Up to three parameters, the first of which is a number. */
+/* Executes a statement with a number and up to three strings as parameters. */
 static int exec_with_parameters(sqlite3 *handle, const char *text, int64_t number, mk_str a, mk_str b,
                                 const char *c)
 {
@@ -57,7 +57,7 @@ static mk_str copy_column_text(struct history *h, const unsigned char *text)
     return copy ? mk_str_from_c(copy) : MK_STR_NULL;
 }
 
-static bool reserve_row(struct history *h)
+static bool reserve_history_row(struct history *h)
 {
     if (h->is.n < h->cap)
         return true;
@@ -71,9 +71,9 @@ static bool reserve_row(struct history *h)
     return !h->rc;
 }
 
-static void add_row(struct history *h, sqlite3_stmt *stmt)
+static void add_history_row(struct history *h, sqlite3_stmt *stmt)
 {
-    if (!reserve_row(h))
+    if (!reserve_history_row(h))
         return;
     struct duda_sql_applied *row = &h->rows[h->is.n++];
     row->number = (uint64_t)sqlite3_column_int64(stmt, NUMBER);
@@ -82,7 +82,8 @@ static void add_row(struct history *h, sqlite3_stmt *stmt)
     row->checksum = copy_column_text(h, sqlite3_column_text(stmt, CHECKSUM));
 }
 
-/* Without the table, the history is empty; tables of earlier versions have neither services nor checksums. */
+/* Reads the history, which is empty if there is no table. Tables of earlier versions have neither services
+ * nor checksums. */
 static int read_history(struct history *h, sqlite3 *handle)
 {
     sqlite3_stmt *stmt;
@@ -101,7 +102,7 @@ static int read_history(struct history *h, sqlite3 *handle)
     sqlite3_bind_text(stmt, 1, h->is.service.p ? h->is.service.p : "", (int)h->is.service.len, SQLITE_STATIC);
     int rc;
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && !h->rc)
-        add_row(h, stmt);
+        add_history_row(h, stmt);
     h->rc = h->rc ? h->rc : rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
     sqlite3_finalize(stmt);
     h->is.applied = h->rows;
@@ -131,8 +132,8 @@ static int check_history(struct history *h, sqlite3 *handle, const struct duda_s
 
 /* ---- Writes ---- */
 
-/* SQLite cannot change a primary key, so the table is copied. */
-static int create_table(sqlite3 *handle)
+/* Creates the table. A table of an earlier version is copied, because SQLite cannot change a primary key. */
+static int create_history_table(sqlite3 *handle)
 {
     static const char text[] = "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT "
                                "'', number INTEGER NOT NULL, "
@@ -195,7 +196,7 @@ static int run_migrations(struct history *h, sqlite3 *handle, const struct duda_
                           char *error, size_t size)
 {
     clear_history(h);
-    int rc = create_table(handle);
+    int rc = create_history_table(handle);
     rc = rc ? rc : check_history(h, handle, all, error, size);
     rc = rc ? rc : repair_history(h, handle, all);
     for (const struct duda_sql_migration *m = rc ? NULL : h->is.pending; m && !rc; m = m->next)
@@ -203,16 +204,16 @@ static int run_migrations(struct history *h, sqlite3 *handle, const struct duda_
     return rc;
 }
 
-static bool is_done(const struct history *h)
+static bool is_migration_done(const struct history *h)
 {
     return h->is.n && !h->is.pending && !h->is.is_adopted && !h->is.lacks_checksums;
 }
 
-static int migrate_locked(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
-                          char *error, size_t size)
+static int migrate_in_transaction(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
+                                  char *error, size_t size)
 {
     int rc = check_history(h, handle, all, error, size);
-    if (rc || is_done(h))
+    if (rc || is_migration_done(h))
         return rc;
     rc = exec_sql(handle, "BEGIN IMMEDIATE");
     if (rc)
@@ -234,7 +235,7 @@ int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str
     if (!h)
         return SQLITE_NOMEM;
     h->is.service = service.p ? service : MK_STR("");
-    int rc = migrate_locked(h, handle, all, error, size);
+    int rc = migrate_in_transaction(h, handle, all, error, size);
     *has_migrated = h->has_migrated;
     clear_history(h);
     mk_mem_free(h);

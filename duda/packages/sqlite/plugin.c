@@ -18,7 +18,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(file),
      .max = 4000,
-     .help = "The database, in a folder that the workers may write to: SQLite needs files beside it."},
+     .help =
+         "Database file, in a folder that the workers can write to: SQLite creates further files beside it."},
     {.name = "Migrations",
      .type = MK_CONF_TEXT,
      AT(migrations_folder),
@@ -50,7 +51,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "1000",
      .min = 1,
      .max = 1000000,
-     .help = "How many handlers of a worker may wait for a thread. More are refused."},
+     .help = "Maximum number of handlers of a worker that wait for a thread. Further ones fail."},
     {.name = "MaxResultSize",
      .type = MK_CONF_SIZE,
      AT(result_max),
@@ -71,14 +72,15 @@ static mk_str parent_folder(struct mk_config *config, mk_str file)
     return mk_config_copy(config, slash == MK_STR_NONE ? MK_STR(".") : mk_str_first(file, slash ? slash : 1));
 }
 
-static bool check_section(struct mk_config *config, const struct package_sections *before, void *settings)
+static bool check_sqlite_section(struct mk_config *config, const struct package_sections *before,
+                                 void *settings)
 {
     struct sqlite_settings *s = settings;
     (void)before;
     if (!s->file.len || s->file.p[0] == ':' || mk_str_starts(s->file, MK_STR("file:"))) {
         mk_config_error(config, s, "File",
-                        "expected the path of a file: in memory, each thread of each worker would have a "
-                        "database of its own");
+                        "expected the path of a file, because each thread of each worker would have a "
+                        "separate database in memory");
         return false;
     }
     s->file = mk_config_path(config, s, s->file);
@@ -93,7 +95,7 @@ static bool check_section(struct mk_config *config, const struct package_section
     return true;
 }
 
-static int master_start(struct mk_config *config, void *data)
+static int check_database_folders(struct mk_config *config, void *data)
 {
     const struct package_sections *all = data;
     for (size_t i = 0; i < all->n; i++) {
@@ -125,8 +127,8 @@ static void close_pool(void *instance)
 
 PACKAGE_TYPE(sqlite, "SQLITE", struct sqlite_settings, struct sqlite_pool,
              "An SQLite database for Duda services.", .location = "File", .max = BASES_MAX,
-             .check_section = check_section, .declare = duda_sql_declare, .open = open_pool,
+             .check_section = check_sqlite_section, .declare = duda_sql_declare, .open = open_pool,
              .close = close_pool);
 
-PACKAGE_PLUGIN(sqlite, "Provides SQLite databases for Duda services.", PACKAGE_HAS_TYPE,
-               .master_start = master_start, .needs = PACKAGE_NEEDS("duda", "duda-sql"));
+PACKAGE_PLUGIN(sqlite, "SQLite databases for Duda services.", PACKAGE_HAS_TYPE,
+               .master_start = check_database_folders, .needs = PACKAGE_NEEDS("duda", "duda-sql"));

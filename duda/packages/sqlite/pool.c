@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements run in threads, one for each session. A handler that stops waiting abandons its statement: the
- * statement is interrupted, and the session becomes free when it returns. */
+/* Statements run in threads, one for each session. If a handler is cancelled, its statement is interrupted,
+ * and the session becomes free when the statement returns. */
 #include "pool.h"
 
 #include <duda/memory.h>
@@ -12,7 +12,7 @@
 
 /* A copy of the handler's request: the handler may be gone before the thread starts. */
 struct sqlite_job {
-    struct waiting *waiting; /* NULL: no handler waits for it */
+    struct waiting *waiting; /* NULL: no handler waits for the statement */
     enum sqlite_use use;
     mk_str text;
     size_t n;
@@ -20,7 +20,7 @@ struct sqlite_job {
     char buf[];
 };
 
-/* A handler that waits for its statement; on its stack. */
+/* A handler that waits for its statement. This struct is on its stack. */
 struct waiting {
     struct duda_wait wait; /* must be first */
     struct sqlite_slot *slot;
@@ -88,9 +88,9 @@ static void run_job(void *ctx)
     sqlite_session_run(&slot->session, slot->job->use, slot->job->text, slot->job->values, slot->job->n);
 }
 
-static void rollback_abandoned(struct sqlite_slot *slot);
+static void rollback_abandoned_transaction(struct sqlite_slot *slot);
 
-static void log_state_change(struct sqlite_pool *b, const struct sqlite_slot *slot)
+static void log_open_failure(struct sqlite_pool *b, const struct sqlite_slot *slot)
 {
     bool is_down = !slot->session.handle;
     if (is_down && !b->is_reported)
@@ -104,7 +104,7 @@ static void on_job_done(void *ctx)
     struct sqlite_job *job = slot->job;
     slot->job = NULL;
     atomic_store(&slot->session.is_cancelled, false);
-    log_state_change(slot->pool, slot);
+    log_open_failure(slot->pool, slot);
     struct waiting *waiting = job->waiting;
     mk_mem_free(job);
     if (waiting) {
@@ -113,7 +113,7 @@ static void on_job_done(void *ctx)
         return;
     }
     if (slot->ends)
-        rollback_abandoned(slot);
+        rollback_abandoned_transaction(slot);
     else if (!slot->in_transaction)
         release_slot(slot);
 }
@@ -129,9 +129,9 @@ static int submit_job(struct sqlite_slot *slot, struct sqlite_job *job)
     return e;
 }
 
-/* An abandoned transaction holds a lock that blocks everyone: rolls it back now, not with the next
- * statement. */
-static void rollback_abandoned(struct sqlite_slot *slot)
+/* Rolls back an abandoned transaction now, not before the next statement, because its lock blocks all other
+ * writers. */
+static void rollback_abandoned_transaction(struct sqlite_slot *slot)
 {
     slot->ends = slot->in_transaction = false;
     slot->session.must_roll_back = true;
@@ -139,7 +139,7 @@ static void rollback_abandoned(struct sqlite_slot *slot)
         release_slot(slot);
 }
 
-static void cancel_job(struct duda_wait *w)
+static void abandon_job(struct duda_wait *w)
 {
     struct waiting *waiting = (struct waiting *)w;
     if (!waiting->job)
@@ -148,12 +148,13 @@ static void cancel_job(struct duda_wait *w)
     atomic_store(&waiting->slot->session.is_cancelled, true);
 }
 
-/* When it returns, a thread may still run the statement: then slot->job is set. */
+/* Runs a statement in a thread. If the handler is cancelled, the statement may still run when this function
+ * returns; slot->job is then set. */
 static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda_sql_result *result,
                        enum sqlite_use use, mk_str text, const struct duda_sql_value *values, size_t n)
 {
     struct waiting waiting = {.slot = slot};
-    int e = duda_wait_begin(d, &waiting.wait, cancel_job);
+    int e = duda_wait_begin(d, &waiting.wait, abandon_job);
     if (e)
         return e;
     e = submit_job(slot, job_new(use, text, values, n));
@@ -170,7 +171,7 @@ static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda
     return e;
 }
 
-static int set_error(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, int e)
+static int set_result_error(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, int e)
 {
     const char *error_text = e == -EBUSY ? "more than MaxQueue handlers wait for a thread" : strerror(-e);
     if (e && !result->error.len)
@@ -184,12 +185,12 @@ static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *sessi
     struct sqlite_slot *slot = session;
     int e = slot ? 0 : acquire_slot(d, (struct sqlite_pool *)db, &slot);
     if (e)
-        return set_error(d, db, result, e);
+        return set_result_error(d, db, result, e);
     e = run_on_slot(d, slot, result, session ? SQLITE_USE_TRANSACTION : SQLITE_USE_AUTOCOMMIT,
                     mk_str_from_c(q->text), q->parameters, q->n);
     if (!session && !slot->job) /* otherwise on_job_done() releases the slot */
         release_slot(slot);
-    return set_error(d, db, result, e);
+    return set_result_error(d, db, result, e);
 }
 
 static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
@@ -198,7 +199,7 @@ static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct 
     struct sqlite_slot *slot;
     int e = acquire_slot(d, (struct sqlite_pool *)db, &slot);
     if (e)
-        return set_error(d, db, result, e);
+        return set_result_error(d, db, result, e);
     slot->in_transaction = true;
     e = run_on_slot(d, slot, result, SQLITE_USE_INTERNAL, MK_STR("BEGIN IMMEDIATE"), NULL, 0);
     if (!e) {
@@ -207,7 +208,7 @@ static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct 
     }
     slot->ends = true;
     if (!slot->job)
-        rollback_abandoned(slot);
+        rollback_abandoned_transaction(slot);
     return e;
 }
 
@@ -229,7 +230,7 @@ static void end_transaction(struct duda_sql_db *db, void *session, bool over)
         slot->in_transaction = false;
         release_slot(slot);
     } else {
-        rollback_abandoned(slot);
+        rollback_abandoned_transaction(slot);
     }
 }
 
@@ -238,7 +239,7 @@ static const struct duda_sql_ops ops = {.run_statement = run_statement,
                                         .finish = finish_transaction,
                                         .release = end_transaction};
 
-/* Reports errors at startup, not on the first request. */
+/* Opens the database at startup, to report errors now instead of on the first request. */
 static int check_migrations(struct sqlite_pool *b)
 {
     struct sqlite_slot *slot = b->free;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database in a worker: its sessions, their threads, and handlers that wait for a session. */
+/* A database in a worker: its sessions, and the handlers that wait for one. */
 #ifndef DUDA_SQLITE_POOL_H
 #define DUDA_SQLITE_POOL_H
 
@@ -15,7 +15,7 @@ struct sqlite_slot {
     struct sqlite_session session; /* must be first */
     struct sqlite_pool *pool;
     struct sqlite_slot *next; /* next free slot */
-    struct sqlite_job *job;   /* job that runs in a thread */
+    struct sqlite_job *job;   /* job that a thread runs; NULL: none */
     bool in_transaction, ends;
 };
 

@@ -11,7 +11,7 @@
 enum { WAIT_MAX_MS = 25 }; /* interval between lock attempts */
 enum { STEPS_BETWEEN_LOOKS = 4000 };
 
-static int rc_to_errno(int rc, int extended)
+static int sqlite_rc_to_errno(int rc, int extended)
 {
     if (extended == SQLITE_BUSY_SNAPSHOT)
         return -ESTALE;
@@ -39,7 +39,7 @@ static int rc_to_errno(int rc, int extended)
     }
 }
 
-static void set_error(struct sqlite_session *s, int error, const char *error_text)
+static void set_session_error(struct sqlite_session *s, int error, const char *error_text)
 {
     duda_sql_rows_fail(&s->rows, error, "SQLITE", s->settings->name, error_text);
 }
@@ -47,38 +47,39 @@ static void set_error(struct sqlite_session *s, int error, const char *error_tex
 static void set_sqlite_error(struct sqlite_session *s, int rc)
 {
     if (s->refusal) {
-        set_error(s, -EOPNOTSUPP, s->refusal);
+        set_session_error(s, -EOPNOTSUPP, s->refusal);
         return;
     }
     int extended = s->handle ? sqlite3_extended_errcode(s->handle) : rc;
-    set_error(s, rc_to_errno(rc & 0xff, extended),
-              s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc));
+    set_session_error(s, sqlite_rc_to_errno(rc & 0xff, extended),
+                      s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc));
 }
 
 /* ---- Lifetime ---- */
 
-static int should_interrupt(void *ctx)
+static int should_interrupt_statement(void *ctx)
 {
     const struct sqlite_session *s = ctx;
     return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || mk_clock_ms() >= s->due_ms;
 }
 
-/* Called while the file is locked: stops waiting if the handler was cancelled. */
-static int on_busy(void *ctx, int n)
+/* Called while another connection has locked the file: waits, unless the handler was cancelled or the timeout
+ * has passed. */
+static int on_locked_file(void *ctx, int n)
 {
-    if (should_interrupt(ctx))
+    if (should_interrupt_statement(ctx))
         return 0;
     sqlite3_sleep(n < WAIT_MAX_MS ? n + 1 : WAIT_MAX_MS);
     return 1;
 }
 
-/* Enables WAL in a new file. Two workers that do it at once conflict, and SQLite's busy handler does not
- * apply. */
+/* Enables WAL mode in a new file. If two workers do this at once, one of them fails, because SQLite does not
+ * call its busy handler here. So this function retries. */
 static int enable_wal(struct sqlite_session *s)
 {
     int rc;
     while ((rc = sqlite3_exec(s->handle, "PRAGMA journal_mode=WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
-           !should_interrupt(s))
+           !should_interrupt_statement(s))
         sqlite3_sleep(1);
     return rc;
 }
@@ -87,9 +88,9 @@ static int configure_connection(struct sqlite_session *s)
 {
     static const char always[] =
         "PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;";
-    int rc = sqlite3_busy_handler(s->handle, on_busy, s);
+    int rc = sqlite3_busy_handler(s->handle, on_locked_file, s);
     sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, should_interrupt, s);
+    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, should_interrupt_statement, s);
     rc = rc ? rc : enable_wal(s);
     sqlite3_extended_result_codes(s->handle, 1);
     rc = rc ? rc : sqlite3_exec(s->handle, always, NULL, NULL, NULL);
@@ -99,15 +100,15 @@ static int configure_connection(struct sqlite_session *s)
                              NULL, NULL, NULL);
 }
 
-static int open_file(struct sqlite_session *s)
+static int open_database_file(struct sqlite_session *s)
 {
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
     int rc = sqlite3_open_v2(s->settings->file.p, &s->handle, flags, NULL);
     return rc ? rc : configure_connection(s);
 }
 
-/* Reopens the file afterwards: settings that migrations leave in their connection, such as a PRAGMA, must not
- * affect handlers. */
+/* Reopens the file afterwards, because settings that migrations leave in their connection, such as a PRAGMA,
+ * must not affect handlers. */
 static int migrate_database(struct sqlite_session *s, char *error_text, size_t size)
 {
     bool has_migrated = false;
@@ -117,19 +118,19 @@ static int migrate_database(struct sqlite_session *s, char *error_text, size_t s
         return rc;
     sqlite3_close_v2(s->handle);
     s->handle = NULL;
-    return open_file(s);
+    return open_database_file(s);
 }
 
 static bool open_session(struct sqlite_session *s)
 {
     char error_text[240] = "";
-    int rc = open_file(s);
+    int rc = open_database_file(s);
     rc = rc ? rc : migrate_database(s, error_text, sizeof error_text);
     rc = rc ? rc : sqlite3_set_authorizer(s->handle, sqlite_authorizer_check, s);
     if (!rc)
         return true;
     if (error_text[0])
-        set_error(s, rc_to_errno(rc & 0xff, rc), error_text);
+        set_session_error(s, sqlite_rc_to_errno(rc & 0xff, rc), error_text);
     else
         set_sqlite_error(s, rc);
     sqlite_session_close(s);
@@ -181,7 +182,7 @@ static struct sqlite_cached_stmt *prepare_statement(struct sqlite_session *s, mk
             return NULL;
         }
         if (!k->stmt || !is_blank(rest)) {
-            set_error(s, -EINVAL, "expected one statement");
+            set_session_error(s, -EINVAL, "expected one statement");
             sqlite3_finalize(k->stmt);
             k->stmt = NULL;
             return NULL;
@@ -209,7 +210,7 @@ static int bind_value(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v
     }
 }
 
-/* `$2` is the second value, wherever it occurs. */
+/* Binds the values: `$2` is the second value, wherever it occurs. */
 static bool bind_values(struct sqlite_session *s, sqlite3_stmt *stmt, const struct duda_sql_value *values,
                         size_t n)
 {
@@ -219,7 +220,8 @@ static bool bind_values(struct sqlite_session *s, sqlite3_stmt *stmt, const stru
         uint64_t number = 0;
         if (!name || name[0] != '$' || !mk_num_parse(mk_str_from_c(name + 1), &number) || !number ||
             number > n) {
-            set_error(s, -EINVAL, "the parameters are not `$1` to the last one that is given");
+            set_session_error(s, -EINVAL,
+                              "parameters must be `$1`, `$2` and so on, up to the number of values");
             return false;
         }
         most = number > most ? number : most;
@@ -230,7 +232,7 @@ static bool bind_values(struct sqlite_session *s, sqlite3_stmt *stmt, const stru
         }
     }
     if (most < n)
-        set_error(s, -EINVAL, "the statement has fewer parameters than are given");
+        set_session_error(s, -EINVAL, "the statement has fewer parameters than values");
     return most == n;
 }
 
@@ -253,7 +255,8 @@ static struct duda_sql_value column_value(sqlite3_stmt *stmt, int i)
     }
 }
 
-/* After a schema change, the first step re-prepares the statement: its columns may have changed. */
+/* Reads the column names after the first step: it prepares the statement again if the schema has changed, and
+ * the columns may then differ. */
 static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
 {
     int64_t before = sqlite3_total_changes64(s->handle);
@@ -269,12 +272,12 @@ static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
         set_sqlite_error(s, rc);
     s->rows.rows_affected = sqlite3_total_changes64(s->handle) - before;
     if (s->rows.error == -EMSGSIZE && !s->rows.message[0])
-        set_error(s, -EMSGSIZE, "the result is longer than MaxResultSize");
+        set_session_error(s, -EMSGSIZE, "the result is longer than MaxResultSize");
 }
 
 /* ---- Transactions ---- */
 
-/* Without a timeout. */
+/* Rolls back, regardless of the timeout of the statement. */
 static void rollback_transaction(struct sqlite_session *s)
 {
     if (!s->handle || sqlite3_get_autocommit(s->handle))
@@ -282,7 +285,7 @@ static void rollback_transaction(struct sqlite_session *s)
     s->use = SQLITE_USE_INTERNAL;
     sqlite3_progress_handler(s->handle, 0, NULL, NULL);
     sqlite3_exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
-    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, should_interrupt, s);
+    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, should_interrupt_statement, s);
 }
 
 static bool is_rollback(mk_str text)
@@ -290,24 +293,24 @@ static bool is_rollback(mk_str text)
     return mk_str_eq(text, MK_STR("ROLLBACK"));
 }
 
-/* Some errors end a transaction by themselves: its remaining statements must not run outside the
- * transaction. */
+/* Has SQLite rolled the transaction back after an error? The remaining statements must not run outside of
+ * it. */
 static bool is_transaction_lost(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_TRANSACTION || !sqlite3_get_autocommit(s->handle))
         return false;
-    set_error(s, -ECONNRESET, "an earlier error has rolled the transaction back");
+    set_session_error(s, -ECONNRESET, "an earlier error has rolled back the transaction");
     return true;
 }
 
-/* Rolls back a transaction that the statement left open: no later statement would end it. */
+/* Rolls back a transaction that the statement has left open, because no later statement would end it. */
 static void check_no_open_transaction(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_AUTOCOMMIT || sqlite3_get_autocommit(s->handle))
         return;
     rollback_transaction(s);
     duda_sql_rows_clear(&s->rows);
-    set_error(s, -EOPNOTSUPP, "it has begun a transaction, which duda_sql_begin() does");
+    set_session_error(s, -EOPNOTSUPP, "the statement has begun a transaction: use duda_sql_begin()");
 }
 
 static void run_statement(struct sqlite_session *s, mk_str text, const struct duda_sql_value *values,

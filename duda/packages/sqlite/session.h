@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection to an SQLite file, used by one thread at a time. Independent of workers and handlers. */
+/* One connection to an SQLite file, which one thread at a time may use. This code knows neither workers nor
+ * handlers. */
 #ifndef DUDA_SQLITE_SESSION_H
 #define DUDA_SQLITE_SESSION_H
 
 #include "session_type.h"
 
-/* Runs a statement and stores everything in s->rows. An empty text only rolls back. Blocks. */
+/* Runs a statement, and stores its rows or its error in s->rows. An empty text only rolls back. Blocks. */
 void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
                         const struct duda_sql_value *values, size_t n);
 void sqlite_session_close(struct sqlite_session *s);

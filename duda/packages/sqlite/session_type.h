@@ -21,9 +21,9 @@ struct sqlite_settings {
 };
 
 struct sqlite_cached_stmt {
-    sqlite3_stmt *stmt; /* SQLite keeps the text of the statement */
+    sqlite3_stmt *stmt; /* also holds the text of the statement */
     uint64_t used;
-    bool is_uncached; /* context-dependent permissions: authorized again on each use */
+    bool is_uncached; /* depends on the context, so the statement is prepared again on each use */
 };
 
 /* The context that decides which statements are allowed. */
@@ -42,9 +42,9 @@ struct sqlite_session {
     bool must_roll_back;      /* roll back before the next statement */
     enum sqlite_use use;      /* context of the running statement */
     bool is_changed;          /* a transaction changed the session: reopen it afterwards */
-    bool is_uncached;         /* is_uncached of the statement being prepared */
+    bool is_uncached;         /* is_uncached of the statement that is being prepared */
     bool is_vacuum;
-    const char *refusal; /* reason why the statement is forbidden */
+    const char *refusal; /* why the authorizer has denied the statement */
     struct duda_sql_rows rows;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rate limits and locks, the same for all kinds of stores. When a lock is released, workers of this server
- * notify the waiters. Waiters also poll, because a lock may expire, or its owner may have died or run on
- * another machine. */
+/* Rate limits and locks, which work the same way in all kinds of stores. A worker that releases a lock
+ * notifies the waiters in all workers of this server. Waiters also poll, because a lock may expire, or its
+ * owner may have died or run on another machine. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
@@ -19,10 +19,10 @@ struct store_waiter {
     struct store_waiter *next;
     struct mk_timer timer;
     uint64_t lock;
-    bool is_notified; /* notified to check the lock */
+    bool is_notified; /* the lock may be free: try again */
 };
 
-/* Locks with the same hash wake each other's waiters, which is harmless. */
+/* Two locks with the same hash wake each other's waiters, which is harmless. */
 static uint64_t lock_hash(const struct duda_ctx *d, const struct duda_store *s, mk_str key)
 {
     static const struct mk_hash_key any = {0x6c6f636b73, 0x6f6e652d74776f};
@@ -31,20 +31,20 @@ static uint64_t lock_hash(const struct duda_ctx *d, const struct duda_store *s, 
 
 /* ---- Waiting ---- */
 
-static void notify_waiter(struct store_waiter *w)
+static void notify_lock_waiter(struct store_waiter *w)
 {
     w->is_notified = true;
     duda_wait_wake(&w->wait);
 }
 
-static void on_wait_timeout(struct mk_timer *t)
+static void on_lock_wait_timeout(struct mk_timer *t)
 {
-    notify_waiter(MK_CONTAINER(t, struct store_waiter, timer));
+    notify_lock_waiter(MK_CONTAINER(t, struct store_waiter, timer));
 }
 
 static void add_waiter(struct store_worker *all, struct store_waiter *w)
 {
-    mk_timer_init(&w->timer, on_wait_timeout);
+    mk_timer_init(&w->timer, on_lock_wait_timeout);
     w->all = all;
     *all->last = w;
     all->last = &w->next;
@@ -69,7 +69,7 @@ static void wake_first_waiter(struct store_worker *all, uint64_t lock)
 {
     for (struct store_waiter *w = all->waiters; w; w = w->next)
         if (w->lock == lock && !w->is_notified) {
-            notify_waiter(w);
+            notify_lock_waiter(w);
             return;
         }
 }
@@ -90,7 +90,7 @@ static void notify_unlock(struct store_worker *all, uint64_t lock)
         store_worker_broadcast(all, mk_str_of((const char *)&lock, sizeof lock));
 }
 
-/* A waiter that was notified during its last attempt tries again at once. */
+/* Returns at once if the waiter was notified during its last attempt. */
 static int wait_for_unlock(struct store_waiter *w, uint32_t ms)
 {
     store_lock_waiters_mark(w->all->waiting, w->all->slot, mk_clock_ms() + ms);
@@ -112,8 +112,8 @@ static int try_lock(struct duda_ctx *d, const struct duda_store_lock *lock, uint
     return lock->store->ops->add(d, lock->store, full, lock->token, ttl_ms);
 }
 
-static int retry_lock(struct duda_ctx *d, const struct duda_store_lock *lock, uint64_t ttl_ms, uint64_t end,
-                      struct store_waiter *w)
+static int retry_lock_until(struct duda_ctx *d, const struct duda_store_lock *lock, uint64_t ttl_ms,
+                            uint64_t end, struct store_waiter *w)
 {
     uint32_t pause = lock->store->ops->is_remote ? LOOK_FAR_MIN_MS : LOOK_NEAR_MS;
     for (;;) {
@@ -151,7 +151,7 @@ static int acquire_lock(struct store_waiter *w, const struct duda_store_lock *ou
     if (e != -EEXIST || !wait_ms)
         return e == -EEXIST ? -EBUSY : e;
     add_waiter(all, w);
-    return retry_lock(d, out, ttl_ms, end, w);
+    return retry_lock_until(d, out, ttl_ms, end, w);
 }
 
 int duda_store_lock(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64_t ttl_ms, uint32_t wait_ms,
@@ -203,7 +203,7 @@ int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, 
     if (s->ops->rate_limit)
         return s->ops->rate_limit(d, s, full, max, window_ms);
     int e = s->ops->incr(d, s, full, 1, window_ms, &n);
-    if (e == -ENOLINK) /* the server has counted the use, which suffices here */
+    if (e == -ENOLINK) /* the server has counted the use; replicas do not matter here */
         e = 0;
     return e ? e : n > max ? -EDQUOT : 0;
 }

@@ -12,7 +12,7 @@ static uint64_t expiry_time(uint64_t ttl_ms)
     return ttl_ms ? mk_clock_ms() + ttl_ms : 0;
 }
 
-/* The table of an entry: locks have a separate table, which values cannot fill. */
+/* The table of an entry, and its key there. Locks have a separate table, which values cannot fill. */
 struct table_entry {
     const struct store_table *table;
     mk_str key;
@@ -30,7 +30,7 @@ static void find_table(const struct duda_store *s, mk_str key, struct table_entr
     }
 }
 
-/* Reading a clock would take longer than the operation. */
+/* Counts an operation without measuring its time: reading a clock would take longer than the operation. */
 static int record_operation(const struct duda_store *s, int e)
 {
     uint64_t *meter = ((const struct store_worker *)s->ctx)->meter;
@@ -62,8 +62,8 @@ static int memory_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key
         s, store_table_set(entry.table, entry.key, value, mk_clock_ms(), expiry_time(ttl_ms)));
 }
 
-/* The client that holds the lock. Requests over a Unix socket come from another server, which has clients of
- * its own. */
+/* Returns the ID of the client that holds the lock; 0 if it is unknown. Requests over a Unix socket come from
+ * another server, which serves many clients. */
 static uint32_t lock_client_id(const struct duda_ctx *d, const struct duda_store *s,
                                const struct table_entry *entry)
 {

@@ -21,9 +21,8 @@ static const struct mk_conf_key keys[] = {
      .default_value = "16M",
      .min = 1 << 20,
      .max = (uint64_t)1 << 36,
-     .help = "Memory for the store `memory`, taken when it is first used: an eighth for counters of limits, "
-             "an eighth for "
-             "locks, the rest for values. A change takes effect when the server is restarted."},
+     .help = "Memory for the store `memory`, allocated on first use: an eighth for counters of rate limits, "
+             "an eighth for locks, the rest for values. A change takes effect when the server is restarted."},
 };
 
 PACKAGE_TABLE(store, "STORE", struct section, "Caches, limits and locks in memory for Duda services.");
@@ -37,7 +36,8 @@ struct shared {
     uint32_t generation;
 };
 
-/* Handlers of the previous configuration may hold locks, so the memory stays the same. */
+/* Returns the size of the memory. A reload does not change it, because handlers of the previous configuration
+ * may hold locks in that memory. */
 static size_t shared_memory_size(struct mk_config *config, const struct section *s)
 {
     uint64_t *size = mk_config_shared(config, "duda-store/size", sizeof *size);
@@ -46,13 +46,14 @@ static size_t shared_memory_size(struct mk_config *config, const struct section 
     if (!*size)
         *size = s->size;
     if (*size != s->size)
-        mk_config_warn(config, s, "Size",
-                       "the store keeps its %llu bytes until the server is restarted, and its contents",
-                       (unsigned long long)*size);
+        mk_config_warn(
+            config, s, "Size",
+            "the store keeps its contents and its size of %llu bytes until the server is restarted",
+            (unsigned long long)*size);
     return (size_t)*size;
 }
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     const struct section *s = mk_config_settings(config, &table);
     struct shared *shared = mk_config_alloc(config, sizeof *shared);
@@ -76,7 +77,7 @@ static int load(struct mk_config *config, void **data)
 
 /* ---- In a worker ---- */
 
-static int worker_start(struct mk_worker *w, void *data)
+static int start_store_in_worker(struct mk_worker *w, void *data)
 {
     const struct shared *shared = data;
     struct store_worker *all = mk_mem_zalloc(1, sizeof *all);
@@ -95,14 +96,14 @@ static int worker_start(struct mk_worker *w, void *data)
     return 0;
 }
 
-static void worker_stop(struct mk_worker *w, void *data)
+static void stop_store_in_worker(struct mk_worker *w, void *data)
 {
     (void)data;
     mk_mem_free(store_worker_get(w));
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_store), NULL);
 }
 
-static void on_message(struct mk_worker *w, mk_str message, void *data)
+static void on_unlock_message(struct mk_worker *w, mk_str message, void *data)
 {
     (void)data;
     if (store_worker_get(w))
@@ -129,5 +130,6 @@ int duda_store_register(struct mk_worker *w, struct duda_store *s)
 PACKAGE_PLUGIN(store,
                "Caches, limits, locks and sessions for Duda services, in memory or in the stores of duda-kv "
                "and duda-redis.",
-               .sections = sections, .load = load, .worker_start = worker_start, .worker_stop = worker_stop,
-               .on_message = on_message, .needs = PACKAGE_NEEDS("duda"));
+               .sections = sections, .load = load_plugin, .worker_start = start_store_in_worker,
+               .worker_stop = stop_store_in_worker, .on_message = on_unlock_message,
+               .needs = PACKAGE_NEEDS("duda"));

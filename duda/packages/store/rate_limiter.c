@@ -11,7 +11,7 @@
 enum { PAGE = 4096 };
 
 struct counter {
-    uint64_t subject; /* hash of its key; 0: none */
+    uint64_t subject; /* hash of the key; 0: unused */
     uint64_t expires;
     uint64_t n, max;
 };
@@ -22,7 +22,7 @@ struct bucket {
 
 struct store_rate_limiter_shard {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* the key of the first shard counts: clients may choose names */
+    struct mk_hash_key key; /* secret; only the key of the first shard is used */
     pthread_mutex_t lock;
     _Alignas(64) struct bucket lines[];
 };
@@ -52,36 +52,38 @@ int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t s
     return 0;
 }
 
-static bool is_expired(const struct counter *c, uint64_t now)
+static bool is_counter_expired(const struct counter *c, uint64_t now)
 {
     return !c->subject || c->expires <= now;
 }
 
-/* Is counter a further from its limit? On a tie, the one that expires first. */
+/* Is counter `a` evicted before `b`? The counter further from its limit is; on a tie, the one that expires
+ * first. */
 static bool is_evicted_before(const struct counter *a, const struct counter *b)
 {
     double of_a = (double)a->n / (double)a->max, of_b = (double)b->n / (double)b->max;
     return of_a < of_b || (of_a <= of_b && a->expires < b->expires);
 }
 
-/* The counter of the subject, or the one to evict. */
+/* Returns the counter of the subject, or else the counter to evict. */
 static struct counter *find_counter(struct bucket *bucket, uint64_t subject, uint64_t now)
 {
     struct counter *best = &bucket->counters[0];
     for (size_t i = 0; i < STORE_RATE_LIMITER_WAYS; i++) {
         struct counter *c = &bucket->counters[i];
-        if (c->subject == subject && !is_expired(c, now))
+        if (c->subject == subject && !is_counter_expired(c, now))
             return c;
-        if (!is_expired(best, now) && (is_expired(c, now) || is_evicted_before(c, best)))
+        if (!is_counter_expired(best, now) && (is_counter_expired(c, now) || is_evicted_before(c, best)))
             best = c;
     }
     return best;
 }
 
-static int count_use(struct bucket *bucket, uint64_t subject, uint64_t max, uint64_t now, uint64_t expires)
+static int count_bucket_use(struct bucket *bucket, uint64_t subject, uint64_t max, uint64_t now,
+                            uint64_t expires)
 {
     struct counter *c = find_counter(bucket, subject, now);
-    if (c->subject != subject || is_expired(c, now))
+    if (c->subject != subject || is_counter_expired(c, now))
         *c = (struct counter){.subject = subject, .expires = expires};
     c->max = max ? max : 1;
     if (c->n <= max)
@@ -100,7 +102,7 @@ int store_rate_limiter_count(const struct store_rate_limiter *c, mk_str key, uin
     if (e)
         memset(p->lines, 0, c->n_lines * sizeof *p->lines);
     struct bucket *bucket = &p->lines[(subject >> 8) % c->n_lines];
-    e = count_use(bucket, subject ? subject : 1, max, now, expires);
+    e = count_bucket_use(bucket, subject ? subject : 1, max, now, expires);
     pthread_mutex_unlock(&p->lock);
     return e;
 }

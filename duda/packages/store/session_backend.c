@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions in a store, and the secret that authenticates them. */
+/* Keeps sessions in a store, and the secret that authenticates them. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/session.h>
@@ -13,7 +13,7 @@ static struct duda_store *session_store(const struct duda_ctx *d)
     return store_worker_get(duda_worker(d))->sessions;
 }
 
-/* All services share this table: the MAC binds an ID to one service. */
+/* All services share this table, because the MAC binds a session ID to one service. */
 static mk_str session_key(struct store_key_buf *buf, mk_str id)
 {
     return store_key_format(buf, STORE_KEY_SESSION, MK_STR(""), mk_str_first(id, DUDA_SESSION_ID_LEN));
@@ -47,7 +47,7 @@ static int replace_session(struct duda_ctx *d, mk_str id, mk_str data, uint32_t 
 
 /* ---- The secret ---- */
 
-/* Gets the secret in the store, created by the first worker that needs it. Another handler may do the same
+/* Gets the secret from the store; the first worker that needs it creates it. Another handler may do the same
  * while this one waits. */
 static int load_secret(struct duda_ctx *d, struct store_worker *all)
 {

@@ -55,7 +55,7 @@ mk_str store_key_format(struct store_key_buf *buf, char table, mk_str scope, mk_
     return mk_buf_str(&text);
 }
 
-/* The key of a value in the backend. */
+/* Replaces *key with the key of the value in the backend. */
 static int scope_key(const struct duda_ctx *d, const struct duda_store *s, mk_str *key,
                      struct store_key_buf *buf)
 {

@@ -22,23 +22,23 @@ struct store_worker {
     uint32_t slot;                        /* slot of this worker in `waiting` */
     struct store_waiter *waiters, **last; /* waiters of this worker, in FIFO order */
     struct duda_store *first;             /* stores provided by sections */
-    struct duda_store *sessions;          /* store of sessions; NULL: sessions are not in a store */
+    struct duda_store *sessions;          /* the store that holds sessions; NULL: none does */
     struct store_table table, locks;      /* in memory: values; locks, which values cannot evict */
-    struct store_rate_limiter counters;   /* of rate limits */
+    struct store_rate_limiter counters;   /* counters of rate limits */
     struct duda_store memory;
     unsigned char secret[DUDA_SESSION_SECRET_SIZE]; /* authenticates sessions; valid if has_secret */
     bool has_secret;
     uint64_t *meter; /* metrics of the store in memory */
 };
 
-/* Call it once, before the other functions: sets the plugin. */
+/* Call it once, before the other functions. */
 void store_worker_set_plugin(const struct mk_plugin *plugin);
 struct store_worker *store_worker_get(const struct mk_worker *w);
 /* Announces to all workers that a lock may be free. */
 void store_worker_broadcast(struct store_worker *all, mk_str message);
 
-/* The first letter of a key is its table. Services can neither read nor create keys of other tables, because
- * scopes contain no colon. */
+/* The first letter of a key names its table. Services can neither read nor create keys of other tables,
+ * because scopes contain no colon. */
 enum { STORE_KEY_VALUE = 'v', STORE_KEY_LOCK = 'l', STORE_KEY_LIMIT = 'n', STORE_KEY_SESSION = 's' };
 
 struct store_key_buf {
@@ -47,12 +47,12 @@ struct store_key_buf {
 /* Formats "TABLE:SCOPE:KEY". */
 mk_str store_key_format(struct store_key_buf *buf, char table, mk_str scope, mk_str key);
 
-/* The store that a section provides under that name; NULL: none. */
+/* Returns the store that a section provides under that name; NULL if there is none. */
 struct duda_store *store_worker_find_store(const struct store_worker *all, mk_str name);
 
-/* Milliseconds of a clock that all workers share. */
+/* Returns the milliseconds of a clock that all workers share. */
 
-/* The store in shared memory. */
+/* Returns the store in shared memory. */
 struct duda_store store_memory_backend(struct store_worker *all);
 
 /* Wakes a waiter for the lock that the message names. */

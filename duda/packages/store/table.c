@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each shard has a lock, buckets, and blocks; an entry is a chain of blocks. When no block is free, the
- * CLOCK algorithm walks over the blocks and evicts expired entries, and those not used since its last round.
- * If that is not enough, it also evicts others: values first, then entries that expire first. */
+/* Each shard has a lock, buckets and blocks; an entry is a chain of blocks. When no block is free, the CLOCK
+ * algorithm walks over the blocks and evicts entries that have expired or have not been used since its last
+ * round. If that is not enough, other entries are evicted: values before persistent entries, and among these
+ * the first to expire. */
 #include "table.h"
 
 #include <errno.h>
@@ -11,11 +12,11 @@
 #include "shm_mutex.h"
 
 enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
-/* Limits the steps of the clock hand per call, in addition to those that the value needs: scanning a whole
- * shard would take milliseconds in a large table, and clients can fill it with persistent entries. The
- * next call continues from there. */
+/* Limits the steps of the clock hand in one call, in addition to those that the value needs: a scan of a
+ * whole shard would take milliseconds in a large table, which clients can fill with persistent entries. The
+ * next call continues where this one stopped. */
 enum { STEPS = 1024, STEPS_OF_BLOCK = 2 };
-/* In a large table, the share of a client is estimated from this many blocks. */
+/* In a large table, the share of a client is estimated from SHARE_SAMPLE blocks. */
 enum { SHARE_SAMPLE = 1024 };
 
 enum state { FREE, FIRST, LATER };
@@ -27,7 +28,7 @@ struct entry {
     uint32_t bucket;
     uint32_t key_len, value_len;
     bool is_persistent, is_used;
-    uint32_t owner; /* 0: none */
+    uint32_t owner; /* hash of the client's address; 0: none */
 };
 
 /* Block numbers start at 1; 0 is none. */
@@ -39,7 +40,7 @@ struct block {
 
 struct store_shard {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* the key of the first shard counts: clients may choose names */
+    struct mk_hash_key key; /* secret; only the key of the first shard is used */
     pthread_mutex_t lock;
     uint32_t free, n_free, hand;
     _Alignas(LINE) struct block
@@ -167,7 +168,7 @@ static struct cursor value_start(uint32_t first)
     return (struct cursor){first, sizeof(struct entry)};
 }
 
-static mk_str next_piece(const struct locked_shard *v, struct cursor *p, size_t max)
+static mk_str next_entry_piece(const struct locked_shard *v, struct cursor *p, size_t max)
 {
     struct block *b = block_at(v, p->block);
     if (p->at == sizeof b->bytes && b->next) {
@@ -180,7 +181,7 @@ static mk_str next_piece(const struct locked_shard *v, struct cursor *p, size_t 
     return piece;
 }
 
-static bool text_matches(const struct locked_shard *v, struct cursor *p, mk_str text)
+static bool entry_text_matches(const struct locked_shard *v, struct cursor *p, mk_str text)
 {
     const struct block *b = block_at(v, p->block);
     bool same = true;
@@ -189,14 +190,14 @@ static bool text_matches(const struct locked_shard *v, struct cursor *p, mk_str 
         return memcmp(b->bytes + p->at - text.len, text.p, text.len) == 0;
     }
     while (text.len) {
-        mk_str piece = next_piece(v, p, text.len);
+        mk_str piece = next_entry_piece(v, p, text.len);
         same = same && memcmp(piece.p, text.p, piece.len) == 0;
         text = mk_str_skip(text, piece.len);
     }
     return same;
 }
 
-static void copy_text_in(const struct locked_shard *v, struct cursor *p, mk_str text)
+static void copy_text_to_entry(const struct locked_shard *v, struct cursor *p, mk_str text)
 {
     while (text.len) {
         struct block *b = block_at(v, p->block);
@@ -213,7 +214,7 @@ static void copy_text_in(const struct locked_shard *v, struct cursor *p, mk_str 
 
 /* ---- Entries ---- */
 
-static void drop_entry(const struct locked_shard *v, uint32_t first)
+static void delete_entry(const struct locked_shard *v, uint32_t first)
 {
     const struct entry *e = entry_at(v, first);
     uint32_t *at = &v->buckets[e->bucket], last = first;
@@ -230,36 +231,37 @@ static void drop_entry(const struct locked_shard *v, uint32_t first)
     v->shard->free = first;
 }
 
-static bool is_expired(const struct locked_shard *v, const struct entry *e)
+static bool is_entry_expired(const struct locked_shard *v, const struct entry *e)
 {
     return e->expires && e->expires <= v->now;
 }
 
-/* 0: not found. */
+/* Returns the first block of the entry; 0 if there is none. */
 static uint32_t find_entry(const struct locked_shard *v, struct cursor *value)
 {
     for (uint32_t i = v->buckets[v->bucket]; i; i = entry_at(v, i)->after) {
         struct entry *e = entry_at(v, i);
         *value = value_start(i);
-        if (e->key_len != v->key.len || !text_matches(v, value, v->key))
+        if (e->key_len != v->key.len || !entry_text_matches(v, value, v->key))
             continue;
-        if (!is_expired(v, e)) {
-            if (!e->is_used) /* unmodified cache lines stay in the caches of all CPUs */
+        if (!is_entry_expired(v, e)) {
+            if (!e->is_used) /* a needless write would remove the cache line from other CPUs */
                 e->is_used = true;
             return i;
         }
-        drop_entry(v, i);
+        delete_entry(v, i);
         return 0;
     }
     return 0;
 }
 
-/* One step of the CLOCK algorithm: an entry that is not persistent survives one more pass after each use. */
+/* One step of the CLOCK algorithm: evicts an entry that has expired, or that is not persistent and was not
+ * used since the last pass. */
 static void evict_entry_unless_used(const struct locked_shard *v, uint32_t i)
 {
     struct entry *e = entry_at(v, i);
-    if (is_expired(v, e) || (!e->is_persistent && !e->is_used))
-        drop_entry(v, i);
+    if (is_entry_expired(v, e) || (!e->is_persistent && !e->is_used))
+        delete_entry(v, i);
     else
         e->is_used = false;
 }
@@ -292,13 +294,14 @@ static bool evict_unused_until_free(const struct locked_shard *v, size_t n)
     return v->shard->n_free >= n;
 }
 
-/* The order of eviction: values before persistent entries; then by expiry time, where 0 is never. */
+/* Is `a` evicted before `b`? Values are evicted before persistent entries; among equals, the first to expire,
+ * where 0 means never. */
 static bool is_evicted_before(const struct entry *a, const struct entry *b)
 {
     return a->is_persistent != b->is_persistent ? b->is_persistent : a->expires - 1 < b->expires - 1;
 }
 
-/* The best entry to evict among the next ones under the clock hand; 0: none. */
+/* Returns the best entry to evict among the next ones under the clock hand; 0 if there is none. */
 static uint32_t find_eviction(const struct locked_shard *v, uint32_t old)
 {
     uint32_t best = 0;
@@ -318,11 +321,12 @@ static bool evict_entries(const struct locked_shard *v, size_t n, uint32_t old)
 {
     uint32_t i;
     while (v->shard->n_free < n && (i = find_eviction(v, old)))
-        drop_entry(v, i);
+        delete_entry(v, i);
     return v->shard->n_free >= n;
 }
 
-/* The entry to be replaced counts as free, but stays until the operation is sure to succeed. */
+/* Makes n blocks available. The blocks of the entry `old`, which will be replaced, count as free, but the
+ * entry stays until the operation is sure to succeed. */
 static bool reserve_blocks(const struct locked_shard *v, size_t n, uint32_t old)
 {
     if (!old)
@@ -338,8 +342,8 @@ static bool reserve_blocks(const struct locked_shard *v, size_t n, uint32_t old)
     return is_reserved;
 }
 
-/* Does its client own half of the memory? Examines the blocks, because a dying process could leave a counter
- * wrong. */
+/* Does the client of the new entry own half of the memory? Examines the blocks, because a dying process could
+ * leave a counter with a wrong value. */
 static bool exceeds_client_share(const struct locked_shard *v)
 {
     uint32_t n = v->n < SHARE_SAMPLE ? v->n : SHARE_SAMPLE, stride = v->n / n,
@@ -348,12 +352,12 @@ static bool exceeds_client_share(const struct locked_shard *v)
         return false;
     for (uint32_t i = 0; i < n; i++, at += stride) {
         const struct entry *e = entry_at(v, at);
-        own += block_at(v, at)->state == FIRST && e->owner == v->owner && !is_expired(v, e);
+        own += block_at(v, at)->state == FIRST && e->owner == v->owner && !is_entry_expired(v, e);
     }
     return own >= n / 2;
 }
 
-/* A chain of n blocks, which must be available. */
+/* Allocates a chain of n blocks, which must be available. */
 static uint32_t alloc_blocks(const struct locked_shard *v, size_t n)
 {
     uint32_t first = v->shard->free, last = first;
@@ -368,7 +372,7 @@ static uint32_t alloc_blocks(const struct locked_shard *v, size_t n)
     return first;
 }
 
-/* Writes a new entry in place of `old` (0: none), which stays on failure. */
+/* Writes a new entry that replaces `old` (0: none). On failure, `old` stays. */
 static int write_entry(const struct locked_shard *v, uint32_t old, mk_str value, uint64_t expires,
                        bool is_persistent)
 {
@@ -378,7 +382,7 @@ static int write_entry(const struct locked_shard *v, uint32_t old, mk_str value,
     if (!reserve_blocks(v, n, old))
         return -ENOSPC;
     if (old)
-        drop_entry(v, old);
+        delete_entry(v, old);
     uint32_t first = alloc_blocks(v, n);
     *entry_at(v, first) = (struct entry){.expires = expires,
                                          .after = v->buckets[v->bucket],
@@ -388,22 +392,22 @@ static int write_entry(const struct locked_shard *v, uint32_t old, mk_str value,
                                          .is_persistent = is_persistent,
                                          .owner = v->owner};
     struct cursor p = value_start(first);
-    copy_text_in(v, &p, v->key);
-    copy_text_in(v, &p, value);
+    copy_text_to_entry(v, &p, v->key);
+    copy_text_to_entry(v, &p, value);
     v->buckets[v->bucket] = first;
     return 0;
 }
 
 /* ---- Interface ---- */
 
-/* NUL-terminates the value. */
+/* Copies the value, and terminates it with a NUL. */
 static int copy_value_out(const struct locked_shard *v, struct cursor *p, size_t len, char *out,
                           mk_str *value)
 {
     if (!out)
         return -ENOMEM;
     for (size_t at = 0; at < len;) {
-        mk_str piece = next_piece(v, p, len - at);
+        mk_str piece = next_entry_piece(v, p, len - at);
         memcpy(out + at, piece.p, piece.len);
         at += piece.len;
     }
@@ -482,21 +486,21 @@ int store_table_delete_if(const struct store_table *t, mk_str key, mk_str value,
     if (e)
         return e;
     uint32_t i = find_entry(&v, &p);
-    if (value.p && (!i || entry_at(&v, i)->value_len != value.len || !text_matches(&v, &p, value)))
+    if (value.p && (!i || entry_at(&v, i)->value_len != value.len || !entry_text_matches(&v, &p, value)))
         return unlock_shard(&v, -ESTALE);
     if (i)
-        drop_entry(&v, i);
+        delete_entry(&v, i);
     return unlock_shard(&v, i ? 0 : -ENOENT);
 }
 
-/* Numbers are decimal text, as in other stores. */
+/* Parses a number, which is stored as decimal text, as in other stores. */
 static int parse_number(const struct locked_shard *v, uint32_t i, struct cursor *p, int64_t *out)
 {
     char buf[24];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     uint64_t n = 0;
     for (size_t left = entry_at(v, i)->value_len; left && !text.failed;) {
-        mk_str piece = next_piece(v, p, left);
+        mk_str piece = next_entry_piece(v, p, left);
         mk_buf_add(&text, piece);
         left -= piece.len;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and values in memory shared by all workers. Independent of workers. If a process dies while it changes
- * one of the 16 shards, this shard is emptied. */
+/* Keys and values in memory that all workers share. If a process dies while it changes one of the 16 shards,
+ * that shard is emptied. */
 #ifndef DUDA_STORE_TABLE_H
 #define DUDA_STORE_TABLE_H
 
@@ -15,39 +15,40 @@ struct store_table {
     unsigned char *memory;
     size_t shard_size;
     uint32_t n_blocks;      /* blocks per shard */
-    bool evicts_persistent; /* as a last resort, evicts persistent entries: the first to expire */
+    bool evicts_persistent; /* as a last resort, evicts persistent entries, the first to expire first */
 };
 
-/* Takes zeroed memory of `size` bytes (1 MB or more), or memory already in use. 0 or a negated errno value.
- * Call it in one process, before others use the memory. */
+/* `memory` has `size` bytes (1 MB or more); it is either zeroed or already in use. Returns 0 or a negated
+ * errno value. Call it in one process, before other processes use the memory. */
 int store_table_init(struct store_table *t, void *memory, size_t size);
 
-/* Times are milliseconds of one clock; an entry lives until `expires` (0: until it is evicted). Results: 0,
- * -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: too long; -ENOSPC: the entries that one call examines may not
- * be evicted; -EBUSY: another process has held a shard for too long. */
-/* alloc() returns a buffer of the requested size, or NULL: -ENOMEM. */
+/* Times are milliseconds of one clock; an entry lives until `expires` (0: until it is evicted). The functions
+ * return 0, -ENOENT, -EEXIST, -ESTALE, -EDOM as in duda/store.h, -EMSGSIZE if the entry is too long, -ENOSPC
+ * if none of the entries that one call examines may be evicted, or -EBUSY if another process has held a shard
+ * for too long. */
+/* alloc() returns a buffer of the requested size; if it returns NULL, the result is -ENOMEM. */
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
                     void *(*alloc)(void *ctx, size_t size), void *ctx, mk_str *value);
 /* Sets a value that may be evicted. */
 int store_table_set(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires);
-/* Replaces an existing value; otherwise returns -ENOENT. */
+/* Replaces an existing value. Returns -ENOENT if there is none. */
 int store_table_replace(const struct store_table *t, mk_str key, mk_str value, uint64_t now,
                         uint64_t expires);
-/* A short key in place of a long one. The hash is keyed, so clients cannot create collisions. */
+/* Hashes a long key to a short one. The hash is keyed, so clients cannot create collisions. */
 enum { STORE_SHORT_KEY = 16 };
 void store_table_hash_key(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY]);
-/* Adds a persistent entry; -EEXIST if the key exists. */
+/* Adds a persistent entry. Returns -EEXIST if the key exists. */
 int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires);
-/* Like store_table_add(), for a client, whose entries may take half of the memory: otherwise -EDQUOT.
- * `owner`: 0, or the result of store_table_client_id(). */
+/* Like store_table_add(), for a client: returns -EDQUOT if the entries of this client already take half of
+ * the memory. `owner` is 0 or the result of store_table_client_id(). */
 int store_table_add_for_client(const struct store_table *t, uint32_t owner, mk_str key, mk_str value,
                                uint64_t now, uint64_t expires);
-/* A hash of the client address; not 0. */
+/* Returns a hash of the client address, which is never 0. */
 uint32_t store_table_client_id(const struct store_table *t, mk_str address);
-/* Deletes the entry: -ENOENT if there is none. If `value` is not absent, deletes only an entry with this
- * value; otherwise returns -ESTALE. */
+/* Deletes the entry; returns -ENOENT if there is none. If `value` is not absent, deletes the entry only if it
+ * has this value, and otherwise returns -ESTALE. */
 int store_table_delete_if(const struct store_table *t, mk_str key, mk_str value, uint64_t now);
-/* Adds to a persistent number. */
+/* Adds `delta` to a number, which is a persistent entry. */
 int store_table_incr(const struct store_table *t, mk_str key, int64_t delta, uint64_t now, uint64_t expires,
                      int64_t *sum);
 

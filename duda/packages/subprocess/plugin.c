@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: provides a process spawner to each worker. */
+/* The plugin: gives each worker a spawner, which starts processes. */
 #include <errno.h>
 #include <monkey/meter.h>
 
 #include "common/package.h"
 #include "process.h"
 
-static int load(struct mk_config *config, void **data)
+static int load_plugin(struct mk_config *config, void **data)
 {
     uint32_t *meter = mk_config_alloc(config, sizeof *meter);
     if (!meter)
@@ -17,11 +17,11 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-static int worker_start(struct mk_worker *w, void *data)
+static int start_spawner_in_worker(struct mk_worker *w, void *data)
 {
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_subprocess), mk_worker_cells(w, *(const uint32_t *)data));
     return 0;
 }
 
-PACKAGE_PLUGIN(subprocess, "Other programs for services of Duda.", .load = load, .worker_start = worker_start,
-               .needs = PACKAGE_NEEDS("duda"));
+PACKAGE_PLUGIN(subprocess, "Runs other programs for Duda services.", .load = load_plugin,
+               .worker_start = start_spawner_in_worker, .needs = PACKAGE_NEEDS("duda"));

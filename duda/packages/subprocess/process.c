@@ -21,14 +21,15 @@ static void close_pipe(int *fd, struct mk_watcher **watcher)
 
 /* ---- Metrics ---- */
 
-static void record_start(struct duda_subprocess *c)
+static void record_process_start(struct duda_subprocess *c)
 {
     c->meter = mk_worker_data(duda_worker(c->d), &MK_PLUGIN_OF(duda_subprocess));
     c->began_us = package_meter_begin(c->meter);
 }
 
-/* Any exit code is a result; a failed start, or a kill by us, is a failure. */
-static void record_end(struct duda_subprocess *c, int e)
+/* Only a failed start and a process that we have killed count as failures; any exit code is a regular
+ * result. */
+static void record_process_end(struct duda_subprocess *c, int e)
 {
     if (!c->is_counted)
         mk_meter_end(c->meter, mk_clock_us() - c->began_us, e < 0);
@@ -37,7 +38,7 @@ static void record_end(struct duda_subprocess *c, int e)
 
 /* ---- Events ---- */
 
-static void on_ready(void *ctx, unsigned events)
+static void on_pipe_ready(void *ctx, unsigned events)
 {
     struct duda_subprocess *c = ctx;
     (void)events;
@@ -50,7 +51,8 @@ static void log_stderr_line(void *ctx, mk_str line)
     duda_log(c->d, MK_LOG_WARN, "duda-subprocess: %.*s", MK_STR_ARG(line));
 }
 
-/* Reads one piece per call: the watcher calls again if there is more. False: no more data now. */
+/* Reads one piece per call; the watcher calls again if there is more. Returns false if no data is available
+ * now. */
 static bool read_stderr(struct duda_subprocess *c)
 {
     char buf[PIECE];
@@ -74,14 +76,14 @@ static void on_child_exit(void *ctx, int status)
     c->process = NULL;
     c->ended = true;
     c->status = status;
-    record_end(c, status);
+    record_process_end(c, status);
     for (size_t i = 0; i < PIPE / PIECE && read_stderr(c); i++)
         continue;
     mk_cgi_stderr_flush(&c->errors);
     duda_wait_wake(&c->wait);
 }
 
-static void on_timeout(struct mk_timer *t)
+static void on_process_timeout(struct mk_timer *t)
 {
     struct duda_subprocess *c = MK_CONTAINER(t, struct duda_subprocess, timer);
     c->failure = -ETIMEDOUT;
@@ -91,12 +93,12 @@ static void on_timeout(struct mk_timer *t)
 
 /* ---- Start ---- */
 
-/* The child's ends of the pipes. */
+/* The ends of the pipes that the child uses. */
 struct ends {
     int in, out, err;
 };
 
-/* Our end is non-blocking; the child's blocks, as programs expect. */
+/* Our end is non-blocking; the end of the child blocks, as programs expect. */
 static int open_pipe(int *ours, int *theirs, int which_is_ours)
 {
     int both[2];
@@ -120,13 +122,13 @@ static int open_pipes(struct duda_subprocess *c, struct ends *theirs, bool joins
 static int watch_pipes(struct duda_subprocess *c, const struct duda_subprocess_options *o)
 {
     struct mk_worker *w = duda_worker(c->d);
-    c->in_ready = mk_watcher_new(w, c->in, MK_WRITABLE, on_ready, c);
-    c->out_ready = mk_watcher_new(w, c->out, MK_READABLE, on_ready, c);
+    c->in_ready = mk_watcher_new(w, c->in, MK_WRITABLE, on_pipe_ready, c);
+    c->out_ready = mk_watcher_new(w, c->out, MK_READABLE, on_pipe_ready, c);
     if (c->err >= 0)
         c->err_ready = mk_watcher_new(w, c->err, MK_READABLE | MK_LEVEL, on_stderr_readable, c);
     if (!c->in_ready || !c->out_ready || (c->err >= 0 && !c->err_ready))
         return -ENOMEM;
-    mk_timer_init(&c->timer, on_timeout);
+    mk_timer_init(&c->timer, on_process_timeout);
     if (o->timeout_ms)
         mk_timer_set(&c->timer, w, o->timeout_ms);
     return 0;
@@ -156,7 +158,7 @@ static void close_child_ends(const struct ends *theirs)
             close(all[i]);
 }
 
-static size_t strings_size(const char *const *list)
+static size_t string_list_size(const char *const *list)
 {
     size_t n = 0;
     for (; list && *list; list++)
@@ -164,13 +166,14 @@ static size_t strings_size(const char *const *list)
     return n;
 }
 
-/* Rejects options that the server would reject with a log message, but without telling the caller why. */
-static int check_options(const struct duda_subprocess_options *o)
+/* Rejects invalid options here, because the spawner would only log them, without telling the caller why it
+ * failed. */
+static int check_subprocess_options(const struct duda_subprocess_options *o)
 {
     enum { TEXT_MAX = 120 << 10 };
     if (!o->argv || !o->argv[0] || !strchr(o->argv[0], '/'))
         return -EINVAL;
-    return strings_size(o->argv) + strings_size(o->envp) > TEXT_MAX ? -E2BIG : 0;
+    return string_list_size(o->argv) + string_list_size(o->envp) > TEXT_MAX ? -E2BIG : 0;
 }
 
 int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d, const struct duda_subprocess_options *o)
@@ -180,9 +183,9 @@ int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d, const stru
     c->errors = (struct mk_cgi_stderr){.on_line = log_stderr_line,
                                        .ctx = c,
                                        .remaining = ERRORS_MAX,
-                                       .limit_message = "(the rest of what it says is not logged)"};
-    record_start(c);
-    int e = check_options(o);
+                                       .limit_message = "(further output is not logged)"};
+    record_process_start(c);
+    int e = check_subprocess_options(o);
     if (!e)
         e = open_pipes(c, &theirs, o->merge_stderr);
     if (!e)
@@ -203,7 +206,7 @@ void duda_process_close(struct duda_subprocess *c)
     c->process = NULL;
     if (!c->failure)
         c->failure = -ECANCELED;
-    record_end(c, c->failure);
+    record_process_end(c, c->failure);
     close_pipe(&c->in, &c->in_ready);
     close_pipe(&c->out, &c->out_ready);
     close_pipe(&c->err, &c->err_ready);
@@ -212,7 +215,8 @@ void duda_process_close(struct duda_subprocess *c)
 
 /* ---- Pipes ---- */
 
-/* After the exit, background processes may keep the output open: only the data available now counts. */
+/* After the exit of the child, its background processes may keep the pipe open, so an empty pipe then means
+ * the end of the output. */
 ssize_t duda_process_read(struct duda_subprocess *c, char *buf, size_t cap)
 {
     bool ended = c->ended;

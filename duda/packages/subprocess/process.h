@@ -17,7 +17,7 @@ struct duda_subprocess {
     struct duda_ctx *d;
     struct mk_subprocess *process; /* NULL: exited or killed */
     struct mk_timer timer;
-    int in, out, err; /* our ends of the pipes; -1: closed */
+    int in, out, err; /* our ends of the pipes to the child; -1: closed */
     struct mk_watcher *in_ready, *out_ready, *err_ready;
     struct mk_cgi_stderr errors;
     uint64_t *meter;

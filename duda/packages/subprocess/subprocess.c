@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by handlers: each function waits for a process. */
+/* The functions that handlers call; they wait for the process. */
 #include <duda/memory.h>
 #include <duda/subprocess.h>
 #include <errno.h>
@@ -11,14 +11,14 @@
 
 enum { PIECE = 4096, DISCARDED = 1024 };
 
-static int wait_for_event(struct duda_subprocess *c)
+static int wait_for_process_event(struct duda_subprocess *c)
 {
     int e = c->failure;
     return e ? e : duda_wait_suspend(&c->wait);
 }
 
-/* The exit code that a shell would report. */
-static int exit_code(int status)
+/* Returns the exit code that a shell would report. */
+static int shell_exit_code(int status)
 {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -27,7 +27,7 @@ static int get_exit_status(const struct duda_subprocess *c, int *status)
 {
     if (c->failure || c->status < 0)
         return c->failure ? c->failure : c->status;
-    *status = exit_code(c->status);
+    *status = shell_exit_code(c->status);
     return 0;
 }
 
@@ -60,7 +60,7 @@ int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_optio
 {
     struct package_call call;
     *out = NULL;
-    int e = package_call_begin(&call, d, NULL); /* the process is counted, from start to exit */
+    int e = package_call_begin(&call, d, NULL); /* the metrics count the process, from start to exit */
     return package_call_end(&call, e ? e : start_subprocess(d, o, out));
 }
 
@@ -69,7 +69,7 @@ ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *c, char
     int e = duda_wait_begin(d, &c->wait, NULL);
     ssize_t n = 0;
     while (!e && (n = c->failure ? c->failure : duda_process_read(c, buf, cap)) == -EAGAIN)
-        e = wait_for_event(c);
+        e = wait_for_process_event(c);
     duda_wait_end(&c->wait);
     return e ? e : n;
 }
@@ -82,7 +82,7 @@ int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *c, mk_str 
         if (n > 0)
             text = mk_str_skip(text, (size_t)n);
         else
-            e = n == -EAGAIN ? wait_for_event(c) : (int)n;
+            e = n == -EAGAIN ? wait_for_process_event(c) : (int)n;
     }
     duda_wait_end(&c->wait);
     return e;
@@ -108,7 +108,7 @@ int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *c, int *sta
         continue;
     int e = n < 0 ? (int)n : duda_wait_begin(d, &c->wait, NULL);
     while (!e && !c->ended)
-        e = wait_for_event(c);
+        e = wait_for_process_event(c);
     duda_wait_end(&c->wait);
     return e ? e : get_exit_status(c, status);
 }
@@ -125,12 +125,13 @@ static void write_stdin(struct duda_subprocess *c, mk_str *input)
         duda_process_close_stdin(c);
 }
 
-/* Reads all available data. 0: end of file; -EAGAIN, -EFBIG. */
+/* Reads all available data. Returns 0 at the end of the output, -EAGAIN if more may come, or -EFBIG if it
+ * exceeds `max`. */
 static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t max)
 {
     ssize_t n;
     do {
-        size_t size = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more detects excess */
+        size_t size = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more detects an excess */
         if (!mk_buf_reserve(out, size))
             return -ENOMEM;
         n = duda_process_read(c, out->p + out->len, size);
@@ -141,7 +142,7 @@ static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t
     return n;
 }
 
-/* Runs until the process exits. */
+/* Writes the input and reads the output until the process exits. */
 static int pump_until_exit(struct duda_subprocess *c, mk_str input, size_t max, struct mk_buf *out)
 {
     int e = c->failure ? c->failure : duda_wait_begin(c->d, &c->wait, NULL);
@@ -150,7 +151,7 @@ static int pump_until_exit(struct duda_subprocess *c, mk_str input, size_t max, 
         ssize_t n = read_stdout(c, out, max);
         if (n == 0 && c->ended)
             break;
-        e = n < 0 && n != -EAGAIN ? (int)n : wait_for_event(c);
+        e = n < 0 && n != -EAGAIN ? (int)n : wait_for_process_event(c);
     }
     duda_wait_end(&c->wait);
     return e;
@@ -163,7 +164,7 @@ struct running {
     struct mk_buf out;
 };
 
-static void free_run(struct duda_wait *w)
+static void free_process_run(struct duda_wait *w)
 {
     struct running *r = (struct running *)w;
     duda_process_close(&r->child);
@@ -176,7 +177,7 @@ int duda_subprocess_run(struct duda_ctx *d, const struct duda_subprocess_options
     struct running r = {.out = mk_buf_growing(max < SIZE_MAX ? max + 1 : max)};
     *output = MK_STR_NULL;
     *status = 0;
-    int e = duda_wait_begin(d, &r.wait, free_run);
+    int e = duda_wait_begin(d, &r.wait, free_process_run);
     if (e)
         return e;
     e = duda_process_start(&r.child, d, o);

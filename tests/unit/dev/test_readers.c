@@ -75,10 +75,10 @@ static void error_page_text_is_escaped_and_without_colors(void **state)
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     const struct dev_error_page html = {.out = &out, .html = true}, plain = {.out = &out};
     (void)state;
-    dev_error_page_text(&html, MK_STR("\033[01m<b>\033[K&\033"));
+    dev_error_page_add_text(&html, MK_STR("\033[01m<b>\033[K&\033"));
     assert_str(mk_buf_str(&out), "<pre><span>&lt;b&gt;&amp;\033</span></pre>\n");
     mk_buf_clear(&out);
-    dev_error_page_text(&plain, MK_STR("\033[31mred\033[m"));
+    dev_error_page_add_text(&plain, MK_STR("\033[31mred\033[m"));
     assert_str(mk_buf_str(&out), "red\n");
 }
 

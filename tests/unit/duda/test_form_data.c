@@ -81,12 +81,12 @@ static void form_data_reports_validation_errors(void **state)
                            "place.street=a"),
                      0);
     assert_int_equal(duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors), -EINVAL);
-    static const char *const expected[] = {"`name` is missing: it must be a text of 1 to 10 characters",
+    static const char *const expected[] = {"`name` is missing: it must be a string of 1 to 10 characters",
                                            "`age` must be an integer from 0 to 150",
                                            "`admin` must be true or false",
                                            "`mood` must be an integer from -128 to 127",
                                            "`place.rent` must be a number from 0.5 to 99",
-                                           "`tags` must be a text",
+                                           "`tags` must be a string",
                                            "`numbers` must be an integer from -2 to 9",
                                            "`raw` must be a value"};
     assert_int_equal(errors.n, MK_LEN(expected));

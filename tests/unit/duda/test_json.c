@@ -79,17 +79,17 @@ static void json_errors_have_positions(void **state)
                     "0}], \"x/y\": [[{}]], \"age\": 1}",
                     &p),
         -EINVAL);
-    assert_str(complaints(), "line 1, column 10: `name` must be a text of 1 to 10 characters\n"
+    assert_str(complaints(), "line 1, column 10: `name` must be a string of 1 to 10 characters\n"
                              "line 2, column 10: `age` must be an integer from 0 to 150\n"
                              "line 2, column 23: `mood` must be an integer from -128 to 127\n"
                              "line 3, column 12: `color` must be one of \"red\", \"green\"\n"
-                             "line 3, column 31: `tags[1]` must be a text\n"
+                             "line 3, column 31: `tags[1]` must be a string\n"
                              "line 3, column 25: `tags` must be a list of at most 3 elements\n"
                              "line 4, column 14: `numbers[0]` must be an integer from -2 to 9\n"
                              "line 4, column 39: `places[0].rent` must be a number from 0.5 to 99\n"
-                             "line 4, column 30: `places[0].street` is missing: it must be a text\n"
-                             "line 4, column 44: `x/y` is not known here\n"
-                             "line 4, column 59: `age` is there more than once\n");
+                             "line 4, column 30: `places[0].street` is missing: it must be a string\n"
+                             "line 4, column 44: `x/y` is unknown\n"
+                             "line 4, column 59: `age` occurs more than once\n");
     assert_str(errors.items[8].pointer, "/places/0/street");
     assert_str(errors.items[9].pointer, "/x~1y");
 }
@@ -280,12 +280,12 @@ static void json_duplicate_names_are_rejected(void **state)
         const char *text, *complaint;
         int error;
     } cases[] = {
-        {"{\"a\":1,\"b\":2,\"a\":3}", "line 1, column 14: `a` is there more than once\n", -EINVAL},
-        {"{\"role\":1,\n\"r\\u006fle\":2}", "line 2, column 1: `role` is there more than once\n", -EINVAL},
-        {"[{\"x\":{\"\":1,\"\":2}}]", "line 1, column 13: `` is there more than once\n", -EINVAL},
-        {"{\"role\\u0000x\":1}", "line 1, column 2: a name must not have a NUL\n", -EBADMSG},
-        {"{\"raw\":{\"a\\u0000\":1}}", "line 1, column 9: a name must not have a NUL\n", -EBADMSG},
-        {"{\"raw\":[[{ \"a\":1, \"\\u0000\":1}]]}", "line 1, column 19: a name must not have a NUL\n",
+        {"{\"a\":1,\"b\":2,\"a\":3}", "line 1, column 14: `a` occurs more than once\n", -EINVAL},
+        {"{\"role\":1,\n\"r\\u006fle\":2}", "line 2, column 1: `role` occurs more than once\n", -EINVAL},
+        {"[{\"x\":{\"\":1,\"\":2}}]", "line 1, column 13: `` occurs more than once\n", -EINVAL},
+        {"{\"role\\u0000x\":1}", "line 1, column 2: a name must not contain NUL\n", -EBADMSG},
+        {"{\"raw\":{\"a\\u0000\":1}}", "line 1, column 9: a name must not contain NUL\n", -EBADMSG},
+        {"{\"raw\":[[{ \"a\":1, \"\\u0000\":1}]]}", "line 1, column 19: a name must not contain NUL\n",
          -EBADMSG},
     };
     struct duda_value v;

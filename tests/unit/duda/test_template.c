@@ -152,32 +152,34 @@ static void template_errors_have_positions(void **state)
 {
     (void)state;
     expect_wrong("x\n {{a", NULL, false, -EINVAL,
-                 "page, line 2, column 2: this tag has no end: `}}` is missing");
+                 "page, line 2, column 2: the tag is not closed: `}}` is missing");
     expect_wrong("{{{a}}", NULL, false, -EINVAL,
-                 "page, line 1, column 1: this tag has no end: `}}}` is missing");
+                 "page, line 1, column 1: the tag is not closed: `}}}` is missing");
     expect_wrong("\xc3\xa4{{#a}}", NULL, false, -EINVAL,
                  "page, line 1, column 2: the section `a` is not closed");
-    expect_wrong("{{/a}}", NULL, false, -EINVAL, "page, line 1, column 1: the section `a` was never opened");
+    expect_wrong("{{/a}}", NULL, false, -EINVAL, "page, line 1, column 1: the section `a` is not open");
     expect_wrong("{{#a}}{{#b}}{{/a}}{{/b}}", NULL, false, -EINVAL,
-                 "page, line 1, column 13: the section `b` has to be closed before `a`");
-    expect_wrong("{{}}", NULL, false, -EINVAL,
-                 "page, line 1, column 1: a name was expected in this tag, not ``");
+                 "page, line 1, column 13: the section `b` must be closed before `a`");
+    expect_wrong("{{}}", NULL, false, -EINVAL, "page, line 1, column 1: expected a name in the tag, not ``");
     expect_wrong("{{a b}}", NULL, false, -EINVAL,
-                 "page, line 1, column 1: a name was expected in this tag, not `a b`");
+                 "page, line 1, column 1: expected a name in the tag, not `a b`");
     expect_wrong("{{a..b}}", NULL, false, -EINVAL,
-                 "page, line 1, column 1: a name was expected in this tag, not `a..b`");
-    expect_wrong("{{=x=}}", NULL, false, -EINVAL,
-                 "page, line 1, column 1: this tag must be two marks between signs: {{=<% %>=}}");
+                 "page, line 1, column 1: expected a name in the tag, not `a..b`");
+    expect_wrong(
+        "{{=x=}}", NULL, false, -EINVAL,
+        "page, line 1, column 1: the tag must contain two delimiters between `=` signs: {{=<% %>=}}");
     expect_wrong("{{a.x}}\n{{a.y}}", NULL, true, -ENOENT,
-                 "page, line 2, column 1: `a.y` is the name of no value here");
+                 "page, line 2, column 1: `a.y` does not name a value here");
     expect_wrong("{{>p}}", "\n{{#l}}{{z}}{{/l}}", true, -ENOENT,
-                 "p, line 2, column 7: `z` is the name of no value here");
-    expect_wrong(" {{>q}}", NULL, true, -ENOENT, "page, line 1, column 2: `q` is the name of no template");
-    expect_wrong("{{>p}}", "{{>p}}", false, -ELOOP, "p, line 1, column 1: `p` is inside too many templates");
+                 "p, line 2, column 7: `z` does not name a value here");
+    expect_wrong(" {{>q}}", NULL, true, -ENOENT, "page, line 1, column 2: `q` does not name a template");
+    expect_wrong("{{>p}}", "{{>p}}", false, -ELOOP,
+                 "p, line 1, column 1: `p` is nested in too many templates");
     char deep[DUDA_TEMPLATE_DEPTH_MAX * 6 + 7] = "";
     for (size_t i = 0; i <= DUDA_TEMPLATE_DEPTH_MAX; i++)
         memcpy(deep + i * 6, "{{#a}}", 7);
-    expect_wrong(deep, NULL, false, -EINVAL, "page, line 1, column 193: more than 32 sections are nested");
+    expect_wrong(deep, NULL, false, -EINVAL,
+                 "page, line 1, column 193: sections are nested more than 32 deep");
 }
 
 static void template_renders_structs(void **state)

@@ -74,7 +74,7 @@ static void on_down(struct package_conn *conn, int error)
     n_downs++;
 }
 
-static void on_late(struct package_conn *conn)
+static void on_timeout(struct package_conn *conn)
 {
     assert_int_not_equal(conn->state.current, PACKAGE_CONN_DOWN);
     n_late++;
@@ -100,7 +100,7 @@ static const struct package_conn_ops ops = {.section = "REDIS",
                                             .close = on_close,
                                             .on_up = on_up,
                                             .on_down = on_down,
-                                            .on_late = on_late,
+                                            .on_timeout = on_timeout,
                                             .send = send_all,
                                             .finish = finish};
 

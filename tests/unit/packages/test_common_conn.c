@@ -95,7 +95,7 @@ static void conn_attempt_times_out(void **state)
     assert_int_equal(link_.state.current, PACKAGE_CONN_DOWN);
     assert_int_equal(down_with, -ETIMEDOUT);
     assert_int_equal(n_late, 1);
-    assert_string_equal(logged, "[REDIS] main: it does not answer within Timeout");
+    assert_string_equal(logged, "[REDIS] main: it did not respond within Timeout");
 }
 
 static void conn_handshake_shares_timeout_of_attempt(void **state)
@@ -405,7 +405,7 @@ static void conn_strerror_explains_failed_resolution(void **state)
 {
     (void)state;
     assert_string_equal(package_conn_strerror(-ENOENT), strerror(ENOENT));
-    assert_string_equal(package_conn_strerror(-EHOSTUNREACH), "its name does not resolve, or it is down");
+    assert_string_equal(package_conn_strerror(-EHOSTUNREACH), "its name cannot be resolved, or it is down");
 }
 
 int main(void)

@@ -200,9 +200,9 @@ static void jobs_register_validates_name_and_stack(void **state)
     expect_kind(&(struct duda_job_type){.name = "a_B-9"}, 0, "");
     assert_str(mk_str_of(work.runners->queue, work.runners->queue_len), "shop.a_B-9");
     expect_kind(&(struct duda_job_type){.name = longest}, 0, "");
-    expect_kind(&(struct duda_job_type){.name = longer}, -EINVAL, "expected letters, digits");
-    expect_kind(&(struct duda_job_type){.name = ""}, -EINVAL, "expected letters, digits");
-    expect_kind(&(struct duda_job_type){.name = "a.b"}, -EINVAL, "expected letters, digits");
+    expect_kind(&(struct duda_job_type){.name = longer}, -EINVAL, "1 to 40 letters, digits");
+    expect_kind(&(struct duda_job_type){.name = ""}, -EINVAL, "1 to 40 letters, digits");
+    expect_kind(&(struct duda_job_type){.name = "a.b"}, -EINVAL, "1 to 40 letters, digits");
     expect_kind(&(struct duda_job_type){.name = "stack", .stack = DUDA_STACK_MAX}, 0, "");
     expect_kind(&(struct duda_job_type){.name = "large", .stack = DUDA_STACK_MAX + 1}, -EINVAL,
                 "at most 8 MB");
@@ -213,7 +213,7 @@ static void jobs_register_rejects_duplicate_name(void **state)
     (void)state;
     expect_kind(&(struct duda_job_type){.name = "a"}, 0, "");
     expect_kind(&(struct duda_job_type){.name = "b"}, 0, "");
-    expect_kind(&(struct duda_job_type){.name = "a"}, -EINVAL, "one of this name already");
+    expect_kind(&(struct duda_job_type){.name = "a"}, -EINVAL, "already has a job type of this name");
     assert_null(work.runners->next->next);
 }
 
@@ -221,7 +221,7 @@ static void jobs_register_rejects_malformed_schedule(void **state)
 {
     (void)state;
     expect_kind(&(struct duda_job_type){.name = "a", .schedule = "every 5m"}, 0, "");
-    expect_kind(&(struct duda_job_type){.name = "b", .schedule = "now and then"}, -EINVAL, "jobs `b`: ");
+    expect_kind(&(struct duda_job_type){.name = "b", .schedule = "now and then"}, -EINVAL, "job type `b`: ");
 }
 
 /* ---- Enqueueing ---- */

@@ -40,12 +40,12 @@ static void csv_reader_parses_rows(void **state)
 static void csv_reader_rejects_malformed(void **state)
 {
     (void)state;
-    assert_str(read_all("a\n\"b", ','), "[a];!2:1 unclosed quote");
-    assert_str(read_all("a\n\"b\"\"", ','), "[a];!2:1 unclosed quote");
-    assert_contains(read_all("a,b\"c\n", ','), "!1:2 quote inside");
+    assert_str(read_all("a\n\"b", ','), "[a];!2:1 an unclosed quote");
+    assert_str(read_all("a\n\"b\"\"", ','), "[a];!2:1 an unclosed quote");
+    assert_contains(read_all("a,b\"c\n", ','), "!1:2 a quote inside");
     assert_contains(read_all("\"a\"b", ','), "!1:1 text after");
     assert_contains(read_all("a\rb", ','), "!1:1 a CR");
-    assert_contains(read_all("\"a\n\n\"\nb\"", ','), "!4:1 quote inside");
+    assert_contains(read_all("\"a\n\n\"\nb\"", ','), "!4:1 a quote inside");
     char text[80] = "\"";
     memset(text + 1, 'x', 70);
     memcpy(text + 71, "\"\"\"", 4);

@@ -81,15 +81,16 @@ static void migrations_mismatch_is_explained(void **state)
     static const struct {
         const char *text, *error_text;
     } cases[] = {
-        {"1:a 2:b | 1:!a 2:b", "a was edited after it was run"},
-        {"1:a 2:x | 1:a 2:b", "b was run, and is renamed: x"},
-        {"2:b | 1:a 2:b", "a was run, and is missing"},
-        {"1:a 2:b 3:c | 1:a 3:c", "b comes too late: it was not run before c"},
-        {"1:a 2:b | 1:a 3:c", "b comes too late: it was not run before c"},
-        {"1:x 2:y 3:z | 1:a 2:!y 3:!z",
-         "a was run, and is renamed: x; y was edited after it was run; z was edited after it was run"},
+        {"1:a 2:b | 1:!a 2:b", "a was edited after it had been run"},
+        {"1:a 2:x | 1:a 2:b", "b has been run, but its file is now named x"},
+        {"2:b | 1:a 2:b", "a has been run, but its file is missing"},
+        {"1:a 2:b 3:c | 1:a 3:c", "b cannot run any more, because a later one has been run: c"},
+        {"1:a 2:b | 1:a 3:c", "b cannot run any more, because a later one has been run: c"},
+        {"1:x 2:y 3:z | 1:a 2:!y 3:!z", "a has been run, but its file is now named x; y was edited after it "
+                                        "had been run; z was edited after it had been run"},
         {"1:a 2:b 3:c 4:d 5:e | 1:!a 2:!b 3:!c 4:!d 5:!e",
-         "a was edited after it was run; b was edited after it was run; c was edited after it was run; and 2 "
+         "a was edited after it had been run; b was edited after it had been run; c was edited after it had "
+         "been run; and 2 "
          "more"},
     };
     (void)state;
