@@ -145,7 +145,7 @@ def compare_times(programs, rounds, seconds):
     for server in servers:
         server.end()
     medians = {name: {n: statistics.median(row[n]) for n in row} for name, row in rows.items()}
-    print(f"{'CPU of a request':<22}{'100 connections':>24}{'1 connection':>24}")
+    print(f"{'CPU per request':<22}{'100 connections':>24}{'1 connection':>24}")
     for name, row in medians.items():
         cells = [f"{row[n]:8.2f} us  {row[n] / medians['floor'][n]:5.2f} x" for n in (100, 1)]
         print(f"{name:<22}{cells[0]:>24}{cells[1]:>24}")
@@ -184,7 +184,7 @@ def system_calls(name, program, folder, requests):
 
 def compare_counts(programs):
     few, many = 200, 1200
-    print(f"{'one connection':<22}{'instructions':>14}   system calls of a request")
+    print(f"{'one connection':<22}{'instructions':>14}   system calls per request")
     for name, program in programs.items():
         with tempfile.TemporaryDirectory() as folder:
             cost = (instructions(name, program, folder, many) - instructions(name, program, folder, few)) / (many - few)
@@ -197,27 +197,27 @@ def show_cycles():
     program = BUILD / "cycles"
     output("cc", "-O2", "-o", program, HERE / "beside" / "cycles.c", *flags_of("monkey"))
     wall, cpu, grown = output(program, "10000").split()
-    print(f"10,000 servers started and stopped: {wall} s, {cpu} s of the processor; the program grew by {grown} KB")
+    print(f"10,000 servers started and stopped: {wall} s, {cpu} s of CPU time; the program grew by {grown} KB")
     own, all_of_it = output(program, "idle").split()
-    print(f"An idle server adds {own} KB to a program, and {all_of_it} KB with the pages of files, but for the libc.")
+    print(f"An idle server adds {own} KB to a program, and {all_of_it} KB including mapped files other than libc.")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-r", "--rounds", type=int, default=7)
-    parser.add_argument("-d", "--duration", type=int, default=2, help="seconds of a round")
+    parser.add_argument("-d", "--duration", type=int, default=2, help="seconds per round")
     parser.add_argument("--count", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SERVERS))
     options = parser.parse_args()
     if not (RELEASE / "libmonkey.so").exists():
-        sys.exit("beside.py: there is no build/release/libmonkey.so: cmake --build --preset release --target lib")
+        sys.exit("beside.py: build/release/libmonkey.so is missing; build it with cmake --build --preset release --target lib")
     if not shutil.which("wrk"):
         sys.exit("beside.py: needs wrk")
     BUILD.mkdir(parents=True, exist_ok=True)
     wanted = {"floor", *options.names} if options.names else set(SERVERS)
     built = {name: build(name) for name in SERVERS if name in wanted}
     for name in [name for name, program in built.items() if not program]:
-        print(f"{name}: not compared, for {' or '.join(SERVERS[name][2])} is missing")
+        print(f"{name}: skipped, because {' or '.join(SERVERS[name][2])} is missing")
     programs = {name: program for name, program in built.items() if program}
     if options.count:
         compare_counts(programs)

@@ -63,7 +63,7 @@ def ask(address, path):
     return s
 
 
-def answer(s):
+def read_body(s):
     """Returns the response body; empty if the server broke the connection."""
     got = b""
     try:
@@ -79,7 +79,7 @@ def load(address, counters):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while not counters[2]:
         try:
-            counters[0 if answer(ask(address, "/who")).isdigit() else 1] += 1
+            counters[0 if read_body(ask(address, "/who")).isdigit() else 1] += 1
         except OSError:
             counters[1] += 1
 
@@ -87,11 +87,11 @@ def load(address, counters):
 def crash_once(address, known):
     """Returns the seconds from the crash to the last response, and to the first response of the new worker (None if the new
     worker served none of the connections)."""
-    answer(ask(address, "/crash"))
+    read_body(ask(address, "/crash"))
     began = time.perf_counter()
     first = None
     for s in [ask(address, "/who") for _ in range(NEW)]:
-        who = answer(s)
+        who = read_body(s)
         if not who.isdigit():
             sys.exit("a new request was lost")
         if who not in known and first is None:
@@ -117,7 +117,7 @@ def measure(address, crashes, seconds):
     for _ in range(crashes):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            known.add(answer(ask(address, "/who")))
+            known.add(read_body(ask(address, "/who")))
             time.sleep(.05)
         last, first = crash_once(address, known)
         all_new.append(1000 * last)
@@ -152,9 +152,9 @@ def main():
                 asker.join()
             server.terminate()
             server.wait(PATIENCE)
-    say(f"{NEW} new requests at the moment of a crash are answered after", all_new)
+    say(f"{NEW} requests sent at the moment of a crash got a response after", all_new)
     say("the first of them by the new worker after", first_new)
-    print(f"under load, {sum(c[0] for c in counters)} requests were answered, {sum(c[1] for c in counters)} were lost")
+    print(f"under load, {sum(c[0] for c in counters)} requests got a response, {sum(c[1] for c in counters)} were lost")
 
 
 if __name__ == "__main__":

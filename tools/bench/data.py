@@ -102,7 +102,7 @@ class Data(Bench):
                 port = free_port()
                 yield Server(name, port, [*words, program, port, *roots.get(name, []), *where], GOMAXPROCS="1")
             else:
-                print(f"{name} takes no part: tools/contest/data/install.sh installs it")
+                print(f"{name} is skipped because it is not installed: run tools/contest/data/install.sh")
 
 
 def figure(name, path, aims, bench, servers):
@@ -123,7 +123,7 @@ def ask(connection, method, path):
     reply = connection.getresponse()
     reply.read()
     if reply.status >= 300:
-        sys.exit(f"data.py: {method} {path} is answered with {reply.status}")
+        sys.exit(f"data.py: {method} {path} got the status {reply.status}")
     return reply.getheader("Set-Cookie", "").partition(";")[0]
 
 
@@ -156,7 +156,7 @@ def pages(bench, servers):
     say_times("page", times, {name: pss_kb(server.pids) for name in asked})
     us = {name: statistics.median(each) for name, each in times.items()}
     for name, aim in {"kv": 1.15, "Redis": 1.25}.items():
-        say(f"page with {name}, against the plain one", f"{us[name] / us['plain']:.2f}", f"at most {aim}", us[name] <= aim * us["plain"])
+        say(f"page with {name}, compared with the plain page", f"{us[name] / us['plain']:.2f}", f"at most {aim}", us[name] <= aim * us["plain"])
     each = us["session"] - us["no session"]
     say(f"a look-up among {SESSIONS} sessions in kv", f"{each:.2f} us", "at most 1 us", each <= 1)
 
@@ -174,7 +174,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--links", type=int, default=2, help="Duda's connections to PostgreSQL")
-    parser.add_argument("--libpq", type=Path, help="the folder of another libpq.so.5, for Duda alone")
+    parser.add_argument("--libpq", type=Path, help="folder with another libpq.so.5, used only by Duda")
     parser.add_argument("--tcp", action="store_const", const="127.0.0.1", default="")
     parser.add_argument("--only", default=",".join(FIGURES))
     parser.add_argument("--without", default="")

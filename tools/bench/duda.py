@@ -244,7 +244,7 @@ def hello(bench):
         times, memory = bench.compare("/hello", servers)
     say_times("hello", times, memory)
     us = {name: statistics.median(each) for name, each in times.items()}
-    say("hello, against the floor", f"{us['duda'] / us['floor']:.2f}", "at most 1.25", us["duda"] <= 1.25 * us["floor"])
+    say("hello, compared with the floor", f"{us['duda'] / us['floor']:.2f}", "at most 1.25", us["duda"] <= 1.25 * us["floor"])
     if "node" in us:
         say("hello, against Node.js", f"{us['duda'] / us['node']:.2f}", "at most 0.40", us["duda"] <= 0.4 * us["node"])
         times = memory["node"] / memory["duda"]
@@ -266,14 +266,14 @@ def plain_json(bench):
 
 
 def plaintext(bench):
-    against_others(bench, "plaintext, 16 at once", "/plaintext", 256, ["-s", CONTEST / "cases" / "pipeline.lua"])
+    against_others(bench, "plaintext, 16 pipelined", "/plaintext", 256, ["-s", CONTEST / "cases" / "pipeline.lua"])
 
 
 def open_one(server, path, upgrade):
     client = socket.create_connection(server.address, 30)
     client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n{UPGRADE if upgrade else ''}\r\n".encode())
     if upgrade and b" 101 " not in client.recv(4096):
-        sys.exit(f"duda.py: {path} is no WebSocket")
+        sys.exit(f"duda.py: {path} did not open a WebSocket")
     return client
 
 
@@ -299,7 +299,7 @@ def waiting(bench):
 
 def sockets(bench):
     grown(bench, "idle WebSockets, callbacks", "/calls", True, 20)
-    grown(bench, "idle WebSockets, straight lines", "/line", True, 0)
+    grown(bench, "idle WebSockets, straight-line handlers", "/line", True, 0)
 
 
 def broadcast_by(server, n):
@@ -379,7 +379,7 @@ def say_spans(what, spans, aim):
     say(what, f"{middle:.1f} ms, {min(spans):.1f} to {max(spans):.1f}", f"at most {aim} ms", middle <= aim)
 
 
-def answered(port, path, wanted, seconds=30):
+def wait_for_response(port, path, wanted, seconds=30):
     """Repeats the request until the response contains `wanted`; returns the time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -398,7 +398,7 @@ def restart(bench):
             begin = time.monotonic()
             with contextlib.suppress(OSError):
                 ask(server.port, "/crash")
-            spans.append(1000 * (answered(server.port, "/hello", b" 200 ") - begin))
+            spans.append(1000 * (wait_for_response(server.port, "/hello", b" 200 ") - begin))
             time.sleep(1.2)
     say_spans("from a crash of the only worker to a response", spans, 20)
 
@@ -424,13 +424,13 @@ def saved(bench):
         path.write_text(HELLO)
         with Server("duda", port, [bench.program, "run", "-p", port, path], f"{FIRST}-{LAST}", CC=compiler,
                     XDG_CACHE_HOME=str(folder / "cache"), XDG_RUNTIME_DIR=str(folder)):
-            answered(port, "/", b"hello world")
+            wait_for_response(port, "/", b"hello world")
             for i in range(20):
                 time.sleep(0.2)
                 begin = time.monotonic()
                 path.write_text(HELLO.replace("hello %s", f"hello {i} %s"))
-                spans.append(1000 * (answered(port, "/", b"hello %d world" % i) - begin))
-        say_spans(f"from saved to served, {compiler}", spans, 300)
+                spans.append(1000 * (wait_for_response(port, "/", b"hello %d world" % i) - begin))
+        say_spans(f"from saving to the new response, {compiler}", spans, 300)
 
 
 FIGURES = {"hello": hello, "json": plain_json, "plaintext": plaintext, "waiting": waiting, "sockets": sockets,

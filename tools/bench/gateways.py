@@ -172,7 +172,7 @@ def main():
         os.chmod(folder, 0o755)
         bench = Gateways(options, Path(folder))
         if not (bench.php and shutil.which("nginx")):
-            sys.exit("gateways.py: needs nginx and PHP-FPM: apt-get install nginx-light php-fpm")
+            sys.exit("gateways.py: nginx or PHP-FPM is missing: apt-get install nginx-light php-fpm")
         for name in options.only.split(","):
             FIGURES[name](bench)
     print(f"load after: {os.getloadavg()[0]:.2f}")

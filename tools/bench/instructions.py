@@ -36,7 +36,7 @@ UPGRADE = (b"GET /room HTTP/1.1\r\nHost: 127.0.0.1:2001\r\nConnection: Upgrade\r
 MEMBERS, MESSAGE = 10, b"\x81\x19a message for all of them"
 
 
-def read_answer(sock, size):
+def read_response(sock, size):
     got = 0
     while got < size:
         piece = sock.recv(size - got)
@@ -45,7 +45,7 @@ def read_answer(sock, size):
         got += len(piece)
 
 
-def first_answer(sock):
+def read_first_response(sock):
     """Reads one complete response and returns its length."""
     data = b""
     while b"\r\n\r\n" not in data:
@@ -54,7 +54,7 @@ def first_answer(sock):
     if not head.startswith(b"HTTP/1.1 200 "):
         sys.exit(f"instructions.py: {head.splitlines()[0]!r} instead of a file")
     length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])
-    read_answer(sock, length - len(rest))
+    read_response(sock, length - len(rest))
     return len(head) + 4 + length
 
 
@@ -70,21 +70,21 @@ def broadcast(port, requests):
                 head += member.recv(1)
         for _ in range(requests):
             publisher.sendall(REQUEST % b"/say")
-            first_answer(publisher)
+            read_first_response(publisher)
             for member in members:
-                read_answer(member, len(MESSAGE))
+                read_response(member, len(MESSAGE))
 
 
 def ask(port, requests, request):
     with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
         sock.sendall(request)
-        size = first_answer(sock)
+        size = read_first_response(sock)
         for _ in range(requests - 1):
             sock.sendall(request)
-            read_answer(sock, size)
+            read_response(sock, size)
 
 
-def answer(sock):
+def serve_backend_connection(sock):
     """Serves one connection of the backend; requests are small and have no body."""
     with sock:
         data = b""
@@ -98,7 +98,7 @@ def answer(sock):
 def serve(listening):
     while True:
         sock = listening.accept()[0]
-        threading.Thread(target=answer, args=(sock,), daemon=True).start()
+        threading.Thread(target=serve_backend_connection, args=(sock,), daemon=True).start()
 
 
 def start_backend():
@@ -187,7 +187,7 @@ def main():
         recorded = int(options.check.read_text())
         print(f"{recorded} recorded in {options.check}")
         if cost > recorded * 1.1:
-            sys.exit("that is more than a tenth above what was recorded: find out why, or record the new figure (--write)")
+            sys.exit("this is more than 10 % above the recorded number: find the reason, or record the new number with --write")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def why_not():
     missing = [tool for tool in ("cc", "readelf") if not shutil.which(tool)]
     if missing:
         return f"{' and '.join(missing)} is not installed"
-    return None if platform.machine() == MACHINE else f"the baseline is about {MACHINE}"
+    return None if platform.machine() == MACHINE else f"the baseline is for {MACHINE}"
 
 
 def probe(root):

@@ -225,7 +225,7 @@ class Reader:
         elif line.startswith("MK_API "):
             self.add("function", re.search(rf"\b({self.book.names}_\w+)\(", code)[1], code)
         else:
-            raise SystemExit(f"api.py: {self.parts[0].header}:{self.at}: what is this? {line}")
+            raise SystemExit(f"api.py: {self.parts[0].header}:{self.at}: unexpected line: {line}")
 
     def read(self):
         while self.at < len(self.lines):
@@ -382,7 +382,7 @@ def complaints(root, book):
             if name not in told and name.startswith(book.names):
                 found.append(f"{book.folder}/{path.name}: struct {name} is not described")
                 told.add(name)
-    found += [f"{above}/{part.header}: it has no comment about its purpose after the SPDX line"
+    found += [f"{above}/{part.header}: there is no comment about the header's purpose after the SPDX line"
               for part in parts if not part.title and not part.texts]
     page = root / book.page
     if not page.exists() or page.read_text(encoding="utf-8") != write_page(root, book, parts):
@@ -393,7 +393,7 @@ def complaints(root, book):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help="the source tree")
-    parser.add_argument("--check", action="store_true", help="write nothing, report what is wrong")
+    parser.add_argument("--check", action="store_true", help="only report errors; write nothing")
     args = parser.parse_args()
     if not args.check:
         for book in BOOKS:

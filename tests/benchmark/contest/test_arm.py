@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools" / "contest"))
 
 from contest import arm, case as cases, contestant, emulator, material, record  # noqa: E402
-from contest.complaint import Complaint  # noqa: E402
+from contest.user_error import UserError  # noqa: E402
 
 FOREIGN = ROOT / "tools" / "dev" / "foreign.sh"
 
@@ -24,7 +24,7 @@ def machine_here(name):
     machine = emulator.MACHINES[name]
     try:
         machine.check()
-    except Complaint as complaint:
+    except UserError as complaint:
         pytest.skip(str(complaint))
     return machine
 
@@ -79,7 +79,7 @@ def test_text_names_disqualified_contestants():
 
 def test_missing_emulator_is_reported():
     machine = emulator.Machine("armhf", "arm-linux-gnueabihf", "qemu-that-is-nowhere")
-    with pytest.raises(Complaint, match=r"armhf: there is no qemu-that-is-nowhere; `tools/dev/need.sh arm` installs it"):
+    with pytest.raises(UserError, match=r"armhf: there is no qemu-that-is-nowhere; `tools/dev/need.sh arm` installs it"):
         machine.check()
 
 
@@ -107,14 +107,14 @@ def test_present_packages_are_not_downloaded(tmp_path):
 
 
 def emulator_complains(folder):
-    with pytest.raises(Complaint) as caught:
+    with pytest.raises(UserError) as caught:
         emulator.fetch_busybox(emulator.MACHINES["armhf"], folder)
     return str(caught.value).partition(str(folder))[0]
 
 
 def test_program_that_does_not_run_is_reported():
     machine = emulator.Machine("armhf", "arm-linux-gnueabihf", "true")
-    with pytest.raises(Complaint, match="run by true it says '', not its version"):
+    with pytest.raises(UserError, match="run by true it says '', not its version"):
         emulator.said(machine, "monkey", "-v", r"Monkey (2\S*)")
 
 

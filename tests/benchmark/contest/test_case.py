@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from contest import case, contestant
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from contest.contestant import FEATURES
 
 CASES = case.load_all()
@@ -115,7 +115,7 @@ def test_load_reads_a_valid_file(tmp_path):
     ('"/100.html"', '"100.html"', "path: expected it to begin with /"),
     ('path = "/100.html"', "", "path: exactly one of 'path' and 'paths' is needed"),
     ('path = "/100.html"', 'paths = "every"', "paths: unknown 'every'"),
-    ('path = "/100.html"', 'path = "/100.html"\nbehind = "pHp"', "behind: unknown 'pHp'; did you mean php?"),
+    ('path = "/100.html"', 'path = "/100.html"\nbackend = "pHp"', "backend: unknown 'pHp'; did you mean php?"),
     ('path = "/100.html"', 'path = "/100.html"\nscheme = "ftp"', "scheme: unknown 'ftp'"),
     ('path = "/100.html"', 'path = "/100.html"\nalone = 1', "alone: expected true or false"),
     ('path = "/100.html"', 'path = "/100.html"\naxis = "rate"', "axis: a rate needs {rate}"),
@@ -134,6 +134,6 @@ def test_load_reads_a_valid_file(tmp_path):
 ])
 def test_load_reports_the_key_of_an_invalid_file(tmp_path, old, new, message):
     assert old in GOOD
-    with pytest.raises(Complaint) as complaint:
+    with pytest.raises(UserError) as complaint:
         case.load(write(tmp_path, GOOD.replace(old, new, 1)))
     assert str(complaint.value).startswith("cases/mine.toml: ") and message in str(complaint.value)

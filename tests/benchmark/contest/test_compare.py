@@ -41,7 +41,7 @@ def found(base, other, case="close", contestant="monkey", metric="cpu_us", step=
 def test_compare_identical_runs_shows_no_change(base, other, tmp_path, capsys):
     assert run(tmp_path, base, other, "--fail-on-regression") == 0
     out = capsys.readouterr().out
-    assert "0 better, 0 worse" in out and "No regression" in out and "by luck" in out
+    assert "0 better, 0 worse" in out and "No regression" in out and "by chance" in out
 
 
 def test_compare_more_cpu_is_a_regression(base, other, tmp_path, capsys):
@@ -192,7 +192,7 @@ def test_compare_different_cpu_sources_are_unclear(base, other):
     scale(other, "cpu_us", 3)
     for shot in other.shots:
         shot.counted_by = "processes"
-    assert found(base, other).why == "CPU was counted in another way"
+    assert found(base, other).why == "CPU time was measured in another way"
 
 
 @pytest.mark.parametrize("value", ["much", "-1", "nan", "inf"])

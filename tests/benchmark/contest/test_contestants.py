@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from contest import behind, contestant, family, material, ports, template
-from contest.complaint import Complaint
+from contest import backends, contestant, family, material, ports, template
+from contest.user_error import UserError
 from contest.contestant import FEATURES, HELLO, Failed, PortTaken, Setup, load, load_all
 from fakes import add_contestant
 from monkey import ROOT
@@ -172,14 +172,14 @@ def test_load_names_the_file_of_an_unknown_key(folder):
     work_folder = folder / "odd"
     shutil.copytree(CONTESTANTS["nginx"].folder, work_folder)
     (work_folder / "contestant.toml").write_text("color = 1\n" + (work_folder / "contestant.toml").read_text())
-    with pytest.raises(Complaint, match=r"odd/contestant.toml: unknown key color"):
+    with pytest.raises(UserError, match=r"odd/contestant.toml: unknown key color"):
         load(work_folder)
 
 
 @pytest.mark.parametrize("text, why", [("@nothing@\n", "nothing is known"), ("@if tls@\n", "without @end@"),
                                        ("@end@\n", "without @if@")])
 def test_template_invalid_syntax_is_an_error(text, why):
-    with pytest.raises(Complaint, match=why):
+    with pytest.raises(UserError, match=why):
         template.render(text, {}, set(), "place")
 
 
@@ -215,7 +215,7 @@ def test_variable_overrides_the_program(monkeypatch, folder):
     assert each.version() == "9.9"
     monkeypatch.setenv("CONTEST_NGINX", str(folder / "gone"))
     each = load(CONTESTANTS["nginx"].folder)
-    assert each.find().why == f"CONTEST_NGINX names {folder}/gone, which is no program"
+    assert each.find().why == f"CONTEST_NGINX names {folder}/gone, which is not a program"
     assert each.version() == ""
 
 
@@ -229,7 +229,7 @@ def test_monkey1_is_distinguished_from_monkey_2(monkeypatch, folder):
     assert (old.find().program, old.version()) == (str(program), "1.6.9")
     program.write_text("#!/bin/sh\necho 'Monkey 2.0.0'\n")
     old = load(CONTESTANTS["monkey1"].folder)
-    assert "is another program: it says 'Monkey 2.0.0'" in old.find().why
+    assert "is a different program; it prints 'Monkey 2.0.0'" in old.find().why
     with pytest.raises(Failed, match="monkey1 is absent"):
         old.prepare(Setup(folder, folder, 1))
 
@@ -460,11 +460,11 @@ def start_backend(stuff, folder):
     made = []
     with contextlib.ExitStack() as ended:
         def put(feature_name, each, feature):
-            why = each.missing().get(feature) or behind.lacks(feature_name)
+            why = each.missing().get(feature) or backends.lacks(feature_name)
             if why:
                 pytest.skip(f"{each.name}: {why}")
             cores = sorted(os.sched_getaffinity(0))
-            made.append(ended.enter_context(behind.start(feature_name, stuff, cores, folder / "origin")))
+            made.append(ended.enter_context(backends.start(feature_name, stuff, cores, folder / "origin")))
             return made[-1]
         yield put
     assert not any(family.members(each.process.pid) for each in made)
@@ -492,15 +492,15 @@ def test_server_runs_php_by_fastcgi(name, folder, stuff, start_backend):
             for _ in range(5):
                 answer, body = Server(each, running).get("/php/hello.php", client)
                 assert (answer.status, body.decode()) == (200, HELLO)
-        wait_until(lambda: len(php.pids()) == behind.CHILDREN + 1, "the start of all children")
+        wait_until(lambda: len(php.pids()) == backends.CHILDREN + 1, "the start of all children")
 
 
 def test_backend_that_does_not_serve_is_an_error(folder, stuff, monkeypatch):
-    monkeypatch.setattr(behind, "find_php", lambda: shutil.which("false"))
+    monkeypatch.setattr(backends, "find_php", lambda: shutil.which("false"))
     with pytest.raises(Failed, match="what is to be behind the contestant does not serve"):
-        behind.start("php", stuff, sorted(os.sched_getaffinity(0)), folder / "php")
-    monkeypatch.setattr(behind, "find_php", lambda: None)
-    assert behind.lacks("php") == "PHP-FPM is not installed" and behind.lacks("") is None
+        backends.start("php", stuff, sorted(os.sched_getaffinity(0)), folder / "php")
+    monkeypatch.setattr(backends, "find_php", lambda: None)
+    assert backends.lacks("php") == "PHP-FPM is not installed" and backends.lacks("") is None
 
 
 STUBBORN = """\
@@ -549,7 +549,7 @@ def test_stop_kills_a_server_that_ignores_sigterm_with_its_children(folder, stuf
 
 def test_start_failure_quotes_the_output(folder, stuff):
     each = custom_contestant(folder, '["@program@", "-c", "raise SystemExit(\'no such luck\')"]')
-    with pytest.raises(Failed, match=r"(?s)made-up ended at once with 1: .*no such luck"):
+    with pytest.raises(Failed, match=r"(?s)made-up exited immediately with 1: .*no such luck"):
         start(each, folder, stuff)
 
 

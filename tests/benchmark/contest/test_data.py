@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
-from contest import behind, data
+from contest import backends, data
 from contest.contestant import Setup, load_all
 from contest.ports import free_port
 
@@ -50,8 +50,8 @@ RIGHT = [
 WRONG = [
     ("/db", HTML, lambda _: json.dumps(row()).encode(), "Content-Type 'text/html; charset=utf-8'"),
     ("/db", JSON, lambda _: b'{"id":1,"randomNumber":2}', "always the same row"),
-    ("/db", JSON, lambda _: json.dumps(row("17")).encode(), "is no row"),
-    ("/db", JSON, lambda _: json.dumps(row(10001)).encode(), "is no row"),
+    ("/db", JSON, lambda _: json.dumps(row("17")).encode(), "is not a row"),
+    ("/db", JSON, lambda _: json.dumps(row(10001)).encode(), "is not a row"),
     ("/db", JSON, lambda _: b"[", "Expecting value"),
     ("/queries?queries=20", JSON, lambda text: rows("x" if text == "501" else text), "1 rows instead of 500"),
     ("/queries?queries=20", JSON, lambda text: rows(text or "2"), "2 rows instead of 1"),
@@ -112,7 +112,7 @@ def test_check_requires_written_updates():
 def test_contestants_serve_pages_from_databases(name):
     """The programs of build/data exist after tools/contest/data/install.sh has run."""
     each = load_all()[name]
-    why = behind.lacks("data") or each.find().why or each.missing().get("data")
+    why = backends.lacks("data") or each.find().why or each.missing().get("data")
     if why:
         pytest.skip(f"{name}: {why}")
     # The databases run as a user who cannot read pytest's folders.
@@ -125,7 +125,7 @@ def visit(each, folder):
     material = type("Material", (), {"root": folder / "root"})
     work_folder = folder / "place"
     work_folder.mkdir()
-    with behind.start("data", material, sorted(os.sched_getaffinity(0)), folder / "behind") as databases:
+    with backends.start("data", material, sorted(os.sched_getaffinity(0)), folder / "behind") as databases:
         assert data.number_of(databases.folder, 1) in range(1, 10001)
         setup = Setup(work_folder, folder, free_port(), file="json", **databases.setup())
         with each.prepare(setup).start() as running:
@@ -136,10 +136,10 @@ def visit(each, folder):
 
 def test_lacks_names_a_missing_database(monkeypatch):
     monkeypatch.setattr(data, "_postgres", lambda: None)
-    assert behind.lacks("data") == "PostgreSQL is not installed"
+    assert backends.lacks("data") == "PostgreSQL is not installed"
     monkeypatch.setattr(data, "_postgres", lambda: "/somewhere")
     monkeypatch.setattr(data.shutil, "which", lambda name: None)
-    assert behind.lacks("data") == "Redis is not installed"
+    assert backends.lacks("data") == "Redis is not installed"
 
 
 def test_databases_that_do_not_start_are_reported(tmp_path, monkeypatch):
@@ -147,5 +147,5 @@ def test_databases_that_do_not_start_are_reported(tmp_path, monkeypatch):
         raise subprocess.CalledProcessError(1, "initdb")
 
     monkeypatch.setattr(data, "prepare", fail)
-    with pytest.raises(behind.Failed, match="could not be made: .*initdb"):
-        behind.start("data", type("Material", (), {"root": tmp_path / "root"}), [0], tmp_path / "behind")
+    with pytest.raises(backends.Failed, match="could not be made: .*initdb"):
+        backends.start("data", type("Material", (), {"root": tmp_path / "root"}), [0], tmp_path / "behind")

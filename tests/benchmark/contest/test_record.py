@@ -7,7 +7,7 @@ import json
 import pytest
 
 from contest import record
-from contest.complaint import Complaint
+from contest.user_error import UserError
 
 
 def sample():
@@ -55,7 +55,7 @@ def test_load_ignores_unknown_fields():
 
 
 @pytest.mark.parametrize("location, value, message", [
-    (("format",), 2, "record: the format is 2, this program reads 1"),
+    (("format",), 2, "record: the format is 2, but this program reads 1"),
     (("mode",), "slow", "record.mode: expected quick, full or custom"),
     (("started",), 5, "record.started: expected a text, found 5"),
     (("environment",), [], "record.environment: expected"),
@@ -78,7 +78,7 @@ def test_load_reports_the_location_of_an_error(location, value, message):
     for key in location[:-1]:
         at = at[key]
     at[location[-1]] = value
-    with pytest.raises(Complaint) as complaint:
+    with pytest.raises(UserError) as complaint:
         record.from_json(data)
     assert message in str(complaint.value)
 
@@ -86,7 +86,7 @@ def test_load_reports_the_location_of_an_error(location, value, message):
 def test_load_reports_a_missing_field():
     data = record.to_json(sample())
     del data["shots"][2]["step"]
-    with pytest.raises(Complaint, match=r"record\.shots\[2\]: step is missing"):
+    with pytest.raises(UserError, match=r"record\.shots\[2\]: step is missing"):
         record.from_json(data)
 
 
@@ -95,21 +95,21 @@ def test_load_reports_a_missing_field():
 def test_load_names_a_file_that_is_no_record(tmp_path, content, message):
     path = tmp_path / "record.json"
     path.write_bytes(content)
-    with pytest.raises(Complaint) as complaint:
+    with pytest.raises(UserError) as complaint:
         record.load(tmp_path)
     assert str(path) in str(complaint.value) and message in str(complaint.value)
 
 
 def test_load_without_a_record_suggests_a_run(tmp_path):
-    with pytest.raises(Complaint, match="contest run"):
+    with pytest.raises(UserError, match="contest run"):
         record.load(tmp_path)
-    with pytest.raises(Complaint, match="no such file"):
+    with pytest.raises(UserError, match="no such file"):
         record.load(tmp_path / "x")
 
 
 def test_save_rejects_an_invalid_record(tmp_path):
     made = sample()
     made.shots[0].case = "large"
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         record.save(made, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from contest import answers, environment, record, referee, running, statistics
+from contest import response_check, environment, record, referee, running, statistics
 from contest.referee import Referee, shuffled
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from fakes import add_contestant, case, hold, order, plan
 from proc import wait_until
 
@@ -77,27 +77,27 @@ def test_each_contestant_has_its_own_backend(tmp_path, folder):
     for name in ("one", "two"):
         add_contestant(folder, name, features=("files", "keepalive", "proxy"), command=["@program@", "-c", script % fake, "@port@", "@origin@"])
     add_contestant(folder, "other")
-    made = hold(tmp_path, (case("proxy", features=("proxy",), behind="100.html", path="/origin/100.html"), plan()))
+    made = hold(tmp_path, (case("proxy", features=("proxy",), backend="100.html", path="/origin/100.html"), plan()))
     assert not made.disqualified and {shot.contestant for shot in made.shots} == {"one", "two"}
     assert [each.contestant for each in made.absent_in] == ["other"]
     alone = len(made.environment["client_cores"]) > 1
-    assert alone or "what is behind the contestants shares its cores with the client" in " ".join(made.notes)
+    assert alone or "backends share their cores with the client" in " ".join(made.notes)
     assert made.verified["proxy"].keys() == {"one", "two"}
 
 
 def test_case_without_its_backend_is_skipped(tmp_path, folder, monkeypatch):
     add_contestant(folder, "one", features=("files", "keepalive", "php"))
-    monkeypatch.setattr(referee.behind, "lacks", lambda what: f"there is no {what}")
-    made = hold(tmp_path, (case("php", features=("php",), behind="php"), plan()))
+    monkeypatch.setattr(referee.backends, "lacks", lambda what: f"there is no {what}")
+    made = hold(tmp_path, (case("php", features=("php",), backend="php"), plan()))
     assert made.notes[-1] == "The case php was not held: there is no php." and not made.shots
 
 
-@pytest.mark.parametrize("cores, client, behind", [([1], [1], [1]), ([1, 2, 3], [1, 2], [3])])
-def test_backend_has_its_own_core_if_there_are_two(tmp_path, folder, cores, client, behind):
+@pytest.mark.parametrize("cores, client, backend", [([1], [1], [1]), ([1, 2, 3], [1, 2], [3])])
+def test_backend_has_its_own_core_if_there_are_two(tmp_path, folder, cores, client, backend):
     add_contestant(folder, "one")
-    proxy_case = case(behind="100.html")
+    proxy_case = case(backend="100.html")
     judge = Referee(order(tmp_path, [(proxy_case, plan())], client_cores=cores))
-    assert judge._client_cores(proxy_case) == (client, behind)
+    assert judge._client_cores(proxy_case) == (client, backend)
     assert judge._client_cores(case()) == (cores, cores)
 
 
@@ -169,7 +169,7 @@ def test_referee_error_ends_the_case_of_one_contestant(tmp_path, folder, monkeyp
     add_contestant(folder, "odd")
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
-    assert not made.disqualified and left_out(made) == {"odd": "the referee could not go on with it: no more room"}
+    assert not made.disqualified and left_out(made) == {"odd": "the referee failed: no more room"}
     assert {shot.contestant for shot in made.shots} == {"other"}
 
 
@@ -219,7 +219,7 @@ def test_case_without_measurable_contestants_ends_early(tmp_path, folder, monkey
 
 
 def test_failed_client_of_the_verification_is_no_fault(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(referee.answers, "verify_with_wrk", lambda *_: answers.Verdict("wrk crashed", ours=True))
+    monkeypatch.setattr(referee.response_check, "verify_with_wrk", lambda *_: response_check.Verdict("wrk crashed", ours=True))
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     assert not made.disqualified and left_out(made) == {"other": "wrk crashed"}
@@ -249,7 +249,7 @@ def test_internal_error_is_raised_after_saving_the_record(tmp_path, folder, monk
     with pytest.raises(ZeroDivisionError):
         hold(tmp_path, (case(), plan()))
     made = record.load(tmp_path / "out")
-    assert made.interrupted and any("ended early (ZeroDivisionError" in note for note in made.notes)
+    assert made.interrupted and any("was ended early (ZeroDivisionError" in note for note in made.notes)
 
 
 def test_record_write_is_retried_after_an_error(tmp_path, folder, monkeypatch):
@@ -268,7 +268,7 @@ def test_record_write_is_retried_after_an_error(tmp_path, folder, monkeypatch):
     assert [shot.case for shot in made.shots] == ["small", "second"]
     tries.clear()
     monkeypatch.setattr(record, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(Complaint, match="could not be written.*No space left"):
+    with pytest.raises(UserError, match="could not be written.*No space left"):
         hold(tmp_path, (case(), plan()))
 
 
@@ -278,7 +278,7 @@ def test_absent_contestants_and_missing_features_are_recorded(tmp_path, folder):
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     assert made.contestants["absent"].state == "absent" and "/nowhere/at/all" in made.contestants["absent"].why
-    assert [(e.contestant, e.why) for e in made.absent_in] == [("plain", "does not offer keepalive")]
+    assert [(e.contestant, e.why) for e in made.absent_in] == [("plain", "does not support keepalive")]
 
 
 def test_case_without_its_client_is_skipped(tmp_path, folder):

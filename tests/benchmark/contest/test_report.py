@@ -10,7 +10,7 @@ import pytest
 import browser
 import sample_record
 from contest import cli, elements, record as records, report, summary
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from contest.record import Exclusion
 
 class Page(html.parser.HTMLParser):
@@ -120,7 +120,7 @@ def test_page_contains_every_case_and_contestant(page, record):
 
 
 def test_page_states_common_rules_once(page):
-    assert page.text.count("What holds for all") == 1 and "Nothing is compressed" in page.text
+    assert page.text.count("Common settings") == 1 and "Nothing is compressed" in page.text
 
 
 def test_page_states_our_losses(page, record):
@@ -304,7 +304,7 @@ def test_invalid_records_have_distinct_errors(tmp_path, content, expected):
     path = tmp_path / "record.json"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(Complaint, match=expected):
+    with pytest.raises(UserError, match=expected):
         report.main(options(path))
     assert not (tmp_path / "report.html").exists()
 

@@ -61,7 +61,7 @@ def test_results_absent_contestants_have_a_reason():
     made.contestants["thttpd"] = Contestant("thttpd", "present")
     made.absent_in.append(Exclusion("case", "thttpd", "does not speak TLS"))
     made.contestants["caddy"] = Contestant("Caddy", "failed", why="no such option")
-    assert Results(made).absent_in("case") == {"thttpd": "does not speak TLS", "node": "no shot of it in this record",
+    assert Results(made).absent_in("case") == {"thttpd": "does not speak TLS", "node": "the record contains no shot of it",
                                               "caddy": "failed: no such option"}
 
 

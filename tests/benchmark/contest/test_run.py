@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contest import cli, contestant, environment, stage
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from fakes import add_contestant, case, make_material
 from monkey import ROOT
 from proc import wait_until
@@ -37,12 +37,12 @@ def run(capsys):
 @pytest.mark.parametrize("words, message", [
     (["run", "--only", "ngnix"], "there is no contestant 'ngnix'; did you mean nginx?"),
     (["run", "--case", "smal"], "there is no case 'smal'; did you mean small?"),
-    (["run", "--case", "small,zzzzzz"], "there is no case 'zzzzzz'; there are: "),
+    (["run", "--case", "small,zzzzzz"], "there is no case 'zzzzzz'; known are: "),
     (["run", "--case", ","], "the list of cases is empty"),
     (["run", "--rounds", "0"], "--rounds: expected a whole number above 0, found '0'"),
     (["run", "--seconds", "-1"], "--seconds: expected a number above 0, found '-1'"),
     (["run", "--case", "small,h2,paced", "--seconds", "1.5"], "--seconds 1.5: h2load, wrk only know whole seconds"),
-    (["run", "--wr", "true", "--output", "/dev/null/x"], "/dev/null/x: nothing can be written there (Not a directory)"),
+    (["run", "--wr", "true", "--output", "/dev/null/x"], "/dev/null/x: not writable (Not a directory)"),
     (["run", "--server-cores", "x", "--wr", "true"], "cores: expected a list such as 0,2-3, found 'x'"),
     (["run", "--server-cores", "9999", "--wr", "true"], "core 9999 is none of ours"),
     (["run", "--wr", "/nowhere/wr"], "/nowhere/wr: no such program"),
@@ -133,7 +133,7 @@ def test_cores_are_split_between_server_and_client():
     server, client = environment.share_cores()
     assert server[0] == mine[0] and client[-1] == mine[-1] and (len(mine) == 1 or not set(server) & set(client))
     assert environment.parse_cores("3,0-1") == [0, 1, 3]
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         environment.parse_cores("1-")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from contest import manifest, spread
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from fake_http import CLOSE, RESET, SECONDS, FakeServer, answer
 
 FOLDER = Path(spread.__file__).resolve().parents[1]
@@ -236,7 +236,7 @@ def test_spread_example_manifest_is_valid():
     ("[target]\nurl = 'http://a:99999/'\n[load]\nusers = 1", r"\[target\] url"),
     ("[load]\nusers = 1", r"\[target\] url: .*not there"),
     ("[target]\nurl = 'http://a/'", r"\[load\] users: .*not there"),
-    ("[target]\nurl = 'http://a/'\nlenght = 5\n[load]\nusers = 1", "lenght: there is no such key; did you mean length?"),
+    ("[target]\nurl = 'http://a/'\nlenght = 5\n[load]\nusers = 1", "lenght: unknown key; did you mean length?"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 'many'", r"\[load\] users: expected a whole number"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 1\nduration = '5'", r"\[load\] duration: expected a time"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 1\nrate = 5\nrate_per_user = 5", "not both"),
@@ -249,7 +249,7 @@ def test_spread_example_manifest_is_valid():
 def test_spread_manifest_errors_are_explained(tmp_path, text, message):
     path = tmp_path / "spread.toml"
     path.write_text(text)
-    with pytest.raises(Complaint, match=message) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         manifest.load(path)
     assert str(path) in str(caught.value)
 

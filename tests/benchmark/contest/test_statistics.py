@@ -7,7 +7,7 @@ import random
 import pytest
 
 from contest import metrics, statistics, wording
-from contest.statistics import coverage, estimate, interval_rank, luck, median, overlap, rank
+from contest.statistics import coverage, estimate, interval_rank, chance_of_difference, median, overlap, rank
 
 NAN = math.nan
 
@@ -83,17 +83,17 @@ def test_two_rounds_allow_no_claim():
 
 
 @pytest.mark.parametrize("n, m", [(1, 1), (2, 2), (3, 3), (3, 5), (4, 4), (2, 5)])
-def test_luck_matches_a_count_of_all_orders(n, m):
+def test_chance_of_difference_matches_a_count_of_all_orders(n, m):
     apart = total = 0
     for mine in itertools.combinations(range(n + m), n):
         others = [i for i in range(n + m) if i not in mine]
         total += 1
         apart += not overlap(estimate(mine), estimate(others))
-    assert luck(n, m) == pytest.approx(apart / total)
+    assert chance_of_difference(n, m) == pytest.approx(apart / total)
 
 
-def test_luck_of_known_counts():
-    assert luck(3, 3) == pytest.approx(.1) and luck(5, 5) == pytest.approx(2 / 252)
+def test_chance_of_difference_of_known_counts():
+    assert chance_of_difference(3, 3) == pytest.approx(.1) and chance_of_difference(5, 5) == pytest.approx(2 / 252)
 
 
 def test_interval_contains_the_median_with_its_coverage():

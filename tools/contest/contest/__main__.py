@@ -2,7 +2,7 @@
 import sys
 
 if sys.version_info < (3, 11):
-    sys.exit(f"contest: Python 3.11 or later is needed, this is {sys.version.split()[0]}")
+    sys.exit(f"contest: needs Python 3.11 or later, but this is {sys.version.split()[0]}")
 
 from contest.cli import main  # noqa: E402: older versions could not even parse it
 

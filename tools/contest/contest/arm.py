@@ -12,7 +12,7 @@ from pathlib import Path
 
 from contest import case as cases
 from contest import contestant, emulator, environment, record, run, shot, statistics
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from contest.referee import Disqualified, Order, Referee
 from contest.stage import Stage
 
@@ -29,16 +29,16 @@ EMULATOR = "mostly the emulation"
 LIMITS = (
     "The programs are translated from ARM to the processor of this machine while they run: rates, times and memory are those "
     "of the emulation. Only ratios are meaningful, and they too are those of translated code.",
-    "BusyBox httpd forks for each connection. Only the child runs the code that answers a request, so every child translates it "
+    "BusyBox httpd forks for each connection. Only the child runs the code that handles a request, so every child translates it "
     "again and copies the memory of the emulator. That takes nearly all of BusyBox's time here (a few commands of a "
-    "shell took 0.05 ms in the shell itself, and 2 ms more in each child). The ratios of rate and of processor time show how "
+    "shell took 0.05 ms in the shell itself, and 2 ms more in each child). The ratios of rate and of CPU time show how "
     "slowly an emulator forks, not how fast a board is.",
     "Instructions per request are counted in the program alone, as the processor would execute them: the emulation does not "
-    "distort them. But they leave out the kernel, which does most of the work of both, and an instruction is no unit of time.",
-    "There are no caches, no branch predictor and no memory of an ARM board: a program that is kind to small caches gains "
-    "nothing here.",
+    "distort them. But they do not include the kernel, which does most of the work, and an instruction is not a unit of time.",
+    "There are no caches, branch predictor and memory of an ARM board: a program that needs little cache has no advantage "
+    "here.",
     "System calls are those of this machine's kernel, at its speed. Calls that the emulator does not know (openat2, preadv2, "
-    "Landlock and others) are missing: Monkey uses what is older instead, and does not confine its workers.",
+    "Landlock and others) are missing: Monkey uses older calls instead, and does not confine its workers.",
 )
 NOT_ON_ARM = ("dynamic", "tls", "h2", "h2c")
 
@@ -169,19 +169,19 @@ def ratio(made, case, metric, name, base):
 
 
 def written(estimate):
-    return "not known" if not estimate else f"{estimate.median:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
+    return "unknown" if not estimate else f"{estimate.median:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
 
 
 def _counts(made, case, name):
     found = statistics.estimate(made.values(case, name, "instructions"))
-    return f"    {name:16} {found.median:.0f} ({found.low:.0f} to {found.high:.0f})" if found else f"    {name:16} not known"
+    return f"    {name:16} {found.median:.0f} ({found.low:.0f} to {found.high:.0f})" if found else f"    {name:16} unknown"
 
 
 def lines_of(made, machine):
     """Returns the result lines of one machine."""
     case, (ours, base) = f"raspberry-{machine.name}", [f"{name}-{machine.name}" for name in NAMES]
     titles = [f"{made.contestants[name].title} {made.contestants[name].version}" for name in (ours, base)]
-    yield f"{machine.name}, run by {machine.emulator}: {titles[0]} as a multiple of {titles[1]}"
+    yield f"{machine.name}, under {machine.emulator}: {titles[0]} as a multiple of {titles[1]}"
     for each in made.disqualified:
         if each.case == case:
             yield f"  {each.contestant} is disqualified: {each.why}"
@@ -189,13 +189,13 @@ def lines_of(made, machine):
     yield from (_counts(made, case, name) for name in (ours, base))
     yield f"  requests per second       {written(ratio(made, case, 'rate', ours, base))}   {EMULATOR}; in 2012: {THEN:.2f}"
     yield f"  CPU time per request      {written(ratio(made, case, 'cpu_us', ours, base))}   {EMULATOR}"
-    yield f"  {len(by_round(made, case, ours, 'rate'))} rounds; in brackets the interval of the median"
+    yield f"  {len(by_round(made, case, ours, 'rate'))} rounds; the interval of the median is in parentheses"
 
 
 def text_of(made, machines):
-    parts = ["raspberry on ARM: siege, 10 clients without delay, 1.4 KB, a request for each connection"]
+    parts = ["raspberry on ARM: siege, 10 clients without delay, 1.4 KB, one request per connection"]
     parts += ["\n".join(lines_of(made, machine)) for machine in machines]
-    parts += ["What emulation cannot tell:\n" + "\n".join(f"- {each}" for each in LIMITS)]
+    parts += ["Limits of emulation:\n" + "\n".join(f"- {each}" for each in LIMITS)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -212,9 +212,9 @@ def add_arguments(parser):
 def _order(options, folder):
     wr = run.find_program("wr", options.wr)
     if not wr:
-        raise Complaint("there is no wr: `make tools` builds it, or --wr names one")
+        raise UserError("there is no wr: `make tools` builds it, or --wr names one")
     if not shutil.which("siege"):
-        raise Complaint("there is no siege: `tools/dev/need.sh check` installs it")
+        raise UserError("there is no siege: `tools/dev/need.sh check` installs it")
     server, client = environment.share_cores()
     return Order({}, {}, "custom", folder, server, client, wr, {}, run.make_material)
 

@@ -14,9 +14,9 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contest import behind, material, record
+from contest import backends, material, record
 from contest.contestant import FEATURES
-from contest.complaint import Complaint, nearest
+from contest.user_error import UserError, nearest
 from contest.metrics import METRICS
 from contest.slow import SETTLE_SECONDS
 
@@ -68,7 +68,7 @@ class Case:
     body: str = ""  # the expected response body; written to a file at `path`
     path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its own path for the same response}
     needs: tuple[str, ...] = ()  # programs that the case requires besides the client
-    behind: str = ""  # the backend: "php", "data" (PostgreSQL and Redis), or a file of the material that an origin server sends
+    backend: str = ""  # the backend: "php", "data" (PostgreSQL and Redis), or a file of the material that an origin server sends
     plans: dict[str, Plan] = field(default_factory=dict)
     historical: record.Historical | None = None
 
@@ -93,7 +93,7 @@ class Case:
 
 HINTS = {"title": str, "about": str, "client": str, "features": list, "metrics": list, "kind": str, "command": list,
          "scheme": str, "path": str, "paths": str, "close": bool, "axis": str, "connections": int, "base": str,
-         "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "behind": str, "quick": dict, "full": dict, "historical": dict}
+         "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "backend": str, "quick": dict, "full": dict, "historical": dict}
 NEEDED = ("title", "about", "client", "features", "metrics", "full")
 NAMES_OF_TYPES = {str: "a text", list: "a list of texts", bool: "true or false", int: "a whole number", dict: "a table"}
 KEYS_OF_PLAN = ("steps", "rounds", "seconds", "syscalls")
@@ -103,10 +103,10 @@ KEYS_OF_HISTORY = ("name", "then", "differs")
 def _check_keys(where, data, known, needed):
     for key in data:
         if key not in known:
-            raise Complaint(f"{where}: unknown key {key!r}{nearest(key, known)}")
+            raise UserError(f"{where}: unknown key {key!r}{nearest(key, known)}")
     for key in needed:
         if key not in data:
-            raise Complaint(f"{where}: key {key!r} is missing")
+            raise UserError(f"{where}: key {key!r} is missing")
 
 
 def _check_type(where, key, value, kind):
@@ -114,30 +114,30 @@ def _check_type(where, key, value, kind):
     if kind is list:
         fits = fits and all(isinstance(each, str) for each in value)
     if not fits:
-        raise Complaint(f"{where}: {key}: expected {NAMES_OF_TYPES[kind]}, found {value!r}")
+        raise UserError(f"{where}: {key}: expected {NAMES_OF_TYPES[kind]}, found {value!r}")
 
 
 def _check_words(where, key, words, known):
     for word in words:
         if word not in known:
-            raise Complaint(f"{where}: {key}: unknown {word!r}{nearest(word, known)}")
+            raise UserError(f"{where}: {key}: unknown {word!r}{nearest(word, known)}")
 
 
 def _positive(where, key, value, whole=True):
     kinds = int if whole else (int, float)
     if not isinstance(value, kinds) or isinstance(value, bool) or value <= 0:
-        raise Complaint(f"{where}: {key}: expected a {'whole ' if whole else ''}number above 0, found {value!r}")
+        raise UserError(f"{where}: {key}: expected a {'whole ' if whole else ''}number above 0, found {value!r}")
 
 
 def _plan(where, data, mode):
     _check_keys(where, data, KEYS_OF_PLAN, KEYS_OF_PLAN[:3])
     _check_type(where, "syscalls", data.get("syscalls", False), bool)
     if not isinstance(data["steps"], list) or not data["steps"]:
-        raise Complaint(f"{where}: steps: expected a list of numbers, found {data['steps']!r}")
+        raise UserError(f"{where}: steps: expected a list of numbers, found {data['steps']!r}")
     for step in data["steps"]:
         _positive(where, "steps", step)
     if sorted(set(data["steps"])) != data["steps"]:
-        raise Complaint(f"{where}: steps: expected them to rise, found {data['steps']!r}")
+        raise UserError(f"{where}: steps: expected increasing numbers, found {data['steps']!r}")
     _positive(where, "rounds", data["rounds"])
     _positive(where, "seconds", data["seconds"], whole=False)
     return Plan(tuple(data["steps"]), data["rounds"], data["seconds"], VERIFY_SECONDS[mode],
@@ -155,15 +155,15 @@ def _check_command(where, case):
     if case.kind == "idle":
         return
     if not case.command:
-        raise Complaint(f"{where}: key 'command' is missing")
+        raise UserError(f"{where}: key 'command' is missing")
     used = {name for part in case.command for name in re.findall(r"\{(\w+)\}", part)}
     _check_words(where, "command", sorted(used), PLACEHOLDERS)
     if "url" not in used:
-        raise Complaint(f"{where}: command: {{url}} is not in it")
+        raise UserError(f"{where}: command: {{url}} is missing")
     if "seconds" not in used:
-        raise Complaint(f"{where}: command: {{seconds}} is not in it, so it might not end")
+        raise UserError(f"{where}: command: {{seconds}} is missing, so the client might never exit")
     if case.axis == "rate" and ("rate" not in used or not case.connections):
-        raise Complaint(f"{where}: axis: a rate needs {{rate}} in the command, and the key 'connections'")
+        raise UserError(f"{where}: axis: a rate needs {{rate}} in the command, and the key 'connections'")
 
 
 def _check(where, case):
@@ -174,16 +174,16 @@ def _check(where, case):
     _check_words(where, "features", case.features, FEATURES)
     _check_words(where, "metrics", case.metrics, METRICS)
     if bool(case.path) == bool(case.paths):
-        raise Complaint(f"{where}: path: exactly one of 'path' and 'paths' is needed")
+        raise UserError(f"{where}: path: exactly one of 'path' and 'paths' is needed")
     if case.paths:
         _check_words(where, "paths", [case.paths], PATHS)
     for key, path in [("path", case.path or "/"), *((f"path_of.{name}", path) for name, path in case.path_of.items())]:
         if not isinstance(path, str) or not path.startswith("/"):
-            raise Complaint(f"{where}: {key}: expected it to begin with /, found {path!r}")
-    if case.behind:
-        _check_words(where, "behind", [case.behind], (behind.PHP, behind.DATA, *material.FIXED))
+            raise UserError(f"{where}: {key}: expected a path that begins with /, found {path!r}")
+    if case.backend:
+        _check_words(where, "backend", [case.backend], (backends.PHP, backends.DATA, *material.FIXED))
     if not case.metrics:
-        raise Complaint(f"{where}: metrics: expected at least one: the first decides the ranking")
+        raise UserError(f"{where}: metrics: expected at least one; the first one decides the ranking")
     _check_command(where, case)
 
 
@@ -193,7 +193,7 @@ def load(path):
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Complaint(f"{where}: {error}") from None
+        raise UserError(f"{where}: {error}") from None
     _check_keys(where, data, HINTS, NEEDED)
     for key, value in data.items():
         _check_type(where, key, value, HINTS[key])

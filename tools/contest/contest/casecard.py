@@ -36,7 +36,7 @@ def _value(results, standing, name, metric, base=None):
                                 title=f"in {bound} of {shots} shots the load client was the bottleneck")
     if name in standing.uncounted:
         limited = tag("span", "counted otherwise", class_="badge warn",
-                      title="its processor time was counted in another way than that of the others, or in parts")
+                      title="its CPU time was measured in another way than that of the others, or only in part")
     return tag("td", first, tag("span", m.write(e.median), class_="median"), tag("small", span(e.low, e.high, m.kind)),
                _ratio(results, standing, name, base), limited or None,
                class_="number" + (" best" if first else ""), data_value=repr(e.median))
@@ -54,7 +54,7 @@ def _rounds(results, standings, name):
         return tag("td", "–", class_="number none", data_value="")
     least = min(found, key=lambda e: e.count)
     return tag("td", least.count, tag("small", f"{least.coverage * 100:.3g} %"), class_="number", data_value=least.count,
-               title=f"the interval holds the true median with {least.coverage * 100:.3g} % of certainty")
+               title=f"the interval contains the true median with {least.coverage * 100:.3g} % confidence")
 
 
 def _name(results, case, name):
@@ -63,7 +63,7 @@ def _name(results, case, name):
     if name in results.yardsticks:
         marks.append(tag("span", "yardstick", class_="badge"))
     if errors:
-        marks.append(tag("span", f"{errors:,.0f} errors", class_="badge bad", title=f"{share:.2%} of the answers"))
+        marks.append(tag("span", f"{errors:,.0f} errors", class_="badge bad", title=f"{share:.2%} of the responses"))
     if noisy := results.noisy(case, name):
         marks.append(tag("span", f"{noisy}/{results.shots(case, name)} disturbed", class_="badge warn", title="other programs used the machine during these shots"))
     return tag("th", results.title(name), marks, scope="row", class_="ours" if name == results.ours else None)
@@ -134,9 +134,9 @@ def _other_numbers(results, case):
     rows = [tag("tr", tag("th", results.title(n), scope="row", class_="ours" if n == results.ours else None),
                 [tag("td", metric_of(m).write(e.median if (e := estimates[n, m]) else None), class_="number",
                      data_value=repr(e.median) if e else "") for m in every]) for n in results.present(case)]
-    return tag("details", tag("summary", "All that was measured"),
+    return tag("details", tag("summary", "All measurements"),
                scrolled(tag("table", tag("caption", "Medians; shown, not ranked"), tag("thead", tag("tr", heads)),
-                            tag("tbody", rows), class_="numbers sortable"), "All that was measured"))
+                            tag("tbody", rows), class_="numbers sortable"), "All measurements"))
 
 
 # ---- Plots ----
@@ -150,12 +150,12 @@ def _curves(results, case, looks):
         better = "more is better" if m.more else "less is better"
         note = f"{m.title}, {better}. " + ("Line: median; band: least to most." if sweep else "Median and interval.")
         if results.standing(case, metric).bound:
-            note += " Ringed: the client was the limit." if sweep else " Hatched or hollow: the client was the limit."
+            note += " Ring: the client was the bottleneck." if sweep else " Hatched or hollow: the client was the bottleneck."
         if not sweep and results.yardsticks:
             note += " Lined or square: not ranked."
         yield metric, drawing, note
     if results.record.cases[case].axis == "rate":
-        yield "percentiles", plots.percentiles(results, case, looks=looks), "From the moment a request was due to its answer."
+        yield "percentiles", plots.percentiles(results, case, looks=looks), "From the due time of a request to its response."
 
 
 def _folded(results, case, looks):
@@ -186,7 +186,7 @@ def _verdicts(results, case):
         own = wording.ours(standing, results) if standing.place(results.ours) == "behind" else None
         lines.append(tag("li", wording.sentence(standing, results), tag("span", " " + own, class_="loss") if own else None,
                          class_=standing.verdict))
-    return tag("ul", lines, class_="verdicts") if lines else tag("p", "Nothing was measured that could be ranked.", class_="notice")
+    return tag("ul", lines, class_="verdicts") if lines else tag("p", "This case has no measurement that can be ranked.", class_="notice")
 
 
 def _historical(about):

@@ -7,16 +7,16 @@ import signal
 import sys
 
 from contest import VERSION
-from contest.complaint import Complaint, nearest
+from contest.user_error import UserError, nearest
 
 # verb: (module, description)
 VERBS = {
-    "list": ("contest.listing", "cases, and contestants: present or absent, and why"),
-    "run": ("contest.run", "hold the contest, or a part of it"),
-    "report": ("contest.report", "the report of a run: one HTML page, and a summary in Markdown"),
-    "compare": ("contest.compare", "two runs beside each other: what became better or worse"),
-    "spread": ("contest.spread", "clients on several machines"),
-    "arm": ("contest.arm", "the case raspberry under emulation"),
+    "list": ("contest.listing", "list the cases, and the contestants with the reason if one is absent"),
+    "run": ("contest.run", "run the contest, or a part of it"),
+    "report": ("contest.report", "write the report of a run: an HTML page, and a summary in Markdown"),
+    "compare": ("contest.compare", "compare two runs: what became better or worse"),
+    "spread": ("contest.spread", "run clients on several machines"),
+    "arm": ("contest.arm", "run the case raspberry under emulation"),
 }
 
 
@@ -52,12 +52,12 @@ def main(arguments=None):
         return 2
     try:
         return call(arguments[0], arguments[1:])
-    except Complaint as complaint:
+    except UserError as complaint:
         complain(complaint)
         return complaint.code
     except ModuleNotFoundError as error:
         complain(f"{arguments[0]} needs the Python module {error.name}; "
-                 "tools/contest/contest.sh runs the contest with all that it needs")
+                 "tools/contest/contest.sh runs the contest with all required modules")
         return 1
     except KeyboardInterrupt:
         complain("interrupted")

@@ -14,7 +14,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 from contest import record as records, statistics, wording
-from contest.complaint import Complaint, nearest
+from contest.user_error import UserError, nearest
 from contest.metrics import METRICS, metric as metric_of, span, step as write_step
 from contest.results import ALL, ERROR_SHARE, TIMED, Results
 
@@ -58,11 +58,11 @@ def _doubt(before, after, case, name, step, metric, a, b):
         if metric in ("p90_us", "p99_us") and not results.is_open(case):
             return "in a closed loop latency follows from the rate"
         if metric == "cpu_us" and results.counted_in_parts(case, name):
-            return f"CPU was counted without processes that had ended {when}"
+            return f"CPU time was measured without processes that had exited {when}"
         if metric in TIMED and results.disturbed(case, name, step):
             return f"other programs disturbed {when}"
     if metric == "cpu_us" and before.kinds(case, name) != after.kinds(case, name):
-        return "CPU was counted in another way"
+        return "CPU time was measured in another way"
     return None if statistics.claimable(a, b) else "too few rounds"
 
 
@@ -114,7 +114,7 @@ def regressions(found, ours, tolerance=0.):
 
 def false_alarms(found, ours):
     """Returns the expected number of our comparisons that would look worse by chance."""
-    return sum(statistics.luck(c.before.count, c.after.count) / 2 for c in _judged(found, ours) if c.verdict != "unclear")
+    return sum(statistics.chance_of_difference(c.before.count, c.after.count) / 2 for c in _judged(found, ours) if c.verdict != "unclear")
 
 
 def controls(found, before, after, ours):
@@ -183,9 +183,9 @@ def words(found, before, after, options, out):
         for c in bad:
             print("Regression: " + _regression(c, before), file=out)
         if not bad:
-            print(f"No regression: {before.title(ours)} takes nowhere more CPU time per request than before, "
-                  "as far as intervals tell.", file=out)
-        print(f"Of {len(_judged(found, ours))} comparisons {false_alarms(found, ours):.2g} would look worse by luck if nothing "
+            print(f"No regression: {before.title(ours)} takes no more CPU time per request than before in any case, "
+                  "as far as the intervals show.", file=out)
+        print(f"Of {len(_judged(found, ours))} comparisons {false_alarms(found, ours):.2g} would look worse by chance if nothing "
               "had changed.", file=out)
 
 
@@ -210,7 +210,7 @@ def percentage(text):
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of percent from 0 upward, such as 5")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage of at least 0, such as 5")
     return value
 
 
@@ -219,32 +219,32 @@ def add_arguments(parser):
     parser.add_argument("after", help="the record that is compared with it")
     parser.add_argument("--case", action="append", metavar="NAME", help="only this case; may be repeated")
     parser.add_argument("--metric", action="append", metavar="NAME", help=f"only this metric (default: {', '.join(COMPARED)})")
-    parser.add_argument("--all", action="store_true", help="show what did not change as well, and every step")
+    parser.add_argument("--all", action="store_true", help="also show what did not change, and every step")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--anyway", action="store_true", help="compare runs of different machines: mind what you conclude")
-    parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant that must not get worse (default: monkey)")
+    parser.add_argument("--anyway", action="store_true", help="compare runs even if the machines differ; interpret the result with care")
+    parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant that must not regress (default: monkey)")
     parser.add_argument("--tolerance", type=percentage, default=0., metavar="PERCENT",
-                        help="no regression is called one below so many percent (default: 0)")
+                        help="ignore regressions of less than this percentage (default: 0)")
     parser.add_argument("--fail-on-regression", action="store_true",
-                        help="exit with 1 when our CPU per request got worse and the intervals do not overlap")
+                        help="exit with 1 if our CPU time per request increased and the intervals do not overlap")
 
 
 def check(options, before, after):
     """Rejects incomparable records and warns of questionable comparisons."""
     for name in options.metric or ():
         if name not in METRICS:
-            raise Complaint(f"--metric: there is no metric {name!r}{nearest(name, METRICS)}", 2)
+            raise UserError(f"--metric: there is no metric {name!r}{nearest(name, METRICS)}", 2)
     for name in options.case or ():
         if name not in before.cases or name not in after.cases:
-            raise Complaint(f"--case: there is no case {name!r} in both records{nearest(name, set(before.cases) & set(after.cases))}", 2)
+            raise UserError(f"--case: there is no case {name!r} in both records{nearest(name, set(before.cases) & set(after.cases))}", 2)
     if not set(before.cases) & set(after.cases):
-        raise Complaint("the records have no case in common, so there is nothing to compare", 2)
+        raise UserError("the records have no case in common, so there is nothing to compare", 2)
     if options.fail_on_regression and not (options.ours in before.contestants and options.ours in after.contestants):
-        raise Complaint(f"--fail-on-regression: the contestant {options.ours} is not in both records; name yours with --ours", 2)
+        raise UserError(f"--fail-on-regression: the contestant {options.ours} is not in both records; name yours with --ours", 2)
     strange = differences(before, after, REFUSED)
     if strange and not options.anyway:
         lines = "; ".join(f"{k}: {a} before, {b} after" for k, a, b in strange)
-        raise Complaint(f"the records are of different machines or set-ups ({lines}); --anyway compares them nevertheless", 2)
+        raise UserError(f"the records are of different machines or set-ups ({lines}); --anyway compares them regardless", 2)
     for k, a, b in strange + differences(before, after, WARNED):
         print(f"contest: warning: {k} differs: {a} before, {b} after", file=sys.stderr)
     if before.mode != after.mode:

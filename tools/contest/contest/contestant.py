@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contest import running, template
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from contest.ports import free_port
 from contest.running import Failed, PortTaken, Running  # noqa: F401: part of the interface
 
@@ -166,13 +166,13 @@ def load(folder: Path) -> Contestant:
         data = tomllib.loads(path.read_text())
         fairness = (folder / "fairness.md").read_text()
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise Complaint(f"{path}: {error}") from error
+        raise UserError(f"{path}: {error}") from error
     for key in data.keys() - KEYS:
-        raise Complaint(f"{path}: unknown key {key}; there are {', '.join(sorted(KEYS))}")
+        raise UserError(f"{path}: unknown key {key}; there are {', '.join(sorted(KEYS))}")
     for key in {"title", "about", "revision", "programs", "features", "version", "command"} - data.keys():
-        raise Complaint(f"{path}: no {key}")
+        raise UserError(f"{path}: no {key}")
     for feature in set(data["features"]) - set(FEATURES):
-        raise Complaint(f"{path}: unknown feature {feature}; there are {', '.join(FEATURES)}")
+        raise UserError(f"{path}: unknown feature {feature}; there are {', '.join(FEATURES)}")
     return Contestant(folder.name, folder, data["title"], data["about"], data["revision"], data.get("yardstick", False),
                       data.get("package", ""), data["programs"], data["features"], fairness, data, forks=data.get("forks", False))
 
@@ -190,17 +190,17 @@ def _find(contestant: Contestant) -> Found:
     if named:
         program = shutil.which(named)
         return Found(os.path.abspath(program)) if program else Found(
-            why=f"{contestant.variable} names {named}, which is no program")
+            why=f"{contestant.variable} names {named}, which is not a program")
     looked, others = [], []
     for name, program in _candidates(contestant):
         looked.append(os.path.relpath(name, PROJECT) if name.startswith(str(PROJECT)) else name)
         if program and _version(contestant, program)[0]:
             return Found(program)
         if program:
-            others.append(f"{program} is another program: it says {_version(contestant, program)[1][:60]!r}")
+            others.append(f"{program} is a different program; it prints {_version(contestant, program)[1][:60]!r}")
     why = f"looked for {' or '.join(looked)} on PATH and in {', '.join(PLACES)}"
     hint = f"Debian's package is {contestant.package}" if contestant.package else \
-        f"Debian has no package; {contestant.variable}=PROGRAM names one"
+        f"Debian does not package it; {contestant.variable}=PROGRAM selects a program"
     return Found(why="; ".join([why, *others, hint]))
 
 
@@ -284,7 +284,7 @@ def _companion(contestant: Contestant, setup: Setup) -> Prepared | None:
             folder = Path(setup.folder, "behind")
             folder.mkdir(exist_ok=True)
             return others[name].prepare(Setup(folder, setup.root, free_port(), workers=setup.workers))
-    raise Failed(f"{contestant.name}: none of {', '.join(names)} is present to serve behind it")
+    raise Failed(f"{contestant.name}: none of the origin servers {', '.join(names)} is present")
 
 
 def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
@@ -334,6 +334,6 @@ def _build(contestant: Contestant, command: list[str]) -> None:
     except OSError as error:
         raise Failed(f"{contestant.name}: {command[0]}: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise Failed(f"{contestant.name}: {' '.join(command)}: not done within {error.timeout:.0f} s") from error
+        raise Failed(f"{contestant.name}: {' '.join(command)}: not finished within {error.timeout:.0f} s") from error
     if done.returncode:
         raise Failed(f"{contestant.name}: {' '.join(command)}: {done.stderr.strip()[-800:]}")

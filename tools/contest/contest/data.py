@@ -103,7 +103,7 @@ def fill(folder: Path) -> None:
     end = time.monotonic() + SECONDS
     while subprocess.run([_postgres() / "pg_isready", "-q", "-h", folder], cwd="/", check=False, timeout=SECONDS).returncode:
         if time.monotonic() > end:
-            raise OSError("PostgreSQL does not answer")
+            raise OSError("PostgreSQL does not respond")
         time.sleep(0.02)
     subprocess.run(["redis-cli", "-s", folder / "redis.sock", "SET", "message", MESSAGE], check=True, stdout=subprocess.DEVNULL,
                    timeout=SECONDS)
@@ -158,11 +158,11 @@ def _need(holds, why):
 
 def _ask(connection, path, kind):
     connection.request("GET", path)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    _need(answer.status == 200, f"status {answer.status}")
-    _need(answer.getheader("Content-Type", "").partition(";")[0] == kind, f"Content-Type {answer.getheader('Content-Type')!r}")
-    _need(answer.getheader("Server") and answer.getheader("Date"), "Server or Date is missing")
+    response = connection.getresponse()
+    text = response.read().decode()
+    _need(response.status == 200, f"status {response.status}")
+    _need(response.getheader("Content-Type", "").partition(";")[0] == kind, f"Content-Type {response.getheader('Content-Type')!r}")
+    _need(response.getheader("Server") and response.getheader("Date"), "Server or Date is missing")
     return text
 
 
@@ -178,15 +178,15 @@ def _number(row):
 def _rows(connection, path, n):
     rows = json.loads(_ask(connection, path, "application/json"))
     _need(isinstance(rows, list) and len(rows) == n, f"{len(rows)} rows instead of {n}")
-    _need(all(map(_is_row, rows)), f"{rows[:1]} is no row")
+    _need(all(map(_is_row, rows)), f"{rows[:1]} is not a row")
     _need(n < 20 or len({row["id"] for row in rows}) > n // 2, "the rows are not random")
     return rows
 
 
 def _check_db(connection, path, _n, _number_of):
     rows = [json.loads(_ask(connection, path, "application/json")) for _ in range(10)]
-    _need(all(map(_is_row, rows)), f"{rows[0]} is no row")
-    _need(len({row["id"] for row in rows}) > 1, "it is always the same row")
+    _need(all(map(_is_row, rows)), f"{rows[0]} is not a row")
+    _need(len({row["id"] for row in rows}) > 1, "every response has the same row")
 
 
 # Query values and the expected counts: the count is clamped to the range 1 to 500.
@@ -211,13 +211,13 @@ def _check_updates(connection, path, n, number_of):
 
 def _check_fortunes(connection, path, _n, _number_of):
     text = _ask(connection, path, "text/html")
-    _need(text.lower().startswith("<!doctype html>"), "it does not begin with <!DOCTYPE html>")
+    _need(text.lower().startswith("<!doctype html>"), "the page does not begin with <!DOCTYPE html>")
     table = Table(text)
     messages = [row[1] for row in table.rows[1:]]
     _need(table.rows[0] == ["id", "message"] and len(messages) == 13, f"{len(messages)} fortunes instead of 13")
     _need(messages == sorted(messages, key=str.encode), "the fortunes are not sorted")
     _need(["0", ADDED] in table.rows and "script" not in table.others, "one is missing, or one is not escaped")
-    _need(any("<script>alert(" in each for each in messages) and "フレームワークのベンチマーク" in messages, "a text is not what it was")
+    _need(any("<script>alert(" in each for each in messages) and "フレームワークのベンチマーク" in messages, "the text of a row has changed")
 
 
 def _check_page(connection, path, _n, _number_of):

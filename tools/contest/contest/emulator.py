@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from contest.contestant import PROJECT
 
 PLUGIN = PROJECT / "tools" / "contest" / "emulator" / "instructions.c"
@@ -42,12 +42,12 @@ class Machine:
         return [shutil.which(self.emulator) or self.emulator, *count, "-L", str(self.libraries)]
 
     def check(self):
-        """Raises Complaint if programs for this machine cannot be built and run here."""
+        """Raises UserError if programs for this machine cannot be built and run here."""
         for program in (self.emulator, self.compiler, "cmake", "ninja"):
             if not shutil.which(program):
-                raise Complaint(f"{self.name}: there is no {program}; {NEED}")
+                raise UserError(f"{self.name}: there is no {program}; {NEED}")
         if not (self.libraries / "lib" / "libc.so.6").exists():
-            raise Complaint(f"{self.name}: there is no libc in {self.libraries}; {NEED}")
+            raise UserError(f"{self.name}: there is no libc in {self.libraries}; {NEED}")
 
 
 MACHINES = {each.name: each for each in (
@@ -69,22 +69,22 @@ def _run(command, seconds, what, **how):
         done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", timeout=seconds, check=False, **how)
     except subprocess.TimeoutExpired:
-        raise Complaint(f"{what}: not done within {seconds} s: {' '.join(map(str, command))}") from None
+        raise UserError(f"{what}: not finished within {seconds} s: {' '.join(map(str, command))}") from None
     except OSError as error:
-        raise Complaint(f"{what}: {command[0]}: {error.strerror}") from None
+        raise UserError(f"{what}: {command[0]}: {error.strerror}") from None
     return done
 
 
 def _must(command, seconds, what, **how):
     done = _run(command, seconds, what, **how)
     if done.returncode:
-        raise Complaint(f"{what}: {done.stdout.strip()[-800:] or f'{command[0]} ended with {done.returncode}'}")
+        raise UserError(f"{what}: {done.stdout.strip()[-800:] or f'{command[0]} ended with {done.returncode}'}")
     return done.stdout
 
 
 def build_monkey(machine):
     """Builds the release program with only libc, and the one plugin that its configuration loads."""
-    what = f"Monkey cannot be built for {machine.name}"
+    what = f"cannot build Monkey for {machine.name}"
     folder = PROJECT / "build" / machine.name
     _must(["cmake", "--preset", machine.name], BUILD_SECONDS, what, cwd=PROJECT)
     _must(["cmake", "--build", folder, "--target", "monkey", "plugin_dirlisting"], BUILD_SECONDS, what)
@@ -94,21 +94,21 @@ def build_monkey(machine):
 def fetch_busybox(machine, folder=None):
     """Returns (program, package version)."""
     folder = Path(folder or FOREIGN / machine.name)
-    _must([FETCH, machine.name, folder, "busybox"], BUILD_SECONDS, f"there is no BusyBox for {machine.name}")
+    _must([FETCH, machine.name, folder, "busybox"], BUILD_SECONDS, f"cannot get BusyBox for {machine.name}")
     version = re.search(r"^busybox (\S+)$", (folder / "packages").read_text(), re.MULTILINE)
     found = [folder / "root" / path for path in ("usr/bin/busybox", "bin/busybox")]
     for program in found:
         if program.exists():
             return program, version[1] if version else ""
-    raise Complaint(f"{machine.name}: there is no busybox in {folder}/root; remove {folder} to fetch it again")
+    raise UserError(f"{machine.name}: there is no busybox in {folder}/root; remove {folder} to download it again")
 
 
 def said(machine, program, argument, pattern):
-    """Returns the match of the pattern in the program's output; raises Complaint if the program cannot run."""
+    """Returns the match of the pattern in the program's output; raises UserError if the program cannot run."""
     out = _run([*machine.command(), program, *([argument] if argument else [])], RUN_SECONDS, f"{program} cannot be run").stdout
     match = re.search(pattern, out)
     if not match:
-        raise Complaint(f"{program}: run by {machine.emulator} it says {out.strip()[:200]!r}, not its version")
+        raise UserError(f"{program}: run by {machine.emulator} it says {out.strip()[:200]!r}, not its version")
     return match[1]
 
 
@@ -138,7 +138,7 @@ def _try_plugin(machine, program, plugin, folder):
     """Returns whether the plugin counts the instructions of a program."""
     counter = folder / "trial.counter"
     counter.unlink(missing_ok=True)
-    done = _run([*machine.command(plugin, counter), program, "true"], RUN_SECONDS, "the plugin cannot be tried")
+    done = _run([*machine.command(plugin, counter), program, "true"], RUN_SECONDS, "cannot test the plugin")
     return (done.returncode == 0 and counted(counter) > 0), done.stdout.strip()
 
 
@@ -151,10 +151,10 @@ def counting_plugin(machine, program, folder):
     for version in API_VERSIONS:
         plugin = Path(folder, f"instructions-{machine.name}-{version}.so")
         done = _run([compiler, "-O2", "-shared", "-fPIC", f"-DMK_QEMU_API={version}", "-o", plugin, PLUGIN], RUN_SECONDS,
-                    "the plugin cannot be compiled")
+                    "cannot compile the plugin")
         if done.returncode:
             return None, f"{PLUGIN.name} does not compile: {done.stdout.strip()[-300:]}"
         works, why = _try_plugin(machine, program, plugin, Path(folder))
         if works:
             return plugin, None
-    return None, f"{machine.emulator} takes no plugin: {why[-300:]}"
+    return None, f"{machine.emulator} cannot load the plugin: {why[-300:]}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from contest import family
-from contest.complaint import Complaint
+from contest.user_error import UserError
 
 TICKS = os.sysconf("SC_CLK_TCK")
 CLIENTS = {"wrk": (["wrk", "-v"], r"wrk (?:\S*/)?([\d.]+)"), "h2load": (["h2load", "--version"], r"nghttp2/(\S+)"),
@@ -33,7 +33,7 @@ def share_cores(server=None, client=None):
     client = parse_cores(client) if client else [core for core in mine if core not in server] or mine[-1:]
     for core in [*server, *client]:
         if core not in mine:
-            raise Complaint(f"core {core} is none of ours; there are {', '.join(map(str, mine))}", code=2)
+            raise UserError(f"core {core} is not available to this process; available are {', '.join(map(str, mine))}", code=2)
     return server, client
 
 
@@ -43,7 +43,7 @@ def parse_cores(text):
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
         if not match:
-            raise Complaint(f"cores: expected a list such as 0,2-3, found {text!r}", code=2)
+            raise UserError(f"cores: expected a list such as 0,2-3, found {text!r}", code=2)
         found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
     return sorted(found)
 

@@ -37,16 +37,16 @@ def _body_at(data):
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length":
             return at + 4, int(value)
-    raise NotHeld("an answer without Content-Length")
+    raise NotHeld("a response without Content-Length")
 
 
-def _answer(sock):
+def _read_response(sock):
     """Returns (status, body) of a response with Content-Length."""
     data = b""
     while not (place := _body_at(data)) or len(data) < sum(place):
         more = sock.recv(65536)
         if not more:
-            raise NotHeld("the connection ended within an answer")
+            raise NotHeld("the server closed the connection within a response")
         data += more
     return int(data.split(None, 2)[1]), data[place[0]:sum(place)]
 
@@ -59,9 +59,9 @@ def _open_many(port, request, body, numbers):
             opened.append(socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS))
             opened[-1].sendall(request)
         for number, sock in zip(numbers, opened):
-            status, got = _answer(sock)
+            status, got = _read_response(sock)
             if status != 200 or got != body:
-                raise NotHeld(f"a wrong answer on connection {number}: status {status}, {len(got)} bytes")
+                raise NotHeld(f"wrong response on connection {number}: status {status}, {len(got)} bytes")
     except BaseException:
         for sock in opened:
             sock.close()
@@ -96,9 +96,9 @@ def cost(pids, port, path, body, n):
         after = pss_kb(pids())
         gone = _closed(held)
         if gone:
-            raise NotHeld(f"it closed {gone} of {n} idle connections within {SETTLE_SECONDS:.0f} s")
+            raise NotHeld(f"the server closed {gone} of {n} idle connections within {SETTLE_SECONDS:.0f} s")
         if after < before:
-            raise NotMeasurable(f"its memory shrank from {before} to {after} KB while {n} connections came")
+            raise NotMeasurable(f"the server's memory shrank from {before} to {after} KB while {n} connections were opened")
         return {"start_kb": before, "pss_kb": after, "idle_bytes": (after - before) * 1024 / n}
     except (OSError, ValueError) as error:
         raise NotHeld(f"connection {len(held)} of {n}: {error}") from None

@@ -5,7 +5,7 @@ from contest import contestant, run
 
 
 def add_arguments(parser):
-    parser.add_argument("--quick", action="store_true", help="steps and times of the quick run")
+    parser.add_argument("--quick", action="store_true", help="show the steps and times of the quick run")
 
 
 def contestant_line(name, entry):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from contest.complaint import Complaint, nearest
+from contest.user_error import UserError, nearest
 
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 KEYS = {
@@ -58,22 +58,22 @@ class Reader:
         try:
             self.tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise Complaint(f"{path}: {error.strerror}; tools/contest/spread/spread.toml is an example") from None
+            raise UserError(f"{path}: {error.strerror}; tools/contest/spread/spread.toml is an example") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise Complaint(f"{path}: {error}") from None
+            raise UserError(f"{path}: {error}") from None
         self.check("", self.tables)
         for name in ("target", "load", "workers"):
             self.check(name, self.tables.setdefault(name, {}))
 
     def wrong(self, table, key, expected):
         where = f"[{table}] {key}" if table else key
-        return Complaint(f"{self.path}: {where}: expected {expected}")
+        return UserError(f"{self.path}: {where}: expected {expected}")
 
     def check(self, table, values):
         for key, value in values.items():
             kind = KEYS[table].get(key)
             if not kind:
-                raise Complaint(f"{self.path}: {f'[{table}] ' if table else ''}{key}: there is no such key"
+                raise UserError(f"{self.path}: {f'[{table}] ' if table else ''}{key}: unknown key"
                                 f"{nearest(key, KEYS[table])}")
             if kind is float and type(value) is int:
                 values[key] = float(value)
@@ -86,7 +86,7 @@ class Reader:
     def need(self, table, key, expected):
         value = self.get(table, key)
         if value is None:
-            raise self.wrong(table, key, f"{expected}, and it is not there")
+            raise self.wrong(table, key, f"{expected}, but the key is missing")
         return value
 
     def number(self, table, key, default, least, most):
@@ -118,7 +118,7 @@ def read_url(reader):
 def read_rate(reader, users):
     total, each = (reader.number("load", key, None, 1e-6, 1e7) for key in ("rate", "rate_per_user"))
     if total and each:
-        raise reader.wrong("load", "rate", "this or rate_per_user, not both")
+        raise reader.wrong("load", "rate", "either this key or rate_per_user, not both")
     return total / users if total else each
 
 
@@ -137,7 +137,7 @@ def load(path):
     local = reader.number("workers", "local", total, 0, total)
     bind = reader.get("workers", "bind", "127.0.0.1")
     if users < total:
-        raise reader.wrong("load", "users", f"at least one for each of the {total} workers, found {users}")
+        raise reader.wrong("load", "users", f"at least one user for each of the {total} workers, found {users}")
     return Manifest(title=reader.tables.get("title", Path(path).stem), url=read_url(reader),
                     status=reader.number("target", "status", 200, 100, 599),
                     length=reader.number("target", "length", None, 0, 1 << 40), sha256=read_sum(reader), users=users,

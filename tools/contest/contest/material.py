@@ -105,8 +105,8 @@ def _add_leaf(material: Material, number: int, rng: random.Random) -> str:
 def site_source() -> tuple[str, Path]:
     """Returns (name, folder): Debian's copy of SQLite's web site if it is installed, otherwise this project's manuals."""
     if (SITE / "about.html").is_file():  # the package sqlite3 alone installs only its change log there
-        return f"the web site of SQLite, as in Debian's {SITE_PACKAGE}", SITE
-    return "the manuals of this project, as they are in its tree", PROJECT / "docs"
+        return f"the web site of SQLite from Debian's {SITE_PACKAGE}", SITE
+    return "the manuals in this project's source tree", PROJECT / "docs"
 
 
 def _add_site(material: Material) -> None:
@@ -130,11 +130,11 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     """Creates a P-256 key and a self-signed certificate for localhost."""
     cert, key = folder / "cert.pem", folder / "key.pem"
     if not shutil.which("openssl"):
-        raise NoMaterial("openssl is needed to make a certificate; install the package openssl")
+        raise NoMaterial("openssl, which creates the certificate, is missing; install the package openssl")
     done = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
          "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
          "-keyout", key, "-out", cert], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise NoMaterial(f"openssl could not make a certificate: {done.stderr.strip()[-400:]}")
+        raise NoMaterial(f"openssl could not create a certificate: {done.stderr.strip()[-400:]}")
     return cert, key

@@ -257,7 +257,7 @@ def sweep(results, case, metric, looks=None):
         if ringed:
             axes.plot(*zip(*ringed), linestyle="none", marker="o", markersize=11.5, markerfacecolor="none",
                       markeredgecolor=placeholder("soft"), markeredgewidth=1, zorder=6)
-    axes.set_xlabel("requests per second, asked for" if results.record.cases[case].axis == "rate"
+    axes.set_xlabel("requested rate in requests per second" if results.record.cases[case].axis == "rate"
                     else results.record.cases[case].axis or "step", color=placeholder("soft"), parse_math=False)
     _title(axes, m.title)
     _label_ends(axes, [(n, results.title(n), c[-1][0], c[-1][1].median) for n, c in curves.items() if c], looks)
@@ -405,7 +405,7 @@ def percentiles(results, case, step=None, looks=None):
     for name, curve in sorted(curves.items(), key=lambda item: item[0] == results.ours):
         xs, es = [x for x, _ in curve], [e for _, e in curve]
         _line(axes, xs, [e.median for e in es], looks[name], ([e.least for e in es], [e.most for e in es]))
-    axes.set_xlabel("of the requests were answered within", color=placeholder("soft"))
+    axes.set_xlabel("of the requests got a response within", color=placeholder("soft"))
     about = results.record.cases[case]
     where = f" at {write_step(step)} {'requests/s' if about.axis == 'rate' else about.axis}" if about.axis else ""
     _title(axes, "Latency" + where)

@@ -15,7 +15,7 @@ import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from contest.metrics import METRICS
 
 RESULTS = Path(__file__).resolve().parents[3] / "build" / "contest"  # one folder per run
@@ -127,7 +127,7 @@ class Record:
 
 def _wrong(where, expected, found):
     shown = json.dumps(found)
-    return Complaint(f"{where}: expected {expected}, found {shown if len(shown) < 60 else shown[:57] + '...'}")
+    return UserError(f"{where}: expected {expected}, found {shown if len(shown) < 60 else shown[:57] + '...'}")
 
 
 def _plain(kind, value, where):
@@ -169,14 +169,14 @@ def _read_object(kind, value, where):
         if each.name in value:
             given[each.name] = _read(hints[each.name], value[each.name], f"{where}.{each.name}")
         elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
-            raise Complaint(f"{where}: {each.name} is missing")
+            raise UserError(f"{where}: {each.name} is missing")
     return kind(**given)  # ignores fields of later versions
 
 
 def from_json(value, where="record"):
     """Returns a validated Record from parsed JSON."""
     if isinstance(value, dict) and value.get("format") != FORMAT:
-        raise Complaint(f"{where}: the format is {value.get('format')!r}, this program reads {FORMAT}")
+        raise UserError(f"{where}: the format is {value.get('format')!r}, but this program reads {FORMAT}")
     record = _read(Record, value, where)
     validate(record, where)
     return record
@@ -184,7 +184,7 @@ def from_json(value, where="record"):
 
 def _known(where, name, names, what):
     if name not in names:
-        raise Complaint(f"{where}: there is no {what} {name!r} in this record")
+        raise UserError(f"{where}: there is no {what} {name!r} in this record")
 
 
 def validate(record, where="record"):
@@ -222,9 +222,9 @@ def find(path):
         for name in NAMES:
             if (path / name).exists():
                 return path / name
-        raise Complaint(f"{path}: no {NAMES[0]} in this folder; `contest run` makes one")
+        raise UserError(f"{path}: no {NAMES[0]} in this folder; `contest run` writes one")
     if not path.exists():
-        raise Complaint(f"{path}: no such file; name a record or the folder of a run")
+        raise UserError(f"{path}: no such file; name a record or the folder of a run")
     return path
 
 
@@ -235,7 +235,7 @@ def load(path):
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
         value = json.loads(text)
     except (OSError, EOFError, ValueError) as error:
-        raise Complaint(f"{path}: not a record: {error}") from None
+        raise UserError(f"{path}: not a record: {error}") from None
     return from_json(value, str(path))
 
 

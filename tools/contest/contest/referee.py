@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contest import answers, behind, contestant, data, environment, idle, record, running, shot, slow
-from contest.complaint import Complaint
+from contest import response_check, backends, contestant, data, environment, idle, record, running, shot, slow
+from contest.user_error import UserError
 from contest.metrics import RANKED
 from contest.stage import Cgroups, Stage
 
@@ -85,9 +85,9 @@ def lineup(entries, case):
     for name, entry in entries.items():
         missing = [each for each in case.features if each not in entry.can()]
         if not entry.joins(case.name):
-            absent[name] = "is there for other cases"
+            absent[name] = "is limited to other cases"
         elif missing:
-            whys = [entry.missing().get(each, f"does not offer {each}") for each in missing]
+            whys = [entry.missing().get(each, f"does not support {each}") for each in missing]
             absent[name] = "; ".join(whys)
         else:
             takes[name] = entry
@@ -137,10 +137,10 @@ class Referee:
         made.seed, made.noise = order.seed, order.noise
         made.cases = {name: case.for_record(plan) for name, (case, plan) in order.cases.items()}
         if self.cgroups.why:
-            made.notes.append(f"Contestants have no cgroup of their own: {self.cgroups.why}. Processor time is the sum over "
-                              "their processes; what short-lived children use may be missed.")
+            made.notes.append(f"Contestants have no separate cgroups: {self.cgroups.why}. CPU time is the sum over "
+                              "their processes; the time of short-lived children may be missing.")
         if set(order.server_cores) & set(order.client_cores):
-            made.notes.append("Server and client share a core. Rates and latencies are those of both.")
+            made.notes.append("Server and client share a core, which affects rates and latencies.")
         return made
 
     # ---- The run ----
@@ -161,27 +161,27 @@ class Referee:
         except KeyboardInterrupt:
             self._broken_off("was interrupted")
         except BaseException as error:
-            self._broken_off(f"ended early ({type(error).__name__}: {error})")
+            self._broken_off(f"was ended early ({type(error).__name__}: {error})")
             raise
         finally:
             order.ending()
             self.cgroups.end()
             self._finish()
         if self.unsaved:
-            raise Complaint(f"the record could not be written: {self.unsaved}")
+            raise UserError(f"cannot write the record: {self.unsaved}")
         return self.record
 
     def _broken_off(self, how):
         self.record.interrupted = True
-        self.record.notes.append(f"The run {how}; what had been measured until then is here.")
+        self.record.notes.append(f"The run {how}; this report contains the measurements up to then.")
 
     def _prepare(self):
-        self.order.say("making the files to be served", passing=True)
+        self.order.say("creating the files to serve", passing=True)
         cases = [case for case, _ in self.order.cases.values()]
         self.material = self.order.make_material(self.scratch / "material", {case.paths for case in cases})
         self.record.site = self.material.site_name if self.material.site else ""
         for case in cases:
-            if case.body and not case.behind and not {"dynamic", "services"} & set(case.features):
+            if case.body and not case.backend and not {"dynamic", "services"} & set(case.features):
                 Path(self.material.root, case.path.lstrip("/")).write_text(case.body)
         for name, entry in self.order.entries.items():
             self.record.contestants[name] = self._describe(name, entry)
@@ -207,7 +207,7 @@ class Referee:
         kinds = set(self.counted_by.values())
         if len(kinds) > 1:
             apart = sorted(name for name, kind in self.counted_by.items() if kind != "cgroup")
-            self.record.notes.append(f"Processor time was counted by processes, not by cgroup, for: {', '.join(apart)}.")
+            self.record.notes.append(f"CPU time was measured per process, not by cgroup, for: {', '.join(apart)}.")
         return "cgroup" if "cgroup" in kinds else next(iter(kinds), None)
 
     def save(self):
@@ -216,7 +216,7 @@ class Referee:
             record.save(self.record, self.order.folder)
             self.unsaved = None
         except OSError as error:
-            self.order.say(f"the record could not be written, to be tried again: {error}")
+            self.order.say(f"cannot write the record, will retry: {error}")
             self.unsaved = error
 
     # ---- A case ----
@@ -230,30 +230,30 @@ class Referee:
         for name in [*programs, *case.needs]:
             if not shutil.which(self.order.clients.get(name, name)):
                 return f"{name} is not installed"
-        if case.behind and (why := behind.lacks(case.behind)):
+        if case.backend and (why := backends.lacks(case.backend)):
             return why
         if case.paths and not getattr(self.material, "tree" if case.paths == "many" else "site"):
-            return "there is no such list of files"
+            return "the list of files does not exist"
         return None
 
     def _warn(self, case):
         """Adds notes about limits of this machine that may distort the case."""
         clients, others = self._client_cores(case)
-        if case.behind and clients == others:
-            self.record.notes.append(f"The case {case.name}: what is behind the contestants shares its cores with the client, for "
-                                     "want of others. Rates and latencies are those of both; the contestants' processor time is not.")
+        if case.backend and clients == others:
+            self.record.notes.append(f"The case {case.name}: the contestants' backends share their cores with the client, because "
+                                     "there are no others. This affects rates and latencies, but not the contestants' CPU time.")
         limits = self.record.environment["limits"]
         if case.close and limits.get("tcp_tw_reuse") not in ("1", "2"):
             first, last = map(int, limits.get("port_range") or (32768, 60999))
             self.record.notes.append(
                 f"The case {case.name} opens a connection for each request, tcp_tw_reuse is off, and there are "
-                f"{last - first + 1} ports: errors of connecting may be those of the machine.")
+                f"{last - first + 1} ports: connection errors may be caused by this machine.")
 
     def _hold(self, case, plan):
         why = self._lacks(case)
         if why:
-            self.record.notes.append(f"The case {case.name} was not held: {why}.")
-            self.order.say(f"{case.name}: not held: {why}")
+            self.record.notes.append(f"The case {case.name} was skipped: {why}.")
+            self.order.say(f"{case.name}: skipped: {why}")
             return
         self.order.say(f"{case.name}: {case.title}")
         self._warn(case)
@@ -282,8 +282,8 @@ class Referee:
             if late:
                 names = ", ".join(sorted({each.contestant for each in late}))
                 self.record.notes.append(
-                    f"The case {case.name}: the latency at {share} of {len(late)} of {len(shots)} shots was left out, for the "
-                    f"client said that more than a tenth of it may be its own delay: {names}.")
+                    f"The case {case.name}: the latency at {share} of {len(late)} of {len(shots)} shots was omitted, because "
+                    f"the client reported that more than 10 % of it may be its own delay: {names}.")
 
     def _rounds(self, case, plan, stages):
         names = list(stages)
@@ -291,7 +291,7 @@ class Referee:
             late = self.clock.is_late(case, plan, number)
             if late and number > LEAST_ROUNDS:
                 self.record.notes.append(f"The case {case.name} has {number - 1} rounds instead of {plan.rounds}: "
-                                         f"the run would have lasted longer than {self.clock.limit / 60:.0f} minutes.")
+                                         f"the run would have taken more than {self.clock.limit / 60:.0f} minutes.")
                 return
             # All contestants have the same number of repeats in a round.
             self.repeats_left = dict.fromkeys(names, 0 if late else max(1, len(plan.steps) // 2) + self._spare(case, plan))
@@ -315,16 +315,16 @@ class Referee:
 
     def _give_up(self, case, stages):
         why = self.record.unmeasured[-1].why
-        self.record.notes.append(f"The case {case.name} was given up: no contestant could be measured, the last one because: {why}")
+        self.record.notes.append(f"The case {case.name} was abandoned, because no contestant could be measured. The last reason: {why}")
         for name in list(stages):
-            self.record.unmeasured.append(record.Exclusion(case.name, name, "the case was given up, see the notes"))
+            self.record.unmeasured.append(record.Exclusion(case.name, name, "the case was abandoned; see the notes"))
             self._end(stages.pop(name))
 
     def _end(self, stage):
         try:
             stage.stop()
         except (OSError, subprocess.SubprocessError) as error:
-            self.record.notes.append(f"{stage.name} could not be ended in the case {stage.case.name}: {error}")
+            self.record.notes.append(f"cannot stop {stage.name} in the case {stage.case.name}: {error}")
 
     def _guard(self, case, stages, name, act):
         """Performs the action; a contestant that fails is excluded from the case."""
@@ -335,7 +335,7 @@ class Referee:
         except Unmeasured as why:
             self._exclude(self.record.unmeasured, "not measured", stages.pop(name), str(why))
         except (OSError, subprocess.SubprocessError) as why:
-            why = f"the referee could not go on with it: {why}"
+            why = f"the referee failed: {why}"
             self._exclude(self.record.unmeasured, "not measured", stages.pop(name), why)
 
     def _exclude(self, where, what, stage, why):
@@ -348,11 +348,11 @@ class Referee:
         try:
             stage.start()
         except contestant.PortTaken as taken:
-            raise Unmeasured(f"a port was taken before it started, each time it was tried: {taken}") from None
+            raise Unmeasured(f"another program took a port before each start of the server: {taken}") from None
         except contestant.Failed as failed:
             raise Disqualified(f"did not start: {failed}") from None
-        except Complaint as complaint:
-            raise Unmeasured(f"its configuration could not be made: {complaint}") from None
+        except UserError as complaint:
+            raise Unmeasured(f"cannot create its configuration: {complaint}") from None
         self.record.contestants[stage.name].configuration |= stage.prepared.configuration
         self._check(stage, "before the shots")
         self._verify(stage, plan)
@@ -390,76 +390,76 @@ class Referee:
         """Returns {path: Expected} for the path of the case, or for samples of a list."""
         case = stage.case
         if case.body:
-            return {self._path(stage): answers.Expected.of(case.body.encode())}
-        if case.behind:
-            return {case.path: answers.Expected.of(Path(self.material.root, case.behind).read_bytes())}
+            return {self._path(stage): response_check.Expected.of(case.body.encode())}
+        if case.backend:
+            return {case.path: response_check.Expected.of(Path(self.material.root, case.backend).read_bytes())}
         paths = self._paths(case)
         sampled = paths[::max(1, len(paths) // SAMPLED_PATHS)][:SAMPLED_PATHS]
-        return {path: answers.Expected.of(Path(self.material.root, path.lstrip("/")).read_bytes()) for path in sampled}
+        return {path: response_check.Expected.of(Path(self.material.root, path.lstrip("/")).read_bytes()) for path in sampled}
 
     def _lengths(self, stage):
         case = stage.case
         if case.body:
             return [len(case.body)]
-        if case.behind == behind.DATA:
+        if case.backend == backends.DATA:
             return [1, MOST_ROWS]
-        if case.behind:
-            return [self.material.files[case.behind].length]
+        if case.backend:
+            return [self.material.files[case.backend].length]
         return [self.material.files[path.lstrip("/")].length for path in self._paths(case)]
 
     def _check(self, stage, when):
-        if stage.case.behind == behind.DATA:
-            fault = data.check(stage.port, stage.case.path, functools.partial(data.number_of, stage.behind.folder))
+        if stage.case.backend == backends.DATA:
+            fault = data.check(stage.port, stage.case.path, functools.partial(data.number_of, stage.backend.folder))
         else:
-            fault = answers.check(stage.case.scheme, stage.port, self._expected(stage))
+            fault = response_check.check(stage.case.scheme, stage.port, self._expected(stage))
         if fault:
             self._forgive_ports(stage)
-            raise Disqualified(f"a wrong answer {when}: {self._with_last_words(stage, fault)}")
+            raise Disqualified(f"wrong response {when}: {self._with_last_words(stage, fault)}")
 
     @staticmethod
     def _forgive_ports(stage):
         if not stage.is_alive() and running.has_lost_port(stage.last_words()):
-            raise Unmeasured(f"it ended, for another server had its port: {stage.last_words()}")
+            raise Unmeasured(f"the server exited because its port was in use: {stage.last_words()}")
 
     def _with_last_words(self, stage, fault):
-        return fault if stage.is_alive() else f"{fault}; it has died, and its last words were: {stage.last_words()}"
+        return fault if stage.is_alive() else f"{fault}; the server has died; the end of its output: {stage.last_words()}"
 
     def _verify(self, stage, plan):
         """Takes the verification shot, which does not count: it warms up the server and compares every response."""
         case, seconds, asks = stage.case, plan.verify, None
-        expected = {} if case.behind == behind.DATA else self._expected(stage)
+        expected = {} if case.backend == backends.DATA else self._expected(stage)
         if case.kind == "idle":
             return
-        if case.behind == behind.DATA:
+        if case.backend == backends.DATA:
             asks = [functools.partial(data.check, stage.port, case.path)]
         count = min(VERIFY_CONNECTIONS, shot.connections(case, plan.steps[-1]))
         if case.scheme in ("http", "https") and not asks:
             body = None if case.paths else next(iter(expected.values())).data
             variables = self._client_environment(case) | {"CONTEST_ROOT": str(self.material.root)}
-            verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(case),
+            verdict = response_check.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(case),
                                               self.scratch, variables)
         else:
             command = self._client_command(stage, plan.steps[0], max(1, seconds))
             load = [*self._pin(case), *(part.replace("{c}", str(count)) for part in command)]
-            verdict = answers.verify_beside(case.scheme, stage.port, expected, load, seconds, self._client_environment(case),
+            verdict = response_check.verify_beside_load(case.scheme, stage.port, expected, load, seconds, self._client_environment(case),
                                             asks)
         if verdict.ours and stage.is_alive():
             raise Unmeasured(verdict.fault)
         if verdict.fault:
             self._forgive_ports(stage)
             raise Disqualified(self._with_last_words(stage, verdict.fault))
-        self._count_verified(stage, verdict.answers)
+        self._count_verified(stage, verdict.responses)
 
-    def _count_verified(self, stage, answers_seen):
+    def _count_verified(self, stage, n_responses):
         counts = self.record.verified.setdefault(stage.case.name, {})
-        counts[stage.name] = counts.get(stage.name, 0) + answers_seen
+        counts[stage.name] = counts.get(stage.name, 0) + n_responses
 
     # ---- Shots ----
 
     def _client_cores(self, case):
         """Returns the cores of the client and those of the backends. Backends get their own core if there is more than one."""
         cores = self.order.client_cores
-        return (cores[:-1], cores[-1:]) if case.behind and len(cores) > 1 else (cores, cores)
+        return (cores[:-1], cores[-1:]) if case.backend and len(cores) > 1 else (cores, cores)
 
     def _pin(self, case):
         return ["taskset", "-c", ",".join(map(str, self._client_cores(case)[0]))]
@@ -516,9 +516,9 @@ class Referee:
         at = f" at {shot.plain(step)} {'requests/s' if case.axis == 'rate' else 'connections'}"
         if not stage.is_alive():
             self._forgive_ports(stage)
-            raise Disqualified(f"it died{at}; its last words were: {stage.last_words()}")
+            raise Disqualified(f"the server died{at}; the end of its output: {stage.last_words()}")
         if fault and (result.get("errors") or {}).get("connect") and environment.ports_ran_out():
-            raise Unmeasured(f"this machine had no ports left for more connections{at}")
+            raise Unmeasured(f"this machine ran out of ports for connections{at}")
         if fault:
             raise (Silent if fault == shot.SILENT else Disqualified)(fault + at)
         if not result:

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 from contest import casecard, palette, plots, record as records, summary, wording
-from contest.complaint import Complaint, nearest
+from contest.user_error import UserError, nearest
 from contest.elements import Markup, markdown, tag, text
 from contest.metrics import RANKED, digits, metric as metric_of
 from contest.results import Results
-from contest.statistics import LEVEL, ROUNDS_MIN, luck
+from contest.statistics import LEVEL, ROUNDS_MIN, chance_of_difference
 
 PARTS = Path(__file__).parent / "page"
 SECTIONS = (("summary", "Summary"), ("where", "Winners by case"), ("cases", "Cases"), ("reading", "How to read it"),
@@ -40,7 +40,7 @@ def _ours(results):
                            (f"Where {us} shares the first place", "tied"), ("Cases without a winner", "undecided")):
         lines, rest = ([e for place in sorted(places, key=wording.PLACES.index) for e in table[place]] for table in (found, more))
         boxes.append(tag("details", tag("summary", tag("span", title, class_="what"), tag("span", len(lines), class_="count")),
-                         tag("ul", _sentences(lines, results)) if lines else tag("p", "Nowhere in this run."),
+                         tag("ul", _sentences(lines, results)) if lines else tag("p", "In no case of this run."),
                          (tag("p", "In other metrics and repetitions of old comparisons, which do not count:"),
                           tag("ul", _sentences(rest, results))) if rest else None,
                          class_=f"place {places[0]}", open=places[0] == "behind"))
@@ -68,7 +68,7 @@ def _summary(results, remarks):
             tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
                 + (f"{wording.listed(absent)} could not take part. " if absent else "")
                 + (f"{len(record.disqualified)} times a server was disqualified; each case gives the reason. " if record.disqualified else "")
-                + (f"{len(unmeasured)} times a server could not be measured, through no fault of its own. " if unmeasured else "")
+                + (f"In {len(unmeasured)} cases a server could not be measured, because wr or the client failed. " if unmeasured else "")
                 + "There is deliberately no overall winner: the report shows which server wins in which case."),
             tag("p", "This run was interrupted, so the rest was not measured.", class_="notice") if record.interrupted else None,
             tag("div", tag("h3", "Remarks"), markdown(remarks, "h4"), class_="prose remarks card") if remarks else None,
@@ -104,7 +104,7 @@ def _letters(results, case, name):
     if name in results.disqualified(case):
         return tag("td", tag("span", "out", class_="badge bad", title="disqualified"))
     if name in results.unmeasured(case):
-        return tag("td", tag("span", "?", aria_label="not measured", title="not measured: the instrument failed"), class_="none")
+        return tag("td", tag("span", "?", aria_label="not measured", title="not measured: wr or the client failed"), class_="none")
     if name not in results.present(case):
         return tag("td", tag("span", "–", aria_label="did not take part"), class_="none")
     marks = []
@@ -125,7 +125,7 @@ def _matrix(results):
                 [_letters(results, case, n) for n in names]) for case, about in results.record.cases.items()]
     legend = [tag("span", tag("b", metric_of(m).letter), " ", metric_of(m).inside) for m in RANKED]
     return (casecard.scrolled(tag("table", tag("caption", "Cases and contestants"), tag("thead", head), tag("tbody", rows),
-                                  class_="matrix"), "Who is first in what, by case and contestant"),
+                                  class_="matrix"), "Winners by case and contestant"),
             tag("p", legend, tag("span", tag("b", "R", class_="mark first"), " only winner"),
                 tag("span", tag("b", "R", class_="mark tied"), " tied"), tag("span", tag("b", "out", class_="badge bad"), " disqualified"),
                 tag("span", tag("b", "–"), " did not take part"), tag("span", tag("b", "?"), " could not be measured"), class_="legend"))
@@ -136,7 +136,7 @@ def _heat(results, metric):
     if not drawing:
         return None
     m = metric_of(metric)
-    note = f"{m.title} as a multiple of the best median of each case. Framed: first, or tied for it. The darker, the farther from it."
+    note = f"{m.title} as a multiple of the best median of each case. Framed: first, or tied for it. Darker cells are farther from the best."
     if metric == "rate":
         note += " *: the client was the bottleneck in some shots."
     return casecard.figure(drawing, note, wide=True)
@@ -144,7 +144,7 @@ def _heat(results, metric):
 
 def _where(results):
     return (_winners(results), tag("details", tag("summary", "The same, by contestant"), _matrix(results)),
-            tag("details", tag("summary", "How far behind in rate"), heat) if (heat := _heat(results, "rate")) else None)
+            tag("details", tag("summary", "Distance from the best rate"), heat) if (heat := _heat(results, "rate")) else None)
 
 
 # ---- Contestants and machine ----
@@ -175,19 +175,19 @@ def _contestant(results, name, contestant):
 
 # Each fairness note describes only the differences from these rules.
 COMMON = (
-    "The same files, the same certificate, the same limits of descriptors, the same cores. A server has as many workers as it has cores, if "
-    "it has such a number at all.",
-    "Nothing is compressed. No log of requests is written, unless the case is about logs.",
-    "Where it can be set, a connection may stay open for 65 seconds between two requests, for any number of requests.",
-    "What differs for a server, and why, is in its note, as is its configuration, word for word as it was used.")
+    "All contestants have the same files, certificate, descriptor limit and cores. A server has one worker per core, if it has such a "
+    "setting.",
+    "Nothing is compressed. There is no access log, unless the case is about logs.",
+    "If the server has the setting, connections may be idle for 65 seconds and carry any number of requests.",
+    "The note of each server describes its differences and the reasons for them, and contains the complete configuration.")
 
 
 def _contestants(results):
-    common = tag("div", tag("h3", "What holds for all"), tag("ul", [tag("li", line) for line in COMMON]), class_="prose card")
+    common = tag("div", tag("h3", "Common settings"), tag("ul", [tag("li", line) for line in COMMON]), class_="prose card")
     return common, tag("div", [_contestant(results, n, c) for n, c in results.record.contestants.items()], class_="grid")
 
 
-NAMES = {"cpu": "CPU", "os": "System", "memory_kb": "Memory", "cpu_counted_by": "CPU counted by", "virtual": "Virtual machine",
+NAMES = {"cpu": "CPU", "os": "System", "memory_kb": "Memory", "cpu_counted_by": "CPU time measured by", "virtual": "Virtual machine",
          "load_before": "Load before", "load_after": "Load after"}
 
 
@@ -213,7 +213,7 @@ def _machine(results):
     if record.site:
         facts["site"] = record.site
     if record.noise is not None:
-        facts["disturbed from"] = metric_of("strangers").write(record.noise) + " of the cores that are used"
+        facts["disturbed from"] = metric_of("strangers").write(record.noise) + " of the used cores"
     facts |= record.environment
     facts["virtual"] = facts.get("virtual") or "no sign of one"
     items = [tag("div", tag("dt", NAMES.get(k) or k.replace("_", " ").capitalize()), tag("dd", _fact(k, v))) for k, v in facts.items()]
@@ -225,17 +225,17 @@ def _machine(results):
 
 def _reading(results):
     rounds = sorted({c.rounds for c in results.record.cases.values()})
-    chance = "; ".join(f"{n} rounds: {luck(n, n) * 100:.2g} %" for n in rounds if n >= 1)
+    chance = "; ".join(f"{n} rounds: {chance_of_difference(n, n) * 100:.2g} %" for n in rounds if n >= 1)
     rules = (
-        ("The number and its interval", "Each number is the median of the rounds. Below it is the interval that contains the true "
+        ("Number and interval", "Each number is the median of the rounds. Below it is the interval that contains the true "
          f"median with {LEVEL * 100:.0f} % confidence if there are enough rounds; otherwise it is the whole range of the rounds, with "
-         "less confidence. The column of rounds shows how many there are."),
+         "less confidence. The column of rounds shows their number."),
         ("Faster, cheaper, smaller", "The report uses these words only when two intervals do not overlap. If they overlap, no difference "
          "is shown, and all servers whose interval overlaps with that of the best median tie for the first place."),
         ("Luck", "How often two identical servers would seem different by chance: "
-         f"{chance}. With fewer than {ROUNDS_MIN} rounds the report claims nothing."),
+         f"{chance}. With fewer than {ROUNDS_MIN} rounds the report claims no differences."),
         ("Ratios", "A ratio is always a multiple of the base beside it: 0.81 × nginx means 81 % of nginx's value."),
-        ("The client was the limit", "A rate with this mark shows what the load client could do: the server can do at least as much. "
+        ("The client was the bottleneck", "A rate with this mark shows what the load client could do: the server can do at least as much. "
          "Two such rates cannot be distinguished; a server below one of them is behind. CPU per request and memory can still be compared."),
         ("What counts", "Each case counts once, by its first metric. The report shows other metrics beside it. "
          "Repetitions of old comparisons overlap with other cases and do not count."),
@@ -263,13 +263,13 @@ def _method(results, raw):
         "is every response; over HTTP/2 it is those of a second client beside the load, because h2load shows no contents. During the shots, status and number of bytes "
         "are checked as far as the client reports them. A wrong response or an error disqualifies.",
         "The result of a sweep is the geometric mean over its steps, computed for each round; the interval is that between rounds.",
-        "Everything runs over the loopback of one machine, without network card, packet loss or distance. Their effects do not show.",
-        "Shots last seconds. Effects that take hours, such as growing memory, do not show.",
+        "Everything runs over the loopback of one machine, so the report does not show the effects of network cards, packet loss or distance.",
+        "Shots last seconds, so the report does not show effects that take hours, such as growing memory.",
         "Memory is PSS: shared pages are divided among the processes that share them. Pages in the kernel's file cache do not count.",
         "In a closed loop the client waits for a response before it sends the next request, so latency is mostly the number of connections "
         "divided by the rate. Only the cases with a fixed rate show how long visitors would wait.",
         "The report makes many comparisons, so a few of the differences are due to chance. Repeat the run to confirm small ones.",
-        "The developers of Monkey make this contest. Please review and improve the configurations: an unfair one is a mistake.")
+        "The developers of Monkey run this contest. Please review and improve the configurations: an unfair configuration is a bug.")
     link = tag("p", "All numbers: ", tag("a", raw, href=raw), ". ", tag("code", "contest report"), " creates this page from them.") if raw else None
     return tag("ul", [tag("li", line) for line in limits], class_="prose"), link
 
@@ -341,7 +341,7 @@ def read_remarks(path):
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Complaint(f"{path}: cannot be read as text: {error}; --remarks takes a file with Markdown", 2) from None
+        raise UserError(f"{path}: cannot be read as text: {error}; --remarks takes a file with Markdown", 2) from None
 
 
 def write(path, body):
@@ -353,7 +353,7 @@ def write(path, body):
         fresh.write_bytes(body.encode("utf-8", "replace"))
         fresh.replace(path)
     except OSError as error:
-        raise Complaint(f"{path}: cannot be written: {error.strerror}; choose another place with --output") from None
+        raise UserError(f"{path}: cannot be written: {error.strerror}; choose another file with --output") from None
 
 
 def write_plots(record, folder, ours="monkey"):
@@ -366,9 +366,9 @@ def main(options):
     found = records.find(options.record or records.latest(records.RESULTS) or records.RESULTS)
     record = records.load(found)
     if not record.shots:
-        raise Complaint(f"{found}: no shots in this record, so there is nothing to report")
+        raise UserError(f"{found}: no shots in this record, so there is nothing to report")
     if options.ours not in record.contestants:
-        print(f"contest: {options.ours} is not in this record{nearest(options.ours, record.contestants)}; its part is left out",
+        print(f"contest: {options.ours} is not in this record{nearest(options.ours, record.contestants)}; the report omits it",
               file=sys.stderr)
     page = Path(options.output or found.parent / "report.html")
     raw = os.path.relpath(found, page.parent)

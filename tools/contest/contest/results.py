@@ -41,7 +41,7 @@ class Standing:
 
     def place(self, contestant):
         """Returns first, tied, behind, or None if the contestant is not judged here."""
-        if contestant in self.behind:
+        if contestant in self.backend:
             return "behind"
         if not self.decided or contestant not in self.order:
             return None
@@ -115,7 +115,7 @@ class Results:
         for name, contestant in self.record.contestants.items():
             is_there = contestant.state == "present" and not contestant.yardstick
             if is_there and name not in there and name not in taken and name not in found:
-                found[name] = "no shot of it in this record"
+                found[name] = "the record contains no shot of it"
         return {n: why for n, why in found.items() if n not in there and n not in taken}
 
     def present(self, case):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from contest import case as cases
 from contest import contestant, environment, material, record
-from contest.complaint import Complaint, nearest
+from contest.user_error import UserError, nearest
 from contest.referee import NOISE, Order, Referee, lineup
 
 RELEASE = contestant.PROJECT / "build" / "release"
@@ -22,17 +22,17 @@ RELEASE = contestant.PROJECT / "build" / "release"
 def add_arguments(parser):
     parser.add_argument("--quick", action="store_true", help="the short run: fewer cases, steps, rounds and seconds")
     parser.add_argument("--only", metavar="A,B", help="these contestants")
-    parser.add_argument("--case", metavar="X,Y", help="these cases, also those that are no part of the quick run")
-    parser.add_argument("--rounds", type=whole, metavar="N", help="instead of what each case says")
-    parser.add_argument("--seconds", type=positive, metavar="S", help="length of a shot, instead of what each case says")
+    parser.add_argument("--case", metavar="X,Y", help="only these cases, even if the quick run omits them")
+    parser.add_argument("--rounds", type=whole, metavar="N", help="instead of the value in each case")
+    parser.add_argument("--seconds", type=positive, metavar="S", help="length of a shot, instead of the value in each case")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="for the record; default: build/contest/TIME")
     parser.add_argument("--server-cores", metavar="LIST", help="such as 0,2-3; default: the first, or the first half")
     parser.add_argument("--client-cores", metavar="LIST", help="default: the others")
     parser.add_argument("--wr", type=Path, metavar="PROGRAM", help="default: build/release/wr, or the one on PATH")
     parser.add_argument("--noise", type=positive, default=NOISE, metavar="SHARE",
-                        help=f"repeat a shot when strangers had more of the cores than this; default: {NOISE}")
-    parser.add_argument("--seed", type=whole, metavar="N", help="of the order of contestants, to have it once more")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done and how long it would take")
+                        help=f"repeat a shot if other programs used more than this share of the cores; default: {NOISE}")
+    parser.add_argument("--seed", type=whole, metavar="N", help="of the order of contestants, to repeat an order")
+    parser.add_argument("--dry-run", action="store_true", help="print what the run would do and how long it would take")
 
 
 def whole(text):
@@ -59,10 +59,10 @@ def names_of(text, known, what):
         return list(known)
     names = [name for name in (part.strip() for part in text.split(",")) if name]
     if not names:
-        raise Complaint(f"the list of {what}s is empty; there are: {', '.join(known)}", code=2)
+        raise UserError(f"the list of {what}s is empty; known are: {', '.join(known)}", code=2)
     for name in names:
         if name not in known:
-            raise Complaint(f"there is no {what} {name!r}{nearest(name, known)}", code=2)
+            raise UserError(f"there is no {what} {name!r}{nearest(name, known)}", code=2)
     return [name for name in known if name in names]
 
 
@@ -78,7 +78,7 @@ def plans(options, known):
     if options.seconds and options.seconds % 1:
         whole_ones = sorted({case.client for case, _ in found.values() if case.client in cases.WHOLE_SECONDS})
         if whole_ones:
-            raise Complaint(f"--seconds {options.seconds:g}: {', '.join(whole_ones)} only know whole seconds; give a whole "
+            raise UserError(f"--seconds {options.seconds:g}: {', '.join(whole_ones)} supports only whole seconds; give a whole "
                             "number, or cases of other clients with --case", code=2)
     return found
 
@@ -93,7 +93,7 @@ def find_program(name, given=None):
     if given:
         found = shutil.which(given)
         if not found:
-            raise Complaint(f"{given}: no such program", code=2)
+            raise UserError(f"{given}: no such program", code=2)
         return os.path.abspath(found)
     built = RELEASE / name
     return str(built) if os.access(built, os.X_OK) else shutil.which(name)
@@ -182,7 +182,7 @@ def writable(folder):
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
-        raise Complaint(f"{folder}: nothing can be written there ({error.strerror}); --output names another folder",
+        raise UserError(f"{folder}: not writable ({error.strerror}); --output selects another folder",
                         code=2) from None
 
 
@@ -194,10 +194,10 @@ def prepare(options):
     if options.dry_run:
         return Order(entries, chosen, mode_of(options), Path(), [], [], "")
     if not any(entry.find() for entry in entries.values()):
-        raise Complaint("no contestant is present: " + "; ".join(f"{n}: {e.find().why}" for n, e in entries.items()))
+        raise UserError("no contestant is installed: " + "; ".join(f"{n}: {e.find().why}" for n, e in entries.items()))
     wr = find_program("wr", options.wr)
     if not wr:
-        raise Complaint("there is no wr: `make tools` builds it, or --wr names one")
+        raise UserError("there is no wr: `make tools` builds it, or --wr names one")
     server, client = environment.share_cores(options.server_cores, options.client_cores)
     clients = {"pace": find_program("pace")}
     folder = options.output or record.RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
@@ -211,7 +211,7 @@ def make_material(folder, lists):
     try:
         return material.make(folder, tree=material.TREE_FILES if "many" in lists else 0, site="site" in lists)
     except material.NoMaterial as error:
-        raise Complaint(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def main(options):
@@ -223,11 +223,11 @@ def main(options):
     order.say = Progress(sys.stderr)
     order.ending = ignore_signals
     seconds = sum(each for _, each in estimate(order.cases, order.entries).values())
-    order.say(f"{len(order.cases)} cases, about {minutes(seconds)}; Ctrl-C ends it and keeps what has been measured")
+    order.say(f"{len(order.cases)} cases, about {minutes(seconds)}; Ctrl-C ends the run and keeps the measurements")
     with interruptible():
         referee = Referee(order)
         if referee.cgroups.why:
-            order.say(f"processor time is not exact: {referee.cgroups.why}, so what short-lived processes use may be missed, and "
+            order.say(f"CPU time is not exact: {referee.cgroups.why}, so the time of short-lived processes may be missing, and "
                       f"servers that start one for each request look better than they are. As root, or with `{SCOPE}` in front of "
                       "the command, it is exact.")
         try:
@@ -236,6 +236,6 @@ def main(options):
             order.say.end()
     print(order.folder)
     if made.interrupted:
-        print("contest: interrupted; what had been measured is in the record", file=sys.stderr)
+        print("contest: interrupted; the record contains the measurements so far", file=sys.stderr)
         return 128 + signal.SIGINT
     return 0

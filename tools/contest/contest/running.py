@@ -88,7 +88,7 @@ class Running:
         setup = self.prepared.setup
         for port in (setup.port, setup.tls_port, setup.h2c_port):
             if port and ports.is_taken(port):
-                raise PortTaken(f"{self._name()}: another server has port {port}")
+                raise PortTaken(f"{self._name()}: another program has port {port}")
 
     def _start(self, wrapper, cgroup):
         prepared = self.prepared
@@ -100,16 +100,16 @@ class Running:
 
     def _wait(self, seconds):
         end = time.monotonic() + seconds
-        while not (answers := self._answers()) or self.process.poll() is not None:
+        while not (responds := self._responds()) or self.process.poll() is not None:
             if self.process.poll() is not None:
-                kind = PortTaken if answers or has_lost_port(self._said()) else Failed
-                raise kind(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}"
-                           + (", and another server has its port" if answers else ""))
+                kind = PortTaken if responds or has_lost_port(self._said()) else Failed
+                raise kind(f"{self._name()} exited immediately with {self.process.returncode}: {self._said()}"
+                           + (", and another program has its port" if responds else ""))
             if time.monotonic() >= end:
-                raise Failed(f"{self._name()} does not answer within {seconds} s: {self._said()}")
+                raise Failed(f"{self._name()} does not respond within {seconds} s: {self._said()}")
             time.sleep(0.02)
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         setup = self.prepared.setup
         connection = http.client.HTTPConnection("127.0.0.1", setup.port, timeout=5)
         try:

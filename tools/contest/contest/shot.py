@@ -13,7 +13,7 @@ SLACK_SECONDS = 40  # time beyond the length of a shot, for clients that wait fo
 HEAD_BYTES = 2000  # maximum size of a response head
 COUNTERS = ("voluntary", "involuntary")
 MEMORY = ("pss_kb", "peak_kb")
-SILENT = "not one answer"
+SILENT = "no response"
 LATENCIES = ("mean", "p50", "p75", "p90", "p99", "p999", "max")
 
 
@@ -66,7 +66,7 @@ def run_wr(command, seconds, environment=None):
     try:
         out, err = process.communicate(timeout=seconds + SLACK_SECONDS)
     except subprocess.TimeoutExpired:
-        raise NoShot(f"the client did not end within {seconds + SLACK_SECONDS:.0f} s") from None
+        raise NoShot(f"the client did not exit within {seconds + SLACK_SECONDS:.0f} s") from None
     finally:
         if process.returncode is None:
             _end_group(process)
@@ -75,7 +75,7 @@ def run_wr(command, seconds, environment=None):
     except ValueError:
         document = None
     if process.returncode or not isinstance(document, dict):
-        said = err.strip().splitlines() or out.strip().splitlines() or [f"it ended with {process.returncode}"]
+        said = err.strip().splitlines() or out.strip().splitlines() or [f"it exited with {process.returncode}"]
         raise NoShot("wr: " + "; ".join(line.removeprefix("wr: ") for line in said[-3:])[-400:])
     return document
 
@@ -88,7 +88,7 @@ def shot_of(document):
         shot = document["steps"][0]["shots"][0]
         shot["requests"], shot["rate"]
     except (KeyError, IndexError, TypeError):
-        raise NoShot("wr: its answer has no shot in it") from None
+        raise NoShot("wr: its output contains no shot") from None
     return shot
 
 
@@ -141,7 +141,7 @@ def fault_of(shot, case, lengths, count, yardstick=False):
         wrong.pop("read", None)
     if wrong:
         total = shot["requests"] + sum(wrong.values())
-        return f"errors of the client: {', '.join(f'{n} {name}' for name, n in wrong.items())} of {total} requests"
+        return f"client errors: {', '.join(f'{n} {name}' for name, n in wrong.items())} of {total} requests"
     if not shot["requests"]:
         return SILENT
     return _fault_of_bytes(shot, case, lengths, count)
@@ -154,9 +154,9 @@ def _fault_of_bytes(shot, case, lengths, count):
     least, most = n * min(lengths), n * (max(lengths) + HEAD_BYTES) + count * (max(lengths) + HEAD_BYTES)
     rounding = max(20_000, total // 100)  # clients print megabytes with two digits
     if total + rounding < least:
-        return f"{total / n:.0f} bytes for each request, but the shortest answer has {min(lengths)}"
+        return f"{total / n:.0f} bytes per request, but the shortest response has {min(lengths)}"
     if total - rounding > most:
-        return f"{total / n:.0f} bytes for each request, but the longest answer has {max(lengths)}"
+        return f"{total / n:.0f} bytes per request, but the longest response has {max(lengths)}"
     return None
 
 

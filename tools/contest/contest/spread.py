@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from contest import VERSION
-from contest.complaint import Complaint
+from contest.user_error import UserError
 from contest.manifest import load
 
 FOLDER = Path(__file__).resolve().parents[1] / "spread"
@@ -29,8 +29,8 @@ ENDING = 30  # seconds that Locust may take beyond waiting and running
 
 def add_arguments(parser):
     parser.add_argument("manifest", help="such as tools/contest/spread/spread.toml")
-    parser.add_argument("-o", "--output", default="build/contest/spread.json", help="where the record goes (%(default)s)")
-    parser.add_argument("--commands", action="store_true", help="say how workers are started, and start nothing")
+    parser.add_argument("-o", "--output", default="build/contest/spread.json", help="file of the record (%(default)s)")
+    parser.add_argument("--commands", action="store_true", help="print the command that starts workers, without starting anything")
 
 
 def say(text):
@@ -41,7 +41,7 @@ def say(text):
 
 def need_locust():
     if not importlib.util.find_spec("locust"):
-        raise Complaint("spread needs Locust; `tools/contest/contest.sh spread` runs it with all that it needs")
+        raise UserError("spread needs Locust; `tools/contest/contest.sh spread` runs it with all required modules")
 
 
 def ask_once(manifest):
@@ -51,10 +51,10 @@ def ask_once(manifest):
     connection = kind(parts.hostname, parts.port, timeout=manifest.timeout)
     try:
         connection.request("GET", manifest.path, headers={"Accept-Encoding": "identity"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        response = connection.getresponse()
+        return response.status, response.read()
     except (OSError, http.client.HTTPException) as error:
-        raise Complaint(f"{manifest.url}: no answer: {error or type(error).__name__}") from None
+        raise UserError(f"{manifest.url}: no response: {error or type(error).__name__}") from None
     finally:
         connection.close()
 
@@ -64,11 +64,11 @@ def check_target(manifest):
     status, content = ask_once(manifest)
     found = hashlib.sha256(content).hexdigest()
     if status != manifest.status:
-        raise Complaint(f"{manifest.url}: status {status}, not {manifest.status}; nothing was measured")
+        raise UserError(f"{manifest.url}: status {status}, not {manifest.status}; the measurement did not start")
     if manifest.length not in (None, len(content)):
-        raise Complaint(f"{manifest.url}: {len(content)} bytes of content, not {manifest.length}; nothing was measured")
+        raise UserError(f"{manifest.url}: {len(content)} bytes of content, not {manifest.length}; the measurement did not start")
     if manifest.sha256 not in (None, found):
-        raise Complaint(f"{manifest.url}: SHA-256 of the content {found}, not {manifest.sha256}; nothing was measured")
+        raise UserError(f"{manifest.url}: SHA-256 of the content {found}, not {manifest.sha256}; the measurement did not start")
     manifest.length, manifest.sha256 = len(content), found
 
 
@@ -81,7 +81,7 @@ def choose_port(manifest):
         try:
             probe.bind((manifest.bind, 0))
         except OSError as error:
-            raise Complaint(f"[workers] bind: {manifest.bind}: {error.strerror}; it must be an address of this machine") \
+            raise UserError(f"[workers] bind: {manifest.bind}: {error.strerror}; it must be an address of this machine") \
                 from None
         manifest.port = probe.getsockname()[1]
 
@@ -154,7 +154,7 @@ class Processes:
         try:
             return self.running[name].wait(seconds)
         except subprocess.TimeoutExpired:
-            raise Complaint(f"the {name} did not end within {seconds:g} s; it was ended. It said:\n"
+            raise UserError(f"the {name} did not end within {seconds:g} s and was stopped. Its output:\n"
                             f"{self.last_words(name)}") from None
 
 
@@ -169,11 +169,11 @@ def run(manifest, folder):
         tell_commands(manifest)
         code = processes.wait("master", manifest.wait + manifest.duration + manifest.timeout + ENDING)
         if code or not record.exists():
-            raise Complaint(f"the master ended with {code} and no measurement. It said:\n{processes.last_words('master')}")
+            raise UserError(f"the master ended with {code} without a measurement. Its output:\n{processes.last_words('master')}")
         gathered = json.loads(record.read_text())
         if not gathered["locust_requests"]:
             words = "\n".join(processes.last_words(name) for name in processes.running)
-            raise Complaint(f"the workers sent no request. They said:\n{words}")
+            raise UserError(f"the workers sent no requests. Their output:\n{words}")
         return gathered
 
 
@@ -221,13 +221,13 @@ def remark(manifest, gathered, shot):
     """Returns notes that readers must not overlook."""
     notes = [f"worker {name} was busy for {busy_of(worker):.0%} of its core: the client is the bottleneck"
              for name, worker in gathered["workers"].items() if busy_of(worker) > BUSY]
-    notes += [f"worker {name} was lost, with what it had not reported" for name in gathered["lost"]]
+    notes += [f"worker {name} was lost, and so were its unreported results" for name in gathered["lost"]]
     reporting = sum(worker["machine"] is not None for worker in gathered["workers"].values())
     if reporting < manifest.workers:
         notes.append(f"{reporting} of {manifest.workers} workers took part")
     asked = manifest.asked_rate
     if asked and shot["rate"] < 0.95 * asked:
-        notes.append(f"{shot['rate']:.1f} of {asked:g} requests a second were answered rightly")
+        notes.append(f"{shot['rate']:.1f} of {asked:g} requests a second got a correct response")
     return notes
 
 
@@ -255,7 +255,7 @@ def save(record, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise Complaint(f"{path}: {error.strerror}; -o names another place for the record") from None
+        raise UserError(f"{path}: {error.strerror}; -o selects another file for the record") from None
 
 
 def milliseconds(us):
@@ -264,7 +264,7 @@ def milliseconds(us):
 
 def summary(record):
     shot = record["shot"]
-    lines = [f"{record['manifest']['title']}: {shot['requests']} right answers in {shot['seconds']:.1f} s, "
+    lines = [f"{record['manifest']['title']}: {shot['requests']} correct responses in {shot['seconds']:.1f} s, "
              f"{shot['rate']:.1f} a second"]
     lines += [f"errors: {n} {kind}, the first: {shot['first_errors'].get(kind)}" for kind, n in shot["errors"].items() if n]
     lines.append("latency: " + ", ".join(f"{name} {milliseconds(shot['latency_us'][name])}"

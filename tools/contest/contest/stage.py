@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from contest import behind, contestant, family, ports
+from contest import backends, contestant, family, ports
 
 MOUNTS = Path("/proc/self/mountinfo")
 OWN = Path("/proc/self/cgroup")
@@ -65,7 +65,7 @@ class Cgroups:
                 self.why = f"{folder} has no cpu.stat"
                 self.end()
         except OSError as error:
-            self.why = f"{folder} cannot be made: {error.strerror}"
+            self.why = f"cannot create {folder}: {error.strerror}"
 
     def make(self, name):
         """Returns the folder of a new cgroup, or None."""
@@ -122,10 +122,10 @@ class Ports:
 class Stage:
     """One contestant in one case: `start`, then `wake` and `sleep` for each of its turns, then `stop`."""
 
-    def __init__(self, entry, case, material, server_cores, cgroups, behind_cores=()):
+    def __init__(self, entry, case, material, server_cores, cgroups, backend_cores=()):
         self.entry, self.case, self.material = entry, case, material
-        self.cores, self.cgroups, self.behind_cores = server_cores, cgroups, behind_cores
-        self.running = self.prepared = self.folder = self.cgroup = self.ports = self.behind = None
+        self.cores, self.cgroups, self.backend_cores = server_cores, cgroups, backend_cores
+        self.running = self.prepared = self.folder = self.cgroup = self.ports = self.backend = None
         self.asleep, self._roots = False, []
 
     @property
@@ -165,12 +165,12 @@ class Stage:
         self.ports = Ports(*(ports.free_port() for _ in range(3)))
         secure = "tls" in can or "h2" in can
         extra = {"file": self.case.path.lstrip("/")} if self.entry.yardstick and self.case.path else {}
-        if self.case.behind == behind.DATA:
+        if self.case.backend == backends.DATA:
             extra = {"file": "json"}  # programs of database cases serve no files
-        if self.case.behind:
+        if self.case.backend:
             place = Path(self.folder.name, "origin")
-            self.behind = behind.start(self.case.behind, self.material, self.behind_cores, place)
-            extra |= self.behind.setup()
+            self.backend = backends.start(self.case.backend, self.material, self.backend_cores, place)
+            extra |= self.backend.setup()
         return contestant.Setup(Path(self.folder.name), self.material.root, self.ports.http,
                                 tls_port=self.ports.https if secure else None,
                                 h2c_port=self.ports.h2c if "h2c" in can else None,
@@ -235,10 +235,10 @@ class Stage:
                 self.wake()
             if self.running:
                 self.running.stop()
-            if self.behind:
-                self.behind.stop()
+            if self.backend:
+                self.backend.stop()
         finally:
-            self.running = self.behind = None
+            self.running = self.backend = None
             if self.cgroup:
                 with contextlib.suppress(OSError):
                     (self.cgroup / "cgroup.kill").write_text("1")

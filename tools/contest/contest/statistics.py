@@ -81,7 +81,7 @@ def better(a, b, more):
     return differ(a, b) and ((a.median > b.median) == bool(more))
 
 
-def luck(n, m, level=LEVEL):
+def chance_of_difference(n, m, level=LEVEL):
     """Returns the probability that two samples of the same distribution have disjoint intervals by chance."""
     k, l = interval_rank(n, level), interval_rank(m, level)
     # All orders of the n + m values are equally probable. Counts those with fewer than l of the m values before the (n + 1 -

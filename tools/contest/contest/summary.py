@@ -42,7 +42,7 @@ def _line(results, entry):
 
 
 def _listed(results, places, found, more):
-    lines = [_line(results, e) for place in places for e in found[place]] or ["Nowhere in this run."]
+    lines = [_line(results, e) for place in places for e in found[place]] or ["In no case of this run."]
     rest = [_line(results, e) for place in places for e in more[place]]
     if rest:
         lines += ["", "In other metrics and repetitions of old comparisons, which do not count:", "", *rest]
@@ -103,7 +103,7 @@ def _case(results, case):
         lines.append(f"- {safe(said[0].upper() + said[1:])}.")
     lines += [f"- {safe(wording.sentence(s, results))}" for s in standings if s.metric in ranked]
     lines += [f"- {safe(results.title(n))} is disqualified: {safe(why)}." for n, why in results.disqualified(case).items()]
-    lines += [f"- {safe(results.title(n))} was not measured, through no fault of its own: {safe(why)}."
+    lines += [f"- {safe(results.title(n))} was not measured, because wr or the client failed: {safe(why)}."
               for n, why in results.unmeasured(case).items()]
     absent = results.absent_in(case)
     if absent:

@@ -3,7 +3,7 @@
 condition is true, with `@if not name@` only if it is false. There is nothing else, so templates look like their results."""
 import re
 
-from contest.complaint import Complaint
+from contest.user_error import UserError
 
 NAME = re.compile(r"@([a-z][a-z0-9_]*)@")
 CONDITION = re.compile(r"\s*@if (not )?([a-z0-9_]+)@\s*$")
@@ -13,7 +13,7 @@ END = re.compile(r"\s*@end@\s*$")
 def fill(text: str, known: dict[str, str], where: str) -> str:
     def value(match):
         if match[1] not in known:
-            raise Complaint(f"{where}: nothing is known for {match[0]}")
+            raise UserError(f"{where}: there is no value for {match[0]}")
         return known[match[1]]
 
     return NAME.sub(value, text)
@@ -27,11 +27,11 @@ def render(text: str, known: dict[str, str], on: set[str], where: str) -> str:
         elif END.match(line):
             shown.pop()
             if not shown:
-                raise Complaint(f"{where}: an @end@ without @if@")
+                raise UserError(f"{where}: @end@ without @if@")
         elif shown[-1]:
             lines.append(fill(line, known, where))
     if len(shown) != 1:
-        raise Complaint(f"{where}: an @if@ without @end@")
+        raise UserError(f"{where}: @if@ without @end@")
     return "".join(lines)
 
 

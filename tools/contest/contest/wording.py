@@ -8,7 +8,7 @@ from contest.metrics import digits, metric as metric_of, step as write_step
 
 
 # Why a case has no winner, for a table cell.
-UNDECIDED = {"client": "client was the limit", "alone": "no other server", "few": "too few rounds", "none": "not ranked",
+UNDECIDED = {"client": "client was the bottleneck", "alone": "no other server", "few": "too few rounds", "none": "not ranked",
              "disturbed": "disturbed"}
 
 
@@ -69,7 +69,7 @@ def rest(standing, title, write):
     """Names the best server that is not a winner, with its value."""
     behind = [n for n in standing.order if n not in standing.winners]
     if not behind:
-        return "No server is behind them." if len(standing.winners) > 1 else ""
+        return "No other server is behind them." if len(standing.winners) > 1 else ""
     return f"Next is {title(behind[0])} with {write(standing.estimates[behind[0]].median)}."
 
 
@@ -117,7 +117,7 @@ def footnote(standing, results):
     if standing.partial:
         notes.append(f"Not ranked, because some steps are missing: {listed(map(results.title, standing.partial))}.")
     if standing.uncounted:
-        notes.append("Not ranked, because their processor time was measured in another way, or without ended processes: "
+        notes.append("Not ranked, because their CPU time was measured in another way, or without exited processes: "
                      f" {listed(map(results.title, standing.uncounted))}.")
     if standing.disturbed and standing.verdict != "disturbed":
         notes.append(f"Disturbed by other programs in at least half of the shots: {listed(map(results.title, standing.disturbed))}.")
@@ -138,7 +138,7 @@ def ours(standing, results):
         m = metric_of(standing.metric)
         much = percent(a.median, b.median, m.noun)
         which = {"won": f"which is {m.best}", "tied": f"which is among the {m.best}"}.get(
-            standing.verdict, "for which the client was the limit")
+            standing.verdict, "for which the client was the bottleneck")
         return (f"{title(us)} loses: {ratio(title(us), a.median, title(best), b.median, standing.metric)}, {much} than "
                 f"{title(best)}, {which}.")
     behind = [n for n in standing.order if n not in standing.winners]
@@ -181,7 +181,7 @@ def _left_out(results, case):
     if results.record.contestants[us].state == "failed":
         return "out", f"{results.title(us)} could not be started: {results.record.contestants[us].why or 'no reason is known'}."
     if why := results.unmeasured(case).get(us):
-        return "undecided", f"{results.title(us)} was not measured, through no fault of its own: {why}."
+        return "undecided", f"{results.title(us)} was not measured, because wr or the client failed: {why}."
     return None
 
 

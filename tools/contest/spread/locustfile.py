@@ -69,16 +69,16 @@ class Tally:
 TALLY = Tally()
 
 
-def judge(answer, options):
+def judge(response, options):
     """Returns None for a correct response, else (class, message)."""
-    failure = answer.request_meta["exception"]
-    if failure and answer.status_code == 0:
+    failure = response.request_meta["exception"]
+    if failure and response.status_code == 0:
         return judge_failure(failure)
-    if answer.status_code != options.spread_status:
-        return "status", f"status {answer.status_code}, not {options.spread_status}"
-    if failure and answer.status_code < 400:  # Locust treats every status of 400 and above as a failure
+    if response.status_code != options.spread_status:
+        return "status", f"status {response.status_code}, not {options.spread_status}"
+    if failure and response.status_code < 400:  # Locust treats every status of 400 and above as a failure
         return judge_failure(failure)
-    content = answer.content or b""
+    content = response.content or b""
     if options.spread_length >= 0 and len(content) != options.spread_length:
         return "content", f"{len(content)} bytes of content, not {options.spread_length}"
     if options.spread_sha256 and (found := hashlib.sha256(content).hexdigest()) != options.spread_sha256:
@@ -125,19 +125,19 @@ class Visitor(FastHttpUser):
         options = self.environment.parsed_options
         TALLY.tick()
         with self.client.get(options.spread_path, name="spread", catch_response=True, allow_redirects=False,
-                             headers={"Accept-Encoding": "identity"}) as answer:
-            wrong = judge(answer, options)
+                             headers={"Accept-Encoding": "identity"}) as response:
+            wrong = judge(response, options)
             TALLY.tick()
-            answer.request_meta["response_time"] = (time.perf_counter() - due) * 1000
+            response.request_meta["response_time"] = (time.perf_counter() - due) * 1000
             Tally.add(TALLY.late, (sent - due) * 1e6)
             if wrong:
                 TALLY.fail(*wrong)
-                answer.failure(": ".join(wrong))
+                response.failure(": ".join(wrong))
                 return
             TALLY.right += 1
-            TALLY.bytes += len(answer.content or b"")
-            Tally.add(TALLY.latency, answer.request_meta["response_time"] * 1000)
-            answer.success()
+            TALLY.bytes += len(response.content or b"")
+            Tally.add(TALLY.latency, response.request_meta["response_time"] * 1000)
+            response.success()
 
 
 def describe_machine():

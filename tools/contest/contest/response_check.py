@@ -49,11 +49,11 @@ class Answer:
         if self.length != expected.length:
             return f"{self.length} bytes instead of {expected.length}"
         if self.sha256 != expected.sha256:
-            return f"other content (SHA-256 {self.sha256[:12]}... instead of {expected.sha256[:12]}...)"
+            return f"different content (SHA-256 {self.sha256[:12]}... instead of {expected.sha256[:12]}...)"
         return None
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """The server sent no response."""
 
 
@@ -69,7 +69,7 @@ def _plain_http(scheme, port, path):
         data = reply.read()
         return Answer(reply.status, len(data), hashlib.sha256(data).hexdigest(), f"1.{reply.version % 10}")
     except (OSError, http.client.HTTPException) as error:
-        raise NoAnswer(f"no answer: {error or type(error).__name__}") from None
+        raise NoResponse(f"no response: {error or type(error).__name__}") from None
     finally:
         connection.close()
 
@@ -81,18 +81,18 @@ def _curl(scheme, port, path):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=2 * SECONDS)
     except subprocess.TimeoutExpired:
-        raise NoAnswer(f"no answer: curl did not end within {2 * SECONDS} s") from None
+        raise NoResponse(f"no response: curl did not exit within {2 * SECONDS} s") from None
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode:
-        raise NoAnswer(f"no answer: {said.splitlines()[0] if said else f'curl ended with {done.returncode}'}")
+        raise NoResponse(f"no response: {said.splitlines()[0] if said else f'curl exited with {done.returncode}'}")
     status, version = said.split()[-2:]
     if scheme in CURL and scheme.startswith("h2") and version != "2":
-        raise NoAnswer(f"HTTP/{version} instead of HTTP/2")
+        raise NoResponse(f"HTTP/{version} instead of HTTP/2")
     return Answer(int(status), len(done.stdout), hashlib.sha256(done.stdout).hexdigest(), version)
 
 
 def fetch(scheme, port, path):
-    """Returns the response; raises NoAnswer."""
+    """Returns the response; raises NoResponse."""
     return _curl(scheme, port, path) if scheme.startswith("h2") else _plain_http(scheme, port, path)
 
 
@@ -101,7 +101,7 @@ def check(scheme, port, expected):
     for path, each in expected.items():
         try:
             fault = fetch(scheme, port, path).fault(each)
-        except NoAnswer as error:
+        except NoResponse as error:
             fault = str(error)
         if fault:
             return f"{path}: {fault}"
@@ -114,7 +114,7 @@ def check(scheme, port, expected):
 class Verdict:
     """The result of the verification shot: the fault or None, the number of checked responses, the rate."""
     fault: str | None
-    answers: int = 0
+    responses: int = 0
     rate: float = 0
     ours: bool = False  # the client failed, not the server
 
@@ -128,7 +128,7 @@ def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, vari
         Path(folder, "expected").write_bytes(body)
         variables["CONTEST_BODY"] = str(Path(folder, "expected"))
     verdict = _ask_with_wrk(url, connections, seconds, close, prefix, variables)
-    return verdict if verdict.answers else _ask_with_wrk(url, connections, PATIENCE, close, prefix, variables)
+    return verdict if verdict.responses else _ask_with_wrk(url, connections, PATIENCE, close, prefix, variables)
 
 
 def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
@@ -148,7 +148,7 @@ def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
             said, _ = wrk.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             wrk.kill()
-            return Verdict(f"wrk did not end within {SECONDS} s", ours=True)
+            return Verdict(f"wrk did not exit within {SECONDS} s", ours=True)
         except BaseException:
             wrk.kill()
             raise
@@ -158,19 +158,19 @@ def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
 def _read_verification(said):
     match = re.search(r"^verified (\d+) wrong (\d+)(?: first (.*))?$", said, re.MULTILINE)
     if not match:
-        return Verdict(f"wrk did not end as it should: {said.strip()[-200:]}", ours=True)
-    answers, wrong = int(match[1]), int(match[2])
+        return Verdict(f"wrk failed: {said.strip()[-200:]}", ours=True)
+    responses, wrong = int(match[1]), int(match[2])
     rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
-    verdict = Verdict(None, answers, float(rate[1]) if rate else 0)
+    verdict = Verdict(None, responses, float(rate[1]) if rate else 0)
     if wrong:
-        verdict.fault = f"under load, {wrong} of {answers} answers were wrong; the first had {match[3]}"
-    elif not answers:
+        verdict.fault = f"under load, {wrong} of {responses} responses were wrong; the first was wrong in {match[3]}"
+    elif not responses:
         errors = re.search(r"Socket errors: (.*)", said)
-        verdict.fault = f"under load, not one answer ({errors[1] if errors else 'no errors either'})"
+        verdict.fault = f"no response under load ({errors[1] if errors else 'no errors either'})"
     return verdict
 
 
-def verify_beside(scheme, port, expected, load, seconds, variables, asks=None):
+def verify_beside_load(scheme, port, expected, load, seconds, variables, asks=None):
     """Runs the client of a shot (the command `load`), and checks the responses to separate requests while it runs. This is for
     HTTP/2, which wrk does not support, and for responses without a fixed body, which the functions in `asks` request and check:
     each returns the fault or None."""
@@ -185,13 +185,13 @@ def verify_beside(scheme, port, expected, load, seconds, variables, asks=None):
 
 def _check_while(client, asks, seconds):
     start = os.times().elapsed
-    answers = 0
-    while answers < len(asks) or os.times().elapsed - start < seconds:
-        fault = asks[answers % len(asks)]()
-        answers += 1
+    responses = 0
+    while responses < len(asks) or os.times().elapsed - start < seconds:
+        fault = asks[responses % len(asks)]()
+        responses += 1
         if fault:
-            return Verdict(f"under load, {fault}", answers)
-        if client.poll() is not None and answers >= len(asks):
+            return Verdict(f"under load, {fault}", responses)
+        if client.poll() is not None and responses >= len(asks):
             break
-    return Verdict(None, answers)
+    return Verdict(None, responses)
 

@@ -3,7 +3,7 @@
 and Redis. Each contestant has its own backend with identical settings, so that idle connections of one contestant do not affect
 another. Backends run on client cores, and their CPU time does not count for the contestant.
 
-    with behind.start("100.html", material, cores, folder) as origin:
+    with backends.start("100.html", material, cores, folder) as origin:
         origin.port                             # for "php" and "data": origin.sockets
 """
 from __future__ import annotations
@@ -51,7 +51,7 @@ def lacks(what: str) -> str | None:
         return None if find_php() else "PHP-FPM is not installed"
     if what == DATA:
         return data.lacks()
-    return None if not what or shutil.which("cc") else "there is no C compiler to build the origin with"
+    return None if not what or shutil.which("cc") else "no C compiler was found to build the origin server"
 
 
 def start(what, material, cores, folder) -> Behind:
@@ -68,7 +68,7 @@ def _origin(material, name, cores, folder):
     if not program.exists():
         done = subprocess.run(["cc", "-O2", "-o", program, FLOOR], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise Failed(f"the origin could not be built: {done.stderr.strip()[-800:]}")
+            raise Failed(f"cannot build the origin server: {done.stderr.strip()[-800:]}")
     port = ports.free_port()
     return Behind([program, str(port), material.root / name], cores, folder, {"origin": port}, port=port)
 
@@ -81,7 +81,7 @@ def _databases(material, cores, folder):
         made = Behind(command, cores, folder, {"postgres": folder, "redis": redis}, sockets=(postgres, redis))
         data.fill(folder)
     except (OSError, subprocess.SubprocessError) as error:
-        raise Failed(f"the databases behind the contestant could not be made: {error}") from error
+        raise Failed(f"cannot create the databases for the contestant: {error}") from error
     return made
 
 
@@ -93,7 +93,7 @@ def _php(cores, folder):
     return Behind([find_php(), "-F", "-y", pool], cores, folder, {"php": path, "children": CHILDREN}, sockets=(path,))
 
 
-def _answers(family_of, address):
+def _responds(family_of, address):
     with socket.socket(family_of) as sock, contextlib.suppress(OSError):
         sock.connect(address)
         return True
@@ -133,12 +133,12 @@ class Behind:
         while not self._serves():
             if self.process.poll() is not None or time.monotonic() >= end:
                 said = self._output.read_text(errors="replace").strip()[-800:]
-                raise Failed(f"what is to be behind the contestant does not serve: {said or 'it said nothing'}")
+                raise Failed(f"the contestant's backend does not respond: {said or 'it said nothing'}")
             time.sleep(0.01)
 
     def _serves(self):
         places = [(socket.AF_UNIX, str(path)) for path in self.sockets] or [(socket.AF_INET, ("127.0.0.1", self.port))]
-        return all(_answers(*place) for place in places)
+        return all(_responds(*place) for place in places)
 
     def pids(self) -> list[int]:
         return list(family.members(self.process.pid, self._mark))

@@ -3,7 +3,7 @@
 import difflib
 
 
-class Complaint(Exception):
+class UserError(Exception):
     """Describes the error, its location and the remedy. `code` is the exit code: 2 for a wrong command line, else 1."""
 
     def __init__(self, text, code=1):
@@ -17,4 +17,4 @@ def nearest(word, words):
     near = difflib.get_close_matches(word, words, 1, 0.5)
     if near:
         return f"; did you mean {near[0]}?"
-    return f"; there are: {', '.join(words)}" if words else ""
+    return f"; known are: {', '.join(words)}" if words else ""
