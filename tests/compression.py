@@ -116,7 +116,7 @@ def has(coding):
 BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
 needs_contents = pytest.mark.skipif(not BUILT.exists() or PROGRAM.parent != BUILT.parents[1],
                                     reason="the plugins of the tests are built with the program in build/dev")
-CONTENTS = BUILT / "monkey-contents.so"
+BODY_SOURCES = BUILT / "monkey-body_sources.so"
 TEXT = b"".join(b"line %d, and the same as ever\n" % i for i in range(2000))
 
 
@@ -150,7 +150,7 @@ def start(monkey, site):
 def making(start):
     """Starts a server with the handlers of the test's own plugin."""
     def run(keys="", **how):
-        return start(keys, "/made made\n/events events\n/say say\n/* static", plugins=["compress", CONTENTS], **how)
+        return start(keys, "/made made\n/events events\n/say say\n/* static", plugins=["compress", BODY_SOURCES], **how)
 
     return run
 

@@ -461,8 +461,8 @@ class Http2Client:
         more = struct.unpack(">I", payload)[0]
         check(0 < more < 1 << 31, f"a window that grows by {more}")
         whose = self if stream == 0 else stream
-        check(whose is self or not stream.at_once, f"room for {stream}, which has all been said")
-        check(whose is self or stream.reset is None, f"room for {stream} behind its reset")
+        check(whose is self or not stream.at_once, f"window for {stream}, which has ended")
+        check(whose is self or stream.reset is None, f"window for {stream} after its reset")
         whose.send_window += more
         check(whose.send_window <= h2.WINDOW_MAX, f"a window of {whose.send_window}")
 

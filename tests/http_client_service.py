@@ -94,11 +94,11 @@ static int relay(struct duda_ctx *d)
     const struct duda_http_request request = {.method = MK_STR("PUT"), .target = MK_STR("/relayed")};
     struct duda_http_response r;
     struct duda_http_stream *s;
-    char room[10000];
+    char buffer[10000];
     ssize_t n = 0;
     int e = duda_http_begin(d, http(d), &request, MK_LENGTH_UNKNOWN, &r, &s);
-    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_http_write(d, s, mk_str_of(room, (size_t)n));
+    while (!e && (n = duda_read(d, buffer, sizeof buffer)) > 0)
+        e = duda_http_write(d, s, mk_str_of(buffer, (size_t)n));
     if (n < 0) {
         duda_log(d, MK_LOG_WARN, "the client has left: %d", (int)n);
         return (int)n;
@@ -115,14 +115,14 @@ static int both(struct duda_ctx *d)
     static char flood[1 << 20];
     struct duda_http_response r;
     struct duda_http_stream *s;
-    char room[100];
+    char buffer[100];
     int e = duda_http_begin(d, http(d), &request, MK_LENGTH_UNKNOWN, &r, &s);
     for (int i = 0; !e && i < 3; i++) {
         ssize_t n = 0;
         e = duda_http_write(d, s, duda_sprintf(d, "line %d\n", i));
         e = e ? e : duda_http_head(d, s);
-        if (!e && (n = duda_http_read(d, s, room, sizeof room)) > 0)
-            e = duda_printf(d, "%u %.*s", r.status, (int)n, room);
+        if (!e && (n = duda_http_read(d, s, buffer, sizeof buffer)) > 0)
+            e = duda_printf(d, "%u %.*s", r.status, (int)n, buffer);
         e = n < 0 ? (int)n : e;
     }
     while (!e && number(d, "flood", 0))
@@ -139,11 +139,11 @@ static int misuse(struct duda_ctx *d)
     const struct duda_http_request twice = {.body = MK_STR("x")}, get = {.target = MK_STR("/")};
     struct duda_http_response r, other;
     struct duda_http_stream *s, *opened;
-    char room[1];
+    char buffer[1];
     int a = duda_http_begin(d, http(d), &twice, 1, &r, &s);
     int b = duda_http_begin(d, http(d), &get, -2, &r, &s);
     int c = duda_http_begin(d, http(d), &get, 1, &r, &s);
-    int e = duda_http_read(d, s, room, 1) == -EINVAL && duda_http_open(d, http(d), &get, &other, &opened) == 0 ? 0 : 500;
+    int e = duda_http_read(d, s, buffer, 1) == -EINVAL && duda_http_open(d, http(d), &get, &other, &opened) == 0 ? 0 : 500;
     int f = duda_http_write(d, opened, MK_STR("x")), g = duda_http_end(d, opened);
     duda_http_close(s);
     int h = duda_http_write(d, s, MK_STR("x"));

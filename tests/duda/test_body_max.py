@@ -16,10 +16,10 @@ SERVICE = r"""
 
 static int count(struct duda_ctx *d)
 {
-    static char room[4096];
+    static char buffer[4096];
     unsigned long long all = 0;
     ssize_t n;
-    while ((n = duda_read(d, room, sizeof room)) > 0)
+    while ((n = duda_read(d, buffer, sizeof buffer)) > 0)
         all += (unsigned long long)n;
     return n < 0 ? (int)n : duda_printf(d, "%llu\n", all);
 }

@@ -104,7 +104,7 @@ static int thread(struct duda_ctx *d)
     return e;
 }
 
-static int room(struct duda_ctx *d)
+static int wait_for_topic(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_topic_subscribe(d, MK_STR("hall"));
@@ -164,9 +164,9 @@ static int pipes(struct duda_ctx *d)
 {
     static const char *const argv[] = {"/bin/cat", NULL};
     struct duda_subprocess *c;
-    char room[100];
+    char buffer[100];
     int e = duda_subprocess_start(d, &(struct duda_subprocess_options){.argv = argv}, &c);
-    e = e ? e : (int)duda_subprocess_read(d, c, room, sizeof room);
+    e = e ? e : (int)duda_subprocess_read(d, c, buffer, sizeof buffer);
     return e;
 }
 
@@ -310,7 +310,7 @@ static const struct {
     int (*fn)(struct duda_ctx *d);
 } kinds[] = {
     {"content", content}, {"form", form}, {"timer", timer}, {"descriptor", descriptor}, {"lock", lock}, {"child", child},
-    {"thread", thread}, {"room", room}, {"output", output}, {"events", events}, {"http", http}, {"callback", callback},
+    {"thread", thread}, {"topic", wait_for_topic}, {"output", output}, {"events", events}, {"http", http}, {"callback", callback},
     {"store", store_lock}, {"upload", upload}, {"pipes", pipes}, {"full_pipe", full_pipe}, {"memcache", memcache},
     {"memcached_many", memcached_many}, {"smtp", smtp},
 #ifdef HAS_KV
@@ -332,7 +332,7 @@ static unsigned n_live, n_cancelled, n_late, n_other;
 
 struct visit {
     struct duda_ctx *d;
-    void *room;
+    void *buffer;
 };
 
 static void leave(void *ctx)
@@ -341,7 +341,7 @@ static void leave(void *ctx)
     int e = duda_cancelled(v->d);
     n_live--;
     *(e == -ECANCELED ? &n_cancelled : e == -ETIMEDOUT ? &n_late : &n_other) += 1;
-    free(v->room);
+    free(v->buffer);
 }
 
 static int wait_for(struct duda_ctx *d)
@@ -379,7 +379,7 @@ OPTIONAL = {"kv": services.has("kv"), "redis": services.has("redis") and bool(re
 CHILDREN = [pytest.param(kind, marks=pytest.mark.processes("it starts no programs")) for kind in ("child", "pipes", "full_pipe")]
 BY_PACKAGE = {"kv": ["kv"], "redis": ["redis", "redis_many", "redis_block", "subscribed"], "sqlite": ["sql", "sqlite_transaction"],
               "postgres": ["postgres", "postgres_many", "transaction", "copy", "listening"]}
-KINDS = ["content", "form", "timer", "descriptor", "lock", *CHILDREN, "thread", "room", "output", "events", "http", "upload", "callback",
+KINDS = ["content", "form", "timer", "descriptor", "lock", *CHILDREN, "thread", "topic", "output", "events", "http", "upload", "callback",
          "store", "memcache", "memcached_many", "smtp", *(kind for package in BY_PACKAGE if OPTIONAL[package] for kind in BY_PACKAGE[package])]
 N = 6
 
@@ -519,7 +519,7 @@ def test_deadline_ends_every_kind_of_wait(server, kind):
 
 # Excludes handlers whose first call does not wait: they do not retry it after cancellation.
 @pytest.mark.usefixtures("frozen")
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "topic", "events")])
 def test_handler_that_ignores_cancellation_is_terminated(server, kind):
     counts = Counts(server)
     given_up = server.err.text.count("and was terminated")

@@ -58,9 +58,9 @@ static volatile int depth = 1000000;
 
 static int deep(volatile char *from)
 {
-    volatile char room[1024];
-    room[0] = from ? from[0] : 1;
-    return depth-- > 0 ? deep(room) + room[0] : 0;
+    volatile char buffer[1024];
+    buffer[0] = from ? from[0] : 1;
+    return depth-- > 0 ? deep(buffer) + buffer[0] : 0;
 }
 
 static int overflow(struct duda_ctx *d)
@@ -72,10 +72,10 @@ static int overflow(struct duda_ctx *d)
 /* Uses about 300 KB of stack, and waits before and after. */
 static int dig_to(struct duda_ctx *d, int left)
 {
-    volatile char room[1024];
-    room[0] = (char)left;
+    volatile char buffer[1024];
+    buffer[0] = (char)left;
     int e = left ? dig_to(d, left - 1) : duda_sleep(d, 1);
-    return e ? e : room[0] != (char)left;
+    return e ? e : buffer[0] != (char)left;
 }
 
 static int dig(struct duda_ctx *d)
@@ -120,11 +120,11 @@ static int leap_at_run_time(struct duda_ctx *d)
 
 static int keep(struct duda_ctx *d)
 {
-    volatile char room[40 * 1024];
-    memset((char *)room, 'B', sizeof room);
+    volatile char buffer[40 * 1024];
+    memset((char *)buffer, 'B', sizeof buffer);
     int e = duda_sleep(d, 300);
-    for (size_t i = 0; i < sizeof room && !e; i++)
-        e = room[i] == 'B' ? 0 : 500;
+    for (size_t i = 0; i < sizeof buffer && !e; i++)
+        e = buffer[i] == 'B' ? 0 : 500;
     return e ? e : duda_puts(d, "kept\n");
 }
 
@@ -321,9 +321,9 @@ LIBRARY = r"""
 int descend(int left, int *volatile nowhere);
 int descend(int left, int *volatile nowhere)
 {
-    volatile char room[16];
-    room[0] = (char)left;
-    return left ? descend(left - 1, nowhere) + room[0] : (*nowhere = 1);
+    volatile char buffer[16];
+    buffer[0] = (char)left;
+    return left ? descend(left - 1, nowhere) + buffer[0] : (*nowhere = 1);
 }
 """
 DEEP = r"""

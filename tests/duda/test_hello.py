@@ -29,10 +29,10 @@ static int rest(struct duda_ctx *d)
 
 static int count(struct duda_ctx *d)
 {
-    char room[100];
+    char buffer[100];
     ssize_t n;
     size_t all = 0;
-    while ((n = duda_read(d, room, sizeof room)) > 0)
+    while ((n = duda_read(d, buffer, sizeof buffer)) > 0)
         all += (size_t)n;
     return n < 0 ? (int)n : duda_printf(d, "%zu bytes\n", all);
 }

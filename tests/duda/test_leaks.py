@@ -373,7 +373,7 @@ def test_worker_does_not_grow(start):
 
 
 @pytest.mark.processes("the test measures a worker process")
-@pytest.mark.parametrize("paths", [("locks", "locks"), ("hears", "says")], ids=["lock", "room"])
+@pytest.mark.parametrize("paths", [("locks", "locks"), ("hears", "says")], ids=["lock", "topic"])
 def test_waits_that_end_in_time_leak_nothing(start, paths):
     server = start()
     heap = []

@@ -36,9 +36,9 @@ static void at_end(void *ctx)
 
 static int rules(struct duda_ctx *d)
 {
-    char room[DUDA_LOCK_NAME_MAX + 1];
-    memset(room, 'x', sizeof room);
-    mk_str longest = mk_str_of(room, DUDA_LOCK_NAME_MAX), longer = mk_str_of(room, DUDA_LOCK_NAME_MAX + 1);
+    char buffer[DUDA_LOCK_NAME_MAX + 1];
+    memset(buffer, 'x', sizeof buffer);
+    mk_str longest = mk_str_of(buffer, DUDA_LOCK_NAME_MAX), longer = mk_str_of(buffer, DUDA_LOCK_NAME_MAX + 1);
     int e = duda_lock(d, MK_STR("mine"), 0);
     if (e || duda_defer(d, at_end, d))
         return 500;

@@ -67,11 +67,11 @@ static int put(struct duda_ctx *d)
 static int big(struct duda_ctx *d)
 {
     size_t size = (size_t)number(d, "size");
-    char *room = duda_alloc(d, size);
-    if (!room)
+    char *buffer = duda_alloc(d, size);
+    if (!buffer)
         return 500;
-    memset(room, 'x', size);
-    return say(d, duda_memcached_set(d, cache(d), key(d), mk_str_of(room, size), 0));
+    memset(buffer, 'x', size);
+    return say(d, duda_memcached_set(d, cache(d), key(d), mk_str_of(buffer, size), 0));
 }
 
 static int add(struct duda_ctx *d)

@@ -132,11 +132,11 @@ static int import(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct duda_postgres_copy *copy;
-    char room[16384];
+    char buffer[16384];
     ssize_t n = 0;
     int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &copy);
-    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_postgres_copy_write(d, copy, mk_str_of(room, (size_t)n));
+    while (!e && (n = duda_read(d, buffer, sizeof buffer)) > 0)
+        e = duda_postgres_copy_write(d, copy, mk_str_of(buffer, (size_t)n));
     e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
     if (e && copy && duda_postgres_copy_end(d, copy) != e)
         return 500;

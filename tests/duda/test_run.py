@@ -212,7 +212,7 @@ def test_crash_names_its_source_line(start, src, program, compiler):
     ('return duda_printf(d, duda_query_or(d, "q", ""));', "format-security"),
     ("duda_log(d, MK_LOG_WARN, duda_method(d).p); return 0;", "format-security"),
     ("static duda_fn *const fn = (0, allows); return fn(d);", "incompatible-(function-)?pointer-types"),
-    ("char room[100000]; memset(room, 1, sizeof room); return duda_write(d, mk_str_of(room, sizeof room));", "frame"),
+    ("char buffer[100000]; memset(buffer, 1, sizeof buffer); return duda_write(d, mk_str_of(buffer, sizeof buffer));", "frame"),
     ('duda_session_regenerate(d); return 0;', "unused-result"),
     ('duda_printf(d, "%d", "text"); return 0;', "format")])
 def test_compiler_reports_dangerous_code(run, tmp_path, cache, compiler, line, message):

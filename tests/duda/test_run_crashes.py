@@ -75,9 +75,9 @@ static volatile int depth = 1000000;
 
 static int recurse(volatile char *from)
 {
-    volatile char room[500];
-    room[0] = from ? from[0] : 1;
-    return depth-- > 0 ? recurse(room) + room[0] : 0; /* recursion */
+    volatile char buffer[500];
+    buffer[0] = from ? from[0] : 1;
+    return depth-- > 0 ? recurse(buffer) + buffer[0] : 0; /* recursion */
 }
 
 static int recursion(struct duda_ctx *d)
@@ -87,9 +87,9 @@ static int recursion(struct duda_ctx *d)
 
 static int large_array(struct duda_ctx *d)
 {
-    volatile char room[4 << 20]; /* large_array */
-    room[0] = 1;
-    return duda_printf(d, "%d", room[0]);
+    volatile char buffer[4 << 20]; /* large_array */
+    buffer[0] = 1;
+    return duda_printf(d, "%d", buffer[0]);
 }
 
 static int fine(struct duda_ctx *d)

@@ -51,11 +51,11 @@ static int follow(struct duda_ctx *d)
 {
     struct duda_subprocess_options o = shell(d);
     struct duda_subprocess *c;
-    char room[100];
+    char buffer[100];
     ssize_t n;
     int status = -1, e = duda_subprocess_start(d, &o, &c);
-    while (!e && (n = duda_subprocess_read(d, c, room, sizeof room)) != 0) {
-        e = n < 0 ? (int)n : duda_write(d, mk_str_of(room, (size_t)n));
+    while (!e && (n = duda_subprocess_read(d, c, buffer, sizeof buffer)) != 0) {
+        e = n < 0 ? (int)n : duda_write(d, mk_str_of(buffer, (size_t)n));
         e = e ? e : duda_flush(d);
     }
     if (!e)
@@ -69,12 +69,12 @@ static int talk(struct duda_ctx *d)
 {
     struct duda_subprocess_options o = shell(d);
     struct duda_subprocess *c;
-    char room[100];
+    char buffer[100];
     int status, e = duda_subprocess_start(d, &o, &c);
     for (int i = 0; i < 3 && !e; i++) {
         e = duda_subprocess_write(d, c, duda_sprintf(d, "%d\n", i));
-        ssize_t n = e ? 0 : duda_subprocess_read(d, c, room, sizeof room);
-        e = e ? e : n < 0 ? (int)n : duda_write(d, mk_str_of(room, (size_t)n));
+        ssize_t n = e ? 0 : duda_subprocess_read(d, c, buffer, sizeof buffer);
+        e = e ? e : n < 0 ? (int)n : duda_write(d, mk_str_of(buffer, (size_t)n));
     }
     if (!e)
         e = duda_subprocess_wait(d, c, &status);
@@ -86,10 +86,10 @@ static int stubborn(struct duda_ctx *d)
 {
     struct duda_subprocess_options o = shell(d);
     struct duda_subprocess *c;
-    char room[100];
+    char buffer[100];
     int e = duda_subprocess_start(d, &o, &c);
     while (!e)
-        (void)!duda_subprocess_read(d, c, room, sizeof room);
+        (void)!duda_subprocess_read(d, c, buffer, sizeof buffer);
     return e;
 }
 
@@ -97,9 +97,9 @@ static int polite(struct duda_ctx *d)
 {
     struct duda_subprocess_options o = shell(d);
     struct duda_subprocess *c;
-    char room[100];
+    char buffer[100];
     int status, e = duda_subprocess_start(d, &o, &c);
-    if (!e && duda_subprocess_read(d, c, room, sizeof room) > 0) /* the subprocess has started */
+    if (!e && duda_subprocess_read(d, c, buffer, sizeof buffer) > 0) /* the subprocess has started */
         duda_subprocess_signal(c, SIGTERM);
     if (!e)
         e = duda_subprocess_wait(d, c, &status);

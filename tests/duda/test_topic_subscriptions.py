@@ -23,9 +23,9 @@ static int tell(struct duda_ctx *d, uint32_t ms)
                        m.kind == MK_WEBSOCKET_BINARY ? 'b' : 't', m.dropped);
 }
 
-static int say(struct duda_ctx *d, const char *room, const char *text)
+static int say(struct duda_ctx *d, const char *buffer, const char *text)
 {
-    return duda_topic_publish(d, mk_str_from_c(room), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
+    return duda_topic_publish(d, mk_str_from_c(buffer), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
                          mk_str_from_c(text));
 }
 
@@ -88,7 +88,7 @@ static int many(struct duda_ctx *d)
 {
     unsigned n = 0;
     int e = 0;
-    while (n < 10000 && !(e = duda_topic_subscribe(d, duda_sprintf(d, "room%u", n))))
+    while (n < 10000 && !(e = duda_topic_subscribe(d, duda_sprintf(d, "topic%u", n))))
         n++;
     duda_printf(d, "%d %d %d", n == DUDA_TOPIC_SUBSCRIPTIONS_MAX, e == -EDQUOT, duda_topic_subscribe(d, MK_STR("room7")) == -EALREADY);
     duda_topic_unsubscribe(d, MK_STR("room7"));

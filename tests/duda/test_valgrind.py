@@ -99,11 +99,11 @@ static int descriptor(struct duda_ctx *d)
 /* Waits while much of a large stack is in use. */
 static int fall(struct duda_ctx *d, unsigned n)
 {
-    volatile char room[16384];
-    room[0] = (char)n;
-    room[sizeof room - 1] = 1;
+    volatile char buffer[16384];
+    buffer[0] = (char)n;
+    buffer[sizeof buffer - 1] = 1;
     int e = n ? fall(d, n - 1) : duda_sleep(d, span(d));
-    return e ? e : room[0] != (char)n;
+    return e ? e : buffer[0] != (char)n;
 }
 
 static int deep(struct duda_ctx *d)

@@ -122,11 +122,11 @@ int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict len, int
     return got;
 }
 
-ssize_t recv(int fd, void *room, size_t len, int flags)
+ssize_t recv(int fd, void *buffer, size_t len, int flags)
 {
     bool disturbed = is_disturbed() && is_stream(fd);
     ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
-    n = n < 0 ? fail(n) : syscall(SYS_recvfrom, fd, room, (size_t)n, flags, NULL, NULL);
+    n = n < 0 ? fail(n) : syscall(SYS_recvfrom, fd, buffer, (size_t)n, flags, NULL, NULL);
     if (disturbed) {
         int error = errno;
         rearm_watcher(fd);
@@ -162,11 +162,11 @@ ssize_t sendfile(int to, int from, off_t *offset, size_t len)
 }
 
 /* Disturbs reads from pipes; sockets use recv(). Files and eventfds transfer everything or nothing. */
-ssize_t read(int fd, void *room, size_t len)
+ssize_t read(int fd, void *buffer, size_t len)
 {
     bool disturbed = is_disturbed() && is_pipe(fd);
     ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
-    n = n < 0 ? fail(n) : syscall(SYS_read, fd, room, (size_t)n);
+    n = n < 0 ? fail(n) : syscall(SYS_read, fd, buffer, (size_t)n);
     if (disturbed) {
         int error = errno;
         rearm_watcher(fd);

@@ -36,13 +36,13 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *l)
     return 0;
 }
 
-ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap)
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *buffer, size_t cap)
 {
     MK_ASSERT(l && peer_open == 1);
     size_t n = peer_input.len < cap ? peer_input.len : cap;
     n = n < peer_piece ? n : peer_piece;
     if (n)
-        memcpy(room, peer_input.p, n);
+        memcpy(buffer, peer_input.p, n);
     peer_input = mk_str_skip(peer_input, n);
     return (ssize_t)n;
 }
@@ -121,12 +121,12 @@ void *duda_alloc(struct duda_ctx *d, size_t size)
 
 mk_str duda_strdup(struct duda_ctx *d, mk_str text)
 {
-    char *room = duda_alloc(d, text.len + 1);
-    MK_ASSERT(room);
+    char *buffer = duda_alloc(d, text.len + 1);
+    MK_ASSERT(buffer);
     if (text.len)
-        memcpy(room, text.p, text.len);
-    room[text.len] = 0;
-    return mk_str_of(room, text.len);
+        memcpy(buffer, text.p, text.len);
+    buffer[text.len] = 0;
+    return mk_str_of(buffer, text.len);
 }
 
 #endif

@@ -29,13 +29,14 @@ static void check_fields(mk_str text)
 static void check_cookies(mk_str text)
 {
     mk_str rest = text, name, value;
-    char room[DUDA_COOKIE_MAX];
+    char buffer[DUDA_COOKIE_MAX];
     while (duda_cookie_next(&rest, &name, &value)) {
         MK_ASSERT(name.len && memchr(text.p, '=', text.len));
-        struct mk_buf out = mk_buf_fixed(room, sizeof room);
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
         const struct duda_cookie c = {.name = "n", .value = value};
         int e = duda_cookie_write(&out, &c, true);
-        MK_ASSERT(!memchr(room, '\r', out.len) && !memchr(room, '\n', out.len) && (e == 0) == (out.len > 0));
+        MK_ASSERT(!memchr(buffer, '\r', out.len) && !memchr(buffer, '\n', out.len) &&
+                  (e == 0) == (out.len > 0));
         mk_str again = mk_str_first(mk_buf_str(&out), 2 + value.len);
         MK_ASSERT(e || mk_str_eq(duda_cookie_find(again, MK_STR("n")), value));
     }

@@ -14,10 +14,10 @@ static int on_part(void *ctx, const struct duda_part *p)
     MK_ASSERT(p->name.p && p->name.len <= 20 && p->file_name.len <= 20);
     mk_buf_addf(ctx, "<%.*s|%.*s|%.*s>", MK_STR_ARG(p->name), MK_STR_ARG(p->file_name),
                 MK_STR_ARG(p->content_type));
-    char room[128];
-    struct mk_buf clean = mk_buf_fixed(room, sizeof room);
+    char buffer[128];
+    struct mk_buf clean = mk_buf_fixed(buffer, sizeof buffer);
     duda_file_name_clean(&clean, p->file_name);
-    MK_ASSERT(!clean.failed && clean.len && room[0] != '.' && !memchr(room, '/', clean.len));
+    MK_ASSERT(!clean.failed && clean.len && buffer[0] != '.' && !memchr(buffer, '/', clean.len));
     return 0;
 }
 

@@ -21,8 +21,8 @@ static const struct duda_template *find(void *ctx, mk_str name)
 
 static void render(struct duda_template *t, const struct duda_value *value, bool strict)
 {
-    static char room[OUT_MAX], reason[512];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room), why = mk_buf_fixed(reason, sizeof reason);
+    static char buffer[OUT_MAX], reason[512];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer), why = mk_buf_fixed(reason, sizeof reason);
     const struct duda_render_options how = {.find_partial = find, .ctx = t, .strict = strict};
     left = PARTIALS_MAX;
     int e = duda_template_render(t, value, &how, &out, &why);
@@ -32,9 +32,9 @@ static void render(struct duda_template *t, const struct duda_value *value, bool
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static char room[512];
+    static char buffer[512];
     mk_str text = mk_str_of((const char *)data, size), line = mk_str_cut(&text, '\n');
-    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    struct mk_buf why = mk_buf_fixed(buffer, sizeof buffer);
     struct duda_validation_errors errors;
     struct duda_value value;
     if (!text.p || duda_json_read_value(line, &pool, NULL, &value, &errors))

@@ -81,11 +81,11 @@ static void check_fields(const struct mk_headers *fields)
 
 static void decode_head(struct mk_hpack_decoder *decoder, mk_str block, mk_err expected, bool is_trailers)
 {
-    struct mk_header_field room[FIELDS_MAX];
+    struct mk_header_field buffer[FIELDS_MAX];
     struct mk_arena arena;
     struct mk_h2_head h;
     mk_arena_init(&arena, NULL);
-    mk_h2_head_init(&h, &arena, room, &limits, is_trailers);
+    mk_h2_head_init(&h, &arena, buffer, &limits, is_trailers);
     mk_err e = mk_hpack_decode(decoder, block, mk_h2_head_on_header, &h);
     int answer = mk_h2_head_finish(&h);
     MK_ASSERT(e == expected || (e == -ECANCELED && answer));

@@ -38,10 +38,10 @@ static void check_type(const struct mk_headers *fields, mk_str type)
 
 static void check_types(mk_str text)
 {
-    struct mk_header_field room[FIELDS_MAX];
+    struct mk_header_field buffer[FIELDS_MAX];
     struct mk_headers fields;
     mk_str type = mk_str_cut(&text, '\n'); /* the first line is the type to look for */
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     while (text.p)
         if (!headers_add(&fields, FIELDS_MAX, MK_STR("Accept"), mk_str_trim(mk_str_cut(&text, '\n'))))
             break;
@@ -52,9 +52,9 @@ static void check_types(mk_str text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mk_header_field room[FIELDS_MAX];
+    struct mk_header_field buffer[FIELDS_MAX];
     struct mk_headers fields;
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     mk_str text = mk_str_of((const char *)data, size);
     while (text.p) {
         mk_str line = mk_str_cut(&text, '\n');

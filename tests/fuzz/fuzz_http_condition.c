@@ -49,9 +49,9 @@ static void check_tags(mk_str list)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mk_header_field room[FIELDS_MAX];
+    struct mk_header_field buffer[FIELDS_MAX];
     struct mk_headers fields;
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     read_fields(&fields, mk_str_of((const char *)data, size));
     check(&fields, &ours);
     check(&fields, NULL);

@@ -16,10 +16,10 @@ struct result {
     char out[INPUT_MAX], err[INPUT_MAX];
 };
 
-static void add(char *room, size_t *len, mk_str data)
+static void add(char *buffer, size_t *len, mk_str data)
 {
     MK_ASSERT(*len + data.len <= INPUT_MAX);
-    memcpy(room + *len, data.p, data.len);
+    memcpy(buffer + *len, data.p, data.len);
     *len += data.len;
 }
 

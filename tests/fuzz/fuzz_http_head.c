@@ -68,8 +68,8 @@ static int parse_slowly(struct mk_request_head *h, mk_str in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mk_header_field room[FIELDS_MAX], slow_fields[FIELDS_MAX];
-    struct mk_request_head h = {.fields = {.at = room}}, slow = {.fields = {.at = slow_fields}};
+    struct mk_header_field buffer[FIELDS_MAX], slow_fields[FIELDS_MAX];
+    struct mk_request_head h = {.fields = {.at = buffer}}, slow = {.fields = {.at = slow_fields}};
     mk_str in = mk_str_of((const char *)data, size);
     int r = mk_request_head_parse(&h, in, 0, &limits), slowly = parse_slowly(&slow, in);
     MK_ASSERT(r >= 0 || r == -400 || r == -414 || r == -431 || r == -501 || r == -505);

@@ -10,9 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_reading(mk_str path, unsigned how)
 {
-    char *room = mk_mem_alloc(path.len), *again = mk_mem_alloc(path.len);
-    MK_ASSERT(room && again);
-    mk_str read = mk_path_interpret(path, how, room);
+    char *buffer = mk_mem_alloc(path.len), *again = mk_mem_alloc(path.len);
+    MK_ASSERT(buffer && again);
+    mk_str read = mk_path_interpret(path, how, buffer);
     MK_ASSERT(read.len >= 1 && read.len <= path.len && read.p[0] == '/');
     for (size_t i = 0; i < read.len; i++) {
         MK_ASSERT(i == 0 || read.p[i] != '/' || read.p[i - 1] != '/');
@@ -22,7 +22,7 @@ static void check_reading(mk_str path, unsigned how)
     }
     if (!(how & MK_PATH_READING_AUTHORITY))
         MK_ASSERT(mk_str_eq(mk_path_interpret(read, how, again), read));
-    mk_mem_free(room);
+    mk_mem_free(buffer);
     mk_mem_free(again);
 }
 
@@ -52,13 +52,13 @@ static void check_dots(mk_str path)
     struct mk_arena arena;
     struct mk_path_variants v;
     mk_str folder = MK_STR("/folder");
-    char room[MK_PATH_VARIED_MAX];
-    if (path.len > sizeof room - folder.len || mk_path_hides_dot_segments(path))
+    char buffer[MK_PATH_VARIED_MAX];
+    if (path.len > sizeof buffer - folder.len || mk_path_hides_dot_segments(path))
         return;
-    memcpy(room, folder.p, folder.len);
-    memcpy(room + folder.len, path.p, path.len);
+    memcpy(buffer, folder.p, folder.len);
+    memcpy(buffer + folder.len, path.p, path.len);
     mk_arena_init(&arena, NULL);
-    mk_str whole = mk_str_of(room, folder.len + path.len);
+    mk_str whole = mk_str_of(buffer, folder.len + path.len);
     if (mk_path_variants(whole, true, NULL, &arena, &v))
         v.n_readings = 0;
     for (size_t i = 0; i < v.n_readings; i++)
@@ -69,15 +69,15 @@ static void check_dots(mk_str path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *room = mk_mem_alloc(size + 1);
+    char *buffer = mk_mem_alloc(size + 1);
     unsigned flags;
     mk_str path;
-    if (room && mk_path_decode(mk_str_of((const char *)data, size), room, &path, &flags) == 0) {
+    if (buffer && mk_path_decode(mk_str_of((const char *)data, size), buffer, &path, &flags) == 0) {
         for (unsigned how = 0; how <= MK_PATH_READING_ALL; how++)
             check_reading(path, how);
         check_variants(path, flags);
         check_dots(path);
     }
-    mk_mem_free(room);
+    mk_mem_free(buffer);
     return 0;
 }

@@ -27,8 +27,8 @@ static void read_head(const uint8_t *data, size_t size)
 static void read_offer(mk_str text)
 {
     struct mk_ws_extension o, again;
-    char room[MK_WS_EXTENSION_TEXT_MAX];
-    struct mk_buf answer = mk_buf_fixed(room, sizeof room);
+    char buffer[MK_WS_EXTENSION_TEXT_MAX];
+    struct mk_buf answer = mk_buf_fixed(buffer, sizeof buffer);
     if (!mk_ws_extension_negotiate(text, true, &o))
         return;
     MK_ASSERT(o.server_bits >= MK_WS_EXTENSION_BITS_MIN && o.server_bits <= MK_WS_EXTENSION_BITS_MAX);

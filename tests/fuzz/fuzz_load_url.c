@@ -17,9 +17,9 @@ static void check_visible(mk_str text)
 
 static void check_again(const struct load_url *u)
 {
-    char room[INPUT_MAX + 16];
+    char buffer[INPUT_MAX + 16];
     struct load_url again;
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_addf(&text, u->tls ? "https://" : "http://");
     mk_buf_add(&text, u->authority);
     mk_buf_add(&text, u->target);

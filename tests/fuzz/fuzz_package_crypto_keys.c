@@ -8,8 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char room[1024];
-    struct mk_buf claims = mk_buf_fixed(room, sizeof room);
+    char buffer[1024];
+    struct mk_buf claims = mk_buf_fixed(buffer, sizeof buffer);
     const struct duda_jwt_rules rules = {.allow_no_expiry = true};
     struct duda_jwks *keys = duda_jwks_new(mk_str_of((const char *)data, size));
     if (!keys)

@@ -35,12 +35,12 @@ void mk_config_error(struct mk_config *c, const void *section, const char *key, 
 mk_str mk_config_copy(struct mk_config *c, mk_str text)
 {
     (void)c;
-    char *room = pool_alloc(NULL, text.len + 1);
-    MK_ASSERT(room);
+    char *buffer = pool_alloc(NULL, text.len + 1);
+    MK_ASSERT(buffer);
     if (text.len)
-        memcpy(room, text.p, text.len);
-    room[text.len] = 0;
-    return mk_str_of(room, text.len);
+        memcpy(buffer, text.p, text.len);
+    buffer[text.len] = 0;
+    return mk_str_of(buffer, text.len);
 }
 
 void mk_config_allow_path(struct mk_config *c, mk_str path)

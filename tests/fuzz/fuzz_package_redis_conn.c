@@ -46,13 +46,13 @@ int redis_request_run(struct duda_ctx *d, struct redis_command_queue *q, const s
 
 mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...)
 {
-    char room[100];
+    char buffer[100];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(room, sizeof room, fmt, args);
+    int n = vsnprintf(buffer, sizeof buffer, fmt, args);
     va_end(args);
-    MK_ASSERT(n >= 0 && (size_t)n < sizeof room);
-    return duda_strdup(d, mk_str_of(room, (size_t)n));
+    MK_ASSERT(n >= 0 && (size_t)n < sizeof buffer);
+    return duda_strdup(d, mk_str_of(buffer, (size_t)n));
 }
 
 size_t duda_arena_mark(const struct duda_ctx *d)

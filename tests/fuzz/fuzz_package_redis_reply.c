@@ -22,13 +22,13 @@ void *duda_alloc(struct duda_ctx *d, size_t size)
 
 mk_str duda_strdup(struct duda_ctx *d, mk_str text)
 {
-    char *room = duda_alloc(d, text.len + 1);
-    if (!room)
+    char *buffer = duda_alloc(d, text.len + 1);
+    if (!buffer)
         return MK_STR_NULL;
     if (text.len)
-        memcpy(room, text.p, text.len);
-    room[text.len] = 0;
-    return mk_str_of(room, text.len);
+        memcpy(buffer, text.p, text.len);
+    buffer[text.len] = 0;
+    return mk_str_of(buffer, text.len);
 }
 
 /* ---- Replies as text ---- */

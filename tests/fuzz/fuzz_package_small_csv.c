@@ -9,8 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Writes the rows of `text`; returns false if it is not CSV. */
 static bool copy(mk_str text, struct mk_buf *out)
 {
-    struct mk_buf room = mk_buf_growing(1 << 16);
-    struct duda_csv csv = duda_csv_of(text, ',', &room);
+    struct mk_buf buffer = mk_buf_growing(1 << 16);
+    struct duda_csv csv = duda_csv_of(text, ',', &buffer);
     struct duda_csv_writer w = {.out = out};
     mk_str cell;
     int got;
@@ -19,8 +19,8 @@ static bool copy(mk_str text, struct mk_buf *out)
         if (csv.row_ended)
             duda_csv_end_row(&w);
     }
-    MK_ASSERT(got == 0 || csv.error || room.failed);
-    mk_buf_free(&room);
+    MK_ASSERT(got == 0 || csv.error || buffer.failed);
+    mk_buf_free(&buffer);
     return got == 0;
 }
 

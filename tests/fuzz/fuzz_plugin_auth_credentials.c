@@ -8,18 +8,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ROOM = 1 << 16 };
 
-static bool is_within(mk_str s, const char *room, size_t cap)
+static bool is_within(mk_str s, const char *buffer, size_t cap)
 {
-    return s.p >= room && s.p <= room + cap && s.len <= (size_t)(room + cap - s.p);
+    return s.p >= buffer && s.p <= buffer + cap && s.len <= (size_t)(buffer + cap - s.p);
 }
 
 static void check_basic(mk_str text)
 {
-    char room[AUTH_BASIC_BUF_SIZE];
+    char buffer[AUTH_BASIC_BUF_SIZE];
     struct auth_basic b;
-    if (!auth_basic_parse(text, room, &b))
+    if (!auth_basic_parse(text, buffer, &b))
         return;
-    MK_ASSERT(is_within(b.user, room, sizeof room) && is_within(b.password, room, sizeof room - 1));
+    MK_ASSERT(is_within(b.user, buffer, sizeof buffer) && is_within(b.password, buffer, sizeof buffer - 1));
     MK_ASSERT(b.password.p[b.password.len] == '\0' && b.password.len <= AUTH_PASSWORD_MAX);
     MK_ASSERT(mk_str_find(b.user, ':') == MK_STR_NONE);
     MK_ASSERT(auth_has_no_controls(b.user) && auth_has_no_controls(b.password));
@@ -27,14 +27,14 @@ static void check_basic(mk_str text)
 
 static void check_digest(mk_str text)
 {
-    static char room[ROOM];
-    struct mk_buf b = mk_buf_fixed(room, text.len < ROOM ? text.len : ROOM);
+    static char buffer[ROOM];
+    struct mk_buf b = mk_buf_fixed(buffer, text.len < ROOM ? text.len : ROOM);
     struct auth_digest d;
     if (!auth_digest_parse(text, &b, &d))
         return;
     for (unsigned i = 0; i < AUTH_PARAMS; i++) {
         mk_str s = d.at[i];
-        MK_ASSERT(!s.p || is_within(s, text.p, text.len) || is_within(s, room, b.cap));
+        MK_ASSERT(!s.p || is_within(s, text.p, text.len) || is_within(s, buffer, b.cap));
         MK_ASSERT(auth_has_no_controls(s));
     }
     MK_ASSERT(d.at[AUTH_USERNAME].p && d.at[AUTH_NC].p && d.at[AUTH_RESPONSE].p);

@@ -13,9 +13,9 @@ enum { NUMBERS = 6 };
 
 static mk_str line_of(enum mk_access_format format, const struct mk_access_record *record)
 {
-    static char room[MK_ACCESS_LINE];
+    static char buffer[MK_ACCESS_LINE];
     static struct mk_access_clock clock;
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_accesslog_write(&out, format, record, &clock);
     MK_ASSERT(!out.failed && out.len > 1);
     return mk_buf_str(&out);

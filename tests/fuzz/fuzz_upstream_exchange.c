@@ -20,7 +20,7 @@ struct plan {
     enum mk_upstream_protocol protocol;
     bool head, upgrade, kept, held;
     int in_end;
-    size_t room;
+    size_t read_size;
     bool is_slow; /* the caller reads only once everything has arrived */
 };
 
@@ -46,10 +46,10 @@ static void prepare(struct call *call, const struct plan *plan, mk_str in)
         l->is_gradual = true;
         l->was_kept = plan->kept && i == 0;
     }
-    call->room = plan->room;
+    call->read_size = plan->read_size;
     call->spools = call->is_paused = plan->is_slow;
     fake.request = (struct mk_request *)call; /* never dereferenced */
-    spool.room = plan->room * 10;
+    spool.space = plan->read_size * 10;
     call->ask.protocol = plan->protocol;
     call->ask.limits.response_timeout_ms = 1000;
     if (plan->head)
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         .kept = data[0] >> 4 & 1,
                         .held = data[0] >> 5 & 1,
                         .in_end = ends[data[1] & 3],
-                        .room = sizes[data[1] >> 2 & 3]};
+                        .read_size = sizes[data[1] >> 2 & 3]};
     mk_str in = mk_str_of((const char *)data + 3, size - 3);
     struct result whole = play(&plan, in, SIZE_MAX, SIZE_MAX);
     struct result pieces = play(&plan, in, data[2] + 1u, data[2] % 13u + 1);

@@ -80,13 +80,13 @@ static void set_host(uint8_t how)
 
 static mk_str content;
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_read(void *ctx, char *buffer, size_t cap)
 {
     (void)ctx;
     if (content.len == 0)
         return -ECONNRESET;
     size_t n = mk_min(cap, content.len);
-    memcpy(room, content.p, n);
+    memcpy(buffer, content.p, n);
     content = mk_str_skip(content, n);
     return (ssize_t)n;
 }
@@ -180,8 +180,8 @@ static void run(struct mk_exchange *x, mk_str in)
 {
     static const struct mk_request_head_limits limits = {
         .head_max = 2048, .target_max = 1024, .fields_max = FIELDS_MAX};
-    struct mk_header_field room[FIELDS_MAX];
-    struct mk_request_head head = {.fields = {.at = room}};
+    struct mk_header_field buffer[FIELDS_MAX];
+    struct mk_request_head head = {.fields = {.at = buffer}};
     int n = mk_request_head_parse(&head, in, 0, &limits);
     unsigned status = n > 0 ? parse_head(x, &head) : n < 0 ? (unsigned)-n : 400;
     content = mk_str_skip(in, n > 0 ? head.len : in.len);

@@ -72,14 +72,14 @@ static bool is_known(const struct actor *a)
     return a->length != MK_REQUEST_LENGTH_UNKNOWN;
 }
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_read(void *ctx, char *buffer, size_t cap)
 {
     struct actor *a = ctx;
     size_t n = mk_min(cap, a->left);
     if (is_known(a))
         n = mk_min(n, a->length - a->at);
     for (size_t i = 0; i < n; i++)
-        room[i] = byte_at(a, a->at + i);
+        buffer[i] = byte_at(a, a->at + i);
     a->at += n;
     a->left -= n;
     if (n)
@@ -128,14 +128,14 @@ static void end(struct actor *a, uint8_t how)
 
 static void check_whole(struct actor *a)
 {
-    char room[777];
+    char buffer[777];
     uint64_t at = 0;
     ssize_t n;
     MK_ASSERT(mk_spool_length(a->spool) == a->at && (!a->limit || a->at <= a->limit));
     MK_ASSERT(!is_known(a) || a->at == a->length);
-    while ((n = mk_spool_read(a->spool, room, sizeof room, at)) > 0)
+    while ((n = mk_spool_read(a->spool, buffer, sizeof buffer, at)) > 0)
         for (ssize_t i = 0; i < n; i++)
-            MK_ASSERT(room[i] == byte_at(a, at++));
+            MK_ASSERT(buffer[i] == byte_at(a, at++));
     MK_ASSERT(n == 0 && at == a->at);
 }
 
@@ -164,12 +164,12 @@ static void receive(struct actor *a)
 
 static void read_somewhere(struct actor *a, uint8_t where)
 {
-    char room[100];
+    char buffer[100];
     uint64_t at = (uint64_t)where * 1021;
-    ssize_t n = mk_spool_read(a->spool, room, sizeof room, at);
+    ssize_t n = mk_spool_read(a->spool, buffer, sizeof buffer, at);
     MK_ASSERT(n >= 0 && (n == 0) == (at >= a->at));
     for (ssize_t i = 0; i < n; i++)
-        MK_ASSERT(room[i] == byte_at(a, at + (uint64_t)i));
+        MK_ASSERT(buffer[i] == byte_at(a, at + (uint64_t)i));
 }
 
 /* Moves a body from memory to a memory file, which may not fit either. */

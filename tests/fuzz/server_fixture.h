@@ -30,13 +30,13 @@ static struct {
 /* Each target defines how its client receives. */
 static void on_received(mk_str bytes);
 
-static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
+static ssize_t peer_read(struct mk_stream *s, char *buffer, size_t cap)
 {
     (void)s;
     size_t n = mk_min(cap, peer.arrived - peer.at);
     if (n == 0)
         return peer.ended && peer.at == peer.sent.len ? 0 : -EAGAIN;
-    memcpy(room, peer.sent.p + peer.at, n);
+    memcpy(buffer, peer.sent.p + peer.at, n);
     peer.at += n;
     return (ssize_t)n;
 }

@@ -85,7 +85,7 @@ def test_idle_connection_closes_without_response(monkey, site):
         c.expect_end()
 
 
-@pytest.mark.over("h1", "h1-tls", why="the client of HTTP/2 sends a preface; see test_h2_hostile.py")
+@pytest.mark.over("h1", "h1-tls", why="the client of HTTP/2 sends a preface; see test_h2_attacks.py")
 def test_connection_without_request_closes_without_response(monkey):
     with monkey(server="Timeout 1s").connect() as c:
         c.expect_end()

@@ -168,7 +168,7 @@ WRONG = {
     "a reset that means nothing": HELLO + head() + f.rst_stream(1, "NO_ERROR"),
     "a window that does not grow": HELLO + f.window_update(0, 0),
     "a window that overflows": HELLO + f.window_update(0, f.WINDOW_MAX),
-    "room for a stream that was all said": HELLO + f.window_update(1, 10),
+    "window for a stream that has ended": HELLO + f.window_update(1, 10),
     "a promise": HELLO + f.frame(f.PUSH_PROMISE, f.END_HEADERS, 1, b"\0\0\0\2" + f.block_of(f.request())),
     "a priority": HELLO + f.priority(1),
     "an echo of no ping": HELLO + f.ping(ack=True),

@@ -119,7 +119,7 @@ def test_location_path_may_be_a_regex(start, target, limit):
 
 def start_with(start, host, below, **how):
     routes = "\n[ROUTES]\n    */verdict verdict\n    */timer timer\n    */sum sum\n    /* static"
-    return start(host, below + routes, plugins=[BUILT / "monkey-answers.so"], **how)
+    return start(host, below + routes, plugins=[BUILT / "monkey-response_kinds.so"], **how)
 
 
 @needs_plugin

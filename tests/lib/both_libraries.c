@@ -10,8 +10,8 @@ extern int monkey_1_calls;
 static enum mk_verdict respond_with_calls(struct mk_request *request, struct mk_response *response,
                                           void *data)
 {
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     (void)request, (void)data;
     mk_buf_addf(&text, "%d call of Monkey 1\n", monkey_1_calls);
     mk_response_set_body(response, mk_buf_str(&text));

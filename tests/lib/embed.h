@@ -89,14 +89,14 @@ static inline void send_request_on(int fd, const char *method, const char *path)
 /* Returns everything up to the end of the connection, as text. */
 static inline const char *receive_all(int fd)
 {
-    static _Thread_local char room[64 * 1024];
+    static _Thread_local char buffer[64 * 1024];
     size_t len = 0;
     ssize_t n;
-    while ((n = recv(fd, room + len, sizeof room - 1 - len, 0)) > 0)
+    while ((n = recv(fd, buffer + len, sizeof buffer - 1 - len, 0)) > 0)
         len += (size_t)n;
-    room[len] = '\0';
+    buffer[len] = '\0';
     close(fd);
-    return room;
+    return buffer;
 }
 
 static inline const char *fetch(unsigned port, const char *method, const char *path)

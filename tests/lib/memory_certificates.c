@@ -21,9 +21,9 @@ static void *resize(void *old, size_t size)
 
 static char *read_file(const char *path)
 {
-    static char room[64 * 1024];
+    static char buffer[64 * 1024];
     FILE *f = fopen(path, "re");
-    size_t len = f ? fread(room, 1, sizeof room - 1, f) : 0;
+    size_t len = f ? fread(buffer, 1, sizeof buffer - 1, f) : 0;
     if (f)
         fclose(f);
     /* no byte more, so that the sanitizer detects reads past the end */
@@ -32,9 +32,9 @@ static char *read_file(const char *path)
         fprintf(stderr, "memory_certificates: cannot read %s\n", path);
         exit(2);
     }
-    memcpy(text, room, len);
+    memcpy(text, buffer, len);
     text[len] = '\0';
-    explicit_bzero(room, sizeof room);
+    explicit_bzero(buffer, sizeof buffer);
     return text;
 }
 

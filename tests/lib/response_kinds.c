@@ -21,12 +21,12 @@
 __attribute__((format(printf, 2, 3))) static enum mk_verdict say(struct mk_response *response,
                                                                  const char *form, ...)
 {
-    char room[128];
+    char buffer[128];
     va_list list;
     va_start(list, form);
-    int len = vsnprintf(room, sizeof room, form, list);
+    int len = vsnprintf(buffer, sizeof buffer, form, list);
     va_end(list);
-    mk_response_set_body(response, mk_str_of(room, (size_t)len));
+    mk_response_set_body(response, mk_str_of(buffer, (size_t)len));
     return MK_DONE;
 }
 
@@ -84,12 +84,12 @@ struct numbers {
     uint64_t at, end;
 };
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
     struct numbers *n = ctx;
     size_t len = n->end - n->at < cap ? (size_t)(n->end - n->at) : cap;
     for (size_t i = 0; i < len; i++)
-        room[i] = (char)('0' + (n->at + i) % 10);
+        buffer[i] = (char)('0' + (n->at + i) % 10);
     n->at += len;
     atomic_fetch_add(&n_pulled, len);
     return (ssize_t)len;
@@ -178,7 +178,7 @@ struct sum {
 
 static enum mk_verdict add_up(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[16384];
+    char buffer[16384];
     struct sum *s = mk_request_data(request);
     ssize_t n;
     (void)data;
@@ -188,9 +188,9 @@ static enum mk_verdict add_up(struct mk_request *request, struct mk_response *re
         *s = (struct sum){0};
         mk_request_set_data(request, s);
     }
-    while ((n = mk_request_read(request, room, sizeof room)) > 0) {
+    while ((n = mk_request_read(request, buffer, sizeof buffer)) > 0) {
         for (ssize_t i = 0; i < n; i++)
-            s->sum += (unsigned char)room[i];
+            s->sum += (unsigned char)buffer[i];
         s->bytes += (uint64_t)n;
     }
     return n == -EAGAIN ? MK_WAIT

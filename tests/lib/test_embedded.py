@@ -22,10 +22,10 @@ MODULES = {
     "tls": ("hosts",),
 }
 SECONDS = 600
-INSIDE = PROGRAM.parent / "tests/lib/lib_test_hostile_calls"  # linked to the library
+INSIDE = PROGRAM.parent / "tests/lib/lib_test_misuse_arguments"  # linked to the library
 
 
-@pytest.mark.skipif(not INSIDE.exists(), reason="tests/lib/test_hostile_calls.c is not built")
+@pytest.mark.skipif(not INSIDE.exists(), reason="tests/lib/test_misuse_arguments.c is not built")
 @pytest.mark.parametrize("name", ["monkey-shop", "shop"])
 def test_program_finds_no_plugins_beside_itself_whatever_its_name(tmp_path, name):
     (tmp_path / "plugins").mkdir()

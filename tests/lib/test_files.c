@@ -79,11 +79,11 @@ static void head_has_no_body(void **state)
 /* Returns the value of the ETag header, as text. */
 static const char *etag_of(const char *reply)
 {
-    static char room[64];
+    static char buffer[64];
     const char *from = strstr(reply, "ETag: ");
     assert_non_null(from);
-    snprintf(room, sizeof room, "%.*s", (int)strcspn(from + 6, "\r"), from + 6);
-    return room;
+    snprintf(buffer, sizeof buffer, "%.*s", (int)strcspn(from + 6, "\r"), from + 6);
+    return buffer;
 }
 
 static void conditions_are_evaluated(void **state)

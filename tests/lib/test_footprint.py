@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that a server adds to its program, and the memory that remains after it: tools/bench/beside/cycles.c with the
+"""The memory that a server adds to its program, and the memory that remains after it: tools/bench/libraries/cycles.c with the
 installed library.
 """
 import pytest
@@ -7,7 +7,7 @@ import pytest
 from monkey import ROOT
 from package import call
 
-CYCLES = ROOT / "tools" / "bench" / "beside" / "cycles.c"
+CYCLES = ROOT / "tools" / "bench" / "libraries" / "cycles.c"
 # The total including mapped pages of the library's file is larger, and varies by 100 KB: the kernel maps up to 64 KB around
 # each page if they are in the page cache.
 KB = {"cycles": 64, "own": 192, "with files": 640}

@@ -127,7 +127,7 @@ def test_python_invalid_setting_raises_with_hint(package, python):
     assert "libmonkey.server.Error: unknown key `KeepAliveTimout`" in done.stderr and "`KeepAliveTimeout`" in done.stderr
 
 
-HOSTILE = ROOT / "tests" / "lib" / "python_hostile.py"
+HOSTILE = ROOT / "tests" / "lib" / "python_misuse.py"
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -47,7 +47,7 @@ static void start_serves_in_its_own_threads(void **state)
 /* Steps the server until the other end has closed. */
 static const char *receive_in_steps(struct mk_server *s, int fd)
 {
-    static char room[4096];
+    static char buffer[4096];
     size_t len = 0;
     struct pollfd p[] = {{.fd = mk_server_fd(s), .events = POLLIN}, {.fd = fd, .events = POLLIN}};
     for (ssize_t n = 1; n > 0;) {
@@ -56,12 +56,12 @@ static const char *receive_in_steps(struct mk_server *s, int fd)
             assert_int_equal(mk_server_step(s), 1);
         if (!p[1].revents)
             continue;
-        n = recv(fd, room + len, sizeof room - 1 - len, 0);
+        n = recv(fd, buffer + len, sizeof buffer - 1 - len, 0);
         len += n > 0 ? (size_t)n : 0;
     }
-    room[len] = '\0';
+    buffer[len] = '\0';
     close(fd);
-    return room;
+    return buffer;
 }
 
 static void step_serves_in_the_caller_loop(void **state)
@@ -193,17 +193,17 @@ static void listen_on_port_0_chooses_a_new_port(void **state)
 {
     (void)state;
     unsigned a, b;
-    char room[128];
+    char buffer[128];
     struct mk_server *s = server_with("GET /", respond_hello, NULL, &a);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &b), 0);
     assert_int_not_equal(a, b);
     assert_int_equal(mk_server_start(s, 2), 0);
     assert_holds(fetch(a, "GET", "/"), "hello");
     assert_holds(fetch(b, "GET", "/"), "hello");
-    assert_int_equal(mk_server_address(s, 1, room, sizeof room), 0);
-    assert_int_equal(strtoul(strrchr(room, ':') + 1, NULL, 10), b);
-    assert_int_equal(mk_server_address(s, 1, room, 5), -ENOSPC);
-    assert_int_equal(mk_server_address(s, 2, room, sizeof room), -ENOENT);
+    assert_int_equal(mk_server_address(s, 1, buffer, sizeof buffer), 0);
+    assert_int_equal(strtoul(strrchr(buffer, ':') + 1, NULL, 10), b);
+    assert_int_equal(mk_server_address(s, 1, buffer, 5), -ENOSPC);
+    assert_int_equal(mk_server_address(s, 2, buffer, sizeof buffer), -ENOENT);
     mk_server_free(s);
 }
 
@@ -265,9 +265,9 @@ static int remove_folder(void **state)
 
 static unsigned port_of(struct mk_server *s, size_t i)
 {
-    char room[128];
-    assert_int_equal(mk_server_address(s, i, room, sizeof room), 0);
-    return (unsigned)strtoul(strrchr(room, ':') + 1, NULL, 10);
+    char buffer[128];
+    assert_int_equal(mk_server_address(s, i, buffer, sizeof buffer), 0);
+    return (unsigned)strtoul(strrchr(buffer, ':') + 1, NULL, 10);
 }
 
 static void files_follow_the_routes_of_a_host(void **state)
@@ -304,8 +304,8 @@ static void config_file_is_loaded_and_changed(void **state)
 
 static enum mk_verdict show_user(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[256];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     const struct mk_router_param *id = mk_server_param(request, "id");
     assert_null(mk_server_param(request, "other"));
     mk_buf_addf(&text, "%s user %lld of %.*s", (const char *)data, (long long)id->as_int,
@@ -509,13 +509,13 @@ static void log_messages_go_to_the_program(void **state)
 static void in_memory_server_does_not_listen(void **state)
 {
     struct folder *f = *state;
-    char path[PATH_MAX], room[128];
+    char path[PATH_MAX], buffer[128];
     const struct mk_server_options options = {.size = sizeof options, .in_memory = true};
     struct mk_server *s = mk_server_new(&options);
     snprintf(path, sizeof path, "%s/monkey.conf", f->path);
     assert_int_equal(mk_server_load_config(s, path), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_int_not_equal(mk_server_address(s, 0, room, sizeof room), 0);
+    assert_int_not_equal(mk_server_address(s, 0, buffer, sizeof buffer), 0);
     mk_server_free(s);
 }
 

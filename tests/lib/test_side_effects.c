@@ -158,9 +158,9 @@ static void client_disconnect_raises_no_signal(void **state)
     struct mk_server *s = set_up(&port);
     assert_true(mk_server_fd(s) >= 0);
     for (int i = 0; i < 5; i++) {
-        char room[1000];
+        char buffer[1000];
         int client = request_by_unix_socket("/large");
-        while (recv(client, room, sizeof room, 0) <= 0)
+        while (recv(client, buffer, sizeof buffer, 0) <= 0)
             assert_int_equal(mk_server_step(s), 1);
         close(client);
         run_steps(s);

@@ -119,12 +119,12 @@ static const char *path_of(unsigned i)
 
 static void request_and_disconnect(int fd, unsigned i)
 {
-    char text[256], room[8192];
+    char text[256], buffer[8192];
     int len = snprintf(text, sizeof text,
                        "GET %s HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n",
                        path_of(i));
     (void)!send(fd, text, (size_t)len, MSG_NOSIGNAL);
-    while (i % 7 && recv(fd, room, sizeof room, 0) > 0)
+    while (i % 7 && recv(fd, buffer, sizeof buffer, 0) > 0)
         ;
 }
 
@@ -133,12 +133,12 @@ static atomic_uint n_by_http2;
 /* Receives frames up to the first one of the stream, or the end. */
 static void receive_http2(int fd)
 {
-    unsigned char head[9], room[16384];
+    unsigned char head[9], buffer[16384];
     while (recv(fd, head, sizeof head, MSG_WAITALL) == sizeof head) {
         size_t len = (size_t)(head[0] << 16 | head[1] << 8 | head[2]);
         if (head[3] == 1 && head[8] == 1)
             atomic_fetch_add(&n_by_http2, 1);
-        if (head[8] == 1 || (len && recv(fd, room, len, MSG_WAITALL) != (ssize_t)len))
+        if (head[8] == 1 || (len && recv(fd, buffer, len, MSG_WAITALL) != (ssize_t)len))
             return;
     }
 }

@@ -22,7 +22,7 @@ static mk_str text(const char *s)
 /* Echoes the request body in chunks. */
 static enum mk_verdict echo(struct mk_request *request, struct mk_response *response, void *data)
 {
-    static char room[100000];
+    static char buffer[100000];
     size_t *len = mk_request_data(request);
     ssize_t n;
     (void)data;
@@ -31,12 +31,12 @@ static enum mk_verdict echo(struct mk_request *request, struct mk_response *resp
         *len = 0;
         mk_request_set_data(request, len);
     }
-    while (*len < sizeof room && (n = mk_request_read(request, room + *len, sizeof room - *len)) > 0)
+    while (*len < sizeof buffer && (n = mk_request_read(request, buffer + *len, sizeof buffer - *len)) > 0)
         *len += (size_t)n;
     if (n == -EAGAIN)
         return MK_WAIT;
     mk_response_add_header(response, MK_STR("X-Type"), mk_request_header(request, MK_STR("Content-Type")));
-    mk_response_set_body(response, mk_str_of(room, *len));
+    mk_response_set_body(response, mk_str_of(buffer, *len));
     return MK_DONE;
 }
 
@@ -238,10 +238,10 @@ static void test_client_http2_body_exceeds_windows(void **state)
 }
 
 /* Fails late, after a part of the body has been sent. */
-static ssize_t break_off(void *ctx, char *room, size_t cap)
+static ssize_t break_off(void *ctx, char *buffer, size_t cap)
 {
     size_t *sent = ctx;
-    memset(room, 'x', cap);
+    memset(buffer, 'x', cap);
     *sent += cap;
     return *sent < 1000000 ? (ssize_t)cap : -EIO;
 }

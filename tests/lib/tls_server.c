@@ -7,8 +7,8 @@
 static enum mk_verdict respond_with_version(struct mk_request *request, struct mk_response *response,
                                             void *data)
 {
-    char room[64];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     (void)data;
     mk_buf_addf(&text, "%.*s %u\n", MK_STR_ARG(mk_request_scheme(request)), mk_request_version(request));
     mk_response_set_body(response, mk_buf_str(&text));

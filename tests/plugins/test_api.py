@@ -92,13 +92,13 @@ def test_plugin_loaded_twice_is_loaded_once(monkey, refused, tmp_path):
 
 
 def test_plugin_that_adds_existing_names_is_rejected(refused):
-    said = refused(plugins=load("probe", "answers", "duplicate_names"))
+    said = refused(plugins=load("probe", "response_kinds", "duplicate_names"))
     for what in ("section [Probe]", "section [SERVER]", "handler `Text`"):
         assert f"error: the plugin `duplicate-names` adds a {what}, which already exists" in said, said
 
 
 def test_plugin_path_is_relative_to_configuration(monkey, tmp_path):
-    shutil.copy(load("answers")[0], tmp_path / "mine.so")
+    shutil.copy(load("response_kinds")[0], tmp_path / "mine.so")
     server = monkey(plugins=["./mine.so"], sections="[ROUTES]\n    /* text fine\n")
     assert server.get("/").text == "fine"
 
@@ -114,13 +114,13 @@ def test_plugin_path_is_relative_to_configuration(monkey, tmp_path):
     ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
 ])
 def test_plugin_that_cannot_start_is_reported(refused, what, code, said):
-    assert re.search(said, refused(code, plugins=load("cannot"), top=f"[CANNOT]\n    What {what}\n"))
+    assert re.search(said, refused(code, plugins=load("fails_in_phase"), top=f"[FAIL]\n    What {what}\n"))
 
 
 @pytest.mark.parametrize("what", ["load", "host", "master", "later", "worker"])
 def test_plugin_that_cannot_start_on_reload_keeps_old_configuration(monkey, site, what):
     site.add("a", "old")
-    server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
+    server = monkey(plugins=load("fails_in_phase"), top="[FAIL]\n    What nothing\n")
     server.allow(r"worker \d+ ended unexpectedly")
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
     server.tell(signal.SIGHUP)
@@ -131,7 +131,7 @@ def test_plugin_that_cannot_start_on_reload_keeps_old_configuration(monkey, site
 @pytest.mark.parametrize("what, how", [("crash", "crashes with signal 11"), ("exit", "exits the program")])
 def test_plugin_that_crashes_on_reload_keeps_old_configuration(monkey, site, what, how):
     site.add("a", "old")
-    server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
+    server = monkey(plugins=load("fails_in_phase"), top="[FAIL]\n    What nothing\n")
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
     server.tell(signal.SIGHUP)
     server.err.wait_for(rf"monkey\.conf: error: loading it {how}: one of its plugins is broken")
@@ -148,7 +148,7 @@ def test_reload_failure_names_replaced_program_as_cause(monkey, site, tmp_path, 
     site.add("a", "old")
     own = tmp_path / "monkey"
     shutil.copy(PROGRAM, own)
-    server = monkey(program=own, plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
+    server = monkey(program=own, plugins=load("fails_in_phase"), top="[FAIL]\n    What nothing\n")
     shutil.copy(PROGRAM, tmp_path / "next")
     (tmp_path / "next").rename(own)
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
@@ -159,8 +159,8 @@ def test_reload_failure_names_replaced_program_as_cause(monkey, site, tmp_path, 
 
 def test_reload_loads_code_of_replaced_plugin_file(monkey, tmp_path):
     file, new = tmp_path / "mine.so", tmp_path / "new.so"
-    plugins = {"text fine": "answers", "misbehave": "misbehaves"}
-    shutil.copy(load("answers")[0], file)
+    plugins = {"text fine": "response_kinds", "misbehave": "misuse"}
+    shutil.copy(load("response_kinds")[0], file)
     server = monkey(plugins=["./mine.so"], sections="[ROUTES]\n    /* text fine\n")
     serving = 0
     for before, now, body in (("text fine", "misbehave", ""), ("misbehave", "text fine", "fine"), ("text fine", "misbehave", "")):
@@ -188,7 +188,7 @@ def test_plugin_section_is_checked_like_builtin_sections(refused):
 
 
 def test_plugin_errors_have_a_location(refused):
-    said = refused(plugins=load("probe", "answers"), host="ServerName a.example",
+    said = refused(plugins=load("probe", "response_kinds"), host="ServerName a.example",
                    sections="[PROBE]\n    Refuse on\n[ROUTES]\n    /a text\n    /b text forbidden\n    /c sum words\n")
     assert re.search(r":\d+:12: error: the host a\.example is refused\n        Refuse on\n               \^", said)
     assert "the handler `text` expects TEXT" in said
@@ -207,14 +207,14 @@ def test_plugin_section_appears_in_printed_config(monkey, run, tmp_path):
 
 
 def test_plugins_command_lists_hosts_and_order(monkey, run):
-    server = monkey(plugins=load("answers", "probe"), host="ServerName a.example",
+    server = monkey(plugins=load("response_kinds", "probe"), host="ServerName a.example",
                     sections="[HOST]\n    ServerName b.example\n    DocumentRoot site\n[PROBE]\n    Name b\n")
     listed = run("plugins", "-c", server.config).out
     assert re.search(r"^probe 1  Says when it is called\.\n +from +.*monkey-probe\.so\n +sections +PROBE\n"
                      r" +handlers +probe-say probe-log\n +hosts +b\.example$", listed, re.MULTILINE), listed
-    assert re.search(r"^answers .*\n(.*\n)*? +hosts +a\.example b\.example$", listed, re.MULTILINE), listed
-    assert re.search(r"on_request +answers probe$", listed, re.MULTILINE)
-    assert re.search(r"on_response +probe answers$", listed, re.MULTILINE)
+    assert re.search(r"^response_kinds .*\n(.*\n)*? +hosts +a\.example b\.example$", listed, re.MULTILINE), listed
+    assert re.search(r"on_request +response_kinds probe$", listed, re.MULTILINE)
+    assert re.search(r"on_response +probe response_kinds$", listed, re.MULTILINE)
     assert re.search(r"on_log +probe$", listed, re.MULTILINE)
 
 
@@ -241,7 +241,7 @@ def said_of(server, pattern=r"probe[^\n]*"):
 @pytest.fixture
 def probed(monkey, site):
     site.add("a.txt", "hello")
-    return monkey(plugins=load("probe", "answers"), sections=TWO_HOSTS)
+    return monkey(plugins=load("probe", "response_kinds"), sections=TWO_HOSTS)
 
 
 def test_hooks_are_called_in_order(probed):
@@ -281,7 +281,7 @@ def test_hooks_abort_and_done_follow_client_disconnect(probed):
 
 
 def test_messages_reach_every_worker(monkey):
-    server = monkey(plugins=load("probe", "answers"), sections=TWO_HOSTS, workers=3)
+    server = monkey(plugins=load("probe", "response_kinds"), sections=TWO_HOSTS, workers=3)
     assert server.get("/say?hello").text == "said\n"
     for worker in range(3):
         server.err.wait_for(f"probe: worker {worker} heard hello")
@@ -315,68 +315,68 @@ ANSWERS = """[ROUTES]
 
 
 @pytest.fixture
-def answers(monkey, site):
+def handlers(monkey, site):
     site.add("a.txt", "hello")
     site.add("big.bin", bytes(range(256)) * 4000)
-    return monkey(plugins=load("answers"), server="HandlerTimeout 1\nMinRateInterval 5", sections=ANSWERS)
+    return monkey(plugins=load("response_kinds"), server="HandlerTimeout 1\nMinRateInterval 5", sections=ANSWERS)
 
 
-def test_handler_text_response_uses_route_argument(answers):
-    reply = answers.get("/text")
+def test_handler_text_response_uses_route_argument(handlers):
+    reply = handlers.get("/text")
     assert (reply.status, reply.text, reply["Content-Type"]) == (200, "of any kind", "text/plain")
-    refused = answers.get("/text", method="POST", fields=[("Content-Length", "0")])
+    refused = handlers.get("/text", method="POST", fields=[("Content-Length", "0")])
     assert (refused.status, refused["Allow"]) == (405, "GET, HEAD, OPTIONS")
 
 
 @pytest.mark.parametrize("verdict, status", [(0, 500), (1, 404), (2, 200), (3, 504), (4, 418), (5, 500), (77, 500), (4294967295, 500)])
-def test_handler_verdict_determines_status(answers, verdict, status):
-    assert answers.get(f"/verdict?{verdict}").status == status
+def test_handler_verdict_determines_status(handlers, verdict, status):
+    assert handlers.get(f"/verdict?{verdict}").status == status
     if status == 500:
-        answers.err.wait_for("verdict returned -?[0-9]+, which is not a verdict: 500")
-    assert answers.get("/a.txt").text == "hello"
+        handlers.err.wait_for("verdict returned -?[0-9]+, which is not a verdict: 500")
+    assert handlers.get("/a.txt").text == "hello"
 
 
-def test_handler_file_response_supports_ranges(answers, site):
-    reply = answers.get("/file/a.txt")
+def test_handler_file_response_supports_ranges(handlers, site):
+    reply = handlers.get("/file/a.txt")
     assert (reply.text, reply["Content-Length"], reply["X-File"]) == ("llo", "3", str(site.path / "a.txt"))
     assert reply["Content-Type"].startswith("text/plain")
-    assert answers.get("/file/a.txt?2").text == "ll"
+    assert handlers.get("/file/a.txt?2").text == "ll"
     whole = (site.path / "big.bin").read_bytes()
-    assert answers.get("/file/big.bin").body == whole[2:]
-    assert answers.get("/file/big.bin?700000").body == whole[2:700002]
-    assert answers.get("/file/big.bin", method="HEAD")["Content-Length"] == str(len(whole) - 2)
-    assert answers.get("/file/none").status == 404
+    assert handlers.get("/file/big.bin").body == whole[2:]
+    assert handlers.get("/file/big.bin?700000").body == whole[2:700002]
+    assert handlers.get("/file/big.bin", method="HEAD")["Content-Length"] == str(len(whole) - 2)
+    assert handlers.get("/file/none").status == 404
     (site.path / "link").symlink_to("/etc/passwd")
-    assert answers.get("/file/link").status == 403
+    assert handlers.get("/file/link").status == 403
 
 
-def test_handler_file_response_closes_descriptors(answers):
-    before = open_files(answers)
+def test_handler_file_response_closes_descriptors(handlers):
+    before = open_files(handlers)
     for _ in range(20):
-        answers.get("/file/big.bin?10")
-        answers.get("/file/big.bin", method="HEAD")
-    wait_until(lambda: open_files(answers) <= before + 1, "all descriptors are closed again")
+        handlers.get("/file/big.bin?10")
+        handlers.get("/file/big.bin", method="HEAD")
+    wait_until(lambda: open_files(handlers) <= before + 1, "all descriptors are closed again")
 
 
-def test_handler_body_source_may_have_unknown_length(answers):
+def test_handler_body_source_may_have_unknown_length(handlers):
     digits = "".join(str(n % 10) for n in range(100000, 0, -1))
-    known, unknown = answers.get("/count?100000"), answers.get("/count-?100000")
+    known, unknown = handlers.get("/count?100000"), handlers.get("/count-?100000")
     assert (known.text, known["Content-Length"]) == (digits, "100000")
     assert (unknown.text, unknown["Transfer-Encoding"]) == (digits, "chunked")
-    assert answers.get("/count?100000", method="HEAD").body == b""
-    answers.err.wait_for("answers: source closed, 0 left", count=2)
-    answers.err.wait_for("answers: source closed, 100000 left")
+    assert handlers.get("/count?100000", method="HEAD").body == b""
+    handlers.err.wait_for("response_kinds: source closed, 0 left", count=2)
+    handlers.err.wait_for("response_kinds: source closed, 100000 left")
 
 
-def test_handler_body_source_is_closed_on_disconnect(answers):
-    with answers.connect() as c:
+def test_handler_body_source_is_closed_on_disconnect(handlers):
+    with handlers.connect() as c:
         c.send(b"GET /count?900000000 HTTP/1.1\r\nHost: a\r\n\r\n")
         c.sock.recv(1000)
-    answers.err.wait_for(r"answers: source closed, [1-9]\d* left")
+    handlers.err.wait_for(r"response_kinds: source closed, [1-9]\d* left")
 
 
-def test_handler_raw_response_is_sent_verbatim(answers):
-    with socket.create_connection(answers.addresses[0][:2]) as s:
+def test_handler_raw_response_is_sent_verbatim(handlers):
+    with socket.create_connection(handlers.addresses[0][:2]) as s:
         s.sendall(b"GET /raw HTTP/1.1\r\nHost: a\r\n\r\n")
         data = b""
         while piece := s.recv(4096):
@@ -384,19 +384,19 @@ def test_handler_raw_response_is_sent_verbatim(answers):
     assert data == b"HTTP/1.1 299 Mine\r\nX-Raw: yes\r\nContent-Length: 3\r\n\r\nraw"
 
 
-def test_handler_reads_request_body_as_stream(answers):
+def test_handler_reads_request_body_as_stream(handlers):
     body = bytes(range(256)) * 3000
-    assert answers.get("/sum", method="POST", body=body).text == f"{len(body)} {sum(body)}\n"
+    assert handlers.get("/sum", method="POST", body=body).text == f"{len(body)} {sum(body)}\n"
     chunked = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in (b"abc", b"d" * 5000)) + b"0\r\n\r\n"
-    reply = answers.send(b"POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked, "POST")
+    reply = handlers.send(b"POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked, "POST")
     assert reply.text == f"5003 {sum(b'abc' + b'd' * 5000)}\n"
 
 
-def test_handler_is_cancelled_on_half_close_only_on_request(answers):
-    with answers.connect() as c:
+def test_handler_is_cancelled_on_half_close_only_on_request(handlers):
+    with handlers.connect() as c:
         c.send(b"GET /timer?200 HTTP/1.1\r\nHost: a\r\n\r\n").shut()
         assert c.read().text == "0\n"
-    with answers.connect() as c:
+    with handlers.connect() as c:
         c.send(b"GET /verdict?follow HTTP/1.1\r\nHost: a\r\n\r\n").shut()
         c.expect_end()
 
@@ -406,37 +406,37 @@ def test_handler_is_cancelled_on_half_close_only_on_request(answers):
     pytest.param("/child?0", "child of mine\n0\n", marks=starts_programs),
     pytest.param("/child?7", f"child of mine\n{7 << 8}\n", marks=starts_programs), ("/aside?1000000", "500000500000\n"),
 ])
-def test_handler_waits_for_timer_descriptor_child_and_thread(answers, target, text):
+def test_handler_waits_for_timer_descriptor_child_and_thread(handlers, target, text):
     for _ in range(3):
-        assert answers.get(target).text == text
+        assert handlers.get(target).text == text
 
 
 @starts_programs
-def test_handlers_that_wait_do_not_block_other_requests(answers):
-    clients = [answers.connect() for _ in range(50)]
+def test_handlers_that_wait_do_not_block_other_requests(handlers):
+    clients = [handlers.connect() for _ in range(50)]
     for i, c in enumerate(clients):
         c.send(b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % [b"timer?300", b"fd", b"child?1", b"aside?100000"][i % 4])
-    assert answers.get("/a.txt").text == "hello"
+    assert handlers.get("/a.txt").text == "hello"
     assert [c.read().status for c in clients] == [200] * 50
     for c in clients:
         c.close()
 
 
-def test_handler_that_waits_survives_disconnect(answers):
-    before = open_files(answers)
+def test_handler_that_waits_survives_disconnect(handlers):
+    before = open_files(handlers)
     for target in ("timer?100", "fd", "child?0", "aside?1000000") * 5:
-        with answers.connect() as c:
+        with handlers.connect() as c:
             c.send(f"GET /{target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-    wait_until(lambda: open_files(answers) <= before + 1, "all descriptors are closed again")
-    assert answers.get("/a.txt").text == "hello"
+    wait_until(lambda: open_files(handlers) <= before + 1, "all descriptors are closed again")
+    assert handlers.get("/a.txt").text == "hello"
 
 
 # ---- Filters ----
 
 
-def test_filters_change_body_and_headers(answers, site):
+def test_filters_change_body_and_headers(handlers, site):
     def get(how, target="/a.txt", **keys):
-        return answers.get(target, fields=[("X-Filter", how)], **keys)
+        return handlers.get(target, fields=[("X-Filter", how)], **keys)
 
     assert (get("upper").text, get("upper")["Content-Length"]) == ("HELLO", "5")
     assert (get("double").text, get("double")["Transfer-Encoding"]) == ("hheelllloo", "chunked")
@@ -449,8 +449,8 @@ def test_filters_change_body_and_headers(answers, site):
     assert get("both", "/none").status == 404
 
 
-def test_filters_apply_per_request_on_one_connection(answers):
-    with answers.connect() as c:
+def test_filters_apply_per_request_on_one_connection(handlers):
+    with handlers.connect() as c:
         for _ in range(3):
             assert c.get("/a.txt", fields=[("X-Filter", "both")]).text == "HHEELLLLOO"
             assert c.get("/a.txt").text == "hello"
@@ -459,14 +459,14 @@ def test_filters_apply_per_request_on_one_connection(answers):
 # ---- Rewriting ----
 
 
-def test_rewrite_restarts_request_with_new_path(answers):
+def test_rewrite_restarts_request_with_new_path(handlers):
     def get(to, target="/x"):
-        return answers.get(target, fields=[("X-Rewrite", to)])
+        return handlers.get(target, fields=[("X-Rewrite", to)])
 
     assert get("/a.txt").text == "hello"
     assert get("/a.txt").all("X-Asked") == ["yes"], "headers added for the first path are discarded"
     assert get("/%61.txt", "/a.txt").status == 500, "endless rewrite: the path never equals the requested one"
-    answers.err.wait_for("was rewritten more than 10 times: 500")
+    handlers.err.wait_for("was rewritten more than 10 times: 500")
     assert get("/../a").status == 400
     assert get("nothing").status == 400
 
@@ -477,7 +477,7 @@ def test_rewrite_restarts_request_with_new_path(answers):
 @pytest.fixture
 def bad(monkey, site):
     site.add("a.txt", "hello")
-    return monkey(plugins=load("misbehaves"), server="HandlerTimeout 1", workers=1,
+    return monkey(plugins=load("misuse"), server="HandlerTimeout 1", workers=1,
                   sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
 
 
@@ -506,7 +506,7 @@ def test_source_that_never_produces_is_cut_off(bad):
 @pytest.mark.parametrize("how, died", [("crash", r"was killed by signal 11"), ("exit", r"ended unexpectedly")])
 def test_worker_that_crashes_is_replaced(monkey, site, how, died):
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), workers=2, sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
+    server = monkey(plugins=load("misuse"), workers=2, sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     environment={"ASAN_OPTIONS": "handle_segv=0:detect_leaks=0"})
     server.allow(r"worker \d+ was killed by signal", r"worker \d+ ended unexpectedly")
     for _ in range(3):
@@ -522,7 +522,7 @@ def test_worker_that_crashes_is_replaced(monkey, site, how, died):
 
 def test_worker_with_blocked_loop_is_killed_and_replaced(monkey, site):
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), workers=2, server="WatchdogTimeout 3",
+    server = monkey(plugins=load("misuse"), workers=2, server="WatchdogTimeout 3",
                     sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
     server.allow(r"worker \d+ ")
     before = set(server.workers)
@@ -538,10 +538,10 @@ def test_worker_with_blocked_loop_is_killed_and_replaced(monkey, site):
 
 
 @pytest.mark.processes("a handler that breaks down ends the program")
-@pytest.mark.parametrize("where, what", [("stop", r"in worker_stop\(\) of misbehaves"), ("thread", "waiting for its threads")])
+@pytest.mark.parametrize("where, what", [("stop", r"in worker_stop\(\) of misuse"), ("thread", "waiting for its threads")])
 def test_worker_that_never_exits_is_killed(monkey, site, where, what):
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), workers=1, server="WatchdogTimeout 3", sections=f"[MISBEHAVES]\n    Hangs {where}\n")
+    server = monkey(plugins=load("misuse"), workers=1, server="WatchdogTimeout 3", sections=f"[MISUSE]\n    Hangs {where}\n")
     server.allow(r"worker \d+ ")
     (old,) = server.workers
     server.config.write_text(server.config.read_text().replace(where, "nowhere"))
@@ -557,12 +557,12 @@ def test_worker_that_never_exits_is_killed(monkey, site, where, what):
 def test_worker_that_never_starts_is_killed(monkey, site):
     """The worker of the new configuration hangs at startup, so the old configuration stays in use."""
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), workers=1, server="WatchdogTimeout 3", sections="[MISBEHAVES]\n    Hangs nowhere\n")
+    server = monkey(plugins=load("misuse"), workers=1, server="WatchdogTimeout 3", sections="[MISUSE]\n    Hangs nowhere\n")
     server.allow(r"worker \d+ ")
     before = server.workers
     server.config.write_text(server.config.read_text().replace("nowhere", "start"))
     server.tell(signal.SIGHUP)
-    server.err.wait_for(r"worker \d+ serves nothing: it has been blocked for \d+ ms; in worker_start\(\) of misbehaves\n")
+    server.err.wait_for(r"worker \d+ serves nothing: it has been blocked for \d+ ms; in worker_start\(\) of misuse\n")
     assert server.get("/a.txt").text == "hello"
     server.err.wait_for(r"worker \d+ is killed: WatchdogTimeout is over")
     server.err.wait_for("keeping the old one")
@@ -571,7 +571,7 @@ def test_worker_that_never_starts_is_killed(monkey, site):
 
 
 def test_worker_with_slow_loop_is_left_alone(monkey, site):
-    server = monkey(plugins=load("misbehaves"), workers=1, sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
+    server = monkey(plugins=load("misuse"), workers=1, sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
     server.allow(r"worker \d+ serves")
     before = server.workers
     assert server.get("/bad?sleep").status == 200
@@ -582,7 +582,7 @@ def test_worker_with_slow_loop_is_left_alone(monkey, site):
 @pytest.mark.processes("a handler that breaks down ends the program")
 def test_worker_death_is_noticed_with_ignored_sigchld(monkey, site):
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
+    server = monkey(plugins=load("misuse"), sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     wrapper=[sys.executable, "-c", "import os, signal, sys; "
                              "signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"])
     server.allow(r"worker \d+ ended unexpectedly")

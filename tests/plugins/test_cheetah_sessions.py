@@ -47,7 +47,7 @@ def test_shell_connections_are_paged(start):
 
 @with_test_plugins
 def test_shell_escapes_hostile_requests(start):
-    it = start(plugins=[BUILT / "monkey-answers.so"], server="HandlerTimeout 60",
+    it = start(plugins=[BUILT / "monkey-response_kinds.so"], server="HandlerTimeout 60",
                sections="[ROUTES]\n    /verdict* verdict\n    /* static\n")
     targets = [b'/verdict/"\\\'`$(reboot)?3', b"/verdict/\xc2\x9b31m\xe2\x80\xae\x9b\xff?3", b"/verdict/%1b[31m?3",
                b"/verdict/" + b"A" * 3000 + b"?3"]

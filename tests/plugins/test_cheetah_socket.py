@@ -305,7 +305,7 @@ def test_shell_reload_reports_configuration_errors(start, socket_folder):
                                         ("host", "the plugin `cannot` cannot serve this host")])
 @pytest.mark.processes("it does not reload")
 def test_shell_socket_survives_rejected_reload(start, socket_folder, failure, message):
-    it = start(plugins=[BUILT / "monkey-cannot.so"], top="[CANNOT]\n    What nothing\n")
+    it = start(plugins=[BUILT / "monkey-fails_in_phase.so"], top="[FAIL]\n    What nothing\n")
     it.server.allow(r"worker \d+ ended unexpectedly")
     it.change("What nothing", f"What {failure}")
     for _ in range(2):

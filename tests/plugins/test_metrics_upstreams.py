@@ -15,7 +15,7 @@ from proc import wait_until
 from prometheus import parse
 from shell_server import socket_folder
 
-CANNOT = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-cannot.so"
+OTHER_PLUGIN = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-fails_in_phase.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
                                                 "checks_total", "checks_failed_total", "latency_seconds")}
 CHECKED = "HealthCheck /health\nHealthInterval 1s"  # a check on a busy machine may take long
@@ -157,7 +157,7 @@ def test_metrics_ignore_upstreams_of_rejected_configuration(start, backend):
 def test_metrics_keep_upstreams_when_reload_fails(monkey, site, backend, failure):
     """Another plugin fails to start after this one has registered its servers in the statistics table."""
     run = starter(monkey, site)
-    server = run(plugins=["proxy", CANNOT], top=group(backend, keys="MaxConnections 5") + "[CANNOT]\n    What nothing\n", sections=ROUTES)
+    server = run(plugins=["proxy", OTHER_PLUGIN], top=group(backend, keys="MaxConnections 5") + "[FAIL]\n    What nothing\n", sections=ROUTES)
     text, (before,) = server.config.read_text(), status(server)["upstreams"]
     server.config.write_text(text.replace(f"Server {backend.address}", "Server 127.0.0.1:1").replace("What nothing", f"What {failure}"))
     server.allow("cannot start", "ended unexpectedly")

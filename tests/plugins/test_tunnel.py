@@ -55,7 +55,7 @@ def start(monkey, site, tmp_path):
     log = f"AccessLog {tmp_path}/access.log\n"
     small = "MaxBodySize 10\nHandlerTimeout 1s\nMinRate 1M\nMinRateInterval 1s\n"
 
-    def server(keys="", plugins=("tunnels", "tunnel_socket", "contents"), **how):
+    def server(keys="", plugins=("tunnels", "tunnel_socket", "body_sources"), **how):
         how = {"workers": 1, "sections": ROUTES, "listen": ["127.0.0.1:0", f"unix:{tmp_path}/socket"]} | how
         return monkey(plugins=[BUILT / f"monkey-{name}.so" for name in plugins], server=log + small + keys, **how)
 
@@ -300,7 +300,7 @@ def test_tunnel_that_is_aborted_has_a_log_record(server, tmp_path):
 
 @half_closes
 def test_tunnel_runs_hooks_and_bypasses_filters(start):
-    server = start(plugins=["tunnels", "tunnel_socket", "contents", "probe"], sections="[PROBE]\n    Name a\n" + ROUTES)
+    server = start(plugins=["tunnels", "tunnel_socket", "body_sources", "probe"], sections="[PROBE]\n    Name a\n" + ROUTES)
     with server.connect() as c:
         assert enter(c, "/first", [*WISH, ("Accept-Encoding", "gzip")])["X-Probe"] == "a"
         assert c.read_exactly(6) == b"hello\n"

@@ -290,7 +290,7 @@ def test_websocket_space_is_signalled_after_backpressure(server):
     with Peer(server, "/small") as p:
         p.text("/fill 100")
         n = 0
-        while (got := p.read_frame()) != (FIN | TEXT, b"room"):
+        while (got := p.read_frame()) != (FIN | TEXT, b"space"):
             assert got == (FIN | TEXT, b"x" * 1000)
             n += 1
         assert 3 <= n <= 5
@@ -504,7 +504,7 @@ def test_event_stream_backpressure_refuses_events(server):
         while p.text("/news " + text).read_frame() == (FIN | TEXT, b"news 0"):
             n += 1
             assert n < 10000, "no event is refused"
-        assert read_events(c, b"data: room\n\n").count(b"event: news") >= n
+        assert read_events(c, b"data: space\n\n").count(b"event: news") >= n
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

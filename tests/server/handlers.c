@@ -52,9 +52,9 @@ static enum mk_verdict answer(struct mk_response *response, const char *text)
 
 /* ---- echo: streams the request body back, with at most one piece in memory ---- */
 
-static ssize_t pull_echo(void *ctx, char *room, size_t cap)
+static ssize_t pull_echo(void *ctx, char *buffer, size_t cap)
 {
-    return mk_request_read(ctx, room, cap < ROOM ? cap : ROOM);
+    return mk_request_read(ctx, buffer, cap < ROOM ? cap : ROOM);
 }
 
 static const struct mk_body_source_ops echo_ops = {.read = pull_echo};
@@ -75,7 +75,7 @@ struct sink {
 static enum mk_verdict sink(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct sink *s = mk_request_data(request);
-    char room[ROOM];
+    char buffer[ROOM];
     ssize_t n;
     (void)data;
     if (!s) {
@@ -85,17 +85,17 @@ static enum mk_verdict sink(struct mk_request *request, struct mk_response *resp
         *s = (struct sink){0};
         mk_request_set_data(request, s);
     }
-    while ((n = mk_request_read(request, room, sizeof room)) > 0) {
+    while ((n = mk_request_read(request, buffer, sizeof buffer)) > 0) {
         s->len += (uint64_t)n;
         for (ssize_t i = 0; i < n; i++)
-            s->sum += (unsigned char)room[i];
+            s->sum += (unsigned char)buffer[i];
     }
     if (n == -EAGAIN)
         return MK_WAIT;
     if (n < 0)
         return refuse_read(response, n);
-    snprintf(room, sizeof room, "%" PRIu64 " %" PRIu64 "\n", s->len, s->sum);
-    return answer(response, room);
+    snprintf(buffer, sizeof buffer, "%" PRIu64 " %" PRIu64 "\n", s->len, s->sum);
+    return answer(response, buffer);
 }
 
 /* ---- slow: waits for a timer. never: waits forever ---- */
@@ -213,7 +213,7 @@ struct letters {
     bool breaks;
 };
 
-static ssize_t pull_letters(void *ctx, char *room, size_t cap)
+static ssize_t pull_letters(void *ctx, char *buffer, size_t cap)
 {
     struct letters *l = ctx;
     size_t n = cap < PIECE_MAX ? cap : PIECE_MAX;
@@ -221,7 +221,7 @@ static ssize_t pull_letters(void *ctx, char *room, size_t cap)
         n = (size_t)l->left;
     if (n == 0)
         return l->breaks ? -EIO : 0;
-    memset(room, 'x', n);
+    memset(buffer, 'x', n);
     l->left -= n;
     return (ssize_t)n;
 }

@@ -78,15 +78,15 @@ static ssize_t write_all(struct mk_stream *s, mk_str text)
 /* Reads until the connection ends or, with `lines`, until a line is complete. Returns 0 in both cases. */
 static ssize_t receive(struct mk_stream *s, bool lines)
 {
-    static char room[ROOM];
+    static char buffer[ROOM];
     for (;;) {
-        ssize_t n = s->ops->read(s, room, sizeof room);
+        ssize_t n = s->ops->read(s, buffer, sizeof buffer);
         if (n == -EAGAIN && wait_for(s, POLLIN))
             continue;
         if (n <= 0)
             return n;
-        fwrite(room, 1, (size_t)n, stdout);
-        if (lines && room[n - 1] == '\n')
+        fwrite(buffer, 1, (size_t)n, stdout);
+        if (lines && buffer[n - 1] == '\n')
             return 0;
     }
 }

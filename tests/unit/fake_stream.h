@@ -30,14 +30,14 @@ static inline struct fake_stream *fake_stream_of(struct mk_stream *s)
     return MK_CONTAINER(s, struct fake_stream, stream);
 }
 
-static inline ssize_t fake_stream_read(struct mk_stream *s, char *room, size_t cap)
+static inline ssize_t fake_stream_read(struct mk_stream *s, char *buffer, size_t cap)
 {
     struct fake_stream *f = fake_stream_of(s);
     MK_ASSERT(!f->closed);
     if (f->in.len == 0)
         return f->in_ends ? 0 : -EAGAIN;
     size_t n = mk_min(mk_min(cap, f->read_max), f->in.len);
-    memcpy(room, f->in.p, n);
+    memcpy(buffer, f->in.p, n);
     f->in = mk_str_skip(f->in, n);
     return (ssize_t)n;
 }

@@ -71,11 +71,11 @@ static inline void folder_set_time(const struct folder *f, const char *name, int
     MK_ASSERT(utimensat(f->fd, name, times, 0) == 0);
 }
 
-/* Writes the absolute path of the file into `room`, which has PATH_MAX bytes. */
-static inline const char *folder_path(const struct folder *f, const char *name, char room[PATH_MAX])
+/* Writes the absolute path of the file into `buffer`, which has PATH_MAX bytes. */
+static inline const char *folder_path(const struct folder *f, const char *name, char buffer[PATH_MAX])
 {
-    snprintf(room, PATH_MAX, "%s/%s", f->path, name);
-    return room;
+    snprintf(buffer, PATH_MAX, "%s/%s", f->path, name);
+    return buffer;
 }
 
 #endif

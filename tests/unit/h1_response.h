@@ -24,7 +24,7 @@ struct h1_response {
     unsigned status;
     mk_str head; /* includes the empty line */
     struct mk_headers fields;
-    struct mk_header_field room[H1_RESPONSE_HEADERS_MAX];
+    struct mk_header_field buffer[H1_RESPONSE_HEADERS_MAX];
     struct mk_buf content;  /* decoded body, which must be freed */
     struct mk_buf trailers; /* fields after the last chunk */
     bool closes;            /* the connection closes after this response */
@@ -160,7 +160,7 @@ static inline enum h1_response_result h1_response_next(struct h1_response *r, mk
         memset(r, 0, sizeof *r);
         r->content = mk_buf_growing(H1_RESPONSE_BODY_MAX);
         r->trailers = mk_buf_growing(H1_RESPONSE_BODY_MAX);
-        mk_headers_init(&r->fields, r->room);
+        mk_headers_init(&r->fields, r->buffer);
         if (rest->len == 0)
             return H1_RESPONSE_NONE;
         enum h1_response_result got = h1_response_read_head(r, rest);

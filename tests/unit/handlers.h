@@ -67,7 +67,7 @@ static inline enum mk_verdict handlers_sink(struct mk_request *request, struct m
                                             void *data)
 {
     struct handlers_sum *s = mk_request_data(request);
-    char room[16 * 1024];
+    char buffer[16 * 1024];
     ssize_t n;
     (void)data;
     if (!s && (s = mk_request_alloc(request, sizeof *s))) {
@@ -76,13 +76,13 @@ static inline enum mk_verdict handlers_sink(struct mk_request *request, struct m
     }
     if (!s)
         return handlers_refuse(response, 503);
-    while ((n = mk_request_read(request, room, sizeof room)) > 0)
-        handlers_add(s, room, (size_t)n);
+    while ((n = mk_request_read(request, buffer, sizeof buffer)) > 0)
+        handlers_add(s, buffer, (size_t)n);
     if (n == -EAGAIN)
         return MK_WAIT;
     if (n < 0)
         return handlers_refuse(response, n == -EMSGSIZE ? 413 : n == -EBADMSG ? 400 : 500);
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_addf(&text, "%llu %llu\n", (unsigned long long)s->n, (unsigned long long)s->sum);
     return handlers_respond(response, mk_buf_str(&text));
 }
@@ -92,14 +92,14 @@ static inline enum mk_verdict handlers_sip(struct mk_request *request, struct mk
                                            void *data)
 {
     uint64_t *left = mk_request_data(request);
-    char room[100];
+    char buffer[100];
     ssize_t n = 1;
     (void)data;
     if (!left && (left = mk_request_alloc(request, sizeof *left))) {
         *left = handlers_number(request, "n", 10);
         mk_request_set_data(request, left);
     }
-    while (left && *left && (n = mk_request_read(request, room, sizeof room)) > 0)
+    while (left && *left && (n = mk_request_read(request, buffer, sizeof buffer)) > 0)
         *left -= mk_min((size_t)n, (size_t)*left);
     return n == -EAGAIN ? MK_WAIT : handlers_respond(response, MK_STR("sip\n"));
 }
@@ -113,9 +113,9 @@ static inline enum mk_verdict handlers_early(struct mk_request *request, struct 
     return handlers_respond(response, MK_STR("early\n"));
 }
 
-static inline ssize_t handlers_pull_echo(void *ctx, char *room, size_t cap)
+static inline ssize_t handlers_pull_echo(void *ctx, char *buffer, size_t cap)
 {
-    return mk_request_read(ctx, room, cap);
+    return mk_request_read(ctx, buffer, cap);
 }
 
 /* echo: streams the body back as it arrives, with a Content-Length or chunked, like the request. */
@@ -155,7 +155,7 @@ static inline char handlers_byte(uint64_t at)
 /* Size of the largest buffer that a source was offered; tests may reset it. */
 static size_t handlers_largest_buffer;
 
-static inline ssize_t handlers_pull(void *ctx, char *room, size_t cap)
+static inline ssize_t handlers_pull(void *ctx, char *buffer, size_t cap)
 {
     struct handlers_source *s = ctx;
     handlers_largest_buffer = cap > handlers_largest_buffer ? cap : handlers_largest_buffer;
@@ -164,7 +164,7 @@ static inline ssize_t handlers_pull(void *ctx, char *room, size_t cap)
     uint64_t left = (s->n < s->fails_at ? s->n : s->fails_at) - s->at;
     size_t n = left < cap ? (size_t)left : cap;
     for (size_t i = 0; i < n; i++)
-        room[i] = handlers_byte(s->at + i);
+        buffer[i] = handlers_byte(s->at + i);
     s->at += n;
     return (ssize_t)n;
 }
@@ -313,9 +313,9 @@ static inline enum mk_verdict handlers_hint(struct mk_request *request, struct m
                                             void *data)
 {
     struct handlers_slow *s = mk_request_data(request);
-    char room[8192];
+    char buffer[8192];
     if (s) {
-        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
         mk_buf_addf(&text, "%llu\n", (unsigned long long)s->source.at);
         return s->rung ? handlers_respond(response, mk_buf_str(&text)) : MK_WAIT;
     }
@@ -323,16 +323,16 @@ static inline enum mk_verdict handlers_hint(struct mk_request *request, struct m
     if (!s)
         return handlers_refuse(response, 503);
     mk_request_set_data(request, s);
-    memset(room, 'h', sizeof room);
-    size_t size = mk_min((size_t)handlers_number(request, "size", 10), sizeof room);
-    const struct mk_header line = {MK_STR("X-Hint"), mk_str_of(room, size)};
+    memset(buffer, 'h', sizeof buffer);
+    size_t size = mk_min((size_t)handlers_number(request, "size", 10), sizeof buffer);
+    const struct mk_header line = {MK_STR("X-Hint"), mk_str_of(buffer, size)};
     for (uint64_t i = 0; i < s->source.n; i++)
         s->source.at += mk_response_send_1xx(request, response, 103, &line, 1) == 0;
     handlers_sleep(s);
     return MK_WAIT;
 }
 
-static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
+static inline ssize_t handlers_pull_drop(void *ctx, char *buffer, size_t cap)
 {
     struct handlers_slow *s = ctx;
     if (s->source.at == s->source.n)
@@ -343,7 +343,7 @@ static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
         return -EAGAIN;
     }
     s->rung = false;
-    return handlers_pull(&s->source, room, cap < 1 ? cap : 1);
+    return handlers_pull(&s->source, buffer, cap < 1 ? cap : 1);
 }
 
 /* drip: sends n bytes, one every ms milliseconds. */
@@ -419,24 +419,24 @@ struct handlers_tunnel {
     bool ended;
 };
 
-static inline ssize_t handlers_pull_tunnel(void *ctx, char *room, size_t cap)
+static inline ssize_t handlers_pull_tunnel(void *ctx, char *buffer, size_t cap)
 {
     struct handlers_tunnel *t = ctx;
     size_t n = mk_min(cap, t->left < SIZE_MAX ? (size_t)t->left : cap);
     if (n == 0) {
-        ssize_t got = mk_request_read(t->request, room, cap);
+        ssize_t got = mk_request_read(t->request, buffer, cap);
         t->input_bytes += got > 0 ? (uint64_t)got : 0;
         return t->input_bytes >= t->fails_at ? -EPIPE : got;
     }
-    memset(room, 't', n);
+    memset(buffer, 't', n);
     t->left -= n;
     return (ssize_t)n;
 }
 
-static inline ssize_t handlers_pull_speech(void *ctx, char *room, size_t cap)
+static inline ssize_t handlers_pull_speech(void *ctx, char *buffer, size_t cap)
 {
     struct handlers_tunnel *t = ctx;
-    return t->left ? handlers_pull_tunnel(ctx, room, cap) : 0;
+    return t->left ? handlers_pull_tunnel(ctx, buffer, cap) : 0;
 }
 
 static unsigned handlers_input_calls[2]; /* number of calls without and with input */
@@ -444,11 +444,11 @@ static unsigned handlers_input_calls[2]; /* number of calls without and with inp
 static inline bool handlers_hear(void *ctx, bool has_input)
 {
     struct handlers_tunnel *t = ctx;
-    char room[500];
+    char buffer[500];
     ssize_t n;
     handlers_input_calls[has_input]++;
     while (has_input && t->input_bytes < t->stops_at &&
-           (n = mk_request_read(t->request, room, sizeof room)) > 0)
+           (n = mk_request_read(t->request, buffer, sizeof buffer)) > 0)
         t->input_bytes += (uint64_t)n;
     return t->input_bytes < t->stops_at;
 }
@@ -475,12 +475,12 @@ static inline enum mk_verdict handlers_open(struct mk_request *request, struct m
     return mk_response_open_tunnel(request, response, by_itself ? &apart : &echo, t) ? MK_ERROR : MK_DONE;
 }
 
-static inline ssize_t handlers_pull_trailers(void *ctx, char *room, size_t cap)
+static inline ssize_t handlers_pull_trailers(void *ctx, char *buffer, size_t cap)
 {
     struct mk_request *request = ctx;
     struct mk_response *response = mk_request_data(request);
     mk_str name, value;
-    ssize_t n = mk_request_read(request, room, cap);
+    ssize_t n = mk_request_read(request, buffer, cap);
     for (size_t i = 0; n == 0 && mk_request_trailer_at(request, i, &name, &value); i++)
         if (mk_response_add_trailer(response, name, value) == -ENOMEM)
             return -ENOMEM;

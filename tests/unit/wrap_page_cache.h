@@ -8,8 +8,8 @@
 
 #include "os/file.h"
 
-ssize_t __real_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
-ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
+ssize_t __real_mk_file_read_nowait(int fd, char *buffer, size_t cap, uint64_t offset);
+ssize_t __wrap_mk_file_read_nowait(int fd, char *buffer, size_t cap, uint64_t offset);
 bool __real_mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 bool __wrap_mk_file_is_cached(int fd, uint64_t offset, uint64_t len);
 
@@ -21,13 +21,13 @@ static void page_cache_miss_next(void)
     page_cache_misses = 1;
 }
 
-ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
+ssize_t __wrap_mk_file_read_nowait(int fd, char *buffer, size_t cap, uint64_t offset)
 {
     if (page_cache_misses > 0) {
         page_cache_misses--;
         return -EAGAIN;
     }
-    return __real_mk_file_read_nowait(fd, room, cap, offset);
+    return __real_mk_file_read_nowait(fd, buffer, cap, offset);
 }
 
 bool __wrap_mk_file_is_cached(int fd, uint64_t offset, uint64_t len)

@@ -14,12 +14,12 @@ static int send_page(struct duda_ctx *d, mk_str text)
     return e ? e : duda_puts(d, "</p>\n");
 }
 
-static int page_from_code(struct duda_ctx *d)
+static int send_page_from_code(struct duda_ctx *d)
 {
     return send_page(d, MK_STR(MESSAGE));
 }
 
-static int page_from_kv(struct duda_ctx *d)
+static int send_page_from_kv(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_kv_get(d, duda_kv_find(d, "pages"), MK_STR("message"), &text);
@@ -36,14 +36,14 @@ static int begin_session(struct duda_ctx *d)
     return duda_session_set(d, "text", MK_STR(MESSAGE));
 }
 
-static int page_from_session(struct duda_ctx *d)
+static int send_page_from_session(struct duda_ctx *d)
 {
     mk_str text = duda_session_get(d, "text");
     return text.p ? send_page(d, text) : 404;
 }
 
-DUDA_SERVICE(pages, DUDA_GET("/plain", page_from_code, "A page with a text from the code."),
-             DUDA_GET("/kept", page_from_kv, "A page with a text from kv."),
+DUDA_SERVICE(pages, DUDA_GET("/plain", send_page_from_code, "A page with a text from the code."),
+             DUDA_GET("/kept", send_page_from_kv, "A page with a text from kv."),
              DUDA_PUT("/kept", store_in_kv, "Stores the text in kv."),
-             DUDA_GET("/visit", page_from_session, "A page with a text from the session."),
+             DUDA_GET("/visit", send_page_from_session, "A page with a text from the session."),
              DUDA_PUT("/visit", begin_session, "Begins a session with the text."));

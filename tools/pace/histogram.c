@@ -6,7 +6,7 @@
 enum { STEPS = 1 << PACE_HISTOGRAM_STEP_BITS };
 
 /* Values below 2 * STEPS have one bucket each; above, each power of two has STEPS buckets. */
-static size_t bucket_of_value(uint64_t value)
+static size_t bucket_index(uint64_t value)
 {
     if (value >> PACE_HISTOGRAM_BITS)
         return PACE_HISTOGRAM_STEPS - 1;
@@ -34,7 +34,7 @@ void pace_histogram_add(struct pace_histogram *h, uint64_t value)
 {
     h->n++;
     h->sum += (double)value;
-    h->counts[bucket_of_value(value)]++;
+    h->counts[bucket_index(value)]++;
     if (value < h->least)
         h->least = value;
     if (value > h->greatest)

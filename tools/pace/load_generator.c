@@ -85,7 +85,7 @@ static uint64_t event_time(const struct pace_load_generator *l, const struct pac
 }
 
 /* Returns pace's own delay. Reading the response is not part of it, because every client must do that. */
-static uint64_t own_delay(const struct pace_load_generator *l, const struct pace_connection *c)
+static uint64_t client_delay(const struct pace_load_generator *l, const struct pace_connection *c)
 {
     uint64_t come = event_time(l, c);
     return c->own + (l->at > come ? l->at - come : 0);
@@ -111,7 +111,7 @@ static void fail_request(struct pace_load_generator *l, struct pace_connection *
     if (c->phase == PACE_CONNECTING || class == PACE_CONNECT)
         l->tally->unsent++;
     if (class == PACE_TIMEOUT)
-        pace_tally_add_timeout(l->tally, l->timeout, own_delay(l, c));
+        pace_tally_add_timeout(l->tally, l->timeout, client_delay(l, c));
     pace_tally_add_error(l->tally, class, "%s", why);
     close_connection(l, c, true);
 }
@@ -130,7 +130,7 @@ static void finish_response(struct pace_load_generator *l, struct pace_connectio
         pace_tally_add_error(l->tally, verdict == PACE_RESPONSE_WRONG_STATUS ? PACE_STATUS : PACE_CONTENT,
                              "%s", why);
     } else {
-        pace_tally_add_response(l->tally, pace_now() - c->due, own_delay(l, c));
+        pace_tally_add_response(l->tally, pace_now() - c->due, client_delay(l, c));
     }
     c->used = true;
     c->phase = PACE_IDLE;
@@ -205,7 +205,7 @@ static struct pace_connection *pick_connection(struct pace_load_generator *l)
     return MK_LIST_ENTRY(from->next, struct pace_connection, link);
 }
 
-static void drop_unstartable(struct pace_load_generator *l, uint64_t now)
+static void time_out_unsent_request(struct pace_load_generator *l, uint64_t now)
 {
     pace_tally_add_timeout(l->tally, l->timeout, now > l->seen ? now - l->seen : 0);
     l->tally->asked++;
@@ -229,7 +229,7 @@ static uint64_t assign_due_requests(struct pace_load_generator *l)
             return now;
         pace_schedule_advance(l->schedule);
         if (expired)
-            drop_unstartable(l, now);
+            time_out_unsent_request(l, now);
         else
             start_request(l, c, due, now);
     }
@@ -340,7 +340,7 @@ static void on_connection_events(struct pace_load_generator *l, struct pace_conn
 
 /* ---- The loop ---- */
 
-static struct pace_connection *oldest_request(const struct pace_load_generator *l)
+static struct pace_connection *oldest_active_connection(const struct pace_load_generator *l)
 {
     return mk_list_empty(&l->busy) ? NULL : MK_LIST_ENTRY(l->busy.next, struct pace_connection, link);
 }
@@ -351,7 +351,7 @@ static bool expire_timeouts(struct pace_load_generator *l, uint64_t now)
     struct pace_connection *c;
     bool any = false;
     l->at = now;
-    while ((c = oldest_request(l)) && now > c->due && now - c->due >= l->timeout) {
+    while ((c = oldest_active_connection(l)) && now > c->due && now - c->due >= l->timeout) {
         any = true;
         fail_request(l, c, PACE_TIMEOUT,
                      c->phase == PACE_CONNECTING ? "no connection in time"
@@ -364,7 +364,7 @@ static bool expire_timeouts(struct pace_load_generator *l, uint64_t now)
 /* Returns the next time at which the loop must wake up even if there is no event. */
 static uint64_t next_wakeup(const struct pace_load_generator *l, uint64_t now)
 {
-    const struct pace_connection *c = oldest_request(l);
+    const struct pace_connection *c = oldest_active_connection(l);
     uint64_t due, next = c ? c->due + l->timeout : PACE_NEVER;
     if (!pace_schedule_next(l->schedule, now, &due))
         return next;
@@ -400,7 +400,7 @@ static uint64_t read_run_delay(struct pace_load_generator *l)
 
 /* Events may have been pending while other processes had the CPU or a signal had stopped pace, so they count
  * as arrived before that time. */
-static void sleep_until(struct pace_load_generator *l, uint64_t from, size_t *n)
+static void sleep_until_event(struct pace_load_generator *l, uint64_t from, size_t *n)
 {
     *n = pace_poller_wait(&l->waiter, from, l->planned);
     uint64_t woke = pace_now(), starved = read_run_delay(l),
@@ -425,7 +425,7 @@ static size_t wait_for_events(struct pace_load_generator *l)
     if (l->spins)
         l->tally->waited += pace_now() - from;
     else
-        sleep_until(l, from, &n);
+        sleep_until_event(l, from, &n);
     return n;
 }
 

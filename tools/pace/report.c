@@ -68,7 +68,7 @@ static void append_errors(struct mk_buf *out, const struct pace_tally *t)
                         t->first[i]);
 }
 
-static void append_doubtful_names(struct mk_buf *out, const struct pace_tally *t)
+static void append_doubtful_metrics(struct mk_buf *out, const struct pace_tally *t)
 {
     const char *between = "";
     for (size_t i = 0; i < PACE_QUANTILES; i++) {
@@ -84,7 +84,7 @@ static void append_doubtful_names(struct mk_buf *out, const struct pace_tally *t
 static void append_warnings(struct mk_buf *out, const struct pace_options *o,
                             const struct pace_tally *opening, const struct pace_tally *t)
 {
-    const char *wrong = pace_tally_doubt(t);
+    const char *wrong = pace_tally_doubt_reason(t);
     if (pace_tally_errors(opening))
         mk_buf_addf(out, "%" PRIu64 " of %" PRIu64 " connections could not be opened before the start.\n",
                     pace_tally_errors(opening), opening->asked);
@@ -98,7 +98,7 @@ static void append_warnings(struct mk_buf *out, const struct pace_options *o,
     if (!wrong)
         return;
     mk_buf_addf(out, "pace did not keep its own pace: %s. Do not trust these latencies: ", wrong);
-    append_doubtful_names(out, t);
+    append_doubtful_metrics(out, t);
     mk_buf_add(out, MK_STR(".\n"));
 }
 
@@ -191,7 +191,7 @@ static void write_errors(struct mk_json_writer *w, const struct pace_tally *t)
     mk_json_end_object(w);
 }
 
-static void write_doubtful(struct mk_json_writer *w, const struct pace_tally *t)
+static void write_doubtful_metrics(struct mk_json_writer *w, const struct pace_tally *t)
 {
     mk_json_begin_array(mk_json_key(w, "doubtful"));
     for (size_t i = 0; i < PACE_QUANTILES; i++)
@@ -204,7 +204,7 @@ static void write_doubtful(struct mk_json_writer *w, const struct pace_tally *t)
 
 static void write_results(struct mk_json_writer *w, const struct pace_tally *t)
 {
-    const char *wrong = pace_tally_doubt(t);
+    const char *wrong = pace_tally_doubt_reason(t);
     mk_json_uint(mk_json_key(w, "asked"), t->asked);
     mk_json_uint(mk_json_key(w, "requests"), t->right);
     mk_json_fixed(mk_json_key(w, "rate"), success_rate(t), 3);
@@ -213,7 +213,7 @@ static void write_results(struct mk_json_writer *w, const struct pace_tally *t)
     write_latencies(mk_json_key(w, "latency_us"), &t->latency, t->asked);
     write_latencies(mk_json_key(w, "late_us"), &t->late, t->late.n);
     write_latencies(mk_json_key(w, "least_us"), &t->least, t->asked);
-    write_doubtful(w, t);
+    write_doubtful_metrics(w, t);
     mk_json_bool(mk_json_key(w, "kept_pace"), !wrong);
     mk_json_cstr(mk_json_key(w, "why_not"), wrong);
     mk_json_fixed(mk_json_key(w, "starved"),

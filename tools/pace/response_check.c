@@ -38,7 +38,7 @@ static bool record_body(struct pace_response_check *r, mk_str data)
 }
 
 /* Returns false if any length is allowed. */
-static bool expected_length(const struct pace_response_check *r, uint64_t *out)
+static bool get_expected_length(const struct pace_response_check *r, uint64_t *out)
 {
     *out = r->expected.has_length ? r->expected.length : r->body_length;
     return r->expected.has_length || (r->recorded && !r->varies);
@@ -51,7 +51,7 @@ bool pace_response_check_body(struct pace_response_check *r, struct pace_compari
     uint64_t most;
     if (reply->head.status != r->expected.status)
         return true; /* the wrong status is reported at the end */
-    if (expected_length(r, &most) && reply->length > most) {
+    if (get_expected_length(r, &most) && reply->length > most) {
         snprintf(why, PACE_RESPONSE_CHECK_ERROR_MAX, "more than %" PRIu64 " bytes of content", most);
         return false;
     }
@@ -84,7 +84,7 @@ enum pace_verdict pace_response_check_verify(const struct pace_response_check *r
     if (verdict != PACE_RESPONSE_OK)
         return verdict;
     uint64_t expected;
-    if (expected_length(r, &expected) && reply->length != expected)
+    if (get_expected_length(r, &expected) && reply->length != expected)
         snprintf(why, PACE_RESPONSE_CHECK_ERROR_MAX, "%" PRIu64 " bytes of content, not %" PRIu64,
                  reply->length, expected);
     else if (c->differs_at)

@@ -20,14 +20,14 @@ static uint64_t add_ns(uint64_t from, double ns)
     return ns < (double)(PACE_NEVER - from) / 2 ? from + (uint64_t)ns : PACE_NEVER;
 }
 
-static uint64_t random_gap_after(struct pace_schedule *s, uint64_t from)
+static uint64_t random_due_time(struct pace_schedule *s, uint64_t from)
 {
     double u = (double)(random_next(&s->random) >> 11) * 0x1p-53; /* in [0, 1) */
     return add_ns(from, -log1p(-u) / s->rate * (double)PACE_SECOND);
 }
 
 /* Computed from the start: adding up gaps would accumulate rounding errors. */
-static uint64_t constant_due(const struct pace_schedule *s)
+static uint64_t constant_rate_due_time(const struct pace_schedule *s)
 {
     return add_ns(s->start, (double)s->taken * (double)PACE_SECOND / s->rate);
 }
@@ -41,7 +41,7 @@ void pace_schedule_start(struct pace_schedule *s, uint64_t start, uint64_t end)
 {
     s->start = start;
     s->end = end;
-    s->due = s->spacing == PACE_POISSON ? random_gap_after(s, start) : start;
+    s->due = s->spacing == PACE_POISSON ? random_due_time(s, start) : start;
 }
 
 bool pace_schedule_next(const struct pace_schedule *s, uint64_t now, uint64_t *due)
@@ -59,7 +59,7 @@ void pace_schedule_advance(struct pace_schedule *s)
 {
     s->taken++;
     if (s->spacing == PACE_POISSON)
-        s->due = random_gap_after(s, s->due);
+        s->due = random_due_time(s, s->due);
     else if (s->spacing == PACE_CONSTANT)
-        s->due = constant_due(s);
+        s->due = constant_rate_due_time(s);
 }

@@ -59,7 +59,7 @@ double pace_tally_busy_share(const struct pace_tally *t)
 }
 
 /* Returns why all latencies are doubtful because of pace itself; NULL if they are not. */
-static const char *pace_is_unreliable_because(const struct pace_tally *t)
+static const char *pace_tally_explain_slow_client(const struct pace_tally *t)
 {
     if (pace_tally_busy_share(t) > BUSY_MAX)
         return "it was busy all the time, so responses waited for it";
@@ -79,19 +79,19 @@ bool pace_tally_is_quantile_doubtful(const struct pace_tally *t, const struct pa
     if (!pace_histogram_quantile(&t->latency, t->asked, q->share, &measured) ||
         !pace_histogram_quantile(&t->least, t->asked, q->share, &least) || measured == PACE_HISTOGRAM_BEYOND)
         return false;
-    return pace_is_unreliable_because(t) || is_mostly_client_time((double)measured, (double)least);
+    return pace_tally_explain_slow_client(t) || is_mostly_client_time((double)measured, (double)least);
 }
 
 bool pace_tally_is_mean_doubtful(const struct pace_tally *t)
 {
     return t->latency.n &&
-           (pace_is_unreliable_because(t) ||
+           (pace_tally_explain_slow_client(t) ||
             is_mostly_client_time(pace_histogram_mean(&t->latency), pace_histogram_mean(&t->least)));
 }
 
-const char *pace_tally_doubt(const struct pace_tally *t)
+const char *pace_tally_doubt_reason(const struct pace_tally *t)
 {
-    const char *all = pace_is_unreliable_because(t);
+    const char *all = pace_tally_explain_slow_client(t);
     bool any = pace_tally_is_mean_doubtful(t);
     for (size_t i = 0; i < PACE_QUANTILES; i++)
         any |= pace_tally_is_quantile_doubtful(t, &pace_quantiles[i]);

@@ -59,6 +59,6 @@ bool pace_tally_is_quantile_doubtful(const struct pace_tally *t, const struct pa
 bool pace_tally_is_mean_doubtful(const struct pace_tally *t);
 /* Returns a static string with the reason if pace could not keep up, so that some latencies are unreliable;
  * otherwise NULL. */
-const char *pace_tally_doubt(const struct pace_tally *t);
+const char *pace_tally_doubt_reason(const struct pace_tally *t);
 
 #endif

@@ -30,7 +30,7 @@ mk_err wr_cgroup_find(pid_t pid, struct mk_buf *path)
     return path->failed ? -ENOMEM : 0;
 }
 
-static mk_err each_process_of_cgroup(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
+static mk_err visit_cgroup_processes(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
 {
     struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
     mk_err e = wr_procfile_read(&text, "%s/cgroup.procs", path);
@@ -44,18 +44,19 @@ static mk_err each_process_of_cgroup(const char *path, bool (*fn)(void *data, pi
     return e;
 }
 
-mk_err wr_cgroup_each(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
+mk_err wr_cgroup_visit_processes(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
 {
     DIR *folder = opendir(path);
     if (!folder)
         return mk_err_last();
-    mk_err e = each_process_of_cgroup(path, fn, data);
+    mk_err e = visit_cgroup_processes(path, fn, data);
     for (struct dirent *entry; !e && (entry = readdir(folder));) {
         char below[PATH_MAX];
         if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
             continue;
         int len = snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
-        e = len > 0 && (size_t)len < sizeof below ? wr_cgroup_each(below, fn, data) : -ENAMETOOLONG;
+        e = len > 0 && (size_t)len < sizeof below ? wr_cgroup_visit_processes(below, fn, data)
+                                                  : -ENAMETOOLONG;
     }
     (void)closedir(folder);
     return e;

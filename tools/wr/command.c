@@ -21,7 +21,7 @@ static void report_unknown_client(const char *program)
     wr_message("cannot read the output of \"%s\"; wr supports %.*s", program, MK_STR_ARG(mk_buf_str(&names)));
 }
 
-static bool has_prefix(const struct wr_command *c, mk_str prefix)
+static bool has_word_with_prefix(const struct wr_command *c, mk_str prefix)
 {
     for (size_t i = 1; i < c->n; i++)
         if (mk_str_starts(mk_str_from_c(c->words[i]), prefix))
@@ -37,7 +37,7 @@ bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *
         report_unknown_client(words[0]);
         return false;
     }
-    if (mk_str_eq(mk_str_from_c(c->kind->name), MK_STR("h2load")) && has_prefix(c, MK_STR("--wa")))
+    if (mk_str_eq(mk_str_from_c(c->kind->name), MK_STR("h2load")) && has_word_with_prefix(c, MK_STR("--wa")))
         return wr_message_error(
             "h2load does not report the requests of its --warm-up-time, so wr cannot compute figures "
             "per request: use wr's own --warm-up");
@@ -82,7 +82,7 @@ char **wr_command_from_url(char *url, uint64_t requests, bool keep_alive, struct
     return words;
 }
 
-static bool has_word(const struct wr_command *c, const char *const *which)
+static bool has_any_word(const struct wr_command *c, const char *const *which)
 {
     for (size_t i = 1; i < c->n; i++)
         for (const char *const *w = which; *w; w++)
@@ -223,7 +223,7 @@ char **wr_command_build_argv(const struct wr_command *c, unsigned concurrency, s
         inserted[n++] = copy_str(arena, mk_str_from_c(c->kind->concurrency));
         inserted[n++] = copy_str(arena, mk_arena_printf(arena, "%u", concurrency));
     }
-    if (!has_word(c, c->kind->has))
+    if (!has_any_word(c, c->kind->has))
         for (size_t i = 0; i < MK_LEN(c->kind->adds) && c->kind->adds[i]; i++)
             inserted[n++] = copy_str(arena, mk_str_from_c(c->kind->adds[i]));
     char **words = own - n;

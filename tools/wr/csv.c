@@ -23,7 +23,7 @@ void wr_csv_write_rows(const struct wr_step *step, struct mk_buf *out)
             if (wr_is_known(value))
                 mk_buf_addf(out, "%.*f", f->decimals, value);
         }
-        mk_buf_addf(out, ",%s,", wr_bottleneck_word(step->shots[i].bottleneck));
+        mk_buf_addf(out, ",%s,", wr_bottleneck_to_text(step->shots[i].bottleneck));
         if (step->shots[i].reported.doubt) /* constant text without quotes, but perhaps with commas */
             mk_buf_addf(out, "\"%s\"", step->shots[i].reported.doubt);
         mk_buf_add_char(out, '\n');

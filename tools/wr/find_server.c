@@ -8,7 +8,7 @@
 #include "wr/listeners.h"
 #include "wr/message.h"
 
-const char *wr_find_by_name(enum wr_find_by by)
+const char *wr_find_by_to_text(enum wr_find_by by)
 {
     return by == WR_FIND_BY_PID ? "pid" : by == WR_FIND_BY_PORT ? "port" : "name";
 }

@@ -25,6 +25,6 @@ struct wr_find {
  * returns false. */
 bool wr_find_server(const struct wr_find *what, struct wr_process_tree *out) MK_MUST_USE;
 /* Returns "pid", "port" or "name". */
-const char *wr_find_by_name(enum wr_find_by by);
+const char *wr_find_by_to_text(enum wr_find_by by);
 
 #endif

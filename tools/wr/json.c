@@ -77,7 +77,7 @@ static bool skip_string(mk_str *s)
     return skip_literal(s, MK_STR("\""));
 }
 
-static bool skip_name(mk_str *s)
+static bool skip_member_name(mk_str *s)
 {
     if (!skip_string(s))
         return false;
@@ -92,7 +92,7 @@ static bool skip_list(mk_str *s, mk_str end, bool named, unsigned depth)
         return true;
     do {
         skip_space(s);
-        if ((named && !skip_name(s)) || !skip_value(s, depth + 1))
+        if ((named && !skip_member_name(s)) || !skip_value(s, depth + 1))
             return false;
         skip_space(s);
     } while (skip_literal(s, MK_STR(",")));

@@ -22,7 +22,7 @@ static void write_server(struct mk_json_writer *w, const struct wr_sweep *s)
     for (size_t i = 0; i < s->server.n; i++)
         mk_json_int(w, s->server.all[i].pid);
     mk_json_end_array(w);
-    mk_json_cstr(mk_json_key(w, "found_by"), o->names_server ? wr_find_by_name(o->server.by) : "port");
+    mk_json_cstr(mk_json_key(w, "found_by"), o->names_server ? wr_find_by_to_text(o->server.by) : "port");
     mk_json_end_object(w);
 }
 
@@ -64,7 +64,7 @@ static void write_client_result(struct mk_json_writer *w, const struct wr_result
     const struct wr_latency *l = &r->latency_us;
     write_number(mk_json_key(w, "seconds"), r->seconds, 6);
     write_number(mk_json_key(w, "requests"), (double)r->requests, 0);
-    write_number(mk_json_key(w, "served"), (double)wr_result_served(r), 0);
+    write_number(mk_json_key(w, "served"), (double)wr_result_requests_served(r), 0);
     write_number(mk_json_key(w, "rate"), r->rate, 3);
     write_number(mk_json_key(w, "bytes"), (double)r->bytes, 0);
     mk_json_begin_object(mk_json_key(w, "errors"));
@@ -100,7 +100,7 @@ static void write_samples(struct mk_json_writer *w, const struct wr_measurement 
     mk_json_end_array(w);
 }
 
-static void write_doubtful(struct mk_json_writer *w, const struct wr_result *r)
+static void write_doubtful_latencies(struct mk_json_writer *w, const struct wr_result *r)
 {
     mk_json_begin_array(mk_json_key(w, "doubtful"));
     for (unsigned i = 0; r->doubt && i < WR_QUANTILES; i++)
@@ -136,9 +136,9 @@ static void write_shot(struct mk_json_writer *w, const struct wr_measurement *s)
     write_number(mk_json_key(w, "server_busy"), s->server.busy, 4);
     write_number(mk_json_key(w, "server_busiest_thread"), s->server.busiest, 4);
     write_number(mk_json_key(w, "server_waited"), s->server.waited, 4);
-    mk_json_cstr(mk_json_key(w, "bottleneck"), wr_bottleneck_word(s->bottleneck));
+    mk_json_cstr(mk_json_key(w, "bottleneck"), wr_bottleneck_to_text(s->bottleneck));
     mk_json_cstr(mk_json_key(w, "doubt"), s->reported.doubt);
-    write_doubtful(w, &s->reported);
+    write_doubtful_latencies(w, &s->reported);
     write_samples(w, s);
     mk_json_end_object(w);
 }

@@ -173,8 +173,8 @@ static bool run_counting_syscalls(const struct wr_measure *f, struct wr_child *c
     wr_child_drain(client);
     if (!is_server_alive(f, client) || !check_exit_status(f, client) || !parse_output(f, client, &reported))
         return false;
-    if (wr_result_served(&reported) > 0)
-        *per_request = (double)n / (double)wr_result_served(&reported);
+    if (wr_result_requests_served(&reported) > 0)
+        *per_request = (double)n / (double)wr_result_requests_served(&reported);
     else
         *why = "the client got no response";
     return true;

@@ -42,7 +42,7 @@ void wr_load_compute(struct wr_load *l, double wall_s, unsigned allowed, unsigne
 
 void wr_measurement_find_bottleneck(struct wr_measurement *s)
 {
-    int64_t served = wr_result_served(&s->reported);
+    int64_t served = wr_result_requests_served(&s->reported);
     bool counted = s->server.user_us + s->server.system_us > 0;
     if (served > 0 && !counted) /* the process that served the requests was not sampled */
         s->server.user_us = s->server.system_us = WR_UNKNOWN;
@@ -70,7 +70,7 @@ double wr_measurement_median_pss(const struct wr_measurement *s)
     return median;
 }
 
-const char *wr_bottleneck_word(enum wr_bottleneck b)
+const char *wr_bottleneck_to_text(enum wr_bottleneck b)
 {
     return b == WR_BOTTLENECK_CLIENT ? "client" : b == WR_BOTTLENECK_SERVER ? "server" : "neither";
 }

@@ -47,6 +47,6 @@ void wr_measurement_find_bottleneck(struct wr_measurement *s);
 /* Returns the median memory of the samples, or WR_UNKNOWN. */
 double wr_measurement_median_pss(const struct wr_measurement *s);
 
-const char *wr_bottleneck_word(enum wr_bottleneck b);
+const char *wr_bottleneck_to_text(enum wr_bottleneck b);
 
 #endif

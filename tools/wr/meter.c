@@ -101,7 +101,7 @@ static void measure_server(struct wr_meter *m, struct wr_measurement *out)
     uint64_t waited, longest;
     unsigned active =
         wr_process_tree_count_threads(m->server, (uint64_t)(out->wall_s * ACTIVE * 1e9), &waited, &longest);
-    wr_process_tree_cores(m->server, &cores);
+    wr_process_tree_affinity(m->server, &cores);
     wr_load_compute(&out->server, out->wall_s, (unsigned)CPU_COUNT(&cores), active);
     out->server.busiest = fmin((double)longest / 1e9 / out->wall_s, 1);
     out->server.waited = fmin((double)waited / 1e9 / out->wall_s / out->server.cores, 1);
@@ -126,7 +126,7 @@ static void measure_client(struct wr_meter *m, const struct wr_child *client, st
 }
 
 /* The cgroup includes the CPU time of processes that no sample saw, but not their context switches. */
-static bool has_seen_most_cpu(struct wr_meter *m, const struct wr_cpu *used)
+static bool samples_cover_cgroup_cpu(struct wr_meter *m, const struct wr_cpu *used)
 {
     struct wr_cpu now;
     if (!m->server->cgroup)
@@ -135,7 +135,7 @@ static bool has_seen_most_cpu(struct wr_meter *m, const struct wr_cpu *used)
     return (double)wr_cpu_diff(&now, &m->processes_at_start).total >= SEEN * (double)used->total;
 }
 
-static double difference_or_zero(uint64_t now, uint64_t before)
+static double saturating_difference(uint64_t now, uint64_t before)
 {
     return now > before ? (double)(now - before) : 0;
 }
@@ -158,10 +158,10 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
     wr_cpu_split(&used, &out->server.user_us, &out->server.system_us);
     measure_server(m, out);
     measure_client(m, client, out);
-    if (has_seen_most_cpu(m, &used)) {
+    if (samples_cover_cgroup_cpu(m, &used)) {
         struct wr_switches s = wr_process_tree_context_switches(m->server);
-        out->voluntary = difference_or_zero(s.voluntary, m->switches.voluntary);
-        out->involuntary = difference_or_zero(s.involuntary, m->switches.involuntary);
+        out->voluntary = saturating_difference(s.voluntary, m->switches.voluntary);
+        out->involuntary = saturating_difference(s.involuntary, m->switches.involuntary);
     }
     out->samples = m->samples;
     out->n_samples = m->n_samples;

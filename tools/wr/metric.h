@@ -15,18 +15,18 @@ struct wr_metric {
 const struct wr_metric *wr_metric_all(void);
 
 double wr_metric_rate(const struct wr_measurement *s);
-double wr_metric_us_per_request(const struct wr_measurement *s);
-double wr_metric_user_us(const struct wr_measurement *s);
-double wr_metric_system_us(const struct wr_measurement *s);
+double wr_metric_cpu_us_per_request(const struct wr_measurement *s);
+double wr_metric_user_cpu_us(const struct wr_measurement *s);
+double wr_metric_system_cpu_us(const struct wr_measurement *s);
 double wr_metric_pss_kb(const struct wr_measurement *s);
-double wr_metric_peak_kb(const struct wr_measurement *s);
-double wr_metric_mean_us(const struct wr_measurement *s);
-double wr_metric_p50_us(const struct wr_measurement *s);
-double wr_metric_p99_us(const struct wr_measurement *s);
-double wr_metric_max_us(const struct wr_measurement *s);
+double wr_metric_peak_memory_kb(const struct wr_measurement *s);
+double wr_metric_latency_mean_us(const struct wr_measurement *s);
+double wr_metric_latency_p50_us(const struct wr_measurement *s);
+double wr_metric_latency_p99_us(const struct wr_measurement *s);
+double wr_metric_latency_max_us(const struct wr_measurement *s);
 double wr_metric_errors(const struct wr_measurement *s);
-double wr_metric_voluntary(const struct wr_measurement *s);
-double wr_metric_involuntary(const struct wr_measurement *s);
+double wr_metric_voluntary_switches(const struct wr_measurement *s);
+double wr_metric_involuntary_switches(const struct wr_measurement *s);
 double wr_metric_server_busy(const struct wr_measurement *s);
 double wr_metric_client_busy(const struct wr_measurement *s);
 

@@ -181,7 +181,7 @@ static bool parse_warm_up(struct wr_options *o, const char *text)
 static bool parse_client_cores(struct wr_options *o, const char *text)
 {
     o->has_client_cores = true;
-    return wr_proc_parse_cores(mk_str_from_c(text), &o->client_cores) ||
+    return wr_proc_parse_cpu_list(mk_str_from_c(text), &o->client_cores) ||
            wr_message_error("--client-cores expects cores such as 1 or 2-3, not \"%s\"", text);
 }
 

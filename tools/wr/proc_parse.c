@@ -56,7 +56,7 @@ bool wr_stat_is_dead(const struct wr_stat *s)
     return s->state == 'Z' || s->state == 'X' || s->state == 'x';
 }
 
-bool wr_proc_parse_number(mk_str text, mk_str name, uint64_t *out)
+bool wr_proc_parse_named_number(mk_str text, mk_str name, uint64_t *out)
 {
     while (text.len) {
         mk_str line = mk_str_cut(&text, '\n');
@@ -180,7 +180,7 @@ bool wr_proc_parse_mount(mk_str mounts, mk_str type, struct mk_buf *out)
     return false;
 }
 
-bool wr_proc_parse_cores(mk_str list, cpu_set_t *out)
+bool wr_proc_parse_cpu_list(mk_str list, cpu_set_t *out)
 {
     CPU_ZERO(out);
     while (list.p) {

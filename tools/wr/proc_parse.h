@@ -24,7 +24,7 @@ bool wr_stat_parse(mk_str text, struct wr_stat *out) MK_MUST_USE;
 bool wr_stat_is_dead(const struct wr_stat *s);
 
 /* Reads the number in "NAME: 123 kB" or "NAME:\t123", as in status and smaps_rollup. */
-bool wr_proc_parse_number(mk_str text, mk_str name, uint64_t *out) MK_MUST_USE;
+bool wr_proc_parse_named_number(mk_str text, mk_str name, uint64_t *out) MK_MUST_USE;
 
 /* /proc/PID/task/TID/schedstat, in ns. */
 struct wr_schedstat {
@@ -53,6 +53,6 @@ bool wr_proc_parse_listener(mk_str line, unsigned port, struct wr_listener *out)
 bool wr_proc_parse_mount(mk_str mounts, mk_str type, struct mk_buf *out) MK_MUST_USE;
 
 /* Parses a CPU list such as "0-2,5"; false if it is invalid or empty. */
-bool wr_proc_parse_cores(mk_str list, cpu_set_t *out) MK_MUST_USE;
+bool wr_proc_parse_cpu_list(mk_str list, cpu_set_t *out) MK_MUST_USE;
 
 #endif

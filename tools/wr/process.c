@@ -140,8 +140,9 @@ static void read_thread_stats(struct wr_process *p, struct wr_thread *t)
     struct wr_switches now;
     struct wr_schedstat run;
     if (wr_procfile_read(&text, "/proc/%d/task/%d/status", (int)p->pid, (int)t->tid) != 0 ||
-        !wr_proc_parse_number(mk_buf_str(&text), MK_STR("voluntary_ctxt_switches"), &now.voluntary) ||
-        !wr_proc_parse_number(mk_buf_str(&text), MK_STR("nonvoluntary_ctxt_switches"), &now.involuntary))
+        !wr_proc_parse_named_number(mk_buf_str(&text), MK_STR("voluntary_ctxt_switches"), &now.voluntary) ||
+        !wr_proc_parse_named_number(mk_buf_str(&text), MK_STR("nonvoluntary_ctxt_switches"),
+                                    &now.involuntary))
         return;
     t->seen = true;
     if (now.voluntary < t->switches.voluntary) { /* the tid was reused by another thread */
@@ -193,11 +194,11 @@ void wr_process_read_memory(struct wr_process *p)
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     uint64_t kb;
     if (wr_procfile_read(&text, "/proc/%d/status", (int)p->pid) == 0 &&
-        wr_proc_parse_number(mk_buf_str(&text), MK_STR("VmHWM"), &kb))
+        wr_proc_parse_named_number(mk_buf_str(&text), MK_STR("VmHWM"), &kb))
         p->hwm_kb = kb;
     bool had = p->pss_is_known;
     p->pss_is_known = wr_procfile_read(&text, "/proc/%d/smaps_rollup", (int)p->pid) == 0 &&
-                      wr_proc_parse_number(mk_buf_str(&text), MK_STR("Pss"), &kb);
+                      wr_proc_parse_named_number(mk_buf_str(&text), MK_STR("Pss"), &kb);
     if (p->pss_is_known)
         p->pss_kb = kb;
     else {
@@ -208,7 +209,7 @@ void wr_process_read_memory(struct wr_process *p)
     }
 }
 
-struct wr_cpu wr_process_lost_child_cpu(const struct wr_process *p)
+struct wr_cpu wr_process_unreaped_child_cpu(const struct wr_process *p)
 {
     struct wr_cpu inherited = wr_cpu_diff(&p->waited, &p->waited_at_first);
     return wr_cpu_diff(&p->vanished, &inherited);

@@ -55,7 +55,7 @@ bool wr_process_read_threads(struct wr_process *p) MK_MUST_USE;
 /* Reads memory usage. Expensive: the kernel walks all page tables. */
 void wr_process_read_memory(struct wr_process *p);
 /* Returns the CPU time of children that exited without being reaped by this process. */
-struct wr_cpu wr_process_lost_child_cpu(const struct wr_process *p);
+struct wr_cpu wr_process_unreaped_child_cpu(const struct wr_process *p);
 struct wr_switches wr_process_switches(const struct wr_process *p);
 
 #endif

@@ -121,7 +121,7 @@ static bool has_children_files(void)
 bool wr_process_tree_add_descendants(struct wr_process_tree *f)
 {
     if (f->cgroup) { /* child cgroups may vanish in the meantime: unreadable ones are skipped */
-        mk_err e = wr_cgroup_each(f->cgroup, add_unless_own_pid, f);
+        mk_err e = wr_cgroup_visit_processes(f->cgroup, add_unless_own_pid, f);
         return e != -ECANCELED && e != -ENOMEM;
     }
     if (!has_children_files())
@@ -173,7 +173,7 @@ static mk_err check_tree_owns_cgroup(struct wr_process_tree *f, const char *path
         wr_process_tree_read_process_cpu(f, &cpu); /* removes exited processes */
         if (!wr_process_tree_add_descendants(f))
             return -ENOMEM;
-        e = wr_cgroup_each(path, count_if_in_tree, &a);
+        e = wr_cgroup_visit_processes(path, count_if_in_tree, &a);
         if (!e && a.n != f->n)
             e = -ECANCELED;
     }
@@ -222,7 +222,7 @@ static const char *cgroup_error(struct wr_process_tree *f, const char *path)
 {
     struct cgroup_check w = {.tree = f};
     struct wr_cpu cpu;
-    if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, check_cgroup_member, &w) != 0)
+    if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_visit_processes(path, check_cgroup_member, &w) != 0)
         return "--cgroup expects the folder of a version 2 control group that counts processor time, such as "
                "one below /sys/fs/cgroup";
     if (w.has_foreign_process)
@@ -253,7 +253,7 @@ static void remove_ended_process(struct wr_process_tree *f, size_t at)
 {
     struct wr_process p = f->all[at];
     struct wr_process *parent = wr_process_tree_find(f, p.parent);
-    struct wr_cpu used = p.self, lost = wr_process_lost_child_cpu(&p);
+    struct wr_cpu used = p.self, lost = wr_process_unreaped_child_cpu(&p);
     wr_cpu_add(&used, &p.waited);
     wr_cpu_add(&used, &lost);
     /* The kernel credits the CPU time to the parent that reaps the process; unreaped_cpu() shows whether it
@@ -282,7 +282,7 @@ void wr_process_tree_read_process_cpu(struct wr_process_tree *f, struct wr_cpu *
             remove_ended_process(f, i);
     *sum = f->lost;
     for (size_t i = 0; i < f->n; i++) {
-        struct wr_cpu lost = wr_process_lost_child_cpu(&f->all[i]);
+        struct wr_cpu lost = wr_process_unreaped_child_cpu(&f->all[i]);
         wr_cpu_add(sum, &f->all[i].self);
         wr_cpu_add(sum, &f->all[i].waited);
         wr_cpu_add(sum, &lost);
@@ -356,7 +356,7 @@ uint64_t wr_process_tree_hwm_kb(const struct wr_process_tree *f)
     return kb;
 }
 
-void wr_process_tree_cores(const struct wr_process_tree *f, cpu_set_t *out)
+void wr_process_tree_affinity(const struct wr_process_tree *f, cpu_set_t *out)
 {
     CPU_ZERO(out);
     for (size_t i = 0; i < f->n; i++)

@@ -46,7 +46,7 @@ struct wr_switches wr_process_tree_context_switches(const struct wr_process_tree
 bool wr_process_tree_pss_kb(const struct wr_process_tree *f, uint64_t *kb) MK_MUST_USE;
 uint64_t wr_process_tree_hwm_kb(const struct wr_process_tree *f);
 /* Returns the union of the threads' affinity masks. */
-void wr_process_tree_cores(const struct wr_process_tree *f, cpu_set_t *out);
+void wr_process_tree_affinity(const struct wr_process_tree *f, cpu_set_t *out);
 /* Starts the interval that wr_process_tree_count_threads() covers. */
 void wr_process_tree_start_interval(struct wr_process_tree *f);
 /* Returns the number of threads that ran for at least `least_ns`; also their total run-queue wait and the run

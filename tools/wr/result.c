@@ -22,7 +22,7 @@ void wr_result_init(struct wr_result *r)
     };
 }
 
-int64_t wr_result_served(const struct wr_result *r)
+int64_t wr_result_requests_served(const struct wr_result *r)
 {
     return r->served < 0 ? r->requests : r->served;
 }

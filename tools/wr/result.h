@@ -48,7 +48,7 @@ extern const char *const wr_result_quantiles[WR_QUANTILES];
 /* Sets all numbers to WR_UNKNOWN. */
 void wr_result_init(struct wr_result *r);
 /* Returns the requests in the client's whole lifetime: the divisor of the server's CPU time. */
-int64_t wr_result_served(const struct wr_result *r);
+int64_t wr_result_requests_served(const struct wr_result *r);
 /* Returns the sum of the reported errors; WR_UNKNOWN if none is reported. */
 int64_t wr_result_errors(const struct wr_result *r);
 /* The last step of each parser: computes the missing one of rate and seconds, and drops the latency without

@@ -20,17 +20,17 @@ static const struct column COLUMNS[] = {
     {"requests/s", "min", 10, wr_metric_rate, MIN, 1, 0, true},
     {"requests/s", "median", 11, wr_metric_rate, MEDIAN, 1, 0, false},
     {"requests/s", "max", 11, wr_metric_rate, MAX, 1, 0, true},
-    {"user", "ms", 8, wr_metric_user_us, MEDIAN, 1e-3, 0, false},
-    {"system", "ms", 8, wr_metric_system_us, MEDIAN, 1e-3, 0, false},
-    {"CPU", "us/req.", 9, wr_metric_us_per_request, MEDIAN, 1, 2, false},
+    {"user", "ms", 8, wr_metric_user_cpu_us, MEDIAN, 1e-3, 0, false},
+    {"system", "ms", 8, wr_metric_system_cpu_us, MEDIAN, 1e-3, 0, false},
+    {"CPU", "us/req.", 9, wr_metric_cpu_us_per_request, MEDIAN, 1, 2, false},
     {"memory", "KB", 9, wr_metric_pss_kb, MEDIAN, 1, 0, false},
-    {"peak", "KB", 9, wr_metric_peak_kb, MAX, 1, 0, false},
-    {"p50", "us", 9, wr_metric_p50_us, MEDIAN, 1, 0, false},
-    {"p99", "us", 9, wr_metric_p99_us, MEDIAN, 1, 0, false},
-    {"longest", "us", 9, wr_metric_max_us, MAX, 1, 0, false},
+    {"peak", "KB", 9, wr_metric_peak_memory_kb, MAX, 1, 0, false},
+    {"p50", "us", 9, wr_metric_latency_p50_us, MEDIAN, 1, 0, false},
+    {"p99", "us", 9, wr_metric_latency_p99_us, MEDIAN, 1, 0, false},
+    {"longest", "us", 9, wr_metric_latency_max_us, MAX, 1, 0, false},
     {"errors", "", 8, wr_metric_errors, MAX, 1, 0, false},
-    {"switches", "volunt.", 9, wr_metric_voluntary, MEDIAN, 1, 0, false},
-    {"switches", "forced", 9, wr_metric_involuntary, MEDIAN, 1, 0, false},
+    {"switches", "volunt.", 9, wr_metric_voluntary_switches, MEDIAN, 1, 0, false},
+    {"switches", "forced", 9, wr_metric_involuntary_switches, MEDIAN, 1, 0, false},
     {"server", "busy %", 7, wr_metric_server_busy, MEDIAN, 100, 0, false},
     {"client", "busy %", 7, wr_metric_client_busy, MEDIAN, 100, 0, false},
 };
@@ -40,7 +40,7 @@ static bool is_column_shown(const struct wr_sweep *s, const struct column *c)
     return !c->only_many || s->options->shots > 1;
 }
 
-static void write_range(const struct wr_sweep *s, struct mk_buf *out)
+static void write_concurrency_range(const struct wr_sweep *s, struct mk_buf *out)
 {
     const struct wr_options *o = s->options;
     unsigned first = o->n_steps ? o->steps[0] : wr_command_concurrency(&s->command);
@@ -62,7 +62,7 @@ static void write_range(const struct wr_sweep *s, struct mk_buf *out)
     mk_buf_addf(out, ", %u shot%s each\n", o->shots, o->shots == 1 ? "" : "s");
 }
 
-static void write_check(const struct wr_sweep *s, struct mk_buf *out)
+static void write_response_check(const struct wr_sweep *s, struct mk_buf *out)
 {
     if (!s->was_checked) {
         mk_buf_addf(out, "Responses    not checked\n");
@@ -92,17 +92,17 @@ void wr_table_write_header(const struct wr_sweep *s, struct mk_buf *out)
     if (others)
         mk_buf_addf(out, " and %zu more", others);
     mk_buf_addf(out, "; processor time from %s\n", s->server.cgroup ? "its cgroup" : "its processes");
-    write_range(s, out);
+    write_concurrency_range(s, out);
     mk_buf_addf(out, "Command      ");
     wr_command_format(s->command.words, out);
     mk_buf_add_char(out, '\n');
-    write_check(s, out);
+    write_response_check(s, out);
     mk_buf_add_char(out, '\n');
     write_titles(s, out, false);
     write_titles(s, out, true);
 }
 
-static void write_number(struct mk_buf *out, int width, double value, int decimals)
+static void write_padded_number(struct mk_buf *out, int width, double value, int decimals)
 {
     if (wr_is_known(value))
         mk_buf_addf(out, " %*.*f", width, decimals, value);
@@ -139,11 +139,11 @@ void wr_table_write_row(const struct wr_sweep *s, const struct wr_step *step, st
         struct wr_range r = wr_step_metric_range(step, c->of);
         double value = c->statistic == MIN ? r.min : c->statistic == MAX ? r.max : r.median;
         if (is_column_shown(s, c))
-            write_number(out, c->width, wr_is_known(value) ? value * c->scale : value, c->decimals);
+            write_padded_number(out, c->width, wr_is_known(value) ? value * c->scale : value, c->decimals);
     }
     if (s->options->counts_syscalls)
-        write_number(out, 9, step->syscalls, 2);
-    mk_buf_addf(out, " %s%s\n", wr_bottleneck_word(worst_bottleneck(step)),
+        write_padded_number(out, 9, step->syscalls, 2);
+    mk_buf_addf(out, " %s%s\n", wr_bottleneck_to_text(worst_bottleneck(step)),
                 has_doubtful_shot(step) ? ", in doubt" : "");
 }
 

@@ -69,7 +69,7 @@ static void warn_of_bad_responses(struct wr_sweep *s, const struct wr_step *step
     for (size_t i = 0; i < step->n; i++) {
         const struct wr_result *r = &step->shots[i].reported;
         bad += r->errors.status > 0 ? (double)r->errors.status : 0;
-        all += (double)wr_result_served(r);
+        all += (double)wr_result_requests_served(r);
     }
     if (bad <= 0)
         return;

@@ -38,7 +38,7 @@ static bool open_outputs(const struct wr_options *o, struct outputs *out)
            (!o->json || to_stdout || open_file(o->json, &out->json));
 }
 
-static bool on_step(void *data, const struct wr_sweep *sweep, const struct wr_step *step)
+static bool on_step_finished(void *data, const struct wr_sweep *sweep, const struct wr_step *step)
 {
     struct outputs *to = data;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
@@ -84,7 +84,7 @@ static bool write_footers(const struct wr_sweep *s, struct outputs *to, bool com
 static bool run_sweep(const struct wr_options *o)
 {
     struct outputs to = {NULL, NULL, NULL};
-    struct wr_sweep_callback listener = {.data = &to, .on_step = on_step};
+    struct wr_sweep_callback listener = {.data = &to, .on_step = on_step_finished};
     struct mk_arena arena;
     struct wr_sweep sweep;
     mk_arena_init(&arena, NULL);
@@ -100,7 +100,7 @@ static bool run_sweep(const struct wr_options *o)
 }
 
 /* The client inherits the descriptor limit and the affinity mask. */
-static bool prepare_system(const struct wr_options *o)
+static bool set_limits_and_affinity(const struct wr_options *o)
 {
     enum { MANY = 1 << 20 };
     struct rlimit files;
@@ -131,5 +131,5 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     wr_message_init(options.quiet);
-    return prepare_system(&options) && run_sweep(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return set_limits_and_affinity(&options) && run_sweep(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -199,4 +199,4 @@ def test_compare_different_cpu_sources_are_unclear(base, other):
 def test_compare_rejects_an_invalid_tolerance(base, other, tmp_path, capsys, value):
     with pytest.raises(SystemExit):
         run(tmp_path, base, other, f"--tolerance={value}")
-    assert "is no number of percent" in capsys.readouterr().err
+    assert "is not a percentage" in capsys.readouterr().err

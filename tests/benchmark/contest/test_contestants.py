@@ -176,7 +176,7 @@ def test_load_names_the_file_of_an_unknown_key(folder):
         load(work_folder)
 
 
-@pytest.mark.parametrize("text, why", [("@nothing@\n", "nothing is known"), ("@if tls@\n", "without @end@"),
+@pytest.mark.parametrize("text, why", [("@nothing@\n", "there is no value"), ("@if tls@\n", "without @end@"),
                                        ("@end@\n", "without @if@")])
 def test_template_invalid_syntax_is_an_error(text, why):
     with pytest.raises(UserError, match=why):
@@ -497,7 +497,7 @@ def test_server_runs_php_by_fastcgi(name, folder, stuff, start_backend):
 
 def test_backend_that_does_not_serve_is_an_error(folder, stuff, monkeypatch):
     monkeypatch.setattr(backends, "find_php", lambda: shutil.which("false"))
-    with pytest.raises(Failed, match="what is to be behind the contestant does not serve"):
+    with pytest.raises(Failed, match="backend does not respond"):
         backends.start("php", stuff, sorted(os.sched_getaffinity(0)), folder / "php")
     monkeypatch.setattr(backends, "find_php", lambda: None)
     assert backends.lacks("php") == "PHP-FPM is not installed" and backends.lacks("") is None
@@ -558,7 +558,7 @@ def test_start_has_a_time_limit(folder, stuff):
     work_folder = folder / "place"
     work_folder.mkdir()
     prepared = each.prepare(Setup(work_folder, stuff.root, ports.free_port()))
-    with pytest.raises(Failed, match="does not answer within 0.3 s: it said nothing"):
+    with pytest.raises(Failed, match="does not respond within 0.3 s: no output"):
         prepared.start(seconds=0.3)
 
 
@@ -630,7 +630,7 @@ def test_start_with_a_taken_port_fails(tmp_path, folder_of_fakes):
     front, behind = folder_of_fakes
     port = ports.free_port()
     with behind.prepare(Setup(made_folder(tmp_path / "b"), tmp_path, port)).start():
-        with pytest.raises(PortTaken, match=f"another server has port {port}"):
+        with pytest.raises(PortTaken, match=f"another program has port {port}"):
             front.prepare(Setup(made_folder(tmp_path / "f"), tmp_path, port)).start()
 
 

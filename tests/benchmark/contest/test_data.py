@@ -49,7 +49,7 @@ RIGHT = [
 ]
 WRONG = [
     ("/db", HTML, lambda _: json.dumps(row()).encode(), "Content-Type 'text/html; charset=utf-8'"),
-    ("/db", JSON, lambda _: b'{"id":1,"randomNumber":2}', "always the same row"),
+    ("/db", JSON, lambda _: b'{"id":1,"randomNumber":2}', "every response has the same row"),
     ("/db", JSON, lambda _: json.dumps(row("17")).encode(), "is not a row"),
     ("/db", JSON, lambda _: json.dumps(row(10001)).encode(), "is not a row"),
     ("/db", JSON, lambda _: b"[", "Expecting value"),
@@ -147,5 +147,5 @@ def test_databases_that_do_not_start_are_reported(tmp_path, monkeypatch):
         raise subprocess.CalledProcessError(1, "initdb")
 
     monkeypatch.setattr(data, "prepare", fail)
-    with pytest.raises(backends.Failed, match="could not be made: .*initdb"):
+    with pytest.raises(backends.Failed, match="cannot create the databases.*initdb"):
         backends.start("data", type("Material", (), {"root": tmp_path / "root"}), [0], tmp_path / "behind")

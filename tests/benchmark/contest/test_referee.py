@@ -89,7 +89,7 @@ def test_case_without_its_backend_is_skipped(tmp_path, folder, monkeypatch):
     add_contestant(folder, "one", features=("files", "keepalive", "php"))
     monkeypatch.setattr(referee.backends, "lacks", lambda what: f"there is no {what}")
     made = hold(tmp_path, (case("php", features=("php",), backend="php"), plan()))
-    assert made.notes[-1] == "The case php was not held: there is no php." and not made.shots
+    assert made.notes[-1] == "The case php was skipped: there is no php." and not made.shots
 
 
 @pytest.mark.parametrize("cores, client, backend", [([1], [1], [1]), ([1, 2, 3], [1, 2], [3])])
@@ -143,7 +143,7 @@ def test_server_that_exits_is_disqualified_with_its_last_output(tmp_path, folder
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan(rounds=3, seconds=1)))
     assert set(excluded(made)) == {"mortal"}
-    assert "its last words were: fake: cannot go on like this" in excluded(made)["mortal"]
+    assert "the end of its output: fake: cannot go on like this" in excluded(made)["mortal"]
     assert len(made.values("small", "other", "rate")) == 3
 
 
@@ -162,14 +162,14 @@ def test_referee_error_ends_the_case_of_one_contestant(tmp_path, folder, monkeyp
 
     def fail(stage):
         if stage.name == "odd":
-            raise OSError("no more room")
+            raise OSError("no space left")
         sleep(stage)
 
     monkeypatch.setattr(referee.Stage, "sleep", fail)
     add_contestant(folder, "odd")
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
-    assert not made.disqualified and left_out(made) == {"odd": "the referee failed: no more room"}
+    assert not made.disqualified and left_out(made) == {"odd": "the referee failed: no space left"}
     assert {shot.contestant for shot in made.shots} == {"other"}
 
 
@@ -215,7 +215,7 @@ def test_case_without_measurable_contestants_ends_early(tmp_path, folder, monkey
         add_contestant(folder, name)
     made = hold(tmp_path, (case(), plan(rounds=3)))
     assert not made.disqualified and set(left_out(made)) == set("abcdef") and len(shots) == 2 * referee.ALIKE
-    assert any("was given up" in note and "it crashed" in note for note in made.notes)
+    assert any("was abandoned" in note and "it crashed" in note for note in made.notes)
 
 
 def test_failed_client_of_the_verification_is_no_fault(tmp_path, folder, monkeypatch):
@@ -268,7 +268,7 @@ def test_record_write_is_retried_after_an_error(tmp_path, folder, monkeypatch):
     assert [shot.case for shot in made.shots] == ["small", "second"]
     tries.clear()
     monkeypatch.setattr(record, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(UserError, match="could not be written.*No space left"):
+    with pytest.raises(UserError, match="cannot write the record.*No space left"):
         hold(tmp_path, (case(), plan()))
 
 
@@ -494,7 +494,7 @@ def test_port_exhaustion_does_not_disqualify(tmp_path, folder, monkeypatch, none
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     if none_left:
-        assert "no ports left" in left_out(made)["other"] and not made.disqualified
+        assert "ran out of ports" in left_out(made)["other"] and not made.disqualified
     else:
         assert "3 connect" in excluded(made)["other"] and not made.unmeasured
 
@@ -503,13 +503,13 @@ def test_server_with_a_taken_port_is_not_disqualified(tmp_path, folder, monkeypa
     monkeypatch.setattr(running.ports, "is_taken", lambda port: True)
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
-    assert "another server has port" in left_out(made)["other"] and not made.disqualified and not made.shots
+    assert "another program has port" in left_out(made)["other"] and not made.disqualified and not made.shots
 
 
 def test_server_that_reports_a_failed_bind_is_not_disqualified(tmp_path, folder, monkeypatch):
     add_contestant(folder, "other", "die=40", "words=Could not bind or listen to port 1")
     made = hold(tmp_path, (case(), plan()))
-    assert "another server had its port" in left_out(made)["other"] and not made.disqualified
+    assert "its port was in use" in left_out(made)["other"] and not made.disqualified
 
 
 def test_latency_of_a_late_client_is_omitted_after_repeats(tmp_path, folder, monkeypatch):

@@ -135,7 +135,7 @@ def test_page_shows_losses_before_wins(text):
 
 
 def test_page_marks_client_bound_rates_without_winner(page):
-    assert "client was the limit" in page.text and "client 5/5" in page.text
+    assert "client was the bottleneck" in page.text and "client 5/5" in page.text
     assert "Requests per second: no winner. The load client was the bottleneck for Monkey, nginx, lighttpd and h2o" in page.text
 
 
@@ -199,7 +199,7 @@ def test_summary_escapes_hostile_texts():
 def test_summary_has_all_parts(record):
     text = summary.render(record, page="report.html", raw="record.json")
     for part in ("## Winners by case", "## Cases", "## Contestants", "## Machine", "(report.html)", "(record.json)", "†", "tie",
-                 "G-WAN", "absent", "is disqualified", "(yardstick)", "*client was the limit*"):
+                 "G-WAN", "absent", "is disqualified", "(yardstick)", "*client was the bottleneck*"):
         assert part in text, part
     for name, case in record.cases.items():
         assert f"### {case.title} (`{name}`)" in text

@@ -55,7 +55,7 @@ def test_check_correct_response_has_no_fault(fake):
     assert response_check.check("http", fake(), EXPECTED) is None
 
 
-@pytest.mark.parametrize("how, message", [("content", "other content"), ("length", "101 bytes instead of 100"),
+@pytest.mark.parametrize("how, message", [("content", "different content"), ("length", "101 bytes instead of 100"),
                                        ("status", "status 404 instead of 200")])
 def test_check_wrong_response_is_reported(fake, how, message):
     fault = response_check.check("http", fake("wrong=1", f"how={how}"), EXPECTED)
@@ -63,8 +63,8 @@ def test_check_wrong_response_is_reported(fake, how, message):
 
 
 def test_check_missing_response_is_reported():
-    assert "no answer" in response_check.check("http", ports.free_port(), EXPECTED)
-    assert "no answer" in response_check.check("h2c", ports.free_port(), EXPECTED)
+    assert "no response" in response_check.check("http", ports.free_port(), EXPECTED)
+    assert "no response" in response_check.check("h2c", ports.free_port(), EXPECTED)
 
 
 @pytest.mark.parametrize("close", [False, True])
@@ -105,13 +105,13 @@ def test_verify_client_failure_is_no_fault_of_the_server(tmp_path):
 
 def test_verify_finds_one_wrong_response_in_a_hundred(fake, tmp_path):
     verdict = verify(fake("wrong=100"), tmp_path, until=lambda verdict: verdict.responses >= 100)
-    assert "other content" in verdict.fault
+    assert "different content" in verdict.fault
 
 
 def test_verify_server_without_responses_is_at_fault(tmp_path, monkeypatch):
     monkeypatch.setattr(response_check, "PATIENCE", .5)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
-        assert "not one answer" in verify(silent.getsockname()[1], tmp_path).fault
+        assert "no response under load" in verify(silent.getsockname()[1], tmp_path).fault
     assert "refused" in verify(ports.free_port(), tmp_path).fault
 
 
@@ -120,7 +120,7 @@ def test_verify_beside_load_checks_responses_during_another_load(fake):
     good = response_check.verify_beside_load("http", fake(), EXPECTED, load, .2, {})
     assert good.fault is None and good.responses > 1
     wrong = response_check.verify_beside_load("http", fake("wrong=5"), EXPECTED, load, 20, {})
-    assert "under load, /a: other content" == wrong.fault.partition(" (")[0] and wrong.responses < 10
+    assert "under load, /a: different content" == wrong.fault.partition(" (")[0] and wrong.responses < 10
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

@@ -41,10 +41,10 @@ def run(capsys):
     (["run", "--case", ","], "the list of cases is empty"),
     (["run", "--rounds", "0"], "--rounds: expected a whole number above 0, found '0'"),
     (["run", "--seconds", "-1"], "--seconds: expected a number above 0, found '-1'"),
-    (["run", "--case", "small,h2,paced", "--seconds", "1.5"], "--seconds 1.5: h2load, wrk only know whole seconds"),
+    (["run", "--case", "small,h2,paced", "--seconds", "1.5"], "--seconds 1.5: h2load, wrk can only run for whole seconds"),
     (["run", "--wr", "true", "--output", "/dev/null/x"], "/dev/null/x: not writable (Not a directory)"),
     (["run", "--server-cores", "x", "--wr", "true"], "cores: expected a list such as 0,2-3, found 'x'"),
-    (["run", "--server-cores", "9999", "--wr", "true"], "core 9999 is none of ours"),
+    (["run", "--server-cores", "9999", "--wr", "true"], "core 9999 is not available to this process"),
     (["run", "--wr", "/nowhere/wr"], "/nowhere/wr: no such program"),
     (["rum"], "there is no verb 'rum'; did you mean run?"),
     ([], "usage: contest VERB"),
@@ -268,6 +268,6 @@ def test_cgroups_unavailable_gives_a_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "own_cgroup", lambda: None)
     assert "no cgroup of version 2" in stage.Cgroups().why and stage.Cgroups().make("x") is None
     monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path / "gone")
-    assert "cannot be made" in stage.Cgroups().why
+    assert "cannot create" in stage.Cgroups().why
     monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path)
     assert "has no cpu.stat" in stage.Cgroups().why and not list(tmp_path.iterdir())

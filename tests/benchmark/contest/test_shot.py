@@ -60,8 +60,8 @@ def test_shot_faults_are_detected():
     assert fault() is None and fault(bytes=None) is None
     assert "3 status" in fault(errors={"status": 3}) and "of 103 requests" in fault(errors={"status": 3})
     assert fault(requests=0) == shot.SILENT
-    assert "the shortest answer has 100000" in fault(lengths=[100_000, 200_000])
-    assert "the longest answer has 100" in fault(bytes=10_000_000)
+    assert "the shortest response has 100000" in fault(lengths=[100_000, 200_000])
+    assert "the longest response has 100" in fault(bytes=10_000_000)
     assert fault(lengths=[10, 10_000_000], bytes=10_000_000) is None
 
 
@@ -81,7 +81,7 @@ def test_shot_output_of_wr_is_parsed(tmp_path):
     ("import sys; sys.exit('wr: there is no process 7')", "wr: there is no process 7"),
     ("print('what?')", "wr: what?"),
     ("print('{}'); raise SystemExit(3)", "wr: {}"),
-    ("", "it ended with 0"),
+    ("", "it exited with 0"),
 ])
 def test_shot_error_of_wr_is_quoted(tmp_path, text, message):
     with pytest.raises(shot.NoShot) as why:
@@ -100,7 +100,7 @@ def test_shot_kills_a_client_after_the_timeout(tmp_path, monkeypatch):
     file = tmp_path / "pid"
     wr = program(tmp_path, "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
                            f"open({str(file)!r}, 'w').write(str(p.pid))\np.wait()")
-    with pytest.raises(shot.NoShot, match="did not end"):
+    with pytest.raises(shot.NoShot, match="did not exit"):
         shot.run_wr([wr], .5)
     wait_until(lambda: not is_running(int(file.read_text())), "the end of the client")
 

@@ -82,7 +82,7 @@ def test_spread_adds_up_the_results_of_two_workers(tmp_path):
     # The run sends hardly more requests than were due in that time; a closed loop would send thousands.
     assert shot["requests"] <= 40 * (shot["seconds"] + 2) + 4
     assert shot["latency_us"]["p50"] <= shot["latency_us"]["p90"] <= shot["latency_us"]["max"]
-    assert f"{shot['requests']} right answers" in printed
+    assert f"{shot['requests']} correct responses" in printed
     assert not list(tmp_path.glob("contest-spread-*"))
 
 
@@ -148,7 +148,7 @@ def test_spread_target_with_a_wrong_response_is_not_measured(tmp_path):
             code, out, err = finish(start(tmp_path, write(tmp_path / "spread.toml", server.url, target=target)))
             assert code == 1 and message in err and not out and server.count == 1
     code, _, err = finish(start(tmp_path, write(tmp_path / "spread.toml", server.url)))
-    assert code == 1 and "no answer" in err
+    assert code == 1 and "no response" in err
 
 
 @needs_locust
@@ -157,7 +157,7 @@ def test_spread_wait_for_workers_is_limited(tmp_path):
         path = write(tmp_path / "spread.toml", server.url, workers="total = 2\nlocal = 1\nport = 0\nwait = '2s'")
         process = start(tmp_path, path)
         code, _, err = finish(process)
-        assert code == 1 and "no measurement" in err and server.count == 1
+        assert code == 1 and "without a measurement" in err and server.count == 1
         assert re.search(r"start 1 worker elsewhere.*\n.*locust==.*\n +locust -f - --worker --master-host 127\.0\.0\.1 "
                          r"--master-port \d+", err)
 
@@ -234,15 +234,15 @@ def test_spread_example_manifest_is_valid():
     ("[target]\nurl = 'ftp://a/'\n[load]\nusers = 1", r"\[target\] url: expected http://"),
     ("[target]\nurl = 'http://a b/'\n[load]\nusers = 1", r"\[target\] url"),
     ("[target]\nurl = 'http://a:99999/'\n[load]\nusers = 1", r"\[target\] url"),
-    ("[load]\nusers = 1", r"\[target\] url: .*not there"),
-    ("[target]\nurl = 'http://a/'", r"\[load\] users: .*not there"),
+    ("[load]\nusers = 1", r"\[target\] url: .*key is missing"),
+    ("[target]\nurl = 'http://a/'", r"\[load\] users: .*key is missing"),
     ("[target]\nurl = 'http://a/'\nlenght = 5\n[load]\nusers = 1", "lenght: unknown key; did you mean length?"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 'many'", r"\[load\] users: expected a whole number"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 1\nduration = '5'", r"\[load\] duration: expected a time"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 1\nrate = 5\nrate_per_user = 5", "not both"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 1\nrate = 0", r"\[load\] rate"),
     ("[target]\nurl = 'http://a/'\nsha256 = 'abc'\n[load]\nusers = 1", "64 hexadecimal digits"),
-    ("[target]\nurl = 'http://a/'\n[load]\nusers = 1\n[workers]\ntotal = 2", "at least one for each of the 2 workers"),
+    ("[target]\nurl = 'http://a/'\n[load]\nusers = 1\n[workers]\ntotal = 2", "at least one user for each of the 2 workers"),
     ("[target]\nurl = 'http://a/'\n[load]\nusers = 4\n[workers]\ntotal = 2\nlocal = 3", r"\[workers\] local"),
     ("[target", "Expected"),
 ])

@@ -83,8 +83,8 @@ static bool bind_call(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 static enum mk_verdict call(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct route *r = data;
-    char room[300];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[300];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_addf(&text, "%.*s\n%.*s\n%.*s\n%u\n", MK_STR_ARG(r->loaded), MK_STR_ARG(r->bound),
                 MK_STR_ARG(r->name), callee_count(mk_request_worker(request)));
     return mk_response_set_body(response, mk_buf_str(&text)) ? MK_ERROR : MK_DONE;

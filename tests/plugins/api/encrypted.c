@@ -41,8 +41,8 @@ static void line(struct mk_buf *out, const char *name, mk_str value)
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[4096];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[4096];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct mk_tls_info tls;
     (void)data;
     line(&out, "scheme", mk_request_scheme(request));

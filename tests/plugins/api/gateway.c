@@ -36,7 +36,7 @@ struct fails {
     uint64_t left;
 };
 
-static ssize_t pull_failing(void *ctx, char *room, size_t cap)
+static ssize_t pull_failing(void *ctx, char *buffer, size_t cap)
 {
     struct fails *f = ctx;
     size_t n = f->left < cap ? (size_t)f->left : cap;
@@ -45,16 +45,16 @@ static ssize_t pull_failing(void *ctx, char *room, size_t cap)
             mk_response_fail(f->response, (unsigned)number_of(f->request, "status", 0));
         return -EPIPE;
     }
-    memset(room, 'x', n);
+    memset(buffer, 'x', n);
     f->left -= n;
     return (ssize_t)n;
 }
 
 static int read_all(struct mk_request *request)
 {
-    char room[1000];
+    char buffer[1000];
     ssize_t n;
-    while ((n = mk_request_read(request, room, sizeof room)) > 0)
+    while ((n = mk_request_read(request, buffer, sizeof buffer)) > 0)
         continue;
     return (int)n;
 }
@@ -87,11 +87,11 @@ struct closes {
     bool lies;
 };
 
-static ssize_t pull_counted(void *ctx, char *room, size_t cap)
+static ssize_t pull_counted(void *ctx, char *buffer, size_t cap)
 {
     struct closes *c = ctx;
     size_t n = c->left < cap ? (size_t)c->left : cap;
-    memset(room, 'x', n);
+    memset(buffer, 'x', n);
     c->left -= n;
     return n ? (ssize_t)n : c->lies ? -EPIPE : 0;
 }
@@ -128,10 +128,10 @@ static enum mk_verdict closes(struct mk_request *request, struct mk_response *re
     return mk_response_set_body_source(response, &ops, c, length) ? refuse(response, 503) : MK_DONE;
 }
 
-static ssize_t pull_slowly(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_slowly(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
 {
     uint64_t *left = ctx;
-    ssize_t n = *left ? mk_filter_next_read(inner, room, *left < cap ? (size_t)*left : cap) : 0;
+    ssize_t n = *left ? mk_filter_next_read(inner, buffer, *left < cap ? (size_t)*left : cap) : 0;
     *left -= n > 0 ? (uint64_t)n : 0;
     return n;
 }
@@ -171,8 +171,8 @@ static int send_hints(struct mk_request *request, struct mk_response *response)
     unsigned status = (unsigned)number_of(request, "status", 103);
     uint64_t often = number_of(request, "often", 1);
     for (uint64_t i = 0; i < often; i++) {
-        char room[64];
-        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        char buffer[64];
+        struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
         mk_buf_addf(&text, "</%llu.css>; rel=preload", (unsigned long long)i);
         const struct mk_header fields[] = {{MK_STR("Link"), mk_buf_str(&text)},
                                            {MK_STR("X-Hint"), MK_STR("yes")}};
@@ -233,10 +233,10 @@ struct origin {
 static void add_all(struct origin *o, const char *name, int (*add)(struct mk_response *, mk_str, mk_str))
 {
     mk_str rest = mk_request_query(o->request);
-    char room[256];
+    char buffer[256];
     while (rest.p) {
         mk_str value = mk_str_cut(&rest, '&'), word = mk_str_cut(&value, '=');
-        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
         mk_url_unescape(&text, value);
         value = mk_buf_str(&text);
         mk_str field = mk_str_cut(&value, ':');
@@ -246,7 +246,7 @@ static void add_all(struct origin *o, const char *name, int (*add)(struct mk_res
     }
 }
 
-static ssize_t pull_origin(void *ctx, char *room, size_t cap)
+static ssize_t pull_origin(void *ctx, char *buffer, size_t cap)
 {
     struct origin *o = ctx;
     if (o->hinted)
@@ -254,7 +254,7 @@ static ssize_t pull_origin(void *ctx, char *room, size_t cap)
     add_all(o, "late", mk_response_add_trailer);
     o->hinted = true;
     size_t n = cap < 5 ? cap : 5;
-    memcpy(room, "hello", n);
+    memcpy(buffer, "hello", n);
     return (ssize_t)n;
 }
 
@@ -292,7 +292,7 @@ static void on_event(struct mk_timer *t)
     mk_request_resume(e->request);
 }
 
-static ssize_t pull_event(void *ctx, char *room, size_t cap)
+static ssize_t pull_event(void *ctx, char *buffer, size_t cap)
 {
     struct events *e = ctx;
     if (e->hinted == 2)
@@ -300,7 +300,7 @@ static ssize_t pull_event(void *ctx, char *room, size_t cap)
     if (e->hinted == e->due)
         return -EAGAIN;
     size_t n = cap < 9 ? cap : 9;
-    memcpy(room, "data: a\n\n", n);
+    memcpy(buffer, "data: a\n\n", n);
     if (e->hinted++ == 0)
         mk_timer_set(&e->timer, mk_request_worker(e->request), (uint32_t)number_of(e->request, "silence", 0));
     return (ssize_t)n;
@@ -361,8 +361,8 @@ static enum mk_verdict stat_path(struct mk_request *request, struct mk_response 
 {
     static const char *const kinds[] = {"file", "folder", "other"};
     struct mk_file_id id = {0};
-    char room[256];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     int kind = mk_request_stat(request, mk_request_query(request), &id);
     (void)data;
     if (kind < 0)

@@ -29,8 +29,8 @@ static void worker_stop(struct mk_worker *worker, void *data)
 static enum mk_verdict count(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     unsigned *n = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(older));
-    char room[40];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[40];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     bool known = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(older)) == host_data;
     mk_buf_addf(&text, "%u %s", n ? ++*n : 0u, known ? "known" : "unknown");
     return mk_response_add_header(response, MK_STR("Older"), mk_buf_str(&text)) ? MK_ERROR : MK_NEXT;

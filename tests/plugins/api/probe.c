@@ -60,8 +60,8 @@ static void log_hook(const struct mk_request *request, const struct probe *p, co
 
 static enum mk_verdict on_accept(struct mk_conn *connection, void *data)
 {
-    char room[64];
-    struct mk_buf peer = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf peer = mk_buf_fixed(buffer, sizeof buffer);
     (void)data;
     mk_addr_format(mk_conn_client_addr(connection), &peer);
     mk_worker_log(mk_conn_worker(connection), MK_LOG_INFO, "probe: accept %.*s",

@@ -11,7 +11,7 @@
  * - /about: the subprotocol
  * - /news TEXT: an event for all event streams; /over: ends them
  *
- * The handlers send "room" when the send queue has space again after a refusal. */
+ * The handlers send "space" when the send queue has space again after a refusal. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <monkey/sse_stream.h>
@@ -45,8 +45,8 @@ static struct worker_state *worker_state_of(const struct mk_websocket *s)
 static void send_text(struct mk_websocket *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
 static void send_text(struct mk_websocket *s, const char *fmt, ...)
 {
-    char room[512];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[512];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&text, fmt, args);
@@ -172,7 +172,7 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
 static void on_room(void *ctx, struct mk_websocket *s)
 {
     (void)ctx;
-    send_text(s, "room");
+    send_text(s, "space");
 }
 
 static void on_pong(void *ctx, struct mk_websocket *s, mk_str data)
@@ -252,7 +252,7 @@ HANDLER(guarded)
 
 static void on_events_writable(void *ctx, struct mk_sse_stream *s)
 {
-    const struct mk_sse_event e = {.data = MK_STR("room")};
+    const struct mk_sse_event e = {.data = MK_STR("space")};
     (void)ctx;
     (void)mk_sse_stream_send(s, &e);
 }

@@ -25,13 +25,13 @@ static void write_trailers(struct answer *a)
 
 static int read_all(struct answer *a)
 {
-    char room[700];
+    char buffer[700];
     mk_str name, value;
     ssize_t n;
     do {
         if (mk_request_trailer_at(a->request, 0, &name, &value))
             abort(); /* the request body has not ended */
-        n = mk_request_read(a->request, room, sizeof room);
+        n = mk_request_read(a->request, buffer, sizeof buffer);
     } while (n > 0);
     return (int)n;
 }
@@ -49,7 +49,7 @@ static void add(struct answer *a, const char *when)
     }
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
     struct answer *a = ctx;
     size_t n = a->text.len < cap ? a->text.len : cap;
@@ -57,7 +57,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
         add(a, "late");
         return 0;
     }
-    memcpy(room, a->text.p, n);
+    memcpy(buffer, a->text.p, n);
     mk_buf_consume(&a->text, n);
     return (ssize_t)n;
 }

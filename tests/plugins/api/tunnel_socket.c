@@ -73,7 +73,7 @@ static int work(struct socket *s)
     return got < 0 ? -EPROTO : 0;
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
     struct socket *s = ctx;
     char more[4096];
@@ -89,7 +89,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     }
     size_t n = s->out.len < cap ? s->out.len : cap;
     if (n)
-        memcpy(room, s->out.p, n);
+        memcpy(buffer, s->out.p, n);
     mk_buf_consume(&s->out, n);
     return s->in.failed || s->out.failed ? -ENOMEM : (ssize_t)n;
 }

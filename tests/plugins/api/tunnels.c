@@ -24,18 +24,18 @@ struct tunnel {
 
 static void count_input(struct tunnel *t)
 {
-    char room[16384];
+    char buffer[16384];
     ssize_t n;
-    while ((n = mk_request_read(t->request, room, sizeof room)) > 0)
+    while ((n = mk_request_read(t->request, buffer, sizeof buffer)) > 0)
         t->received += (uint64_t)n;
     t->client_ended = t->client_ended || n == 0;
 }
 
-static size_t write_output(struct tunnel *t, char *room, size_t cap)
+static size_t write_output(struct tunnel *t, char *buffer, size_t cap)
 {
     size_t n = t->text.len < cap ? t->text.len : cap;
     if (n)
-        memcpy(room, t->text.p, n);
+        memcpy(buffer, t->text.p, n);
     t->text = mk_str_skip(t->text, n);
     t->sent += n;
     return n;
@@ -50,13 +50,13 @@ static void on_close(void *ctx)
                   t->client_ended ? ", to the end" : "");
 }
 
-static ssize_t pull_echo(void *ctx, char *room, size_t cap)
+static ssize_t pull_echo(void *ctx, char *buffer, size_t cap)
 {
     struct tunnel *t = ctx;
-    size_t first = write_output(t, room, cap);
+    size_t first = write_output(t, buffer, cap);
     if (first)
         return (ssize_t)first;
-    ssize_t n = mk_request_read(t->request, room, cap);
+    ssize_t n = mk_request_read(t->request, buffer, cap);
     t->client_ended = n == 0;
     if (n > 0) {
         t->received += (uint64_t)n;
@@ -72,12 +72,12 @@ static bool read_input(void *ctx, bool has_input)
     return true;
 }
 
-static ssize_t pull_both(void *ctx, char *room, size_t cap)
+static ssize_t pull_both(void *ctx, char *buffer, size_t cap)
 {
     struct tunnel *t = ctx;
     if (t->left) {
         size_t n = t->left < cap ? (size_t)t->left : cap;
-        memset(room, 'x', n);
+        memset(buffer, 'x', n);
         t->left -= n;
         t->sent += n;
         return (ssize_t)n;
@@ -90,12 +90,12 @@ static ssize_t pull_both(void *ctx, char *room, size_t cap)
         mk_buf_addf(&text, "heard %llu\n", (unsigned long long)t->received);
         t->text = mk_buf_str(&text);
     }
-    return (ssize_t)write_output(t, room, cap);
+    return (ssize_t)write_output(t, buffer, cap);
 }
 
-static ssize_t pull_bye(void *ctx, char *room, size_t cap)
+static ssize_t pull_bye(void *ctx, char *buffer, size_t cap)
 {
-    return (ssize_t)write_output(ctx, room, cap);
+    return (ssize_t)write_output(ctx, buffer, cap);
 }
 
 static bool ignore_input(void *ctx, bool has_input)
@@ -111,26 +111,26 @@ static void on_tick(struct mk_timer *timer)
     mk_request_resume(t->request);
 }
 
-static ssize_t pull_ticks(void *ctx, char *room, size_t cap)
+static ssize_t pull_ticks(void *ctx, char *buffer, size_t cap)
 {
     struct tunnel *t = ctx;
     if (!t->text.len)
         return t->left ? -EAGAIN : 0;
-    ssize_t n = (ssize_t)write_output(t, room, cap);
+    ssize_t n = (ssize_t)write_output(t, buffer, cap);
     if (!t->text.len && --t->left)
         mk_timer_set(&t->timer, mk_request_worker(t->request), 50);
     return n;
 }
 
-static ssize_t pull_nothing(void *ctx, char *room, size_t cap)
+static ssize_t pull_nothing(void *ctx, char *buffer, size_t cap)
 {
-    (void)ctx, (void)room, (void)cap;
+    (void)ctx, (void)buffer, (void)cap;
     return -EAGAIN;
 }
 
-static ssize_t pull_break(void *ctx, char *room, size_t cap)
+static ssize_t pull_break(void *ctx, char *buffer, size_t cap)
 {
-    (void)room, (void)cap;
+    (void)buffer, (void)cap;
     count_input(ctx);
     return ((struct tunnel *)ctx)->received ? -EIO : -EAGAIN;
 }
@@ -208,11 +208,11 @@ static enum mk_verdict open_alarm(struct mk_request *request, struct mk_response
 static enum mk_verdict open_two(struct mk_request *request, struct mk_response *response, void *data)
 {
     mk_str what = mk_request_query(request);
-    char room[16];
+    char buffer[16];
     (void)data;
     if (open_it(request, response, &echo, nothing) != MK_DONE)
         return MK_NEXT;
-    if (mk_request_read(request, room, sizeof room) != -EAGAIN || mk_request_length(request) != -1 ||
+    if (mk_request_read(request, buffer, sizeof buffer) != -EAGAIN || mk_request_length(request) != -1 ||
         mk_response_length(response) != MK_LENGTH_UNKNOWN || mk_response_will_send_body(request, response) ||
         mk_response_set_body(response, MK_STR("no")) != -EALREADY ||
         mk_response_set_status(response, 200) != -EALREADY)

@@ -58,8 +58,8 @@ static void buf_grows_up_to_its_limit(void **state)
 static void buf_overflow_is_sticky(void **state)
 {
     (void)state;
-    char room[8];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buffer[8];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_add(&b, MK_STR("12345"));
     mk_buf_add(&b, MK_STR("6789"));
     assert_true(b.failed);
@@ -79,22 +79,22 @@ static void buf_overflow_is_sticky(void **state)
 static void buf_fixed_memory_is_not_replaced_or_freed(void **state)
 {
     (void)state;
-    char *room = malloc(16);
-    assert_non_null(room);
-    struct mk_buf b = mk_buf_fixed(room, 16);
+    char *buffer = malloc(16);
+    assert_non_null(buffer);
+    struct mk_buf b = mk_buf_fixed(buffer, 16);
     mk_buf_addf(&b, "%016d", 1);
     assert_false(b.failed);
     assert_str(mk_buf_str(&b), "0000000000000001");
     mk_buf_add_char(&b, 'x');
     assert_true(b.failed);
     mk_buf_free(&b);
-    assert_ptr_equal(b.p, room);
+    assert_ptr_equal(b.p, buffer);
     assert_int_equal(b.cap, 16);
     assert_int_equal(b.len, 0);
     assert_false(b.failed);
     mk_buf_add(&b, MK_STR("usable"));
     assert_str(mk_buf_str(&b), "usable");
-    free(room);
+    free(buffer);
 
     struct mk_buf none = mk_buf_fixed(NULL, 0);
     mk_buf_add_char(&none, 'x');
@@ -150,9 +150,9 @@ static void buf_addf_can_fill_a_fixed_buffer(void **state)
 {
     (void)state;
     for (int len = 2; len < 600; len += 2) {
-        char *room = malloc((size_t)len);
-        assert_non_null(room);
-        struct mk_buf b = mk_buf_fixed(room, (size_t)len);
+        char *buffer = malloc((size_t)len);
+        assert_non_null(buffer);
+        struct mk_buf b = mk_buf_fixed(buffer, (size_t)len);
         mk_buf_addf(&b, "%*d", len, 42);
         if (b.failed || b.len != (size_t)len || b.p[len - 1] != '2')
             fail_msg("%d bytes do not fit into %d", len, len);
@@ -160,7 +160,7 @@ static void buf_addf_can_fill_a_fixed_buffer(void **state)
         mk_buf_addf(&b, "%*d", len + 1, 42);
         assert_true(b.failed);
         assert_int_equal(b.len, 0);
-        free(room);
+        free(buffer);
     }
 }
 

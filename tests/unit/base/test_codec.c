@@ -5,12 +5,12 @@
 
 #include "unit/test.h"
 
-static char room[1024];
+static char buffer[1024];
 static struct mk_buf out;
 
 static void setup(void)
 {
-    out = mk_buf_fixed(room, sizeof room);
+    out = mk_buf_fixed(buffer, sizeof buffer);
 }
 
 typedef void escape_fn(struct mk_buf *out, mk_str s);

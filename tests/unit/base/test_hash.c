@@ -30,14 +30,14 @@ static void hash_with_paper_key_has_known_values(void **state)
     for (size_t i = 0; i < MK_LEN(known); i++) {
         /* The buffer is unaligned and has exactly this size, so that the sanitizer detects reads past its
          * end. */
-        char *room = malloc(known[i].len + 1);
-        assert_non_null(room);
+        char *buffer = malloc(known[i].len + 1);
+        assert_non_null(buffer);
         for (size_t k = 0; k < known[i].len; k++)
-            room[1 + k] = (char)k;
-        uint64_t hash = mk_hash(&KEY, mk_str_of(room + 1, known[i].len));
+            buffer[1 + k] = (char)k;
+        uint64_t hash = mk_hash(&KEY, mk_str_of(buffer + 1, known[i].len));
         if (hash != known[i].hash)
             fail_msg("%zu bytes: %016lx is not %016lx", known[i].len, hash, known[i].hash);
-        free(room);
+        free(buffer);
     }
 }
 
@@ -52,10 +52,10 @@ static void hash_with_zero_key_has_known_values(void **state)
 
 static uint64_t known(const struct mk_hash_key *key, const char *text, size_t len)
 {
-    char *room = test_malloc(len + 1); /* unaligned and of exactly this size */
-    memcpy(room + 1, text, len);
-    uint64_t hash = mk_hash_trusted(key, mk_str_of(room + 1, len));
-    test_free(room);
+    char *buffer = test_malloc(len + 1); /* unaligned and of exactly this size */
+    memcpy(buffer + 1, text, len);
+    uint64_t hash = mk_hash_trusted(key, mk_str_of(buffer + 1, len));
+    test_free(buffer);
     return hash;
 }
 

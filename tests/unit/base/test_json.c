@@ -8,13 +8,13 @@
 
 #include "unit/test.h"
 
-static char room[4096];
+static char buffer[4096];
 static struct mk_buf out;
 static struct mk_json_writer w;
 
 static void setup(void)
 {
-    out = mk_buf_fixed(room, sizeof room);
+    out = mk_buf_fixed(buffer, sizeof buffer);
     w = mk_json_writer_to(&out);
 }
 

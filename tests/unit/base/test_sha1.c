@@ -8,8 +8,8 @@
 static void expect(mk_str text, const char *hex)
 {
     unsigned char sum[MK_SHA1_LEN];
-    char room[2 * MK_SHA1_LEN];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[2 * MK_SHA1_LEN];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_sha1(text, sum);
     mk_hex_encode(&out, mk_str_of((const char *)sum, sizeof sum));
     assert_str(mk_buf_str(&out), hex);

@@ -5,11 +5,11 @@
 
 static void expect(const unsigned char sum[MK_SHA256_LEN], const char *hex)
 {
-    char room[2 * MK_SHA256_LEN + 1];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buffer[2 * MK_SHA256_LEN + 1];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_hex_encode(&b, mk_str_of((const char *)sum, MK_SHA256_LEN));
     mk_buf_add_char(&b, '\0');
-    assert_string_equal(room, hex);
+    assert_string_equal(buffer, hex);
 }
 
 static void sha256_matches_the_standard(void **state)

@@ -147,8 +147,8 @@ static void conf_print_includes_free_entries(void **state)
 static void conf_print_entry_writes_one_entry(void **state)
 {
     (void)state;
-    char room[64];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_conf_print_entry(MK_STR("Key"), MK_STR("a ${b}"), &b);
     mk_conf_print_entry(MK_STR("Empty"), MK_STR(""), &b);
     assert_str(mk_buf_str(&b), "    Key a $${b}\n    Empty\n");
@@ -159,8 +159,8 @@ static void conf_print_full_buffer_fails(void **state)
     (void)state;
     struct sample s = {.root = MK_STR("/srv")};
     for (size_t cap = 0; cap < 200; cap++) {
-        char room[200];
-        struct mk_buf b = mk_buf_fixed(room, cap);
+        char buffer[200];
+        struct mk_buf b = mk_buf_fixed(buffer, cap);
         mk_conf_print_section(&sample_table, &s, &b);
         assert_true(b.failed);
     }

@@ -6,12 +6,12 @@
 
 static const char *reference(const struct mk_conf_table *table)
 {
-    static char room[8192];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
+    static char buffer[8192];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer - 1);
     mk_conf_reference_print(table, &b);
     assert_false(b.failed);
-    room[b.len] = '\0';
-    return room;
+    buffer[b.len] = '\0';
+    return buffer;
 }
 
 static void conf_reference_is_markdown(void **state)

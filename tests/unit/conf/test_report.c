@@ -3,11 +3,11 @@
 
 #include "unit/test.h"
 
-static char room[1 << 16];
+static char buffer[1 << 16];
 
 static mk_str print_problem(const struct mk_conf_problem *p)
 {
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_conf_report_print_one(p, &b);
     assert_false(b.failed);
     return mk_buf_str(&b);
@@ -86,7 +86,7 @@ static void conf_report_keeps_order_and_counts(void **state)
     assert_int_equal(r.n_warnings, 1);
     assert_int_equal(r.n_kept, MK_CONF_REPORT_MAX);
     assert_false(r.last->hint.p);
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_conf_report_print(&r, &b);
     assert_true(
         mk_str_starts(mk_buf_str(&b), MK_STR("f:1: warning: first 1\n"

@@ -50,8 +50,8 @@ static void conf_table_max_is_limited_by_the_field(void **state)
 
 static void form_is(struct mk_conf_key k, const char *expected)
 {
-    char room[256];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_conf_table_describe(&k, &b);
     assert_str(mk_buf_str(&b), expected);
 }

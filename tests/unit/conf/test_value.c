@@ -90,9 +90,9 @@ static void conf_value_times_are_parsed(void **state)
 
 static void writes_size(uint64_t n, uint64_t unit, const char *expected)
 {
-    char room[64];
+    char buffer[64];
     uint64_t again;
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_conf_value_write_size(&b, n, unit);
     assert_str(mk_buf_str(&b), expected);
     assert_int_equal(mk_conf_value_parse_size(mk_buf_str(&b), unit, &again), 0);
@@ -101,9 +101,9 @@ static void writes_size(uint64_t n, uint64_t unit, const char *expected)
 
 static void writes_time(uint64_t n, const char *expected)
 {
-    char room[64];
+    char buffer[64];
     uint64_t again;
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_conf_value_write_time(&b, n);
     assert_str(mk_buf_str(&b), expected);
     assert_int_equal(mk_conf_value_parse_time(mk_buf_str(&b), 60000, &again), 0);

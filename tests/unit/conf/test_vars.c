@@ -95,8 +95,8 @@ static void conf_vars_expansion_reverses_escaping(void **state)
                                         "$$", "${", "${${A}", "x$",    "$}{",    "a ${b} ${c:-d}"};
     for (size_t i = 0; i < MK_LEN(texts); i++) {
         struct conf_fixture w;
-        char room[128];
-        struct mk_buf b = mk_buf_fixed(room, sizeof room);
+        char buffer[128];
+        struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
         conf_fixture_init(&w, NULL, NULL);
         struct mk_conf_vars v = {.arena = &w.arena, .io = &w.io, .report = &w.report};
         struct mk_conf_source_pos at = {.line = 1, .column = 1};

@@ -44,8 +44,8 @@ static void conf_words_text_is_plain_or_quoted(void **state)
 /* Returns the words, each followed by a bar. */
 static const char *words_of(const char *in, mk_err expected)
 {
-    static char room[256];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
+    static char buffer[256];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer - 1);
     struct mk_conf_words words = {NULL, 0};
     mk_str bad = MK_STR("unset");
     assert_int_equal(mk_conf_words_append(&arena, mk_str_from_c(in), &words, &bad), expected);
@@ -53,8 +53,8 @@ static const char *words_of(const char *in, mk_err expected)
         mk_buf_addf(&b, "%.*s|", MK_STR_ARG(words.v[i]));
     if (expected)
         mk_buf_addf(&b, "!%.*s", MK_STR_ARG(bad));
-    room[b.len] = '\0';
-    return room;
+    buffer[b.len] = '\0';
+    return buffer;
 }
 
 static void conf_words_are_plain_or_quoted(void **state)
@@ -94,8 +94,8 @@ static void conf_words_output_can_be_read(void **state)
                                         "\"a\"", "a\"b", "\\",   "\\\"",  "\"\\",    "a\\",
                                         "\ta\t", "\\\\", " \\ ", "\" \"", "x\\\" y", " \"\\\\\""};
     for (size_t i = 0; i < MK_LEN(texts); i++) {
-        char room[64];
-        struct mk_buf b = mk_buf_fixed(room, sizeof room);
+        char buffer[64];
+        struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
         mk_str out;
         mk_conf_words_quote_text(&b, mk_str_from_c(texts[i]));
         assert_int_equal(mk_conf_words_unquote(&arena, mk_buf_str(&b), &out), 0);

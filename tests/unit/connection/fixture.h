@@ -154,12 +154,12 @@ static inline void conn_set_send_buffer(struct conn_fixture *t, int bytes)
 /* Receives what has arrived. Returns false if nothing has. */
 static inline bool conn_receive(struct conn_fixture *t)
 {
-    char room[64 * 1024];
+    char buffer[64 * 1024];
     if (t->fd < 0 || t->ended || t->reset)
         return false;
-    ssize_t n = recv(t->fd, room, sizeof room, MSG_DONTWAIT);
+    ssize_t n = recv(t->fd, buffer, sizeof buffer, MSG_DONTWAIT);
     if (n > 0)
-        mk_buf_add(&t->received, mk_str_of(room, (size_t)n));
+        mk_buf_add(&t->received, mk_str_of(buffer, (size_t)n));
     t->ended = n == 0;
     t->reset = n < 0 && errno == ECONNRESET;
     assert_true(n >= 0 || errno == EAGAIN || errno == ECONNRESET);

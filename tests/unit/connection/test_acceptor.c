@@ -70,12 +70,12 @@ static void hang_up(int fd)
  * response. */
 static mk_str receive(int fd)
 {
-    static char room[1000];
+    static char buffer[1000];
     for (int i = 0; i < 20; i++) {
         assert_int_equal(mk_loop_run_once(&t.loop, 2), 0);
-        ssize_t n = recv(fd, room, sizeof room, MSG_DONTWAIT);
+        ssize_t n = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n > 0)
-            return mk_str_of(room, (size_t)n);
+            return mk_str_of(buffer, (size_t)n);
         if (n == 0 || errno == ECONNRESET)
             return MK_STR("reset");
     }

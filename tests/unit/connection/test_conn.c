@@ -159,7 +159,7 @@ static void conn_close_happens_once(void **state)
 {
     (void)state;
     int client;
-    char room[4];
+    char buffer[4];
     struct mk_conn *c = open_conn(&client);
     t.service.on_conn_closed = on_conn_closed;
     n_sizes = 0;
@@ -170,7 +170,7 @@ static void conn_close_happens_once(void **state)
     assert_int_equal(n_closes, 1);
     assert_int_equal(n_sizes, 1);
     assert_int_equal(last_outcome, MK_OUTCOME_CLIENT_ABORTED);
-    assert_int_equal(recv(client, room, sizeof room, 0), 0);
+    assert_int_equal(recv(client, buffer, sizeof buffer, 0), 0);
     conn_run_server(&t);
     assert_int_equal(n_advances, 0);
     close(client);
@@ -278,29 +278,29 @@ static void conn_short_read_marks_socket_drained(void **state)
 {
     (void)state;
     int client;
-    char room[8];
+    char buffer[8];
     struct mk_conn *c = open_conn(&client);
     assert_int_equal(send(client, "12345678", 8, 0), 8);
     mk_conn_begin_serving(c);
-    assert_int_equal(mk_conn_read(c, room, 8), 8);
+    assert_int_equal(mk_conn_read(c, buffer, 8), 8);
     assert_true(mk_stream_is_readable(&c->stream));
-    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
+    assert_int_equal(mk_conn_read(c, buffer, 8), -EAGAIN);
     assert_false(mk_stream_is_readable(&c->stream));
     assert_int_equal(send(client, "1", 1, 0), 1);
-    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN); /* reads fail until the next event */
+    assert_int_equal(mk_conn_read(c, buffer, 8), -EAGAIN); /* reads fail until the next event */
     mk_stream_on_input(&c->stream, false);
-    assert_int_equal(mk_conn_read(c, room, 8), 1);
+    assert_int_equal(mk_conn_read(c, buffer, 8), 1);
     assert_false(mk_stream_is_readable(&c->stream));
     close(client);
     mk_stream_on_input(&c->stream, true);
-    assert_int_equal(mk_conn_read(c, room, 8), 0);
+    assert_int_equal(mk_conn_read(c, buffer, 8), 0);
     assert_true(mk_stream_is_readable(&c->stream));
     mk_conn_end_serving(c);
 }
 
-static ssize_t read_close_notify(struct mk_stream *s, char *room, size_t cap)
+static ssize_t read_close_notify(struct mk_stream *s, char *buffer, size_t cap)
 {
-    (void)s, (void)room, (void)cap;
+    (void)s, (void)buffer, (void)cap;
     return 0;
 }
 
@@ -309,17 +309,17 @@ static void conn_end_of_input_without_fin_half_closes(void **state)
 {
     (void)state;
     int client;
-    char room[8];
+    char buffer[8];
     struct mk_conn *c = open_conn(&client);
     struct mk_stream_ops ended = *c->stream.ops;
     ended.read = read_close_notify;
     mk_conn_begin_serving(c);
-    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
+    assert_int_equal(mk_conn_read(c, buffer, 8), -EAGAIN);
     assert_false(mk_conn_is_half_closed(c));
     mk_stream_on_input(&c->stream, false);
     const struct mk_stream_ops *plain = c->stream.ops;
     c->stream.ops = &ended;
-    assert_int_equal(mk_conn_read(c, room, 8), 0);
+    assert_int_equal(mk_conn_read(c, buffer, 8), 0);
     assert_true(mk_conn_is_half_closed(c));
     c->stream.ops = plain;
     mk_conn_end_serving(c);

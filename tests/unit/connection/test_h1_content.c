@@ -7,13 +7,13 @@ enum { WINDOW = 64 * 1024 };
 #define GET_EARLY "GET /early HTTP/1.1\r\nHost: a\r\n\r\n"
 
 /* Returns the response of `sink` to n bytes of 'x'. */
-static const char *sum_of(size_t n, char room[64])
+static const char *sum_of(size_t n, char buffer[64])
 {
     struct handlers_sum s = {0};
     for (size_t i = 0; i < n; i++)
         handlers_add(&s, "x", 1);
-    snprintf(room, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
-    return room;
+    snprintf(buffer, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
+    return buffer;
 }
 
 /* Sends the text n times, then the rest. */
@@ -53,12 +53,12 @@ static void h1_body_with_content_length_is_read(void **state)
     (void)state;
     static const size_t sizes[] = {1, 100, WINDOW - 1, WINDOW, WINDOW + 1, 300000};
     for (size_t i = 0; i < MK_LEN(sizes); i++) {
-        char room[64], fields[64];
+        char buffer[64], fields[64];
         snprintf(fields, sizeof fields, "Content-Length: %zu\r\n", sizes[i]);
         open_post("/sink", fields);
         conn_expect_nothing(&t);
         send_repeated("x", sizes[i], GET_EARLY);
-        conn_expect(&t, 200, sum_of(sizes[i], room));
+        conn_expect(&t, 200, sum_of(sizes[i], buffer));
         conn_expect(&t, 200, "early\n");
         conn_expect_nothing(&t);
     }
@@ -67,66 +67,66 @@ static void h1_body_with_content_length_is_read(void **state)
 static void h1_body_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     open_post("/sink", "Content-Length: 5\r\n");
     for (const char *at = "xxxxx" GET_EARLY; *at; at++) {
         conn_send_bytes(&t, mk_str_of(at, 1));
         conn_run(&t);
     }
-    conn_expect(&t, 200, sum_of(5, room));
+    conn_expect(&t, 200, sum_of(5, buffer));
     conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_may_be_chunked(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     conn_send(&t, "5\r\nxxxxx\r\n3;name=\"a value\"\r\nxxx\r\n0\r\nX-Trailer: x\r\n\r\n" GET_EARLY);
     conn_run(&t);
-    conn_expect(&t, 200, sum_of(8, room));
+    conn_expect(&t, 200, sum_of(8, buffer));
     conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_chunks_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     for (const char *at = "5\r\nxxxxx\r\n3;e\r\nxxx\r\n0\r\nX-Trailer: x\r\n\r\n" GET_EARLY; *at; at++) {
         conn_send_bytes(&t, mk_str_of(at, 1));
         conn_run(&t);
     }
-    conn_expect(&t, 200, sum_of(8, room));
+    conn_expect(&t, 200, sum_of(8, buffer));
     conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_many_small_chunks_and_a_large_one(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     send_repeated("1\r\nx\r\n", 50000, "0\r\n\r\n" GET_EARLY);
-    conn_expect(&t, 200, sum_of(50000, room));
+    conn_expect(&t, 200, sum_of(50000, buffer));
     conn_expect(&t, 200, "early\n");
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     conn_send(&t, "493e0\r\n");
     send_repeated("x", 300000, "\r\n0\r\n\r\n" GET_EARLY);
-    conn_expect(&t, 200, sum_of(300000, room));
+    conn_expect(&t, 200, sum_of(300000, buffer));
     conn_expect(&t, 200, "early\n");
 }
 
 static void h1_body_may_arrive_with_head(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     conn_open(
         &t,
         "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxx"
         "POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" GET_EARLY);
     conn_run(&t);
-    conn_expect(&t, 200, sum_of(2, room));
-    conn_expect(&t, 200, sum_of(1, room));
+    conn_expect(&t, 200, sum_of(2, buffer));
+    conn_expect(&t, 200, sum_of(1, buffer));
     conn_expect(&t, 200, "early\n");
 }
 
@@ -156,14 +156,14 @@ static bool received_continue(void)
 static void h1_body_read_sends_100_continue(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     static const char *const targets[] = {"/sink", "/echo"};
     for (size_t i = 0; i < MK_LEN(targets); i++) {
         open_post(targets[i], "Content-Length: 3\r\nExpect: 100-continue\r\n");
         assert_true(received_continue());
         conn_send(&t, "xxx" GET_EARLY);
         conn_run(&t);
-        conn_expect(&t, 200, i ? "xxx" : sum_of(3, room));
+        conn_expect(&t, 200, i ? "xxx" : sum_of(3, buffer));
         conn_expect(&t, 200, "early\n");
     }
 }
@@ -189,11 +189,11 @@ static void h1_body_unread_sends_no_100_continue(void **state)
 static void h1_body_sent_early_gets_no_100_continue(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     conn_open(&t, "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nxxx");
     conn_run(&t);
     assert_false(received_continue());
-    conn_expect(&t, 200, sum_of(3, room));
+    conn_expect(&t, 200, sum_of(3, buffer));
 }
 
 static void h1_body_100_continue_follows_earlier_response(void **state)
@@ -231,10 +231,10 @@ static void h1_body_over_limit_gets_413(void **state)
     conn_send(&t, "ffffffffffffffff0\r\n");
     conn_run(&t);
     conn_expect(&t, 413, NULL);
-    char room[64], fields[] = "Content-Length: 1000\r\n";
+    char buffer[64], fields[] = "Content-Length: 1000\r\n";
     open_post("/sink", fields);
     send_repeated("x", 1000, "");
-    conn_expect(&t, 200, sum_of(1000, room));
+    conn_expect(&t, 200, sum_of(1000, buffer));
 }
 
 static void h1_body_request_max_counts_head_and_body(void **state)

@@ -21,7 +21,7 @@ struct shift {
     struct mk_request *request;
 };
 
-static ssize_t pull_shifted(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_shifted(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
 {
     struct shift *s = ctx;
     if (s->at >= s->fails_at)
@@ -32,9 +32,9 @@ static ssize_t pull_shifted(void *ctx, struct mk_filter_next *inner, char *room,
         return -EAGAIN;
     }
     s->napped = 0;
-    ssize_t n = mk_filter_next_read(inner, room, cap);
+    ssize_t n = mk_filter_next_read(inner, buffer, cap);
     for (ssize_t i = 0; i < n; i++)
-        room[i]++;
+        buffer[i]++;
     s->at += n > 0 ? (uint64_t)n : 0;
     return n;
 }
@@ -302,14 +302,14 @@ static enum mk_verdict send_file(struct mk_request *request, struct mk_response 
 }
 
 /* Returns the whole text at once, then the end; fails after a '!'. */
-static ssize_t pull_raw(void *ctx, char *room, size_t cap)
+static ssize_t pull_raw(void *ctx, char *buffer, size_t cap)
 {
     mk_str *left = ctx;
     size_t n = left->len;
     assert_true(n <= cap);
     if (n == 0)
         return left->p[-1] == '!' ? -EIO : 0;
-    memcpy(room, left->p, n);
+    memcpy(buffer, left->p, n);
     *left = mk_str_skip(*left, n);
     return (ssize_t)n;
 }

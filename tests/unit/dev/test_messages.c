@@ -8,13 +8,13 @@
 
 static const char *clean(const char *text)
 {
-    static char room[2048];
+    static char buffer[2048];
     struct mk_buf all = mk_buf_growing(4096);
     mk_buf_add(&all, mk_str_from_c(text));
     dev_messages_strip_internal_paths(&all, "/tmp/run");
-    snprintf(room, sizeof room, "%.*s", MK_STR_ARG(mk_buf_str(&all)));
+    snprintf(buffer, sizeof buffer, "%.*s", MK_STR_ARG(mk_buf_str(&all)));
     mk_buf_free(&all);
-    return room;
+    return buffer;
 }
 
 static void messages_generated_position_becomes_that_of_the_source(void **state)
@@ -48,13 +48,13 @@ static bool is_known(const char *symbol)
 
 static const char *check(const char *text, bool *ok)
 {
-    static char room[2048];
+    static char buffer[2048];
     struct mk_buf all = mk_buf_growing(4096);
     mk_buf_add(&all, mk_str_from_c(text));
     *ok = dev_messages_check_undefined(&all, is_known);
-    snprintf(room, sizeof room, "%.*s", MK_STR_ARG(mk_buf_str(&all)));
+    snprintf(buffer, sizeof buffer, "%.*s", MK_STR_ARG(mk_buf_str(&all)));
     mk_buf_free(&all);
-    return room;
+    return buffer;
 }
 
 static void messages_symbols_of_the_program_are_removed(void **state)

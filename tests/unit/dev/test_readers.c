@@ -12,11 +12,11 @@
 
 static const char *files_of(const char *rule)
 {
-    static char room[1024];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room - 1);
+    static char buffer[1024];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer - 1);
     dev_compile_parse_depfile(mk_str_from_c(rule), "/cache", &out);
-    room[out.len] = '\0';
-    return room;
+    buffer[out.len] = '\0';
+    return buffer;
 }
 
 static void make_rule_lists_files(void **state)
@@ -71,8 +71,8 @@ static void compiler_messages_are_parsed(void **state)
 
 static void error_page_text_is_escaped_and_without_colors(void **state)
 {
-    char room[512];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[512];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     const struct dev_error_page html = {.out = &out, .html = true}, plain = {.out = &out};
     (void)state;
     dev_error_page_add_text(&html, MK_STR("\033[01m<b>\033[K&\033"));
@@ -118,8 +118,8 @@ static void source_locations_are_parsed(void **state)
 
 static void crash_cause_is_described(void **state)
 {
-    char room[256];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     dev_symbolize_write_cause(&out, MK_STR(DEV_CRASH_HEAD "11 (nil)\n"));
     assert_str(mk_buf_str(&out), "SIGSEGV (Segmentation fault) through a NULL pointer");

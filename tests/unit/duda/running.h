@@ -187,10 +187,10 @@ mk_str duda_request_id(struct duda_ctx *d)
     return MK_STR("1");
 }
 
-void duda_memory_limit_format(char *room, size_t cap)
+void duda_memory_limit_format(char *buffer, size_t cap)
 {
     (void)cap;
-    *room = 0;
+    *buffer = 0;
 }
 
 void duda_stall_detector_enter(struct duda_stall_detector *h)

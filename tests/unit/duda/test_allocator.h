@@ -9,7 +9,7 @@
 
 struct pool_piece {
     struct pool_piece *before;
-    _Alignas(max_align_t) char room[];
+    _Alignas(max_align_t) char buffer[];
 };
 
 static struct pool_piece *pool_last;
@@ -24,7 +24,7 @@ static void *pool_alloc(void *ctx, size_t size)
     pool_left--;
     p->before = pool_last;
     pool_last = p;
-    return p->room;
+    return p->buffer;
 }
 
 static const struct duda_allocator pool = {pool_alloc, NULL};

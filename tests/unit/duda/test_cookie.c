@@ -5,11 +5,11 @@
 
 #include "unit/test.h"
 
-static char room[8192];
+static char buffer[8192];
 
 static void expect(struct duda_cookie cookie, bool is_tls, const char *text)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(duda_cookie_write(&out, &cookie, is_tls), text ? 0 : -EINVAL);
     assert_str(mk_buf_str(&out), text ? text : "");
 }
@@ -65,7 +65,7 @@ static void cookie_rejects_injection(void **state)
             if (part == 0)
                 c.name = text + 1;
             *(part == 1 ? &c.value : part == 2 ? &c.path : &c.domain) = mk_str_of(text, part == 0 ? 0 : 4);
-            struct mk_buf out = mk_buf_fixed(room, sizeof room);
+            struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
             int e = duda_cookie_write(&out, &c, false);
             if (part == 1)
                 assert_int_equal(e, good ? 0 : -EINVAL);

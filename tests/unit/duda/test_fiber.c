@@ -41,12 +41,12 @@ static void count(void *arg)
     struct job *j = arg;
     double half = 0.5;
     for (int i = 0; i < j->n; i++) {
-        char room[512];
-        memset(room, i, sizeof room);
+        char buffer[512];
+        memset(buffer, i, sizeof buffer);
         j->sum += half;
         j->steps++;
         duda_fiber_yield(j->self);
-        assert_int_equal(room[511], (char)i);
+        assert_int_equal(buffer[511], (char)i);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include "unit/test.h"
 
-static char room[256];
+static char buffer[256];
 static struct mk_buf out;
 
 static MK_API_PRINTF(1, 2) void add(const char *fmt, ...)
@@ -22,7 +22,7 @@ static MK_API_PRINTF(1, 2) void add(const char *fmt, ...)
     do {                                                                                                     \
         char expected[256];                                                                                  \
         snprintf(expected, sizeof expected, __VA_ARGS__);                                                    \
-        out = mk_buf_fixed(room, sizeof room);                                                               \
+        out = mk_buf_fixed(buffer, sizeof buffer);                                                           \
         add(__VA_ARGS__);                                                                                    \
         assert_str(mk_buf_str(&out), expected);                                                              \
     } while (0)
@@ -50,7 +50,7 @@ static void format_null_string_prints_null(void **state)
 {
     (void)state;
     const char *volatile none = NULL;
-    out = mk_buf_fixed(room, sizeof room);
+    out = mk_buf_fixed(buffer, sizeof buffer);
     add("%s", none);
     assert_str(mk_buf_str(&out), "(null)");
 }
@@ -58,7 +58,7 @@ static void format_null_string_prints_null(void **state)
 static void format_overflow_is_reported(void **state)
 {
     (void)state;
-    out = mk_buf_fixed(room, 4);
+    out = mk_buf_fixed(buffer, 4);
     add("%s", "12345");
     assert_true(out.failed);
 }

@@ -10,7 +10,7 @@
 #include "unit/test.h"
 
 static struct duda_validation_errors errors;
-static char room[8192];
+static char buffer[8192];
 
 static int read_person(const char *text, struct person *out)
 {
@@ -20,7 +20,7 @@ static int read_person(const char *text, struct person *out)
 
 static mk_str written(const struct duda_value *v)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     duda_json_write(&out, v);
     assert_false(out.failed);
     return mk_buf_str(&out);
@@ -29,7 +29,7 @@ static mk_str written(const struct duda_value *v)
 /* Returns all errors, one per line. */
 static mk_str complaints(void)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     for (size_t i = 0; i < errors.n; i++) {
         duda_validation_error_write(&out, &errors.items[i]);
         mk_buf_add_char(&out, '\n');
@@ -380,7 +380,7 @@ static void json_values_are_written(void **state)
                "\"none\":null,\"empty\":[]}");
     struct duda_value itself[1];
     itself[0] = duda_value_list(itself, 1); /* the writer truncates a recursive value */
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     duda_json_write(&out, itself);
     assert_int_equal(out.len, 2 * DUDA_JSON_DEPTH_MAX + 4);
 }

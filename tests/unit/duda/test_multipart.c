@@ -6,7 +6,7 @@
 
 #include "unit/test.h"
 
-static char room[65536];
+static char buffer[65536];
 static struct mk_buf seen;
 static int answer;
 
@@ -42,7 +42,7 @@ static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
 static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece,
                            const struct duda_multipart_limits *limits)
 {
-    seen = mk_buf_fixed(room, sizeof room);
+    seen = mk_buf_fixed(buffer, sizeof buffer);
     struct duda_multipart *m = duda_multipart_new(boundary, limits, &ops, NULL);
     int e = 0;
     while (text.len && !e) {
@@ -243,7 +243,7 @@ static void multipart_file_names_are_sanitized(void **state)
         {"x;rm -rf $(y)\n", "x_rm_-rf___y__"},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        seen = mk_buf_fixed(room, sizeof room);
+        seen = mk_buf_fixed(buffer, sizeof buffer);
         duda_file_name_clean(&seen, mk_str_from_c(cases[i][0]));
         assert_str(mk_buf_str(&seen), cases[i][1]);
     }

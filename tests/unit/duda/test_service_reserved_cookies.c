@@ -42,15 +42,15 @@ static struct duda_ctx a_handler(void)
 
 static void reserved_cookies_name_depends_on_service_and_scheme(void **state)
 {
-    struct duda_cookie_name room;
+    struct duda_cookie_name buffer;
     struct duda_ctx d = a_handler();
     (void)state;
     scheme = "http";
-    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_SESSION, &room), "forum-session");
-    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_CSRF, &room), "forum-token");
+    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_SESSION, &buffer), "forum-session");
+    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_CSRF, &buffer), "forum-token");
     scheme = "https";
-    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_SESSION, &room), "__Host-forum-session");
-    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_CSRF, &room), "__Host-forum-token");
+    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_SESSION, &buffer), "__Host-forum-session");
+    assert_string_equal(duda_reserved_cookie_name(&d, DUDA_COOKIE_CSRF, &buffer), "__Host-forum-token");
 }
 
 static void reserved_cookies_are_rejected(void **state)

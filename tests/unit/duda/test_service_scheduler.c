@@ -485,24 +485,24 @@ static void scheduler_output_buffer_is_reused(void **state)
     (void)state;
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
     assert_true(mk_str_eq(fake.content, MK_STR("hello")));
-    const char *room = d->out.p;
+    const char *buffer = d->out.p;
     duda_scheduler_cancel(d);
-    assert_ptr_equal(worker_ctx.spare.p, room);
+    assert_ptr_equal(worker_ctx.spare.p, buffer);
     assert_int_equal(worker_ctx.spare.len, 0);
     d = make(0, respond_hello);
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
-    assert_ptr_equal(d->out.p, room);
+    assert_ptr_equal(d->out.p, buffer);
     assert_true(mk_str_eq(fake.content, MK_STR("hello")));
     duda_scheduler_cancel(d);
 }
 
 static int write_large_body(struct duda_ctx *d)
 {
-    char room[4096];
+    char buffer[4096];
     int e = 0;
-    memset(room, 'x', sizeof room);
+    memset(buffer, 'x', sizeof buffer);
     for (int i = 0; i < 5 && !e; i++)
-        e = duda_write(d, mk_str_of(room, sizeof room));
+        e = duda_write(d, mk_str_of(buffer, sizeof buffer));
     return e;
 }
 
@@ -526,18 +526,18 @@ static int stream(struct duda_ctx *d)
 
 static void expect_stream(int result, ssize_t last)
 {
-    char room[8];
+    char buffer[8];
     struct duda_ctx *d = make(0, stream);
     answered = result;
     assert_int_equal(duda_scheduler_run(d), MK_DONE);
     assert_ptr_equal(fake.ctx, d);
-    assert_int_equal(fake.ops->read(d, room, 2), 2);
-    assert_memory_equal(room, "on", 2);
-    assert_int_equal(fake.ops->read(d, room, sizeof room), 1);
-    assert_memory_equal(room, "e", 1);
-    assert_int_equal(fake.ops->read(d, room, sizeof room), 3);
-    assert_memory_equal(room, "two", 3);
-    assert_int_equal(fake.ops->read(d, room, sizeof room), last);
+    assert_int_equal(fake.ops->read(d, buffer, 2), 2);
+    assert_memory_equal(buffer, "on", 2);
+    assert_int_equal(fake.ops->read(d, buffer, sizeof buffer), 1);
+    assert_memory_equal(buffer, "e", 1);
+    assert_int_equal(fake.ops->read(d, buffer, sizeof buffer), 3);
+    assert_memory_equal(buffer, "two", 3);
+    assert_int_equal(fake.ops->read(d, buffer, sizeof buffer), last);
     duda_scheduler_cancel(d);
 }
 

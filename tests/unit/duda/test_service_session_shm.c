@@ -40,7 +40,7 @@ uint64_t __wrap_mk_hash(const struct mk_hash_key *key, mk_str s)
 enum { N = 64, NOW = 1000 };
 
 static struct duda_session_shm shm;
-static char room[DUDA_SESSION_MAX];
+static char buffer[DUDA_SESSION_MAX];
 static struct mk_buf found;
 
 static const struct duda_session_shm_client anybody;
@@ -62,7 +62,7 @@ static const unsigned char *id_of(unsigned n)
 
 static bool load(unsigned n, int64_t now, uint32_t idle)
 {
-    found = mk_buf_fixed(room, sizeof room);
+    found = mk_buf_fixed(buffer, sizeof buffer);
     return duda_session_shm_load(&shm, id_of(n), now, idle, &found);
 }
 
@@ -83,7 +83,7 @@ static void session_shm_insert_replace_delete(void **state)
     assert_true(load(2, NOW, 10));
     assert_false(duda_session_shm_insert(&shm, id_of(3), MK_STR(""), &anybody, NOW, 10));
     assert_false(
-        duda_session_shm_insert(&shm, id_of(3), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
+        duda_session_shm_insert(&shm, id_of(3), mk_str_of(buffer, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
 }
 
 static void session_shm_idle_session_expires(void **state)
@@ -208,7 +208,7 @@ static void session_shm_deleted_session_does_not_return(void **state)
     (void)state;
     assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_false(
-        duda_session_shm_replace(&shm, id_of(1), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
+        duda_session_shm_replace(&shm, id_of(1), mk_str_of(buffer, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
     assert_true(duda_session_shm_delete(&shm, id_of(1)));
     assert_false(duda_session_shm_replace(&shm, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
     assert_false(load(1, NOW, 10));

@@ -33,10 +33,10 @@ static void on_message(void *owner, struct duda_topic_delivery *delivery)
         v->reaction();
 }
 
-static void subscribe(struct subscriber *v, const char *room)
+static void subscribe(struct subscriber *v, const char *buffer)
 {
     *v = (struct subscriber){.member = {.owner = v, .on_message = on_message}};
-    assert_int_equal(duda_topic_table_add(sizes, mk_str_from_c(room), &v->member), 0);
+    assert_int_equal(duda_topic_table_add(sizes, mk_str_from_c(buffer), &v->member), 0);
 }
 
 static void setup(void)
@@ -57,9 +57,9 @@ static void teardown(void)
     duda_topic_table_free(sizes);
 }
 
-static void publish(const char *room)
+static void publish(const char *buffer)
 {
-    duda_topic_table_publish(sizes, mk_str_from_c(room), MK_WEBSOCKET_TEXT, MK_STR("news"));
+    duda_topic_table_publish(sizes, mk_str_from_c(buffer), MK_WEBSOCKET_TEXT, MK_STR("news"));
 }
 
 static void unsubscribe(struct subscriber *v)

@@ -13,7 +13,7 @@ struct example {
     const char *partial; /* text of the partial template `p` */
 };
 
-static char room[8192], reasons[1024];
+static char buffer[8192], reasons[1024];
 static struct mk_buf why;
 
 static const struct duda_template *find(void *ctx, mk_str name)
@@ -26,7 +26,7 @@ static int render(const struct example *c, bool strict, struct mk_buf *out)
     struct duda_validation_errors errors;
     struct duda_value value;
     why = mk_buf_fixed(reasons, sizeof reasons);
-    *out = mk_buf_fixed(room, sizeof room);
+    *out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(duda_json_read_value(mk_str_from_c(c->values), &pool, NULL, &value, &errors), 0);
     struct duda_templates *set = duda_templates_new();
     int e = duda_templates_add(set, "page", mk_str_from_c(c->text), &why);
@@ -188,13 +188,13 @@ static void template_renders_structs(void **state)
     mk_str tags[] = {MK_STR_INIT("a"), MK_STR_INIT("<b>")};
     struct person p = {.name = MK_STR("Ana"), .age = 30, .color = 1, .tags = tags, .n_tags = 2};
     const struct duda_value v = duda_value_struct(&person_shape, &p);
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     why = mk_buf_fixed(reasons, sizeof reasons);
     struct duda_template *t = duda_template_new(
         MK_STR("{{name}} {{age}} {{color}} {{#tags}}{{.}};{{/tags}}{{^place}}none{{/place}}"), "t", &why);
     assert_int_equal(duda_template_render(t, &v, NULL, &out, &why), 0);
     assert_str(mk_buf_str(&out), "Ana 30 green a;&lt;b&gt;;none");
-    struct mk_buf small = mk_buf_fixed(room, 3);
+    struct mk_buf small = mk_buf_fixed(buffer, 3);
     assert_int_equal(duda_template_render(t, &v, NULL, &small, &why), -ENOMEM);
     duda_template_free(t);
 }

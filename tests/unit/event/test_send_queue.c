@@ -7,14 +7,14 @@
 static struct fake_stream stream;
 static struct mk_send_queue q;
 static struct mk_buf scratch;
-static char room[256];
+static char buffer[256];
 static uint64_t sent;
 
 static void setup(void)
 {
     fake_stream_init(&stream, MK_STR(""));
     q = (struct mk_send_queue){0};
-    scratch = mk_buf_fixed(room, sizeof room);
+    scratch = mk_buf_fixed(buffer, sizeof buffer);
     sent = 0;
 }
 
@@ -84,7 +84,7 @@ static void send_queue_keeps_unwritten_data(void **state)
     assert_int_equal(flush("hello world", false), -EAGAIN);
     check("hell");
     assert_false(mk_send_queue_is_empty(&q));
-    memset(room, '?', sizeof room); /* others reuse the scratch buffer */
+    memset(buffer, '?', sizeof buffer); /* others reuse the scratch buffer */
     stream.plan = again;
     assert_int_equal(push(), -EAGAIN);
     check("hell");

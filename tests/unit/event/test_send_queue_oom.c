@@ -8,11 +8,11 @@
 static bool queue_and_send(void)
 {
     static const ssize_t none[] = {-EAGAIN, -EAGAIN, -EAGAIN, 0};
-    char room[64];
+    char buffer[64];
     char taken[256];
     struct fake_stream stream;
     struct mk_send_queue q = {0};
-    struct mk_buf scratch = mk_buf_fixed(room, sizeof room);
+    struct mk_buf scratch = mk_buf_fixed(buffer, sizeof buffer);
     uint64_t sent = 0;
     bool ok = true;
     fake_stream_init(&stream, MK_STR(""));

@@ -27,24 +27,24 @@ static void teardown(void)
 
 static void check_peer(const char *text)
 {
-    char room[256];
-    ssize_t n = recv(peer, room, sizeof room, 0);
+    char buffer[256];
+    ssize_t n = recv(peer, buffer, sizeof buffer, 0);
     assert_true(n >= 0);
-    assert_str(mk_str_of(room, (size_t)n), text);
+    assert_str(mk_str_of(buffer, (size_t)n), text);
 }
 
 static void stream_plain_reads_and_writes(void **state)
 {
     (void)state;
-    char room[16];
+    char buffer[16];
     assert_int_equal(s.ops->write(&s, MK_STR("hello"), false), 5);
     assert_int_equal(s.ops->write(&s, MK_STR(" world"), true), 6);
     check_peer("hello world");
-    assert_int_equal(s.ops->read(&s, room, sizeof room), -EAGAIN);
+    assert_int_equal(s.ops->read(&s, buffer, sizeof buffer), -EAGAIN);
     assert_int_equal(send(peer, "answer", 6, 0), 6);
-    assert_int_equal(s.ops->read(&s, room, 4), 4);
-    assert_memory_equal(room, "answ", 4);
-    assert_int_equal(s.ops->read(&s, room, sizeof room), 2);
+    assert_int_equal(s.ops->read(&s, buffer, 4), 4);
+    assert_memory_equal(buffer, "answ", 4);
+    assert_int_equal(s.ops->read(&s, buffer, sizeof buffer), 2);
 }
 
 static void stream_plain_full_socket_returns_eagain(void **state)
@@ -70,11 +70,11 @@ static void stream_plain_room_is_the_free_space(void **state)
 static void stream_plain_read_returns_0_at_the_end(void **state)
 {
     (void)state;
-    char room[16];
+    char buffer[16];
     send(peer, "last", 4, 0);
     shutdown(peer, SHUT_WR);
-    assert_int_equal(s.ops->read(&s, room, sizeof room), 4);
-    assert_int_equal(s.ops->read(&s, room, sizeof room), 0);
+    assert_int_equal(s.ops->read(&s, buffer, sizeof buffer), 4);
+    assert_int_equal(s.ops->read(&s, buffer, sizeof buffer), 0);
     assert_int_equal(s.ops->write(&s, MK_STR("still heard"), false), 11);
     check_peer("still heard");
 }
@@ -89,11 +89,11 @@ static void stream_plain_write_to_closed_peer_fails_without_signal(void **state)
 static void stream_plain_shutdown_reaches_the_peer(void **state)
 {
     (void)state;
-    char room[16];
+    char buffer[16];
     s.ops->shutdown(&s);
     check_peer("");
     assert_int_equal(send(peer, "heard", 5, 0), 5);
-    assert_int_equal(s.ops->read(&s, room, sizeof room), 5);
+    assert_int_equal(s.ops->read(&s, buffer, sizeof buffer), 5);
     int fd = s.fd;
     s.ops->close(&s);
     assert_int_equal(s.fd, -1);

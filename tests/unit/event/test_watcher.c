@@ -105,14 +105,14 @@ static void watcher_reports_hang_up_always(void **state)
 static void watcher_level_is_reported_until_read(void **state)
 {
     (void)state;
-    char room[2];
+    char buffer[2];
     struct mk_watcher *w = watch(ours[0], MK_READABLE | MK_LEVEL);
     assert_int_equal(send(theirs[0], "ab", 2, 0), 2);
     run_once();
-    assert_int_equal(recv(ours[0], room, 1, 0), 1);
+    assert_int_equal(recv(ours[0], buffer, 1, 0), 1);
     run_once();
     assert_int_equal(n_calls, 2);
-    assert_int_equal(recv(ours[0], room, 1, 0), 1);
+    assert_int_equal(recv(ours[0], buffer, 1, 0), 1);
     run_once();
     assert_int_equal(n_calls, 2);
     mk_watcher_free(w);

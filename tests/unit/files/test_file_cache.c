@@ -100,17 +100,17 @@ static void check_seen(const char *what)
     assert_ptr_equal(before, same);
     mk_open_file_release(same);
     struct stat st;
-    char room[PATH_MAX];
-    folder_path(&folder, "large", room);
-    assert_int_equal(stat(room, &st), 0);
+    char buffer[PATH_MAX];
+    folder_path(&folder, "large", buffer);
+    assert_int_equal(stat(buffer, &st), 0);
     if (strcmp(what, "size") == 0)
-        assert_int_equal(truncate(room, 30), 0);
+        assert_int_equal(truncate(buffer, 30), 0);
     else if (strcmp(what, "time") == 0)
         folder_set_time(&folder, "large", 1234567890);
     else if (strcmp(what, "inode") == 0)
         folder_add(&folder, "large", MK_STR("0123456789012345678901234567890123456789"));
     else /* chmod changes only the change time */
-        assert_int_equal(chmod(room, 0600), 0);
+        assert_int_equal(chmod(buffer, 0600), 0);
     now += RECHECK_MS;
     struct mk_open_file *after = acquire_file("large");
     if (after == before)
@@ -155,8 +155,8 @@ static void file_cache_recheck_drops_a_deleted_file(void **state)
     now += RECHECK_MS;
     assert_int_equal(acquire_error("large"), -ENOENT);
     assert_int_equal(cache.n, 0);
-    char room[64];
-    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* a user of the entry can still read it */
+    char buffer[64];
+    assert_int_equal(pread(f->fd, buffer, sizeof buffer, 0), 40); /* a user of the entry can still read it */
     mk_open_file_release(f);
 }
 
@@ -165,9 +165,9 @@ static void file_cache_separates_roots(void **state)
     (void)state;
     struct mk_root other = {.path = "other"};
     struct mk_open_file *a, *b;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     folder_add(&folder, "dir/small", MK_STR("other"));
-    assert_int_equal(mk_file_open_root(folder_path(&folder, "dir", room), &other.fd), 0);
+    assert_int_equal(mk_file_open_root(folder_path(&folder, "dir", buffer), &other.fd), 0);
     a = acquire_file("small");
     assert_int_equal(mk_file_cache_acquire(&cache, &other, MK_STR("small"), now, &b), 0);
     assert_str(a->content, "0123456789");
@@ -399,8 +399,8 @@ static void file_cache_references_outlive_the_cache(void **state)
     struct mk_open_file *f = acquire_file("small"), *large = acquire_file("large");
     mk_file_cache_fini(&cache);
     assert_str(f->content, "0123456789");
-    char room[64];
-    assert_int_equal(pread(large->fd, room, sizeof room, 0), 40);
+    char buffer[64];
+    assert_int_equal(pread(large->fd, buffer, sizeof buffer, 0), 40);
     mk_open_file_release(f);
     mk_open_file_release(large);
     init_cache(&usual);

@@ -40,12 +40,12 @@ static inline void naive_fini(void)
 
 static inline bool naive_is(size_t type, mk_str s)
 {
-    char room[256];
-    if (s.len >= sizeof room)
+    char buffer[256];
+    if (s.len >= sizeof buffer)
         abort();
-    memcpy(room, s.p, s.len);
-    room[s.len] = '\0';
-    return regexec(&naive_regexes[type], room, 0, NULL, 0) == 0;
+    memcpy(buffer, s.p, s.len);
+    buffer[s.len] = '\0';
+    return regexec(&naive_regexes[type], buffer, 0, NULL, 0) == 0;
 }
 
 /* Returns 0 for a literal segment, then the index of the type; the last rank is the rest of the path. */

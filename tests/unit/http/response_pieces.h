@@ -32,8 +32,8 @@ static inline void add_text(struct outcome *o, mk_str text)
 static inline void note(struct outcome *o, const struct mk_response_parser *r,
                         enum mk_response_parser_event step, mk_str data)
 {
-    char room[64];
-    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf line = mk_buf_fixed(buffer, sizeof buffer);
     o->heads += step == MK_RESPONSE_PARSER_HEAD;
     if (step == MK_RESPONSE_PARSER_HEAD && r->head.status < 200) {
         mk_buf_addf(&line, "%u", r->head.status);

@@ -65,8 +65,8 @@ static void chunked_trailers_point_into_input(void **state)
     const char *text = "0;x\r\nA: b\r\nc:\r\n\r\nrest";
     for (size_t step = 1; step < 30; step++) {
         struct mk_chunked c;
-        char room[64];
-        struct mk_buf section = mk_buf_fixed(room, sizeof room);
+        char buffer[64];
+        struct mk_buf section = mk_buf_fixed(buffer, sizeof buffer);
         mk_str all = mk_str_from_c(text), in = {NULL, 0}, data;
         mk_chunked_init(&c, 100);
         for (;;) {

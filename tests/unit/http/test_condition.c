@@ -10,19 +10,19 @@
 
 enum { MODIFIED = 784111777, NOW = MODIFIED + 1000 };
 
-static struct mk_header_field room[8];
+static struct mk_header_field buffer[8];
 static const struct mk_validators ours = {.etag = MK_STR_INIT("\"x\""), .modified = MODIFIED};
 
 /* Parses header fields from "Name: value" lines. */
 static struct mk_headers fields_of(const char *lines)
 {
     struct mk_headers fields;
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     mk_str rest = mk_str_from_c(lines);
     while (rest.len) {
         mk_str value = mk_str_cut(&rest, '\n');
         mk_str name = mk_str_cut(&value, ':');
-        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_trim(value)));
+        assert_true(headers_add(&fields, MK_LEN(buffer), name, mk_str_trim(value)));
     }
     return fields;
 }

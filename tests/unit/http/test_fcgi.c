@@ -16,7 +16,7 @@ struct outcome {
     const char *problem;
     unsigned status;
     size_t rest;
-    char room[TEXT_MAX];
+    char buffer[TEXT_MAX];
     struct mk_buf text; /* "e" before each byte of stderr */
 };
 
@@ -55,7 +55,7 @@ static void read_in_pieces(mk_str text, size_t first, size_t size, struct outcom
 {
     struct mk_fcgi f;
     *o = (struct outcome){.step = MK_FCGI_MORE};
-    o->text = mk_buf_fixed(o->room, sizeof o->room);
+    o->text = mk_buf_fixed(o->buffer, sizeof o->buffer);
     mk_fcgi_init(&f);
     for (size_t n = first; text.len && o->step == MK_FCGI_MORE; n = size) {
         mk_str piece = mk_str_first(text, n);
@@ -173,8 +173,8 @@ static void fcgi_rejects_invalid_records(void **state)
 
 static void fcgi_begin_request_is_encoded(void **state)
 {
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     mk_fcgi_append_begin_request(&out);
     assert_true(mk_str_eq(mk_buf_str(&out), TEXT("\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0")));
@@ -226,8 +226,8 @@ static void fcgi_nuls_in_lengths_are_counted(void **state)
 
 static void fcgi_empty_params_are_one_record(void **state)
 {
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     mk_fcgi_end_params(&out, mk_fcgi_begin_params(&out));
     assert_true(mk_str_eq(mk_buf_str(&out), TEXT("\1\4\0\1\0\0\0\0")));
@@ -272,12 +272,12 @@ static void fcgi_many_params_are_split_into_records(void **state)
 
 static void fcgi_params_overflow_is_permanent(void **state)
 {
-    char room[40];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[40];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     size_t begun = mk_fcgi_begin_params(&out);
-    mk_fcgi_append_param(&out, MK_STR("A"), MK_STR("a value of more than that room"));
-    mk_fcgi_append_param(&out, MK_STR("A"), MK_STR("a value of more than that room"));
+    mk_fcgi_append_param(&out, MK_STR("A"), MK_STR("a value of more than that buffer"));
+    mk_fcgi_append_param(&out, MK_STR("A"), MK_STR("a value of more than that buffer"));
     mk_fcgi_end_params(&out, begun);
     assert_true(out.failed);
 }

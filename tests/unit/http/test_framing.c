@@ -5,13 +5,13 @@
 #include "http/authority.h"
 #include "unit/test.h"
 
-static struct mk_header_field room[MK_HEADERS_MAX];
+static struct mk_header_field buffer[MK_HEADERS_MAX];
 static const struct mk_request_head_limits limits = {
     .head_max = 65536, .target_max = 8192, .fields_max = MK_HEADERS_MAX};
 
 static int framing(const char *text, struct mk_framing *f)
 {
-    struct mk_request_head h = {.fields = {.at = room}};
+    struct mk_request_head h = {.fields = {.at = buffer}};
     assert_true(mk_request_head_parse(&h, mk_str_from_c(text), 0, &limits) > 0);
     return mk_framing_parse(&h, &(struct mk_authority_cache){0}, f);
 }

@@ -4,7 +4,7 @@
 #include "unit/headers.h"
 #include "unit/test.h"
 
-static struct mk_header_field room[MK_HEADERS_MAX];
+static struct mk_header_field buffer[MK_HEADERS_MAX];
 
 static const mk_str known[MK_HEADER_IDS] = {
     [MK_HEADER_ACCEPT] = MK_STR_INIT("Accept"),
@@ -75,7 +75,7 @@ static const mk_str known[MK_HEADER_IDS] = {
 static struct mk_headers fields_of(const char *const *names_and_values)
 {
     struct mk_headers fields;
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     for (; *names_and_values; names_and_values += 2)
         assert_true(headers_add(&fields, MK_HEADERS_MAX, mk_str_from_c(names_and_values[0]),
                                 mk_str_from_c(names_and_values[1])));

@@ -4,17 +4,17 @@
 #include "unit/headers.h"
 #include "unit/test.h"
 
-static struct mk_header_field room[4];
+static struct mk_header_field buffer[4];
 
 static unsigned q2(const char *first, const char *second, const char *coding)
 {
     struct mk_headers fields;
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     mk_str name = MK_STR("Accept-Encoding");
     if (first)
-        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
+        assert_true(headers_add(&fields, MK_LEN(buffer), name, mk_str_from_c(first)));
     if (second)
-        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
+        assert_true(headers_add(&fields, MK_LEN(buffer), name, mk_str_from_c(second)));
     return mk_negotiate_coding_q(&fields, MK_HEADER_ACCEPT_ENCODING, mk_str_from_c(coding));
 }
 
@@ -93,12 +93,12 @@ static void negotiate_weights_are_parsed(void **state)
 static unsigned type_q2(const char *first, const char *second, const char *type)
 {
     struct mk_headers fields;
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     mk_str name = MK_STR("Accept");
     if (first)
-        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
+        assert_true(headers_add(&fields, MK_LEN(buffer), name, mk_str_from_c(first)));
     if (second)
-        assert_true(headers_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
+        assert_true(headers_add(&fields, MK_LEN(buffer), name, mk_str_from_c(second)));
     return mk_negotiate_type_q(&fields, mk_str_from_c(type));
 }
 

@@ -8,7 +8,7 @@
 
 struct found {
     struct mk_arena arena;
-    char room[512];
+    char buffer[512];
     mk_str path;
     struct mk_path_variants v;
 };
@@ -20,7 +20,7 @@ static void find(struct found *f, const char *raw)
 {
     unsigned flags;
     mk_arena_init(&f->arena, NULL);
-    assert_int_equal(mk_path_decode(mk_str_from_c(raw), f->room, &f->path, &flags), 0);
+    assert_int_equal(mk_path_decode(mk_str_from_c(raw), f->buffer, &f->path, &flags), 0);
     assert_int_equal(mk_path_variants(f->path, flags & MK_PATH_ENCODED_SLASH, &scripts, &f->arena, &f->v), 0);
     assert_in_range(f->v.n, 0, MK_PATH_VARIANTS_MAX);
 }
@@ -172,17 +172,17 @@ static void path_variants_of_plain_path_are_none(void **state)
 /* mk_path_decode() leaves no dot segments and no empty segments. */
 static bool is_decoded(mk_str path)
 {
-    char room[32];
-    return mk_str_eq(mk_path_interpret(path, 0, room), path);
+    char buffer[32];
+    return mk_str_eq(mk_path_interpret(path, 0, buffer), path);
 }
 
 static bool is_read_otherwise(mk_str path)
 {
-    char room[32];
+    char buffer[32];
     for (unsigned how = 1; how <= MK_PATH_READING_ALL; how++)
-        if (!mk_str_eq(mk_path_interpret(path, how, room), path))
+        if (!mk_str_eq(mk_path_interpret(path, how, buffer), path))
             return true;
-    return !mk_str_eq(mk_path_decode_again(path, room), path);
+    return !mk_str_eq(mk_path_decode_again(path, buffer), path);
 }
 
 /* mk_path_may_vary() checks single characters to decide whether to call the other functions at all. */

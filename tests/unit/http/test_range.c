@@ -10,8 +10,8 @@ enum { MAX = 8 };
 static void check(const char *value, uint64_t size, const char *expected)
 {
     struct mk_range out[MAX];
-    char room[256];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     int n = mk_range_parse(mk_str_from_c(value), size, out, MAX);
     for (int i = 0; i < n; i++) {
         assert_true(out[i].first <= out[i].last && out[i].last < size);

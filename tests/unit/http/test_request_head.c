@@ -5,13 +5,13 @@
 
 #include "unit/test.h"
 
-static struct mk_header_field room[MK_HEADERS_MAX];
+static struct mk_header_field buffer[MK_HEADERS_MAX];
 static const struct mk_request_head_limits wide = {
     .head_max = 65536, .target_max = 8192, .fields_max = MK_HEADERS_MAX};
 
 static int parse(struct mk_request_head *h, const char *text, const struct mk_request_head_limits *limits)
 {
-    *h = (struct mk_request_head){.fields = {.at = room}};
+    *h = (struct mk_request_head){.fields = {.at = buffer}};
     return mk_request_head_parse(h, mk_str_from_c(text), 0, limits);
 }
 
@@ -82,7 +82,7 @@ static void request_head_target_and_field_limits_are_exact(void **state)
 static void request_head_empty_input_is_incomplete(void **state)
 {
     (void)state;
-    struct mk_request_head h = {.fields = {.at = room}};
+    struct mk_request_head h = {.fields = {.at = buffer}};
     assert_int_equal(mk_request_head_parse(&h, MK_STR_NULL, 0, &wide), 0);
     assert_int_equal(mk_request_head_parse(&h, MK_STR("\r\n"), 0, &wide), 0);
     assert_int_equal(mk_request_head_parse(&h, MK_STR("\r"), 0, &wide), 0);
@@ -117,7 +117,7 @@ static void request_head_split_at_any_offset_gives_same_result(void **state)
         MK_STR("\r\nGET /a/rather/long/target/that/is/longer/than/a/method?q HTTP/1.1\r\nHost: a\r\n"
                "User-Agent: x\r\nAccept: */*\r\n\r\nGET");
     for (size_t cut = 1; cut < text.len; cut++) {
-        struct mk_request_head h = {.fields = {.at = room}};
+        struct mk_request_head h = {.fields = {.at = buffer}};
         int first = mk_request_head_parse(&h, mk_str_first(text, cut), 0, &wide);
         assert_int_equal(first, cut >= text.len - 3 ? text.len - 3 : 0);
         if (first == 0)
@@ -134,7 +134,7 @@ static void request_head_seen_bytes_are_not_parsed_again(void **state)
     char text[4096];
     memset(text, 'x', sizeof text);
     struct mk_request_head_limits limits = {.head_max = 8192, .target_max = 8192, .fields_max = 10};
-    struct mk_request_head h = {.fields = {.at = room}};
+    struct mk_request_head h = {.fields = {.at = buffer}};
     for (size_t len = 100; len < sizeof text; len++)
         assert_int_equal(mk_request_head_parse(&h, mk_str_of(text, len), len - 1, &limits), 0);
     assert_int_equal(mk_request_head_parse(&h, mk_str_of(text, sizeof text), 0, &limits), -501);
@@ -144,7 +144,7 @@ static void request_head_invalid_bytes_are_rejected_at_once(void **state)
 {
     (void)state;
     char text[] = "GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: a name that is long enough ....";
-    struct mk_request_head h = {.fields = {.at = room}};
+    struct mk_request_head h = {.fields = {.at = buffer}};
     size_t len = sizeof text - 1;
     static const struct {
         const char *tail;

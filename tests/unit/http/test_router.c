@@ -50,8 +50,8 @@ static void expect_param(size_t i, const char *name, const char *value)
 
 static void expect_allow(const char *method, const char *path, const char *allow)
 {
-    char room[128];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[128];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(mk_router_find(router, mk_str_from_c(method), mk_str_from_c(path), &found),
                      MK_ROUTER_NO_METHOD);
     assert_null(found.data);

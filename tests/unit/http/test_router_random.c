@@ -21,34 +21,34 @@ static const char *pick(const char *const *words, unsigned n)
     return words[draw(n)];
 }
 
-static void make_route(char *room)
+static void make_route(char *buffer)
 {
     static const char *const methods[] = {"", "GET ", "HEAD ", "POST ", "PURGE "};
     static const char *const words[] = {"a", "b", "7", "-7", "1.5", "x_", "x-"};
-    size_t len = (size_t)snprintf(room, TEXT, "%s", pick(methods, MK_LEN(methods)));
+    size_t len = (size_t)snprintf(buffer, TEXT, "%s", pick(methods, MK_LEN(methods)));
     unsigned n = 1 + draw(4);
     for (unsigned i = 0; i < n; i++) {
-        room[len++] = '/';
+        buffer[len++] = '/';
         unsigned kind = draw(10);
         if (kind < 4)
-            len += (size_t)snprintf(room + len, TEXT - len, "%s", pick(words, MK_LEN(words)));
+            len += (size_t)snprintf(buffer + len, TEXT - len, "%s", pick(words, MK_LEN(words)));
         else if (kind < 8)
-            len +=
-                (size_t)snprintf(room + len, TEXT - len, ":p%u%s", i, naive_types[draw(NAIVE_TYPES)].written);
+            len += (size_t)snprintf(buffer + len, TEXT - len, ":p%u%s", i,
+                                    naive_types[draw(NAIVE_TYPES)].written);
         else if (kind == 8 && i == n - 1)
-            len += (size_t)snprintf(room + len, TEXT - len, "*rest");
+            len += (size_t)snprintf(buffer + len, TEXT - len, "*rest");
         else if (i < n - 1)
-            room[len++] = 'c';
+            buffer[len++] = 'c';
     }
-    room[len] = '\0';
+    buffer[len] = '\0';
 }
 
-static void make_path(char *room)
+static void make_path(char *buffer)
 {
     static const char *const words[] = {"a", "b", "c", "7", "-7", "1.5", "x_", "x-", "é", "", "zz", "ff"};
     size_t len = 0;
     for (unsigned n = 1 + draw(5); n > 0; n--)
-        len += (size_t)snprintf(room + len, TEXT - len, "/%s", pick(words, MK_LEN(words)));
+        len += (size_t)snprintf(buffer + len, TEXT - len, "/%s", pick(words, MK_LEN(words)));
 }
 
 static int fill(struct mk_router *router, char texts[][TEXT], mk_str *routes)

@@ -58,24 +58,24 @@ static void scan_recognizes_plain_paths(void **state)
 {
     (void)state;
     static const char odd[] = "/.%?#a";
-    char room[3 * ROOM];
+    char buffer[3 * ROOM];
     const char *path;
     bool once = false;
     for (size_t len = 1; len < 2 * ROOM; len++)
         for (size_t at = 1; at + 1 < len; at++)
             for (size_t pair = 0; pair < 36; pair++) {
-                memset(room, 'a', len);
-                memset(room + len, ' ', sizeof room - len);
-                room[0] = '/';
-                room[at] = odd[pair / 6];
-                room[at + 1] = odd[pair % 6];
-                const char *stop = mk_scan_target(room, room + sizeof room, &path);
+                memset(buffer, 'a', len);
+                memset(buffer + len, ' ', sizeof buffer - len);
+                buffer[0] = '/';
+                buffer[at] = odd[pair / 6];
+                buffer[at + 1] = odd[pair % 6];
+                const char *stop = mk_scan_target(buffer, buffer + sizeof buffer, &path);
                 if (path)
-                    check_plain(room, path, stop);
+                    check_plain(buffer, path, stop);
                 once |= path && *path == '?';
             }
-    memset(room, 'a', sizeof room);
-    (void)mk_scan_target(room, room + sizeof room, &path);
+    memset(buffer, 'a', sizeof buffer);
+    (void)mk_scan_target(buffer, buffer + sizeof buffer, &path);
     assert_null(path); /* not a plain path */
 #if defined __SSE2__ && defined __x86_64__
     assert_true(once);
@@ -89,20 +89,20 @@ static void scan_by_words_equals_scan_by_bytes(void **state)
 {
     (void)state;
     const char *path;
-    char room[ROOM];
+    char buffer[ROOM];
     for (int before = 0; before < 256; before += 5)
         for (int c = 0; c < 256; c++)
             for (size_t at = 0; at < ROOM; at++) {
-                memset(room, before, sizeof room);
-                room[at] = (char)c;
-                const char *end = room + ROOM;
-                assert_ptr_equal(mk_scan_value(room, end), mk_scan_skip(room, end, MK_SCAN_VALUE));
-                const char *stop = mk_scan_target(room, end, &path);
-                assert_ptr_equal(stop, mk_scan_skip(room, end, MK_SCAN_TARGET));
+                memset(buffer, before, sizeof buffer);
+                buffer[at] = (char)c;
+                const char *end = buffer + ROOM;
+                assert_ptr_equal(mk_scan_value(buffer, end), mk_scan_skip(buffer, end, MK_SCAN_VALUE));
+                const char *stop = mk_scan_target(buffer, end, &path);
+                assert_ptr_equal(stop, mk_scan_skip(buffer, end, MK_SCAN_TARGET));
                 if (path)
-                    check_plain(room, path, stop);
-                const char *found = memchr(room, c, ROOM);
-                assert_ptr_equal(mk_scan_find(room, end, (char)c), found);
+                    check_plain(buffer, path, stop);
+                const char *found = memchr(buffer, c, ROOM);
+                assert_ptr_equal(mk_scan_find(buffer, end, (char)c), found);
             }
 }
 

@@ -21,8 +21,8 @@ static void serialize_complete_head(void **state)
 static void serialize_status_without_reason(void **state)
 {
     (void)state;
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_serialize_status_line(&out, 299);
     assert_str(mk_buf_str(&out), "HTTP/1.1 299 \r\n");
 }
@@ -30,8 +30,8 @@ static void serialize_status_without_reason(void **state)
 static void serialize_last_chunk_is_empty(void **state)
 {
     (void)state;
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_serialize_last_chunk(&out);
     assert_str(mk_buf_str(&out), "0\r\n\r\n");
 }
@@ -39,8 +39,8 @@ static void serialize_last_chunk_is_empty(void **state)
 static void serialize_overflow_writes_nothing(void **state)
 {
     (void)state;
-    char room[10];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[10];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_serialize_header(&out, MK_STR("ab"), MK_STR("cdef"));
     assert_false(out.failed);
     mk_buf_clear(&out);

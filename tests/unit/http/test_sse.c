@@ -6,8 +6,8 @@
 
 static void expect(const struct mk_sse_event *e, const char *text)
 {
-    char room[256];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_add(&out, MK_STR("<"));
     assert_int_equal(mk_sse_write(&out, e), 0);
     assert_str(mk_str_skip(mk_buf_str(&out), 1), text);
@@ -40,8 +40,8 @@ static void sse_empty_event_is_a_comment(void **state)
 static void sse_rejects_line_breaks(void **state)
 {
     static const mk_str bad[] = {MK_STR_INIT("a\nb"), MK_STR_INIT("a\r"), MK_STR_INIT("\n")};
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         assert_int_equal(mk_sse_write(&out, &(struct mk_sse_event){.name = bad[i]}), -EINVAL);
@@ -53,8 +53,8 @@ static void sse_rejects_line_breaks(void **state)
 
 static void sse_overflow_writes_nothing(void **state)
 {
-    char room[16];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[16];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     mk_buf_add(&out, MK_STR("before"));
     assert_int_equal(mk_sse_write(&out, &(struct mk_sse_event){.data = MK_STR("0123456789")}), -ENOMEM);
@@ -64,8 +64,8 @@ static void sse_overflow_writes_nothing(void **state)
 
 static void sse_failed_buffer_stays_failed(void **state)
 {
-    char room[16];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[16];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     mk_buf_add(&out, MK_STR("0123456789abcdef!"));
     assert_int_equal(mk_sse_write(&out, &(struct mk_sse_event){.data = MK_STR("0")}), -ENOMEM);

@@ -8,13 +8,13 @@
 
 enum { LINES = 8 };
 
-static struct mk_header_field room[LINES];
+static struct mk_header_field buffer[LINES];
 
 /* Parses "Name: value" lines, NULL-terminated. */
 static struct mk_headers fields_of(const char *const *lines)
 {
     struct mk_headers fields;
-    mk_headers_init(&fields, room);
+    mk_headers_init(&fields, buffer);
     for (; *lines; lines++) {
         mk_str value = mk_str_from_c(*lines), name = mk_str_cut(&value, ':');
         assert_true(headers_add(&fields, LINES, name, mk_str_trim(value)));

@@ -207,15 +207,15 @@ static void check(const struct wire_case *c, size_t step)
 static void check_file(const char *name)
 {
     static const size_t steps[] = {SIZE_MAX, 1, 2, 7, 64};
-    char *room = test_malloc(FILE_MAX);
+    char *buffer = test_malloc(FILE_MAX);
     struct wire_case c;
     unsigned n = 0;
-    for (mk_str file = wire_read_file(name, room, FILE_MAX); wire_case_next(&file, &c); n++) {
+    for (mk_str file = wire_read_file(name, buffer, FILE_MAX); wire_case_next(&file, &c); n++) {
         for (size_t i = 0; i < MK_LEN(steps); i++)
             check(&c, steps[i]);
         wire_case_free(&c);
     }
-    test_free(room);
+    test_free(buffer);
     assert_true(n > 10);
 }
 

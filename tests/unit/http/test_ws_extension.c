@@ -6,14 +6,14 @@
 /* Returns the response to an offer; empty if none is accepted. */
 static const char *negotiate(const char *offer, bool keeps)
 {
-    static char room[MK_WS_EXTENSION_TEXT_MAX];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room - 1);
+    static char buffer[MK_WS_EXTENSION_TEXT_MAX];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer - 1);
     struct mk_ws_extension o;
     if (mk_ws_extension_negotiate(mk_str_from_c(offer), keeps, &o))
         mk_ws_extension_format(&o, &out);
     assert_false(out.failed);
-    room[out.len] = 0;
-    return room;
+    buffer[out.len] = 0;
+    return buffer;
 }
 
 #define D       "permessage-deflate"

@@ -97,7 +97,7 @@ static inline void wire_decode(struct mk_buf *out, mk_str *text, bool inside)
     assert_false(inside);
 }
 
-static inline mk_str wire_read_file(const char *name, char *room, size_t cap)
+static inline mk_str wire_read_file(const char *name, char *buffer, size_t cap)
 {
     char path[4096];
     const char *tests = getenv("MK_TESTS_DIR");
@@ -105,10 +105,10 @@ static inline mk_str wire_read_file(const char *name, char *room, size_t cap)
     FILE *f = fopen(path, "rb");
     if (!f)
         fail_msg("%s cannot be read", path);
-    size_t len = fread(room, 1, cap, f);
+    size_t len = fread(buffer, 1, cap, f);
     fclose(f);
     assert_true(len > 0 && len < cap);
-    return mk_str_of(room, len);
+    return mk_str_of(buffer, len);
 }
 
 static inline bool wire_is_ignored(mk_str line)

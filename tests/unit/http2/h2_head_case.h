@@ -13,8 +13,8 @@ static const struct mk_request_head_limits h2head_limits = {
 static inline int h2head_read(struct mk_h2_head *h, struct mk_arena *arena, const char *lines,
                               bool is_trailers)
 {
-    static struct mk_header_field room[H2HEAD_FIELDS_MAX];
-    mk_h2_head_init(h, arena, room, &h2head_limits, is_trailers);
+    static struct mk_header_field buffer[H2HEAD_FIELDS_MAX];
+    mk_h2_head_init(h, arena, buffer, &h2head_limits, is_trailers);
     for (mk_str rest = mk_str_from_c(lines); rest.len;) {
         mk_str value = mk_str_cut(&rest, '\n'), name = mk_str_cut(&value, '|');
         /* The copies last only for the call, like the buffers of a decoder. */

@@ -8,19 +8,19 @@
 enum { HPACK_CASE_BYTES = 1024, HPACK_CASE_LINES = 8192 };
 
 struct hpack_lines {
-    char room[HPACK_CASE_LINES];
+    char buffer[HPACK_CASE_LINES];
     struct mk_buf text;
     unsigned n, wanted; /* number of decoded fields; number of fields to accept before refusing one */
 };
 
 /* Parses "82 86"; spaces may separate bytes. */
-static inline mk_str hpack_bytes(const char *hex, char room[HPACK_CASE_BYTES])
+static inline mk_str hpack_bytes(const char *hex, char buffer[HPACK_CASE_BYTES])
 {
     size_t n = 0;
     for (const char *at = hex; *at && n < HPACK_CASE_BYTES; at += *at == ' ' ? 1 : 2)
         if (*at != ' ')
-            room[n++] = (char)(mk_char_hex(at[0]) << 4 | mk_char_hex(at[1]));
-    return mk_str_of(room, n);
+            buffer[n++] = (char)(mk_char_hex(at[0]) << 4 | mk_char_hex(at[1]));
+    return mk_str_of(buffer, n);
 }
 
 static inline int hpack_take(void *ctx, mk_str name, mk_str value)
@@ -38,7 +38,7 @@ static inline int hpack_take(void *ctx, mk_str name, mk_str value)
 
 static inline void hpack_lines_init(struct hpack_lines *lines)
 {
-    lines->text = mk_buf_fixed(lines->room, sizeof lines->room);
+    lines->text = mk_buf_fixed(lines->buffer, sizeof lines->buffer);
     lines->n = 0;
     lines->wanted = UINT32_MAX;
 }

@@ -30,8 +30,8 @@ static mk_str decoded(mk_str block)
 static void cached_head_has_all_fields_and_length(void **state)
 {
     (void)state;
-    char room[256];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct mk_header_field fields[] = {{.name = MK_STR("ETag"), .value = MK_STR("\"x\"")},
                                        {.name = MK_STR("Content-Type"), .value = MK_STR("text/html")}};
     struct mk_header_block whole = {.fields = fields, .n = MK_LEN(fields)};
@@ -43,8 +43,8 @@ static void cached_head_has_all_fields_and_length(void **state)
 static void cached_head_too_large_fails(void **state)
 {
     (void)state;
-    char room[8];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[8];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct mk_header_field field = {.name = MK_STR("ETag"), .value = MK_STR("\"0123456789\"")};
     mk_h2_module.pack_head(&out, &(struct mk_header_block){.fields = &field, .n = 1}, 1);
     assert_true(out.failed);

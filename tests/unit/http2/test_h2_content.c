@@ -5,13 +5,13 @@
 
 enum { WIDE = 256 * 1024 };
 
-static const char *sum_of(size_t n, char room[64])
+static const char *sum_of(size_t n, char buffer[64])
 {
     struct handlers_sum s = {0};
     for (size_t i = 0; i < n; i++)
         handlers_add(&s, "x", 1);
-    snprintf(room, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
-    return room;
+    snprintf(buffer, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
+    return buffer;
 }
 
 static struct h2_stream *open_post(uint32_t id, const char *target, const char *fields)
@@ -29,12 +29,12 @@ static void h2_body_of_any_length_is_read(void **state)
     static const size_t sizes[] = {0, 1, 100, MK_H2_FRAME_MAX, MK_H2_WINDOW, MK_H2_WINDOW + 1, 1000000};
     h2_conn_open(&h);
     for (uint32_t i = 0; i < MK_LEN(sizes) * 2; i++) {
-        char room[64], fields[64] = "";
+        char buffer[64], fields[64] = "";
         if (i % 2)
             snprintf(fields, sizeof fields, "content-length: %zu\n", sizes[i / 2]);
         open_post(1 + 2 * i, "/sink", fields);
         assert_true(h2_conn_upload(&h, 1 + 2 * i, sizes[i / 2], true));
-        h2_conn_expect(&h, 1 + 2 * i, 200, sum_of(sizes[i / 2], room));
+        h2_conn_expect(&h, 1 + 2 * i, 200, sum_of(sizes[i / 2], buffer));
         h2_conn_expect_idle(&h);
     }
 }
@@ -42,7 +42,7 @@ static void h2_body_of_any_length_is_read(void **state)
 static void h2_body_may_arrive_byte_by_byte(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     h2_conn_open(&h);
     h2_conn_post(&h, 1, "/sink", "");
     h2_conn_data(&h, 1, "xxx", false);
@@ -53,13 +53,13 @@ static void h2_body_may_arrive_byte_by_byte(void **state)
     }
     mk_buf_clear(&h.say);
     h2_conn_run(&h);
-    h2_conn_expect(&h, 1, 200, sum_of(5, room));
+    h2_conn_expect(&h, 1, 200, sum_of(5, buffer));
 }
 
 static void h2_body_concurrent_uploads_succeed(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     h2_conn_open(&h);
     for (uint32_t id = 1; id < 2 * H2_CONN_STREAMS; id += 2)
         h2_conn_post(&h, id, "/sink", "");
@@ -68,7 +68,7 @@ static void h2_body_concurrent_uploads_succeed(void **state)
         for (uint32_t id = 1; id < 2 * H2_CONN_STREAMS; id += 2)
             assert_true(h2_conn_upload(&h, id, 10000, round == 19));
     for (uint32_t id = 1; id < 2 * H2_CONN_STREAMS; id += 2)
-        h2_conn_expect(&h, id, 200, sum_of(200000, room));
+        h2_conn_expect(&h, id, 200, sum_of(200000, buffer));
     h2_conn_expect_idle(&h);
 }
 
@@ -99,7 +99,7 @@ static void h2_body_is_echoed_as_it_arrives(void **state)
 static void h2_body_unread_closes_only_its_stream_window(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     h2_conn_open(&h);
     struct h2_stream *idle = open_post(1, "/never", "");
     assert_false(h2_conn_upload(&h, 1, 200000, false));
@@ -107,7 +107,7 @@ static void h2_body_unread_closes_only_its_stream_window(void **state)
     assert_true(h.client.upload > 900000);
     open_post(3, "/sink", "");
     assert_true(h2_conn_upload(&h, 3, 1000000, true));
-    h2_conn_expect(&h, 3, 200, sum_of(1000000, room));
+    h2_conn_expect(&h, 3, 200, sum_of(1000000, buffer));
     assert_int_equal(idle->upload, 0);
     h2_conn_expect_open(&h, 1);
 }
@@ -194,7 +194,7 @@ static void h2_body_length_mismatch_resets_stream(void **state)
 static void h2_body_over_limit_gets_413(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     h.conn.limits.request.content_max = 1000;
     h2_conn_open(&h);
     open_post(1, "/sink", "content-length: 1001\n");
@@ -204,7 +204,7 @@ static void h2_body_over_limit_gets_413(void **state)
     h2_conn_expect(&h, 3, 413, NULL);
     open_post(5, "/sink", "content-length: 1000\n");
     h2_conn_upload(&h, 5, 1000, true);
-    h2_conn_expect(&h, 5, 200, sum_of(1000, room));
+    h2_conn_expect(&h, 5, 200, sum_of(1000, buffer));
     open_post(7, "/sink", "content-length: 18446744073709551615\n");
     h2_conn_expect(&h, 7, 413, NULL);
     h.conn.limits.request_max = 100;
@@ -330,13 +330,13 @@ static void h2_body_partly_read_is_drained(void **state)
 static void h2_body_trailers_end_body(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     h2_conn_open(&h);
     open_post(1, "/sink", "");
     h2_conn_data(&h, 1, "xxx", false);
     h2_send_headers(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\ncontent-length: 5\n");
     h2_conn_run(&h);
-    h2_conn_expect(&h, 1, 200, sum_of(3, room));
+    h2_conn_expect(&h, 1, 200, sum_of(3, buffer));
     open_post(3, "/sink", "content-length: 3\n");
     h2_conn_data(&h, 3, "xx", false);
     h2_send_headers(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");

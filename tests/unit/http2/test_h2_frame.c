@@ -3,11 +3,11 @@
 #include "unit/test.h"
 
 static struct mk_buf out;
-static char room[256];
+static char buffer[256];
 
 static void setup(void)
 {
-    out = mk_buf_fixed(room, sizeof room);
+    out = mk_buf_fixed(buffer, sizeof buffer);
 }
 
 static void expect_out(const char *bytes, size_t len)
@@ -212,7 +212,7 @@ static void h2_frame_buffer_overflow_is_reported(void **state)
 {
     (void)state;
     for (size_t cap = 0; cap < 17; cap++) {
-        struct mk_buf small = mk_buf_fixed(room, cap);
+        struct mk_buf small = mk_buf_fixed(buffer, cap);
         mk_h2_frame_emit_ping(&small, false, MK_STR("12345678"));
         assert_true(small.failed);
         assert_true(small.len <= cap);

@@ -36,8 +36,8 @@ static int read_trailers(const char *lines)
 /* Compares the fields that the layers above the frame layer see. */
 static void expect_lines(const char *expected)
 {
-    char room[2048];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[2048];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     for (unsigned i = 0; i < h.fields.n; i++) {
         const struct mk_header_field *f = &h.fields.at[i];
         assert_int_equal(f->id, mk_header_find_id(f->name));
@@ -282,13 +282,13 @@ static void h2_head_rejects_nul_and_line_breaks(void **state)
     (void)state;
     static const mk_str bad[] = {MK_STR_INIT("a\0b"), MK_STR_INIT("\n"), MK_STR_INIT("a\nb"),
                                  MK_STR_INIT("\0")};
-    struct mk_header_field room[2];
+    struct mk_header_field buffer[2];
     for (size_t i = 0; i < MK_LEN(bad); i++) {
-        mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
+        mk_h2_head_init(&h, &arena, buffer, &h2head_limits, false);
         assert_int_equal(mk_h2_head_on_header(&h, MK_STR("x"), bad[i]), BAD);
-        mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
+        mk_h2_head_init(&h, &arena, buffer, &h2head_limits, false);
         assert_int_equal(mk_h2_head_on_header(&h, bad[i], MK_STR("x")), BAD);
-        mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
+        mk_h2_head_init(&h, &arena, buffer, &h2head_limits, false);
         assert_int_equal(mk_h2_head_on_header(&h, MK_STR(":path"), bad[i]), BAD);
         assert_int_equal(mk_h2_head_finish(&h), BAD);
     }
@@ -411,8 +411,8 @@ static void h2_head_trailers_are_validated(void **state)
 static void h2_head_first_error_is_reported(void **state)
 {
     (void)state;
-    struct mk_header_field room[2];
-    mk_h2_head_init(&h, &arena, room, &h2head_limits, false);
+    struct mk_header_field buffer[2];
+    mk_h2_head_init(&h, &arena, buffer, &h2head_limits, false);
     assert_int_equal(mk_h2_head_on_header(&h, MK_STR("host"), MK_STR("a")), 0);
     assert_int_equal(mk_h2_head_on_header(&h, MK_STR("host"), MK_STR("a")), 400);
     assert_int_equal(mk_h2_head_on_header(&h, MK_STR("X"), MK_STR("a")), 400);

@@ -306,7 +306,7 @@ struct worker {
 };
 
 /* Yields on each call, like a source that computes for a long time. */
-static ssize_t pull_slowly(void *ctx, char *room, size_t cap)
+static ssize_t pull_slowly(void *ctx, char *buffer, size_t cap)
 {
     struct worker *w = ctx;
     (void)cap;
@@ -315,7 +315,7 @@ static ssize_t pull_slowly(void *ctx, char *room, size_t cap)
     mk_request_resume(w->request);
     if (--w->turns % 2)
         return -EAGAIN;
-    room[0] = 'w';
+    buffer[0] = 'w';
     return 1;
 }
 

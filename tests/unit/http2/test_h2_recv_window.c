@@ -194,10 +194,10 @@ static void recv_window_is_limited_to_content_length(void **state)
 
 static enum mk_verdict read_and_wait(struct mk_request *request, struct mk_response *response, void *data)
 {
-    char room[100];
+    char buffer[100];
     (void)response;
     (void)data;
-    while (mk_request_read(request, room, sizeof room) > 0)
+    while (mk_request_read(request, buffer, sizeof buffer) > 0)
         ;
     return MK_WAIT;
 }

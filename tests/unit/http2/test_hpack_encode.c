@@ -6,13 +6,13 @@
 
 enum { ROOM = 80000 };
 
-static char room[ROOM], bytes[HPACK_CASE_BYTES];
+static char buffer[ROOM], bytes[HPACK_CASE_BYTES];
 static struct mk_buf out;
 static struct mk_hpack_decoder *h;
 
 static void setup(void)
 {
-    out = mk_buf_fixed(room, sizeof room);
+    out = mk_buf_fixed(buffer, sizeof buffer);
     h = mk_hpack_decoder_new();
 }
 
@@ -57,7 +57,7 @@ static void hpack_encode_status_uses_static_table(void **state)
     for (size_t i = 0; i < MK_LEN(known); i++) {
         mk_hpack_encode_status(&out, known[i]);
         assert_int_equal(out.len, 1);
-        assert_int_equal((unsigned char)room[0], 0x88 + i);
+        assert_int_equal((unsigned char)buffer[0], 0x88 + i);
         mk_buf_clear(&out);
     }
     mk_hpack_encode_status(&out, 431);
@@ -212,7 +212,7 @@ static void hpack_encode_finds_every_static_name(void **state)
         size_t literal = out.len;
         mk_hpack_encode(&out, mk_str_from_c(name), value);
         assert_int_equal(out.len - literal, 1);
-        assert_int_equal(room[literal], block);
+        assert_int_equal(buffer[literal], block);
         for (char *c = name; *c; c++)
             *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 32 : *c);
         expect_back(name, value);

@@ -5,8 +5,8 @@
 
 static void expect(char *const *fields, bool closes, const char *text)
 {
-    char room[512];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[512];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct load_url u;
     assert_null(load_url_parse(MK_STR("http://h:8080/a?b#c"), &u));
     load_url_write_request(&out, &u, "pace/1", fields, closes);

@@ -19,9 +19,9 @@ static void setup(void)
 
 static void check(const char *name, const char *expected)
 {
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     struct mk_buf text = mk_buf_growing(1 << 20);
-    assert_int_equal(mk_file_read_all(folder_path(&folder, name, room), &text), 0);
+    assert_int_equal(mk_file_read_all(folder_path(&folder, name, buffer), &text), 0);
     assert_str(mk_buf_str(&text), expected);
     mk_buf_free(&text);
 }

@@ -27,9 +27,9 @@ static void teardown(void)
     mk_logfile_close(&file);
 }
 
-static mk_str read_log(char room[8192])
+static mk_str read_log(char buffer[8192])
 {
-    struct mk_buf text = mk_buf_fixed(room, 8192);
+    struct mk_buf text = mk_buf_fixed(buffer, 8192);
     assert_int_equal(mk_file_read_all(path, &text), 0);
     return mk_buf_str(&text);
 }
@@ -52,13 +52,13 @@ static void check_line(mk_str line, const char *level, const char *text)
 static void errorlog_writes_messages_immediately(void **state)
 {
     (void)state;
-    char room[8192];
+    char buffer[8192];
     begin(&file);
     mk_log_error(&e.log, "number %d", 7);
     mk_log_warn(&e.log, "a warning");
     mk_log_info(&e.log, "told");
     mk_log_debug(&e.log, "not told");
-    mk_str rest = read_log(room);
+    mk_str rest = read_log(buffer);
     check_line(mk_str_cut(&rest, '\n'), "error", "number 7");
     check_line(mk_str_cut(&rest, '\n'), "warn", "a warning");
     check_line(mk_str_cut(&rest, '\n'), "info", "told");
@@ -68,10 +68,10 @@ static void errorlog_writes_messages_immediately(void **state)
 static void errorlog_client_text_stays_in_its_line(void **state)
 {
     (void)state;
-    char room[8192];
+    char buffer[8192];
     begin(&file);
     mk_log_error(&e.log, "%s", "a\nb\x1b[2J\r");
-    mk_str rest = read_log(room);
+    mk_str rest = read_log(buffer);
     mk_str line = mk_str_cut(&rest, '\n');
     assert_int_equal(rest.len, 0);
     for (size_t i = 0; i < line.len; i++)
@@ -81,7 +81,7 @@ static void errorlog_client_text_stays_in_its_line(void **state)
 static void errorlog_long_message_is_one_line(void **state)
 {
     (void)state;
-    char room[8192];
+    char buffer[8192];
     begin(&file);
     for (int len = 900; len < 1400; len++)
         mk_log_error(&e.log, "%0*d", len, 0);
@@ -89,17 +89,17 @@ static void errorlog_long_message_is_one_line(void **state)
     FILE *f = fopen(path, "re");
     assert_non_null(f);
     int lines = 0;
-    while (fgets(room, sizeof room, f)) {
+    while (fgets(buffer, sizeof buffer, f)) {
         lines++;
-        assert_int_equal(room[strlen(room) - 1], '\n');
-        assert_int_equal(room[4], '-');
+        assert_int_equal(buffer[strlen(buffer) - 1], '\n');
+        assert_int_equal(buffer[4], '-');
     }
     fclose(f);
     assert_int_equal(lines, 500);
 }
 
 /* Returns what the function writes to stderr. */
-static mk_str on_stderr(void (*say)(void), char room[8192])
+static mk_str on_stderr(void (*say)(void), char buffer[8192])
 {
     int ends[2], before = dup(STDERR_FILENO);
     assert_int_equal(pipe(ends), 0);
@@ -108,10 +108,10 @@ static mk_str on_stderr(void (*say)(void), char room[8192])
     dup2(before, STDERR_FILENO);
     close(before);
     close(ends[1]);
-    ssize_t n = read(ends[0], room, 8191);
+    ssize_t n = read(ends[0], buffer, 8191);
     close(ends[0]);
     assert_true(n > 0);
-    return mk_str_of(room, (size_t)n);
+    return mk_str_of(buffer, (size_t)n);
 }
 
 static void log_line(void)
@@ -122,13 +122,13 @@ static void log_line(void)
 static void errorlog_without_a_file_writes_to_stderr(void **state)
 {
     (void)state;
-    char room[8192];
+    char buffer[8192];
     begin(NULL);
-    mk_str output = on_stderr(log_line, room);
+    mk_str output = on_stderr(log_line, buffer);
     check_line(mk_str_first(output, output.len - 1), "error", "heard");
     mk_logfile_close(&file);
     mk_errorlog_switch(&e, MK_LOG_INFO, &file);
-    output = on_stderr(log_line, room);
+    output = on_stderr(log_line, buffer);
     check_line(mk_str_first(output, output.len - 1), "error", "heard");
 }
 
@@ -136,7 +136,7 @@ static void errorlog_without_a_file_writes_to_stderr(void **state)
 static void errorlog_uses_the_writer_of_the_worker(void **state)
 {
     (void)state;
-    char room[8192];
+    char buffer[8192];
     struct mk_logfile full;
     struct mk_logwriter workers;
     struct mk_log other = {0};
@@ -147,7 +147,7 @@ static void errorlog_uses_the_writer_of_the_worker(void **state)
     assert_int_equal(mk_errorlog_set_writer(&e.log, &workers), 0);
     mk_buf_add(mk_logwriter_reserve(&workers, MK_LOG_INFO, 10), MK_STR("waits\n"));
     mk_log_error(&e.log, "said");
-    mk_str rest = read_log(room);
+    mk_str rest = read_log(buffer);
     assert_str(mk_str_cut(&rest, '\n'), "waits");
     check_line(mk_str_cut(&rest, '\n'), "error", "2 lines of this log were lost: No space left on device");
     check_line(mk_str_cut(&rest, '\n'), "error", "said");
@@ -162,7 +162,7 @@ static void errorlog_uses_the_writer_of_the_worker(void **state)
     mk_logwriter_fini(&workers);
     mk_logfile_close(&full);
     mk_errorlog_report_lost(&e.log);
-    rest = read_log(room);
+    rest = read_log(buffer);
     assert_contains(rest, "1 lines of this log were lost: No space left on device");
 }
 
@@ -170,7 +170,7 @@ static void errorlog_uses_the_writer_of_the_worker(void **state)
 static void errorlog_journal_gets_priorities_instead_of_prefixes(void **state)
 {
     (void)state;
-    char room[8192];
+    char buffer[8192];
     file.has_priorities = true;
     begin(&file);
     e.log.level = MK_LOG_DEBUG;
@@ -178,7 +178,7 @@ static void errorlog_journal_gets_priorities_instead_of_prefixes(void **state)
     mk_log_warn(&e.log, "two");
     mk_log_info(&e.log, "<0>three");
     mk_log_debug(&e.log, "four");
-    assert_str(read_log(room), "<3>one\n<4>two\n<6><0>three\n<7>four\n");
+    assert_str(read_log(buffer), "<3>one\n<4>two\n<6><0>three\n<7>four\n");
 }
 
 /* These lines were pending when the count was reported, and could not be written either. */

@@ -54,8 +54,8 @@ static void logfile_create_does_not_replace_files(void **state)
 static void logfile_invalid_paths_fail(void **state)
 {
     (void)state;
-    char room[PATH_MAX];
-    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(folder_path(&folder, "no/folder", room)), NULL),
+    char buffer[PATH_MAX];
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(folder_path(&folder, "no/folder", buffer)), NULL),
                      -ENOENT);
     assert_int_equal(f.fd, -1);
     assert_int_equal(mk_logfile_open(&f, mk_str_from_c(folder.path), NULL), -EISDIR);
@@ -82,8 +82,8 @@ static void logfile_is_full_at_its_maximum_size(void **state)
 
 static bool has(const char *name)
 {
-    char room[PATH_MAX];
-    return access(folder_path(&folder, name, room), F_OK) == 0;
+    char buffer[PATH_MAX];
+    return access(folder_path(&folder, name, buffer), F_OK) == 0;
 }
 
 /* Replaces the file with a new one, as the master does. */
@@ -131,10 +131,10 @@ static void logfile_rotation_can_keep_none(void **state)
 static void logfile_rotation_leaves_foreign_files(void **state)
 {
     (void)state;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     open_log(path);
     f.keep = 1;
-    assert_int_equal(rename(path, folder_path(&folder, "moved", room)), 0);
+    assert_int_equal(rename(path, folder_path(&folder, "moved", buffer)), 0);
     assert_int_equal(mk_logfile_rename_rotated(&f), -ENOENT);
     folder_add(&folder, "log", MK_STR("new"));
     assert_int_equal(mk_logfile_rename_rotated(&f), -ENOENT);

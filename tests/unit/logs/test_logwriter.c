@@ -126,7 +126,7 @@ static void logwriter_line_is_complete_or_lost(void **state)
 static void logwriter_rest_of_a_partial_line_follows(void **state)
 {
     (void)state;
-    static char line[3 * 4096], room[sizeof line];
+    static char line[3 * 4096], buffer[sizeof line];
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\n';
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -140,16 +140,16 @@ static void logwriter_rest_of_a_partial_line_follows(void **state)
     assert_int_equal(w.lost, 1); /* lost "next"; the long line continues */
     size_t got = 0;
     for (int i = 0; i < 3; i++) {
-        ssize_t n = read(reader, room + got, sizeof room - got);
+        ssize_t n = read(reader, buffer + got, sizeof buffer - got);
         assert_true(n > 0);
         got += (size_t)n;
         mk_logwriter_flush(&w);
     }
     assert_int_equal(got, sizeof line);
-    assert_memory_equal(room, line, sizeof line);
+    assert_memory_equal(buffer, line, sizeof line);
     add("last\n");
     mk_logwriter_flush(&w);
-    assert_int_equal(read(reader, room, sizeof room), 5);
+    assert_int_equal(read(reader, buffer, sizeof buffer), 5);
     assert_int_equal(w.lost, 1);
     close(reader);
 }
@@ -177,12 +177,12 @@ static void logwriter_full_shared_stream_does_not_block(void **state)
     assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
     assert_int_equal(w.lost, 1);
     assert_string_equal(mk_logwriter_loss_reason(&w), "its reader is too slow");
-    char room[4096];
-    ssize_t n = read(ends[0], room, sizeof room);
+    char buffer[4096];
+    ssize_t n = read(ends[0], buffer, sizeof buffer);
     assert_true(n > 0 && n % 7 == 0); /* complete lines */
     add("last\n");
     mk_logwriter_flush(&w);
-    assert_int_equal(read(ends[0], room, sizeof room), 5);
+    assert_int_equal(read(ends[0], buffer, sizeof buffer), 5);
     close(ends[0]);
     close(ends[1]);
     close(out);
@@ -204,9 +204,9 @@ static void logwriter_pipe_without_a_reader_does_not_block(void **state)
     mk_logwriter_flush(&w);
     assert_in_range(w.lost, 1, 1999);
     assert_string_equal(mk_logwriter_loss_reason(&w), "its reader is too slow");
-    char room[1000];
+    char buffer[1000];
     size_t got = 0;
-    for (ssize_t n; (n = read(reader, room, sizeof room)) > 0;)
+    for (ssize_t n; (n = read(reader, buffer, sizeof buffer)) > 0;)
         got += (size_t)n;
     assert_true(got / 100 + w.lost >= 2000);
     close(reader);
@@ -239,7 +239,7 @@ static void logwriter_writes_to_standard_streams(void **state)
 {
     (void)state;
     int ends[2], before = dup(STDOUT_FILENO);
-    char room[16];
+    char buffer[16];
     assert_int_equal(pipe(ends), 0);
     fflush(stdout);
     dup2(ends[1], STDOUT_FILENO);
@@ -249,8 +249,8 @@ static void logwriter_writes_to_standard_streams(void **state)
     assert_true(f.fd > 2);
     add("line\n");
     mk_logwriter_flush(&w);
-    assert_int_equal(read(ends[0], room, sizeof room), 5);
-    assert_memory_equal(room, "line\n", 5);
+    assert_int_equal(read(ends[0], buffer, sizeof buffer), 5);
+    assert_memory_equal(buffer, "line\n", 5);
     close(before);
     close(ends[0]);
     close(ends[1]);
@@ -260,14 +260,14 @@ static void logwriter_terminal_gets_every_line_immediately(void **state)
 {
     (void)state;
     int master = posix_openpt(O_RDWR | O_NOCTTY);
-    char room[64];
+    char buffer[64];
     assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
     open_log(ptsname(master));
     assert_true(f.at_once);
     assert_false(add("line\n")); /* nothing is buffered */
-    ssize_t n = read(master, room, sizeof room);
+    ssize_t n = read(master, buffer, sizeof buffer);
     assert_true(n >= 5);
-    assert_memory_equal(room, "line", 4);
+    assert_memory_equal(buffer, "line", 4);
     close(master);
 }
 

@@ -10,7 +10,7 @@
 #include "unit/test.h"
 
 static int a, b, fds[MK_FD_PASSING_MAX];
-static char room[64];
+static char buffer[64];
 
 static void setup(void)
 {
@@ -32,13 +32,13 @@ static void fd_passing_parts_become_one_message(void **state)
     (void)state;
     assert_int_equal(send_with_fds(a, "hello", NULL, 0), 0);
     assert_int_equal(send_with_fds(a, "you", NULL, 0), 0);
-    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 5);
-    assert_memory_equal(room, "hello", 5);
+    assert_int_equal(mk_fd_passing_receive(b, buffer, sizeof buffer, fds), 5);
+    assert_memory_equal(buffer, "hello", 5);
     assert_int_equal(fds[0], -1);
-    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 3);
-    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), -EAGAIN);
+    assert_int_equal(mk_fd_passing_receive(b, buffer, sizeof buffer, fds), 3);
+    assert_int_equal(mk_fd_passing_receive(b, buffer, sizeof buffer, fds), -EAGAIN);
     mk_fd_close(&a);
-    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), -EPIPE);
+    assert_int_equal(mk_fd_passing_receive(b, buffer, sizeof buffer, fds), -EPIPE);
     assert_int_equal(send_with_fds(b, "you", NULL, 0), -EPIPE);
 }
 
@@ -50,11 +50,11 @@ static void fd_passing_descriptors_keep_order(void **state)
     assert_int_equal(send_with_fds(a, "two", (int[]){ends[1], ends[0]}, 2), 0);
     mk_fd_close(&ends[0]);
     mk_fd_close(&ends[1]);
-    assert_int_equal(mk_fd_passing_receive(b, room, sizeof room, fds), 3);
+    assert_int_equal(mk_fd_passing_receive(b, buffer, sizeof buffer, fds), 3);
     assert_true(fds[0] >= 0 && fds[1] >= 0 && fds[2] == -1);
     assert_true(fcntl(fds[0], F_GETFD) & FD_CLOEXEC && fcntl(fds[1], F_GETFD) & FD_CLOEXEC);
     assert_int_equal(write(fds[0], "x", 1), 1);
-    assert_int_equal(read(fds[1], room, 1), 1);
+    assert_int_equal(read(fds[1], buffer, 1), 1);
     mk_fd_close(&fds[0]);
     mk_fd_close(&fds[1]);
 }
@@ -64,9 +64,9 @@ static void fd_passing_oversized_message_closes_descriptors(void **state)
     (void)state;
     unsigned before = mk_fd_count_open();
     assert_int_equal(send_with_fds(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO, STDERR_FILENO}, 3), 0);
-    assert_int_equal(mk_fd_passing_receive(b, room, 4, fds), -EMSGSIZE);
+    assert_int_equal(mk_fd_passing_receive(b, buffer, 4, fds), -EMSGSIZE);
     assert_int_equal(mk_fd_count_open(), before);
-    assert_int_equal(mk_fd_passing_receive(b, room, 4, fds), -EAGAIN);
+    assert_int_equal(mk_fd_passing_receive(b, buffer, 4, fds), -EAGAIN);
 }
 
 static void fd_passing_at_descriptor_limit_receives_none(void **state)
@@ -81,7 +81,7 @@ static void fd_passing_at_descriptor_limit_receives_none(void **state)
     small.rlim_cur = (rlim_t)next + 1;
     assert_int_equal(send_with_fds(a, "hello", (int[]){STDERR_FILENO, STDERR_FILENO}, 2), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
-    ssize_t n = mk_fd_passing_receive(b, room, sizeof room, fds);
+    ssize_t n = mk_fd_passing_receive(b, buffer, sizeof buffer, fds);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &r), 0);
     assert_int_equal(n, -EMSGSIZE);
     assert_int_equal(mk_fd_count_open(), before);

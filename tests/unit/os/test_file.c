@@ -29,8 +29,8 @@ static int root;
 
 static void add_absolute_link(const char *name, const char *target)
 {
-    char room[PATH_MAX];
-    folder_add_link(&top, name, folder_path(&top, target, room));
+    char buffer[PATH_MAX];
+    folder_add_link(&top, name, folder_path(&top, target, buffer));
 }
 
 static void add_chain(const char *name, int n)
@@ -91,40 +91,40 @@ static int build(void **state)
     folder_add(&top, "site/dir/deep/file", MK_STR("dir/deep/file"));
     add_links();
     assert_int_equal(mkfifoat(top.fd, "site/fifo", 0644), 0);
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     fd_setup(&root);
-    return mk_file_open_root(folder_path(&top, "site", room), &root);
+    return mk_file_open_root(folder_path(&top, "site", buffer), &root);
 }
 
 /* Returns the result of opening: the content of a file, "folder", "special", or an error text. */
-static const char *outcome(const char *path, enum open_mode open_mode, char room[256])
+static const char *outcome(const char *path, enum open_mode open_mode, char buffer[256])
 {
     int fd = -1;
     struct stat st;
     mk_err e = mk_file_open_beneath(root, path, &hows[open_mode], &fd);
     if (e) {
         assert_true(e < 0);
-        snprintf(room, 256, "%s", e == -EXDEV ? mk_err_text(-ELOOP) : mk_err_text(e));
-        return room;
+        snprintf(buffer, 256, "%s", e == -EXDEV ? mk_err_text(-ELOOP) : mk_err_text(e));
+        return buffer;
     }
     assert_int_equal(fstat(fd, &st), 0);
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(fcntl(fd, F_GETFL) & (O_ACCMODE | O_PATH), O_RDONLY);
     if (S_ISREG(st.st_mode)) {
-        ssize_t n = read(fd, room, 255);
+        ssize_t n = read(fd, buffer, 255);
         assert_true(n >= 0);
-        room[n] = '\0';
+        buffer[n] = '\0';
     } else {
-        snprintf(room, 256, S_ISDIR(st.st_mode) ? "folder" : "special");
+        snprintf(buffer, 256, S_ISDIR(st.st_mode) ? "folder" : "special");
     }
     mk_fd_close(&fd);
-    return room;
+    return buffer;
 }
 
 static void expect(const char *path, enum open_mode open_mode, const char *expected)
 {
-    char room[256];
-    const char *got = outcome(path, open_mode, room);
+    char buffer[256];
+    const char *got = outcome(path, open_mode, buffer);
     if (strcmp(got, expected) != 0)
         fail_msg("%s, way %d: \"%s\", not \"%s\"", path, open_mode, got, expected);
 }
@@ -268,12 +268,12 @@ static void file_open_leaks_no_descriptor(void **state)
     (void)state;
     static const char *const paths[] = {"file",    "dir",     "folder-link/up", "tick",
                                         "deeper0", "foreign", "file/x"};
-    char room[256];
+    char buffer[256];
     int before = dup(root), after;
     close(before);
     for (size_t i = 0; i < MK_LEN(paths); i++)
         for (enum open_mode open_mode = 0; open_mode < MODES; open_mode++)
-            outcome(paths[i], open_mode, room);
+            outcome(paths[i], open_mode, buffer);
     after = dup(root);
     close(after);
     assert_int_equal(before, after);
@@ -282,18 +282,18 @@ static void file_open_leaks_no_descriptor(void **state)
 static void file_root_must_be_a_folder(void **state)
 {
     (void)state;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     int fd = 0;
-    assert_int_equal(mk_file_open_root(folder_path(&top, "secret", room), &fd), -ENOTDIR);
+    assert_int_equal(mk_file_open_root(folder_path(&top, "secret", buffer), &fd), -ENOTDIR);
     assert_int_equal(fd, -1);
-    assert_int_equal(mk_file_open_root(folder_path(&top, "nothing", room), &fd), -ENOENT);
+    assert_int_equal(mk_file_open_root(folder_path(&top, "nothing", buffer), &fd), -ENOENT);
 }
 
 static void file_read_all_respects_buffer_size(void **state)
 {
     (void)state;
-    char room[8], path[PATH_MAX];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room), large = mk_buf_growing(1 << 20);
+    char buffer[8], path[PATH_MAX];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer), large = mk_buf_growing(1 << 20);
     assert_int_equal(mk_file_read_all(folder_path(&top, "site/dir/file", path), &out), 0);
     assert_str(mk_buf_str(&out), "dir/file");
     mk_buf_clear(&out);
@@ -313,9 +313,9 @@ static void file_larger_than_4_gb_is_opened(void **state)
 {
     (void)state;
     const off_t size = (off_t)5 << 30;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     folder_add(&top, "site/large", MK_STR(""));
-    assert_int_equal(truncate(folder_path(&top, "site/large", room), size), 0);
+    assert_int_equal(truncate(folder_path(&top, "site/large", buffer), size), 0);
     for (enum open_mode open_mode = 0; open_mode < MODES; open_mode++) {
         int fd = -1;
         struct stat st;
@@ -325,7 +325,7 @@ static void file_larger_than_4_gb_is_opened(void **state)
         assert_true(mk_file_is_cached(fd, (uint64_t)size - 1, 1)); /* a hole is read without waiting */
         mk_fd_close(&fd);
     }
-    assert_int_equal(unlink(room), 0);
+    assert_int_equal(unlink(buffer), 0);
 }
 
 /* From here on, preadv2() fails in this process as with an old kernel. */

@@ -51,10 +51,10 @@ static void local_names_number_is_limited(void **state)
 {
     (void)state;
     struct mk_local_names names = {.n = 0};
-    char room[16];
+    char buffer[16];
     for (unsigned i = 0; i < MK_LOCAL_NAMES_MAX + 10; i++) {
-        snprintf(room, sizeof room, "n%u", i);
-        assert_true(mk_local_names_add(&arena, &names, mk_str_from_c(room)));
+        snprintf(buffer, sizeof buffer, "n%u", i);
+        assert_true(mk_local_names_add(&arena, &names, mk_str_from_c(buffer)));
     }
     assert_int_equal(names.n, MK_LOCAL_NAMES_MAX);
     assert_string_equal(names.at[0], "n0");
@@ -63,9 +63,9 @@ static void local_names_number_is_limited(void **state)
 static void local_hostname_is_that_of_kernel(void **state)
 {
     (void)state;
-    char room[256];
-    assert_int_equal(gethostname(room, sizeof room), 0);
-    assert_str(mk_local_hostname(&arena), room);
+    char buffer[256];
+    assert_int_equal(gethostname(buffer, sizeof buffer), 0);
+    assert_str(mk_local_hostname(&arena), buffer);
 }
 
 int main(void)

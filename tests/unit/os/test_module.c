@@ -95,8 +95,8 @@ static void module_path_folder_must_be_a_path(void **state)
 static void module_path_folders_are_listed(void **state)
 {
     (void)state;
-    char room[3 * PATH_MAX], folder[PATH_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[3 * PATH_MAX], folder[PATH_MAX];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     mk_module_path_list_folders(&text);
     for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
         if (mk_module_path_folder(i, folder))

@@ -38,8 +38,8 @@ static void network_addresses_are_parsed(void **state)
         {"1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", 0},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        char room[MK_SOCKADDR_TEXT_MAX];
-        struct mk_buf out = mk_buf_fixed(room, sizeof room);
+        char buffer[MK_SOCKADDR_TEXT_MAX];
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
         struct mk_addr p = peer_of(cases[i].text);
         mk_addr_format(&p, &out);
         assert_str(mk_buf_str(&out), cases[i].printed);

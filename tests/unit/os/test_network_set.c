@@ -43,8 +43,8 @@ static void drop(void)
 /* Expects these values ("0 2 5") for the address, in order. */
 static void expect(const struct mk_network_set *s, const char *peer, const char *numbers)
 {
-    char room[256];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct mk_addr p = peer_of(peer);
     for (uint32_t i = 0; (i = mk_network_set_next(s, &p, i)) != MK_NETWORK_NONE; i++)
         mk_buf_addf(&out, "%s%u", out.len ? " " : "", i);

@@ -17,8 +17,8 @@ static void setup(void)
 
 static void check_pidfile(const char *expected)
 {
-    char room[64];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(mk_file_read_all(pid_path, &out), 0);
     assert_str(mk_buf_str(&out), expected);
 }
@@ -127,11 +127,11 @@ static void pidfile_invalid_paths_are_rejected(void **state)
 {
     (void)state;
     int fd = -1;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     folder_add_link(&f, "link", "victim");
-    assert_int_equal(mk_pidfile_acquire(folder_path(&f, "link", room), &fd), -ELOOP);
-    assert_int_equal(access(folder_path(&f, "victim", room), F_OK), -1);
-    assert_int_equal(mk_pidfile_acquire(folder_path(&f, "no/folder", room), &fd), -ENOENT);
+    assert_int_equal(mk_pidfile_acquire(folder_path(&f, "link", buffer), &fd), -ELOOP);
+    assert_int_equal(access(folder_path(&f, "victim", buffer), F_OK), -1);
+    assert_int_equal(mk_pidfile_acquire(folder_path(&f, "no/folder", buffer), &fd), -ENOENT);
     assert_int_equal(mk_pidfile_acquire(f.path, &fd), -EISDIR);
 }
 

@@ -20,8 +20,8 @@ static void setup(void)
 
 static int open_as(const char *name, const struct mk_identity *id)
 {
-    char room[PATH_MAX];
-    int fd = mk_safe_open(folder_path(&folder, name, room), O_WRONLY | O_CREAT | O_APPEND, 0640, id);
+    char buffer[PATH_MAX];
+    int fd = mk_safe_open(folder_path(&folder, name, buffer), O_WRONLY | O_CREAT | O_APPEND, 0640, id);
     int answer = fd < 0 ? fd : 0;
     mk_fd_close(&fd);
     return answer;
@@ -29,8 +29,8 @@ static int open_as(const char *name, const struct mk_identity *id)
 
 static void set_mode(const char *name, mode_t mode)
 {
-    char room[PATH_MAX];
-    assert_int_equal(chmod(folder_path(&folder, name, room), mode), 0);
+    char buffer[PATH_MAX];
+    assert_int_equal(chmod(folder_path(&folder, name, buffer), mode), 0);
 }
 
 static void safe_open_in_safe_folder_succeeds(void **state)
@@ -43,8 +43,8 @@ static void safe_open_in_safe_folder_succeeds(void **state)
 
 static void add_link(const char *name, const char *target)
 {
-    char room[PATH_MAX];
-    assert_int_equal(symlink(target, folder_path(&folder, name, room)), 0);
+    char buffer[PATH_MAX];
+    assert_int_equal(symlink(target, folder_path(&folder, name, buffer)), 0);
 }
 
 static void safe_open_rejects_link_as_last_name(void **state)
@@ -61,12 +61,12 @@ static void safe_open_rejects_link_as_last_name(void **state)
 static void safe_open_follows_links_of_root_in_safe_folders(void **state)
 {
     (void)state;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     if (geteuid() != 0)
         skip();
-    assert_int_equal(mkdir(folder_path(&folder, "in", room), 0755), 0);
-    assert_int_equal(mkdir(folder_path(&folder, "ways", room), 0755), 0);
-    add_link("ways/whole", folder_path(&folder, "in", room));
+    assert_int_equal(mkdir(folder_path(&folder, "in", buffer), 0755), 0);
+    assert_int_equal(mkdir(folder_path(&folder, "ways", buffer), 0755), 0);
+    add_link("ways/whole", folder_path(&folder, "in", buffer));
     add_link("ways/near", "..//./in/");
     add_link("ways/over", "near/../ways/whole");
     add_link("ways/round", "round");
@@ -77,7 +77,7 @@ static void safe_open_follows_links_of_root_in_safe_folders(void **state)
     for (const char *name = "a\0b\0c\0"; *name; name += 2) {
         char path[8];
         snprintf(path, sizeof path, "in/%s", name);
-        assert_int_equal(access(folder_path(&folder, path, room), F_OK), 0);
+        assert_int_equal(access(folder_path(&folder, path, buffer), F_OK), 0);
     }
     assert_int_equal(open_as("ways/round/a", &other), -ELOOP);
     assert_int_equal(open_as("ways/none/a", &other), -ENOENT);
@@ -87,7 +87,7 @@ static void safe_open_follows_links_of_root_in_safe_folders(void **state)
     set_mode("ways", 0777);
     assert_int_equal(open_as("ways/whole/a", &other), -ELOOP);
     set_mode("ways", 0755);
-    assert_int_equal(lchown(folder_path(&folder, "ways/whole", room), OTHER, OTHER), 0);
+    assert_int_equal(lchown(folder_path(&folder, "ways/whole", buffer), OTHER, OTHER), 0);
     assert_int_equal(open_as("ways/whole/a", &other), -ELOOP);
     assert_int_equal(open_as("ways/near/a", &other), 0);
 }
@@ -95,8 +95,8 @@ static void safe_open_follows_links_of_root_in_safe_folders(void **state)
 static void safe_open_rejects_folders_writable_by_other(void **state)
 {
     (void)state;
-    char room[PATH_MAX];
-    assert_int_equal(mkdir(folder_path(&folder, "in", room), 0755), 0);
+    char buffer[PATH_MAX];
+    assert_int_equal(mkdir(folder_path(&folder, "in", buffer), 0755), 0);
     assert_int_equal(open_as("in/log", &other), 0);
     set_mode("in", 0777);
     assert_int_equal(open_as("in/log", &other), -EPERM);
@@ -116,9 +116,9 @@ static void safe_open_rejects_folders_writable_by_other(void **state)
 static void safe_open_rejects_parent_folders_writable_by_other(void **state)
 {
     (void)state;
-    char room[PATH_MAX];
-    assert_int_equal(mkdir(folder_path(&folder, "above", room), 0755), 0);
-    assert_int_equal(mkdir(folder_path(&folder, "above/in", room), 0755), 0);
+    char buffer[PATH_MAX];
+    assert_int_equal(mkdir(folder_path(&folder, "above", buffer), 0755), 0);
+    assert_int_equal(mkdir(folder_path(&folder, "above/in", buffer), 0755), 0);
     set_mode("above", 0777);
     assert_int_equal(open_as("above/in/log", &other), -EPERM);
     set_mode("above", 01777); /* others cannot replace the existing folder */

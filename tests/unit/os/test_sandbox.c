@@ -24,15 +24,15 @@ static void setup(void)
 
 static int allow(struct mk_sandbox *box, const char *name)
 {
-    char room[PATH_MAX];
-    return mk_sandbox_allow(box, folder_path(&f, name, room));
+    char buffer[PATH_MAX];
+    return mk_sandbox_allow(box, folder_path(&f, name, buffer));
 }
 
 /* Returns 0 or the error. */
 static int try_open(const char *name, int flags)
 {
-    char room[PATH_MAX];
-    int fd = open(folder_path(&f, name, room), flags | O_CLOEXEC, 0600);
+    char buffer[PATH_MAX];
+    int fd = open(folder_path(&f, name, buffer), flags | O_CLOEXEC, 0600);
     int e = fd < 0 ? errno : 0;
     mk_fd_close(&fd);
     return e;
@@ -46,8 +46,8 @@ static int live_in_sandbox(void)
         return __LINE__ % 256;
     if (allow(&box, "read") || allow(&box, "single") || allow(&box, "nothing"))
         return __LINE__ % 256;
-    char room[PATH_MAX];
-    if (mk_sandbox_allow_spooling(&box, folder_path(&f, "spool", room)))
+    char buffer[PATH_MAX];
+    if (mk_sandbox_allow_spooling(&box, folder_path(&f, "spool", buffer)))
         return __LINE__ % 256;
     if (mk_sandbox_enforce(&box) || box.fd != -1)
         return __LINE__ % 256;
@@ -72,26 +72,26 @@ static int try_rename(const char *from, const char *to)
 
 static int try_remove(const char *name)
 {
-    char room[PATH_MAX];
-    return remove(folder_path(&f, name, room)) < 0 ? errno : 0;
+    char buffer[PATH_MAX];
+    return remove(folder_path(&f, name, buffer)) < 0 ? errno : 0;
 }
 
 static int try_mkdir(const char *name)
 {
-    char room[PATH_MAX];
-    return mkdir(folder_path(&f, name, room), 0700) < 0 ? errno : 0;
+    char buffer[PATH_MAX];
+    return mkdir(folder_path(&f, name, buffer), 0700) < 0 ? errno : 0;
 }
 
 /* Runs in the child. */
 static int write_in_sandbox(void)
 {
     struct mk_sandbox box;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     if (mk_sandbox_drop_privileges() || mk_sandbox_open(&box) || allow(&box, "other"))
         return __LINE__ % 256;
-    if (mk_sandbox_allow_writing(&box, folder_path(&f, "spool", room)) ||
-        mk_sandbox_allow_writing(&box, folder_path(&f, "nothing", room)) != -ENOENT ||
-        mk_sandbox_allow_writing(&box, folder_path(&f, "single", room)) != -ENOTDIR)
+    if (mk_sandbox_allow_writing(&box, folder_path(&f, "spool", buffer)) ||
+        mk_sandbox_allow_writing(&box, folder_path(&f, "nothing", buffer)) != -ENOENT ||
+        mk_sandbox_allow_writing(&box, folder_path(&f, "single", buffer)) != -ENOTDIR)
         return __LINE__ % 256;
     bool refers = box.abi >= 2;
     if (mk_sandbox_enforce(&box))

@@ -33,14 +33,14 @@ static int listen_at(const char *name)
 
 static void check_told(const char *name)
 {
-    char room[64];
+    char buffer[64];
     int fd = listen_at(name);
     setenv("NOTIFY_SOCKET", name, 1);
     assert_int_equal(mk_sd_notify("READY=1\nMAINPID=7"), 0);
-    ssize_t n = recv(fd, room, sizeof room, 0);
+    ssize_t n = recv(fd, buffer, sizeof buffer, 0);
     assert_true(n > 0);
-    assert_str(mk_str_of(room, (size_t)n), "READY=1\nMAINPID=7");
-    assert_true(recv(fd, room, sizeof room, 0) < 0);
+    assert_str(mk_str_of(buffer, (size_t)n), "READY=1\nMAINPID=7");
+    assert_true(recv(fd, buffer, sizeof buffer, 0) < 0);
     close(fd);
 }
 
@@ -56,11 +56,11 @@ static void sd_notify_reaches_manager(void **state)
 {
     (void)state;
     struct folder f;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     folder_init(&f);
-    check_told(folder_path(&f, "notify", room));
-    snprintf(room, sizeof room, "@monkey-test-%d", (int)getpid());
-    check_told(room);
+    check_told(folder_path(&f, "notify", buffer));
+    snprintf(buffer, sizeof buffer, "@monkey-test-%d", (int)getpid());
+    check_told(buffer);
     folder_fini(&f);
 }
 

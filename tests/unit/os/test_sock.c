@@ -59,8 +59,8 @@ static void check_flags(int fd)
 
 static void check_connection(const char *where, const char *peer_text)
 {
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     struct mk_sock_options o = {.backlog = 16, .send_room = 100000};
     struct mk_sockaddr address = addr(where), bound;
     struct mk_addr peer;
@@ -229,14 +229,14 @@ static void sock_unix_other_file_is_never_removed(void **state)
 {
     (void)state;
     struct folder f;
-    char room[PATH_MAX], text[16];
+    char buffer[PATH_MAX], text[16];
     struct mk_buf out = mk_buf_fixed(text, sizeof text);
     int fd = -1;
     folder_init(&f);
     folder_add(&f, "s", MK_STR("precious"));
     struct mk_sockaddr a = unix_addr(&f, "s");
     assert_int_equal(mk_sock_listen(&a, &options, &fd), -EADDRINUSE);
-    assert_int_equal(mk_file_read_all(folder_path(&f, "s", room), &out), 0);
+    assert_int_equal(mk_file_read_all(folder_path(&f, "s", buffer), &out), 0);
     assert_str(mk_buf_str(&out), "precious");
     folder_fini(&f);
 }
@@ -246,12 +246,12 @@ static void sock_reset_reaches_client_at_once(void **state)
     (void)state;
     struct mk_sockaddr address = addr("0"), bound;
     struct mk_addr peer;
-    char room[8];
+    char buffer[8];
     int listener = listen_at(&address, &options, &bound), client = call(&bound),
         fd = accept_client(listener, &peer);
     mk_sock_close_with_rst(&fd);
     assert_int_equal(fd, -1);
-    assert_int_equal(recv(client, room, sizeof room, 0), -1);
+    assert_int_equal(recv(client, buffer, sizeof buffer, 0), -1);
     assert_int_equal(errno, ECONNRESET);
     mk_sock_close_with_rst(&fd);
     close(client);

@@ -7,9 +7,9 @@
 
 static const mk_str any = MK_STR_INIT("0.0.0.0");
 
-static mk_str print(const struct mk_sockaddr *a, char room[MK_SOCKADDR_TEXT_MAX])
+static mk_str print(const struct mk_sockaddr *a, char buffer[MK_SOCKADDR_TEXT_MAX])
 {
-    struct mk_buf out = mk_buf_fixed(room, MK_SOCKADDR_TEXT_MAX);
+    struct mk_buf out = mk_buf_fixed(buffer, MK_SOCKADDR_TEXT_MAX);
     mk_sockaddr_format(a, &out);
     assert_false(out.failed);
     return mk_buf_str(&out);
@@ -43,9 +43,9 @@ static void sockaddr_is_parsed_and_printed(void **state)
         {"unix:relative", "unix:relative", AF_UNIX, 0},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        char room[MK_SOCKADDR_TEXT_MAX];
+        char buffer[MK_SOCKADDR_TEXT_MAX];
         struct mk_sockaddr a = parse(cases[i].text);
-        assert_str(print(&a, room), cases[i].printed);
+        assert_str(print(&a, buffer), cases[i].printed);
         assert_int_equal(a.any.sa_family, cases[i].family);
         assert_int_equal(mk_sockaddr_port(&a), cases[i].port);
         struct mk_sockaddr again = parse(cases[i].printed);
@@ -73,25 +73,25 @@ static void sockaddr_rejects_malformed(void **state)
 static void sockaddr_unix_path_length_is_limited(void **state)
 {
     (void)state;
-    char text[5 + sizeof((struct sockaddr_un *)0)->sun_path + 1], room[MK_SOCKADDR_TEXT_MAX];
+    char text[5 + sizeof((struct sockaddr_un *)0)->sun_path + 1], buffer[MK_SOCKADDR_TEXT_MAX];
     struct mk_sockaddr a;
     memset(text, 'x', sizeof text);
     memcpy(text, "unix:", 5);
     size_t longest = 5 + sizeof a.un.sun_path - 1;
     assert_int_equal(mk_sockaddr_parse(mk_str_of(text, longest), any, &a), 0);
-    assert_int_equal(print(&a, room).len, longest);
+    assert_int_equal(print(&a, buffer).len, longest);
     assert_int_equal(mk_sockaddr_parse(mk_str_of(text, longest + 1), any, &a), -EINVAL);
 }
 
 static void sockaddr_bare_port_uses_given_host(void **state)
 {
     (void)state;
-    char room[MK_SOCKADDR_TEXT_MAX];
+    char buffer[MK_SOCKADDR_TEXT_MAX];
     struct mk_sockaddr a;
     assert_int_equal(mk_sockaddr_parse(MK_STR("80"), MK_STR("127.0.0.1"), &a), 0);
-    assert_str(print(&a, room), "127.0.0.1:80");
+    assert_str(print(&a, buffer), "127.0.0.1:80");
     assert_int_equal(mk_sockaddr_parse(MK_STR("80"), MK_STR("::1"), &a), 0);
-    assert_str(print(&a, room), "[::1]:80");
+    assert_str(print(&a, buffer), "[::1]:80");
     assert_int_equal(mk_sockaddr_parse(MK_STR("80"), MK_STR("nowhere"), &a), -EINVAL);
 }
 
@@ -140,8 +140,8 @@ static void sockaddr_peer_is_printed_without_port(void **state)
         {"[::192.0.2.1]:80", "::192.0.2.1"},   {"unix:/a", "unix:"},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        char room[MK_SOCKADDR_TEXT_MAX];
-        struct mk_buf out = mk_buf_fixed(room, sizeof room);
+        char buffer[MK_SOCKADDR_TEXT_MAX];
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
         struct mk_sockaddr a = parse(cases[i].addr);
         struct mk_addr p;
         memset(&p, 0xff, sizeof p);

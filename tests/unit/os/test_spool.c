@@ -17,38 +17,38 @@ static void setup(void)
 
 static void assert_reads(const struct mk_spool *s, uint64_t at, const char *text)
 {
-    char room[64] = "";
+    char buffer[64] = "";
     size_t len = strlen(text), n = 0;
     while (n < len) {
-        ssize_t r = mk_spool_read(s, room + n, len - n, at + n);
+        ssize_t r = mk_spool_read(s, buffer + n, len - n, at + n);
         assert_true(r > 0);
         n += (size_t)r;
     }
-    assert_memory_equal(room, text, len);
+    assert_memory_equal(buffer, text, len);
 }
 
 static void assert_descriptor_reads(struct mk_spool *s, const char *text)
 {
-    char room[64];
+    char buffer[64];
     int fd = mk_spool_fd(s);
     assert_true(fd >= 0);
-    ssize_t n = read(fd, room, sizeof room);
+    ssize_t n = read(fd, buffer, sizeof buffer);
     assert_int_equal(n, strlen(text));
-    assert_memory_equal(room, text, strlen(text));
+    assert_memory_equal(buffer, text, strlen(text));
 }
 
 static void spool_small_content_stays_in_memory(void **state)
 {
     (void)state;
     struct mk_spool s;
-    char room[8];
+    char buffer[8];
     mk_spool_init(&s, 64);
     mk_buf_add(&s.kept, MK_STR("little"));
     assert_int_equal(mk_spool_length(&s), 6);
     assert_reads(&s, 0, "little");
     assert_reads(&s, 4, "le");
-    assert_int_equal(mk_spool_read(&s, room, sizeof room, 6), 0);
-    assert_int_equal(mk_spool_read(&s, room, sizeof room, 100), 0);
+    assert_int_equal(mk_spool_read(&s, buffer, sizeof buffer, 6), 0);
+    assert_int_equal(mk_spool_read(&s, buffer, sizeof buffer, 100), 0);
     assert_int_equal(s.fd, -1);
     mk_spool_fini(&s);
 }

@@ -11,10 +11,10 @@ static const char *why;
 
 static void setup(void)
 {
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     folder_setup(&top);
     fd_setup(&dir);
-    assert_int_equal(mk_state_dir_open(folder_path(&top, "state", room), &dir, &why), 0);
+    assert_int_equal(mk_state_dir_open(folder_path(&top, "state", buffer), &dir, &why), 0);
 }
 
 static void set(const char *name, const char *value)
@@ -24,9 +24,9 @@ static void set(const char *name, const char *value)
 
 static void expect_path(const char *expected)
 {
-    char room[PATH_MAX];
-    assert_int_equal(mk_state_dir_path(room), 0);
-    assert_string_equal(room, expected);
+    char buffer[PATH_MAX];
+    assert_int_equal(mk_state_dir_path(buffer), 0);
+    assert_string_equal(buffer, expected);
 }
 
 /* ---- Path ---- */
@@ -34,7 +34,7 @@ static void expect_path(const char *expected)
 static void state_dir_path_comes_from_environment(void **state)
 {
     (void)state;
-    char room[PATH_MAX], long_path[PATH_MAX + 2];
+    char buffer[PATH_MAX], long_path[PATH_MAX + 2];
     set("MONKEY_STATE", "/named");
     set("STATE_DIRECTORY", "/service:/other");
     set("XDG_STATE_HOME", "/xdg");
@@ -44,11 +44,11 @@ static void state_dir_path_comes_from_environment(void **state)
     set("STATE_DIRECTORY", NULL);
     expect_path(geteuid() == 0 ? "/var/lib/monkey" : "/xdg/monkey");
     set("MONKEY_STATE", "here");
-    assert_int_equal(mk_state_dir_path(room), -EINVAL);
+    assert_int_equal(mk_state_dir_path(buffer), -EINVAL);
     memset(long_path, '/', sizeof long_path - 1);
     long_path[sizeof long_path - 1] = '\0';
     set("MONKEY_STATE", long_path);
-    assert_int_equal(mk_state_dir_path(room), -ENAMETOOLONG);
+    assert_int_equal(mk_state_dir_path(buffer), -ENAMETOOLONG);
     set("MONKEY_STATE", NULL);
     set("XDG_STATE_HOME", NULL);
 }
@@ -59,9 +59,9 @@ static void state_dir_folders_are_private(void **state)
 {
     (void)state;
     struct stat st;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     int deep;
-    assert_int_equal(mk_state_dir_open(folder_path(&top, "a/b//c/", room), &deep, &why), 0);
+    assert_int_equal(mk_state_dir_open(folder_path(&top, "a/b//c/", buffer), &deep, &why), 0);
     mk_fd_close(&deep);
     assert_int_equal(fstatat(top.fd, "a", &st, 0), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
@@ -71,9 +71,9 @@ static void state_dir_folders_are_private(void **state)
 
 static void expect_refused(const char *name, mk_err e, const char *what)
 {
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     int fd;
-    assert_int_equal(mk_state_dir_open(folder_path(&top, name, room), &fd, &why), e);
+    assert_int_equal(mk_state_dir_open(folder_path(&top, name, buffer), &fd, &why), e);
     assert_int_equal(fd, -1);
     assert_contains(mk_str_from_c(why), what);
 }
@@ -99,9 +99,9 @@ static void state_dir_shared_folders_are_rejected(void **state)
 static void state_dir_lock_is_exclusive(void **state)
 {
     (void)state;
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     int other;
-    assert_int_equal(mk_state_dir_open(folder_path(&top, "state", room), &other, &why), 0);
+    assert_int_equal(mk_state_dir_open(folder_path(&top, "state", buffer), &other, &why), 0);
     assert_int_equal(mk_state_dir_lock(dir, 0), 0);
     assert_int_equal(mk_state_dir_lock(other, 0), -EBUSY);
     assert_int_equal(mk_state_dir_lock(other, 30), -EBUSY);
@@ -112,9 +112,9 @@ static void state_dir_lock_is_exclusive(void **state)
 
 /* ---- Files ---- */
 
-static mk_err read_file(const char *name, bool secret, char *room, size_t cap, mk_str *text)
+static mk_err read_file(const char *name, bool secret, char *buffer, size_t cap, mk_str *text)
 {
-    struct mk_buf b = mk_buf_fixed(room, cap);
+    struct mk_buf b = mk_buf_fixed(buffer, cap);
     mk_err e = mk_state_dir_read(dir, name, secret, &b, &why);
     *text = mk_buf_str(&b);
     return e;
@@ -123,38 +123,38 @@ static mk_err read_file(const char *name, bool secret, char *room, size_t cap, m
 static void state_dir_file_round_trips(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     mk_str text;
     struct stat st;
-    assert_int_equal(read_file("x", true, room, sizeof room, &text), -ENOENT);
+    assert_int_equal(read_file("x", true, buffer, sizeof buffer, &text), -ENOENT);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
             mk_state_dir_write(dir, "x", 0600, i ? MK_STR("second") : MK_STR("first, and longer")), 0);
-        assert_int_equal(read_file("x", true, room, sizeof room, &text), 0);
+        assert_int_equal(read_file("x", true, buffer, sizeof buffer, &text), 0);
         assert_str(text, i ? "second" : "first, and longer");
     }
     assert_int_equal(fstatat(dir, "x", &st, 0), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_int_equal(fstatat(dir, ".x.new", &st, 0), -1);
     assert_int_equal(mk_state_dir_write(dir, "empty", 0644, MK_STR("")), 0);
-    assert_int_equal(read_file("empty", false, room, sizeof room, &text), 0);
+    assert_int_equal(read_file("empty", false, buffer, sizeof buffer, &text), 0);
     assert_int_equal(text.len, 0);
 }
 
 static void state_dir_oversized_file_is_not_read(void **state)
 {
     (void)state;
-    char room[7];
+    char buffer[7];
     mk_str text;
     assert_int_equal(mk_state_dir_write(dir, "x", 0600, MK_STR("1234567")), 0);
-    assert_int_equal(read_file("x", true, room, sizeof room, &text), -EFBIG);
+    assert_int_equal(read_file("x", true, buffer, sizeof buffer, &text), -EFBIG);
 }
 
 static void expect_unread(const char *name, bool secret, const char *what)
 {
-    char room[64];
+    char buffer[64];
     mk_str text;
-    assert_int_equal(read_file(name, secret, room, sizeof room, &text), -EPERM);
+    assert_int_equal(read_file(name, secret, buffer, sizeof buffer, &text), -EPERM);
     assert_contains(mk_str_from_c(why), what);
     assert_int_equal(text.len, 0);
 }
@@ -162,11 +162,11 @@ static void expect_unread(const char *name, bool secret, const char *what)
 static void state_dir_files_accessible_to_others_are_not_read(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     mk_str text;
     assert_int_equal(mk_state_dir_write(dir, "x", 0644, MK_STR("x")), 0);
     expect_unread("x", true, "other users may read it");
-    assert_int_equal(read_file("x", false, room, sizeof room, &text), 0);
+    assert_int_equal(read_file("x", false, buffer, sizeof buffer, &text), 0);
     assert_int_equal(fchmodat(dir, "x", 0622, 0), 0);
     expect_unread("x", false, "other users may write to it");
     assert_int_equal(symlinkat("x", dir, "link"), 0);
@@ -180,17 +180,17 @@ static void state_dir_files_accessible_to_others_are_not_read(void **state)
 static void state_dir_links_are_replaced_not_followed(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     mk_str text;
     folder_add(&top, "mine", MK_STR("mine"));
     assert_int_equal(symlinkat("../mine", dir, "x"), 0);
     assert_int_equal(symlinkat("../mine", dir, ".x.new"), 0);
     assert_int_equal(mk_state_dir_write(dir, "x", 0644, MK_STR("new")), 0);
-    assert_int_equal(read_file("x", false, room, sizeof room, &text), 0);
+    assert_int_equal(read_file("x", false, buffer, sizeof buffer, &text), 0);
     assert_str(text, "new");
     assert_int_equal(faccessat(top.fd, "mine", F_OK, 0), 0);
     char path[PATH_MAX];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(mk_file_read_all(folder_path(&top, "mine", path), &b), 0);
     assert_str(mk_buf_str(&b), "mine");
 }

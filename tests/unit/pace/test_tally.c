@@ -36,14 +36,14 @@ static void tally_small_own_delay_is_not_doubtful(void **state)
 {
     (void)state;
     add_responses(10000, 10 * MS, MS - MS / 10);
-    assert_null(pace_tally_doubt(&tally));
+    assert_null(pace_tally_doubt_reason(&tally));
 }
 
 static void tally_own_delay_above_a_tenth_is_doubtful(void **state)
 {
     (void)state;
     add_responses(10000, 10 * MS, 2 * MS);
-    assert_non_null(pace_tally_doubt(&tally));
+    assert_non_null(pace_tally_doubt_reason(&tally));
     assert_true(doubts("p50") && doubts("p999") && pace_tally_is_mean_doubtful(&tally));
 }
 
@@ -52,7 +52,7 @@ static void tally_own_delay_counts_by_size_not_frequency(void **state)
     (void)state;
     /* 2 us for each request: at high rates, that is much more than 1 % of the time */
     add_responses(10000, 10 * MS, 2000);
-    assert_null(pace_tally_doubt(&tally));
+    assert_null(pace_tally_doubt_reason(&tally));
 }
 
 static void tally_only_affected_quantiles_are_doubtful(void **state)
@@ -60,7 +60,7 @@ static void tally_only_affected_quantiles_are_doubtful(void **state)
     (void)state;
     add_responses(9950, MS, 0);
     add_responses(50, 100 * MS, 99 * MS);
-    assert_non_null(pace_tally_doubt(&tally));
+    assert_non_null(pace_tally_doubt_reason(&tally));
     assert_true(doubts("p999"));
     assert_false(doubts("p50") || doubts("p99"));
 }
@@ -71,7 +71,7 @@ static void tally_late_requests_below_a_slow_tail_are_harmless(void **state)
     add_responses(9700, MS, 0);
     add_responses(100, 2 * MS, MS); /* these are late, but not among the slowest */
     add_responses(200, 100 * MS, 0);
-    assert_null(pace_tally_doubt(&tally));
+    assert_null(pace_tally_doubt_reason(&tally));
 }
 
 static void tally_client_that_never_waits_is_doubtful(void **state)
@@ -79,7 +79,7 @@ static void tally_client_that_never_waits_is_doubtful(void **state)
     (void)state;
     add_responses(10000, 10 * MS, 0);
     tally.waited = PACE_SECOND / 10;
-    assert_non_null(pace_tally_doubt(&tally));
+    assert_non_null(pace_tally_doubt_reason(&tally));
     assert_true(doubts("p50") && doubts("p99") && pace_tally_is_mean_doubtful(&tally));
 }
 
@@ -88,15 +88,15 @@ static void tally_timeout_while_client_was_delayed_is_doubtful(void **state)
     (void)state;
     add_responses(10000, 10 * MS, 0);
     pace_tally_add_timeout(&tally, PACE_SECOND, MS);
-    assert_null(pace_tally_doubt(&tally));
+    assert_null(pace_tally_doubt_reason(&tally));
     pace_tally_add_timeout(&tally, PACE_SECOND, PACE_SECOND / 2);
-    assert_non_null(pace_tally_doubt(&tally));
+    assert_non_null(pace_tally_doubt_reason(&tally));
 }
 
 static void tally_unknown_quantiles_are_not_doubtful(void **state)
 {
     (void)state;
-    assert_null(pace_tally_doubt(&tally));
+    assert_null(pace_tally_doubt_reason(&tally));
     add_responses(50, 10 * MS, 5 * MS);
     tally.asked = 100; /* half of the requests failed */
     assert_false(doubts("p90") || doubts("p999"));

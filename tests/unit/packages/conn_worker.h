@@ -24,10 +24,10 @@ static bool is_out_of_memory;
 static char a_thing;
 static uint32_t chance; /* the value of every random number */
 
-void mk_random(void *room, size_t size)
+void mk_random(void *buffer, size_t size)
 {
     assert_int_equal(size, sizeof chance);
-    memcpy(room, &chance, sizeof chance);
+    memcpy(buffer, &chance, sizeof chance);
 }
 
 uint64_t mk_worker_now_ms(const struct mk_worker *w)

@@ -37,7 +37,7 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *c)
     return conn_state;
 }
 
-ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buffer, size_t cap)
 {
     assert_non_null(c);
     assert_int_equal(cap, ROOM);
@@ -46,7 +46,7 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap
     if (n == -ENODATA) /* end of stream */
         return 0;
     if (n > 0)
-        memset(room, 'x', (size_t)n);
+        memset(buffer, 'x', (size_t)n);
     return n;
 }
 

@@ -7,8 +7,8 @@
 
 static mk_str hex(mk_str bytes)
 {
-    static char room[1024];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    static char buffer[1024];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_hex_encode(&out, bytes);
     return mk_buf_str(&out);
 }
@@ -62,18 +62,18 @@ static void digest_hmac_and_hkdf_match_test_vectors(void **state)
 
 static void base64url_round_trips(void **state)
 {
-    char room[64], back[64];
+    char buffer[64], back[64];
     (void)state;
     for (size_t n = 0; n <= 32; n++) {
         uint8_t random[32];
-        struct mk_buf out = mk_buf_fixed(room, sizeof room), again = mk_buf_fixed(back, sizeof back);
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer), again = mk_buf_fixed(back, sizeof back);
         mk_random(random, sizeof random);
         duda_base64url_encode(&out, mk_str_of((char *)random, n));
         assert_true(duda_base64url_decode(&again, mk_buf_str(&out)));
         assert_int_equal(again.len, n);
         assert_memory_equal(back, random, n);
     }
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     duda_base64url_encode(&out, MK_STR("\xfb\xff"));
     assert_str(mk_buf_str(&out), "-_8");
     assert_false(duda_base64url_decode(&out, MK_STR("-_9"))); /* the text has bits beyond the last byte */

@@ -13,12 +13,12 @@ static char token_buf[65536], set_room[1 << 16];
 
 static mk_str pem_of(EVP_PKEY *pair)
 {
-    static char room[8192];
+    static char buffer[8192];
     BIO *bio = BIO_new(BIO_s_mem());
     assert_int_equal(PEM_write_bio_PrivateKey(bio, pair, NULL, NULL, 0, NULL, NULL), 1);
-    int n = BIO_read(bio, room, sizeof room);
+    int n = BIO_read(bio, buffer, sizeof buffer);
     BIO_free(bio);
-    return mk_str_of(room, (size_t)n);
+    return mk_str_of(buffer, (size_t)n);
 }
 
 static mk_str sign(EVP_PKEY *pair, enum duda_jwt_algorithm algorithm, const char *id)
@@ -33,8 +33,8 @@ static mk_str sign(EVP_PKEY *pair, enum duda_jwt_algorithm algorithm, const char
 
 static int check(const struct duda_jwks *keys, mk_str token)
 {
-    char room[1024];
-    struct mk_buf claims = mk_buf_fixed(room, sizeof room);
+    char buffer[1024];
+    struct mk_buf claims = mk_buf_fixed(buffer, sizeof buffer);
     const struct duda_jwt_rules rules = {.now = 1000, .audience = MK_STR("me")};
     int e = duda_jwt_verify_jwks(&claims, keys, token, &rules);
     assert_true(e ? claims.len == 0 : claims.len > 0);

@@ -8,7 +8,7 @@
 #include "unit/test.h"
 
 static const char secret[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-static char room[65536];
+static char buffer[65536];
 
 struct pems {
     mk_str private, public;
@@ -44,7 +44,7 @@ static struct duda_jwt_key *hmac_key(const char *id)
 
 static mk_str sign(const struct duda_jwt_key *key, const char *claims)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(duda_jwt_sign(&out, key, mk_str_from_c(claims)), 0);
     return mk_buf_str(&out);
 }
@@ -63,7 +63,7 @@ static void round_trip(enum duda_jwt_algorithm algorithm, struct pems pems)
 {
     struct duda_jwt_key *private = duda_jwt_key_new(algorithm, MK_STR_NULL, pems.private);
     struct duda_jwt_key *public = duda_jwt_key_new(algorithm, MK_STR_NULL, pems.public);
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct duda_jwt_rules rules = {0};
     assert_non_null(private);
     assert_non_null(public);
@@ -71,7 +71,7 @@ static void round_trip(enum duda_jwt_algorithm algorithm, struct pems pems)
     mk_str token = sign(private, "{\"exp\":2000}");
     assert_int_equal(check(public, token, rules), 0);
     assert_int_equal(check(private, token, rules), 0);
-    room[token.len - 10] = room[token.len - 10] == 'A' ? 'B' : 'A';
+    buffer[token.len - 10] = buffer[token.len - 10] == 'A' ? 'B' : 'A';
     assert_int_equal(check(public, token, rules), -EKEYREJECTED);
     assert_true(check(public, mk_str_first(token, token.len - 12), rules) < 0);
     duda_jwt_key_free(private);
@@ -98,19 +98,19 @@ static void jws_signs_and_verifies_any_payload(void **state)
     mk_str payload;
     (void)state;
     for (size_t i = 0; i < MK_LEN(texts); i++) {
-        struct mk_buf out = mk_buf_fixed(room, sizeof room);
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
         assert_int_equal(duda_jws_sign(&out, key, texts[i]), 0);
         assert_int_equal(open_text(key, mk_buf_str(&out), &payload), 0);
         assert_true(mk_str_eq(payload, texts[i]));
         assert_int_equal(open_text(other, mk_buf_str(&out), &payload), -EKEYREJECTED);
-        room[out.len - 5] = room[out.len - 5] == 'A' ? 'B' : 'A';
+        buffer[out.len - 5] = buffer[out.len - 5] == 'A' ? 'B' : 'A';
         assert_int_equal(open_text(key, mk_buf_str(&out), &payload), -EKEYREJECTED);
         assert_int_equal(open_text(key, mk_str_first(mk_buf_str(&out), 20), &payload), -EBADMSG);
     }
-    memset(room, 'x', sizeof room);
+    memset(buffer, 'x', sizeof buffer);
     struct mk_buf out = mk_buf_growing(1 << 16);
-    assert_int_equal(duda_jws_sign(&out, key, mk_str_of(room, 16 * 1024 + 1)), -EMSGSIZE);
-    assert_int_equal(duda_jws_sign(&out, key, mk_str_of(room, 16 * 1024)), 0);
+    assert_int_equal(duda_jws_sign(&out, key, mk_str_of(buffer, 16 * 1024 + 1)), -EMSGSIZE);
+    assert_int_equal(duda_jws_sign(&out, key, mk_str_of(buffer, 16 * 1024)), 0);
     assert_int_equal(open_text(key, mk_buf_str(&out), &payload), 0);
     mk_buf_free(&out);
     duda_jwt_key_free(key);
@@ -136,7 +136,7 @@ static void jws_verifies_rfc_example(void **state)
     assert_int_equal(open_text(key, text, &payload), 0);
     assert_str(payload, "Example of Ed25519 signing");
     assert_true(open_text(key, mk_str_first(text, text.len - 2), &payload) < 0);
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(duda_jws_sign(&out, key, MK_STR("x")), -EINVAL);
     EVP_PKEY_free(pair);
     duda_jwt_key_free(key);
@@ -203,7 +203,7 @@ static void jwt_issuer_and_audience_are_checked(void **state)
 
 static mk_str token_of(const char *head, const char *claims, const char *signature)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     duda_base64url_encode(&out, mk_str_from_c(head));
     mk_buf_add_char(&out, '.');
     duda_base64url_encode(&out, mk_str_from_c(claims));
@@ -236,9 +236,9 @@ static void jwt_rejects_known_attacks(void **state)
     assert_int_equal(check(key, MK_STR("a.b"), none), -EBADMSG);
     assert_int_equal(check(key, token_of("[]", claims, ""), none), -EBADMSG);
     mk_str token = sign(key, claims);
-    room[token.len] = '.';
-    assert_int_equal(check(key, mk_str_of(room, token.len + 1), none), -EBADMSG);
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    buffer[token.len] = '.';
+    assert_int_equal(check(key, mk_str_of(buffer, token.len + 1), none), -EBADMSG);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(duda_jwt_sign(&out, key, MK_STR("[1]")), -EINVAL);
     assert_int_equal(duda_jwt_sign(&out, key, MK_STR("{\"a\":1,\"a\":2}")), -EINVAL);
     duda_jwt_key_free(key);

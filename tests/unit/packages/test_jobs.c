@@ -9,8 +9,8 @@
 
 static void job_record_round_trips(void **state)
 {
-    char room[1000];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[1000];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct job_record r;
     (void)state;
     job_record_format(&out,

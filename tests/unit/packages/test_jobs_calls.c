@@ -26,9 +26,9 @@ struct jobs_worker *jobs_worker_get(struct mk_worker *w)
     return &work;
 }
 
-mk_str jobs_queue_name(mk_str scope, const char *kind, char *room)
+mk_str jobs_queue_name(mk_str scope, const char *kind, char *buffer)
 {
-    return mk_str_of(room, (size_t)snprintf(room, JOBS_QUEUE_MAX, "%.*s.%s", MK_STR_ARG(scope), kind));
+    return mk_str_of(buffer, (size_t)snprintf(buffer, JOBS_QUEUE_MAX, "%.*s.%s", MK_STR_ARG(scope), kind));
 }
 
 int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
@@ -80,12 +80,12 @@ struct mk_worker *duda_worker(const struct duda_ctx *d)
 
 mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...)
 {
-    char room[200];
+    char buffer[200];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(room, sizeof room, fmt, args);
+    int n = vsnprintf(buffer, sizeof buffer, fmt, args);
     va_end(args);
-    return duda_strdup(d, mk_str_of(room, (size_t)n));
+    return duda_strdup(d, mk_str_of(buffer, (size_t)n));
 }
 
 static char logged[256];

@@ -57,8 +57,8 @@ static void memcached_reply_rejects_malformed(void **state)
 
 static mk_str written(struct memcached_command c)
 {
-    static char room[8192];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    static char buffer[8192];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     memcached_command_format(&out, &c, 1000000000);
     assert_false(out.failed);
     return mk_buf_str(&out);
@@ -94,15 +94,15 @@ static void memcached_command_is_formatted(void **state)
 
 static void memcached_keys_are_checked(void **state)
 {
-    char room[251];
+    char buffer[251];
     (void)state;
-    memset(room, 'k', sizeof room);
-    assert_int_equal(memcached_key_check(mk_str_of(room, 250)), 0);
-    assert_int_equal(memcached_key_check(mk_str_of(room, 251)), -EINVAL);
+    memset(buffer, 'k', sizeof buffer);
+    assert_int_equal(memcached_key_check(mk_str_of(buffer, 250)), 0);
+    assert_int_equal(memcached_key_check(mk_str_of(buffer, 251)), -EINVAL);
     assert_int_equal(memcached_key_check(MK_STR("")), -EINVAL);
-    room[0] = ' ';
-    assert_int_equal(memcached_key_check(mk_str_of(room, 180)), 0);
-    assert_int_equal(memcached_key_check(mk_str_of(room, 181)), -EINVAL);
+    buffer[0] = ' ';
+    assert_int_equal(memcached_key_check(mk_str_of(buffer, 180)), 0);
+    assert_int_equal(memcached_key_check(mk_str_of(buffer, 181)), -EINVAL);
 }
 
 /* ---- Hash ring ---- */
@@ -111,8 +111,8 @@ enum { KEYS = 10000 };
 
 static unsigned ring_server(const struct memcached_hash_ring_point *points, unsigned n, unsigned i)
 {
-    char room[16];
-    struct mk_buf key = mk_buf_fixed(room, sizeof room);
+    char buffer[16];
+    struct mk_buf key = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_addf(&key, "key%u", i);
     return memcached_hash_ring_find(points, n, mk_buf_str(&key));
 }

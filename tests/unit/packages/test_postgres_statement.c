@@ -6,9 +6,9 @@
 
 static const char *statement_text(const char *text)
 {
-    static char room[8];
+    static char buffer[8];
     struct postgres_statement s = postgres_statement_classify(mk_str_from_c(text));
-    char *at = room;
+    char *at = buffer;
     const struct {
         bool is;
         char letter;
@@ -18,7 +18,7 @@ static const char *statement_text(const char *text)
         if (all[i].is)
             *at++ = all[i].letter;
     *at = 0;
-    return room;
+    return buffer;
 }
 
 struct pair {

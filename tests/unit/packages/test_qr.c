@@ -4,11 +4,11 @@
 
 #include "unit/test.h"
 
-static char room[1 << 18], text[4000];
+static char buffer[1 << 18], text[4000];
 
 static int draw(size_t len, enum duda_qr_level level, unsigned size)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     int e = duda_qr_svg(&out, mk_str_of(text, len), level, size);
     assert_false(out.failed);
     return e;
@@ -16,7 +16,7 @@ static int draw(size_t len, enum duda_qr_level level, unsigned size)
 
 static void qr_draws_code(void **state)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     assert_int_equal(duda_qr_svg(&out, MK_STR("https://example.org/"), DUDA_QR_MEDIUM, 200), 0);
     assert_contains(mk_buf_str(&out), "width=\"200\" height=\"200\" viewBox=\"0 0 33 33\"");

@@ -28,9 +28,9 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *c)
     return -EAGAIN;
 }
 
-ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buffer, size_t cap)
 {
-    (void)c, (void)room, (void)cap;
+    (void)c, (void)buffer, (void)cap;
     return -EAGAIN;
 }
 

@@ -39,13 +39,13 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *c)
     return conn_state;
 }
 
-ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buffer, size_t cap)
 {
     (void)c;
     size_t n = replies.len < cap ? replies.len : cap;
     if (!n)
         return -EAGAIN;
-    memcpy(room, replies.p, n);
+    memcpy(buffer, replies.p, n);
     replies = mk_str_skip(replies, n);
     return (ssize_t)n;
 }

@@ -46,8 +46,8 @@ static void show(struct mk_buf *out, const struct duda_redis_reply *r)
 /* Returns all replies, one per line; the last line is the error, unless bytes are missing. */
 static mk_str read_pieces(mk_str in, size_t piece, struct duda_ctx *d)
 {
-    static char room[4000];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    static char buffer[4000];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct duda_redis_reply *reply;
     int e = -EAGAIN;
     for (; in.len && e == -EAGAIN; in = mk_str_skip(in, piece)) {

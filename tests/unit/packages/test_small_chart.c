@@ -5,11 +5,11 @@
 
 #include "unit/test.h"
 
-static char room[65536];
+static char buffer[65536];
 
 static mk_str draw(const struct duda_chart *chart)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(duda_chart_svg(&out, chart), 0);
     assert_false(out.failed);
     mk_str svg = mk_buf_str(&out);
@@ -57,7 +57,7 @@ static void chart_survives_extreme_values(void **state)
 
 static void chart_limits_are_enforced(void **state)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.width = 10001}), -EINVAL);
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.n_rows = DUDA_CHART_ROWS_MAX + 1}), -EINVAL);

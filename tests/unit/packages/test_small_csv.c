@@ -8,8 +8,8 @@
 static mk_str read_all(const char *text, char separator)
 {
     static char shown[4096], space[64];
-    struct mk_buf out = mk_buf_fixed(shown, sizeof shown), room = mk_buf_fixed(space, sizeof space);
-    struct duda_csv csv = duda_csv_of(mk_str_from_c(text), separator, &room);
+    struct mk_buf out = mk_buf_fixed(shown, sizeof shown), buffer = mk_buf_fixed(space, sizeof space);
+    struct duda_csv csv = duda_csv_of(mk_str_from_c(text), separator, &buffer);
     mk_str cell;
     int e;
     while ((e = duda_csv_next(&csv, &cell)) == 1) {
@@ -18,7 +18,7 @@ static mk_str read_all(const char *text, char separator)
             mk_buf_add_char(&out, ';');
     }
     if (e < 0)
-        mk_buf_addf(&out, "!%u:%u %s", csv.line, csv.column, csv.error ? csv.error : "room");
+        mk_buf_addf(&out, "!%u:%u %s", csv.line, csv.column, csv.error ? csv.error : "buffer");
     return mk_buf_str(&out);
 }
 
@@ -49,13 +49,13 @@ static void csv_reader_rejects_malformed(void **state)
     char text[80] = "\"";
     memset(text + 1, 'x', 70);
     memcpy(text + 71, "\"\"\"", 4);
-    assert_str(read_all(text, ','), "!1:1 room");
+    assert_str(read_all(text, ','), "!1:1 buffer");
 }
 
 static void csv_writer_quotes_cells(void **state)
 {
-    char room[256];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     struct duda_csv_writer w = {.out = &out};
     (void)state;
     duda_csv_add(&w, MK_STR("a"));

@@ -4,11 +4,11 @@
 
 #include "unit/test.h"
 
-static char room[16384];
+static char buffer[16384];
 
 static mk_str written(const struct duda_mail *m)
 {
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(duda_mail_write(&out, m, 784111777), 0);
     return mk_buf_str(&out);
 }
@@ -69,7 +69,7 @@ static void mail_rejects_header_injection(void **state)
                                         "ana@example.org>",
                                         "ana@example.org\x01"};
     const mk_str good = MK_STR("ana@example.org");
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     for (size_t i = 0; i < MK_LEN(wrong); i++) {
         const mk_str bad = mk_str_from_c(wrong[i]);
@@ -96,7 +96,7 @@ static void mail_without_buffer_space_fails(void **state)
 {
     const mk_str to = MK_STR("ana@example.org");
     const struct duda_mail m = {.from = to, .to = &to, .n_to = 1};
-    struct mk_buf out = mk_buf_fixed(room, 50);
+    struct mk_buf out = mk_buf_fixed(buffer, 50);
     (void)state;
     assert_int_equal(duda_mail_write(&out, &m, 0), -ENOMEM);
 }

@@ -52,18 +52,18 @@ static void mime_types_are_compared(void **state)
 static void mime_parameters_are_found(void **state)
 {
     char space[16];
-    struct mk_buf room = mk_buf_fixed(space, sizeof space);
+    struct mk_buf buffer = mk_buf_fixed(space, sizeof space);
     struct duda_mime mime =
         read_type("a/b; skipped=\"long text\"; Name=\"q\\\"\\\\;\"; charset=UTF-8; name=late");
     (void)state;
-    assert_str(duda_mime_parameter(&mime, MK_STR("charset"), &room), "UTF-8");
-    assert_str(duda_mime_parameter(&mime, MK_STR("NAME"), &room), "q\"\\;");
-    assert_null(duda_mime_parameter(&mime, MK_STR("none"), &room).p);
+    assert_str(duda_mime_parameter(&mime, MK_STR("charset"), &buffer), "UTF-8");
+    assert_str(duda_mime_parameter(&mime, MK_STR("NAME"), &buffer), "q\"\\;");
+    assert_null(duda_mime_parameter(&mime, MK_STR("none"), &buffer).p);
     mime = read_type("a/b; x=\"\"");
-    assert_str(duda_mime_parameter(&mime, MK_STR("x"), &room), "");
-    mime = read_type("a/b; x=\"longer than the room for it\"");
-    assert_null(duda_mime_parameter(&mime, MK_STR("x"), &room).p);
-    assert_true(room.failed);
+    assert_str(duda_mime_parameter(&mime, MK_STR("x"), &buffer), "");
+    mime = read_type("a/b; x=\"longer than the buffer\"");
+    assert_null(duda_mime_parameter(&mime, MK_STR("x"), &buffer).p);
+    assert_true(buffer.failed);
 }
 
 int main(void)

@@ -17,8 +17,8 @@ static struct smtp_reply read_reply(const char *text)
 
 static mk_str reply_text(const struct smtp_reply *r)
 {
-    static char room[1000];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    static char buffer[1000];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     smtp_reply_format_printable(&out, r);
     return mk_buf_str(&out);
 }
@@ -83,8 +83,8 @@ static void smtp_extensions_are_parsed(void **state)
 
 static mk_str data_of(const char *text)
 {
-    static char room[4096];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    static char buffer[4096];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(smtp_data_format(&out, mk_str_from_c(text)), 0);
     return mk_buf_str(&out);
 }
@@ -116,8 +116,8 @@ static void smtp_message_is_not_read_beyond_its_end(void **state)
     static const char *const texts[] = {"a\r", "a\r\n", "\r", "a"};
     (void)state;
     for (size_t i = 0; i < MK_LEN(texts); i++) {
-        char room[64], wanted[16];
-        struct mk_buf out = mk_buf_fixed(room, sizeof room);
+        char buffer[64], wanted[16];
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
         size_t len = strlen(texts[i]);
         char *exact = malloc(len);
         assert_non_null(exact);

@@ -32,8 +32,8 @@ static int use(const char *key, uint64_t max, uint64_t now, uint64_t expires)
 
 static int use_made_up(unsigned i)
 {
-    char room[32];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buffer[32];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_addf(&b, "name%u", i);
     return store_rate_limiter_count(&counters, mk_buf_str(&b), 5, NOW, NOW + 60000);
 }

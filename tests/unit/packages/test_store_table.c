@@ -27,9 +27,9 @@ static void drop(struct store_table *t)
 
 static void *buf_of(void *ctx, size_t size)
 {
-    static char room[STORE_VALUE_MAX + 1];
+    static char buffer[STORE_VALUE_MAX + 1];
     const bool *has_room = ctx;
-    return *has_room && size <= sizeof room ? room : NULL;
+    return *has_room && size <= sizeof buffer ? buffer : NULL;
 }
 
 static mk_str value_at(const struct store_table *t, const char *key, uint64_t now)
@@ -40,12 +40,12 @@ static mk_str value_at(const struct store_table *t, const char *key, uint64_t no
     return e ? MK_STR("none") : value;
 }
 
-static mk_str numbered(char room[32], unsigned i)
+static mk_str numbered(char buffer[32], unsigned i)
 {
-    struct mk_buf b = mk_buf_fixed(room, 32);
+    struct mk_buf b = mk_buf_fixed(buffer, 32);
     mk_buf_addf(&b, "key%u", i);
     mk_buf_add_char(&b, '\0'); /* value_at() takes a C string */
-    return mk_str_of(room, b.len - 1);
+    return mk_str_of(buffer, b.len - 1);
 }
 
 static void store_table_reader_without_memory_leaves_no_lock(void **state)
@@ -123,64 +123,64 @@ static void store_table_incr_counts_and_expires(void **state)
 static void store_table_full_evicts_values_but_no_locks(void **state)
 {
     struct store_table t = make();
-    char room[32], text[1000];
+    char buffer[32], text[1000];
     int e = 0;
     (void)state;
     memset(text, 'x', sizeof text);
     for (unsigned i = 0; i < 100; i++)
-        assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000), 0);
+        assert_int_equal(store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000), 0);
     for (unsigned i = 1000; i < 6000; i++)
-        assert_int_equal(store_table_set(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
+        assert_int_equal(store_table_set(&t, numbered(buffer, i), mk_str_of(text, sizeof text), NOW, 0), 0);
     for (unsigned i = 0; i < 100; i++)
-        assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, 0), -EEXIST);
+        assert_int_equal(store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, 0), -EEXIST);
     assert_str(value_at(&t, "key1000", NOW), "none");
     for (unsigned i = 10000; i < 20000 && !e; i++)
-        e = store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
+        e = store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000);
     assert_int_equal(e, -ENOSPC);
     /* Once the entries have expired, there is space again. */
     for (unsigned i = 20000; i < 21000; i++)
-        assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 1000, 0), 0);
+        assert_int_equal(store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW + 1000, 0), 0);
     drop(&t);
 }
 
 static void store_table_full_evicts_first_to_expire(void **state)
 {
     struct store_table t = make();
-    char room[32];
+    char buffer[32];
     int64_t sum;
     unsigned lost = 0;
     (void)state;
     t.evicts_persistent = true;
     for (unsigned i = 0; i < 200; i++)
-        assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 100000, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(buffer, i), 7, NOW, NOW + 100000, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++)
-        assert_int_equal(store_table_incr(&t, numbered(room, i), 1, NOW, NOW + 50000, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(buffer, i), 1, NOW, NOW + 50000, &sum), 0);
     for (unsigned i = 0; i < 200; i++) {
-        assert_int_equal(store_table_incr(&t, numbered(room, i), 0, NOW, NOW + 100000, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(buffer, i), 0, NOW, NOW + 100000, &sum), 0);
         lost += sum != 7;
     }
     assert_true(lost < 20);
     /* An entry that grows is not evicted for its own growth. */
-    assert_int_equal(store_table_set(&t, numbered(room, 1), mk_str_of(room, 20), NOW, NOW + 1), 0);
-    assert_int_equal(store_table_set(&t, numbered(room, 1), MK_STR("x"), NOW, NOW + 1), 0);
+    assert_int_equal(store_table_set(&t, numbered(buffer, 1), mk_str_of(buffer, 20), NOW, NOW + 1), 0);
+    assert_int_equal(store_table_set(&t, numbered(buffer, 1), MK_STR("x"), NOW, NOW + 1), 0);
     drop(&t);
 }
 
 static void store_table_full_evicts_values_first(void **state)
 {
     struct store_table t = make();
-    char room[32];
+    char buffer[32];
     int64_t sum;
     (void)state;
     t.evicts_persistent = true;
     for (unsigned i = 0; i < 300; i++)
-        assert_int_equal(store_table_incr(&t, numbered(room, i), 7, NOW, NOW + 10, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(buffer, i), 7, NOW, NOW + 10, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++) {
-        assert_int_equal(store_table_set(&t, numbered(room, i), MK_STR("x"), NOW, 0), 0);
-        assert_str(value_at(&t, room, NOW), "x"); /* a value used since then */
+        assert_int_equal(store_table_set(&t, numbered(buffer, i), MK_STR("x"), NOW, 0), 0);
+        assert_str(value_at(&t, buffer, NOW), "x"); /* a value used since then */
     }
     for (unsigned i = 0; i < 300; i++) {
-        assert_int_equal(store_table_incr(&t, numbered(room, i), 0, NOW, 0, &sum), 0);
+        assert_int_equal(store_table_incr(&t, numbered(buffer, i), 0, NOW, 0, &sum), 0);
         assert_int_equal(sum, 7);
     }
     drop(&t);
@@ -191,15 +191,15 @@ static void store_table_call_searches_part_of_large_table(void **state)
 {
     enum { LARGE = 16 << 20 };
     struct store_table t = {0};
-    char room[32];
+    char buffer[32];
     unsigned i = 0, calls = 0;
     (void)state;
     assert_int_equal(store_table_init(&t, calloc(1, LARGE), LARGE), 0);
-    while (!store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
+    while (!store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
         i++;
     assert_in_range(i, 110000, 140000);
     /* A tenth of that region has expired by now, far from the eviction position. */
-    while (store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
+    while (store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
         assert_true(++calls < 20);
     assert_true(calls > 2);
     free(t.memory);
@@ -208,10 +208,10 @@ static void store_table_call_searches_part_of_large_table(void **state)
 /* Returns the number of entries that the client can add. */
 static unsigned fill_for(const struct store_table *t, uint32_t owner, unsigned first)
 {
-    char room[32];
+    char buffer[32];
     unsigned n = 0, refused = 0;
     for (unsigned i = first; refused < 200; i++) {
-        int e = store_table_add_for_client(t, owner, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
+        int e = store_table_add_for_client(t, owner, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000);
         assert_true(e == 0 || e == -EDQUOT || e == -ENOSPC);
         n += !e;
         refused += e != 0;
@@ -222,14 +222,15 @@ static unsigned fill_for(const struct store_table *t, uint32_t owner, unsigned f
 static void check_shares(size_t size)
 {
     struct store_table t = {0};
-    char room[32];
+    char buffer[32];
     assert_int_equal(store_table_init(&t, calloc(1, size), size), 0);
     uint32_t first = store_table_client_id(&t, MK_STR("first")),
              second = store_table_client_id(&t, MK_STR("second"));
     assert_int_not_equal(first, second);
     unsigned max = t.n_blocks * STORE_SHARDS, n = fill_for(&t, first, 0);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
-    assert_int_equal(store_table_add_for_client(&t, first, numbered(room, 0), MK_STR("x"), NOW, 0), -EEXIST);
+    assert_int_equal(store_table_add_for_client(&t, first, numbered(buffer, 0), MK_STR("x"), NOW, 0),
+                     -EEXIST);
     /* The other half is available to other clients. */
     n = fill_for(&t, second, 10000000);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
@@ -250,11 +251,11 @@ static void store_table_client_has_half_of_space(void **state)
 static void store_table_client_deletion_returns_quota(void **state)
 {
     struct store_table t = make();
-    char room[32];
+    char buffer[32];
     (void)state;
     uint32_t owner = store_table_client_id(&t, MK_STR("client"));
     for (unsigned i = 0; i < 100000; i++) {
-        mk_str key = numbered(room, i);
+        mk_str key = numbered(buffer, i);
         assert_int_equal(store_table_add_for_client(&t, owner, key, MK_STR("lock"), NOW, 0), 0);
         assert_int_equal(store_table_delete_if(&t, key, MK_STR("lock"), NOW), 0);
     }
@@ -282,14 +283,14 @@ static void store_table_failed_set_keeps_old_value(void **state)
 {
     static char longest[STORE_VALUE_MAX + 1];
     struct store_table t = make();
-    char room[32];
+    char buffer[32];
     mk_str k = MK_STR("k"), larger = mk_str_of(longest, 2000);
     (void)state;
     assert_int_equal(store_table_add(&t, k, MK_STR("old"), NOW, 0), 0);
     assert_int_equal(store_table_set(&t, k, mk_str_of(longest, sizeof longest), NOW, 0), -EMSGSIZE);
     assert_str(value_at(&t, "k", NOW), "old");
     for (unsigned i = 0; i < 10000; i++)
-        (void)store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, 0);
+        (void)store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, 0);
     assert_int_equal(store_table_set(&t, k, larger, NOW, 0), -ENOSPC);
     assert_int_equal(store_table_replace(&t, k, larger, NOW, 0), -ENOSPC);
     assert_str(value_at(&t, "k", NOW), "old");
@@ -302,12 +303,12 @@ static void store_table_failed_set_keeps_old_value(void **state)
 static void store_table_recently_used_value_is_kept(void **state)
 {
     struct store_table t = make();
-    char room[32], text[1000];
+    char buffer[32], text[1000];
     (void)state;
     memset(text, 'x', sizeof text);
     assert_int_equal(store_table_set(&t, MK_STR("loved"), MK_STR("still"), NOW, 0), 0);
     for (unsigned i = 0; i < 5000; i++) {
-        assert_int_equal(store_table_set(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
+        assert_int_equal(store_table_set(&t, numbered(buffer, i), mk_str_of(text, sizeof text), NOW, 0), 0);
         assert_str(value_at(&t, "loved", NOW), "still");
     }
     drop(&t);
@@ -316,12 +317,12 @@ static void store_table_recently_used_value_is_kept(void **state)
 /* Changes the table until the process is killed. */
 static void change_for_ever(const struct store_table *t)
 {
-    char room[32], text[600];
+    char buffer[32], text[600];
     int64_t sum;
     memset(text, 'x', sizeof text);
     for (unsigned i = 0;; i++) {
-        (void)store_table_set(t, numbered(room, i % 3000), mk_str_of(text, i % sizeof text), NOW, 0);
-        (void)store_table_delete_if(t, numbered(room, (i * 7) % 3000), MK_STR_NULL, NOW);
+        (void)store_table_set(t, numbered(buffer, i % 3000), mk_str_of(text, i % sizeof text), NOW, 0);
+        (void)store_table_delete_if(t, numbered(buffer, (i * 7) % 3000), MK_STR_NULL, NOW);
         (void)store_table_incr(t, MK_STR("n"), 1, NOW, 0, &sum);
     }
 }
@@ -329,7 +330,7 @@ static void change_for_ever(const struct store_table *t)
 static void store_table_killed_process_leaves_it_consistent(void **state)
 {
     struct store_table t = make();
-    char room[32];
+    char buffer[32];
     (void)state;
     for (unsigned round = 0; round < 50; round++) {
         int64_t before, after;
@@ -344,7 +345,7 @@ static void store_table_killed_process_leaves_it_consistent(void **state)
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         for (unsigned i = 0; i < 3000; i += 50) {
-            mk_str key = numbered(room, i);
+            mk_str key = numbered(buffer, i);
             assert_int_equal(store_table_set(&t, key, MK_STR("mine"), NOW, 0), 0);
             assert_int_equal(store_table_delete_if(&t, key, MK_STR("mine"), NOW), 0);
         }

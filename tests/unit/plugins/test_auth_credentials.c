@@ -23,60 +23,60 @@ static void credentials_scheme_ends_at_space(void **state)
 
 /* ---- Basic ---- */
 
-static bool read_basic(mk_str plain, char room[AUTH_BASIC_BUF_SIZE], struct auth_basic *out)
+static bool read_basic(mk_str plain, char buffer[AUTH_BASIC_BUF_SIZE], struct auth_basic *out)
 {
     static char text[2048];
     struct mk_buf b = mk_buf_fixed(text, sizeof text);
     mk_base64_encode(&b, plain);
     assert_false(b.failed);
-    return auth_basic_parse(mk_buf_str(&b), room, out);
+    return auth_basic_parse(mk_buf_str(&b), buffer, out);
 }
 
 static void credentials_basic_user_ends_at_first_colon(void **state)
 {
-    char room[AUTH_BASIC_BUF_SIZE];
+    char buffer[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     (void)state;
     /* The example of the RFC. */
-    assert_true(auth_basic_parse(MK_STR("QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), room, &basic));
+    assert_true(auth_basic_parse(MK_STR("QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), buffer, &basic));
     assert_str(basic.user, "Aladdin");
     assert_str(basic.password, "open sesame");
     assert_int_equal(basic.password.p[basic.password.len], 0);
-    assert_true(read_basic(MK_STR("a:b:c"), room, &basic));
+    assert_true(read_basic(MK_STR("a:b:c"), buffer, &basic));
     assert_str(basic.user, "a");
     assert_str(basic.password, "b:c");
-    assert_true(read_basic(MK_STR(":"), room, &basic));
+    assert_true(read_basic(MK_STR(":"), buffer, &basic));
     assert_int_equal(basic.user.len, 0);
     assert_int_equal(basic.password.len, 0);
 }
 
 static void credentials_basic_rejects_malformed(void **state)
 {
-    char room[AUTH_BASIC_BUF_SIZE];
+    char buffer[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     (void)state;
-    assert_false(read_basic(MK_STR("no colon"), room, &basic));
-    assert_false(read_basic(MK_STR(""), room, &basic));
-    assert_false(read_basic(MK_STR("a\n:b"), room, &basic));
-    assert_false(read_basic(MK_STR("a:b\x7f"), room, &basic));
-    assert_false(read_basic(MK_STR("a:b\0c"), room, &basic));
-    assert_false(auth_basic_parse(MK_STR("!!!!"), room, &basic));
-    assert_true(read_basic(MK_STR("a\xc3\xa4:\xc3\xa4 ~"), room, &basic));
+    assert_false(read_basic(MK_STR("no colon"), buffer, &basic));
+    assert_false(read_basic(MK_STR(""), buffer, &basic));
+    assert_false(read_basic(MK_STR("a\n:b"), buffer, &basic));
+    assert_false(read_basic(MK_STR("a:b\x7f"), buffer, &basic));
+    assert_false(read_basic(MK_STR("a:b\0c"), buffer, &basic));
+    assert_false(auth_basic_parse(MK_STR("!!!!"), buffer, &basic));
+    assert_true(read_basic(MK_STR("a\xc3\xa4:\xc3\xa4 ~"), buffer, &basic));
 }
 
 static void credentials_basic_password_has_crypt_length_limit(void **state)
 {
-    char room[AUTH_BASIC_BUF_SIZE], text[AUTH_BASIC_BUF_SIZE + 8];
+    char buffer[AUTH_BASIC_BUF_SIZE], text[AUTH_BASIC_BUF_SIZE + 8];
     struct auth_basic basic;
     (void)state;
     memset(text, 'x', sizeof text);
     text[AUTH_NAME_MAX] = ':';
-    assert_true(read_basic(mk_str_of(text, AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX), room, &basic));
+    assert_true(read_basic(mk_str_of(text, AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX), buffer, &basic));
     assert_int_equal(basic.user.len, AUTH_NAME_MAX);
     assert_int_equal(basic.password.len, AUTH_PASSWORD_MAX);
     assert_int_equal(basic.password.p[AUTH_PASSWORD_MAX], 0);
-    assert_false(read_basic(mk_str_of(text, AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1), room, &basic));
-    assert_false(read_basic(mk_str_of(text, sizeof text), room, &basic));
+    assert_false(read_basic(mk_str_of(text, AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1), buffer, &basic));
+    assert_false(read_basic(mk_str_of(text, sizeof text), buffer, &basic));
 }
 
 /* ---- Hexadecimal ---- */
@@ -101,9 +101,9 @@ static struct auth_digest digest;
 
 static bool read_digest(const char *text)
 {
-    static char room[1024];
+    static char buffer[1024];
     static struct mk_buf b;
-    b = mk_buf_fixed(room, strlen(text));
+    b = mk_buf_fixed(buffer, strlen(text));
     return auth_digest_parse(mk_str_from_c(text), &b, &digest);
 }
 

@@ -159,13 +159,13 @@ static int become(const char *how, const char *path)
 
 static void copy_program(void)
 {
-    char room[1 << 16];
+    char buffer[1 << 16];
     int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     (void)unlink(program);
     int to = open(program, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
     assert_true(from >= 0 && to >= 0);
-    for (ssize_t n; (n = read(from, room, sizeof room)) > 0;)
-        assert_int_equal(write(to, room, (size_t)n), n);
+    for (ssize_t n; (n = read(from, buffer, sizeof buffer)) > 0;)
+        assert_int_equal(write(to, buffer, (size_t)n), n);
     close(from);
     close(to);
 }

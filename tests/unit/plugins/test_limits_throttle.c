@@ -18,7 +18,7 @@ static int some;
 /* ---- Fake server ---- */
 
 static uint64_t now;
-static void *room;
+static void *buffer;
 static int64_t length;
 static uint64_t source; /* bytes of the body still unsent */
 static const struct mk_filter_ops *filter;
@@ -42,11 +42,11 @@ uint64_t mk_worker_now_ms(const struct mk_worker *w)
 void *mk_request_alloc(struct mk_request *r, size_t size)
 {
     (void)r;
-    free(room);
-    room = has_memory ? malloc(size) : NULL;
-    if (room)
-        memset(room, 0x55, size);
-    return room;
+    free(buffer);
+    buffer = has_memory ? malloc(size) : NULL;
+    if (buffer)
+        memset(buffer, 0x55, size);
+    return buffer;
 }
 
 void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
@@ -113,8 +113,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    free(room);
-    room = NULL;
+    free(buffer);
+    buffer = NULL;
     assert_null(timer); /* the timer was stopped */
 }
 

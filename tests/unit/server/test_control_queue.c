@@ -9,7 +9,7 @@
 
 static int master, worker;
 static struct mk_control_queue box;
-static struct mk_control_buffer room;
+static struct mk_control_buffer buffer;
 static struct mk_control_message m;
 static char large_text[MK_CONTROL_TEXT];
 
@@ -38,7 +38,7 @@ static void control_queue_sends_at_once_if_possible(void **state)
     (void)state;
     assert_int_equal(send_number(1, 0), 0);
     assert_null(box.first);
-    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_int_equal(mk_control_receive(worker, &buffer, &m), 0);
     assert_int_equal(mk_control_queue_flush(&box, master), 0);
 }
 
@@ -52,7 +52,7 @@ static void control_queue_keeps_order_when_socket_is_full(void **state)
         assert_int_equal(send_number(sent++, 1), 0); /* these would fit, but must not overtake the others */
     assert_int_equal(mk_control_queue_flush(&box, master), -EAGAIN);
     while (got < sent) {
-        mk_err e = mk_control_receive(worker, &room, &m);
+        mk_err e = mk_control_receive(worker, &buffer, &m);
         if (e == -EAGAIN)
             e = mk_control_queue_flush(&box, master);
         else
@@ -75,7 +75,7 @@ static void control_queue_keeps_descriptors(void **state)
     assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
     mk_fd_close(&ends[1]);
     for (m.kind = MK_CONTROL_NONE; m.kind != MK_CONTROL_LOG;)
-        if (mk_control_receive(worker, &room, &m) == -EAGAIN)
+        if (mk_control_receive(worker, &buffer, &m) == -EAGAIN)
             (void)!mk_control_queue_flush(&box, master);
     assert_int_equal(write(m.fd, "x", 1), 1);
     assert_int_equal(read(ends[0], &byte, 1), 1);

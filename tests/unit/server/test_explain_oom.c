@@ -18,8 +18,8 @@ static void setup(void)
 
 static bool explain(void)
 {
-    static char room[65536];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    static char buffer[65536];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     return mk_explain(c.g, MK_STR("GET"), MK_STR("http://two/index.html"), &out) == 0 && oom.n_failed == 0;
 }
 

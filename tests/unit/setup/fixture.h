@@ -68,11 +68,11 @@ static inline void config_expect(struct config_fixture *c, const char *text)
     fail_msg("refused: %.*s", MK_STR_ARG(mk_buf_str(&out)));
 }
 
-/* Writes the `n`-th problem (from 0) to `room` as "file:line: text", without the folder of the file; "" if
+/* Writes the `n`-th problem (from 0) to `buffer` as "file:line: text", without the folder of the file; "" if
  * there are fewer problems. */
-static inline mk_str config_problem(const struct config_fixture *c, size_t n, char room[512])
+static inline mk_str config_problem(const struct config_fixture *c, size_t n, char buffer[512])
 {
-    struct mk_buf out = mk_buf_fixed(room, 512);
+    struct mk_buf out = mk_buf_fixed(buffer, 512);
     const struct mk_conf_problem *p = c->report.first;
     while (p && n--)
         p = p->next;
@@ -88,10 +88,10 @@ static inline mk_str config_problem(const struct config_fixture *c, size_t n, ch
 /* Expects the configuration to be rejected, and the first problem to start with `problem`. */
 static inline void config_expect_rejected(struct config_fixture *c, const char *text, const char *problem)
 {
-    char room[512];
+    char buffer[512];
     if (config_load(c, text))
         fail_msg("taken: %s", text);
-    mk_str first = config_problem(c, 0, room);
+    mk_str first = config_problem(c, 0, buffer);
     if (!mk_str_starts(first, mk_str_from_c(problem)))
         fail_msg("\"%.*s\", not \"%s\"", MK_STR_ARG(first), problem);
 }

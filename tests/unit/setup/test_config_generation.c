@@ -204,8 +204,8 @@ static void config_command_line_overrides_it(void **state)
         .listens = listens, .listen_host = MK_STR("127.0.0.1"), .workers = 7, .pid_file = "/run/x.pid"};
     config_expect(&c,
                   "[SERVER]\n    Listen 1\n    Listen 2\n    Listen 3\n    Workers 2\n    PidFile y\n" HOST);
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(c.g->listens.n, 2);
     mk_sockaddr_format(&c.g->listens.at[0].addr, &text);
     assert_str(mk_buf_str(&text), "127.0.0.1:8080");
@@ -254,8 +254,8 @@ static void config_printed_can_be_loaded(void **state)
     mk_config_print_effective(c.g, &once);
     folder_add(&c.folder, "printed.conf", mk_buf_str(&once));
     if (!config_load_file(&c, "printed.conf")) {
-        char room[512];
-        fail_msg("%.*s", MK_STR_ARG(config_problem(&c, 0, room)));
+        char buffer[512];
+        fail_msg("%.*s", MK_STR_ARG(config_problem(&c, 0, buffer)));
     }
     mk_config_print_effective(c.g, &again);
     assert_true(mk_str_eq(mk_buf_str(&once), mk_buf_str(&again)));
@@ -326,7 +326,7 @@ static void config_mistakes_are_reported_with_their_line(void **state)
 static void config_all_mistakes_are_reported_at_once(void **state)
 {
     (void)state;
-    char room[512];
+    char buffer[512];
     assert_false(config_load(&c,
                              "[SERVER]\n    Workerz 1\n    HeaderTimeout 1O\n"
                              "[HOST]\n    DocumentRoot nothing\n[ROUTES]\n    x static\n    /y unknown\n"));
@@ -335,7 +335,7 @@ static void config_all_mistakes_are_reported_at_once(void **state)
     const struct mk_conf_problem *p = c.report.first;
     for (size_t i = 0; i < MK_LEN(lines); i++, p = p->next)
         if (p->at.line != lines[i])
-            fail_msg("%.*s", MK_STR_ARG(config_problem(&c, i, room)));
+            fail_msg("%.*s", MK_STR_ARG(config_problem(&c, i, buffer)));
 }
 
 static void config_missing_file_is_reported(void **state)

@@ -185,8 +185,8 @@ static void keys_printed_settings_can_be_read(void **state)
 static void expect_listen(const char *value, const char *address)
 {
     union settings out;
-    char room[MK_SOCKADDR_TEXT_MAX];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[MK_SOCKADDR_TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     bind_key(table_of(MK_SECTION_SERVER), "Listen", value, &out);
     expect_no_problem(value);
     assert_int_equal(out.server.listens.n, 1);
@@ -234,18 +234,18 @@ static void keys_listen_flags(void **state)
 /* Returns the value as printed, or NULL if it is rejected. */
 static const char *printed_value(const char *key_name, const char *value)
 {
-    static char room[256];
+    static char buffer[256];
     union settings out;
     const struct mk_conf_table *t = table_of(MK_SECTION_SERVER);
-    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer - 1);
     size_t errors = report.n_errors;
     bind_key(t, key_name, value, &out);
     const struct mk_conf_key *k = mk_conf_table_find(t, mk_str_from_c(key_name), false);
     if (report.n_errors != errors || !k->show((const char *)&out + k->offset, 0, &text))
         return NULL;
     assert_false(text.failed);
-    room[text.len] = '\0';
-    return room;
+    buffer[text.len] = '\0';
+    return buffer;
 }
 
 static void keys_custom_values_are_printed_as_read(void **state)

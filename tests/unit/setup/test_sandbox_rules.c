@@ -20,8 +20,8 @@ static void setup(void)
 
 static void expect(const struct mk_loaded_plugin *by, const char *line)
 {
-    char room[500];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[500];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_sandbox_rules_print(&g, by, "may ", &out);
     assert_str(mk_buf_str(&out), line);
 }

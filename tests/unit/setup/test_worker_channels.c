@@ -63,17 +63,17 @@ static void worker_channels_exist_if_a_plugin_needs_them(void **state)
 static void worker_channels_keep_message_boundaries(void **state)
 {
     (void)state;
-    char room[16];
+    char buffer[16];
     load(2, 2);
     assert_int_equal(mk_worker_channels_open(&g), 0);
     assert_int_equal(send(g.worker_channels[0].send_fd, "one", 3, 0), 3);
     assert_int_equal(send(g.worker_channels[0].send_fd, "two", 3, 0), 3);
-    assert_int_equal(recv(g.worker_channels[0].receive_fd, room, sizeof room, 0), 3);
-    assert_memory_equal(room, "one", 3);
-    assert_int_equal(recv(g.worker_channels[0].receive_fd, room, sizeof room, 0), 3);
+    assert_int_equal(recv(g.worker_channels[0].receive_fd, buffer, sizeof buffer, 0), 3);
+    assert_memory_equal(buffer, "one", 3);
+    assert_int_equal(recv(g.worker_channels[0].receive_fd, buffer, sizeof buffer, 0), 3);
     /* the read never blocks */
-    assert_int_equal(recv(g.worker_channels[0].receive_fd, room, sizeof room, 0), -1);
-    assert_int_equal(recv(g.worker_channels[1].receive_fd, room, sizeof room, 0), -1);
+    assert_int_equal(recv(g.worker_channels[0].receive_fd, buffer, sizeof buffer, 0), -1);
+    assert_int_equal(recv(g.worker_channels[1].receive_fd, buffer, sizeof buffer, 0), -1);
     assert_true(fcntl(g.worker_channels[1].send_fd, F_GETFD) & FD_CLOEXEC);
     assert_true(fcntl(g.worker_channels[1].receive_fd, F_GETFD) & FD_CLOEXEC);
     close_all();

@@ -165,14 +165,14 @@ HARNESS_FIXTURE(tls_client, struct tls_client_fixture);
 /* Relays one piece. Returns false if there was nothing to relay. */
 static inline bool tls_client_relay_piece(int from, int to, size_t piece)
 {
-    char room[TLS_CLIENT_PIECE];
-    ssize_t n = from < 0 || to < 0 ? -1 : recv(from, room, mk_min(piece, sizeof room), MSG_PEEK);
+    char buffer[TLS_CLIENT_PIECE];
+    ssize_t n = from < 0 || to < 0 ? -1 : recv(from, buffer, mk_min(piece, sizeof buffer), MSG_PEEK);
     if (n == 0)
         (void)shutdown(to, SHUT_WR);
     if (n <= 0)
         return false;
-    n = send(to, room, (size_t)n, MSG_NOSIGNAL);
-    return n > 0 && recv(from, room, (size_t)n, 0) == n;
+    n = send(to, buffer, (size_t)n, MSG_NOSIGNAL);
+    return n > 0 && recv(from, buffer, (size_t)n, 0) == n;
 }
 
 /* Relays in both directions. */
@@ -236,21 +236,21 @@ static inline mk_err tls_client_try_connect(struct tls_client_fixture *c, const 
     return tls_client_handshake(c);
 }
 
-static inline ssize_t tls_client_read(struct mk_stream *s, char *room, size_t cap)
+static inline ssize_t tls_client_read(struct mk_stream *s, char *buffer, size_t cap)
 {
     s->dry = false; /* as after an event */
-    return s->ops->read(s, room, cap);
+    return s->ops->read(s, buffer, cap);
 }
 
 /* Relays all pending data in both directions, then reads the available bytes. */
-static inline ssize_t tls_client_relay_and_read(struct tls_client_fixture *c, struct mk_stream *s, char *room,
-                                                size_t cap)
+static inline ssize_t tls_client_relay_and_read(struct tls_client_fixture *c, struct mk_stream *s,
+                                                char *buffer, size_t cap)
 {
     ssize_t n = -EAGAIN;
     bool moved = true;
     while (n == -EAGAIN && moved) {
         moved = tls_client_relay(c);
-        n = tls_client_read(s, room, cap);
+        n = tls_client_read(s, buffer, cap);
     }
     return n;
 }
@@ -258,7 +258,7 @@ static inline ssize_t tls_client_relay_and_read(struct tls_client_fixture *c, st
 /* The server's handshake finishes with the client's first bytes. */
 static inline void tls_client_connect(struct tls_client_fixture *c, const char *name)
 {
-    char room[16];
+    char buffer[16];
     const char *why = "";
     mk_err e = -EAGAIN;
     if (tls_client_try_connect(c, name))
@@ -270,10 +270,10 @@ static inline void tls_client_connect(struct tls_client_fixture *c, const char *
     }
     if (e)
         fail_msg("%d: %s", e, why);
-    assert_int_equal(tls_client_relay_and_read(c, &c->w.s, room, sizeof room), 5);
+    assert_int_equal(tls_client_relay_and_read(c, &c->w.s, buffer, sizeof buffer), 5);
     assert_int_equal(c->w.s.ops->write(&c->w.s, MK_STR("answer"), false), 6);
-    assert_int_equal(tls_client_relay_and_read(c, &c->s, room, sizeof room), 6);
-    assert_memory_equal(room, "answer", 6);
+    assert_int_equal(tls_client_relay_and_read(c, &c->s, buffer, sizeof buffer), 6);
+    assert_memory_equal(buffer, "answer", 6);
 }
 
 #endif

@@ -188,10 +188,10 @@ static inline void tls_fixture_connect(struct tls_fixture *w)
         fail_msg("%d: %s", e, why);
 }
 
-static inline ssize_t tls_fixture_read(struct tls_fixture *w, char *room, size_t cap)
+static inline ssize_t tls_fixture_read(struct tls_fixture *w, char *buffer, size_t cap)
 {
     w->s.dry = false; /* as after an event */
-    return w->s.ops->read(&w->s, room, cap);
+    return w->s.ops->read(&w->s, buffer, cap);
 }
 
 #endif

@@ -89,13 +89,13 @@ static void tls_client_readable_key_is_reported(void **state)
 static void tls_client_streams_may_outlive_client(void **state)
 {
     (void)state;
-    char room[16];
+    char buffer[16];
     tls_client_connect(&c, "a.example");
     mk_tls_client_free(c.client);
     c.client = NULL;
     assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("more"), false), 4);
     tls_client_relay_all(&c);
-    assert_int_equal(tls_client_read(&c.s, room, sizeof room), 4);
+    assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), 4);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 enum { MUCH = 2 << 20, ROOM = 1 << 16 };
 
-static char room[ROOM];
+static char buffer[ROOM];
 
 static void use_12_or_13(unsigned version)
 {
@@ -22,9 +22,9 @@ static ssize_t write_text(struct mk_stream *s, const char *text)
 
 static void expect(struct mk_stream *s, const char *text)
 {
-    ssize_t n = tls_client_read(s, room, sizeof room);
+    ssize_t n = tls_client_read(s, buffer, sizeof buffer);
     assert_int_equal(n, strlen(text));
-    assert_memory_equal(room, text, strlen(text));
+    assert_memory_equal(buffer, text, strlen(text));
 }
 
 /* ---- The handshake ---- */
@@ -116,7 +116,7 @@ static void connect_last_flight_is_sent_before_waiting(void **state)
     for (unsigned version = 12; version <= 13; version++) {
         use_12_or_13(version);
         assert_int_equal(tls_client_try_connect(&c, "a.example"), 0);
-        assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EAGAIN);
+        assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -EAGAIN);
         tls_client_relay_all(&c);
         c.w.s.dry = false;
         if (version == 13)
@@ -136,7 +136,7 @@ static void connect_last_flight_is_sent_at_close(void **state)
     tls_client_relay_all(&c);
     c.w.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
-    assert_int_equal(tls_client_read(&c.w.s, room, sizeof room), 0);
+    assert_int_equal(tls_client_read(&c.w.s, buffer, sizeof buffer), 0);
 }
 
 static void connect_data_with_handshake_is_buffered(void **state)
@@ -159,7 +159,8 @@ static void connect_data_with_handshake_is_buffered(void **state)
         (void)mk_tls_stream_handshake(&c.s, &c.why);
     }
     assert_true(c.s.holds);
-    assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), 7); /* the stream is readable without an event */
+    assert_int_equal(c.s.ops->read(&c.s, buffer, sizeof buffer),
+                     7); /* the stream is readable without an event */
 }
 
 /* ---- Data ---- */
@@ -188,10 +189,10 @@ static void push(struct direction *direction, size_t size)
 
 static void pull(struct direction *direction, size_t cap)
 {
-    ssize_t n = tls_client_read(direction->to, room, mk_min(cap, sizeof room));
+    ssize_t n = tls_client_read(direction->to, buffer, mk_min(cap, sizeof buffer));
     assert_true(n > 0 || n == -EAGAIN);
     for (ssize_t i = 0; i < n; i++)
-        assert_int_equal(room[i], pattern(direction->received + (size_t)i));
+        assert_int_equal(buffer[i], pattern(direction->received + (size_t)i));
     direction->received += n > 0 ? (size_t)n : 0;
 }
 
@@ -241,7 +242,7 @@ static void connect_tiny_records_yield(void **state)
     tls_client_relay_all(&c);
     c.s.dry = false;
     do {
-        ssize_t got = c.s.ops->read(&c.s, room, sizeof room);
+        ssize_t got = c.s.ops->read(&c.s, buffer, sizeof buffer);
         assert_true(got > 0);
         n += (unsigned)got;
         n_iterations++;
@@ -262,8 +263,8 @@ static void connect_close_notify_reads_as_eof(void **state)
         c.w.s.ops->close(&c.w.s);
         tls_client_relay_all(&c);
         expect(&c.s, "last");
-        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
-        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
+        assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), 0);
+        assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), 0);
         tls_client_close(&c);
     }
 }
@@ -277,8 +278,8 @@ static void connect_eof_without_close_notify_is_an_error(void **state)
         write_text(&c.w.s, "half of it");
         assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
         expect(&c.s, "half of it");
-        assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
-        assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), -ECONNRESET);
+        assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -ECONNRESET);
+        assert_int_equal(c.s.ops->read(&c.s, buffer, sizeof buffer), -ECONNRESET);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -ECONNRESET);
         assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -ECONNRESET);
         assert_contains(mk_str_from_c(c.why), "without close_notify");
@@ -298,7 +299,7 @@ static void connect_eof_within_record_is_an_error(void **state)
     assert_int_equal(send(c.at_client, sealed, (size_t)n - 1, 0), n - 1);
     assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
     expect(&c.s, "all of it");
-    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
+    assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -ECONNRESET);
 }
 
 static void connect_server_may_send_after_our_shutdown(void **state)
@@ -312,12 +313,12 @@ static void connect_server_may_send_after_our_shutdown(void **state)
         assert_false(c.s.shutdown_pending);
         tls_client_relay_all(&c);
         expect(&c.w.s, "last ");
-        assert_int_equal(tls_client_read(&c.w.s, room, sizeof room), 0);
+        assert_int_equal(tls_client_read(&c.w.s, buffer, sizeof buffer), 0);
         write_text(&c.w.s, "heard");
         expect(&c.s, "heard");
         c.w.s.ops->shutdown(&c.w.s);
         tls_client_relay_all(&c);
-        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
+        assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), 0);
         tls_client_close(&c);
     }
 }
@@ -328,7 +329,7 @@ static void connect_client_may_send_after_server_shutdown(void **state)
     tls_client_connect(&c, "a.example");
     c.w.s.ops->shutdown(&c.w.s);
     tls_client_relay_all(&c);
-    assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
+    assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), 0);
     assert_int_equal(write_text(&c.s, "still heard"), 11);
     expect(&c.w.s, "still heard");
 }
@@ -338,7 +339,7 @@ static void connect_shutdown_waits_for_buffer_space(void **state)
     (void)state;
     char none[16];
     tls_client_connect(&c, "a.example");
-    while (c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false) > 0)
+    while (c.s.ops->write(&c.s, mk_str_of(buffer, sizeof buffer), false) > 0)
         ;
     c.s.ops->shutdown(&c.s);
     assert_true(c.s.shutdown_pending);
@@ -346,7 +347,7 @@ static void connect_shutdown_waits_for_buffer_space(void **state)
     ssize_t n;
     do {
         tls_client_relay(&c);
-        n = tls_client_read(&c.w.s, room, sizeof room);
+        n = tls_client_read(&c.w.s, buffer, sizeof buffer);
         (void)tls_client_read(&c.s, none, sizeof none);
     } while (n > 0 || n == -EAGAIN);
     assert_int_equal(n, 0);
@@ -360,7 +361,7 @@ static void connect_closed_server_is_an_error_without_sigpipe(void **state)
     mk_fd_close(&c.at_client);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPIPE);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPIPE);
-    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
+    assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -ECONNRESET);
 }
 
 /* A 413, for example, arrives before the whole body has been sent. */
@@ -376,7 +377,7 @@ static void connect_early_response_is_read_after_close(void **state)
         mk_fd_close(&c.at_client);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
         expect(&c.s, "too much");
-        assert_int_equal(tls_client_read(&c.s, room, sizeof room), 0);
+        assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), 0);
         c.s.ops->shutdown(&c.s);
         assert_false(c.s.shutdown_pending);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
@@ -389,7 +390,7 @@ static void connect_tampered_record_fails_connection(void **state)
     (void)state;
     tls_client_connect(&c, "a.example");
     assert_int_equal(send(c.at_client, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
-    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EPROTO);
+    assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -EPROTO);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPROTO);
 }
 
@@ -414,7 +415,7 @@ static SSL *make_server(SSL_CTX **ctx, int version)
     }
     assert_int_equal(e, 0);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("hello"), false), 5);
-    assert_int_equal(SSL_read(ssl, room, sizeof room), 5);
+    assert_int_equal(SSL_read(ssl, buffer, sizeof buffer), 5);
     return ssl;
 }
 
@@ -435,7 +436,7 @@ static void connect_key_updates_are_accepted(void **state)
         assert_int_equal(SSL_write(ssl, "answer", 6), 6);
         expect(&c.s, "answer");
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), 4);
-        assert_int_equal(SSL_read(ssl, room, sizeof room), 4);
+        assert_int_equal(SSL_read(ssl, buffer, sizeof buffer), 4);
     }
     free_server(ssl, ctx);
 }
@@ -449,7 +450,7 @@ static void connect_endless_key_updates_fail_connection(void **state)
     for (unsigned i = 0; i < 1000 && n == -EAGAIN; i++) {
         assert_int_equal(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
         assert_int_equal(SSL_do_handshake(ssl), 1);
-        n = tls_client_read(&c.s, room, sizeof room);
+        n = tls_client_read(&c.s, buffer, sizeof buffer);
     }
     assert_int_equal(n, -EPROTO);
     free_server(ssl, ctx);
@@ -465,8 +466,8 @@ static void connect_renegotiation_is_rejected(void **state)
     assert_str(facts.protocol, ""); /* the server does not support ALPN */
     assert_int_equal(SSL_renegotiate(ssl), 1);
     (void)SSL_do_handshake(ssl);
-    assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EAGAIN);
-    assert_int_equal(SSL_read(ssl, room, sizeof room), -1);
+    assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -EAGAIN);
+    assert_int_equal(SSL_read(ssl, buffer, sizeof buffer), -1);
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_NO_RENEGOTIATION);
     free_server(ssl, ctx);
 }

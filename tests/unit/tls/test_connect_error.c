@@ -3,7 +3,7 @@
 
 #include "unit/tls/client_case.h"
 
-static char room[4096];
+static char buffer[4096];
 
 /* Expects this reason: the client reports the first failure. */
 static void expect_error_text(const char *part)
@@ -142,7 +142,7 @@ static void expect_answer(mk_str bytes, const char *part)
 {
     assert_int_equal(tls_client_open(&c, "a.example"), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
-    assert_true(recv(c.at_client, room, sizeof room, 0) > 0);
+    assert_true(recv(c.at_client, buffer, sizeof buffer, 0) > 0);
     assert_int_equal(send(c.at_client, bytes.p, bytes.len, 0), bytes.len);
     assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
     mk_err e = -EAGAIN;
@@ -245,7 +245,7 @@ static void fail_later(const char *part)
             mk_fd_close(&c.at_client);
             assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
         } else {
-            assert_int_equal(tls_client_read(&c.s, room, sizeof room), -EPROTO);
+            assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -EPROTO);
         }
         assert_true(mk_tls_stream_handshake(&c.s, &c.why) < 0);
         expect_error_text(part);

@@ -4,7 +4,7 @@
 #include "unit/tls/client_fixture.h"
 
 static struct tls_client_fixture c;
-static char room[1 << 16];
+static char buffer[1 << 16];
 
 /* Runs all operations of a connection on the client's side. Returns true if all succeeded. */
 static bool run(void)
@@ -12,10 +12,11 @@ static bool run(void)
     ssize_t n = 0;
     if (tls_client_open(&c, "a.example") || tls_client_accept(&c) || tls_client_handshake(&c))
         return false;
-    if (c.s.ops->write(&c.s, MK_STR("hello"), true) != 5 || c.s.ops->read(&c.s, room, sizeof room) != -EAGAIN)
+    if (c.s.ops->write(&c.s, MK_STR("hello"), true) != 5 ||
+        c.s.ops->read(&c.s, buffer, sizeof buffer) != -EAGAIN)
         return false;
     for (int i = 0; i < 20 && n >= 0; i++) /* writes until the socket buffer is full */
-        n = c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false);
+        n = c.s.ops->write(&c.s, mk_str_of(buffer, sizeof buffer), false);
     if (n != -EAGAIN)
         return false;
     tls_client_close(&c);

@@ -256,7 +256,7 @@ static void context_client_authority_is_validated(void **state)
 
 static mk_err try(const struct mk_tls_keypair *pair)
 {
-    char room[16];
+    char buffer[16];
     const char *why;
     assert_int_equal(tls_fixture_accept(&w, mk_str_of(NULL, 0)), 0);
     tls_fixture_set_client(&w);
@@ -265,7 +265,7 @@ static mk_err try(const struct mk_tls_keypair *pair)
         assert_int_equal(SSL_use_PrivateKey_file(w.client, pair->key, SSL_FILETYPE_PEM), 1);
     }
     mk_err e = tls_fixture_handshake(&w, &why);
-    return e ? e : tls_fixture_read(&w, room, sizeof room) == -EAGAIN ? 0 : -EIO;
+    return e ? e : tls_fixture_read(&w, buffer, sizeof buffer) == -EAGAIN ? 0 : -EIO;
 }
 
 static void assert_certificate(mk_str der, mk_str subject)

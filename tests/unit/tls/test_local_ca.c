@@ -133,8 +133,8 @@ static void local_ca_leaf_is_valid_for_90_days(void **state)
 static void local_ca_leaf_of_other_authority_does_not_verify(void **state)
 {
     (void)state;
-    char room[ROOM], leaf_buf[ROOM];
-    struct mk_buf pem = mk_buf_fixed(room, ROOM), leaf = mk_buf_fixed(leaf_buf, ROOM);
+    char buffer[ROOM], leaf_buf[ROOM];
+    struct mk_buf pem = mk_buf_fixed(buffer, ROOM), leaf = mk_buf_fixed(leaf_buf, ROOM);
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &pem), 0);
     struct mk_tls_local_ca *other = open_again(mk_buf_str(&pem));
     assert_int_equal(ops->issue(other, &box, NOW, &leaf), 0);
@@ -177,8 +177,8 @@ static void local_ca_leaf_is_for_server_authentication_only(void **state)
 static void local_ca_serials_and_keys_are_unique(void **state)
 {
     (void)state;
-    char room[ROOM];
-    struct mk_buf again = mk_buf_fixed(room, ROOM);
+    char buffer[ROOM];
+    struct mk_buf again = mk_buf_fixed(buffer, ROOM);
     assert_int_equal(ops->issue(f.a, &box, NOW, &again), 0);
     X509 *one = certificate_in(&f.leaf), *two = certificate_in(&again), *root = certificate_in(&f.pem);
     assert_int_not_equal(ASN1_INTEGER_cmp(X509_get0_serialNumber(one), X509_get0_serialNumber(two)), 0);
@@ -213,10 +213,10 @@ static void local_ca_info_describes_authority(void **state)
 static void local_ca_odd_machine_name_is_sanitized(void **state)
 {
     (void)state;
-    char who[300], room[ROOM];
+    char who[300], buffer[ROOM];
     memset(who, 'x', sizeof who);
     memcpy(who, "a\nb,O=\xff\x80/", 9);
-    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    struct mk_buf pem = mk_buf_fixed(buffer, ROOM);
     struct mk_tls_local_ca_info facts;
     assert_int_equal(ops->make(mk_str_of(who, sizeof who), &box, NOW, &pem), 0);
     struct mk_tls_local_ca *a = open_again(mk_buf_str(&pem));
@@ -229,8 +229,8 @@ static void local_ca_odd_machine_name_is_sanitized(void **state)
 static void local_ca_exported_certificate_has_no_key(void **state)
 {
     (void)state;
-    char room[ROOM];
-    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    char buffer[ROOM];
+    struct mk_buf pem = mk_buf_fixed(buffer, ROOM);
     assert_int_equal(ops->certificate(f.a, &pem), 0);
     assert_contains(mk_buf_str(&f.pem), "PRIVATE KEY");
     assert_null(memmem(pem.p, pem.len, "PRIVATE", 7));
@@ -261,8 +261,8 @@ static void local_ca_name_constraints_limit_to_machine(void **state)
 static void local_ca_refuses_foreign_names(void **state)
 {
     (void)state;
-    char room[ROOM];
-    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    char buffer[ROOM];
+    struct mk_buf pem = mk_buf_fixed(buffer, ROOM);
     const char *const names[] = {"box", "example.org"};
     assert_int_not_equal(ops->issue(f.a, &(struct mk_tls_names){names, 2}, NOW, &pem), 0);
     assert_int_not_equal(ops->issue(f.a, &(struct mk_tls_names){names, 0}, NOW, &pem), 0);
@@ -274,8 +274,8 @@ static void local_ca_many_addresses_fit(void **state)
     (void)state;
     static char texts[256][16];
     const char *names[256];
-    char room[ROOM];
-    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    char buffer[ROOM];
+    struct mk_buf pem = mk_buf_fixed(buffer, ROOM);
     for (unsigned i = 0; i < 256; i++) {
         snprintf(texts[i], sizeof texts[i], "10.0.0.%u", i);
         names[i] = texts[i];
@@ -330,8 +330,8 @@ static void local_ca_leaf_does_not_outlive_authority(void **state)
 {
     (void)state;
     struct mk_tls_local_ca_info facts;
-    char room[ROOM];
-    struct mk_buf pem = mk_buf_fixed(room, ROOM);
+    char buffer[ROOM];
+    struct mk_buf pem = mk_buf_fixed(buffer, ROOM);
     ops->facts(f.a, &facts);
     assert_int_equal(ops->issue(f.a, &box, facts.until - DAY, &pem), 0);
     assert_int_equal(verify(&pem, "box", false, facts.until - 1), X509_V_OK);
@@ -367,8 +367,8 @@ static void local_ca_invalid_authority_is_rejected(void **state)
 static void local_ca_mismatched_key_is_rejected(void **state)
 {
     (void)state;
-    char room[ROOM], mixed_buf[ROOM];
-    struct mk_buf other = mk_buf_fixed(room, ROOM), mixed = mk_buf_fixed(mixed_buf, ROOM);
+    char buffer[ROOM], mixed_buf[ROOM];
+    struct mk_buf other = mk_buf_fixed(buffer, ROOM), mixed = mk_buf_fixed(mixed_buf, ROOM);
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &other), 0);
     mk_str pem = mk_buf_str(&f.pem), o = mk_buf_str(&other);
     mk_buf_add(&mixed,
@@ -380,10 +380,10 @@ static void local_ca_mismatched_key_is_rejected(void **state)
 static void local_ca_small_buffer_is_reported(void **state)
 {
     (void)state;
-    char room[100];
-    struct mk_buf small = mk_buf_fixed(room, sizeof room);
+    char buffer[100];
+    struct mk_buf small = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &small), -EFBIG);
-    small = mk_buf_fixed(room, sizeof room);
+    small = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(ops->issue(f.a, &box, NOW, &small), -EFBIG);
 }
 

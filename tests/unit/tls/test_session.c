@@ -104,13 +104,13 @@ static void session_is_shared_by_concurrent_connections(void **state)
 static void session_survives_connection_reset(void **state)
 {
     (void)state;
-    char room[16];
+    char buffer[16];
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         use_version(version);
         assert_false(resumes("a.example"));
         tls_client_connect(&c, "a.example");
         mk_fd_close(&c.at_client);
-        assert_int_equal(tls_client_read(&c.s, room, sizeof room), -ECONNRESET);
+        assert_int_equal(tls_client_read(&c.s, buffer, sizeof buffer), -ECONNRESET);
         tls_client_close(&c);
         assert_true(resumes("a.example"));
         mk_tls_session_free(c.session);
@@ -196,12 +196,12 @@ static void session_without_verification_does_not_end(void **state)
 static void session_is_dropped_after_failed_handshake(void **state)
 {
     (void)state;
-    char room[4096];
+    char buffer[4096];
     assert_false(resumes("a.example"));
     assert_non_null(c.session);
     assert_int_equal(tls_client_open(&c, "a.example"), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
-    assert_true(recv(c.at_client, room, sizeof room, 0) > 0);
+    assert_true(recv(c.at_client, buffer, sizeof buffer, 0) > 0);
     mk_fd_close(&c.at_client);
     c.s.dry = false;
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EPROTO);

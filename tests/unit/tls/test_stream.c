@@ -7,7 +7,7 @@
 enum { LARGE = 3 << 20, ROOM = 1 << 16 };
 
 static struct tls_fixture w;
-static char room[ROOM];
+static char buffer[ROOM];
 
 static void setup(void)
 {
@@ -17,9 +17,9 @@ static void setup(void)
 
 static void check_client(const char *text)
 {
-    int n = SSL_read(w.client, room, sizeof room);
+    int n = SSL_read(w.client, buffer, sizeof buffer);
     assert_true(n > 0);
-    assert_str(mk_str_of(room, (size_t)n), text);
+    assert_str(mk_str_of(buffer, (size_t)n), text);
 }
 
 static void exchange_data(const char *version)
@@ -31,10 +31,10 @@ static void exchange_data(const char *version)
     assert_str(facts.server_name, "Own.Example");
     assert_string_equal(w.server_name, "own.example");
     assert_ptr_equal(facts.context, w.context);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EAGAIN);
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), -EAGAIN);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
-    assert_memory_equal(room, "hello", 5);
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), 5);
+    assert_memory_equal(buffer, "hello", 5);
     assert_true(w.s.dry && !w.s.holds);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("answer"), false), 6);
     check_client("answer");
@@ -75,8 +75,8 @@ static void stream_drained_socket_is_not_read(void **state)
     tls_fixture_connect(&w);
     w.s.dry = true;
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
-    assert_int_equal(w.s.ops->read(&w.s, room, sizeof room), -EAGAIN);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
+    assert_int_equal(w.s.ops->read(&w.s, buffer, sizeof buffer), -EAGAIN);
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), 5);
 }
 
 /* No event announces bytes that TLS has already read from the socket. */
@@ -86,9 +86,9 @@ static void full_read_leaves_stream_readable_while_tls_has_more(void **state)
     tls_fixture_connect(&w);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
     mk_stream_on_input(&w.s, false);
-    assert_int_equal(mk_stream_read(&w.s, room, 4), 4);
+    assert_int_equal(mk_stream_read(&w.s, buffer, 4), 4);
     assert_true(mk_stream_is_readable(&w.s));
-    assert_int_equal(mk_stream_read(&w.s, room, 4), 1);
+    assert_int_equal(mk_stream_read(&w.s, buffer, 4), 1);
     assert_false(mk_stream_is_readable(&w.s));
 }
 
@@ -100,9 +100,9 @@ static void stream_eof_is_found_after_short_read(void **state)
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
     assert_int_equal(shutdown(w.fd, SHUT_WR), 0);
     mk_stream_on_input(&w.s, true);
-    assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 5);
+    assert_int_equal(mk_stream_read(&w.s, buffer, sizeof buffer), 5);
     assert_true(mk_stream_is_readable(&w.s));
-    assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 0);
+    assert_int_equal(mk_stream_read(&w.s, buffer, sizeof buffer), 0);
 }
 
 /* No event announces a close_notify, which need not be followed by a FIN. */
@@ -121,11 +121,11 @@ static void stream_close_notify_is_found_without_taking_data(void **state)
     mk_stream_on_input(&w.s, false);
     assert_false(mk_stream_check_end(&w.s)); /* the close_notify follows data */
     assert_true(mk_stream_is_readable(&w.s));
-    assert_int_equal(mk_stream_read(&w.s, room, 5), 5);
-    assert_memory_equal(room, "hello", 5);
+    assert_int_equal(mk_stream_read(&w.s, buffer, 5), 5);
+    assert_memory_equal(buffer, "hello", 5);
     assert_true(mk_stream_check_end(&w.s));
     assert_true(w.s.ended);
-    assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 0);
+    assert_int_equal(mk_stream_read(&w.s, buffer, sizeof buffer), 0);
 }
 
 static void stream_tiny_records_yield(void **state)
@@ -137,7 +137,7 @@ static void stream_tiny_records_yield(void **state)
         assert_int_equal(SSL_write(w.client, "x", 1), 1);
     w.s.dry = false;
     do {
-        ssize_t got = w.s.ops->read(&w.s, room, sizeof room);
+        ssize_t got = w.s.ops->read(&w.s, buffer, sizeof buffer);
         assert_true(got > 0);
         n += (unsigned)got;
         n_iterations++;
@@ -166,9 +166,9 @@ static char *make_pattern(void)
  * position. */
 static size_t read_piece(size_t at)
 {
-    int n = SSL_read(w.client, room, 1 + (int)(at % 40000));
+    int n = SSL_read(w.client, buffer, 1 + (int)(at % 40000));
     for (int i = 0; i < n; i++)
-        assert_int_equal(room[i], pattern(at + (size_t)i));
+        assert_int_equal(buffer[i], pattern(at + (size_t)i));
     ERR_clear_error();
     return at + (n > 0 ? (size_t)n : 0);
 }
@@ -192,7 +192,7 @@ static void stream_data_arrives_exactly_once(void **state)
         if (n < 0 || sent % 5 == 0)
             received = read_piece(received);
         if (sent == LARGE) /* a small remainder may wait for data that does not follow */
-            assert_true(w.s.ops->read(&w.s, room, sizeof room) == -EAGAIN);
+            assert_true(w.s.ops->read(&w.s, buffer, sizeof buffer) == -EAGAIN);
     }
     assert_int_equal(sent, LARGE);
     assert_true(full > 10);
@@ -227,13 +227,14 @@ static void stream_small_write_waits_for_more(void **state)
     (void)state;
     tls_fixture_connect(&w);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("head "), true), 5);
-    while (SSL_read(w.client, room, sizeof room) > 0) /* session tickets */
+    while (SSL_read(w.client, buffer, sizeof buffer) > 0) /* session tickets */
         fail_msg("it did not wait");
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("content"), false), 7);
     check_client("head ");
     check_client("content");
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("alone"), true), 5);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EAGAIN); /* no further bytes have arrived */
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer),
+                     -EAGAIN); /* no further bytes have arrived */
     check_client("alone");
 }
 
@@ -244,10 +245,10 @@ static void stream_shutdown_sends_close_notify(void **state)
     (void)state;
     tls_fixture_connect(&w);
     w.s.ops->shutdown(&w.s);
-    assert_int_equal(SSL_read(w.client, room, sizeof room), 0);
+    assert_int_equal(SSL_read(w.client, buffer, sizeof buffer), 0);
     assert_int_equal(SSL_get_error(w.client, 0), SSL_ERROR_ZERO_RETURN);
     assert_int_equal(SSL_write(w.client, "heard", 5), 5);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), 5);
     w.s.ops->close(&w.s);
     assert_int_equal(w.s.fd, -1);
 }
@@ -257,14 +258,14 @@ static void stream_shutdown_waits_for_buffer_space(void **state)
     char none[16];
     (void)state;
     tls_fixture_connect(&w);
-    while (w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false) > 0)
+    while (w.s.ops->write(&w.s, mk_str_of(buffer, sizeof buffer), false) > 0)
         ;
     w.s.ops->shutdown(&w.s);
     assert_true(w.s.shutdown_pending);
     assert_int_equal(tls_fixture_read(&w, none, sizeof none), -EAGAIN);
     assert_true(w.s.shutdown_pending);
     for (int i = 0; i < 1000 && SSL_get_shutdown(w.client) != SSL_RECEIVED_SHUTDOWN; i++) {
-        while (SSL_read(w.client, room, sizeof room) > 0)
+        while (SSL_read(w.client, buffer, sizeof buffer) > 0)
             ;
         (void)tls_fixture_read(&w, none, sizeof none);
     }
@@ -281,7 +282,7 @@ static void stream_close_sends_close_notify(void **state)
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("last"), true), 4);
     w.s.ops->close(&w.s);
     check_client("last");
-    assert_int_equal(SSL_read(w.client, room, sizeof room), 0);
+    assert_int_equal(SSL_read(w.client, buffer, sizeof buffer), 0);
     assert_int_equal(SSL_get_error(w.client, 0), SSL_ERROR_ZERO_RETURN);
 }
 
@@ -294,8 +295,8 @@ static void stream_end_of_peer_reads_as_eof(void **state)
         if (round)
             SSL_shutdown(w.client);
         shutdown(w.fd, SHUT_WR);
-        assert_int_equal(tls_fixture_read(&w, room, sizeof room), 4);
-        assert_int_equal(tls_fixture_read(&w, room, sizeof room), 0);
+        assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), 4);
+        assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), 0);
         assert_int_equal(w.s.ops->write(&w.s, MK_STR("still heard"), false), 11);
         check_client("still heard");
         tls_fixture_close(&w);
@@ -309,7 +310,7 @@ static void stream_closed_peer_is_an_error_without_sigpipe(void **state)
     mk_fd_close(&w.fd);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPIPE);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPIPE);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EPIPE);
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), -EPIPE);
 }
 
 static void stream_tampered_record_fails_connection(void **state)
@@ -317,9 +318,9 @@ static void stream_tampered_record_fails_connection(void **state)
     (void)state;
     tls_fixture_connect(&w);
     assert_int_equal(send(w.fd, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), -EPROTO);
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), -EPROTO);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPROTO);
-    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* the client has received the alert */
+    assert_true(SSL_read(w.client, buffer, sizeof buffer) <= 0); /* the client has received the alert */
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
     ERR_clear_error();
 }
@@ -331,7 +332,7 @@ static mk_err update_keys(unsigned times)
     for (unsigned i = 0; i < times; i++) {
         assert_int_equal(SSL_key_update(w.client, SSL_KEY_UPDATE_REQUESTED), 1);
         assert_int_equal(SSL_do_handshake(w.client), 1);
-        ssize_t n = i % 16 ? -EAGAIN : tls_fixture_read(&w, room, sizeof room);
+        ssize_t n = i % 16 ? -EAGAIN : tls_fixture_read(&w, buffer, sizeof buffer);
         if (n != -EAGAIN)
             return (mk_err)n;
     }
@@ -344,7 +345,7 @@ static void stream_key_updates_are_accepted(void **state)
     tls_fixture_connect(&w);
     assert_int_equal(update_keys(5), 0);
     assert_int_equal(SSL_write(w.client, "hello", 5), 5);
-    assert_int_equal(tls_fixture_read(&w, room, sizeof room), 5);
+    assert_int_equal(tls_fixture_read(&w, buffer, sizeof buffer), 5);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("answer"), false), 6);
     check_client("answer");
 }

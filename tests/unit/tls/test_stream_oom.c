@@ -4,7 +4,7 @@
 #include "unit/tls/fixture.h"
 
 static struct tls_fixture w;
-static char room[1 << 16];
+static char buffer[1 << 16];
 
 /* Runs all operations of a connection. Returns true if all succeeded. */
 static bool run(void)
@@ -16,12 +16,12 @@ static bool run(void)
     tls_fixture_set_client(&w);
     if (tls_fixture_handshake(&w, &why))
         return false;
-    if (SSL_write(w.client, "hello", 5) != 5 || tls_fixture_read(&w, room, sizeof room) != 5)
+    if (SSL_write(w.client, "hello", 5) != 5 || tls_fixture_read(&w, buffer, sizeof buffer) != 5)
         return false;
     if (w.s.ops->write(&w.s, MK_STR("head"), true) != 4)
         return false;
     for (int i = 0; i < 20 && n >= 0; i++) /* writes until the socket buffer is full */
-        n = w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false);
+        n = w.s.ops->write(&w.s, mk_str_of(buffer, sizeof buffer), false);
     if (n != -EAGAIN)
         return false;
     struct mk_tls_conn_info facts;

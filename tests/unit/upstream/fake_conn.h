@@ -75,13 +75,13 @@ static struct {
 static struct {
     char text[1 << 20];
     size_t len, at;
-    size_t room;    /* spool capacity; a write beyond it returns `refusal` */
+    size_t space;   /* spool capacity; a write beyond it returns `refusal` */
     size_t piece;   /* largest buffer that the spool offers at a time */
     int refusal;    /* -EDQUOT, or -EAGAIN while a thread writes */
     int read_error; /* result of reads, instead of spooled data */
     bool is_used;
     unsigned n_made;
-    void (*on_room)(void *ctx);
+    void (*on_space)(void *ctx);
     void *ctx;
 } spool;
 
@@ -91,7 +91,7 @@ static inline void fake_init(void)
 {
     memset(&fake, 0, sizeof fake);
     memset(&spool, 0, sizeof spool);
-    spool.room = spool.piece = 64 * 1024;
+    spool.space = spool.piece = 64 * 1024;
     spool.refusal = -EDQUOT;
     fake.n_servers = 1;
     fake.retries = 100;
@@ -200,26 +200,26 @@ static inline bool fake_end_iteration(void)
 
 /* ---- In-memory spool ---- */
 
-struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx), void *ctx)
+struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_space)(void *ctx), void *ctx)
 {
     assert_true(request == fake.request);
     assert_false(spool.is_used);
     spool.is_used = true;
     spool.n_made++;
     spool.len = spool.at = 0;
-    spool.on_room = on_room;
+    spool.on_space = on_space;
     spool.ctx = ctx;
     return (struct mk_spool_queue *)&spool;
 }
 
-int mk_spool_queue_reserve(struct mk_spool_queue *q, char **room, size_t *cap)
+int mk_spool_queue_reserve(struct mk_spool_queue *q, char **buffer, size_t *cap)
 {
     assert_true((const void *)q == (const void *)&spool);
     size_t there = spool.len - spool.at;
-    if (there >= spool.room)
+    if (there >= spool.space)
         return spool.refusal;
-    *room = spool.text + spool.len;
-    *cap = mk_min(spool.piece, spool.room - there);
+    *buffer = spool.text + spool.len;
+    *cap = mk_min(spool.piece, spool.space - there);
     assert_true(spool.len + *cap <= sizeof spool.text);
     return 0;
 }
@@ -230,13 +230,13 @@ void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
     spool.len += n;
 }
 
-ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap)
+ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *buffer, size_t cap)
 {
     assert_true((const void *)q == (const void *)&spool);
     size_t n = mk_min(cap, spool.len - spool.at);
     if (spool.read_error)
         return spool.read_error;
-    memcpy(room, spool.text + spool.at, n);
+    memcpy(buffer, spool.text + spool.at, n);
     spool.at += n;
     return (ssize_t)n;
 }
@@ -249,7 +249,7 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
 
 /* ---- Functions called by the request ---- */
 
-static inline ssize_t fake_read(struct mk_stream *s, char *room, size_t cap)
+static inline ssize_t fake_read(struct mk_stream *s, char *buffer, size_t cap)
 {
     struct mk_upstream_conn *l = MK_CONTAINER(s, struct mk_upstream_conn, stream);
     size_t there = mk_min(l->arrived, l->in.len) - l->at, n = mk_min(there, cap);
@@ -258,7 +258,7 @@ static inline ssize_t fake_read(struct mk_stream *s, char *room, size_t cap)
     s->holds = there > n && l->record;
     if (n == 0)
         return l->arrived > l->in.len ? l->in_end : -EAGAIN;
-    memcpy(room, l->in.p + l->at, n);
+    memcpy(buffer, l->in.p + l->at, n);
     l->at += n;
     return (ssize_t)n;
 }
@@ -296,12 +296,12 @@ bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *l)
     return l->is_put_off;
 }
 
-ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap)
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *buffer, size_t cap)
 {
     assert_int_equal(mk_upstream_conn_state(l), 0);
     assert_true(cap > 0);
     l->n_reads++;
-    return mk_stream_read(&l->stream, room, cap);
+    return mk_stream_read(&l->stream, buffer, cap);
 }
 
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l)

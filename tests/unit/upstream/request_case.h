@@ -14,9 +14,9 @@ enum { CALL_TEXT_MAX = 1 << 20, CALL_READ_MAX = 64 * 1024 };
 struct call {
     struct mk_upstream_request_options ask;
     struct mk_upstream_request *client;
-    size_t room;    /* buffer size of each read */
-    bool is_paused; /* reads no body */
-    bool is_lazy;   /* reads a body at once only if it arrived with the head */
+    size_t read_size; /* buffer size of each read */
+    bool is_paused;   /* reads no body */
+    bool is_lazy;     /* reads a body at once only if it arrived with the head */
     bool was_whole;
     bool spools; /* spools a body that it does not read */
     bool is_ready;
@@ -39,7 +39,7 @@ static const struct mk_header call_fields[] = {{MK_STR_INIT("Host"), MK_STR_INIT
 
 /* ---- Body source ---- */
 
-static ssize_t call_pull(void *ctx, char *room, size_t cap)
+static ssize_t call_pull(void *ctx, char *buffer, size_t cap)
 {
     struct call *call = ctx;
     size_t left = call->content.len - call->pulled;
@@ -49,7 +49,7 @@ static ssize_t call_pull(void *ctx, char *room, size_t cap)
     if (n == 0 && (left || call->pull_error))
         return call->pull_error ? call->pull_error : -EAGAIN;
     if (n)
-        memcpy(room, call->content.p + call->pulled, n);
+        memcpy(buffer, call->content.p + call->pulled, n);
     call->pulled += n;
     return (ssize_t)n;
 }
@@ -83,7 +83,7 @@ static void call_on_error_text(void *ctx, mk_str text)
 
 static inline void call_init(struct call *call)
 {
-    *call = (struct call){.room = 4096,
+    *call = (struct call){.read_size = 4096,
                           .head = -EAGAIN,
                           .end = -EAGAIN,
                           .pull_max = SIZE_MAX,
@@ -123,8 +123,8 @@ static inline void call_fini(struct call *call)
 /* The header text and the parsed header fields must agree. */
 static inline void call_check_lines(const struct call *call)
 {
-    char room[64 * 1024];
-    struct mk_buf expected = mk_buf_fixed(room, sizeof room);
+    char buffer[64 * 1024];
+    struct mk_buf expected = mk_buf_fixed(buffer, sizeof buffer);
     mk_str text;
     size_t n;
     const struct mk_header *lines = mk_upstream_request_headers(call->client, &text, &n);
@@ -154,7 +154,7 @@ static inline void call_note_trailers(struct call *call)
 /* Reads until no more data is available. */
 static inline void call_go(struct call *call)
 {
-    static char room[CALL_READ_MAX];
+    static char buffer[CALL_READ_MAX];
     call->is_ready = false;
     while (call->head != 0) {
         call->head = mk_upstream_request_head(call->client);
@@ -170,9 +170,10 @@ static inline void call_go(struct call *call)
     }
     if (call->spools)
         mk_upstream_request_spool(call->client, fake.request);
-    while (!call->is_paused && (call->end = mk_upstream_request_read(call->client, room, call->room)) > 0) {
-        assert_true((size_t)call->end <= call->room);
-        mk_buf_add(&call->body, mk_str_of(room, (size_t)call->end));
+    while (!call->is_paused &&
+           (call->end = mk_upstream_request_read(call->client, buffer, call->read_size)) > 0) {
+        assert_true((size_t)call->end <= call->read_size);
+        mk_buf_add(&call->body, mk_str_of(buffer, (size_t)call->end));
     }
     if (call->end == 0 && !call->is_paused)
         call_note_trailers(call);

@@ -79,7 +79,7 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
 static void conn_new_is_readable_after_server_sends(void **state)
 {
     struct notification notified;
-    char room[16];
+    char buffer[16];
     (void)state;
     start_pool();
     struct mk_upstream_conn *l = acquire(&notified);
@@ -89,7 +89,7 @@ static void conn_new_is_readable_after_server_sends(void **state)
     assert_int_equal(write(fd, "you", 3), 3);
     run_once(&worker);
     assert_true(mk_upstream_conn_is_readable(l));
-    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
+    assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), 3);
     assert_false(mk_upstream_conn_is_readable(l));
     assert_false(mk_upstream_conn_has_eof(l));
     close(fd);
@@ -152,7 +152,7 @@ static void conn_sets_tcp_nodelay_only_on_second_write(void **state)
 static void conn_stale_event_keeps_idle_connection(void **state)
 {
     struct notification notified;
-    char room[16];
+    char buffer[16];
     (void)state;
     start_pool();
     struct mk_upstream_conn *l = acquire(&notified);
@@ -160,7 +160,7 @@ static void conn_stale_event_keeps_idle_connection(void **state)
     int at = mk_upstream_conn_server(l), fd = accept_from((unsigned)at);
     run_once(&worker);
     assert_int_equal(write(fd, "you", 3), 3);
-    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
+    assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), 3);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     l->on_event(l->event_ctx, MK_READABLE);
     assert_int_equal(stats_of((unsigned)at).idle, 1);

@@ -8,22 +8,22 @@
 static void acquire_connection_transfers_both_ways(void **state)
 {
     struct notification notified;
-    char room[16];
+    char buffer[16];
     (void)state;
     start_pool();
     struct mk_upstream_conn *l = acquire(&notified);
     wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
-    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), -EAGAIN);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
-    assert_int_equal(read(fd, room, sizeof room), 5);
+    assert_int_equal(read(fd, buffer, sizeof buffer), 5);
     assert_int_equal(write(fd, "you", 3), 3);
     notified.which = 0;
     while (!(notified.which & MK_READABLE))
         run_once(&worker);
-    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
+    assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), 3);
     mk_upstream_conn_shutdown_write(l);
-    assert_int_equal(read(fd, room, sizeof room), 0);
+    assert_int_equal(read(fd, buffer, sizeof buffer), 0);
     close(fd);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(stats_of(0).open + stats_of(1).open, 0);
@@ -116,7 +116,7 @@ static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **
  * which no event announces. */
 static unsigned n_held;
 
-static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
+static ssize_t read_held(struct mk_stream *s, char *buffer, size_t cap)
 {
     assert_true(cap);
     s->holds = n_held > 1;
@@ -124,14 +124,14 @@ static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
         return -EAGAIN;
     if (--n_held)
         return -EAGAIN;
-    room[0] = 'x';
+    buffer[0] = 'x';
     return 1;
 }
 
 static void acquire_tls_buffered_data_is_read_without_event(void **state)
 {
     struct notification notified;
-    char room[16];
+    char buffer[16];
     (void)state;
     start_pool();
     struct mk_upstream_conn *l = acquire(&notified);
@@ -144,19 +144,19 @@ static void acquire_tls_buffered_data_is_read_without_event(void **state)
     n_held = 3;
     for (unsigned i = 0; i < 2; i++) {
         notified = (struct notification){0};
-        assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+        assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), -EAGAIN);
         assert_int_equal(notified.n, 0); /* other connections run first */
         run_once(&worker);
         assert_int_equal(notified.n, 1);
         assert_int_equal(notified.which, MK_READABLE);
     }
-    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 1);
-    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), 1);
+    assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), -EAGAIN);
     notified.n = 0;
     run_once(&worker);
     assert_int_equal(notified.n, 0);
     n_held = 3;
-    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_read(l, buffer, sizeof buffer), -EAGAIN);
     /* releases the connection before its callback runs */
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     run_once(&worker);
@@ -375,9 +375,9 @@ static void acquire_may_name_another_server(void **state)
     assert_true(accepted >= 0);
     assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP); /* the pool does not keep this connection */
-    char room[8];
-    assert_int_equal(read(accepted, room, sizeof room), 5);
-    assert_int_equal(read(accepted, room, sizeof room), 0);
+    char buffer[8];
+    assert_int_equal(read(accepted, buffer, sizeof buffer), 5);
+    assert_int_equal(read(accepted, buffer, sizeof buffer), 0);
     close(accepted);
     mk_fd_close(&fd);
     l = acquire_to(&notified, port);

@@ -227,9 +227,9 @@ void mk_upstream_request_resume(struct mk_upstream_request *u)
     (void)u;
 }
 
-ssize_t mk_upstream_request_read(struct mk_upstream_request *u, char *room, size_t cap)
+ssize_t mk_upstream_request_read(struct mk_upstream_request *u, char *buffer, size_t cap)
 {
-    (void)room, (void)cap;
+    (void)buffer, (void)cap;
     return u->reads;
 }
 
@@ -330,27 +330,27 @@ static void handler_waits_for_body_and_response_head(void **state)
 
 static void handler_reads_body_and_trailers(void **state)
 {
-    char room[100];
+    char buffer[100];
     (void)state;
     request.method = MK_METHOD_POST;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     assert_false(upstream.is_safe_to_repeat);
-    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), 50);
+    assert_int_equal(response.source->read(response.source_ctx, buffer, sizeof buffer), 50);
     assert_false(response.has_trailer);
     upstream.reads = 0;
-    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), 0);
+    assert_int_equal(response.source->read(response.source_ctx, buffer, sizeof buffer), 0);
     assert_true(response.has_trailer);
     end_request();
-    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), -EPIPE);
+    assert_int_equal(response.source->read(response.source_ctx, buffer, sizeof buffer), -EPIPE);
 }
 
 static void handler_truncated_body_fails_response(void **state)
 {
-    char room[100];
+    char buffer[100];
     (void)state;
     assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
     upstream.reads = -ETIMEDOUT;
-    assert_int_equal(response.source->read(response.source_ctx, room, sizeof room), -ETIMEDOUT);
+    assert_int_equal(response.source->read(response.source_ctx, buffer, sizeof buffer), -ETIMEDOUT);
     assert_true(response.failed_status == 504 && upstream.is_logged);
     end_request();
 }

@@ -24,7 +24,7 @@ static struct mk_upstream_conn *begin(struct call *call, const char *fields)
 {
     fake_init();
     fake.request = request;
-    spool.room = SIZE_MAX;
+    spool.space = SIZE_MAX;
     call_init(call);
     call->is_paused = true;
     struct mk_upstream_conn *l = fake_add(script(fields), -EAGAIN);
@@ -66,12 +66,12 @@ static void read_ahead_slow_reader_frees_connection(void **state)
 {
     (void)state;
     struct call call;
-    char room[700];
+    char buffer[700];
     struct mk_upstream_conn *l = begin(&call, "");
     for (unsigned i = 0; i < 10; i++) { /* the client reads continuously, but never catches up */
         fake_pass(LOOK / 10);
-        assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
-        mk_buf_add(&call.body, mk_str_of(room, sizeof room));
+        assert_int_equal(mk_upstream_request_read(call.client, buffer, sizeof buffer), sizeof buffer);
+        mk_buf_add(&call.body, mk_str_of(buffer, sizeof buffer));
     }
     while (fake_end_iteration())
         continue;
@@ -102,7 +102,7 @@ static void read_ahead_fast_reader_uses_no_spool(void **state)
 {
     (void)state;
     struct call call;
-    static char room[64 * 1024];
+    static char buffer[64 * 1024];
     static const mk_str head = MK_STR_INIT("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
     fake_init();
     fake.request = request;
@@ -116,7 +116,7 @@ static void read_ahead_fast_reader_uses_no_spool(void **state)
     mk_upstream_request_spool(call.client, request);
     for (unsigned look = 0; look < 5; look++) {
         for (size_t taken = 0; taken < 3 * 1024 * 1024; l->at = head.len) /* the script is endless */
-            taken += (size_t)mk_upstream_request_read(call.client, room, sizeof room);
+            taken += (size_t)mk_upstream_request_read(call.client, buffer, sizeof buffer);
         fake_pass(LOOK);
     }
     assert_int_equal(spool.n_made, 0);
@@ -145,17 +145,17 @@ static void read_ahead_full_spool_continues_as_reader_reads(void **state)
     (void)state;
     struct call call;
     struct mk_upstream_conn *l = begin(&call, "");
-    char room[1000];
-    spool.room = 50 * 1024;
+    char buffer[1000];
+    spool.space = 50 * 1024;
     fake_pass(LOOK);
     while (fake_end_iteration())
         continue;
     assert_false(l->is_released);
     assert_int_equal(spool.len, 50 * 1024);
-    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
-    mk_buf_add(&call.body, mk_str_of(room, sizeof room));
+    assert_int_equal(mk_upstream_request_read(call.client, buffer, sizeof buffer), sizeof buffer);
+    mk_buf_add(&call.body, mk_str_of(buffer, sizeof buffer));
     assert_true(fake_end_iteration());
-    assert_int_equal(spool.len, 50 * 1024 + sizeof room);
+    assert_int_equal(spool.len, 50 * 1024 + sizeof buffer);
     assert_int_equal(call.n_ready, 1); /* the client is not notified, because it still has data to read */
     read_all(&call);
     assert_true(l->is_released);
@@ -168,11 +168,11 @@ static void read_ahead_continues_after_thread_write(void **state)
     struct call call;
     struct mk_upstream_conn *l = begin(&call, "");
     spool.refusal = -EAGAIN;
-    spool.room = 64 * 1024;
+    spool.space = 64 * 1024;
     fake_pass(LOOK);
     assert_int_equal(spool.len, 64 * 1024);
-    spool.room = SIZE_MAX;
-    spool.on_room(spool.ctx);
+    spool.space = SIZE_MAX;
+    spool.on_space(spool.ctx);
     while (fake_end_iteration())
         continue;
     assert_true(l->is_released);
@@ -184,14 +184,14 @@ static void read_ahead_notifies_reader_waiting_for_thread(void **state)
 {
     (void)state;
     struct call call;
-    char room[10];
+    char buffer[10];
     begin(&call, "");
     fake_pass(LOOK);
     spool.read_error = -EAGAIN;
-    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_upstream_request_read(call.client, buffer, sizeof buffer), -EAGAIN);
     spool.read_error = 0;
     unsigned before = call.n_ready;
-    spool.on_room(spool.ctx);
+    spool.on_space(spool.ctx);
     assert_int_equal(call.n_ready, before + 1);
     read_all(&call);
     call_fini(&call);
@@ -203,7 +203,7 @@ static void read_ahead_truncated_response_delivers_spool_then_error(void **state
     struct call call;
     fake_init();
     fake.request = request;
-    spool.room = SIZE_MAX;
+    spool.space = SIZE_MAX;
     call_init(&call);
     call.is_paused = true;
     struct mk_upstream_conn *l = fake_add(mk_str_first(script(""), LENGTH / 2), 0);
@@ -227,14 +227,14 @@ static void read_ahead_spool_read_error_is_permanent(void **state)
 {
     (void)state;
     struct call call;
-    char room[10];
+    char buffer[10];
     begin(&call, "");
     fake_pass(LOOK);
     spool.read_error = -EIO;
-    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EIO);
+    assert_int_equal(mk_upstream_request_read(call.client, buffer, sizeof buffer), -EIO);
     spool.read_error = 0;
     /* the spool has a gap */
-    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EIO);
+    assert_int_equal(mk_upstream_request_read(call.client, buffer, sizeof buffer), -EIO);
     call_fini(&call);
 }
 
@@ -262,7 +262,7 @@ static void read_ahead_free_releases_spool(void **state)
     (void)state;
     struct call call;
     struct mk_upstream_conn *l = begin(&call, "");
-    spool.room = 1000;
+    spool.space = 1000;
     fake_pass(LOOK);
     assert_true(spool.is_used);
     mk_upstream_request_free(call.client);

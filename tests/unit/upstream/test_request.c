@@ -15,14 +15,14 @@ static struct {
     mk_str method, upgrade;
 } request_ops;
 
-static void check(const struct answer *a, size_t first, size_t size, size_t room, bool is_lazy)
+static void check(const struct answer *a, size_t first, size_t size, size_t read_size, bool is_lazy)
 {
     struct call call;
     fake_init();
     call_init(&call);
     struct mk_upstream_conn *l = fake_add(mk_str_from_c(a->in), a->in_end);
     l->is_gradual = true;
-    call.room = room;
+    call.read_size = read_size;
     call.is_lazy = is_lazy;
     call.ask.method = request_ops.method;
     call.ask.upgrade = request_ops.upgrade;
@@ -175,7 +175,7 @@ static void response_upgraded_protocol_is_read_raw(void **state)
 /* ---- Bytes after a response ---- */
 
 /* Reads with a buffer of exactly the remaining body, so that no read can see the bytes after it. */
-static void check_following_bytes(const char *in, size_t first, size_t room,
+static void check_following_bytes(const char *in, size_t first, size_t read_size,
                                   enum mk_upstream_conn_disposition disposition)
 {
     struct call call;
@@ -183,7 +183,7 @@ static void check_following_bytes(const char *in, size_t first, size_t room,
     call_init(&call);
     struct mk_upstream_conn *l = fake_add(mk_str_from_c(in), -EAGAIN);
     l->is_gradual = true;
-    call.room = room;
+    call.read_size = read_size;
     call_run(&call, first, SIZE_MAX);
     assert_int_equal(call.end, 0);
     assert_true(l->is_released);
@@ -463,7 +463,7 @@ static void response_small_rest_is_read_once(void **state)
         struct mk_upstream_conn *l = fake_add(
             mk_str_first(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello!"), 43 + behind), -EAGAIN);
         l->is_gradual = true;
-        call.room = 5;
+        call.read_size = 5;
         call_start(&call);
         fake_arrive(l, 38);
         call_settle(&call);
@@ -534,7 +534,7 @@ static void response_large_body_needs_few_reads(void **state)
     fake_init();
     call_init(&call);
     struct mk_upstream_conn *l = fake_add(mk_buf_str(&text), -EAGAIN);
-    call.room = CALL_READ_MAX;
+    call.read_size = CALL_READ_MAX;
     call_start(&call);
     call_settle(&call);
     assert_true(mk_str_eq(mk_buf_str(&call.body), mk_str_of(piece, sizeof piece)));
@@ -559,7 +559,7 @@ static void response_flood_of_useless_bytes_yields(void **state)
     call_init(&call);
     struct mk_upstream_conn *l = fake_add(mk_buf_str(&text), -EAGAIN);
     l->is_gradual = true;
-    call.room = 2;
+    call.read_size = 2;
     call_start(&call);
     fake_arrive(l, 100);
     call_settle(&call);

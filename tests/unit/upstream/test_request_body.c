@@ -41,11 +41,11 @@ void mk_request_resume(struct mk_request *r)
     r->n_resumed++;
 }
 
-ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
+ssize_t mk_request_read(struct mk_request *r, char *buffer, size_t cap)
 {
     mk_str rest = mk_str_first(mk_str_skip(mk_str_first(r->text, r->arrived), r->read), cap);
     r->n_reads++;
-    memcpy(room, rest.p, rest.len);
+    memcpy(buffer, rest.p, rest.len);
     r->read += rest.len;
     return rest.len || r->read == r->text.len || r->ends_early ? (ssize_t)rest.len : -EAGAIN;
 }
@@ -74,10 +74,10 @@ uint64_t mk_spool_length(const struct mk_spool *s)
     return s->text.len;
 }
 
-ssize_t mk_spool_read(const struct mk_spool *s, char *room, size_t cap, uint64_t at)
+ssize_t mk_spool_read(const struct mk_spool *s, char *buffer, size_t cap, uint64_t at)
 {
     mk_str rest = mk_str_first(mk_str_skip(s->text, (size_t)at), cap);
-    memcpy(room, rest.p, rest.len);
+    memcpy(buffer, rest.p, rest.len);
     return (ssize_t)rest.len;
 }
 
@@ -98,9 +98,9 @@ static struct mk_request_body body_of(struct mk_request *r, enum mk_request_body
     return (struct mk_request_body){.request = r, .mode = (uint8_t)mode};
 }
 
-static ssize_t pull(const struct mk_upstream_request_options *options, char *room, size_t cap)
+static ssize_t pull(const struct mk_upstream_request_options *options, char *buffer, size_t cap)
 {
-    return options->body_source->source.read(options->body_source_ctx, room, cap);
+    return options->body_source->source.read(options->body_source_ctx, buffer, cap);
 }
 
 static struct mk_upstream_request_options attach(struct mk_request_body *b)
@@ -191,18 +191,18 @@ static void request_body_streamed_is_read_after_handler_call(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
-    char room[4];
+    char buffer[4];
     (void)state;
     assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
     assert_true(options.length == 5 && !options.body_source->rewind && !options.expects_continue);
-    assert_int_equal(pull(&options, room, 4), -EAGAIN);
+    assert_int_equal(pull(&options, buffer, 4), -EAGAIN);
     assert_true(r.n_reads == 0 && r.n_resumed == 1);
     b.is_readable = true;
-    assert_int_equal(pull(&options, room, 4), 4);
-    assert_int_equal(pull(&options, room, 4), 1);
-    assert_int_equal(pull(&options, room, 4), 0);
+    assert_int_equal(pull(&options, buffer, 4), 4);
+    assert_int_equal(pull(&options, buffer, 4), 1);
+    assert_int_equal(pull(&options, buffer, 4), 0);
     assert_int_equal(r.n_resumed, 1);
 }
 
@@ -252,7 +252,7 @@ static void request_body_trailers_are_filtered_and_need_chunks(void **state)
                                       {MK_STR_INIT("X-Sum"), MK_STR_INIT("1")}};
     struct mk_request r = request_with(MK_LENGTH_UNKNOWN, MK_STR("hello"));
     mk_str name, value;
-    char room[9];
+    char buffer[9];
     (void)state;
     for (size_t n = 0; n <= 2; n++) {
         struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
@@ -266,8 +266,8 @@ static void request_body_trailers_are_filtered_and_need_chunks(void **state)
         assert_int_equal(options.length, n == 2 ? MK_LENGTH_UNKNOWN : 5);
         if (n < 2)
             continue;
-        assert_int_equal(pull(&options, room, sizeof room), 5);
-        assert_int_equal(pull(&options, room, sizeof room), 0);
+        assert_int_equal(pull(&options, buffer, sizeof buffer), 5);
+        assert_int_equal(pull(&options, buffer, sizeof buffer), 0);
         assert_true(options.body_source->trailer_at(options.body_source_ctx, 0, &name, &value));
         assert_str(name, "X-Sum");
         assert_false(options.body_source->trailer_at(options.body_source_ctx, 1, &name, &value));
@@ -280,7 +280,7 @@ static void request_body_is_followed_by_tunnel(void **state)
 {
     struct mk_request r = request_with(5, MK_STR("hello"));
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
-    char room[9];
+    char buffer[9];
     (void)state;
     b.upgrade = MK_REQUEST_BODY_WANTS_UPGRADE;
     assert_true(mk_request_body_init(&b));
@@ -290,10 +290,10 @@ static void request_body_is_followed_by_tunnel(void **state)
     r.text = MK_STR("hello, tunnel");
     r.arrived = r.text.len;
     b.is_readable = true;
-    assert_int_equal(pull(&options, room, sizeof room), -EAGAIN); /* the backend may refuse the upgrade */
+    assert_int_equal(pull(&options, buffer, sizeof buffer), -EAGAIN); /* the backend may refuse the upgrade */
     b.upgrade = MK_REQUEST_BODY_UPGRADED;
-    assert_int_equal(pull(&options, room, sizeof room), 8);
-    assert_memory_equal(room, ", tunnel", 8);
+    assert_int_equal(pull(&options, buffer, sizeof buffer), 8);
+    assert_memory_equal(buffer, ", tunnel", 8);
 }
 
 static void request_body_large_drops_upgrade(void **state)

@@ -201,11 +201,11 @@ static struct {
     const char *method;
 } request_ops;
 
-static void check(const struct answer *a, size_t first, size_t size, size_t room)
+static void check(const struct answer *a, size_t first, size_t size, size_t read_size)
 {
     struct call call;
     begin(&call, request_ops.protocol, a->in, a->in_end);
-    call.room = room;
+    call.read_size = read_size;
     call.ask.method = mk_str_from_c(request_ops.method);
     call_run(&call, first, size);
     assert_str(mk_buf_str(&call.heads), a->heads);
@@ -353,7 +353,7 @@ static void scgi_and_uwsgi_response_ends_with_connection(void **state)
 static void fastcgi_connection_is_released_after_last_byte(void **state)
 {
     struct call call;
-    char room[5];
+    char buffer[5];
     (void)state;
     for (int ends = 0; ends < 2; ends++) {
         begin(&call, MK_UPSTREAM_PROTOCOL_FASTCGI, MK_STR(OUT("\30", "Content-Length: 5\n\nhello") END("\0")),
@@ -364,7 +364,7 @@ static void fastcgi_connection_is_released_after_last_byte(void **state)
         fake_arrive(l, l->in.len - (ends ? 0 : 1));
         call_settle(&call);
         assert_int_equal(call.head, 0);
-        assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), 5);
+        assert_int_equal(mk_upstream_request_read(call.client, buffer, sizeof buffer), 5);
         call_fini(&call);
         assert_int_equal(l->how, ends ? MK_UPSTREAM_CONN_KEEP : MK_UPSTREAM_CONN_CLOSE);
     }
@@ -373,7 +373,7 @@ static void fastcgi_connection_is_released_after_last_byte(void **state)
 static void fastcgi_end_request_may_follow_body_later(void **state)
 {
     struct call call;
-    char room[5];
+    char buffer[5];
     (void)state;
     begin(&call, MK_UPSTREAM_PROTOCOL_FASTCGI, MK_STR(OUT("\30", "Content-Length: 5\n\nhello") END("\0")),
           -EAGAIN);
@@ -382,7 +382,7 @@ static void fastcgi_end_request_may_follow_body_later(void **state)
     call_start(&call);
     fake_arrive(l, l->in.len - 16);
     call_settle(&call);
-    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), 5);
+    assert_int_equal(mk_upstream_request_read(call.client, buffer, sizeof buffer), 5);
     fake_arrive(l, 16);
     call_fini(&call);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);

@@ -8,9 +8,9 @@ static mk_str response;
 static bool is_stale; /* the server closes the first connection */
 
 /* Replaces a buffer of the test by one that uses no allocated memory. */
-static void use_fixed_buffer(struct mk_buf *b, char *room, size_t cap)
+static void use_fixed_buffer(struct mk_buf *b, char *buffer, size_t cap)
 {
-    *b = mk_buf_fixed(room, cap);
+    *b = mk_buf_fixed(buffer, cap);
 }
 
 static void prepare(struct call *call)

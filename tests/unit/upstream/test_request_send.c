@@ -306,12 +306,12 @@ static void expect_large(struct call *call, bool is_chunked)
     mk_str head = MK_STR(HEAD_OF("Content-Length: 3145728\r\n")),
            chunked_head = MK_STR(HEAD_OF("Transfer-Encoding: chunked\r\n"));
     mk_str content = mk_str_skip(mk_buf_str(&l->out), is_chunked ? chunked_head.len : head.len);
-    struct mk_buf room = mk_buf_growing(sizeof large);
+    struct mk_buf buffer = mk_buf_growing(sizeof large);
     if (is_chunked)
-        content = dechunk(content, &room);
+        content = dechunk(content, &buffer);
     assert_true(mk_str_starts(mk_buf_str(&l->out), is_chunked ? chunked_head : head));
     assert_true(mk_str_eq(content, mk_str_of(large, sizeof large)));
-    mk_buf_free(&room);
+    mk_buf_free(&buffer);
     finish(call, MK_UPSTREAM_CONN_KEEP);
 }
 

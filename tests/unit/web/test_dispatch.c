@@ -317,13 +317,13 @@ static void dispatch_sealed_response_cannot_be_rejected(void **state)
 
 static unsigned n_closed;
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
     unsigned *left = ctx;
     (void)cap;
     if (*left == 0)
         return 0;
-    room[0] = (char)('0' + --*left);
+    buffer[0] = (char)('0' + --*left);
     return 1;
 }
 

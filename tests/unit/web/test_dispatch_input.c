@@ -20,7 +20,7 @@ static struct handlers data;
 static struct handlers_routes routes;
 static struct wire wire;
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_read(void *ctx, char *buffer, size_t cap)
 {
     struct wire *w = ctx;
     assert_true(cap > 0 && cap <= MAX_CAP);
@@ -30,7 +30,7 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     if (*w->pieces == '|')
         return -EAGAIN;
     size_t n = mk_min(strcspn(w->pieces, "|"), cap);
-    memcpy(room, w->pieces, n);
+    memcpy(buffer, w->pieces, n);
     w->pieces += n;
     w->n_read += n;
     return (ssize_t)n;
@@ -71,29 +71,29 @@ static struct mk_exchange *post(const char *target, const char *pieces, mk_err e
 }
 
 /* Returns the response of `sink` to this text. */
-static const char *sum_of(const char *text, char room[64])
+static const char *sum_of(const char *text, char buffer[64])
 {
     struct handlers_sum s = {0};
     handlers_add(&s, text, strlen(text));
-    snprintf(room, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
-    return room;
+    snprintf(buffer, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
+    return buffer;
 }
 
 static void dispatch_input_available_body_is_read_at_once(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     struct mk_exchange *x = post("/sink", "hello", 0, 5);
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.status, 200);
-    assert_str(site_content(x), sum_of("hello", room));
+    assert_str(site_content(x), sum_of("hello", buffer));
     mk_exchange_free(x);
 }
 
 static void dispatch_input_missing_body_is_waited_for(void **state)
 {
     (void)state;
-    char room[64];
+    char buffer[64];
     struct mk_exchange *x = post("/sink", "|he|l|lo|", 0, MK_REQUEST_LENGTH_UNKNOWN);
     for (int i = 0; i < 4; i++) {
         assert_false(mk_dispatch_run(x));
@@ -101,7 +101,7 @@ static void dispatch_input_missing_body_is_waited_for(void **state)
         arrive();
     }
     assert_true(mk_dispatch_run(x));
-    assert_str(site_content(x), sum_of("hello", room));
+    assert_str(site_content(x), sum_of("hello", buffer));
     mk_exchange_free(x);
 }
 
@@ -135,22 +135,22 @@ static void dispatch_input_unread_body_is_not_requested(void **state)
 static void dispatch_input_source_reads_only_on_demand(void **state)
 {
     (void)state;
-    char room[4];
+    char buffer[4];
     struct mk_exchange *x = post("/echo", "hello|world", 0, 10);
     assert_true(mk_dispatch_run(x));
     assert_int_equal(x->response.content.length, 10);
     assert_int_equal(wire.n_asked, 0); /* a streaming handler reads nothing in advance */
     struct mk_response_body *c = &x->response.content;
-    assert_int_equal(mk_response_body_read(c, room, 2), 2);
-    assert_memory_equal(room, "he", 2);
+    assert_int_equal(mk_response_body_read(c, buffer, 2), 2);
+    assert_memory_equal(buffer, "he", 2);
     assert_int_equal(wire.n_read, 2);
-    assert_int_equal(mk_response_body_read(c, room, 4), 3);
-    assert_int_equal(mk_response_body_read(c, room, 4), -EAGAIN);
+    assert_int_equal(mk_response_body_read(c, buffer, 4), 3);
+    assert_int_equal(mk_response_body_read(c, buffer, 4), -EAGAIN);
     assert_int_equal(wire.n_read, 5);
     arrive();
-    assert_int_equal(mk_response_body_read(c, room, 4), 4);
-    assert_int_equal(mk_response_body_read(c, room, 4), 1);
-    assert_int_equal(mk_response_body_read(c, room, 4), 0);
+    assert_int_equal(mk_response_body_read(c, buffer, 4), 4);
+    assert_int_equal(mk_response_body_read(c, buffer, 4), 1);
+    assert_int_equal(mk_response_body_read(c, buffer, 4), 0);
     mk_exchange_free(x);
 }
 
@@ -173,11 +173,11 @@ static void dispatch_input_echo_length_is_request_length(void **state)
 static void dispatch_input_source_passes_errors_on(void **state)
 {
     (void)state;
-    char room[16];
+    char buffer[16];
     struct mk_exchange *x = post("/echo", "hello", -EBADMSG, 10);
     assert_true(mk_dispatch_run(x));
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 5);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EBADMSG);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), 5);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), -EBADMSG);
     mk_exchange_free(x);
 }
 

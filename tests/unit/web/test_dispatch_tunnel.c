@@ -12,9 +12,9 @@ static struct {
     unsigned n_closed;
 } plan;
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
-    (void)ctx, (void)room, (void)cap;
+    (void)ctx, (void)buffer, (void)cap;
     return -EAGAIN;
 }
 

@@ -126,11 +126,11 @@ static void error_page_file_is_held_by_request(void **state)
 
 static unsigned n_closed;
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
     (void)ctx;
     (void)cap;
-    room[0] = 's';
+    buffer[0] = 's';
     return 1;
 }
 

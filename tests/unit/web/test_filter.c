@@ -26,7 +26,7 @@ struct filter {
     unsigned n_pulls;
 };
 
-static ssize_t pull_filter(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_filter(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
 {
     struct filter *f = ctx;
     char piece[64];
@@ -37,8 +37,8 @@ static ssize_t pull_filter(void *ctx, struct mk_filter_next *inner, char *room, 
     assert_true(n > 0);
     f->last = mk_filter_next_read(inner, piece, n);
     for (ssize_t i = 0; i < f->last; i++) {
-        room[2 * i] = piece[i];
-        room[2 * i + 1] = f->letter;
+        buffer[2 * i] = piece[i];
+        buffer[2 * i + 1] = f->letter;
     }
     return f->last > 0 ? 2 * f->last : f->last;
 }
@@ -58,14 +58,14 @@ struct source {
     unsigned n_pulls;
 };
 
-static ssize_t pull_source(void *ctx, char *room, size_t cap)
+static ssize_t pull_source(void *ctx, char *buffer, size_t cap)
 {
     struct source *s = ctx;
     s->n_pulls++;
     size_t n = mk_min(cap, strlen(s->text + s->at));
     if (n == 0)
         return s->end;
-    memcpy(room, s->text + s->at, n);
+    memcpy(buffer, s->text + s->at, n);
     s->at += n;
     return (ssize_t)n;
 }
@@ -168,13 +168,13 @@ static void filter_end_is_pulled_once(void **state)
     (void)state;
     struct filter f = {.name = 'f', .letter = '.'};
     struct source s = {.text = "a"};
-    char room[8];
+    char buffer[8];
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 2);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), 2);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 0);
+        assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), 0);
     assert_int_equal(s.n_pulls, 2);
     mk_exchange_free(x);
 }
@@ -184,20 +184,20 @@ static void filter_source_error_is_permanent(void **state)
     (void)state;
     struct filter f = {.name = 'f', .letter = '.'};
     struct source s = {.text = "a", .end = -EAGAIN};
-    char room[8];
+    char buffer[8];
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 2);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EAGAIN);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), 2);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), -EAGAIN);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), -EAGAIN);
     s.text = "ab";
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 2);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), 2);
     s.end = -EPIPE;
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EPIPE);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), -EPIPE);
     unsigned n = s.n_pulls;
     s.end = 0;
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EPIPE);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), -EPIPE);
     assert_int_equal(s.n_pulls, n);
     mk_exchange_free(x);
     assert_string_equal(closed, "fs");
@@ -206,14 +206,14 @@ static void filter_source_error_is_permanent(void **state)
 static void filter_inner_body_length_is_enforced(void **state)
 {
     (void)state;
-    char room[8];
+    char buffer[8];
     struct filter f = {.name = 'f', .letter = '.'};
     struct source s = {.text = "abc"};
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &source_ops, &s, 4), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), 6);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room),
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), 6);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer),
                      -EIO); /* the source lacks one byte */
     mk_exchange_free(x);
     s = (struct source){.text = "abc"};
@@ -225,9 +225,9 @@ static void filter_inner_body_length_is_enforced(void **state)
     mk_exchange_free(x);
 }
 
-static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
+static ssize_t pull_too_much(void *ctx, char *buffer, size_t cap)
 {
-    (void)ctx, (void)room;
+    (void)ctx, (void)buffer;
     return (ssize_t)cap + 1;
 }
 
@@ -235,30 +235,30 @@ static void filter_source_overrunning_buffer_is_an_error(void **state)
 {
     (void)state;
     static const struct mk_body_source_ops ops = {.read = pull_too_much};
-    char room[8];
+    char buffer[8];
     struct filter f = {.name = 'f', .letter = '.'};
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_source(&x->response, &ops, NULL, MK_LENGTH_UNKNOWN), 0);
     add(x, &f, MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EIO);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), -EIO);
     mk_exchange_free(x);
 }
 
-static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
 {
     (void)ctx, (void)cap;
-    return mk_filter_next_read(inner, room, 0);
+    return mk_filter_next_read(inner, buffer, 0);
 }
 
 static void filter_pull_with_empty_buffer_is_invalid(void **state)
 {
     (void)state;
     static const struct mk_filter_ops ops = {.read = pull_nothing};
-    char room[8];
+    char buffer[8];
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_int_equal(mk_response_set_body_nocopy(&x->response, MK_STR("abc")), 0);
     assert_int_equal(mk_response_add_filter(&x->response, &ops, NULL, MK_LENGTH_UNKNOWN), 0);
-    assert_int_equal(mk_response_body_read(&x->response.content, room, sizeof room), -EINVAL);
+    assert_int_equal(mk_response_body_read(&x->response.content, buffer, sizeof buffer), -EINVAL);
     mk_exchange_free(x);
 }
 

@@ -30,9 +30,9 @@ static struct mk_open_file *acquire_file(const char *name)
 /* Chooses the representation for a client that accepts these codings (NULL: no Accept-Encoding). */
 static const struct mk_representation *choose(struct mk_open_file *f, const char *accepted)
 {
-    struct mk_header_field room[1];
+    struct mk_header_field buffer[1];
     struct mk_headers wishes;
-    mk_headers_init(&wishes, room);
+    mk_headers_init(&wishes, buffer);
     if (accepted)
         assert_true(headers_add(&wishes, 1, MK_STR("Accept-Encoding"), mk_str_from_c(accepted)));
     const struct mk_representation *r = mk_representation_choose(f, &site.host, &wishes, site.now_ms);
@@ -51,8 +51,8 @@ static mk_str field(const struct mk_representation *r, const char *name)
 /* Checks that the text of a block and its parsed fields agree. */
 static void check_block(const struct mk_header_block *b)
 {
-    char room[2048];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[2048];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     for (unsigned i = 0; i < b->n; i++)
         mk_buf_addf(&text, "%.*s: %.*s\r\n", MK_STR_ARG(b->fields[i].name), MK_STR_ARG(b->fields[i].value));
     assert_true(mk_str_eq(b->text, mk_buf_str(&text)));
@@ -60,8 +60,8 @@ static void check_block(const struct mk_header_block *b)
 
 static void check_blocks(const struct mk_representation *r)
 {
-    char room[2048];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[2048];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     check_block(&r->about);
     check_block(&r->form);
     check_block(&r->whole);

@@ -161,11 +161,11 @@ struct protocol {
     unsigned n_reads, n_resumes;
 };
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_read(void *ctx, char *buffer, size_t cap)
 {
     ((struct protocol *)ctx)->n_reads++;
     assert_true(cap >= 2);
-    memcpy(room, "ok", 2);
+    memcpy(buffer, "ok", 2);
     return 2;
 }
 
@@ -187,22 +187,22 @@ static void request_body_is_read_from_protocol(void **state)
 {
     (void)state;
     struct protocol p = {0};
-    char room[8];
+    char buffer[8];
     struct mk_exchange *x = site_get(&site, "/", "");
     struct mk_request *r = &x->request;
-    assert_int_equal(mk_request_read(r, room, sizeof room), 0);
+    assert_int_equal(mk_request_read(r, buffer, sizeof buffer), 0);
     mk_request_resume(r);
     r->ops = &protocol_ops;
     r->ops_ctx = &p;
     /* the length is 0, so the source is not read */
-    assert_int_equal(mk_request_read(r, room, sizeof room), 0);
+    assert_int_equal(mk_request_read(r, buffer, sizeof buffer), 0);
     assert_int_equal(p.n_reads, 0);
     r->length = 5;
     assert_int_equal(mk_request_length(r), 5);
-    assert_int_equal(mk_request_read(r, room, sizeof room), 2);
+    assert_int_equal(mk_request_read(r, buffer, sizeof buffer), 2);
     r->length = MK_REQUEST_LENGTH_UNKNOWN;
     assert_int_equal(mk_request_length(r), -1);
-    assert_int_equal(mk_request_read(r, room, sizeof room), 2);
+    assert_int_equal(mk_request_read(r, buffer, sizeof buffer), 2);
     assert_int_equal(p.n_reads, 2);
     mk_request_resume(r);
     assert_int_equal(p.n_resumes, 1);
@@ -213,12 +213,12 @@ static void request_read_with_empty_buffer_is_invalid(void **state)
 {
     (void)state;
     struct protocol p = {0};
-    char room[1];
+    char buffer[1];
     struct mk_exchange *x = site_get(&site, "/", "");
     x->request.ops = &protocol_ops;
     x->request.ops_ctx = &p;
     x->request.length = 5;
-    assert_int_equal(mk_request_read(&x->request, room, 0), -EINVAL);
+    assert_int_equal(mk_request_read(&x->request, buffer, 0), -EINVAL);
     assert_int_equal(p.n_reads, 0);
     mk_exchange_free(x);
 }

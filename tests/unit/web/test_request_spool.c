@@ -20,12 +20,12 @@ static char byte_at(uint64_t at)
     return (char)('a' + at % 23);
 }
 
-static ssize_t on_read(void *ctx, char *room, size_t cap)
+static ssize_t on_read(void *ctx, char *buffer, size_t cap)
 {
     struct wire *w = ctx;
     size_t n = mk_min(cap, w->left);
     for (size_t i = 0; i < n; i++)
-        room[i] = byte_at(w->at + i);
+        buffer[i] = byte_at(w->at + i);
     w->at += n;
     w->left -= n;
     return n ? (ssize_t)n : w->ending;
@@ -50,13 +50,13 @@ static struct mk_exchange *post(struct wire *w, uint64_t length)
 
 static void assert_content(struct mk_spool *s, uint64_t length)
 {
-    char room[1000];
+    char buffer[1000];
     uint64_t at = 0;
     ssize_t n;
     assert_int_equal(mk_spool_length(s), length);
-    while ((n = mk_spool_read(s, room, sizeof room, at)) > 0)
+    while ((n = mk_spool_read(s, buffer, sizeof buffer, at)) > 0)
         for (ssize_t i = 0; i < n; i++)
-            assert_int_equal(room[i], byte_at(at++));
+            assert_int_equal(buffer[i], byte_at(at++));
     assert_int_equal(n, 0);
     assert_int_equal(at, length);
     assert_int_equal(lseek(mk_spool_fd(s), 0, SEEK_END), length);

@@ -239,10 +239,10 @@ static void response_too_many_blocks_asserts(void **state)
 
 static unsigned n_closed;
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
     (void)ctx;
-    (void)room;
+    (void)buffer;
     (void)cap;
     return 0;
 }

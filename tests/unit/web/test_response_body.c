@@ -29,8 +29,8 @@ static void add(const char *text)
 /* Reads the rest of the body, `cap` bytes at a time. */
 static void check_pulled(size_t cap, const char *expected)
 {
-    char room[256];
-    struct mk_buf all = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf all = mk_buf_fixed(buffer, sizeof buffer);
     char piece[64];
     assert_true(cap <= sizeof piece);
     ssize_t n;
@@ -176,10 +176,10 @@ static void response_body_file_on_disk_is_one_part(void **state)
 static void response_body_shrunken_file_is_an_error(void **state)
 {
     (void)state;
-    char piece[16], room[PATH_MAX];
+    char piece[16], buffer[PATH_MAX];
     open_file(0);
     assert_true(mk_response_body_add_file(&content, &arena, file, 0, 10));
-    assert_int_equal(truncate(folder_path(&folder, "f", room), 4), 0);
+    assert_int_equal(truncate(folder_path(&folder, "f", buffer), 4), 0);
     assert_int_equal(mk_response_body_read(&content, piece, sizeof piece), 4);
     assert_int_equal(mk_response_body_read(&content, piece, sizeof piece), -EIO);
     assert_int_equal(mk_response_body_read(&content, piece, sizeof piece), -EIO);

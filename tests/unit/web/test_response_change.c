@@ -26,8 +26,8 @@ static int set(const char *name, const char *value)
 /* Expects these headers in order, as "Name=value Name=value". */
 static void expect_fields(const char *expected)
 {
-    char room[512];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[512];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_str name, value;
     size_t i = 0;
     for (; mk_response_header_at(&r, i, &name, &value); i++)
@@ -181,9 +181,9 @@ static void response_change_new_body_drops_prepared_head(void **state)
 
 static unsigned n_closed;
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
-    (void)ctx, (void)room, (void)cap;
+    (void)ctx, (void)buffer, (void)cap;
     return 0;
 }
 
@@ -262,9 +262,9 @@ static struct folder folder;
 
 static int open_file(const char *text)
 {
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     folder_add(&folder, "f", mk_str_from_c(text));
-    int fd = open(folder_path(&folder, "f", room), O_RDONLY | O_CLOEXEC);
+    int fd = open(folder_path(&folder, "f", buffer), O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     return fd;
 }

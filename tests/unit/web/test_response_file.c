@@ -37,10 +37,10 @@ static struct mk_file_id id_of(const char *path)
 
 static void check_id(const char *path)
 {
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     struct stat st;
     struct mk_file_id id = id_of(path);
-    assert_int_equal(stat(folder_path(&folder, path, room), &st), 0);
+    assert_int_equal(stat(folder_path(&folder, path, buffer), &st), 0);
     assert_int_equal(id.inode, st.st_ino);
     assert_int_equal(id.size, st.st_size);
     assert_int_equal(id.modified_ns, st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec);

@@ -42,14 +42,14 @@ static size_t search_linearly(size_t from, mk_str path, enum mk_regex_result *re
     return from;
 }
 
-static mk_str make_text(char *room, const char *alphabet, char first)
+static mk_str make_text(char *buffer, const char *alphabet, char first)
 {
     size_t len = 1 + draw(8);
-    room[0] = first;
+    buffer[0] = first;
     for (size_t i = 1; i < len; i++)
-        room[i] = alphabet[draw((unsigned)strlen(alphabet))];
-    room[len] = '\0';
-    return mk_str_of(room, len);
+        buffer[i] = alphabet[draw((unsigned)strlen(alphabet))];
+    buffer[len] = '\0';
+    return mk_str_of(buffer, len);
 }
 
 static enum mk_regex_result match_text(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
@@ -62,18 +62,18 @@ static void route_index_equals_linear_search(void **state)
 {
     static const struct mk_regex_ops ops = {.match = match_text};
     static struct mk_regex regex = {&ops};
-    char room[TEXT];
+    char buffer[TEXT];
     (void)state;
     for (int round = 0; round < 30; round++) {
         for (size_t i = 0; i < N; i++) {
-            make_text(room, "ab//*?", draw(8) ? '/' : '*');
-            set(i, room);
+            make_text(buffer, "ab//*?", draw(8) ? '/' : '*');
+            set(i, buffer);
             routes[i].regex = draw(40) ? NULL : &regex;
         }
         struct mk_route_index *index = mk_route_index_new(&arena, routes, N);
         assert_non_null(index);
         for (int k = 0; k < 300; k++) {
-            mk_str path = make_text(room, "ab/", '/');
+            mk_str path = make_text(buffer, "ab/", '/');
             enum mk_regex_result expected = MK_REGEX_MATCH, found;
             for (size_t from = 0, at; from < N; from = at + 1) {
                 at = search_linearly(from, path, &expected);

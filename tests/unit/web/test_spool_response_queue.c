@@ -53,15 +53,15 @@ static char byte_at(uint64_t at)
 static int fill(struct mk_spool_queue *q, uint64_t *at, uint64_t end)
 {
     while (*at < end) {
-        char *room;
+        char *buffer;
         size_t cap;
-        int e = mk_spool_queue_reserve(q, &room, &cap);
+        int e = mk_spool_queue_reserve(q, &buffer, &cap);
         if (e)
             return e;
         assert_true(cap > 0);
         cap = mk_min(cap, (size_t)(end - *at));
         for (size_t i = 0; i < cap; i++)
-            room[i] = byte_at(*at + i);
+            buffer[i] = byte_at(*at + i);
         mk_spool_queue_add(q, cap);
         *at += cap;
     }
@@ -70,12 +70,12 @@ static int fill(struct mk_spool_queue *q, uint64_t *at, uint64_t end)
 
 static void read_piece(struct mk_spool_queue *q, uint64_t *at, uint64_t n, size_t piece)
 {
-    char room[16 * K];
+    char buffer[16 * K];
     while (n) {
-        ssize_t got = mk_spool_queue_read(q, room, mk_min(piece, n));
+        ssize_t got = mk_spool_queue_read(q, buffer, mk_min(piece, n));
         assert_true(got > 0);
         for (ssize_t i = 0; i < got; i++)
-            assert_int_equal(room[i], byte_at(*at + (uint64_t)i));
+            assert_int_equal(buffer[i], byte_at(*at + (uint64_t)i));
         *at += (uint64_t)got;
         n -= (uint64_t)got;
     }
@@ -227,14 +227,14 @@ static void spool_queue_reader_waits_for_thread(void **state)
     struct mk_exchange *x = get(0);
     struct mk_spool_queue *q = new_queue(x);
     uint64_t in = 0, out = 0;
-    char room[1000];
+    char buffer[1000];
     assert_int_equal(fill(q, &in, M), -EAGAIN);
-    assert_int_equal(mk_spool_queue_read(q, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_spool_queue_read(q, buffer, sizeof buffer), -EAGAIN);
     while (!n_woken)
         assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     assert_int_equal(fill(q, &in, M), -EAGAIN);
     read_piece(q, &out, 64 * K, 1000); /* the first part is already in the file */
-    assert_int_equal(mk_spool_queue_read(q, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_spool_queue_read(q, buffer, sizeof buffer), -EAGAIN);
     while (n_woken < 2)
         assert_int_equal(mk_loop_run_once(&loop, 1000), 0);
     read_piece(q, &out, 64 * K, 1000);

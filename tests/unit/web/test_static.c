@@ -282,7 +282,7 @@ static struct mk_user_home ana;
 
 static void add_homes(void)
 {
-    char room[PATH_MAX];
+    char buffer[PATH_MAX];
     folder_add_folder(&site.folder, "home");
     folder_add_folder(&site.folder, "home/sub");
     site_add(&site, "home/index.html", MK_STR("ana's page"));
@@ -290,7 +290,7 @@ static void add_homes(void)
     site_add(&site, "home/.secret", MK_STR("secret"));
     site_add(&site, "~bob", MK_STR("a file of that name"));
     ana = (struct mk_user_home){.root = {.path = "home"}};
-    assert_int_equal(mk_file_open_root(folder_path(&site.folder, "home", room), &ana.root.fd), 0);
+    assert_int_equal(mk_file_open_root(folder_path(&site.folder, "home", buffer), &ana.root.fd), 0);
     mk_map_init(&homes.by_name, &site.arena);
     assert_true(mk_map_put(&homes.by_name, MK_STR("ana"), &ana));
     site.host.homes = &homes;

@@ -36,9 +36,9 @@ static void trailers_of_request_are_found(void **state)
 static void trailers_accepted_with_te_header(void **state)
 {
     (void)state;
-    struct mk_header_field room[2];
+    struct mk_header_field buffer[2];
     struct mk_request r = {.version = 11};
-    mk_headers_init(&r.fields, room);
+    mk_headers_init(&r.fields, buffer);
     assert_false(mk_request_accepts_trailers(&r));
     assert_true(headers_add(&r.fields, 2, MK_STR("TE"), MK_STR("gzip;q=1, Trailers")));
     assert_true(mk_request_accepts_trailers(&r));

@@ -8,7 +8,7 @@
 
 static struct mk_arena arena;
 static struct mk_exchange x;
-static struct mk_header_field room[8];
+static struct mk_header_field buffer[8];
 static unsigned n_closed;
 
 static ssize_t pull(void *ctx, char *to, size_t cap)
@@ -30,7 +30,7 @@ static void setup(void)
     arena_setup(&arena);
     mk_response_init(&x.response, &arena);
     x.request = (struct mk_request){.arena = &arena, .version = 11, .target = &x.request.received};
-    mk_headers_init(&x.request.fields, room);
+    mk_headers_init(&x.request.fields, buffer);
     n_closed = 0;
 }
 
@@ -46,7 +46,7 @@ static int open_tunnel(void)
 
 static void add_field(const char *name, const char *value)
 {
-    assert_true(headers_add(&x.request.fields, MK_LEN(room), mk_str_from_c(name), mk_str_from_c(value)));
+    assert_true(headers_add(&x.request.fields, MK_LEN(buffer), mk_str_from_c(name), mk_str_from_c(value)));
 }
 
 static void request_websocket(unsigned version)

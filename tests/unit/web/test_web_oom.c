@@ -162,10 +162,10 @@ static void release_data(void *data)
     n_given_back++;
 }
 
-static ssize_t pull_through(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_through(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
 {
     (void)ctx;
-    return mk_filter_next_read(inner, room, cap);
+    return mk_filter_next_read(inner, buffer, cap);
 }
 
 static enum mk_verdict find_out(struct mk_request *request, struct mk_response *response, void *data)
@@ -228,8 +228,8 @@ static void web_oom_changed_response(void **state)
 
 static bool answer_with_a_file(void)
 {
-    char room[PATH_MAX];
-    int fd = open(folder_path(&site.folder, "large", room), O_RDONLY | O_CLOEXEC);
+    char buffer[PATH_MAX];
+    int fd = open(folder_path(&site.folder, "large", buffer), O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     if (mk_file_cache_init(&site.web.files, &site_limits)) {
         mk_fd_close(&fd);

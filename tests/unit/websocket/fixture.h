@@ -40,7 +40,7 @@ struct mk_response {
     unsigned status;
     struct mk_header fields[FIXTURE_FIELDS];
     size_t n_fields;
-    char room[512];
+    char buffer[512];
     struct mk_buf text;
     const struct mk_tunnel_ops *ops;
     void *ctx;
@@ -54,7 +54,7 @@ static struct {
     struct mk_response response;
     bool wants_input, has_ended, is_over;
     int ending;       /* last result of a pull */
-    size_t room;      /* buffer size of a pull */
+    size_t read_max;  /* buffer size of a pull */
     size_t write_max; /* bytes that the client accepts before the buffer is full */
     struct mk_buf out;
 } fixture;
@@ -125,7 +125,7 @@ void *mk_request_alloc(struct mk_request *r, size_t size)
     return p;
 }
 
-ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
+ssize_t mk_request_read(struct mk_request *r, char *buffer, size_t cap)
 {
     if (!r->is_within)
         return -EAGAIN;
@@ -133,7 +133,7 @@ ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
     size_t n = mk_min(mk_min(r->arrived, r->in.len) - r->at, cap);
     if (n == 0)
         return r->arrived > r->in.len ? r->in_end : -EAGAIN;
-    memcpy(room, r->in.p + r->at, n);
+    memcpy(buffer, r->in.p + r->at, n);
     r->at += n;
     return (ssize_t)n;
 }
@@ -186,9 +186,9 @@ static inline void ws_fixture_setup(void)
     memset(&fixture, 0, sizeof fixture);
     fake_clock_init(1000000);
     fixture.request = (struct mk_request){.tunnel = "websocket", .in_end = -EAGAIN};
-    fixture.response.text = mk_buf_fixed(fixture.response.room, sizeof fixture.response.room);
+    fixture.response.text = mk_buf_fixed(fixture.response.buffer, sizeof fixture.response.buffer);
     fixture.wants_input = true;
-    fixture.room = 16 * 1024;
+    fixture.read_max = 16 * 1024;
     fixture.write_max = SIZE_MAX;
 }
 
@@ -221,18 +221,18 @@ static inline void ws_fixture_end(void)
 
 static inline void ws_fixture_pull(void)
 {
-    char room[64 * 1024];
+    char buffer[64 * 1024];
     while (!fixture.has_ended && fixture.write_max) {
-        ssize_t n =
-            fixture.response.ops->source.read(fixture.response.ctx, room, mk_min(fixture.room, sizeof room));
+        ssize_t n = fixture.response.ops->source.read(fixture.response.ctx, buffer,
+                                                      mk_min(fixture.read_max, sizeof buffer));
         fixture.ending = (int)n;
         if (n == -EAGAIN)
             return;
         fixture.has_ended = n <= 0;
         if (n <= 0)
             return;
-        assert_true((size_t)n <= fixture.room);
-        mk_buf_add(&fixture.out, mk_str_of(room, (size_t)n));
+        assert_true((size_t)n <= fixture.read_max);
+        mk_buf_add(&fixture.out, mk_str_of(buffer, (size_t)n));
         fixture.write_max -= mk_min(fixture.write_max, (size_t)n);
     }
 }

@@ -185,7 +185,7 @@ static void ws_shared_message_is_sent_to_many(void **state)
     assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
     assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
     mk_websocket_message_free(m);
-    fixture.room = 5;
+    fixture.read_max = 5;
     ws_fixture_run();
     OUT("\x82\4news\x82\4news");
     mk_websocket_message_free(NULL);
@@ -200,11 +200,11 @@ static void ws_shared_messages_keep_order(void **state)
     open_it(&plain);
     for (int begun = 0; begun < 2; begun++) {
         assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
-        fixture.room = fixture.write_max = begun ? 3 : 0;
+        fixture.read_max = fixture.write_max = begun ? 3 : 0;
         ws_fixture_run();
         assert_int_equal(mk_websocket_send(owner.socket, MK_WEBSOCKET_TEXT, MK_STR("own")), 0);
         assert_int_equal(mk_websocket_send_message(owner.socket, m), 0);
-        fixture.room = fixture.write_max = 1000;
+        fixture.read_max = fixture.write_max = 1000;
         ws_fixture_run();
         OUT("\x82\4news\x81\3own\x82\4news");
         assert_int_equal(owner.socket->queue.weight, 0);
@@ -432,7 +432,7 @@ static void ws_client_that_reads_is_alive(void **state)
 {
     (void)state;
     open_it(&plain);
-    fixture.room = 10;
+    fixture.read_max = 10;
     for (int i = 0; i < 8; i++)
         assert_int_equal(mk_websocket_send(owner.socket, MK_WEBSOCKET_TEXT, MK_STR("01234567890123456789")),
                          0);

@@ -12,7 +12,7 @@
 #include "unit/test.h"
 
 static int master, worker;
-static struct mk_control_buffer room;
+static struct mk_control_buffer buffer;
 static struct mk_control_message m;
 
 static void setup(void)
@@ -32,13 +32,13 @@ static mk_err send_log(int end, mk_str where, int fd)
 static void control_message_without_text_arrives(void **state)
 {
     (void)state;
-    assert_int_equal(mk_control_receive(master, &room, &m), -EAGAIN);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), -EAGAIN);
     assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_READY);
     assert_str(m.text, "");
     assert_int_equal(m.fd, -1);
-    assert_int_equal(mk_control_receive(master, &room, &m), -EAGAIN);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), -EAGAIN);
 }
 
 static void control_messages_stay_separate(void **state)
@@ -46,9 +46,9 @@ static void control_messages_stay_separate(void **state)
     (void)state;
     assert_int_equal(send_log(master, MK_STR("one"), -1), 0);
     assert_int_equal(send_log(master, MK_STR("two"), -1), 0);
-    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_int_equal(mk_control_receive(worker, &buffer, &m), 0);
     assert_str(m.text, "one");
-    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_int_equal(mk_control_receive(worker, &buffer, &m), 0);
     assert_str(m.text, "two");
 }
 
@@ -60,7 +60,7 @@ static void control_message_carries_descriptor(void **state)
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(send_log(master, MK_STR("/var/log/x"), ends[1]), 0);
     close(ends[1]);
-    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_int_equal(mk_control_receive(worker, &buffer, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_LOG);
     assert_str(m.text, "/var/log/x");
     assert_true(m.fd >= 0);
@@ -78,7 +78,7 @@ static void control_message_carries_text_and_number(void **state)
     const struct mk_control_message sent = {
         .kind = MK_CONTROL_ROTATE, .number = -1, .text = MK_STR("a\0b"), .fd = -1};
     assert_int_equal(mk_control_send(worker, &sent), 0);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_ROTATE);
     assert_int_equal(m.number, -1);
     assert_true(mk_str_eq(m.text, MK_STR("a\0b")));
@@ -92,10 +92,10 @@ static void control_message_text_is_limited(void **state)
     struct mk_control_message sent = {
         .kind = MK_CONTROL_ROTATE, .text = mk_str_of(text, sizeof text), .fd = -1};
     assert_int_equal(mk_control_send(master, &sent), -EMSGSIZE);
-    assert_int_equal(mk_control_receive(worker, &room, &m), -EAGAIN);
+    assert_int_equal(mk_control_receive(worker, &buffer, &m), -EAGAIN);
     sent.text.len = MK_CONTROL_TEXT;
     assert_int_equal(mk_control_send(master, &sent), 0);
-    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_int_equal(mk_control_receive(worker, &buffer, &m), 0);
     assert_int_equal(m.text.len, MK_CONTROL_TEXT);
 }
 
@@ -105,19 +105,19 @@ static void control_malformed_message_is_skipped(void **state)
     (void)state;
     static const mk_str bad[] = {MK_STR_INIT("x"), MK_STR_INIT("\xff\0\0\0\0\0\0\0"),
                                  MK_STR_INIT("\1\0\0\1\0\0\0\0four")};
-    static char big[sizeof room + 1];
+    static char big[sizeof buffer + 1];
     unsigned before = mk_fd_count_open();
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         const struct iovec v = {.iov_base = (void *)(uintptr_t)bad[i].p, .iov_len = bad[i].len};
         assert_int_equal(mk_fd_passing_send(worker, &v, 1, (int[]){1, 2, 1}, 3), 0);
-        assert_int_equal(mk_control_receive(master, &room, &m), -EBADMSG);
+        assert_int_equal(mk_control_receive(master, &buffer, &m), -EBADMSG);
     }
     const struct iovec v = {.iov_base = big, .iov_len = sizeof big};
     assert_int_equal(mk_fd_passing_send(worker, &v, 1, NULL, 0), 0);
-    assert_int_equal(mk_control_receive(master, &room, &m), -EBADMSG);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), -EBADMSG);
     assert_int_equal(mk_fd_count_open(), before);
     assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
 }
 
 static void control_closed_peer_is_noticed(void **state)
@@ -125,8 +125,8 @@ static void control_closed_peer_is_noticed(void **state)
     (void)state;
     assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
     mk_fd_close(&worker);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0); /* the receiver still gets earlier messages */
-    assert_int_equal(mk_control_receive(master, &room, &m), -EPIPE);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), 0); /* the receiver still gets earlier messages */
+    assert_int_equal(mk_control_receive(master, &buffer, &m), -EPIPE);
     assert_int_equal(send_log(master, MK_STR("x"), -1), -EPIPE);
 }
 

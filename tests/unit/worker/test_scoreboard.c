@@ -82,8 +82,8 @@ static void scoreboard_reload_reason_is_truncated_and_replaced(void **state)
 
 static void expect_description(uint64_t moves, const char *line, const char *expected)
 {
-    char room[256];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     struct mk_scoreboard_slot slot = {.counters.moves = moves};
     memcpy(slot.counters.line, line, strnlen(line, sizeof slot.counters.line));
     mk_scoreboard_describe_slot(&slot, &text);
@@ -93,8 +93,8 @@ static void expect_description(uint64_t moves, const char *line, const char *exp
 static void scoreboard_describes_current_work(void **state)
 {
     (void)state;
-    char room[256];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char buffer[256];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     mk_scoreboard_reassign_slot(&scoreboard, &scoreboard.at[1], 1);
     mk_scoreboard_describe_slot(&scoreboard.at[1], &text);
     assert_str(mk_buf_str(&text), "before its first request");

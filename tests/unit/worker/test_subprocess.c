@@ -87,13 +87,13 @@ static struct mk_subprocess *run(const char *script)
 /* Reads all output until no process can write any longer. */
 static mk_str output(void)
 {
-    static char room[64];
+    static char buffer[64];
     size_t len = 0;
     mk_fd_close(&ends[1]);
     for (uint64_t end = mk_clock_ms() + 20000; mk_clock_ms() < end;) {
-        ssize_t n = read(ends[0], room + len, sizeof room - len);
+        ssize_t n = read(ends[0], buffer + len, sizeof buffer - len);
         if (n == 0)
-            return mk_str_of(room, len);
+            return mk_str_of(buffer, len);
         len += n > 0 ? (size_t)n : 0;
         assert_int_equal(mk_loop_run_once(&w.loop, 10), 0);
     }

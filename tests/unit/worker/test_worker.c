@@ -58,9 +58,9 @@ static void request_target(const char *target)
 
 static mk_str receive(void)
 {
-    static char room[4096];
-    ssize_t n = recv(client, room, sizeof room, MSG_DONTWAIT);
-    return mk_str_of(room, n > 0 ? (size_t)n : 0);
+    static char buffer[4096];
+    ssize_t n = recv(client, buffer, sizeof buffer, MSG_DONTWAIT);
+    return mk_str_of(buffer, n > 0 ? (size_t)n : 0);
 }
 
 #define HOST "[HOST]\n    DocumentRoot site\n"
@@ -110,8 +110,8 @@ static void worker_limits_come_from_configuration(void **state)
 static void worker_access_log_is_flushed(void **state)
 {
     (void)state;
-    char path[PATH_MAX], room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char path[PATH_MAX], buffer[1024];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     serve("[SERVER]\n    AccessLog access.log\n" HOST);
     request_target("/x");
     folder_path(&c.folder, "access.log", path);

@@ -149,9 +149,9 @@ static void worker_async_offload_queue_is_limited(void **state)
 /* Some libraries need as much stack. */
 static void use_much_stack(void *ctx)
 {
-    char room[512 * 1024];
-    memset(room, 1, sizeof room);
-    __asm__ volatile("" : : "r"(room) : "memory");
+    char buffer[512 * 1024];
+    memset(buffer, 1, sizeof buffer);
+    __asm__ volatile("" : : "r"(buffer) : "memory");
     work(ctx);
 }
 

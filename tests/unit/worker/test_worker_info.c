@@ -299,8 +299,8 @@ static void worker_info_prints_configuration(void **state)
 static void worker_info_log_lines_are_buffered_and_flushed(void **state)
 {
     (void)state;
-    char path[PATH_MAX], room[256];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    char path[PATH_MAX], buffer[256];
+    struct mk_buf text = mk_buf_fixed(buffer, sizeof buffer);
     struct mk_logfile off = {.fd = -1};
     serve("[SERVER]\n    AccessLog access.log\n" HOST);
     folder_path(&c.folder, "access.log", path);

@@ -31,7 +31,7 @@ static void worker_sends_requests_to_master(void **state)
 {
     (void)state;
     int master, worker;
-    struct mk_control_buffer room;
+    struct mk_control_buffer buffer;
     struct mk_control_message m;
     assert_int_equal(mk_control_open(&master, &worker), 0);
     start_with(worker);
@@ -39,9 +39,9 @@ static void worker_sends_requests_to_master(void **state)
     assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_ERROR), 0);
     /* unchanged until the master sends the new level */
     assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_RELOAD);
-    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_LOG_LEVEL);
     assert_int_equal(m.number, MK_LOG_ERROR);
     mk_fd_close(&master); /* a closed connection counts as no master */

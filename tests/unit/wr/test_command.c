@@ -10,10 +10,10 @@ enum { WORDS = 16, LINE = 256 };
 /* Expects the command line that wr builds from `line` with this concurrency. */
 static void expect(const char *line, unsigned concurrency, const char *expected)
 {
-    char text[LINE], room[LINE], *words[WORDS] = {NULL};
+    char text[LINE], buffer[LINE], *words[WORDS] = {NULL};
     struct mk_arena arena;
     struct wr_command c;
-    struct mk_buf out = mk_buf_fixed(room, sizeof room), in = mk_buf_fixed(text, sizeof text);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer), in = mk_buf_fixed(text, sizeof text);
     mk_str rest = mk_str_from_c(line);
     for (size_t i = 0; rest.p; i++) {
         size_t from = in.len;
@@ -91,14 +91,14 @@ static void command_own_concurrency_and_headers_are_known(void **state)
 
 static const char *conflict(const char *first, const char *second)
 {
-    static char room[3][LINE];
+    static char buffer[3][LINE];
     static struct wr_command c;
-    char *words[4] = {room[0], room[1], room[2], NULL};
+    char *words[4] = {buffer[0], buffer[1], buffer[2], NULL};
     struct mk_arena arena;
     mk_arena_init(&arena, NULL);
-    snprintf(room[0], LINE, "%s", "ab");
-    snprintf(room[1], LINE, "%s", first);
-    snprintf(room[2], LINE, "%s", second);
+    snprintf(buffer[0], LINE, "%s", "ab");
+    snprintf(buffer[1], LINE, "%s", first);
+    snprintf(buffer[2], LINE, "%s", second);
     assert_true(wr_command_init(&c, words, &arena));
     const char *word = wr_command_find_conflicting_option(&c);
     mk_arena_fini(&arena);
@@ -126,9 +126,9 @@ static void command_other_concurrency_options_are_rejected(void **state)
 static void command_from_url_runs_weighttp(void **state)
 {
     (void)state;
-    char url[] = "http://h/", room[LINE];
+    char url[] = "http://h/", buffer[LINE];
     struct mk_arena arena;
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     mk_arena_init(&arena, NULL);
     wr_command_format(wr_command_from_url(url, 500, true, &arena), &out);
     assert_str(mk_buf_str(&out), "weighttp -n 500 -t 10 -k http://h/");

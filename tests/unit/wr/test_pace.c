@@ -39,9 +39,9 @@ static void pace_served_includes_other_responses(void **state)
                                     "\"before\":{\"requests\":51,\"errors\":0}}"),
                              &r, &why));
     assert_int_equal(r.requests, 90);
-    assert_int_equal(wr_result_served(&r), 154);
+    assert_int_equal(wr_result_requests_served(&r), 154);
     assert_true(wr_pace_read(MK_STR("{\"requests\":90,\"seconds\":1}"), &r, &why));
-    assert_int_equal(wr_result_served(&r), 90);
+    assert_int_equal(wr_result_requests_served(&r), 90);
 }
 
 static void pace_late_client_is_doubtful(void **state)

@@ -77,18 +77,18 @@ static void proc_numbers_of_status_and_smaps_are_parsed(void **state)
     mk_str rollup =
         MK_STR("5-7 ---p 00000000 00:00 0     [rollup]\nRss:        1688 kB\nPss:         222 kB\n"
                "Pss_Dirty:   112 kB\n");
-    assert_true(wr_proc_parse_number(rollup, MK_STR("Pss"), &n));
+    assert_true(wr_proc_parse_named_number(rollup, MK_STR("Pss"), &n));
     assert_int_equal(n, 222);
-    assert_true(wr_proc_parse_number(rollup, MK_STR("Pss_Dirty"), &n));
+    assert_true(wr_proc_parse_named_number(rollup, MK_STR("Pss_Dirty"), &n));
     assert_int_equal(n, 112);
-    assert_false(wr_proc_parse_number(rollup, MK_STR("VmHWM"), &n));
+    assert_false(wr_proc_parse_named_number(rollup, MK_STR("VmHWM"), &n));
     mk_str status = MK_STR("Name:\tvoluntary_ctxt_switches: 9\nvoluntary_ctxt_switches:\t14\n"
                            "nonvoluntary_ctxt_switches:\t3");
-    assert_true(wr_proc_parse_number(status, MK_STR("voluntary_ctxt_switches"), &n));
+    assert_true(wr_proc_parse_named_number(status, MK_STR("voluntary_ctxt_switches"), &n));
     assert_int_equal(n, 14);
-    assert_true(wr_proc_parse_number(status, MK_STR("nonvoluntary_ctxt_switches"), &n));
+    assert_true(wr_proc_parse_named_number(status, MK_STR("nonvoluntary_ctxt_switches"), &n));
     assert_int_equal(n, 3);
-    assert_false(wr_proc_parse_number(MK_STR("Pss: lots\n"), MK_STR("Pss"), &n));
+    assert_false(wr_proc_parse_named_number(MK_STR("Pss: lots\n"), MK_STR("Pss"), &n));
 }
 
 static void proc_schedstat_is_parsed(void **state)
@@ -159,8 +159,8 @@ static void proc_listeners_are_found_by_port(void **state)
 static void proc_mounts_are_found_by_type(void **state)
 {
     (void)state;
-    char room[64];
-    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    char buffer[64];
+    struct mk_buf path = mk_buf_fixed(buffer, sizeof buffer);
     mk_str mounts = MK_STR("cgroup2 /not/a/type tmpfs rw 0 0\nnone /sys/fs/cgroup\\040two cgroup2 rw 0 0\n");
     assert_true(wr_proc_parse_mount(mounts, MK_STR("cgroup2"), &path));
     assert_str(mk_buf_str(&path), "/sys/fs/cgroup two");
@@ -172,15 +172,15 @@ static void proc_core_lists_are_parsed(void **state)
 {
     (void)state;
     cpu_set_t set;
-    assert_true(wr_proc_parse_cores(MK_STR("0-2,5"), &set));
+    assert_true(wr_proc_parse_cpu_list(MK_STR("0-2,5"), &set));
     assert_int_equal(CPU_COUNT(&set), 4);
     assert_true(CPU_ISSET(5, &set));
     assert_false(CPU_ISSET(3, &set));
-    assert_false(wr_proc_parse_cores(MK_STR(""), &set));
-    assert_false(wr_proc_parse_cores(MK_STR("2-1"), &set));
-    assert_false(wr_proc_parse_cores(MK_STR("a"), &set));
-    assert_false(wr_proc_parse_cores(MK_STR("1,"), &set));
-    assert_false(wr_proc_parse_cores(MK_STR("0-99999"), &set));
+    assert_false(wr_proc_parse_cpu_list(MK_STR(""), &set));
+    assert_false(wr_proc_parse_cpu_list(MK_STR("2-1"), &set));
+    assert_false(wr_proc_parse_cpu_list(MK_STR("a"), &set));
+    assert_false(wr_proc_parse_cpu_list(MK_STR("1,"), &set));
+    assert_false(wr_proc_parse_cpu_list(MK_STR("0-99999"), &set));
 }
 
 int main(void)

@@ -10,11 +10,11 @@ static char wrk[] = "wrk", url[] = "http://h/a b";
 static char *words[] = {wrk, url, NULL};
 static struct wr_step step;
 static struct wr_sweep sweep;
-static char room[1 << 16];
+static char buffer[1 << 16];
 
 static struct mk_buf fresh(void)
 {
-    return mk_buf_fixed(room, sizeof room);
+    return mk_buf_fixed(buffer, sizeof buffer);
 }
 
 static void setup(void)

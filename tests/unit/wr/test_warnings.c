@@ -25,8 +25,8 @@ static void fill(size_t i, double client, unsigned client_cores, double server, 
 
 static void expect(const char *text)
 {
-    char room[512];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    char buffer[512];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     assert_int_equal(wr_warnings_format_bottleneck(&step, &out), *text != '\0');
     assert_str(mk_buf_str(&out), text);
 }

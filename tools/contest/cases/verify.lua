@@ -57,7 +57,7 @@ local function describe(status, body)
     elseif expected and #body ~= #expected then
         return #body .. " bytes instead of " .. #expected
     elseif expected then
-        return "other content"
+        return "different content"
     end
     return #body .. " bytes that are none of the files asked for"
 end

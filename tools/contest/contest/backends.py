@@ -133,7 +133,7 @@ class Behind:
         while not self._serves():
             if self.process.poll() is not None or time.monotonic() >= end:
                 said = self._output.read_text(errors="replace").strip()[-800:]
-                raise Failed(f"the contestant's backend does not respond: {said or 'it said nothing'}")
+                raise Failed(f"the contestant's backend does not respond: {said or 'no output'}")
             time.sleep(0.01)
 
     def _serves(self):

@@ -131,7 +131,7 @@ def read_sum(reader):
 
 def load(path):
     reader = Reader(path)
-    users = reader.need("load", "users", "how many users there are")
+    users = reader.need("load", "users", "the number of users")
     reader.number("load", "users", None, 1, 1_000_000)
     total = reader.number("workers", "total", 1, 1, 1000)
     local = reader.number("workers", "local", total, 0, total)

@@ -163,7 +163,7 @@ def _read_verification(said):
     rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
     verdict = Verdict(None, responses, float(rate[1]) if rate else 0)
     if wrong:
-        verdict.fault = f"under load, {wrong} of {responses} responses were wrong; the first was wrong in {match[3]}"
+        verdict.fault = f"under load, {wrong} of {responses} responses were wrong; the first had {match[3]}"
     elif not responses:
         errors = re.search(r"Socket errors: (.*)", said)
         verdict.fault = f"no response under load ({errors[1] if errors else 'no errors either'})"

@@ -41,7 +41,7 @@ class Standing:
 
     def place(self, contestant):
         """Returns first, tied, behind, or None if the contestant is not judged here."""
-        if contestant in self.backend:
+        if contestant in self.behind:
             return "behind"
         if not self.decided or contestant not in self.order:
             return None

@@ -78,8 +78,8 @@ def plans(options, known):
     if options.seconds and options.seconds % 1:
         whole_ones = sorted({case.client for case, _ in found.values() if case.client in cases.WHOLE_SECONDS})
         if whole_ones:
-            raise UserError(f"--seconds {options.seconds:g}: {', '.join(whole_ones)} supports only whole seconds; give a whole "
-                            "number, or cases of other clients with --case", code=2)
+            raise UserError(f"--seconds {options.seconds:g}: {', '.join(whole_ones)} can only run for whole seconds; use a whole "
+                            "number, or select cases with other clients (--case)", code=2)
     return found
 
 

@@ -125,9 +125,9 @@ class Running:
 
     def _said(self):
         try:
-            return self.output.read_text(errors="replace").strip()[-800:] or "it said nothing"
+            return self.output.read_text(errors="replace").strip()[-800:] or "no output"
         except OSError:
-            return "it said nothing"
+            return "no output"
 
     def stop(self) -> None:
         """Sends SIGTERM to the first process, and a few seconds later SIGKILL to the remaining processes of the family."""

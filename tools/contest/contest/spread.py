@@ -148,7 +148,7 @@ class Processes:
 
     def last_words(self, name):
         text = (self.folder / f"{name}.log").read_text(errors="replace").strip()
-        return text[-2000:] or "it said nothing"
+        return text[-2000:] or "no output"
 
     def wait(self, name, seconds):
         try:

@@ -154,9 +154,9 @@ class Stage:
     def last_words(self):
         """Returns the end of its standard output and error."""
         try:
-            return self.running.output.read_text(errors="replace").strip()[-WORDS:] or "it said nothing"
+            return self.running.output.read_text(errors="replace").strip()[-WORDS:] or "no output"
         except (OSError, AttributeError):
-            return "it said nothing"
+            return "no output"
 
     def _setup(self):
         self.folder = tempfile.TemporaryDirectory(prefix=f"contest-{self.name}-")

@@ -34,7 +34,7 @@ static void set_failure_counts(struct ab *a, const double v[4])
     a->unanswered = v[0] + v[1] + v[3];
 }
 
-static bool parse_count_line(struct ab *a, mk_str line)
+static bool parse_request_count_line(struct ab *a, mk_str line)
 {
     double v[4];
     struct wr_errors *e = &a->r->errors;
@@ -57,7 +57,7 @@ static bool parse_count_line(struct ab *a, mk_str line)
 static void parse_line(struct ab *a, mk_str line)
 {
     double v[2];
-    if (parse_count_line(a, line))
+    if (parse_request_count_line(a, line))
         return;
     bool in_csv = a->in_csv;
     a->in_csv = false;
@@ -82,19 +82,19 @@ static void parse_line(struct ab *a, mk_str line)
     }
 }
 
-static double known_or_fallback(double csv, double fallback)
+static double choose_known_value(double csv, double fallback)
 {
     return wr_is_known(csv) ? csv : fallback;
 }
 
 static void merge_latency(struct wr_latency *l, const struct wr_latency *csv, const struct wr_latency *table)
 {
-    l->p50 = known_or_fallback(csv->p50, table->p50);
-    l->p75 = known_or_fallback(csv->p75, table->p75);
-    l->p90 = known_or_fallback(csv->p90, table->p90);
-    l->p95 = known_or_fallback(csv->p95, table->p95);
-    l->p99 = known_or_fallback(csv->p99, table->p99);
-    l->max = known_or_fallback(csv->max, table->max);
+    l->p50 = choose_known_value(csv->p50, table->p50);
+    l->p75 = choose_known_value(csv->p75, table->p75);
+    l->p90 = choose_known_value(csv->p90, table->p90);
+    l->p95 = choose_known_value(csv->p95, table->p95);
+    l->p99 = choose_known_value(csv->p99, table->p99);
+    l->max = choose_known_value(csv->max, table->max);
 }
 
 bool wr_ab_read(mk_str output, struct wr_result *out, const char **why)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the cost of a request to a trivial handler with libmonkey and with other HTTP libraries.
 
-    beside.py [-r ROUNDS] [-d SECONDS] [--count] [NAME...]
+    libraries.py [-r ROUNDS] [-d SECONDS] [--count] [NAME...]
 
-Builds the programs of tools/bench/beside with the installed libraries (libmicrohttpd, libuv, llhttp, libevent) and with
+Builds the programs of tools/bench/libraries with the installed libraries (libmicrohttpd, libuv, llhttp, libevent) and with
 build/release/libmonkey.so, and runs each on the first CPU, with wrk as the client on the last. Prints the server's CPU time per
 request in microseconds, the median of alternating rounds, and its ratio to the floor, a bare epoll loop without a parser.
 
@@ -32,18 +32,18 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tools" / "bench"
 RELEASE = ROOT / "build" / "release"
-BUILD = ROOT / "build" / "beside"
+BUILD = ROOT / "build" / "libraries"
 PATIENCE = 20
 # name: source, arguments after the port, names for pkg-config
 SERVERS = {
     "floor": ("floor.c", ["6"], []),
-    "libmonkey": ("beside/monkey.c", [], ["monkey"]),
-    "libmonkey, a thread": ("beside/monkey.c", ["threads"], ["monkey"]),
-    "libmonkey in epoll": ("beside/monkey.c", ["epoll"], ["monkey"]),
-    "libmonkey in libuv": ("beside/monkey_uv.c", [], ["monkey", "libuv"]),
-    "libuv and llhttp": ("beside/uv_llhttp.c", [], ["libuv", "llhttp"]),
-    "libmicrohttpd": ("beside/microhttpd.c", [], ["libmicrohttpd"]),
-    "libevent": ("beside/evhttp.c", [], ["libevent"]),
+    "libmonkey": ("libraries/monkey.c", [], ["monkey"]),
+    "libmonkey, a thread": ("libraries/monkey.c", ["threads"], ["monkey"]),
+    "libmonkey in epoll": ("libraries/monkey.c", ["epoll"], ["monkey"]),
+    "libmonkey in libuv": ("libraries/monkey_uv.c", [], ["monkey", "libuv"]),
+    "libuv and llhttp": ("libraries/uv_llhttp.c", [], ["libuv", "llhttp"]),
+    "libmicrohttpd": ("libraries/microhttpd.c", [], ["libmicrohttpd"]),
+    "libevent": ("libraries/evhttp.c", [], ["libevent"]),
 }
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
@@ -99,7 +99,7 @@ def wait_for(port):
             return socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
             time.sleep(0.05)
-    sys.exit(f"beside.py: nothing listens on port {port}")
+    sys.exit(f"libraries.py: nothing listens on port {port}")
 
 
 class Running:
@@ -127,7 +127,7 @@ def microseconds(server, connections, seconds):
     said = output(*command, f"http://127.0.0.1:{server.port}/")
     spent = server.spent() - before
     if "Non-2xx" in said:
-        sys.exit(f"beside.py: {server.name} sends error responses")
+        sys.exit(f"libraries.py: {server.name} sends error responses")
     return spent * 1e6 / int(re.search(r"(\d+) requests in", said)[1])
 
 
@@ -160,7 +160,7 @@ def ask(port, requests):
             while not got.endswith(b"hello\n") and not got.endswith(b"xxxxxx"):
                 piece = s.recv(4096)
                 if not piece:
-                    sys.exit("beside.py: a server closed the connection")
+                    sys.exit("libraries.py: a server closed the connection")
                 got += piece
 
 
@@ -195,7 +195,7 @@ def compare_counts(programs):
 
 def show_cycles():
     program = BUILD / "cycles"
-    output("cc", "-O2", "-o", program, HERE / "beside" / "cycles.c", *flags_of("monkey"))
+    output("cc", "-O2", "-o", program, HERE / "libraries" / "cycles.c", *flags_of("monkey"))
     wall, cpu, grown = output(program, "10000").split()
     print(f"10,000 servers started and stopped: {wall} s, {cpu} s of CPU time; the program grew by {grown} KB")
     own, all_of_it = output(program, "idle").split()
@@ -210,9 +210,9 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SERVERS))
     options = parser.parse_args()
     if not (RELEASE / "libmonkey.so").exists():
-        sys.exit("beside.py: build/release/libmonkey.so is missing; build it with cmake --build --preset release --target lib")
+        sys.exit("libraries.py: build/release/libmonkey.so is missing; build it with cmake --build --preset release --target lib")
     if not shutil.which("wrk"):
-        sys.exit("beside.py: needs wrk")
+        sys.exit("libraries.py: needs wrk")
     BUILD.mkdir(parents=True, exist_ok=True)
     wanted = {"floor", *options.names} if options.names else set(SERVERS)
     built = {name: build(name) for name in SERVERS if name in wanted}

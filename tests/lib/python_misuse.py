@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that misuses the Python binding in every possible way; test_python.py runs it: python_hostile.py
+"""A program that misuses the Python binding in every possible way; test_python.py runs it: python_misuse.py
 threads|loop|asyncio|drop SEED.
 
 Misuse may raise an exception, but must neither crash the program nor expose one request to another. The program prints `end` if

@@ -93,12 +93,12 @@ struct counter {
     struct mk_worker *worker;
 };
 
-static ssize_t count(void *ctx, char *room, size_t cap)
+static ssize_t count(void *ctx, char *buffer, size_t cap)
 {
     struct counter *c = ctx;
     size_t n = c->left < cap ? (size_t)c->left : cap;
     for (size_t i = 0; i < n; i++)
-        room[i] = (char)('0' + (c->left - i) % 10);
+        buffer[i] = (char)('0' + (c->left - i) % 10);
     c->left -= n;
     return (ssize_t)n;
 }
@@ -106,7 +106,8 @@ static ssize_t count(void *ctx, char *room, size_t cap)
 static void count_closed(void *ctx)
 {
     struct counter *c = ctx;
-    mk_worker_log(c->worker, MK_LOG_INFO, "answers: source closed, %llu left", (unsigned long long)c->left);
+    mk_worker_log(c->worker, MK_LOG_INFO, "response_kinds: source closed, %llu left",
+                  (unsigned long long)c->left);
 }
 
 static const struct mk_body_source_ops count_ops = {.read = count, .close = count_closed};
@@ -124,11 +125,11 @@ static enum mk_verdict counted(struct mk_request *request, struct mk_response *r
 }
 
 /* /raw: sends a raw response including its status line. */
-static ssize_t pull_raw(void *ctx, char *room, size_t cap)
+static ssize_t pull_raw(void *ctx, char *buffer, size_t cap)
 {
     mk_str *left = ctx;
     size_t n = left->len < cap ? left->len : cap;
-    memcpy(room, left->p, n);
+    memcpy(buffer, left->p, n);
     *left = mk_str_skip(*left, n);
     return (ssize_t)n;
 }
@@ -154,7 +155,7 @@ struct sum {
 static enum mk_verdict sum(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct sum *s = mk_request_data(request);
-    char room[4096];
+    char buffer[4096];
     ssize_t n;
     (void)data;
     if (!s) {
@@ -164,16 +165,16 @@ static enum mk_verdict sum(struct mk_request *request, struct mk_response *respo
         *s = (struct sum){0, 0};
         mk_request_set_data(request, s);
     }
-    while ((n = mk_request_read(request, room, sizeof room)) > 0) {
+    while ((n = mk_request_read(request, buffer, sizeof buffer)) > 0) {
         s->bytes += (uint64_t)n;
         for (ssize_t i = 0; i < n; i++)
-            s->sum += (unsigned char)room[i];
+            s->sum += (unsigned char)buffer[i];
     }
     if (n == -EAGAIN)
         return MK_WAIT;
     if (n < 0)
         return refuse(response, n == -EMSGSIZE ? 413 : 400);
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_addf(&b, "%llu %llu\n", (unsigned long long)s->bytes, (unsigned long long)s->sum);
     return answer(response, mk_buf_str(&b));
 }
@@ -221,8 +222,8 @@ static void finish(struct wait *w)
 
 static enum mk_verdict respond_result(const struct wait *w, struct mk_response *response)
 {
-    char room[320];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    char buffer[320];
+    struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
     mk_buf_addf(&b, "%.*s%d\n", (int)w->len, w->text, w->status);
     return answer(response, mk_buf_str(&b));
 }
@@ -372,12 +373,12 @@ static void leave_work(void *ctx)
 static enum mk_verdict aside(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct work *k = mk_request_data(request);
-    char room[32];
+    char buffer[32];
     (void)data;
     if (k && !k->over)
         return MK_WAIT;
     if (k) {
-        struct mk_buf b = mk_buf_fixed(room, sizeof room);
+        struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
         mk_buf_addf(&b, "%llu\n", (unsigned long long)k->sum);
         return answer(response, mk_buf_str(&b));
     }
@@ -395,27 +396,27 @@ static enum mk_verdict aside(struct mk_request *request, struct mk_response *res
 
 /* ---- Filters ---- */
 
-static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
 {
-    ssize_t n = mk_filter_next_read(inner, room, cap);
+    ssize_t n = mk_filter_next_read(inner, buffer, cap);
     (void)ctx;
     for (ssize_t i = 0; i < n; i++)
-        if (room[i] >= 'a' && room[i] <= 'z')
-            room[i] = (char)(room[i] - 'a' + 'A');
+        if (buffer[i] >= 'a' && buffer[i] <= 'z')
+            buffer[i] = (char)(buffer[i] - 'a' + 'A');
     return n;
 }
 
 static const struct mk_filter_ops upper_ops = {.read = pull_upper};
 
 /* Doubles every byte, so that the length of the body changes. */
-static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *room, size_t cap)
+static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
 {
     (void)ctx;
     if (cap < 2)
         return -EIO;
-    ssize_t n = mk_filter_next_read(inner, room, cap / 2);
+    ssize_t n = mk_filter_next_read(inner, buffer, cap / 2);
     for (ssize_t i = n - 1; i >= 0; i--)
-        room[2 * i] = room[2 * i + 1] = room[i];
+        buffer[2 * i] = buffer[2 * i + 1] = buffer[i];
     return n > 0 ? 2 * n : n;
 }
 
@@ -468,9 +469,9 @@ static const struct mk_handler text_handler = {.name = "text",
                                                .handle = text,
                                                .bind = bind_text};
 
-MK_PLUGIN(answers) = {
+MK_PLUGIN(response_kinds) = {
     MK_PLUGIN_HEAD,
-    .name = "answers",
+    .name = "response_kinds",
     .handlers = (const struct mk_handler *const[]){&text_handler, &verdict_handler, &file_handler,
                                                    &count_handler, &raw_handler, &sum_handler, &timer_handler,
                                                    &descriptor_handler, &child_handler, &aside_handler, NULL},

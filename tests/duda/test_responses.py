@@ -144,11 +144,11 @@ static int abandoned(struct duda_ctx *d)
 
 static int echo(struct duda_ctx *d)
 {
-    char room[1000];
+    char buffer[1000];
     ssize_t n;
     int e = 0;
-    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
-        e = duda_write(d, mk_str_of(room, (size_t)n));
+    while (!e && (n = duda_read(d, buffer, sizeof buffer)) > 0)
+        e = duda_write(d, mk_str_of(buffer, (size_t)n));
     return e ? e : n < 0 ? (int)n : 0;
 }
 

@@ -7,7 +7,7 @@
 
 enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE, LOAD_CRASH, HOST_EXIT, LATER };
 
-struct cannot {
+struct fail_config {
     enum what what;
 };
 
@@ -17,15 +17,15 @@ static const char *const words[] = {"nothing", "load",  "host", "master", "worke
 static const struct mk_conf_key keys[] = {
     {.name = "What",
      .type = MK_CONF_ENUM,
-     MK_CONF_AT(struct cannot, what),
+     MK_CONF_AT(struct fail_config, what),
      .choices = words,
      .default_value = "nothing"},
 };
 
 static const struct mk_conf_table table = {
-    .section = "CANNOT", .keys = keys, .n = 1, .size = sizeof(struct cannot), .scope = MK_CONF_SERVER};
+    .section = "FAIL", .keys = keys, .n = 1, .size = sizeof(struct fail_config), .scope = MK_CONF_SERVER};
 
-static void break_down(const struct cannot *c, enum what now)
+static void break_down(const struct fail_config *c, enum what now)
 {
     if (c && c->what == now && now == LOAD_CRASH)
         raise(SIGSEGV);
@@ -33,7 +33,7 @@ static void break_down(const struct cannot *c, enum what now)
         _Exit(1);
 }
 
-static int if_it_is(const struct cannot *c, enum what what)
+static int if_it_is(const struct fail_config *c, enum what what)
 {
     return c && c->what == what ? -EXDEV : 0;
 }
@@ -81,9 +81,9 @@ static int worker_start(struct mk_worker *worker, void *data)
     return if_it_is(data, WORKER);
 }
 
-MK_PLUGIN(cannot) = {
+MK_PLUGIN(fails_in_phase) = {
     MK_PLUGIN_HEAD,
-    .name = "cannot",
+    .name = "fails_in_phase",
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .load = load,
     .host = host,

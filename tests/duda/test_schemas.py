@@ -525,13 +525,13 @@ static int content(struct duda_ctx *d)
 
 static int cells(struct duda_ctx *d)
 {
-    struct mk_buf room = mk_buf_growing(1000);
-    struct duda_csv csv = duda_csv_of(MK_STR("a,\"b\"\"c\",\"d\",e\n"), ',', &room);
+    struct mk_buf buffer = mk_buf_growing(1000);
+    struct duda_csv csv = duda_csv_of(MK_STR("a,\"b\"\"c\",\"d\",e\n"), ',', &buffer);
     mk_str cell;
     int e = 0;
     while (!e && duda_csv_next(&csv, &cell) > 0)
         e = show(d, "cell", cell);
-    mk_buf_free(&room);
+    mk_buf_free(&buffer);
     return e;
 }
 

@@ -218,11 +218,11 @@ static void misbehave_anywhere(void)
     assert_int_equal(mk_server_fd(around), -EBUSY);
 }
 
-static ssize_t pull_badly(void *ctx, char *room, size_t cap)
+static ssize_t pull_badly(void *ctx, char *buffer, size_t cap)
 {
     unsigned *n = ctx;
     misbehave_anywhere();
-    memset(room, 'x', cap > 3 ? 3 : cap);
+    memset(buffer, 'x', cap > 3 ? 3 : cap);
     return (*n)++ ? 0 : 3;
 }
 

@@ -57,13 +57,13 @@ static int stream(struct duda_ctx *d)
     const struct duda_http_request request = {.target = MK_STR("/large")};
     struct duda_http_response r;
     struct duda_http_stream *s;
-    char room[5000];
+    char buffer[5000];
     ssize_t n;
     int e = duda_http_open(d, duda_http_client(d, NULL), &request, &r, &s);
     if (e)
         return tell(d, e, &r);
-    while ((n = duda_http_read(d, s, room, sizeof room)) > 0)
-        if ((e = duda_write(d, mk_str_of(room, (size_t)n))))
+    while ((n = duda_http_read(d, s, buffer, sizeof buffer)) > 0)
+        if ((e = duda_write(d, mk_str_of(buffer, (size_t)n))))
             return e;
     duda_http_close(s);
     return (int)n;

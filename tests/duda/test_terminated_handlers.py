@@ -83,10 +83,10 @@ static void on_end(void *ctx)
 static int wait_for_ever(struct duda_ctx *d, bool is_on_heap)
 {
     int local = MAGIC;
-    struct question room = {.over = false}, *q = is_on_heap ? duda_alloc(d, sizeof *q) : &room;
+    struct question buffer = {.over = false}, *q = is_on_heap ? duda_alloc(d, sizeof *q) : &buffer;
     if (!q || duda_defer(d, on_end, &local))
         return -ENOMEM;
-    *q = room;
+    *q = buffer;
     for (;;) {
         ask(q, d);
         while (!q->over && !duda_suspend(d))
@@ -238,14 +238,14 @@ static int socket(struct duda_ctx *d)
 /* Overwrites stacks and arena chunks with other data. */
 static int reuse(struct duda_ctx *d)
 {
-    volatile char room[8192];
+    volatile char buffer[8192];
     char *more = duda_alloc(d, 3000);
-    for (size_t i = 0; i < sizeof room; i++)
-        room[i] = 'A';
+    for (size_t i = 0; i < sizeof buffer; i++)
+        buffer[i] = 'A';
     memset(more, 'A', 3000);
     int e = duda_sleep(d, 20);
-    for (size_t i = 0; i < sizeof room && !e; i++)
-        e = room[i] == 'A' ? 0 : 500;
+    for (size_t i = 0; i < sizeof buffer && !e; i++)
+        e = buffer[i] == 'A' ? 0 : 500;
     for (size_t i = 0; i < 3000 && !e; i++)
         e = more[i] == 'A' ? 0 : 500;
     return e ? e : duda_puts(d, "reused\n");

@@ -205,12 +205,12 @@ static void send_letter(int fd, char letter)
 /* Receives until these bytes arrive, or the end. */
 static bool receive_until(int fd, const char *part)
 {
-    char room[4096];
+    char buffer[4096];
     size_t len = 0;
     ssize_t n;
-    while (len < sizeof room && (n = recv(fd, room + len, sizeof room - len, 0)) > 0) {
+    while (len < sizeof buffer && (n = recv(fd, buffer + len, sizeof buffer - len, 0)) > 0) {
         len += (size_t)n;
-        if (memmem(room, len, part, strlen(part)))
+        if (memmem(buffer, len, part, strlen(part)))
             return true;
     }
     return false;

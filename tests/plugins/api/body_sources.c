@@ -21,25 +21,25 @@ struct made {
 };
 
 /* Fills the buffer with lines of nine digits. */
-static size_t fill(uint64_t from, char *room, size_t cap)
+static size_t fill(uint64_t from, char *buffer, size_t cap)
 {
     char line[32];
     size_t n = 0;
     while (n < cap) {
         snprintf(line, sizeof line, "%09llu\n", (unsigned long long)((from + n) / 10 % 1000000000));
-        room[n] = line[(from + n) % 10];
+        buffer[n] = line[(from + n) % 10];
         n++;
     }
     return n;
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t pull(void *ctx, char *buffer, size_t cap)
 {
     struct made *m = ctx;
     size_t n = m->size - m->at < cap ? (size_t)(m->size - m->at) : cap;
     if (n == 0)
         return m->breaks ? -EIO : 0;
-    m->at += fill(m->at, room, n);
+    m->at += fill(m->at, buffer, n);
     return (ssize_t)n;
 }
 
@@ -68,12 +68,12 @@ static void read_word(struct made *m, struct mk_response *response, mk_str name,
 static enum mk_verdict make_text(struct made *m, struct mk_response *response)
 {
     size_t size = (size_t)m->size;
-    char *room = size == m->size ? malloc(size + 1) : NULL;
-    if (!room)
+    char *buffer = size == m->size ? malloc(size + 1) : NULL;
+    if (!buffer)
         return refuse(response, 503);
-    fill(0, room, size);
-    int e = mk_response_set_body(response, mk_str_of(room, size));
-    free(room);
+    fill(0, buffer, size);
+    int e = mk_response_set_body(response, mk_str_of(buffer, size));
+    free(buffer);
     return e ? refuse(response, 503) : MK_DONE;
 }
 
@@ -113,13 +113,13 @@ struct listener {
 
 static struct listener *last;
 
-static ssize_t pull_events(void *ctx, char *room, size_t cap)
+static ssize_t pull_events(void *ctx, char *buffer, size_t cap)
 {
     struct listener *l = ctx;
     size_t n = l->events.len < cap ? l->events.len : cap;
     if (n == 0)
         return l->ends ? 0 : -EAGAIN;
-    memcpy(room, l->events.p, n);
+    memcpy(buffer, l->events.p, n);
     mk_buf_consume(&l->events, n);
     return (ssize_t)n;
 }
@@ -166,9 +166,9 @@ static const struct mk_handler made_handler = {.name = "made", .handle = make},
                                events_handler = {.name = "events", .handle = listen},
                                events_input_handler = {.name = "say", .handle = send_event};
 
-MK_PLUGIN(contents) = {
+MK_PLUGIN(body_sources) = {
     MK_PLUGIN_HEAD,
-    .name = "contents",
+    .name = "body_sources",
     .version = "1",
     .help = "Answers as a test wants.",
     .handlers = (const struct mk_handler *const[]){&made_handler, &events_handler, &events_input_handler,

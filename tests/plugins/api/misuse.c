@@ -7,21 +7,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
+static ssize_t pull_too_much(void *ctx, char *buffer, size_t cap)
 {
-    (void)ctx, (void)room;
+    (void)ctx, (void)buffer;
     return (ssize_t)cap + 1;
 }
 
-static ssize_t pull_error(void *ctx, char *room, size_t cap)
+static ssize_t pull_error(void *ctx, char *buffer, size_t cap)
 {
-    (void)ctx, (void)room, (void)cap;
+    (void)ctx, (void)buffer, (void)cap;
     return -EIO;
 }
 
-static ssize_t pull_never(void *ctx, char *room, size_t cap)
+static ssize_t pull_never(void *ctx, char *buffer, size_t cap)
 {
-    (void)ctx, (void)room, (void)cap;
+    (void)ctx, (void)buffer, (void)cap;
     return -EAGAIN;
 }
 
@@ -88,7 +88,7 @@ static const struct mk_conf_key keys[] = {
 };
 
 static const struct mk_conf_table table = {
-    .section = "MISBEHAVES",
+    .section = "MISUSE",
     .keys = keys,
     .n = 1,
     .help = "How to misbehave.",
@@ -122,9 +122,9 @@ static void worker_stop(struct mk_worker *worker, void *data)
 
 static const struct mk_handler handler = {.name = "misbehave", .handle = handle};
 
-MK_PLUGIN(misbehaves) = {
+MK_PLUGIN(misuse) = {
     MK_PLUGIN_HEAD,
-    .name = "misbehaves",
+    .name = "misuse",
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .load = load,
     .worker_start = worker_start,

@@ -73,14 +73,14 @@ static void append_fragment(const char **text, size_t *len, const char *at, size
     *len += more;
 }
 
-static int on_path(llhttp_t *parser, const char *at, size_t len)
+static int on_request_path(llhttp_t *parser, const char *at, size_t len)
 {
     struct connection *c = parser->data;
     append_fragment(&c->path, &c->path_len, at, len);
     return 0;
 }
 
-static int on_name(llhttp_t *parser, const char *at, size_t len)
+static int on_header_name_fragment(llhttp_t *parser, const char *at, size_t len)
 {
     struct connection *c = parser->data;
     if (c->n_fields == 0 || c->fields[c->n_fields - 1].value_len) {
@@ -93,7 +93,7 @@ static int on_name(llhttp_t *parser, const char *at, size_t len)
     return 0;
 }
 
-static int on_value(llhttp_t *parser, const char *at, size_t len)
+static int on_header_value_fragment(llhttp_t *parser, const char *at, size_t len)
 {
     struct connection *c = parser->data;
     struct field *f = &c->fields[c->n_fields - 1];
@@ -101,7 +101,7 @@ static int on_value(llhttp_t *parser, const char *at, size_t len)
     return 0;
 }
 
-static int has_host(const struct connection *c)
+static int has_host_header(const struct connection *c)
 {
     for (unsigned i = 0; i < c->n_fields; i++)
         if (c->fields[i].name_len == 4 && strncasecmp(c->fields[i].name, "Host", 4) == 0)
@@ -120,11 +120,11 @@ static int send_response(struct connection *c, const char *status, const char *t
     return uv_try_write((uv_stream_t *)&c->tcp, &buf, 1) == len ? 0 : -1;
 }
 
-static int on_complete(llhttp_t *parser)
+static int on_request_complete(llhttp_t *parser)
 {
     struct connection *c = parser->data;
     c->in_len = 0;
-    if (!has_host(c))
+    if (!has_host_header(c))
         return send_response(c, "400 Bad Request", "no Host\n");
     if (c->path_len != 1 || memcmp(c->path, "/", 1) != 0)
         return send_response(c, "404 Not Found", "nothing here\n");
@@ -176,10 +176,10 @@ int main(int argc, char **argv)
     struct sockaddr_in where;
     llhttp_settings_init(&settings);
     settings.on_message_begin = on_message_begin;
-    settings.on_url = on_path;
-    settings.on_header_field = on_name;
-    settings.on_header_value = on_value;
-    settings.on_message_complete = on_complete;
+    settings.on_url = on_request_path;
+    settings.on_header_field = on_header_name_fragment;
+    settings.on_header_value = on_header_value_fragment;
+    settings.on_message_complete = on_request_complete;
     uv_timer_init(loop, &seconds);
     uv_timer_start(&seconds, update_date, 0, 1000);
     uv_tcp_init(loop, &listener);
