@@ -104,14 +104,14 @@ def test_plugin_path_is_relative_to_configuration(monkey, tmp_path):
 
 
 @pytest.mark.parametrize("what, code, said", [
-    ("load", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot be loaded: Invalid cross-device link"),
-    ("host", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot serve this host: Invalid cross-device link"),
-    pytest.param("master", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link",
+    ("load", 3, r"monkey\.conf:\d+:\d+: error: the plugin `fails-in-phase` cannot be loaded: Invalid cross-device link"),
+    ("host", 3, r"monkey\.conf:\d+:\d+: error: the plugin `fails-in-phase` cannot serve this host: Invalid cross-device link"),
+    pytest.param("master", 1, r"monkey\.conf:\d+:\d+: error: the plugin `fails-in-phase` cannot start: Invalid cross-device link",
                  marks=pytest.mark.processes("to a program it is a mistake like others")),
-    pytest.param("later", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link",
+    pytest.param("later", 1, r"monkey\.conf:\d+:\d+: error: the plugin `fails-in-phase` cannot start: Invalid cross-device link",
                  marks=pytest.mark.processes("to a program it is a mistake like others")),
-    ("route", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` adds a route for `no/pattern`, which is not a pattern"),
-    ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
+    ("route", 3, r"monkey\.conf:\d+:\d+: error: the plugin `fails-in-phase` adds a route for `no/pattern`, which is not a pattern"),
+    ("worker", 1, "the plugin fails-in-phase cannot start in a worker: Invalid cross-device link"),
 ])
 def test_plugin_that_cannot_start_is_reported(refused, what, code, said):
     assert re.search(said, refused(code, plugins=load("fails_in_phase"), top=f"[FAIL]\n    What {what}\n"))
@@ -212,9 +212,9 @@ def test_plugins_command_lists_hosts_and_order(monkey, run):
     listed = run("plugins", "-c", server.config).out
     assert re.search(r"^probe 1  Says when it is called\.\n +from +.*monkey-probe\.so\n +sections +PROBE\n"
                      r" +handlers +probe-say probe-log\n +hosts +b\.example$", listed, re.MULTILINE), listed
-    assert re.search(r"^response_kinds .*\n(.*\n)*? +hosts +a\.example b\.example$", listed, re.MULTILINE), listed
-    assert re.search(r"on_request +response_kinds probe$", listed, re.MULTILINE)
-    assert re.search(r"on_response +probe response_kinds$", listed, re.MULTILINE)
+    assert re.search(r"^response-kinds .*\n(.*\n)*? +hosts +a\.example b\.example$", listed, re.MULTILINE), listed
+    assert re.search(r"on_request +response-kinds probe$", listed, re.MULTILINE)
+    assert re.search(r"on_response +probe response-kinds$", listed, re.MULTILINE)
     assert re.search(r"on_log +probe$", listed, re.MULTILINE)
 
 

@@ -300,9 +300,9 @@ def test_shell_reload_reports_configuration_errors(start, socket_folder):
 
 @with_test_plugins
 @pytest.mark.parametrize("failure, message", [("worker", "its workers cannot serve: the error log says why"),
-                                        ("master", "the plugin `cannot` cannot start: Invalid cross-device link"),
-                                        ("load", "the plugin `cannot` cannot be loaded"),
-                                        ("host", "the plugin `cannot` cannot serve this host")])
+                                        ("master", "the plugin `fails-in-phase` cannot start: Invalid cross-device link"),
+                                        ("load", "the plugin `fails-in-phase` cannot be loaded"),
+                                        ("host", "the plugin `fails-in-phase` cannot serve this host")])
 @pytest.mark.processes("it does not reload")
 def test_shell_socket_survives_rejected_reload(start, socket_folder, failure, message):
     it = start(plugins=[BUILT / "monkey-fails_in_phase.so"], top="[FAIL]\n    What nothing\n")

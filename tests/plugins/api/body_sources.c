@@ -168,7 +168,7 @@ static const struct mk_handler made_handler = {.name = "made", .handle = make},
 
 MK_PLUGIN(body_sources) = {
     MK_PLUGIN_HEAD,
-    .name = "body_sources",
+    .name = "body-sources",
     .version = "1",
     .help = "Answers as a test wants.",
     .handlers = (const struct mk_handler *const[]){&made_handler, &events_handler, &events_input_handler,

@@ -83,7 +83,7 @@ static int worker_start(struct mk_worker *worker, void *data)
 
 MK_PLUGIN(fails_in_phase) = {
     MK_PLUGIN_HEAD,
-    .name = "fails_in_phase",
+    .name = "fails-in-phase",
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .load = load,
     .host = host,

@@ -471,7 +471,7 @@ static const struct mk_handler text_handler = {.name = "text",
 
 MK_PLUGIN(response_kinds) = {
     MK_PLUGIN_HEAD,
-    .name = "response_kinds",
+    .name = "response-kinds",
     .handlers = (const struct mk_handler *const[]){&text_handler, &verdict_handler, &file_handler,
                                                    &count_handler, &raw_handler, &sum_handler, &timer_handler,
                                                    &descriptor_handler, &child_handler, &aside_handler, NULL},
