@@ -26,6 +26,9 @@ endif()
 
 add_library(mk_flags INTERFACE)
 target_compile_definitions(mk_flags INTERFACE _GNU_SOURCE MK_VERSION="${PROJECT_VERSION}")
+if(NOT MK_KEY_HELP)
+  target_compile_definitions(mk_flags INTERFACE MK_NO_HELP)
+endif()
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   # Files above 2 GB, and dates after January 2038.
   target_compile_definitions(mk_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
@@ -67,7 +70,12 @@ else()
   target_compile_options(mk_flags INTERFACE -fno-asynchronous-unwind-tables -fno-unwind-tables)
 endif()
 if(MK_HARDEN)
-  target_compile_options(mk_flags INTERFACE -fstack-protector-strong -fno-strict-aliasing
+  # The strong variant also protects functions with other arrays, or with variables whose address is used: 13 KB in `tiny`.
+  set(protector -fstack-protector-strong)
+  if(MK_OPTIMIZE STREQUAL "size")
+    set(protector -fstack-protector)
+  endif()
+  target_compile_options(mk_flags INTERFACE ${protector} -fno-strict-aliasing
     $<$<AND:$<NOT:$<BOOL:${MK_SANITIZE}>>,$<NOT:$<CONFIG:Debug>>>:-D_FORTIFY_SOURCE=2>)
   target_link_options(mk_flags INTERFACE LINKER:-z,relro,-z,now,-z,noexecstack)
   include(CheckPIESupported)
@@ -104,6 +112,13 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
     # One partition is 4 KB smaller, and linked by one processor. What turns out to be unreachable only then, such as the
     # code around an absent module, is dropped by the linker if it has a section of its own.
     target_link_options(mk_flags INTERFACE -flto-partition=one -ffunction-sections -fdata-sections)
+  endif()
+  if(MK_OPTIMIZE STREQUAL "size")
+    # Arrays without the alignment that speeds up vector loops, comparisons in place of tables of jumps, and segments
+    # that share pages: read-only data is in the segment of the code.
+    check_c_compiler_flag(-malign-data=abi MK_KNOWS_ALIGN_DATA)
+    target_compile_options(mk_flags INTERFACE -fno-jump-tables $<$<BOOL:${MK_KNOWS_ALIGN_DATA}>:-malign-data=abi>)
+    target_link_options(mk_flags INTERFACE LINKER:-z,noseparate-code)
   endif()
   # Half of the relocations are gone when they are packed.
   target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections)

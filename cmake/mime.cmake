@@ -8,7 +8,7 @@
 #   mk_mime_table(table)
 #   target_sources(mk_files PRIVATE ${table})
 #
-# It includes "files/mime.h", which must declare
+# It has those of MK_MIME_TYPES. It includes "files/mime.h", which must declare
 #
 #   extern const char mk_mime_builtin[];
 #   extern const size_t mk_mime_builtin_len;
@@ -17,11 +17,19 @@
 # extensions are in lower case, sorted by bytes, each there once. A line that breaks these rules fails the build with its
 # file and number.
 
+# What MK_MIME_TYPES=common keeps: pages, their parts, and usual downloads.
+set(MK_MIME_COMMON "^(7z|avif|bmp|bz2|css|csv|epub|flac|gif|gz|html?|ico|ics|ipk|jpe?g|js|json|m3u8|m4[av]|map|md|mjs|mkv|mov|mp[34]|mpd|og[agv]|\
+opus|otf|pdf|png|rss|svgz?|tar|tgz|tiff?|ts|ttf|txt|vtt|wasm|wav|weba|webm|webmanifest|webp|woff2?|xhtml|xml|xz|ya?ml|zip|zst)$")
+
 function(mk_mime_table out)
   set(table ${CMAKE_BINARY_DIR}/mime_table.c)
   set(types ${CMAKE_SOURCE_DIR}/conf/monkey.mime)
+  set(only "")
+  if(MK_MIME_TYPES STREQUAL "common")
+    set(only ${MK_MIME_COMMON})
+  endif()
   add_custom_command(OUTPUT ${table}
-    COMMAND ${CMAKE_COMMAND} -DIN=${types} -DOUT=${table} -P ${CMAKE_SOURCE_DIR}/cmake/mime.cmake
+    COMMAND ${CMAKE_COMMAND} -DIN=${types} -DOUT=${table} "-DONLY=${only}" -P ${CMAKE_SOURCE_DIR}/cmake/mime.cmake
     DEPENDS ${types} ${CMAKE_SOURCE_DIR}/cmake/mime.cmake
     COMMENT "Making the table of media types"
     VERBATIM)
@@ -72,6 +80,9 @@ foreach(line IN LISTS lines)
     set(type "${CMAKE_MATCH_2}")
     check_entry("${extension}" "${type}")
     set(last "${extension}")
+    if(ONLY AND NOT extension MATCHES "${ONLY}")
+      continue()
+    endif()
     string(APPEND rows "    \"${extension} ${type}\\n\"\n")
   else()
     fail("expected four spaces, an extension and a type")

@@ -152,6 +152,14 @@ typedef void mk_conf_entry_fn(const struct mk_conf_ctx *ctx);
 /** Writes the key and value of the i-th free-form entry. Returns false if `i` is out of range. */
 typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);
 
+/** Wraps the help text of a key or a section, which only the reference manual shows. A build without it
+ * (MK_KEY_HELP=OFF) leaves these texts out. */
+#ifdef MK_NO_HELP
+#define MK_HELP(text) NULL
+#else
+#define MK_HELP(text) text
+#endif
+
 /** A key of a section. Set name, type, MK_CONF_AT and any other member you need; leave the rest zero. */
 struct mk_conf_key {
     const char *name;
@@ -168,7 +176,7 @@ struct mk_conf_key {
     const char *default_value;  /**< the default in configuration syntax; NULL: the member keeps its value */
     const char *syntax;         /**< CUSTOM: syntax of a value ("port or address:port") */
     const char *alias_of;       /**< canonical name of the key; this one needs only name and flags */
-    const char *help;           /**< one line, Markdown allowed */
+    const char *help;           /**< MK_HELP() of one line, Markdown allowed; may be NULL */
     mk_conf_parse_fn *parse;
     mk_conf_show_fn *show; /**< NULL: the CUSTOM key cannot be printed and is omitted */
 };
@@ -185,7 +193,7 @@ struct mk_conf_table {
     /** True: each section of this name fills its own struct. False: a virtual host has one section of this
      * name, which later sections with rules (`entry`) or repeatable keys extend. */
     bool repeatable;
-    const char *help;
+    const char *help; /**< MK_HELP() of a paragraph; may be NULL */
     /** Receives, in order, the entries that match no key above. For sections whose keys are patterns, codes,
      * names or rules. NULL: such entries are errors. */
     mk_conf_entry_fn *entry;

@@ -160,9 +160,9 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REQUIRED,
      MK_CONF_AT(struct auth_location, location),
      .syntax = "a path, such as /private/",
-     .help =
+     .help = MK_HELP(
          "Protects every path that begins with this text. If several sections match, the longest `Location` "
-         "counts.",
+         "counts."),
      .parse = parse_location,
      .show = show_quoted_string},
     {.name = "Type",
@@ -170,7 +170,8 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct auth_location, type),
      .choices = types,
      .default_value = "Basic",
-     .help = "Authentication scheme. `None`: this part of a protected location requires no password."},
+     .help =
+         MK_HELP("Authentication scheme. `None`: this part of a protected location requires no password.")},
     {.name = "Title", .alias_of = "Realm"}, /* the key's name in Monkey 1.6 */
     {.name = "Users", .alias_of = "UserFile"},
     {.name = "Realm",
@@ -179,21 +180,22 @@ static const struct mk_conf_key keys[] = {
      .min = 1,
      .max = 200,
      .default_value = "Restricted",
-     .help = "The realm; browsers may show it in the password prompt."},
+     .help = MK_HELP("The realm; browsers may show it in the password prompt.")},
     {.name = "UserFile",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct auth_location, file),
      .syntax = "a file",
      .parse = parse_file,
      .show = show_file,
-     .help = "Password file, written by `monkey passwd`. Read when the configuration is loaded."},
+     .help = MK_HELP("Password file, written by `monkey passwd`. Read when the configuration is loaded.")},
     {.name = "Require",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct auth_location, required),
      .syntax = "valid-user, user NAME [NAME...], or address NETWORK [NETWORK...]",
-     .help = "Users with access: all in the file (`valid-user`, the default) or the named ones; `address`: "
-             "networks whose clients need no password.",
+     .help = MK_HELP(
+         "Users with access: all in the file (`valid-user`, the default) or the named ones; `address`: "
+         "networks whose clients need no password."),
      .parse = parse_require,
      .show = show_require},
     {.name = "MaxAttempts",
@@ -203,14 +205,15 @@ static const struct mk_conf_key keys[] = {
      .max = AUTH_ATTEMPTS_MAX,
      .default_value = "10",
      .zero_word = "off",
-     .help = "Failed attempts per address within `AttemptWindow`, after which the address gets 429."},
+     .help =
+         MK_HELP("Failed attempts per address within `AttemptWindow`, after which the address gets 429.")},
     {.name = "AttemptWindow",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct auth_location, attempt_ms),
      .min = 1000,
      .max = AUTH_SPAN_MAX_S * 1000ULL,
      .default_value = "5m",
-     .help = "Period in which failed attempts of an address are counted, from the first one."},
+     .help = MK_HELP("Period in which failed attempts of an address are counted, from the first one.")},
     {.name = "CacheTTL",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct auth_location, cache_ms),
@@ -218,20 +221,21 @@ static const struct mk_conf_key keys[] = {
      .max = 24 * 60 * 60 * 1000ULL,
      .default_value = "5m",
      .zero_word = "off",
-     .help =
-         "How long a worker caches a successful password check before it computes the hash again (Basic)."},
+     .help = MK_HELP(
+         "How long a worker caches a successful password check before it computes the hash again (Basic).")},
     {.name = "NonceLifetime",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct auth_location, nonce_ms),
      .min = 1000,
      .max = AUTH_NONCE_SPAN_MAX_S * 1000ULL,
      .default_value = "5m",
-     .help = "Lifetime of a nonce (Digest). Clients get a new nonce without another prompt."},
+     .help = MK_HELP("Lifetime of a nonce (Digest). Clients get a new nonce without another prompt.")},
     {.name = "DigestMD5",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct auth_location, md5),
      .default_value = "off",
-     .help = "Accepts MD5 from users with an MD5 entry, for clients that do not support SHA-256 (Digest)."},
+     .help = MK_HELP(
+         "Accepts MD5 from users with an MD5 entry, for clients that do not support SHA-256 (Digest).")},
 };
 
 const struct mk_conf_table auth_table = {
@@ -239,7 +243,7 @@ const struct mk_conf_table auth_table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .repeatable = true,
-    .help = "Paths that require a password.",
+    .help = MK_HELP("Paths that require a password."),
     .size = sizeof(struct auth_location),
     .scope = MK_CONF_VHOST,
 };

@@ -184,9 +184,9 @@ static const struct mk_conf_key keys[] = {
      .syntax = ".SUFFIX /path/of/program [arguments...]",
      .parse = parse_interpreter,
      .show = show_interpreter,
-     .help =
+     .help = MK_HELP(
          "Runs scripts whose name ends with the suffix; the name of the script is the last argument. Other "
-         "scripts must be executable."},
+         "scripts must be executable.")},
     {.name = "SetEnv",
      .type = MK_CONF_CUSTOM,
      AT(set),
@@ -194,11 +194,11 @@ static const struct mk_conf_key keys[] = {
      .syntax = "NAME VALUE",
      .parse = parse_set,
      .show = show_set,
-     .help = "Sets a variable for every script, and overrides variables that the server sets."},
+     .help = MK_HELP("Sets a variable for every script, and overrides variables that the server sets.")},
     {.name = "PassEnv",
      .type = MK_CONF_WORDS,
      AT(pass),
-     .help = "Passes variables of the server's environment to scripts."},
+     .help = MK_HELP("Passes variables of the server's environment to scripts.")},
     {.name = "ReadTimeout",
      .type = MK_CONF_TIME,
      AT(silence_ms),
@@ -206,8 +206,9 @@ static const struct mk_conf_key keys[] = {
      .max = A_DAY,
      .zero_word = "unlimited",
      .default_value = "30",
-     .help = "How long a script may neither read its input nor write output. Then the client gets 504, or an "
-             "aborted response after the head. `HandlerTimeout` applies as well."},
+     .help = MK_HELP(
+         "How long a script may neither read its input nor write output. Then the client gets 504, or an "
+         "aborted response after the head. `HandlerTimeout` applies as well.")},
     {.name = "MaxRunTime",
      .type = MK_CONF_TIME,
      AT(life_ms),
@@ -215,126 +216,135 @@ static const struct mk_conf_key keys[] = {
      .max = A_DAY,
      .zero_word = "unlimited",
      .default_value = "300",
-     .help = "Total time that a script may run. Then the client gets 504, or an aborted response after the "
-             "head."},
+     .help = MK_HELP(
+         "Total time that a script may run. Then the client gets 504, or an aborted response after the "
+         "head.")},
     {.name = "MaxProcesses",
      .type = MK_CONF_NUM,
      AT(processes),
      .min = 1,
      .max = 10000,
      .default_value = "16",
-     .help = "Concurrent scripts per worker."},
+     .help = MK_HELP("Concurrent scripts per worker.")},
     {.name = "MaxProcessesPerAddress",
      .type = MK_CONF_NUM,
      AT(per_address),
      .max = 10000,
      .zero_word = "auto",
      .default_value = "auto",
-     .help = "Concurrent scripts per worker for one client address (for IPv6, its /64 network); further "
-             "requests wait. `auto`: three quarters of `MaxProcesses`."},
+     .help =
+         MK_HELP("Concurrent scripts per worker for one client address (for IPv6, its /64 network); further "
+                 "requests wait. `auto`: three quarters of `MaxProcesses`.")},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting),
      .max = 100000,
      .default_value = "64",
-     .help =
+     .help = MK_HELP(
          "Requests per worker that may wait for a process. The address with the fewest running scripts is "
-         "next. When the queue is full, a request of the address with the most queued requests gets 503."},
+         "next. When the queue is full, a request of the address with the most queued requests gets 503.")},
     {.name = "QueueTimeout",
      .type = MK_CONF_TIME,
      AT(wait_ms),
      .min = 100,
      .max = A_DAY,
      .default_value = "10",
-     .help = "How long a request may wait for a process before it gets 503."},
+     .help = MK_HELP("How long a request may wait for a process before it gets 503.")},
     {.name = "MaxOutput",
      .type = MK_CONF_SIZE,
      AT(output),
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "Maximum size of a response body in bytes."},
+     .help = MK_HELP("Maximum size of a response body in bytes.")},
     {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      AT(head),
      .min = 64,
      .max = 56 * 1024,
      .default_value = "32K",
-     .help = "Maximum size of a script's response headers in bytes; larger ones are answered with 502."},
+     .help =
+         MK_HELP("Maximum size of a script's response headers in bytes; larger ones are answered with 502.")},
     {.name = "MaxStderr",
      .type = MK_CONF_SIZE,
      AT(errors),
      .max = 1 << 30,
      .zero_word = "off",
      .default_value = "64K",
-     .help = "Bytes of a script's standard error that go to the error log; the rest is discarded."},
+     .help = MK_HELP("Bytes of a script's standard error that go to the error log; the rest is discarded.")},
     {.name = "MaxCPUTime",
      .type = MK_CONF_TIME,
      AT(cpu_ms),
      .max = A_DAY,
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "CPU time of each process, in whole seconds."},
+     .help = MK_HELP("CPU time of each process, in whole seconds.")},
     {.name = "MaxMemory",
      .type = MK_CONF_SIZE,
      AT(memory),
      .min = 1 << 20,
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "Address space of each process."},
+     .help = MK_HELP("Address space of each process.")},
     {.name = "MaxFileSize",
      .type = MK_CONF_SIZE,
      AT(file_size),
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "Maximum size of a file that a script may write."},
+     .help = MK_HELP("Maximum size of a file that a script may write.")},
     {.name = "RequestBody",
      .type = MK_CONF_ENUM,
      AT(body),
      .choices = body_words,
      .default_value = "spool",
-     .help =
+     .help = MK_HELP(
          "`spool` receives the whole body, up to `MaxBodySize`, before it starts the script, which always "
          "gets "
          "CONTENT_LENGTH; bodies above 64 KB go to `SpoolFolder`. `refuse` does the same, but answers a body "
          "of unknown length above 64 KB with 411. `stream` starts the script at once, without "
-         "CONTENT_LENGTH if a body above 64 KB has no known length; a slow client then occupies a process."},
+         "CONTENT_LENGTH if a body above 64 KB has no known length; a slow client then occupies a process.")},
     {.name = "CancelOnDisconnect",
      .type = MK_CONF_BOOL,
      AT(follow),
      .default_value = "on",
-     .help = "Terminates the script when the client closes its side of the connection. `off`: the client may "
-             "still be reading; the server detects a disconnect only at the next output."},
+     .help = MK_HELP(
+         "Terminates the script when the client closes its side of the connection. `off`: the client may "
+         "still be reading; the server detects a disconnect only at the next output.")},
     {.name = "PassAuthorization",
      .type = MK_CONF_BOOL,
      AT(authorization),
      .default_value = "off",
-     .help = "Passes the Authorization header, including passwords, to scripts as HTTP_AUTHORIZATION."},
+     .help =
+         MK_HELP("Passes the Authorization header, including passwords, to scripts as HTTP_AUTHORIZATION.")},
     {.name = "QueryArguments",
      .type = MK_CONF_BOOL,
      AT(arguments),
      .default_value = "off",
-     .help = "Passes a query without `=` as arguments to scripts without an interpreter (RFC 3875, section "
-             "4.4)."},
+     .help = MK_HELP(
+         "Passes a query without `=` as arguments to scripts without an interpreter (RFC 3875, section "
+         "4.4).")},
     {.name = "Paths",
      .type = MK_CONF_ENUM,
      AT(paths),
      .choices = path_words,
      .default_value = "checked",
-     .help = "`checked`: rejects a path that a script may interpret as a path of another route, because it "
-             "contains `%2F`, `;` or the like (400). `raw`: passes such paths to scripts."},
+     .help = MK_HELP(
+         "`checked`: rejects a path that a script may interpret as a path of another route, because it "
+         "contains `%2F`, `;` or the like (400). `raw`: passes such paths to scripts.")},
     {.name = "Underscores",
      .type = MK_CONF_BOOL,
      AT(underscores),
      .default_value = "off",
-     .help = "Passes headers with an underscore in their names to scripts: HTTP_X_USER may then be `X_User` "
-             "instead of `X-User`."},
+     .help = MK_HELP(
+         "Passes headers with an underscore in their names to scripts: HTTP_X_USER may then be `X_User` "
+         "instead of `X-User`.")},
     {.name = "PassForwarded",
      .type = MK_CONF_BOOL,
      AT(forwarded),
      .default_value = "off",
-     .help = "Passes `Forwarded`, `X-Forwarded-*`, `X-Real-IP` and `X-Original-URL` to scripts. Clients can "
-             "forge these headers: use it only if a trusted proxy sets them, or prefer `TrustedProxy` of "
-             "[SECURITY]."},
+     .help = MK_HELP(
+         "Passes `Forwarded`, `X-Forwarded-*`, `X-Real-IP` and `X-Original-URL` to scripts. Clients can "
+         "forge these headers: use it only if a trusted proxy sets them, or prefer `TrustedProxy` of "
+         "[SECURITY].")},
     {.name = "Match",
      .type = MK_CONF_CUSTOM,
      AT(unused),
@@ -342,14 +352,14 @@ static const struct mk_conf_key keys[] = {
      .syntax = "nothing",
      .parse = parse_match,
      .show = show_nothing,
-     .help = "The patterns of older versions are now routes."},
+     .help = MK_HELP("The patterns of older versions are now routes.")},
 };
 
 const struct mk_conf_table cgi_table = {
     .section = "CGI",
     .keys = keys,
     .n = sizeof keys / sizeof *keys,
-    .help = "CGI scripts (RFC 3875).",
+    .help = MK_HELP("CGI scripts (RFC 3875)."),
     .size = sizeof(struct cgi_settings),
     .scope = MK_CONF_VHOST,
 };

@@ -25,50 +25,51 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(listing),
      .default_value = "on",
-     .help = "Lists folders without an index file, after all other routes. `off` disables listings for a "
-             "host if a section before all hosts enables them."},
+     .help =
+         MK_HELP("Lists folders without an index file, after all other routes. `off` disables listings for a "
+                 "host if a section before all hosts enables them.")},
     {.name = "Theme",
      .type = MK_CONF_ENUM,
      AT(theme),
      .choices = theme_words,
      .default_value = "guineo",
-     .help = "Appearance of the pages."},
+     .help = MK_HELP("Appearance of the pages.")},
     {.name = "Sort",
      .type = MK_CONF_ENUM,
      AT(sort),
      .choices = dirlisting_sort_words,
      .default_value = "name",
-     .help = "The default order (`?sort=`); `none`: as the file system returns entries."},
+     .help = MK_HELP("The default order (`?sort=`); `none`: as the file system returns entries.")},
     {.name = "Order",
      .type = MK_CONF_ENUM,
      AT(order),
      .choices = order_words,
      .default_value = "asc",
-     .help = "The default direction (`?order=`)."},
+     .help = MK_HELP("The default direction (`?order=`).")},
     {.name = "SortMax",
      .type = MK_CONF_NUM,
      AT(sort_max),
      .default_value = "10000",
      .max = 1000000,
-     .help = "Maximum number of entries to sort; larger folders are not sorted. 0: never sort."},
+     .help = MK_HELP("Maximum number of entries to sort; larger folders are not sorted. 0: never sort.")},
     {.name = "SortMemory",
      .type = MK_CONF_SIZE,
      AT(sort_memory),
      .default_value = "1M",
-     .help =
-         "Memory for sorting, shared by all listings of a worker. A listing that needs more is not sorted."},
+     .help = MK_HELP(
+         "Memory for sorting, shared by all listings of a worker. A listing that needs more is not sorted.")},
     {.name = "Hide",
      .type = MK_CONF_WORDS,
      AT(hide),
-     .help =
-         "Patterns of names that are not listed, with `*` and `?`. Clients can still request such files."},
+     .help = MK_HELP(
+         "Patterns of names that are not listed, with `*` and `?`. Clients can still request such files.")},
 };
 
 static const struct mk_conf_table table = {
     .section = "DIRLISTING",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Lists folders without an index file.",
+    .help = MK_HELP("Lists folders without an index file."),
     .size = sizeof(struct settings),
     .scope = MK_CONF_VHOST,
 };

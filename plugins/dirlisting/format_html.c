@@ -126,6 +126,13 @@ static const char *entry_class(const struct listing *l, const struct entry *e)
     return "file";
 }
 
+static unsigned round_half_even(double n)
+{
+    unsigned below = (unsigned)n;
+    double rest = n - below;
+    return below + (rest > 0.5 || (rest == 0.5 && below % 2 != 0));
+}
+
 /* Writes a size such as "1.5 KB". */
 static void write_size_with_unit(struct mk_buf *out, uint64_t size)
 {
@@ -138,7 +145,12 @@ static void write_size_with_unit(struct mk_buf *out, uint64_t size)
     }
     for (n /= 1024; n >= 1023.5 && units[unit + 1]; n /= 1024)
         unit++;
-    mk_buf_addf(out, "%.*f %cB", n < 9.95 ? 1 : 0, n, units[unit]);
+    unsigned tenths =
+        n < 9.95 ? round_half_even(n * 10) : 0; /* small builds cannot print floating-point numbers */
+    if (tenths)
+        mk_buf_addf(out, "%u.%u %cB", tenths / 10, tenths % 10, units[unit]);
+    else
+        mk_buf_addf(out, "%u %cB", round_half_even(n), units[unit]);
 }
 
 static void write_size(struct mk_buf *out, uint64_t size)

@@ -22,15 +22,16 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct settings, secure),
      .choices = secure_words,
      .default_value = "off",
-     .help = "Adds security headers that the response does not set: `on` is safe for ordinary sites, "
-             "`strict` is for sites that load nothing from other origins."},
+     .help = MK_HELP("Adds security headers that the response does not set: `on` is safe for ordinary sites, "
+                     "`strict` is for sites that load nothing from other origins.")},
     {.name = "Cors",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, cors),
      .syntax = "[PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials]",
-     .help = "Allows scripts of these origins to read responses for the path (CORS); the first matching rule "
-             "decides.",
+     .help = MK_HELP(
+         "Allows scripts of these origins to read responses for the path (CORS); the first matching rule "
+         "decides."),
      .parse = headers_cors_parse,
      .show = headers_cors_show},
     {.name = "Expires",
@@ -38,8 +39,8 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, expires),
      .syntax = "[PATH] [TYPE] [status:STATUS] TIME|off",
-     .help = "Adds `Expires` and `Cache-Control: max-age` to responses; the first matching rule "
-             "decides. `0` is `no-cache`.",
+     .help = MK_HELP("Adds `Expires` and `Cache-Control: max-age` to responses; the first matching rule "
+                     "decides. `0` is `no-cache`."),
      .parse = headers_expires_parse,
      .show = headers_expires_show},
 };
@@ -67,11 +68,12 @@ static const struct mk_conf_table table = {
     .section = "HEADERS",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Response headers.",
+    .help = MK_HELP("Response headers."),
     .entry = parse_headers_key,
     .show_entry = show_headers_key,
     .entry_syntax = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
-    .entry_help = "Changes a response header, including in error responses, in the order of the rules.",
+    .entry_help =
+        MK_HELP("Changes a response header, including in error responses, in the order of the rules."),
     .size = sizeof(struct settings),
     .scope = MK_CONF_VHOST,
 };

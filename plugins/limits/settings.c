@@ -245,7 +245,8 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      AT(requests),
      .syntax = requests_form,
-     .help = "Request rate limit for these paths; clients above it get 429. All matching rules apply.",
+     .help =
+         MK_HELP("Request rate limit for these paths; clients above it get 429. All matching rules apply."),
      .parse = parse_requests,
      .show = show_rule},
     {.name = "Bandwidth",
@@ -253,7 +254,7 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      AT(bandwidth),
      .syntax = bandwidth_form,
-     .help = "Bandwidth limit for response bodies on these paths. All matching rules apply.",
+     .help = MK_HELP("Bandwidth limit for response bodies on these paths. All matching rules apply."),
      .parse = parse_bandwidth,
      .show = show_rule},
     {.name = "Except",
@@ -261,21 +262,21 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      AT(exempt),
      .syntax = "networks and paths",
-     .help = "Clients and paths without limits.",
+     .help = MK_HELP("Clients and paths without limits."),
      .parse = parse_exempt,
      .show = show_exempt},
     {.name = "DryRun",
      .type = MK_CONF_BOOL,
      AT(report),
      .default_value = "off",
-     .help = "Logs requests that would be rejected, without rejecting them."},
+     .help = MK_HELP("Logs requests that would be rejected, without rejecting them.")},
 };
 
 const struct mk_conf_table limits_conf_table = {
     .section = "LIMITS",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Limits for request rate and bandwidth.",
+    .help = MK_HELP("Limits for request rate and bandwidth."),
     .size = sizeof(struct limits_settings),
     .scope = MK_CONF_VHOST,
 };

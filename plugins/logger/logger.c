@@ -27,8 +27,9 @@ static const struct mk_conf_key keys[] = {
     {.name = "AccessLog",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, access_log),
-     .help = "Access log of the host, instead of the AccessLog of [SERVER]: a file, `stdout`, `stderr`, "
-             "`syslog` or `off`. Lines are buffered for up to a second."},
+     .help =
+         MK_HELP("Access log of the host, instead of the AccessLog of [SERVER]: a file, `stdout`, `stderr`, "
+                 "`syslog` or `off`. Lines are buffered for up to a second.")},
     {.name = "Format",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct settings, format),
@@ -36,9 +37,10 @@ static const struct mk_conf_key keys[] = {
      .syntax = "combined, common, json or a text with verbs like %h or %{Referer}i",
      .parse = logger_format_parse,
      .show = logger_format_show,
-     .help = "Format of a line: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). A "
-             "text that "
-             "begins with `{` is JSON."},
+     .help = MK_HELP(
+         "Format of a line: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). A "
+         "text that "
+         "begins with `{` is JSON.")},
     {.name = "Except",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -46,7 +48,7 @@ static const struct mk_conf_key keys[] = {
      .syntax = "paths and statuses: /health *.css 304 2xx",
      .parse = logger_request_filter_parse,
      .show = logger_request_filter_show,
-     .help = "Excludes requests from the log, by path or status."},
+     .help = MK_HELP("Excludes requests from the log, by path or status.")},
     {.name = "Only",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -54,42 +56,46 @@ static const struct mk_conf_key keys[] = {
      .syntax = "paths and statuses: /api/* 4xx 5xx",
      .parse = logger_request_filter_parse,
      .show = logger_request_filter_show,
-     .help = "Logs only these requests, by path or status, unless `Except` also matches."},
+     .help = MK_HELP("Logs only these requests, by path or status, unless `Except` also matches.")},
     {.name = "ErrorLog",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, error_log),
-     .help = "Error log of the host, instead of the ErrorLog of [SERVER]: a file, `stdout`, `stderr`, "
-             "`syslog` or `off`."},
+     .help =
+         MK_HELP("Error log of the host, instead of the ErrorLog of [SERVER]: a file, `stdout`, `stderr`, "
+                 "`syslog` or `off`.")},
     {.name = "LogLevel",
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct settings, log_level),
      .choices = level_words,
      .default_value = "info",
-     .help = "Minimum severity of messages in this `ErrorLog`."},
+     .help = MK_HELP("Minimum severity of messages in this `ErrorLog`.")},
     {.name = "MaxSize",
      .type = MK_CONF_SIZE,
      MK_CONF_AT(struct settings, max_size),
      .min = 4096,
      .default_value = "off",
      .zero_word = "off",
-     .help = "Size at which a log file is rotated: it is renamed to FILE.1, and a new file is created."},
+     .help =
+         MK_HELP("Size at which a log file is rotated: it is renamed to FILE.1, and a new file is created.")},
     {.name = "Keep",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, keep),
      .max = 1000,
      .default_value = "8",
-     .help = "Number of rotated files to keep."},
-    {.name = "FlushTimeout", .flags = MK_CONF_IGNORED, .help = "Lines are now written within a second."},
+     .help = MK_HELP("Number of rotated files to keep.")},
+    {.name = "FlushTimeout",
+     .flags = MK_CONF_IGNORED,
+     .help = MK_HELP("Lines are now written within a second.")},
     {.name = "MasterLog",
      .flags = MK_CONF_IGNORED,
-     .help = "The output of a daemon now goes to the ErrorLog of [SERVER]."},
+     .help = MK_HELP("The output of a daemon now goes to the ErrorLog of [SERVER].")},
 };
 
 static const struct mk_conf_table table = {
     .section = "LOGGER",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Logs of a host.",
+    .help = MK_HELP("Logs of a host."),
     .size = sizeof(struct settings),
     .scope = MK_CONF_VHOST,
 };

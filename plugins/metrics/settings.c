@@ -109,7 +109,7 @@ static bool parse_file(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 /* clang-format off */
 #define PATH(key, view, what)                                                                                \
     {.name = key, .type = MK_CONF_CUSTOM, MK_CONF_AT(struct settings, paths[view]),                          \
-     .syntax = "a path pattern, such as `/status`", .parse = parse_path, .show = show_path, .help = what}
+     .syntax = "a path pattern, such as `/status`", .parse = parse_path, .show = show_path, .help = MK_HELP(what)}
 /* clang-format on */
 
 static const struct mk_conf_key keys[] = {
@@ -121,7 +121,7 @@ static const struct mk_conf_key keys[] = {
      .syntax = "networks",
      .parse = parse_networks,
      .show = show_networks,
-     .help = "Networks with access; all other clients get 403."},
+     .help = MK_HELP("Networks with access; all other clients get 403.")},
     {.name = "AllowHealth",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -129,8 +129,8 @@ static const struct mk_conf_key keys[] = {
      .syntax = "networks",
      .parse = parse_networks,
      .show = show_networks,
-     .help =
-         "Additional networks with access to health and readiness checks, for example of a load balancer."},
+     .help = MK_HELP(
+         "Additional networks with access to health and readiness checks, for example of a load balancer.")},
     PATH("Metrics", VIEW_PROMETHEUS, "Adds a route for the metrics in Prometheus text format."),
     PATH("Status", VIEW_JSON, "Adds a route for the metrics as JSON."),
     PATH("Live", VIEW_PAGE, "Adds a route for the live page."),
@@ -141,39 +141,39 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, count),
      .default_value = "on",
-     .help = "Counts the requests of this host."},
+     .help = MK_HELP("Counts the requests of this host.")},
     {.name = "ByHost",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, by_host),
      .default_value = "off",
-     .help = "Counts requests under the host's first `ServerName` instead of `other`."},
+     .help = MK_HELP("Counts requests under the host's first `ServerName` instead of `other`.")},
     {.name = "MaxViewers",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, watchers),
      .default_value = "16",
      .max = 1000,
      .zero_word = "off",
-     .help = "Maximum concurrent viewers of the live page per worker; further viewers get 503."},
+     .help = MK_HELP("Maximum concurrent viewers of the live page per worker; further viewers get 503.")},
     {.name = "ReadyConnections",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, ready_connections),
      .default_value = "off",
      .zero_word = "off",
-     .help = "Maximum connections of a worker, above which it is not ready."},
+     .help = MK_HELP("Maximum connections of a worker, above which it is not ready.")},
     {.name = "NotReadyFile",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct settings, not_ready_file),
      .syntax = "a file name",
      .parse = parse_file,
      .show = show_path,
-     .help = "File that makes the server not ready while it exists."},
+     .help = MK_HELP("File that makes the server not ready while it exists.")},
 };
 
 const struct mk_conf_table metrics_table = {
     .section = "METRICS",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Access to the metrics, and their paths.",
+    .help = MK_HELP("Access to the metrics, and their paths."),
     .size = sizeof(struct settings),
     .scope = MK_CONF_VHOST,
 };

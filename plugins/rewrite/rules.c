@@ -248,13 +248,13 @@ static bool show_config_line(const void *in, size_t i, struct mk_buf *key, struc
 
 const struct mk_conf_table rewrite_rules_table = {
     .section = "REWRITE",
-    .help = "Redirects and rewrites; the first rule that matches decides.",
+    .help = MK_HELP("Redirects and rewrites; the first rule that matches decides."),
     .entry = parse_rewrite_key,
     .show_entry = show_config_line,
     .entry_syntax =
         "Redirect STATUS KIND PATTERN TARGET [!query] [nocase], Rewrite KIND PATTERN TARGET [!query] "
         "[nocase] [last], or When [!]SUBJECT WORDS...; KIND is prefix, glob or regex",
-    .entry_help = "Rules, and conditions (`When`) for the next rule.",
+    .entry_help = MK_HELP("Rules, and conditions (`When`) for the next rule."),
     .size = sizeof(struct rules),
     .scope = MK_CONF_VHOST,
 };

@@ -33,44 +33,49 @@ static const struct mk_conf_key keys[] = {
      AT(status),
      .choices = statuses,
      .default_value = "403",
-     .help = "Response to a denied request: 403, 404 (as if the file did not exist), or none (`close`)."},
+     .help = MK_HELP(
+         "Response to a denied request: 403, 404 (as if the file did not exist), or none (`close`).")},
     {.name = "IgnoreCase",
      .type = MK_CONF_BOOL,
      AT(ignore_case),
      .default_value = "off",
-     .help =
-         "Makes path patterns case-insensitive; use it if the file system or a backend ignores case, too."},
+     .help = MK_HELP(
+         "Makes path patterns case-insensitive; use it if the file system or a backend ignores case, too.")},
     {.name = "TrustedProxy",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(trusted),
      .syntax = "addresses and networks, or off",
-     .help = "Proxies whose information about the client is trusted. Default of a host: the value above the "
-             "first [HOST].",
+     .help = MK_HELP(
+         "Proxies whose information about the client is trusted. Default of a host: the value above the "
+         "first [HOST]."),
      .parse = security_networks_parse,
      .show = security_networks_show},
     {.name = "RealAddress",
      .type = MK_CONF_CUSTOM,
      AT(real),
      .syntax = "X-Forwarded-For, Forwarded, X-Real-IP, another header with a list of addresses, or off",
-     .help = "Header in which trusted proxies send the client's address: its last address that is not itself "
-             "a trusted proxy. Requires TrustedProxy.",
+     .help = MK_HELP(
+         "Header in which trusted proxies send the client's address: its last address that is not itself "
+         "a trusted proxy. Requires TrustedProxy."),
      .parse = parse_real_header,
      .show = show_real_header},
     {.name = "RealScheme",
      .type = MK_CONF_CUSTOM,
      AT(scheme),
      .syntax = "X-Forwarded-Proto, Forwarded, another header with http or https, or off",
-     .help = "Header in which trusted proxies send the client's scheme, `http` or `https`. Default: "
-             "`Forwarded` with `RealAddress Forwarded`, `X-Forwarded-Proto` with any other RealAddress.",
+     .help =
+         MK_HELP("Header in which trusted proxies send the client's scheme, `http` or `https`. Default: "
+                 "`Forwarded` with `RealAddress Forwarded`, `X-Forwarded-Proto` with any other RealAddress."),
      .parse = parse_real_header,
      .show = show_real_header},
     {.name = "ProxyProtocol",
      .type = MK_CONF_BOOL,
      AT(proxy_protocol),
      .default_value = "off",
-     .help = "Requires a PROXY protocol header, version 1 or 2, on every connection from a trusted proxy; "
-             "connections without it are closed. Only above the first [HOST]."},
+     .help = MK_HELP(
+         "Requires a PROXY protocol header, version 1 or 2, on every connection from a trusted proxy; "
+         "connections without it are closed. Only above the first [HOST].")},
 };
 
 static void parse_security_key(const struct mk_conf_ctx *ctx)
@@ -83,12 +88,13 @@ const struct mk_conf_table security_table = {
     .section = "SECURITY",
     .keys = keys,
     .n = MK_LEN(keys),
-    .help = "Access rules, and the client address behind trusted proxies.",
+    .help = MK_HELP("Access rules, and the client address behind trusted proxies."),
     .entry = parse_security_key,
     .entry_syntax =
         "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
         "deny_hotlink PATH [HOST...]",
-    .entry_help = "Access rules in order: the first match decides. Requests that match no rule are allowed.",
+    .entry_help =
+        MK_HELP("Access rules in order: the first match decides. Requests that match no rule are allowed."),
     .size = sizeof(struct security_settings),
     .scope = MK_CONF_VHOST,
 };
@@ -100,11 +106,12 @@ static void parse_monkey1_entry(const struct mk_conf_ctx *ctx)
 
 const struct mk_conf_table security_old_table = {
     .section = "RULES",
-    .help = "Deny rules in the syntax of Monkey 1, checked before the rules of [SECURITY].",
+    .help = MK_HELP("Deny rules in the syntax of Monkey 1, checked before the rules of [SECURITY]."),
     .entry = parse_monkey1_entry,
     .entry_syntax = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
-    .entry_help = "Denies an address or network, paths that contain a text, or hotlinks from other sites to "
-                  "such paths.",
+    .entry_help =
+        MK_HELP("Denies an address or network, paths that contain a text, or hotlinks from other sites to "
+                "such paths."),
     .size = sizeof(struct security_rules),
     .scope = MK_CONF_VHOST,
 };

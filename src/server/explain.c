@@ -11,7 +11,7 @@
 #include "http/method.h"
 #include "http/status.h"
 #include "os/access_check.h"
-#include "setup/certificates.h"
+#include "setup/https_rules.h"
 #include "setup/keys.h"
 #include "setup/plugin_object.h"
 #include "setup/sandbox_rules.h"
@@ -93,14 +93,14 @@ static void explain_listener(const struct mk_config_generation *g, struct mk_req
 static void explain_certificate(const struct mk_config_generation *g, const struct mk_request *r,
                                 struct mk_buf *out)
 {
-    char date[MK_CERTIFICATES_DATE];
+    char date[MK_HTTPS_RULES_DATE];
     if (!r->encrypted || !g->tls)
         return;
     if (!r->site->tls) {
         write_fact(out, "tls", "there is no certificate for it: the server refuses the client");
         return;
     }
-    mk_certificates_format_date(r->site->tls_expires, date);
+    mk_https_rules_format_date(r->site->tls_expires, date);
     bool is_over = r->site->tls_expires <= mk_clock_unix();
     write_fact(out, "tls", is_over ? "its certificate expired on %s" : "its certificate ends on %s", date);
 }

@@ -2,16 +2,13 @@
 #include "setup/certificates.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "conf/table.h"
-#include "setup/keys.h"
-#include "setup/keys_tls.h"
+#include "setup/https_rules.h"
 #include "setup/listen_addresses.h"
 
-enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
+enum { WARN_DAYS = 14, DAY_S = 86400 };
 
 /* A certificate whose files are unusable: that of the previous generation is kept. */
 struct kept_certificate {
@@ -38,18 +35,6 @@ static const struct mk_listen *first_tls_listen(const struct mk_config_generatio
 static const struct mk_vhost_config *default_host_of(const struct mk_vhost_config *s)
 {
     return s->hosts->fallback->source;
-}
-
-/* Position of the key in the section of the host, or else in [SERVER]. */
-static struct mk_conf_source_pos tls_key_pos(const struct tls_builder *b, const struct mk_vhost_config *s,
-                                             const char *key)
-{
-    const struct mk_conf_section *server = mk_conf_tree_find(&b->g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e =
-        mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], s->section, mk_str_from_c(key));
-    if (!e && server)
-        e = mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], server, mk_str_from_c(key));
-    return e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;
 }
 
 /* ---- Certificate files ---- */
@@ -193,7 +178,7 @@ static struct mk_conf_source_pos tls_policy_pos(const struct tls_builder *b, con
 {
     static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
     for (size_t i = 0; i < MK_LEN(keys); i++) {
-        struct mk_conf_source_pos at = tls_key_pos(b, s, keys[i]);
+        struct mk_conf_source_pos at = mk_https_rules_key_pos(b->g, s, keys[i]);
         if (at.line != s->section->at.line)
             return at;
     }
@@ -209,7 +194,7 @@ static struct mk_conf_source_pos tls_file_pos(const struct tls_builder *b, const
     if (c && c->entry)
         return mk_conf_tree_value_pos(c->entry, c->entry->value);
     if (is_same_path(s->settings.site.tls.client_authority, file))
-        return tls_key_pos(b, s, "ClientAuthority");
+        return mk_https_rules_key_pos(b->g, s, "ClientAuthority");
     return tls_policy_pos(b, s);
 }
 
@@ -280,24 +265,16 @@ static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost
     return true;
 }
 
-void mk_certificates_format_date(int64_t when, char buf[MK_CERTIFICATES_DATE])
-{
-    time_t t = (time_t)when;
-    struct tm tm;
-    if (!gmtime_r(&t, &tm) || !strftime(buf, MK_CERTIFICATES_DATE, "%Y-%m-%d %H:%M UTC", &tm))
-        buf[0] = '\0';
-}
-
 /* Expired certificates were reported with their files. */
 static void warn_of_expiry(struct tls_builder *b, const struct mk_vhost_config *s,
                            const struct mk_shared_tls_context *made)
 {
-    char date[MK_CERTIFICATES_DATE];
+    char date[MK_HTTPS_RULES_DATE];
     int64_t left = made->expires - mk_clock_unix();
     if (!made->expires || left <= 0 || left > (int64_t)WARN_DAYS * DAY_S)
         return;
-    struct mk_conf_source_pos at = tls_key_pos(b, s, "Certificate");
-    mk_certificates_format_date(made->expires, date);
+    struct mk_conf_source_pos at = mk_https_rules_key_pos(b->g, s, "Certificate");
+    mk_https_rules_format_date(made->expires, date);
     mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
                         (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
 }
@@ -402,37 +379,6 @@ static const struct mk_shared_tls_context *get_or_make_context(struct tls_builde
     return made;
 }
 
-/* Hosts with equal client certificate rules share a number; 0: no rules. */
-static unsigned client_rules_number(const struct tls_builder *b, const struct mk_vhost_config *s)
-{
-    const struct mk_tls_settings *mine = &s->settings.site.tls;
-    unsigned n = 1;
-    if (!mine->clients)
-        return 0;
-    for (const struct mk_vhost_config *x = b->g->sites; x != s; x = x->next, n++)
-        if (x->settings.site.tls.clients == mine->clients &&
-            equal_text(x->settings.site.tls.client_authority, mine->client_authority))
-            break;
-    return n;
-}
-
-/* Applies without TLS listeners as well: a host that requires client certificates must not serve plain
- * requests. */
-static void set_client_rules(struct tls_builder *b, struct mk_vhost_config *s)
-{
-    const struct mk_tls_settings *t = &s->settings.site.tls;
-    s->host.client_rules = client_rules_number(b, s);
-    s->host.client_required = t->clients == MK_TLS_CLIENTS_REQUIRED;
-    for (size_t i = 0; i < b->g->listens.n; i++)
-        b->g->listens.at[i].hosts->client_rules |= t->clients != MK_TLS_CLIENTS_OFF;
-    struct mk_conf_source_pos at = tls_key_pos(b, s, "ClientCertificates");
-    if (t->clients && !t->client_authority.p)
-        mk_conf_report_error(
-            b->report, &at,
-            "ClientCertificates needs a ClientAuthority: expected a file with the certificates "
-            "of the authorities that issue client certificates");
-}
-
 static void set_host_context(struct tls_builder *b, struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
@@ -475,7 +421,7 @@ static bool has_certificate_to_use(const struct mk_vhost_config *s)
 static void warn_of_unused_certificate(struct tls_builder *b)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next) {
-        struct mk_conf_source_pos at = tls_key_pos(b, s, "Certificate");
+        struct mk_conf_source_pos at = mk_https_rules_key_pos(b->g, s, "Certificate");
         bool inherits = first_tls_listen(b->g) && !has_own_certificates(b, s);
         if (!has_certificate_to_use(s) || inherits || is_served_over_tls(b->g, s))
             continue;
@@ -511,50 +457,6 @@ static bool check_tls_listens(struct tls_builder *b)
     return ok;
 }
 
-/* ---- HSTS and redirects ---- */
-
-static void set_hsts(struct tls_builder *b, struct mk_vhost_config *s)
-{
-    const struct mk_hsts *h = &s->settings.site.tls.hsts;
-    if (!h->on)
-        return;
-    s->host.hsts = mk_arena_printf(&b->g->arena, "max-age=%llu%s%s", (unsigned long long)(h->age_ms / 1000),
-                                   h->subdomains ? "; includeSubDomains" : "", h->preload ? "; preload" : "");
-}
-
-/* Returns 443 if it is a TLS port, else the first TLS port; 0: none. With a host, only its own addresses
- * count. */
-static uint32_t https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
-{
-    uint32_t port = 0;
-    for (size_t i = g->listens.n; i-- > 0;) {
-        const struct mk_listen *l = &g->listens.at[i];
-        uint32_t its = mk_sockaddr_port(&l->addr);
-        if (l->tls && its && port != HTTPS_PORT && (!s || mk_listen_addresses_serves(l, s)))
-            port = its;
-    }
-    return port;
-}
-
-/* Finds the port for a host without a TLS address: another [HOST] may serve its names over TLS. */
-static uint32_t find_https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
-{
-    uint32_t port = https_port(g, s);
-    return port ? port : https_port(g, NULL);
-}
-
-static void set_https_redirect(struct tls_builder *b, struct mk_vhost_config *s)
-{
-    uint32_t expected = s->settings.site.tls.redirect;
-    uint32_t port = expected == MK_HTTPS_ON ? find_https_port(b->g, s) : expected;
-    struct mk_conf_source_pos at = tls_key_pos(b, s, "RedirectToHTTPS");
-    if (expected && !port) {
-        mk_conf_report_error(b->report, &at, "RedirectToHTTPS: no Listen has `tls` on a known port");
-        mk_conf_report_hint(b->report, "add `Listen 443 tls`, or name the port: `RedirectToHTTPS 443`");
-    }
-    s->host.https_port = port;
-}
-
 /* ---- All hosts ---- */
 
 static const struct mk_tls_context *choose_host_context(void *ctx, mk_str name)
@@ -585,27 +487,9 @@ static bool get_ticket_keys(struct tls_builder *b)
     return b->g->tickets;
 }
 
-/* Does every address have valid hosts? If not, the error was reported. */
-static bool are_hosts_assigned(const struct mk_config_generation *g)
-{
-    bool ok = g->sites && g->listens.n;
-    for (size_t i = 0; i < g->listens.n; i++)
-        ok = ok && g->listens.at[i].hosts && g->listens.at[i].hosts->fallback;
-    for (const struct mk_vhost_config *s = g->sites; s; s = s->next)
-        ok = ok && s->hosts;
-    return ok;
-}
-
 void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     struct tls_builder b = {.g = g, .report = report};
-    if (!are_hosts_assigned(g))
-        return;
-    for (struct mk_vhost_config *s = g->sites; s; s = s->next) {
-        set_hsts(&b, s);
-        set_https_redirect(&b, s);
-        set_client_rules(&b, s);
-    }
     warn_of_unused_certificate(&b);
     if (!first_tls_listen(g) || !load_tls_module(&b) || !get_ticket_keys(&b) || !check_tls_listens(&b))
         return;
@@ -623,10 +507,10 @@ void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_re
  * expires soon. */
 static void log_certificate_expiry(const struct mk_shared_tls_context *m, int64_t now, struct mk_log *log)
 {
-    char date[MK_CERTIFICATES_DATE];
+    char date[MK_HTTPS_RULES_DATE];
     const struct mk_vhost *h = &m->site->host;
     mk_str name = h->n_names ? h->names[0] : MK_STR("without a name");
-    mk_certificates_format_date(m->expires, date);
+    mk_https_rules_format_date(m->expires, date);
     if (m->expires <= now)
         mk_log_error(log, "the certificate of the host %.*s (%s) expired on %s: clients refuse it",
                      MK_STR_ARG(name), h->written_at.p, date);

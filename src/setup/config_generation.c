@@ -23,6 +23,7 @@
 #include "setup/embedding.h"
 #include "setup/fd_limit_check.h"
 #include "setup/http2_enable.h"
+#include "setup/https_rules.h"
 #include "setup/keys.h"
 #include "setup/listen_addresses.h"
 #include "setup/location.h"
@@ -511,7 +512,8 @@ static void build_generation(struct config_loader *l)
     check_spool_folder(l);
     mk_spool_check_body_limits(l->g, l->report);
     mk_http2_enable(l->g, l->report);
-    mk_certificates_setup_tls(l->g, l->report);
+    if (mk_https_rules_setup(l->g, l->report))
+        mk_certificates_setup_tls(l->g, l->report);
     mk_fd_limit_check(l->g, l->report);
 }
 

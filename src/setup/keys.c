@@ -96,7 +96,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
 /* clang-format off */
 #define ACCESS_LOG_FORMAT(AT, IN, DEF) \
     {.name = "AccessLogFormat", .type = MK_CONF_ENUM, AT(IN.access_format), .choices = access_formats, .default_value = DEF("combined"), \
-     .help = "`combined` (the Combined Log Format), `json` (one object per line) or `short` (for terminals)."}
+     .help = MK_HELP("`combined` (the Combined Log Format), `json` (one object per line) or `short` (for terminals).")}
 /* clang-format on */
 
 /* The keys of struct mk_request_settings: in [SERVER] with defaults, in [HOST] and [LOCATION] without. */
@@ -106,14 +106,14 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
      AT(IN.max_body_size),                                                                                   \
      .zero_word = "unlimited",                                                                               \
      .default_value = DEF("1M"),                                                                             \
-     .help = "Bytes of request content (413)."},                                                             \
+     .help = MK_HELP("Bytes of request content (413).")},                                                    \
         {.name = "HandlerTimeout",                                                                           \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.handler_ms),                                                                                  \
          .max = 86400000,                                                                                    \
          .zero_word = "unlimited",                                                                           \
          .default_value = DEF("60"),                                                                         \
-         .help = "How long a handler may wait for something other than the client (504)."},                  \
+         .help = MK_HELP("How long a handler may wait for something other than the client (504).")},         \
         {.name = "TunnelTimeout",                                                                            \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.tunnel_ms),                                                                                   \
@@ -121,27 +121,29 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          .max = 86400000,                                                                                    \
          .zero_word = "unlimited",                                                                           \
          .default_value = DEF("5m"),                                                                         \
-         .help = "How long a tunnel (WebSocket) may stay idle, without data in either direction."},          \
+         .help = MK_HELP("How long a tunnel (WebSocket) may stay idle, without data in either direction.")}, \
         {.name = "MinRate",                                                                                  \
          .type = MK_CONF_SIZE,                                                                               \
          AT(IN.rate_bytes),                                                                                  \
          .max = 1 << 30,                                                                                     \
          .zero_word = "off",                                                                                 \
          .default_value = DEF("500"),                                                                        \
-         .help = "Bytes per second that a client must send or receive at least; slower clients are cut "     \
-                 "off."},                                                                                    \
+         .help =                                                                                             \
+             MK_HELP("Bytes per second that a client must send or receive at least; slower clients are cut " \
+                     "off.")},                                                                               \
         {.name = "MinRateInterval",                                                                          \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.rate_ms),                                                                                     \
          .min = 1000,                                                                                        \
          .max = 3600000,                                                                                     \
          .default_value = DEF("10"),                                                                         \
-         .help = "The interval over which `MinRate` is measured."},                                          \
+         .help = MK_HELP("The interval over which `MinRate` is measured.")},                                 \
         {.name = "AccessLog",                                                                                \
          .type = MK_CONF_TEXT,                                                                               \
          AT(IN.access_log),                                                                                  \
          .default_value = DEF("off"),                                                                        \
-         .help = "A file, `stdout`, `syslog` or `off`. Written in blocks, after a second at the latest."},   \
+         .help = MK_HELP(                                                                                    \
+             "A file, `stdout`, `syslog` or `off`. Written in blocks, after a second at the latest.")},      \
         ACCESS_LOG_FORMAT(AT, IN, DEF)
 
 /* The keys of struct mk_vhost_common_settings except request keys: in [SERVER] with defaults, in [HOST]
@@ -151,40 +153,44 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
      .type = MK_CONF_WORDS,                                                                                  \
      AT(site.index),                                                                                         \
      .default_value = DEF("index.html index.htm"),                                                           \
-     .help = "Index files of folders, in the order in which they are tried."},                               \
+     .help = MK_HELP("Index files of folders, in the order in which they are tried.")},                      \
         {.name = "FollowSymlinks",                                                                           \
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.symlink),                                                                                   \
          .choices = symlink_words,                                                                           \
          .default_value = DEF("off"),                                                                        \
-         .help = "Symbolic links: `off` follows none, `owner` those whose target has the same owner, `on` "  \
-                 "all, even out of the root."},                                                              \
+         .help = MK_HELP(                                                                                    \
+             "Symbolic links: `off` follows none, `owner` those whose target has the same owner, `on` "      \
+             "all, even out of the root.")},                                                                 \
         {.name = "Ranges",                                                                                   \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.resume),                                                                                    \
          .default_value = DEF("on"),                                                                         \
-         .help = "Support range requests (206), so that clients can resume downloads."},                     \
+         .help = MK_HELP("Support range requests (206), so that clients can resume downloads.")},            \
         {.name = "Precompressed",                                                                            \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.precompressed),                                                                             \
          .default_value = DEF("on"),                                                                         \
-         .help = "Send `page.html.br`, `.zst` or `.gz` in place of `page.html` to clients that accept it. "  \
-                 "A copy older than its original is ignored."},                                              \
+         .help = MK_HELP(                                                                                    \
+             "Send `page.html.br`, `.zst` or `.gz` in place of `page.html` to clients that accept it. "      \
+             "A copy older than its original is ignored.")},                                                 \
         {.name = "DotFiles",                                                                                 \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.dot_files),                                                                                 \
          .default_value = DEF("off"),                                                                        \
-         .help = "Serve names that begin with a dot. `/.well-known/` is always served."},                    \
+         .help = MK_HELP("Serve names that begin with a dot. `/.well-known/` is always served.")},           \
         {.name = "Fallback",                                                                                 \
          .type = MK_CONF_TEXT,                                                                               \
          AT(site.fallback),                                                                                  \
-         .help = "The page of a single-page application: sent for paths that lead to no file, unless they "  \
-                 "look like a file name."},                                                                  \
+         .help = MK_HELP(                                                                                    \
+             "The page of a single-page application: sent for paths that lead to no file, unless they "      \
+             "look like a file name.")},                                                                     \
         {.name = "UserDir",                                                                                  \
          .type = MK_CONF_TEXT,                                                                               \
          AT(site.user_dir),                                                                                  \
-         .help = "Serve this folder of each home directory as `/~name/`; `off` (the default) serves none. "  \
-                 "Users are looked up when the configuration is loaded."},                                   \
+         .help = MK_HELP(                                                                                    \
+             "Serve this folder of each home directory as `/~name/`; `off` (the default) serves none. "      \
+             "Users are looked up when the configuration is loaded.")},                                      \
         {.name = "Indexfile", .alias_of = "Index"}, /* names of Monkey 1.6 */                                \
         {.name = "SymLink", .alias_of = "FollowSymlinks"}, {.name = "Resume", .alias_of = "Ranges"},         \
         MK_SETTINGS_TLS_KEYS(AT, DEF)
@@ -199,7 +205,7 @@ static const struct mk_conf_key server_keys[] = {
      .max = 65535,
      .default_value = "2001",
      .flags = MK_CONF_DEPRECATED,
-     .help = "The port of every `Listen` that is only an address, as before Monkey 1.6."},
+     .help = MK_HELP("The port of every `Listen` that is only an address, as before Monkey 1.6.")},
     {.name = "MaxKeepAliveRequest", .alias_of = "KeepAliveRequests"},
     {.name = "Timeout", .alias_of = "HeaderTimeout"},
     {.name = "FDT", .alias_of = "OpenFileCache"},
@@ -210,84 +216,86 @@ static const struct mk_conf_key server_keys[] = {
      .syntax = LISTEN_FORM,
      .parse = parse_listen,
      .show = show_listen,
-     .help = "Address to listen on. A bare port means all IPv4 addresses. `tls` accepts only TLS "
-             "connections; `http2` accepts only HTTP/2 without TLS (otherwise both versions are accepted). "
-             "Without any `Listen`, the port is `2001`."},
+     .help = MK_HELP(
+         "Address to listen on. A bare port means all IPv4 addresses. `tls` accepts only TLS "
+         "connections; `http2` accepts only HTTP/2 without TLS (otherwise both versions are accepted). "
+         "Without any `Listen`, the port is `2001`.")},
     {.name = "Workers",
      .type = MK_CONF_NUM,
      SERVER(workers),
      .max = 512,
      .zero_word = "auto",
      .default_value = "auto",
-     .help = "Worker processes; `auto` (or 0) is one per processor."},
+     .help = MK_HELP("Worker processes; `auto` (or 0) is one per processor.")},
     {.name = "User",
      .type = MK_CONF_TEXT,
      SERVER(user),
-     .help =
+     .help = MK_HELP(
          "Workers switch to this user permanently; of several names, to the first that exists. Needs root; "
-         "otherwise it only causes a warning."},
+         "otherwise it only causes a warning.")},
     {.name = "Group",
      .type = MK_CONF_TEXT,
      SERVER(group),
-     .help = "Group of the workers; by default the user's own."},
+     .help = MK_HELP("Group of the workers; by default the user's own.")},
     {.name = "PidFile",
      .type = MK_CONF_TEXT,
      SERVER(pid_file),
-     .help = "Contains the process ID of the master while it runs."},
+     .help = MK_HELP("Contains the process ID of the master while it runs.")},
     {.name = "Sandbox",
      .type = MK_CONF_BOOL,
      SERVER(sandbox),
      .default_value = "on",
-     .help = "Restrict workers to the folders they serve (Landlock), if the kernel supports it."},
+     .help = MK_HELP("Restrict workers to the folders they serve (Landlock), if the kernel supports it.")},
     {.name = "HideVersion",
      .type = MK_CONF_BOOL,
      SERVER(hide_version),
      .default_value = "off",
-     .help = "Send `Server: Monkey` without the version."},
+     .help = MK_HELP("Send `Server: Monkey` without the version.")},
     {.name = "DefaultMimeType",
      .type = MK_CONF_TEXT,
      SERVER(default_type),
      .default_value = "text/plain",
-     .help = "Media type of files with an unknown extension."},
+     .help = MK_HELP("Media type of files with an unknown extension.")},
     {.name = "KeepAlive",
      .type = MK_CONF_BOOL,
      SERVER(keep_alive),
      .default_value = "on",
-     .help = "Serve multiple requests on one connection."},
+     .help = MK_HELP("Serve multiple requests on one connection.")},
     {.name = "KeepAliveTimeout",
      .type = MK_CONF_TIME,
      SERVER(idle_ms),
      .min = 100,
      .max = 86400000,
      .default_value = "5",
-     .help = "How long a connection may stay idle between two requests."},
+     .help = MK_HELP("How long a connection may stay idle between two requests.")},
     {.name = "KeepAliveRequests",
      .type = MK_CONF_NUM,
      SERVER(max_requests),
      .zero_word = "unlimited",
      .default_value = "1000",
-     .help = "Requests on one connection before it is closed."},
+     .help = MK_HELP("Requests on one connection before it is closed.")},
     {.name = "HeaderTimeout",
      .type = MK_CONF_TIME,
      SERVER(head_ms),
      .min = 100,
      .max = 86400000,
      .default_value = "15",
-     .help = "Time for a whole request head to arrive (408). Slowly arriving bytes do not extend it."},
+     .help =
+         MK_HELP("Time for a whole request head to arrive (408). Slowly arriving bytes do not extend it.")},
     {.name = "LingerTimeout",
      .type = MK_CONF_TIME,
      SERVER(linger_ms),
      .min = 100,
      .max = 60000,
      .default_value = "2",
-     .help = "How long a client that is still sending has to read the final response."},
+     .help = MK_HELP("How long a client that is still sending has to read the final response.")},
     {.name = "DrainTimeout",
      .type = MK_CONF_TIME,
      SERVER(drain_ms),
      .max = 86400000,
      .zero_word = "unlimited",
      .default_value = "60",
-     .help = "How long old workers may finish open requests after a reload or QUIT."},
+     .help = MK_HELP("How long old workers may finish open requests after a reload or QUIT.")},
     {.name = "WatchdogTimeout",
      .type = MK_CONF_TIME,
      SERVER(loop_ms),
@@ -295,9 +303,9 @@ static const struct mk_conf_key server_keys[] = {
      .max = 86400000,
      .zero_word = "unlimited",
      .default_value = "30",
-     .help =
+     .help = MK_HELP(
          "How long a plugin may block a worker, while it starts, serves or ends, before the worker is "
-         "killed and replaced. It is reported within 2 seconds. A worker that a debugger holds is spared."},
+         "killed and replaced. It is reported within 2 seconds. A worker that a debugger holds is spared.")},
     {.name = "TicketLifetime",
      .type = MK_CONF_TIME,
      SERVER(ticket_ms),
@@ -305,155 +313,159 @@ static const struct mk_conf_key server_keys[] = {
      .max = 7 * 86400000,
      .zero_word = "off",
      .default_value = "12h",
-     .help = "How long a key issues TLS session tickets. Then a new key replaces it; its tickets are "
-             "accepted for as long again. `off` disables tickets."},
+     .help = MK_HELP("How long a key issues TLS session tickets. Then a new key replaces it; its tickets are "
+                     "accepted for as long again. `off` disables tickets.")},
     {.name = "MaxConnections",
      .type = MK_CONF_NUM,
      SERVER(max_connections),
      .zero_word = "auto",
      .default_value = "auto",
-     .help = "Open connections of all workers together; `auto`: as many as descriptors allow."},
+     .help = MK_HELP("Open connections of all workers together; `auto`: as many as descriptors allow.")},
     {.name = "MaxConnectionsPerAddress",
      .type = MK_CONF_NUM,
      SERVER(max_per_address),
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = "Open connections per client address (per /64 network in IPv6), counted by each worker. "
-             "Above it: 429, or a reset with `OverCapacity Drop`."},
+     .help = MK_HELP("Open connections per client address (per /64 network in IPv6), counted by each worker. "
+                     "Above it: 429, or a reset with `OverCapacity Drop`.")},
     {.name = "OverCapacity",
      .type = MK_CONF_ENUM,
      SERVER(overcapacity),
      .choices = overcapacity_words,
      .default_value = "Resist",
-     .help = "Connections above MaxConnections: `Drop` closes them, `Resist` lets them wait, `TooBusy` "
-             "answers 503."},
+     .help =
+         MK_HELP("Connections above MaxConnections: `Drop` closes them, `Resist` lets them wait, `TooBusy` "
+                 "answers 503.")},
     {.name = "FDLimit",
      .type = MK_CONF_NUM,
      SERVER(fd_limit),
      .zero_word = "auto",
      .default_value = "auto",
-     .help =
+     .help = MK_HELP(
          "File descriptors of a worker; `auto`: the hard limit of the environment, to which the server "
          "raises the soft one. Only root can exceed the hard limit. Programs that a worker starts get the "
-         "soft limit of the environment."},
+         "soft limit of the environment.")},
     {.name = "MaxRequestSize",
      .type = MK_CONF_SIZE,
      SERVER(max_request_size),
      .unit = 1024,
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help =
-         "Bytes of head and content of a request together (413); a bare number counts KB, as in Monkey 1.6."},
+     .help = MK_HELP("Bytes of head and content of a request together (413); a bare number counts KB, as in "
+                     "Monkey 1.6.")},
     {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      SERVER(max_head_size),
      .min = 256,
      .max = 60 * 1024,
      .default_value = "16K",
-     .help = "Bytes of a request head (431)."},
+     .help = MK_HELP("Bytes of a request head (431).")},
     {.name = "MaxURISize",
      .type = MK_CONF_SIZE,
      SERVER(max_uri_size),
      .min = 64,
      .max = 59 * 1024,
      .default_value = "8K",
-     .help = "Bytes of a request target (414)."},
+     .help = MK_HELP("Bytes of a request target (414).")},
     {.name = "MaxHeaders",
      .type = MK_CONF_NUM,
      SERVER(max_fields),
      .min = 8,
      .max = MK_HEADERS_MAX,
      .default_value = "100",
-     .help = "Field lines of a request head (431)."},
+     .help = MK_HELP("Field lines of a request head (431).")},
     {.name = "MaxStreams",
      .type = MK_CONF_NUM,
      SERVER(max_streams),
      .min = 1,
      .max = 1000,
      .default_value = "100",
-     .help = "Concurrent requests on one HTTP/2 connection; more are refused."},
+     .help = MK_HELP("Concurrent requests on one HTTP/2 connection; more are refused.")},
     {.name = "HTTP2ConnWindow",
      .type = MK_CONF_SIZE,
      SERVER(max_unread_body),
      .min = 128 * 1024,
      .max = 1024 * 1024 * 1024,
      .default_value = "1M",
-     .help =
+     .help = MK_HELP(
          "Bytes of request content on one HTTP/2 connection that no handler has read yet; the client has to "
-         "wait with more."},
+         "wait with more.")},
     {.name = "HTTP2AbuseBudget",
      .type = MK_CONF_NUM,
      SERVER(patience),
      .min = 100,
      .max = 1000000,
      .default_value = "1000",
-     .help = "Budget of an HTTP/2 connection for abusive or useless frames: a canceled request costs 5; a "
-             "PING, a SETTINGS, an empty frame and the like cost 1. A tenth is restored each second; the "
-             "connection is closed when the budget is used up."},
+     .help = MK_HELP(
+         "Budget of an HTTP/2 connection for abusive or useless frames: a canceled request costs 5; a "
+         "PING, a SETTINGS, an empty frame and the like cost 1. A tenth is restored each second; the "
+         "connection is closed when the budget is used up.")},
     {.name = "SpoolFolder",
      .type = MK_CONF_TEXT,
      SERVER(spool_folder),
      .default_value = "/var/tmp",
-     .help = "Where content of requests above 64 KB is kept in unlinked files while it arrives, if a plugin "
-             "such as cgi wants all of it first. The workers' user must be able to write there, and the file "
-             "system must know O_TMPFILE."},
+     .help = MK_HELP(
+         "Where content of requests above 64 KB is kept in unlinked files while it arrives, if a plugin "
+         "such as cgi wants all of it first. The workers' user must be able to write there, and the file "
+         "system must know O_TMPFILE.")},
     {.name = "SpoolMax",
      .type = MK_CONF_SIZE,
      SERVER(spool_max),
      .zero_word = "unlimited",
      .default_value = "1G",
-     .help = "Bytes that one worker keeps in such files (503 for more). One client address gets half of it."},
+     .help = MK_HELP(
+         "Bytes that one worker keeps in such files (503 for more). One client address gets half of it.")},
     {.name = "OpenFileCache",
      .type = MK_CONF_BOOL,
      SERVER(fdt),
      .default_value = "on",
-     .help = "Keep files open between requests. `off` opens files for each request."},
+     .help = MK_HELP("Keep files open between requests. `off` opens files for each request.")},
     {.name = "OpenFileCacheSize",
      .type = MK_CONF_NUM,
      SERVER(file_cache),
      .max = 1 << 20,
      .default_value = "16384",
-     .help = "Files that each worker keeps open, as far as descriptors allow."},
+     .help = MK_HELP("Files that each worker keeps open, as far as descriptors allow.")},
     {.name = "OpenFileCacheMemory",
      .type = MK_CONF_SIZE,
      SERVER(file_cache_memory),
      .default_value = "1M",
-     .help = "Memory of each worker for the content of small files and for prepared heads."},
+     .help = MK_HELP("Memory of each worker for the content of small files and for prepared heads.")},
     {.name = "OpenFileCacheTTL",
      .type = MK_CONF_TIME,
      SERVER(file_cache_ms),
      .max = 3600000,
      .default_value = "1",
-     .help = "How long cached information about a file is trusted before it is checked again."},
+     .help = MK_HELP("How long cached information about a file is trusted before it is checked again.")},
     {.name = "InlineFileMax",
      .type = MK_CONF_SIZE,
      SERVER(small_file),
      .max = 60 * 1024,
      .default_value = "8K",
-     .help = "Files up to this size are cached in memory."},
+     .help = MK_HELP("Files up to this size are cached in memory.")},
     {.name = "ErrorLog",
      .type = MK_CONF_TEXT,
      SERVER(error_log),
      .default_value = "stderr",
-     .help = "A file, `stderr` or `syslog`."},
+     .help = MK_HELP("A file, `stderr` or `syslog`.")},
     {.name = "LogLevel",
      .type = MK_CONF_ENUM,
      SERVER(log_level),
      .choices = level_words,
      .default_value = "info",
-     .help = "Least severe messages to log."},
+     .help = MK_HELP("Least severe messages to log.")},
     REQUEST_KEYS(SERVER, site.request, WITH_DEFAULT),
     SITE_KEYS(SERVER, WITH_DEFAULT),
     {.name = "TransportLayer",
      .flags = MK_CONF_IGNORED,
-     .help = "It selected the network plugin of Monkey 1.6."},
+     .help = MK_HELP("It selected the network plugin of Monkey 1.6.")},
 };
 
 static const struct mk_conf_table server_table = {
     .section = "SERVER",
     .keys = server_keys,
     .n = MK_LEN(server_keys),
-    .help = "Settings of the server, and defaults for all hosts.",
+    .help = MK_HELP("Settings of the server, and defaults for all hosts."),
 };
 
 /* ---- [HOST] and its sections ---- */
@@ -462,14 +474,15 @@ static const struct mk_conf_key host_keys[] = {
     {.name = "ServerName",
      .type = MK_CONF_WORDS,
      HOST(names),
-     .help = "Names of this host, without a port; `*.example.org` matches all names below example.org, and "
-             "`~REGEX` all that match a regular expression (PCRE2), in any case of letters. The first "
-             "host also gets requests for unknown names, unless another host sets `Default on`."},
+     .help = MK_HELP(
+         "Names of this host, without a port; `*.example.org` matches all names below example.org, and "
+         "`~REGEX` all that match a regular expression (PCRE2), in any case of letters. The first "
+         "host also gets requests for unknown names, unless another host sets `Default on`.")},
     {.name = "DocumentRoot",
      .type = MK_CONF_TEXT,
      HOST(root),
-     .help = "The folder with the files of the host. A relative path starts at the folder of the "
-             "configuration file that contains the key."},
+     .help = MK_HELP("The folder with the files of the host. A relative path starts at the folder of the "
+                     "configuration file that contains the key.")},
     {.name = "Listen",
      .type = MK_CONF_CUSTOM,
      HOST(listens),
@@ -477,8 +490,9 @@ static const struct mk_conf_key host_keys[] = {
      .syntax = LISTEN_FORM,
      .parse = parse_listen,
      .show = show_listen,
-     .help = "Where this host listens. With it, the host is reachable at these addresses only; hosts without "
-             "it are reachable at those of [SERVER]. Hosts may share an address."},
+     .help = MK_HELP(
+         "Where this host listens. With it, the host is reachable at these addresses only; hosts without "
+         "it are reachable at those of [SERVER]. Hosts may share an address.")},
     {.name = "Alias",
      .type = MK_CONF_CUSTOM,
      HOST(aliases),
@@ -486,18 +500,20 @@ static const struct mk_conf_key host_keys[] = {
      .syntax = "PATH FOLDER, such as `/docs/ /usr/share/doc`",
      .parse = mk_alias_parse,
      .show = mk_alias_show,
-     .help = "Serve paths below PATH from this folder instead of the DocumentRoot. The longest matching PATH "
-             "counts."},
+     .help = MK_HELP(
+         "Serve paths below PATH from this folder instead of the DocumentRoot. The longest matching PATH "
+         "counts.")},
     {.name = "Default",
      .type = MK_CONF_BOOL,
      HOST(is_default),
      .default_value = "off",
-     .help = "Send requests for unknown names to this host."},
+     .help = MK_HELP("Send requests for unknown names to this host.")},
     {.name = "Redirect",
      .type = MK_CONF_TEXT,
      HOST(redirect),
-     .help = "Redirect every request to this URL (301). Path and query are appended to a URL that ends after "
-             "its host name."},
+     .help = MK_HELP(
+         "Redirect every request to this URL (301). Path and query are appended to a URL that ends after "
+         "its host name.")},
     REQUEST_KEYS(HOST, site.request, NO_DEFAULT),
     SITE_KEYS(HOST, NO_DEFAULT),
 };
@@ -507,17 +523,19 @@ static const struct mk_conf_table host_table = {
     .keys = host_keys,
     .n = MK_LEN(host_keys),
     .repeatable = true,
-    .help = "A virtual host. The sections after it, up to the next [HOST], belong to it. Its keys override "
-            "those of the same name in [SERVER].",
+    .help = MK_HELP(
+        "A virtual host. The sections after it, up to the next [HOST], belong to it. Its keys override "
+        "those of the same name in [SERVER]."),
 };
 
 static const struct mk_conf_key location_keys[] = {
     {.name = "Path",
      .type = MK_CONF_WORDS,
      LOCATION(paths),
-     .help = "Patterns of paths and regular expressions (`~ REGEX`), as in [ROUTES]. They are compared with "
-             "the path "
-             "that the client asks for, before any rewrite."},
+     .help = MK_HELP(
+         "Patterns of paths and regular expressions (`~ REGEX`), as in [ROUTES]. They are compared with "
+         "the path "
+         "that the client asks for, before any rewrite.")},
     REQUEST_KEYS(LOCATION, request, NO_DEFAULT),
 };
 
@@ -526,8 +544,9 @@ static const struct mk_conf_table location_table = {
     .keys = location_keys,
     .n = MK_LEN(location_keys),
     .repeatable = true,
-    .help = "Limits and access logs for some paths of the host above it. Its keys override those of the "
-            "same name in the [HOST]. The first [LOCATION] with a `Path` that matches decides.",
+    .help =
+        MK_HELP("Limits and access logs for some paths of the host above it. Its keys override those of the "
+                "same name in the [HOST]. The first [LOCATION] with a `Path` that matches decides."),
 };
 
 static void parse_key_value(const struct mk_conf_ctx *ctx)
@@ -552,11 +571,11 @@ static bool show_key_value(const void *in, size_t i, struct mk_buf *key, struct 
     static const struct mk_conf_table name = {                                                               \
         .section = sect,                                                                                     \
         .repeatable = true,                                                                                  \
-        .help = help_text,                                                                                   \
+        .help = MK_HELP(help_text),                                                                          \
         .entry = parse_key_value,                                                                            \
         .show_entry = show_key_value,                                                                        \
         .entry_syntax = form,                                                                                \
-        .entry_help = entry_text,                                                                            \
+        .entry_help = MK_HELP(entry_text),                                                                   \
     }
 
 PAIRS_TABLE(

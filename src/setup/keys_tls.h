@@ -21,47 +21,50 @@ mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls
      .syntax = "FILE [KEYFILE [OCSPFILE]]",                                                                  \
      .parse = mk_keys_tls_parse_certificate,                                                                 \
      .show = mk_keys_tls_show_certificate,                                                                   \
-     .help = "The certificate for `Listen ... tls` followed by its intermediate certificates, and its key, " \
-             "which may be in the same file (PEM). Repeat the key for several key types (ECDSA and RSA). "   \
-             "An OCSP response (DER) is stapled. Changed files are reloaded automatically."},                \
+     .help = MK_HELP(                                                                                        \
+         "The certificate for `Listen ... tls` followed by its intermediate certificates, and its key, "     \
+         "which may be in the same file (PEM). Repeat the key for several key types (ECDSA and RSA). "       \
+         "An OCSP response (DER) is stapled. Changed files are reloaded automatically.")},                   \
         {.name = "TLSVersion",                                                                               \
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.tls.oldest),                                                                                \
          .choices = mk_keys_tls_versions,                                                                    \
          .default_value = DEF("1.2"),                                                                        \
-         .help = "Oldest accepted TLS version."},                                                            \
+         .help = MK_HELP("Oldest accepted TLS version.")},                                                   \
         {.name = "TLSCiphers",                                                                               \
          .type = MK_CONF_TEXT,                                                                               \
          AT(site.tls.ciphers),                                                                               \
-         .help = "Ciphers for TLS 1.2, in OpenSSL syntax. The default has only ciphers with forward "        \
-                 "secrecy and authenticated encryption."},                                                   \
+         .help =                                                                                             \
+             MK_HELP("Ciphers for TLS 1.2, in OpenSSL syntax. The default has only ciphers with forward "    \
+                     "secrecy and authenticated encryption.")},                                              \
         {.name = "TLSSuites",                                                                                \
          .type = MK_CONF_TEXT,                                                                               \
          AT(site.tls.suites),                                                                                \
-         .help = "Cipher suites for TLS 1.3, in OpenSSL syntax."},                                           \
+         .help = MK_HELP("Cipher suites for TLS 1.3, in OpenSSL syntax.")},                                  \
         {.name = "TLSGroups",                                                                                \
          .type = MK_CONF_TEXT,                                                                               \
          AT(site.tls.groups),                                                                                \
-         .help = "Key exchange groups, in OpenSSL syntax: `X25519:P-256`."},                                 \
+         .help = MK_HELP("Key exchange groups, in OpenSSL syntax: `X25519:P-256`.")},                        \
         {.name = "ClientCertificates",                                                                       \
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.tls.clients),                                                                               \
          .choices = mk_keys_tls_clients,                                                                     \
          .default_value = DEF("off"),                                                                        \
-         .help = "Ask clients for a certificate issued by a `ClientAuthority`: `optional` also serves "      \
-                 "clients without one, `required` does not."},                                               \
+         .help =                                                                                             \
+             MK_HELP("Ask clients for a certificate issued by a `ClientAuthority`: `optional` also serves "  \
+                     "clients without one, `required` does not.")},                                          \
         {.name = "ClientAuthority",                                                                          \
          .type = MK_CONF_CUSTOM,                                                                             \
          AT(site.tls.client_authority),                                                                      \
          .syntax = "FILE",                                                                                   \
          .parse = mk_keys_tls_parse_authority,                                                               \
          .show = mk_keys_tls_show_authority,                                                                 \
-         .help = "Certificates of the authorities that issue client certificates (PEM)."},                   \
+         .help = MK_HELP("Certificates of the authorities that issue client certificates (PEM).")},          \
         {.name = "HTTP2",                                                                                    \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.tls.http2),                                                                                 \
          .default_value = DEF("on"),                                                                         \
-         .help = "Offer HTTP/2 to clients."},                                                                \
+         .help = MK_HELP("Offer HTTP/2 to clients.")},                                                       \
         {.name = "HSTS",                                                                                     \
          .type = MK_CONF_CUSTOM,                                                                             \
          AT(site.tls.hsts),                                                                                  \
@@ -69,13 +72,15 @@ mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls
          .parse = mk_keys_tls_parse_hsts,                                                                    \
          .show = mk_keys_tls_show_hsts,                                                                      \
          .default_value = DEF("off"),                                                                        \
-         .help = "Tell browsers, over TLS, to use only TLS for this time (Strict-Transport-Security)."},     \
+         .help = MK_HELP(                                                                                    \
+             "Tell browsers, over TLS, to use only TLS for this time (Strict-Transport-Security).")},        \
     {                                                                                                        \
         .name = "RedirectToHTTPS", .type = MK_CONF_CUSTOM, AT(site.tls.redirect),                            \
         .syntax = "on, off or a port", .parse = mk_keys_tls_parse_redirect,                                  \
         .show = mk_keys_tls_show_redirect, .default_value = DEF("off"),                                      \
-        .help = "Redirect plain HTTP requests to the same URL over TLS (308), except for ACME challenges. "  \
-                "`on` means port 443, or the first `Listen` with `tls` if there is none on 443.",            \
+        .help = MK_HELP(                                                                                     \
+            "Redirect plain HTTP requests to the same URL over TLS (308), except for ACME challenges. "      \
+            "`on` means port 443, or the first `Listen` with `tls` if there is none on 443."),               \
     }
 
 #endif

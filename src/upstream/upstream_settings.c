@@ -135,7 +135,10 @@ static bool format_status_range(const void *field, size_t i, struct mk_buf *out)
 static const char *const balances[] = {"round_robin", "least_conn", "hash", NULL};
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name", .type = MK_CONF_TEXT, AT(name), .help = "What routes call it: `proxy http://NAME`."},
+    {.name = "Name",
+     .type = MK_CONF_TEXT,
+     AT(name),
+     .help = MK_HELP("What routes call it: `proxy http://NAME`.")},
     {.name = "Server",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -143,15 +146,17 @@ static const struct mk_conf_key keys[] = {
      .syntax = server_form,
      .parse = parse_server_line,
      .show = format_server,
-     .help = "A server, with its share of the requests. A `backup` serves only while no other server does."},
+     .help = MK_HELP(
+         "A server, with its share of the requests. A `backup` serves only while no other server does.")},
     {.name = "Balance",
      .type = MK_CONF_ENUM,
      AT(balance),
      .choices = balances,
      .default_value = "round_robin",
-     .help = "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the "
-             "one with the "
-             "fewest connections in use; `hash`, the one that a hash of what the route names leads to."},
+     .help = MK_HELP(
+         "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the "
+         "one with the "
+         "fewest connections in use; `hash`, the one that a hash of what the route names leads to.")},
     {.name = "MaxConnections",
      .type = MK_CONF_CUSTOM,
      AT(max),
@@ -159,8 +164,9 @@ static const struct mk_conf_key keys[] = {
      .parse = parse_number_or_auto,
      .show = format_number_or_auto,
      .default_value = "auto",
-     .help = "Connections to each server, of all workers together; 0 is no limit. `auto` is what the handler "
-             "prefers. Other requests queue. For PHP, set it to `pm.max_children`."},
+     .help = MK_HELP(
+         "Connections to each server, of all workers together; 0 is no limit. `auto` is what the handler "
+         "prefers. Other requests queue. For PHP, set it to `pm.max_children`.")},
     {.name = "MaxConnectionsPerAddress",
      .type = MK_CONF_CUSTOM,
      AT(max_client),
@@ -168,11 +174,11 @@ static const struct mk_conf_key keys[] = {
      .parse = parse_number_or_auto,
      .show = format_number_or_auto,
      .default_value = "auto",
-     .help =
+     .help = MK_HELP(
          "How many of these connections the requests of one client address, or IPv6 /64 network, may use at "
          "the same time; 0 is no limit. `auto` is half of `MaxConnections`. Further requests of that client "
          "wait, and requests of others pass them; one client may have half of `MaxQueue`. Behind a proxy, "
-         "let its clients count, with `TrustedProxy` and `RealAddress` of [SECURITY], or say 0."},
+         "let its clients count, with `TrustedProxy` and `RealAddress` of [SECURITY], or say 0.")},
     {.name = "KeepAliveConnections",
      .type = MK_CONF_CUSTOM,
      AT(keep),
@@ -180,86 +186,90 @@ static const struct mk_conf_key keys[] = {
      .parse = parse_number_or_auto,
      .show = format_number_or_auto,
      .default_value = "auto",
-     .help = "Idle connections to each server that one worker keeps for the next requests; 0 keeps none. "
-             "`auto` is what the handler prefers: 128 for `proxy`."},
+     .help =
+         MK_HELP("Idle connections to each server that one worker keeps for the next requests; 0 keeps none. "
+                 "`auto` is what the handler prefers: 128 for `proxy`.")},
     {.name = "KeepAliveTimeout",
      .type = MK_CONF_TIME,
      AT(idle_ms),
      .default_value = "60s",
      .min = 1,
-     .help = "How long an idle connection is kept. Choose less than the server does."},
+     .help = MK_HELP("How long an idle connection is kept. Choose less than the server does.")},
     {.name = "ConnectTimeout",
      .type = MK_CONF_TIME,
      AT(connect_ms),
      .default_value = "5s",
      .min = 1,
-     .help = "How long connecting may take, the TLS handshake included; then the next server is tried."},
+     .help =
+         MK_HELP("How long connecting may take, the TLS handshake included; then the next server is tried.")},
     {.name = "QueueTimeout",
      .type = MK_CONF_TIME,
      AT(queue_ms),
      .default_value = "30s",
      .min = 1,
-     .help = "How long a request may wait for a connection; then the client gets a 503."},
+     .help = MK_HELP("How long a request may wait for a connection; then the client gets a 503.")},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(queue_max),
      .default_value = "1000",
-     .help = "Requests of one worker that may wait for a connection; more get a 503."},
+     .help = MK_HELP("Requests of one worker that may wait for a connection; more get a 503.")},
     {.name = "MaxFails",
      .type = MK_CONF_NUM,
      AT(max_fails),
      .default_value = "3",
      .zero_word = "off",
-     .help = "Failures in a row after which a server is down for `HoldDown`."},
+     .help = MK_HELP("Failures in a row after which a server is down for `HoldDown`.")},
     {.name = "HoldDown",
      .type = MK_CONF_TIME,
      AT(fail_ms),
      .default_value = "10s",
      .min = 1,
-     .help = "How long a server that failed gets no requests. If all servers are down, all are tried."},
+     .help =
+         MK_HELP("How long a server that failed gets no requests. If all servers are down, all are tried.")},
     {.name = "SlowStart",
      .type = MK_CONF_TIME,
      AT(slow_ms),
      .default_value = "0",
      .zero_word = "off",
-     .help = "How long a server that is up again gets a growing share of the requests."},
+     .help = MK_HELP("How long a server that is up again gets a growing share of the requests.")},
     {.name = "HealthCheck",
      .type = MK_CONF_TEXT,
      AT(check),
-     .help = "A path that each server answers with a status below 400 while it is healthy, or `connect`: it "
-             "accepts connections. A server that fails the check is down."},
+     .help = MK_HELP(
+         "A path that each server answers with a status below 400 while it is healthy, or `connect`: it "
+         "accepts connections. A server that fails the check is down.")},
     {.name = "HealthInterval",
      .type = MK_CONF_TIME,
      AT(check_ms),
      .default_value = "5s",
      .min = 100,
-     .help =
+     .help = MK_HELP(
          "The time between two checks. A server whose last check failed is checked again after a second at "
-         "the latest."},
+         "the latest.")},
     {.name = "HealthTimeout",
      .type = MK_CONF_TIME,
      AT(check_timeout_ms),
      .default_value = "0",
      .zero_word = "auto",
-     .help = "How long a check may take; `auto` is `HealthInterval`."},
+     .help = MK_HELP("How long a check may take; `auto` is `HealthInterval`.")},
     {.name = "HealthFall",
      .type = MK_CONF_NUM,
      AT(check_fall),
      .default_value = "2",
      .min = 1,
      .max = 100,
-     .help = "Checks that fail in a row until a server is down."},
+     .help = MK_HELP("Checks that fail in a row until a server is down.")},
     {.name = "HealthRise",
      .type = MK_CONF_NUM,
      AT(check_rise),
      .default_value = "1",
      .min = 1,
      .max = 100,
-     .help = "Checks that pass in a row until a server is up again."},
+     .help = MK_HELP("Checks that pass in a row until a server is up again.")},
     {.name = "HealthHost",
      .type = MK_CONF_TEXT,
      AT(check_host),
-     .help = "The `Host` field of checks; without it, the server's name and port."},
+     .help = MK_HELP("The `Host` field of checks; without it, the server's name and port.")},
     {.name = "HealthStatus",
      .type = MK_CONF_CUSTOM,
      AT(check_status),
@@ -267,51 +277,56 @@ static const struct mk_conf_key keys[] = {
      .parse = parse_status_range,
      .show = format_status_range,
      .default_value = "200-399",
-     .help = "The status that a healthy server answers with."},
+     .help = MK_HELP("The status that a healthy server answers with.")},
     {.name = "ResolveTTL",
      .type = MK_CONF_TIME,
      AT(resolve_ms),
      .default_value = "30s",
      .min = 1000,
-     .help = "How long the addresses of a host name are used before it is resolved again."},
+     .help = MK_HELP("How long the addresses of a host name are used before it is resolved again.")},
     {.name = "RetryBudget",
      .type = MK_CONF_NUM,
      AT(retry_percent),
      .default_value = "20",
      .max = 100,
      .zero_word = "off",
-     .help = "Percentage of requests that may be tried again at another server. It keeps "
-             "a failing group of servers from getting several times its load."},
+     .help = MK_HELP("Percentage of requests that may be tried again at another server. It keeps "
+                     "a failing group of servers from getting several times its load.")},
     {.name = "KeyFile",
      .type = MK_CONF_TEXT,
      AT(key_file),
-     .help = "A file with a secret of at least 32 characters, from which the cookies of `sticky=` are made. "
-             "Give it "
-             "to all machines that share a group of servers. Without it, each server has a secret of its "
-             "own, which "
-             "stays over reloads and upgrades."},
-    {.name = "TLS", .type = MK_CONF_BOOL, AT(tls), .default_value = "off", .help = "The servers speak TLS."},
+     .help = MK_HELP(
+         "A file with a secret of at least 32 characters, from which the cookies of `sticky=` are made. "
+         "Give it "
+         "to all machines that share a group of servers. Without it, each server has a secret of its "
+         "own, which "
+         "stays over reloads and upgrades.")},
+    {.name = "TLS",
+     .type = MK_CONF_BOOL,
+     AT(tls),
+     .default_value = "off",
+     .help = MK_HELP("The servers speak TLS.")},
     {.name = "TLSVerify",
      .type = MK_CONF_BOOL,
      AT(tls_verify),
      .default_value = "on",
-     .help = "Verify the certificates of the servers, and their names. `off` is for tests."},
+     .help = MK_HELP("Verify the certificates of the servers, and their names. `off` is for tests.")},
     {.name = "TLSAuthority",
      .type = MK_CONF_TEXT,
      AT(tls_authority),
-     .help = "A PEM file with the authorities to trust; without it, those of the system."},
+     .help = MK_HELP("A PEM file with the authorities to trust; without it, those of the system.")},
     {.name = "TLSCertificate",
      .type = MK_CONF_TEXT,
      AT(tls_certificate),
-     .help = "A PEM file with the certificate to present, followed by its chain."},
+     .help = MK_HELP("A PEM file with the certificate to present, followed by its chain.")},
     {.name = "TLSKey",
      .type = MK_CONF_TEXT,
      AT(tls_key),
-     .help = "Its key; without it, the key is in the same file."},
+     .help = MK_HELP("Its key; without it, the key is in the same file.")},
     {.name = "TLSName",
      .type = MK_CONF_TEXT,
      AT(tls_name),
-     .help = "The name to send (SNI) and to verify; without it, the host of `Server`."},
+     .help = MK_HELP("The name to send (SNI) and to verify; without it, the host of `Server`.")},
 };
 
 const struct mk_conf_table mk_upstream_settings_table = {
@@ -319,7 +334,7 @@ const struct mk_conf_table mk_upstream_settings_table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .repeatable = true,
-    .help = "A group of servers behind this one that give the same answers.",
+    .help = MK_HELP("A group of servers behind this one that give the same answers."),
     .size = sizeof(struct mk_upstream_settings),
     .scope = MK_CONF_SERVER,
 };

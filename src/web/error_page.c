@@ -6,85 +6,9 @@
 #include <time.h>
 
 #include "http/status.h"
+#include "web/error_page_text.h"
 #include "web/static.h"
 #include "web/web.h"
-
-/* Explanation for the visitor, and what to do. Covers every registered status that can be final. */
-static const struct {
-    unsigned status;
-    const char *text;
-} advices[] = {
-    {400, "The request was not valid HTTP."},
-    {401, "This page needs a user name and a password, and they were missing or wrong."},
-    {402, "This page requires payment."},
-    {403, "You may not see this, or it is a folder without a page of its own."},
-    {404, "There is nothing at this address."},
-    {405, "This address does not support that method."},
-    {406, "This page does not exist in a form that your browser accepts."},
-    {407, "The proxy in between asks for a user name and a password."},
-    {408, "The request took too long to arrive."},
-    {409, "It was changed at the same time from elsewhere. Load it again."},
-    {410, "This page was here, and is gone for good."},
-    {411, "The request must say how long its content is."},
-    {412, "It has changed since you saw it last. Load it again."},
-    {413, "The request is larger than this server allows."},
-    {414, "The address is longer than this server allows."},
-    {415, "The server cannot use content of this type."},
-    {416, "The requested part does not exist. Start the download again."},
-    {417, "The request expects something that this server does not support."},
-    {421, "This connection was made for another name. Open the page in a new connection."},
-    {422, "The content is well formed, but makes no sense here."},
-    {423, "It is locked at the moment. Try again later."},
-    {424, "Something else that this depends on failed first."},
-    {425, "The request came before the connection was safe. Try again."},
-    {426, "The server requires a newer protocol for this."},
-    {428, "The request must say which version it changes."},
-    {429, "Too many requests. Wait a moment and try again."},
-    {431, "The head of the request is larger than this server allows. Deleting the cookies of this site may "
-          "help."},
-    {451, "This page is unavailable for legal reasons."},
-    {500, "Something is broken on this site. Try again in a few minutes."},
-    {501, "This server does not support that."},
-    {502, "This site has a problem. Try again in a few minutes."},
-    {503, "This site is busy, or down for maintenance. Try again in a few minutes."},
-    {504, "This site takes too long to answer. Try again in a few minutes."},
-    {505, "This server does not support that version of HTTP."},
-    {506, "The configuration of the server refers back to itself."},
-    {507, "There is no room left to store this."},
-    {508, "The server detected an endless loop."},
-    {510, "The request lacks an extension that this server needs."},
-    {511, "Sign in to this network first: open any page without https."},
-};
-
-static const char *advice_for_status(unsigned status)
-{
-    for (size_t i = 0; i < MK_LEN(advices); i++)
-        if (advices[i].status == status)
-            return advices[i].text;
-    return status < 400   ? "The server answered with this status and nothing more."
-           : status < 500 ? "The server cannot answer this request."
-                          : "The server failed to answer this request.";
-}
-
-/* The colours and the monkey of the welcome page (site/style.css), minimised because they are sent with every
- * error. */
-#define STYLE                                                                                                \
-    ":root{color-scheme:light dark;--g:#fdf9f2;--i:#2c2018;--s:#6d5a4a}"                                     \
-    "@media(prefers-color-scheme:dark){:root{--g:#17110d;--i:#f5eadb;--s:#bda893}}"                          \
-    "body{display:grid;place-content:center;justify-items:center;min-height:100vh;min-height:100svh;"        \
-    "box-sizing:border-box;margin:0;padding:1.5rem;background:var(--g);color:var(--s);"                      \
-    "font:1.1rem/1.6 system-ui,sans-serif;text-align:center;text-wrap:balance}"                              \
-    "h1{margin:1.5rem 0 .5rem;color:var(--i);font-size:clamp(2rem,6vw,3rem);line-height:1.1;"                \
-    "letter-spacing:-.03em}p{max-width:30rem;margin:0 0 1rem}small{font-size:.8rem}"
-#define FACE                                                                                                 \
-    "<svg viewBox=\"0 0 64 60\" width=\"128\" aria-hidden=\"true\"><g fill=\"#8a5a33\"><circle cx=\"9\" "    \
-    "cy=\"32\" "                                                                                             \
-    "r=\"9\"/><circle cx=\"55\" cy=\"32\" r=\"9\"/><circle cx=\"32\" cy=\"30\" r=\"25\"/></g><g "            \
-    "fill=\"#f3cfa0\">"                                                                                      \
-    "<circle cx=\"24\" cy=\"27\" r=\"10\"/><circle cx=\"40\" cy=\"27\" r=\"10\"/><ellipse cx=\"32\" "        \
-    "cy=\"40\" "                                                                                             \
-    "rx=\"17\" ry=\"12\"/></g><g fill=\"#2c2018\"><circle cx=\"25\" cy=\"28\" r=\"3\"/><circle cx=\"39\" "   \
-    "cy=\"28\" r=\"3\"/><path d=\"M23 46q9-7 18 0q-9-4-18 0\"/></g></svg>"
 
 enum { TIME_ROOM = 32, REFERENCE_ROOM = 48 };
 
@@ -127,9 +51,10 @@ static void fill_builtin_page(struct mk_request *request, struct mk_response *re
         mk_arena_printf(response->arena,
                         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
                         "<meta name=\"viewport\" content=\"width=device-width\">"
-                        "<title>%.*s</title>\n<style>" STYLE "</style></head>\n"
-                        "<body>" FACE "<h1>%.*s</h1><p>%s</p><p><small>%s%s</small></p></body>\n</html>\n",
-                        MK_STR_ARG(line), MK_STR_ARG(line), advice_for_status(status), when, reference);
+                        "<title>%.*s</title>\n<style>%s</style></head>\n"
+                        "<body>%s<h1>%.*s</h1><p>%s</p><p><small>%s%s</small></p></body>\n</html>\n",
+                        MK_STR_ARG(line), mk_error_page_style, mk_error_page_picture, MK_STR_ARG(line),
+                        mk_error_page_advice(status), when, reference);
     if (!line.p || !page.p ||
         !mk_response_add_header_unchecked(response, MK_STR("Content-Type"),
                                           MK_STR("text/html; charset=utf-8")))

@@ -150,6 +150,50 @@ def test_size_option_builds_nothing_for_speed(build):
     assert levels() in ({"-Oz"}, {"-Os"})
 
 
+def test_options_leave_out_files(build):
+    def files():
+        return set(re.findall(r"/(\w+)\.c\.o", build.line_of("monkey")))
+
+    names = {"error_page_text", "offload", "bind_unix"}
+    substitutes = {f"{name}_none" for name in names}
+    build.configure()
+    assert names <= files() and not substitutes & files()
+    build.configure("-DMK_STYLES=OFF", "-DMK_THREADS=OFF", "-DMK_UPSTREAM=OFF", "-DMK_DUDA=OFF")
+    assert substitutes <= files() and not names & files()
+
+
+@pytest.mark.parametrize("options, message", [
+    (["-DMK_THREADS=OFF", "-DMK_DUDA=OFF"], "MK_UPSTREAM and MK_DUDA need threads"),
+    (["-DMK_SMALL_LIBC=ON"], "MK_SMALL_LIBC cannot print floating-point numbers"),
+    (["-DMK_SMALL_LIBC=ON", "-DMK_UPSTREAM=OFF", "-DMK_DUDA=OFF", "-DMK_PLUGINS=cgi;metrics"], "MK_PLUGINS without metrics"),
+])
+def test_options_that_need_each_other_are_checked(build, options, message):
+    done = build.try_configure(*options)
+    assert done.returncode != 0 and message in " ".join(done.stderr.split())
+
+
+def test_pie_option_fixes_the_address(build):
+    def link():
+        return re.search(r"^build monkey: .*?^  LINK_FLAGS = ([^\n]*)", build.text("build.ninja"), re.MULTILINE | re.DOTALL)[1]
+
+    build.configure()
+    assert "-no-pie" not in link()
+    build.configure("-DMK_PIE=OFF")
+    assert "-no-pie" in link()
+
+
+def test_common_media_types_are_a_part_of_all(build):
+    def types():
+        build.run("ninja", "-C", build.folder, "mime_table.c")
+        return set(re.findall(r'^    "(\S+) (\S+)\\n"', build.text("mime_table.c"), re.MULTILINE))
+
+    build.configure("-DMK_DUDA=OFF")
+    every = types()
+    build.configure("-DMK_DUDA=OFF", "-DMK_MIME_TYPES=common")
+    common = types()
+    assert common < every and {("html", "text/html"), ("svg", "image/svg+xml"), ("woff2", "font/woff2")} <= common and len(common) > 40
+
+
 def test_std_preset_names_its_parts():
     presets = {one["name"]: one.get("cacheVariables", {}) for one in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
     assert "AUTO" not in presets["std"].values()

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "setup/certificates.h"
+#include "setup/https_rules.h"
 #include "unit/fixtures.h"
 #include "unit/folder.h"
 #include "unit/test.h"
@@ -139,8 +140,8 @@ static void housekeeping_expiring_certificate_is_logged_daily(void **state)
     for (unsigned day = 0; day < 3; day++) {
         logged[0] = '\0';
         pass(day ? DAY_MS : 2000);
-        char date[MK_CERTIFICATES_DATE], line[256];
-        mk_certificates_format_date(soon.made.expires, date);
+        char date[MK_HTTPS_RULES_DATE], line[256];
+        mk_https_rules_format_date(soon.made.expires, date);
         snprintf(line, sizeof line,
                  "warn: the certificate of the host soon.example (sites/a.conf:3) ends on %s\n", date);
         assert_string_equal(logged, line);
@@ -155,8 +156,8 @@ static void housekeeping_expired_certificate_is_an_error(void **state)
     add_certificate(&none, "none.example", 0);
     mk_master_housekeeping_set_config(&upkeep, &first);
     pass(DAY_MS + 1000);
-    char date[MK_CERTIFICATES_DATE], line[256];
-    mk_certificates_format_date(old.made.expires, date);
+    char date[MK_HTTPS_RULES_DATE], line[256];
+    mk_https_rules_format_date(old.made.expires, date);
     snprintf(line, sizeof line,
              "error: the certificate of the host without a name (sites/a.conf:3) expired on %s: clients "
              "refuse it\n",

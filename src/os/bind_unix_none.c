@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server without threads (MK_THREADS=OFF): the umask changes for the moment of the call. */
+#include "os/bind_unix.h"
+
+#include <sys/stat.h>
+
+mk_err mk_bind_unix(int fd, const struct mk_sockaddr *a, unsigned mode)
+{
+    if (fchmod(fd, mode) < 0)
+        return mk_err_last();
+    mode_t before = umask(~(mode_t)mode & 0777);
+    mk_err e = bind(fd, &a->any, a->len) < 0 ? mk_err_last() : 0;
+    (void)umask(before);
+    return e;
+}

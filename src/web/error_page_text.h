@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts and style of the built-in error pages. */
+#ifndef MK_WEB_ERROR_PAGE_TEXT_H
+#define MK_WEB_ERROR_PAGE_TEXT_H
+
+extern const char mk_error_page_style[], mk_error_page_picture[];
+
+/* Explanation for the visitor, and what to do. */
+const char *mk_error_page_advice(unsigned status);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short error pages (MK_STYLES=OFF). */
+#include "web/error_page_text.h"
+
+const char mk_error_page_style[] = "body{font-family:sans-serif;text-align:center}";
+const char mk_error_page_picture[] = "";
+
+const char *mk_error_page_advice(unsigned status)
+{
+    return status < 400   ? "The server answered with this status and nothing more."
+           : status < 500 ? "The server cannot answer this request."
+                          : "The server failed to answer this request.";
+}
