@@ -74,7 +74,7 @@ def hello(is_static, folder):
     flags = [flag for flag in flags if not re.match(r"-L|\S*(-lmonkey|libmonkey\.a)$", flag)]
     compiler = ["musl-gcc", "-static"] if is_static else ["gcc"]
     call(*compiler, "-Os", f"-I{ROOT}/include", ROOT / "examples/embed/hello.c", folder / "libmonkey.a", *flags,
-         "-Wl,--gc-sections", "-o", made)
+         "-Wl,--gc-sections,-z,noseparate-code", "-o", made)
     return stripped(made)
 
 

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* src/libc replaces functions of the C library in small static programs; here, they bear other names beside them. */
-#define vsnprintf small_vsnprintf
-#define snprintf  small_snprintf
-#define vfprintf  small_vfprintf
-#define fprintf   small_fprintf
-#define printf    small_printf
-#define strftime  small_strftime
-#define qsort     small_qsort
-#define qsort_r   small_qsort_r
+#define vsnprintf    small_vsnprintf
+#define snprintf     small_snprintf
+#define vfprintf     small_vfprintf
+#define fprintf      small_fprintf
+#define printf       small_printf
+#define strftime     small_strftime
+#define qsort        small_qsort
+#define qsort_r      small_qsort_r
+#define setpwent     small_setpwent
+#define endpwent     small_endpwent
+#define getpwent     small_getpwent
+#define getpwnam     small_getpwnam
+#define getpwuid     small_getpwuid
+#define getgrnam     small_getgrnam
+#define getgrouplist small_getgrouplist
+#define initgroups   small_initgroups
+#define PASSWD_FILE  test_passwd
+#define GROUP_FILE   test_group
+static char test_passwd[64], test_group[64];
 #include "libc/format.c"
 #include "libc/sort.c"
 #define format_one strftime_one
@@ -20,6 +31,7 @@
 #undef strftime
 #undef qsort
 #undef qsort_r
+#include "libc/users.c"
 int snprintf(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 size_t strftime(char *buf, size_t size, const char *format, const struct tm *t);
 
@@ -97,6 +109,8 @@ static void strftime_writes_dates_as_the_c_library(void **state)
     (void)state;
     static const char *const formats[] = {"%d/%b/%Y:%H:%M:%S %z", "[%d/%b/%Y:%H:%M:%S %z]",
                                           "%Y-%m-%dT%H:%M:%SZ", "%H:%M:%S", ""};
+    size_t (*of_libc)(char *, size_t, const char *, const struct tm *) =
+        strftime; /* formats need not be literals */
     static const long offsets[] = {0, 3600, -3600, 20700, -12600};
     for (int month = 0; month < 12; month++)
         for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
@@ -111,7 +125,7 @@ static void strftime_writes_dates_as_the_c_library(void **state)
                                    .tm_gmtoff = offsets[i]};
                     char ours[32] = "", theirs[32] = "";
                     size_t n = small_strftime(ours, size, formats[j], &t);
-                    assert_int_equal(n, strftime(theirs, size, formats[j], &t));
+                    assert_int_equal(n, of_libc(theirs, size, formats[j], &t));
                     if (n)
                         assert_string_equal(ours, theirs);
                 }
@@ -160,12 +174,78 @@ static void sort_orders_items_and_keeps_them(void **state)
     }
 }
 
+static void write_file(char path[64], const char *name, const char *text)
+{
+    (void)snprintf(path, 64, "/tmp/monkey-test-%d-%s", (int)getpid(), name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void users_are_found_by_name_and_number(void **state)
+{
+    (void)state;
+    write_file(
+        test_passwd, "passwd",
+        "root:x:0:0:root:/root:/bin/sh\n\n# comment\nbad:x:12\nbad:x:x:5::/:/\nbig:x:4294967296:5::/:/\n"
+        "www:x:33:34:Web,,:/srv/www:/usr/sbin/nologin\nlast:x:7:8::/:");
+    assert_int_equal(small_getpwnam("root")->pw_uid, 0);
+    struct passwd *www = small_getpwnam("www");
+    assert_int_equal(www->pw_uid, 33);
+    assert_int_equal(www->pw_gid, 34);
+    assert_string_equal(www->pw_gecos, "Web,,");
+    assert_string_equal(www->pw_dir, "/srv/www");
+    assert_string_equal(www->pw_shell, "/usr/sbin/nologin");
+    assert_string_equal(small_getpwuid(7)->pw_name, "last");
+    assert_null(small_getpwnam("bad"));
+    assert_null(small_getpwnam("big"));
+    assert_null(small_getpwnam("ww"));
+    assert_null(small_getpwuid(12));
+    small_setpwent();
+    assert_string_equal(small_getpwent()->pw_name, "root");
+    assert_string_equal(small_getpwent()->pw_name, "www");
+    assert_string_equal(small_getpwent()->pw_name, "last");
+    assert_null(small_getpwent());
+    small_endpwent();
+    assert_int_equal(unlink(test_passwd), 0);
+    assert_null(small_getpwnam("root"));
+}
+
+static void groups_are_found_by_name_and_member(void **state)
+{
+    (void)state;
+    gid_t list[3];
+    int n = 3;
+    write_file(
+        test_group, "group",
+        "root:x:0:\nwww:x:34:\nmedia:x:50:ana,www\nwwwx:x:51:wwwx,xwww\nlog:x:52:www,ana\nown:x:33:www\n");
+    assert_int_equal(small_getgrnam("media")->gr_gid, 50);
+    assert_null(small_getgrnam("medi"));
+    assert_int_equal(small_getgrouplist("www", 33, list, &n), 3);
+    assert_int_equal(n, 3);
+    assert_true(list[0] == 33 && list[1] == 50 && list[2] == 52);
+    n = 2;
+    assert_int_equal(small_getgrouplist("www", 33, list, &n), -1);
+    assert_int_equal(n, 3);
+    n = 3;
+    assert_int_equal(small_getgrouplist("none", 5, list, &n), 1);
+    assert_int_equal(list[0], 5);
+    write_file(test_group, "group", "");
+    assert_null(small_getgrnam("root"));
+    assert_int_equal(unlink(test_group), 0);
+    n = 3;
+    assert_int_equal(small_getgrouplist("www", 33, list, &n), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(format_writes_numbers_as_the_c_library),
                                        cmocka_unit_test(format_writes_text_as_the_c_library),
                                        cmocka_unit_test(format_writes_to_a_stream),
                                        cmocka_unit_test(strftime_writes_dates_as_the_c_library),
-                                       cmocka_unit_test(sort_orders_items_and_keeps_them)};
+                                       cmocka_unit_test(sort_orders_items_and_keeps_them),
+                                       cmocka_unit_test(users_are_found_by_name_and_number),
+                                       cmocka_unit_test(groups_are_found_by_name_and_member)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
