@@ -11,14 +11,14 @@ struct package_message {
     char text[]; /* NUL-terminated */
 };
 
-static void on_timeout(struct mk_timer *t)
+static void on_receive_timeout(struct mk_timer *t)
 {
     struct package_message_queue *in = MK_CONTAINER(t, struct package_message_queue, timer);
     in->is_due = true;
     duda_wait_wake(&in->wait);
 }
 
-static void stop_timer(struct duda_wait *w)
+static void stop_receive_timer(struct duda_wait *w)
 {
     mk_timer_stop(&((struct package_message_queue *)w)->timer);
 }
@@ -26,7 +26,7 @@ static void stop_timer(struct duda_wait *w)
 void package_message_queue_init(struct package_message_queue *in, struct duda_ctx *d, unsigned max)
 {
     *in = (struct package_message_queue){.d = d, .max = max, .last = &in->first};
-    mk_timer_init(&in->timer, on_timeout);
+    mk_timer_init(&in->timer, on_receive_timeout);
 }
 
 void package_message_queue_fini(struct package_message_queue *in)
@@ -63,7 +63,7 @@ void package_message_queue_wake(struct package_message_queue *in)
 
 int package_message_queue_wait_for(struct package_message_queue *in, const bool *holds, uint32_t ms)
 {
-    int e = duda_wait_begin(in->d, &in->wait, stop_timer);
+    int e = duda_wait_begin(in->d, &in->wait, stop_receive_timer);
     if (e)
         return e;
     in->is_due = false;
@@ -97,7 +97,7 @@ static int pop_message(struct package_message_queue *in, mk_str *text)
 
 int package_message_queue_receive(struct package_message_queue *in, uint32_t ms, mk_str *text)
 {
-    int e = duda_wait_begin(in->d, &in->wait, stop_timer), got = 1;
+    int e = duda_wait_begin(in->d, &in->wait, stop_receive_timer), got = 1;
     if (e)
         return e;
     in->is_due = false;

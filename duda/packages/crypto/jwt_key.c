@@ -71,7 +71,7 @@ static bool parse_pem(struct duda_jwt_key *key, mk_str pem)
     return key->pair && pkey_matches_algorithm(key->pair, key->algorithm);
 }
 
-static mk_str copy_str(char *at, mk_str s)
+static mk_str copy_key_string(char *at, mk_str s)
 {
     if (s.len)
         memcpy(at, s.p, s.len);
@@ -92,9 +92,9 @@ struct duda_jwt_key *duda_jwt_key_new(enum duda_jwt_algorithm algorithm, mk_str 
     }
     key->algorithm = algorithm;
     key->is_private = hmac;
-    key->id = copy_str(key->buf, id);
+    key->id = copy_key_string(key->buf, id);
     if (hmac)
-        key->secret = copy_str(key->buf + id.len, material);
+        key->secret = copy_key_string(key->buf + id.len, material);
     if (hmac || parse_pem(key, material))
         return key;
     duda_jwt_key_free(key);

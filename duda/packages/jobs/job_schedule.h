@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules: "every 5m", or five fields as in crontab(5). */
+/* Parses schedules: "every 5m", or five fields as in crontab(5). */
 #ifndef DUDA_JOBS_JOB_SCHEDULE_H
 #define DUDA_JOBS_JOB_SCHEDULE_H
 

@@ -229,7 +229,7 @@ static bool copy_job_text(struct duda_ctx *d, mk_str text, mk_str *out)
     return out->p || !text.p;
 }
 
-static int run_job(struct jobs_slot *t, struct running_job *job)
+static int run_dequeued_job(struct jobs_slot *t, struct running_job *job)
 {
     const struct duda_job_type *kind = t->runner->kind;
     unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
@@ -297,7 +297,7 @@ static int dequeue_job(struct jobs_slot *t)
         return wait_for_notification(t, job.job.next_ms);
     if (!job_record_parse(job.job.record, &job.record))
         job.record = (struct job_record){.text = job.job.record};
-    e = run_job(t, &job);
+    e = run_dequeued_job(t, &job);
     return e == -ESTALE ? 0 : e ? log_store_error(t, e) : 0;
 }
 

@@ -79,7 +79,7 @@ static bool is_octal_escape(mk_str s)
 }
 
 /* Decodes the escape format: bytes stand for themselves, except for the escapes `\\` and `\ooo`. */
-static void decode_escaped(struct mk_buf *out, mk_str text)
+static void decode_bytea_escapes(struct mk_buf *out, mk_str text)
 {
     while (text.len) {
         mk_str digits = mk_str_first(mk_str_skip(text, 1), 3);
@@ -102,7 +102,7 @@ size_t postgres_bytea_size_max(mk_str text)
 void postgres_bytea_decode(struct mk_buf *out, mk_str text)
 {
     if (!mk_str_starts(text, MK_STR("\\x"))) {
-        decode_escaped(out, text);
+        decode_bytea_escapes(out, text);
         return;
     }
     for (size_t i = 2; i + 1 < text.len; i += 2) {

@@ -53,8 +53,8 @@ static int acquire_slot(struct duda_ctx *d, struct sqlite_pool *b, struct sqlite
 
 /* ---- Statements ---- */
 
-static struct sqlite_job *job_new(enum sqlite_use use, mk_str text, const struct duda_sql_value *values,
-                                  size_t n)
+static struct sqlite_job *sqlite_job_new(enum sqlite_use use, mk_str text,
+                                         const struct duda_sql_value *values, size_t n)
 {
     size_t space = n * sizeof *values + text.len + 1;
     for (size_t i = 0; i < n; i++)
@@ -135,7 +135,7 @@ static void rollback_abandoned_transaction(struct sqlite_slot *slot)
 {
     slot->ends = slot->in_transaction = false;
     slot->session.must_roll_back = true;
-    if (submit_job(slot, job_new(SQLITE_USE_INTERNAL, MK_STR(""), NULL, 0)))
+    if (submit_job(slot, sqlite_job_new(SQLITE_USE_INTERNAL, MK_STR(""), NULL, 0)))
         release_slot(slot);
 }
 
@@ -157,7 +157,7 @@ static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda
     int e = duda_wait_begin(d, &waiting.wait, abandon_job);
     if (e)
         return e;
-    e = submit_job(slot, job_new(use, text, values, n));
+    e = submit_job(slot, sqlite_job_new(use, text, values, n));
     if (!e) {
         waiting.job = slot->job;
         slot->job->waiting = &waiting;
@@ -244,7 +244,7 @@ static int check_migrations(struct sqlite_pool *b)
 {
     struct sqlite_slot *slot = b->free;
     b->free = slot->next;
-    int e = submit_job(slot, job_new(SQLITE_USE_INTERNAL, MK_STR(""), NULL, 0));
+    int e = submit_job(slot, sqlite_job_new(SQLITE_USE_INTERNAL, MK_STR(""), NULL, 0));
     if (e)
         release_slot(slot);
     return e;
