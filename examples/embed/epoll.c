@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with its own event loop: a single descriptor represents the whole server, including its timers.
- * */
+/* A program with its own event loop: one descriptor represents the whole server, including its timers. */
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdio.h>

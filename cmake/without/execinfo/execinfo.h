@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backtrace() for a C library that has no <execinfo.h>, such as musl: the compiler's library unwinds the stack. */
+/* backtrace() for a C library without <execinfo.h>, such as musl: the compiler's library unwinds the stack. */
 #ifndef WITHOUT_EXECINFO_H
 #define WITHOUT_EXECINFO_H
 

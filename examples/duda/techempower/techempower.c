@@ -153,8 +153,7 @@ static int by_id(const void *a, const void *b)
     return ((const struct world *)a)->id - ((const struct world *)b)->id;
 }
 
-/* Writes an array in the syntax of PostgreSQL: "{1,2,3}". Of rows with the same ID, only the last is written.
- * */
+/* Writes an array in the syntax of PostgreSQL: "{1,2,3}". Writes only the last of several rows with one ID. */
 static void write_array(struct mk_buf *out, const struct world *rows, size_t n, size_t offset)
 {
     mk_buf_add_char(out, '{');

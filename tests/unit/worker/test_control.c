@@ -125,7 +125,8 @@ static void control_closed_peer_is_noticed(void **state)
     (void)state;
     assert_int_equal(mk_control_send_kind(worker, MK_CONTROL_READY), 0);
     mk_fd_close(&worker);
-    assert_int_equal(mk_control_receive(master, &buffer, &m), 0); /* the receiver still gets earlier messages */
+    assert_int_equal(mk_control_receive(master, &buffer, &m),
+                     0); /* the receiver still gets earlier messages */
     assert_int_equal(mk_control_receive(master, &buffer, &m), -EPIPE);
     assert_int_equal(send_log(master, MK_STR("x"), -1), -EPIPE);
 }
