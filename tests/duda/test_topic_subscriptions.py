@@ -90,8 +90,8 @@ static int many(struct duda_ctx *d)
     int e = 0;
     while (n < 10000 && !(e = duda_topic_subscribe(d, duda_sprintf(d, "topic%u", n))))
         n++;
-    duda_printf(d, "%d %d %d", n == DUDA_TOPIC_SUBSCRIPTIONS_MAX, e == -EDQUOT, duda_topic_subscribe(d, MK_STR("room7")) == -EALREADY);
-    duda_topic_unsubscribe(d, MK_STR("room7"));
+    duda_printf(d, "%d %d %d", n == DUDA_TOPIC_SUBSCRIPTIONS_MAX, e == -EDQUOT, duda_topic_subscribe(d, MK_STR("topic7")) == -EALREADY);
+    duda_topic_unsubscribe(d, MK_STR("topic7"));
     return duda_printf(d, " %d", duda_topic_subscribe(d, MK_STR("other")));
 }
 
@@ -101,14 +101,14 @@ static int call(struct duda_ctx *d)
     return e ? e : say(d, "right", "two");
 }
 
-DUDA_SERVICE(rooms, DUDA_GET("/several", several, ""), DUDA_GET("/slow", slow, ""), DUDA_GET("/both", wait_for_both, ""),
+DUDA_SERVICE(topics, DUDA_GET("/several", several, ""), DUDA_GET("/slow", slow, ""), DUDA_GET("/both", wait_for_both, ""),
              DUDA_GET("/many", many, ""), DUDA_POST("/call", call, ""));
 """
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    return services.build(tmp_path_factory.mktemp("rooms"), "rooms", SOURCE)
+    return services.build(tmp_path_factory.mktemp("topics"), "topics", SOURCE)
 
 
 def test_messages_name_their_topic_and_dropped_messages(monkey, service):
