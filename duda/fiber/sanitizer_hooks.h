@@ -39,7 +39,7 @@ static inline void duda_sanitizer_register_stack(struct duda_sanitizer_fiber *c,
     c->size = size;
 }
 
-/* Before and after the switch to the fiber, called by the resuming side. */
+/* Called by the resuming side, before and after it switches to the fiber. */
 static inline void duda_sanitizer_before_switch_in(struct duda_sanitizer_fiber *c)
 {
     __sanitizer_start_switch_fiber(&c->fake_back, c->low, c->size);
@@ -49,7 +49,7 @@ static inline void duda_sanitizer_after_switch_out(struct duda_sanitizer_fiber *
     __sanitizer_finish_switch_fiber(c->fake_back, NULL, NULL);
 }
 
-/* Called on the fiber's side. */
+/* Called by the fiber, after it has been resumed and before it switches back. */
 static inline void duda_sanitizer_after_switch_in(struct duda_sanitizer_fiber *c, bool first)
 {
     __sanitizer_finish_switch_fiber(first ? NULL : c->fake_own, &c->back_low, &c->back_size);
@@ -59,7 +59,7 @@ static inline void duda_sanitizer_before_switch_out(struct duda_sanitizer_fiber 
     __sanitizer_start_switch_fiber(last ? NULL : &c->fake_own, c->back_low, c->back_size);
 }
 
-/* Abandoned frames leave their memory poisoned. */
+/* Frames that never returned leave their memory poisoned. */
 static inline void duda_sanitizer_unregister_stack(struct duda_sanitizer_fiber *c, char *low, size_t size)
 {
     (void)c;

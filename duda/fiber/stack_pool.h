@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool of stacks of one size, each with a guard region below it that costs only address space. Must not
- * know what runs on the stacks. */
+/* A pool of stacks of one size, each with a guard region below it that costs only address space. Independent
+ * of what runs on the stacks. */
 #ifndef DUDA_FIBER_STACK_POOL_H
 #define DUDA_FIBER_STACK_POOL_H
 
@@ -22,9 +22,9 @@ enum {
                                       * memory */
 };
 
-/* Rounds `size` up to whole pages. NULL: no memory. */
+/* Creates a pool of stacks of `size` bytes, rounded up to whole pages. Returns NULL if out of memory. */
 struct duda_stack_pool *duda_stack_pool_new(size_t size);
-/* All stacks must have been released. NULL is allowed. */
+/* Frees the pool. Release all stacks first. NULL is allowed. */
 void duda_stack_pool_free(struct duda_stack_pool *s);
 
 /* A stack of a pool. `user` belongs to the code that acquired it. */
@@ -36,7 +36,7 @@ struct duda_stack {
     void *user;
 };
 
-/* NULL: no memory, or the limit of memory mappings is reached. */
+/* Acquires a stack. Returns NULL if out of memory, or if the limit of memory mappings is reached. */
 struct duda_stack *duda_stack_pool_acquire(struct duda_stack_pool *s);
 void duda_stack_pool_release(struct duda_stack *stack);
 

@@ -6,7 +6,8 @@
 
 #include <duda/service.h>
 
-/* The first source file compiled without stack probes; NULL: none, or unknown. */
+/* Returns the first source file that was compiled without stack probes; NULL if there is none, or if the
+ * check failed. */
 const char *duda_stack_probe_find_unprotected(const struct duda_service *service);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stack switching: one interface with one file per implementation. Must not know what the stacks are used
+/* Stack switching: one interface with one file per implementation. Independent of what the stacks are used
  * for. */
 #ifndef DUDA_FIBER_SWITCH_H
 #define DUDA_FIBER_SWITCH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Duda: web services in C. This header includes all headers but those for packages and tests. */
+/* Duda: web services in C. This header includes all others, except those of packages and tests. */
 #ifndef DUDA_H
 #define DUDA_H
 

@@ -67,7 +67,7 @@ static void begin_problem_json(struct mk_json_writer *w, unsigned status, mk_str
     mk_json_string(mk_json_key(w, "detail"), detail);
 }
 
-/* Replaces the response written so far. A response that has begun is aborted. */
+/* Replaces the response written so far. Aborts a response that has already started. */
 static int send_problem_json(struct duda_ctx *d, unsigned status, const struct mk_buf *text)
 {
     if (text->failed)
@@ -143,7 +143,7 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
 
 /* ---- Requests ---- */
 
-/* Is the type "application/json" or like "application/problem+json", with any parameters? */
+/* Is the type "application/json", or one with the suffix "+json", with any parameters? */
 static bool is_json_media_type(mk_str type)
 {
     size_t end = mk_str_find(type, ';');

@@ -69,7 +69,7 @@ static void append_expiry(struct mk_buf *out, int64_t end)
         mk_buf_add_char(out, (char)((uint64_t)end >> shift));
 }
 
-/* The text after the expiry time; absent if expired. */
+/* Returns the text after the expiry time; absent if that time has passed. */
 static mk_str check_expiry(const struct duda_ctx *d, mk_str text)
 {
     uint64_t end = 0;

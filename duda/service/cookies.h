@@ -9,8 +9,8 @@
 int duda_cookie_set_reserved(struct duda_ctx *d, const struct duda_cookie *cookie);
 int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie);
 
-/* The context that a signature is bound to: a cookie name of this service on this host. Absent if out of
- * memory. */
+/* Returns the context that a signature is bound to: the cookie name, this service and this host. Absent if
+ * out of memory. */
 mk_str duda_cookie_crypto_context(struct duda_ctx *d, mk_str name);
 
 #endif

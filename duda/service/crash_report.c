@@ -206,7 +206,7 @@ static bool is_stack_overflow(const void *address)
     return false;
 }
 
-/* The handler apparently used the NULL that a failed allocation returned. */
+/* Appends a hint: the handler probably used the NULL that a failed allocation returned. */
 static void append_memory_limit(char *more, size_t cap)
 {
     char limit[64];

@@ -52,7 +52,7 @@ static bool is_other_live_process(int64_t owner)
     return owner && owner != (int64_t)getpid() && !is_dead_process(owner);
 }
 
-/* The first slot of this worker number whose owner matches; NULL: none. */
+/* Returns the first slot of this worker number whose owner matches, or NULL. */
 static struct duda_crash_slot *find_crash_slot(struct duda_crash_table *b, unsigned worker,
                                                bool (*is)(int64_t owner), int64_t *owner)
 {

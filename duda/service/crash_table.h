@@ -9,13 +9,13 @@
 
 enum {
     DUDA_ROUTE_SLOTS = 2048,         /* maximum number of tracked routes */
-    DUDA_CRASH_WORKERS_MAX = 128,    /* maximum number of workers with crash reports, */
-    DUDA_CRASH_SLOTS_PER_WORKER = 4, /* per worker: the current one and those of earlier configurations */
+    DUDA_CRASH_WORKERS_MAX = 128,    /* maximum number of workers with crash reports */
+    DUDA_CRASH_SLOTS_PER_WORKER = 4, /* the current worker of a number, and those of earlier configurations */
     DUDA_ROUTE_SLOT_NAME_MAX = 160,  /* bytes */
     DUDA_CRASH_REPORT_MAX = 4096 - 512,
 };
 
-/* One route. A slot, once taken, belongs to its route for the lifetime of the master. */
+/* A route. Once assigned, a slot belongs to its route for the lifetime of the master. */
 struct duda_route_slot {
     _Atomic uint64_t id;       /* 0: free */
     _Atomic uint32_t counted;  /* series of the route's statistics: see monkey/route_stats.h; 0: none */
@@ -24,7 +24,7 @@ struct duda_route_slot {
     char name[DUDA_ROUTE_SLOT_NAME_MAX]; /* "shop GET /items/:id", NUL-terminated */
 };
 
-/* One worker: its state, readable after a crash. */
+/* The state of a worker, which other processes can read after a crash. */
 struct duda_crash_slot {
     _Atomic uint32_t runs; /* slot index of the route whose handler runs, plus 1; 0: none */
     _Atomic uint32_t len;  /* length of the report; 0: none */
@@ -45,22 +45,23 @@ struct duda_crash_policy {
     bool tries; /* development mode: MK_ROUTES_DEV_MODE */
 };
 
-/* NULL: no memory; already reported. */
+/* Returns NULL, and reports the error, if out of memory. */
 struct duda_crash_table *duda_crash_table_get(struct mk_config *config);
-/* The slot of a route; NULL if the table is full. */
+/* Returns the slot of a route; NULL if the table is full. */
 struct duda_route_slot *duda_crash_table_add_route(struct duda_crash_table *b, mk_str name);
-/* A free crash slot for the worker with this number. After a reload, workers with the same number run side by
- * side, so each needs its own slot. NULL: all slots are in use, or the number is too high. */
+/* Returns a free crash slot for the worker with this number. After a reload, workers with the same number run
+ * side by side, so each needs its own slot. Returns NULL if all slots are in use, or the number is too
+ * high. */
 struct duda_crash_slot *duda_crash_table_acquire_slot(struct duda_crash_table *b, unsigned worker);
-/* The slot of a dead worker with this number, with the report that it left. The caller owns it until
- * duda_crash_slot_release(). NULL: none. */
+/* Returns the slot of a dead worker with this number, which holds its crash report; NULL if there is none.
+ * The caller owns the slot until duda_crash_slot_release(). */
 struct duda_crash_slot *duda_crash_table_take_dead_slot(struct duda_crash_table *b, unsigned worker);
 /* Is another worker with this number alive, for example a draining one? */
 bool duda_crash_table_has_live_peer(struct duda_crash_table *b, unsigned worker);
-/* Called when the worker exits. NULL is allowed. */
+/* Frees the slot when the worker exits. NULL is allowed. */
 void duda_crash_slot_release(struct duda_crash_slot *crash_slot);
 
-/* Marks a handler of that route as running; NULL: none runs. Costs a single store. */
+/* Records that a handler of this route runs; NULL: no handler runs. Costs a single store. */
 static inline void duda_crash_slot_set_running(struct duda_crash_slot *crash_slot,
                                                const struct duda_crash_table *b,
                                                const struct duda_route_slot *p)
@@ -70,15 +71,16 @@ static inline void duda_crash_slot_set_running(struct duda_crash_slot *crash_slo
 }
 
 /* For a worker that replaces another one: adds the crash to the recent crashes of the route whose handler
- * crashed the predecessor, and returns this route; NULL if no handler was running. *closes: the route is now
- * disabled. */
+ * crashed the predecessor, and returns this route; NULL if no handler was running. Sets *closes if the route
+ * is now disabled. */
 struct duda_route_slot *duda_crash_table_count_crash(struct duda_crash_table *b,
                                                      struct duda_crash_slot *crash_slot,
                                                      const struct duda_crash_policy *rules, int64_t now,
                                                      bool *closes);
-/* Disables the route for a while. False: it was already disabled, or `rules` or the slot is missing. */
+/* Disables the route for a while. Returns false if it was already disabled, or if `rules` or the slot is
+ * missing. */
 bool duda_route_slot_disable(struct duda_route_slot *p, const struct duda_crash_policy *rules, int64_t now);
-/* The number of seconds until the route is enabled again; 0: it is enabled. */
+/* The number of seconds until the route is enabled again; 0 if it is enabled. */
 static inline int64_t duda_route_slot_disabled_s(const struct duda_route_slot *p, int64_t now)
 {
     int64_t until = p ? atomic_load_explicit(&p->closed_until, memory_order_relaxed) : 0;

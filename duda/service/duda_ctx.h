@@ -94,7 +94,7 @@ struct duda_param_value {
 /* Events that resume a suspended handler without duda_wake(). */
 enum duda_suspend_reason { DUDA_SUSPEND_FOR_WAKE, DUDA_SUSPEND_FOR_INPUT, DUDA_SUSPEND_FOR_OUTPUT };
 
-/* Output of a handler: each state follows an earlier one. */
+/* The output state of a handler, which only advances. */
 enum duda_output {
     DUDA_OUTPUT_NONE,
     DUDA_OUTPUT_BUFFERED, /* the whole body is in `out` */
@@ -123,9 +123,8 @@ struct duda_ctx {
     size_t out_at;     /* number of bytes of `out` already sent */
 
     enum duda_suspend_reason waits_for;
-    int cancel_error; /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). The request
-                * cannot hold it: deadlines and draining workers also cancel handlers, some without a
-                * request */
+    int cancel_error; /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). Not
+                * in the request, because handlers without a request can be cancelled, too */
     int result;       /* result of the handler */
     const struct duda_route *result_route; /* origin of the result: the handler, or a middleware before it */
     int session_error;                     /* error that prevented a session access; 0: none */
@@ -155,8 +154,8 @@ struct duda_ctx {
     size_t n_params;
 };
 
-/* The raw header in the request, not NUL-terminated. Absent only if the header is missing: allocates
- * nothing. */
+/* Returns the header as a slice of the request, without a terminating NUL. Absent if the header is missing.
+ * Allocates nothing. */
 mk_str duda_header_view(const struct duda_ctx *d, const char *name);
 /* Longer messages are truncated. */
 enum { DUDA_LOG_MAX = 1024 };

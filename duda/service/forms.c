@@ -50,7 +50,7 @@ static mk_str copy_to_request(struct duda_ctx *d, mk_str s)
     return mk_str_of(p, s.len);
 }
 
-/* Makes space for another element: returns the array, or a larger copy; NULL: out of memory. */
+/* Makes space for another element: returns the array, or a larger copy; NULL if out of memory. */
 static void *grow_array(struct duda_ctx *d, void *array, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)

@@ -19,10 +19,10 @@ struct duda_lock_waiter {
 };
 
 struct duda_lock_table *duda_lock_table_new(void);
-/* Remove all waiters first. NULL is allowed. */
+/* Frees the table. Dequeue all waiters first. NULL is allowed. */
 void duda_lock_table_free(struct duda_lock_table *l);
 
-/* 0 or -ENOMEM. The caller owns the waiter, and sets `owner` and on_lock_granted. */
+/* Returns 0 or -ENOMEM. The caller owns the waiter, and sets `owner` and on_lock_granted beforehand. */
 int duda_lock_table_enqueue(struct duda_lock_table *l, mk_str name, struct duda_lock_waiter *c);
 bool duda_lock_waiter_has_lock(const struct duda_lock_waiter *c);
 mk_str duda_lock_waiter_name(const struct duda_lock_waiter *c);

@@ -5,7 +5,7 @@
 
 #include "service/duda_ctx.h"
 
-/* Memory for the handler itself, from a cache of the worker. NULL: no memory. */
+/* Returns memory for the context of a handler, from a cache of the worker; NULL if out of memory. */
 void *duda_memory_acquire_block(struct duda_worker_ctx *worker_ctx, size_t size);
 void duda_memory_release_block(struct duda_worker_ctx *worker_ctx, void *memory);
 

@@ -36,7 +36,7 @@ static int open_templates_folder(const struct duda_service *service)
     return fd < 0 ? open_templates_beside(service->file) : fd;
 }
 
-/* 0, or a negated errno value; -EFBIG: too large for a template. */
+/* Returns 0 or a negative errno value; -EFBIG: the file is too large for a template. */
 static int read_template_file(int folder, const char *name, struct mk_buf *out)
 {
     struct stat st;

@@ -17,11 +17,11 @@ struct duda_cookie_name {
 const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserved_cookie cookie,
                                       struct duda_cookie_name *buf);
 
-/* May the service set or delete the cookie with that name? -EPERM, with a log message, if the name, with or
- * without a prefix, is reserved for any service of this server: a client that controls the name could
- * otherwise plant its session in another browser. */
+/* Checks whether the service may set or delete the cookie with that name. Returns -EPERM, and logs a message,
+ * if the name, with or without a prefix, is reserved for any service of this server: a client that controls
+ * the name could otherwise plant its session in another browser. */
 int duda_reserved_cookie_check(const struct duda_ctx *d, mk_str name);
-/* Checks the value of a Set-Cookie header in the same way, parsed as browsers do. */
+/* Checks the cookie name in the value of a Set-Cookie header, as a browser would parse it. */
 int duda_reserved_cookie_check_header(const struct duda_ctx *d, mk_str line);
 
 #endif

@@ -5,14 +5,15 @@
 
 #include "service/duda_ctx.h"
 
-/* 0: d->out may be written; otherwise the error that the calling response function returns. */
+/* Returns 0 if the caller may append to d->out; otherwise the error that the calling response function
+ * returns. */
 int duda_response_begin_append(struct duda_ctx *d);
-/* Called after writing to d->out. */
+/* Call it after appending to d->out. */
 int duda_response_end_append(struct duda_ctx *d);
 /* Like duda_header_add(), but also accepts Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);
 
-/* True if status and headers can no longer change, or if there is no response. */
+/* Are status and headers final? Also true if there is no response. */
 static inline bool duda_response_head_is_final(const struct duda_ctx *d)
 {
     return !d->response || d->output == DUDA_OUTPUT_STREAMED;

@@ -34,8 +34,8 @@ static uint64_t minute_bits(int64_t time)
     return (uint64_t)time / MINUTE_S & TIME_MASK;
 }
 
-/* Minutes until the entry expires, including the current one; 0: empty or expired. Minutes wrap around every
- * two years. */
+/* Returns the minutes until the entry expires, including the current one; 0 if it is empty or expired.
+ * Minutes wrap around every two years. */
 static uint64_t minutes_left(uint64_t word, int64_t now)
 {
     uint64_t ahead = (word - minute_bits(now)) & TIME_MASK;
@@ -83,8 +83,8 @@ static bool is_worth_less(const line words, uint64_t word, uint64_t other, uint6
                                    : minutes_left(word, now) < minutes_left(other, now);
 }
 
-/* The slot of the session, a free one, or the first to be evicted; DUDA_REVOKED_SESSIONS_SLOTS: the new entry
- * itself is dropped. */
+/* Returns the slot of the session, or a free one, or the first to be evicted; DUDA_REVOKED_SESSIONS_SLOTS:
+ * the new entry itself is dropped. */
 static size_t choose_slot(const line words, uint64_t entry, int64_t now)
 {
     size_t best = 0;

@@ -21,7 +21,8 @@ struct duda_revoked_sessions {
     } lines[DUDA_REVOKED_SESSIONS_LINES];
 };
 
-/* Takes zeroed memory, or memory already in use. Called in the master, before workers start. */
+/* Initializes zeroed memory; memory that is already in use stays unchanged. Called in the master, before
+ * workers start. */
 void duda_revoked_sessions_init(struct duda_revoked_sessions *e);
 /* The client that owned the session. */
 struct duda_revoked_session_client {

@@ -42,7 +42,8 @@ static inline const struct duda_route *duda_routes_at(const struct duda_routes *
 /* All routes of a service. */
 struct duda_route_table;
 
-/* Lives as long as the configuration. NULL: an error, already reported. */
+/* Compiles the routes of the service. The table lives as long as the configuration. Returns NULL on error,
+ * which it reports. */
 struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service);
 
 /* The matching route; NULL if none matches. *router is then the router whose match->allowed applies (405), or
@@ -52,7 +53,7 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
                                                      struct mk_router_match *match,
                                                      const struct mk_router **router);
 
-/* The i-th route of the service, in source order; NULL: no more. */
+/* Returns the i-th route of the service, in source order; NULL if `i` is out of range. */
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i);
 
 #endif

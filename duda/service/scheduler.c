@@ -210,7 +210,7 @@ void duda_scheduler_cancel(struct duda_ctx *d)
     free_handler(d);
 }
 
-/* The request is over, but its memory still exists: ends the handler now. */
+/* The request has ended, but its memory still exists: end the handler now. */
 void duda_scheduler_on_request_end(void *data)
 {
     const struct duda_ctx_ref *ctx_ref = data;
@@ -277,7 +277,7 @@ int duda_scheduler_start_handler(struct duda_ctx *d)
 
 static enum mk_verdict send_error_status(struct duda_ctx *d, unsigned status)
 {
-    if (d->result > 0) /* failures are already logged */
+    if (d->result > 0) /* duda_result_validate() has logged failures */
         duda_result_log_source(d);
     if (status == 401 && d->result < 0)
         duda_result_add_www_authenticate(d);

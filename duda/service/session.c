@@ -31,7 +31,7 @@ static bool are_hex(const char *eight)
     return ((digits | letters) & ~x & top) == top;
 }
 
-/* 0, -ENOMEM, or -ENOENT if the client sent none. */
+/* Returns 0, -ENOMEM, or -ENOENT if the client sent no valid ID. */
 static int read_session_cookie(struct duda_session *s)
 {
     struct duda_cookie_name name;
@@ -47,7 +47,7 @@ static int read_session_cookie(struct duda_session *s)
 
 /* ---- Sessions in cookies ---- */
 
-/* Revoked until every copy of the cookie has expired: each copy contains its time of last use. */
+/* Revokes the session until every copy of its cookie has expired: each copy contains its time of last use. */
 static void revoke_cookie_session(const struct duda_session *s)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;

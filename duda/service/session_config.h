@@ -35,10 +35,10 @@ struct duda_session_config {
 
 extern const struct mk_conf_table duda_session_config_table;
 
-/* NULL: an error, already reported. */
+/* Returns NULL on error, which it reports. */
 struct duda_session_config *duda_session_config_load(struct mk_config *config);
 /* Loads the crypto object that signs and encrypts cookies. Called in the master, because a sandbox may forbid
- * it later. False: OpenSSL is missing. */
+ * it later. Returns false if OpenSSL is missing. */
 bool duda_session_config_load_crypto(struct duda_session_config *session_config);
 
 #endif

@@ -19,10 +19,11 @@ struct duda_session_rate {
     } lines[DUDA_SESSION_RATE_LINES];
 };
 
-/* Takes zeroed memory, or memory already in use. Called in the master, before workers start. */
+/* Initializes zeroed memory; memory that is already in use stays unchanged. Called in the master, before
+ * workers start. */
 void duda_session_rate_init(struct duda_session_rate *b);
 /* Counts a new session of the client: see mk_addr_client_prefix(). `window` is the number of the current time
- * window. False: the client already created `max` sessions in this window. */
+ * window. Returns false if the client has already created `max` sessions in this window. */
 bool duda_session_rate_allow(struct duda_session_rate *b, const struct mk_addr *client, uint64_t window,
                              uint64_t max);
 

@@ -36,13 +36,13 @@ enum {
 _Static_assert((int)DUDA_SIPHASH_TAG == (int)DUDA_REVOKED_SESSION_ID,
                "a session has the same size limit in a cookie and in a store");
 
-/* The pairs live as long as the request. */
+/* Returns the pair with that name; NULL if there is none. Pairs live as long as the request. */
 struct duda_session_pair *duda_session_find_pair(const struct duda_session *s, mk_str name);
-/* 0, -E2BIG or -ENOMEM. An absent value removes the pair. */
+/* Sets a pair; an absent value removes it. Returns 0, -E2BIG or -ENOMEM. */
 int duda_session_put_pair(struct duda_session *s, mk_str name, mk_str value);
 
-/* Memory of the request for a record, or a cookie, while it is read or written: too large for the stacks of
- * handlers. NULL: out of memory. */
+/* Returns a buffer, allocated from the request, for a record or cookie that is read or written. Such a buffer
+ * is too large for the stack of a handler. NULL if out of memory. */
 char *duda_session_record_buf(struct duda_session *s);
 void duda_session_encode(const struct duda_session *s, struct mk_buf *out);
 bool duda_session_decode(struct duda_session *s, mk_str data);

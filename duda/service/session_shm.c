@@ -117,7 +117,7 @@ static struct session_slot *find_set(const struct duda_session_shm *v, const uns
     return v->memory->slots + bits % v->n_sets * WAYS;
 }
 
-/* None: no such session. */
+/* Finds and locks the slot of the session. Its slot pointer is NULL if there is no such session. */
 static struct locked_slot find_and_lock_slot(const struct duda_session_shm *v, const unsigned char *id)
 {
     struct session_slot *set = find_set(v, id);
@@ -181,7 +181,7 @@ static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64
     return best;
 }
 
-/* None: its slot is locked. */
+/* Locks a slot for a new session. Its slot pointer is NULL if another worker has locked the slot. */
 static struct locked_slot lock_slot_for_insert(const struct duda_session_shm *v, const unsigned char *id,
                                                const struct duda_session_shm_client *client, int64_t now)
 {

@@ -18,8 +18,8 @@ struct duda_session_shm {
 
 /* The size in bytes for `n` sessions, rounded up. */
 size_t duda_session_shm_size(size_t n);
-/* Takes zeroed memory of duda_session_shm_size() bytes, or memory already in use. Called in the master,
- * before workers start. */
+/* Initializes zeroed memory of duda_session_shm_size() bytes; memory that is already in use stays unchanged.
+ * Called in the master, before workers start. */
 void duda_session_shm_init(struct duda_session_shm *v, void *memory, size_t n);
 
 /* All times are in seconds. load() extends the life of the session that it finds to `idle` seconds from
@@ -34,19 +34,19 @@ struct duda_session_shm_client {
 
 /* Hashes the address prefix that counts as one client: see mk_addr_client_prefix(). */
 uint64_t duda_session_shm_hash_client(const struct duda_session_shm *v, const struct mk_addr *client);
-/* Adds a new session, whose ID no other worker knows. If its bucket is full, one session is evicted: those
- * of unauthenticated users before authenticated ones; then one of the address with the most sessions in
- * this bucket, including the new one; then one whose client never returned; then the one that expires
- * first. False: the data does not fit, or the slot for it is locked. */
+/* Adds a new session, whose ID no other worker knows. If its bucket is full, one session is evicted: those of
+ * unauthenticated users before authenticated ones; then one of the address with the most sessions in this
+ * bucket, including the new one; then one whose client never returned; then the one that expires first.
+ * Returns false if the data does not fit, or the slot for it is locked. */
 bool duda_session_shm_insert(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
                              mk_str data, const struct duda_session_shm_client *client, int64_t now,
                              uint32_t seconds);
-/* Updates an existing session; a session that another request deleted is not recreated. False: not found, or
- * the data does not fit. */
+/* Updates an existing session; does not recreate a session that another request has deleted. Returns false if
+ * there is no such session, or the data does not fit. */
 bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
                               mk_str data, const struct duda_session_shm_client *client, int64_t now,
                               uint32_t seconds);
-/* False: not found. */
+/* Deletes the session. Returns false if there is no such session. */
 bool duda_session_shm_delete(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID]);
 
 #endif

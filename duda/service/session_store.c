@@ -94,7 +94,7 @@ static void derive_record_key(const seal_key key, mk_str purpose, unsigned char 
     explicit_bzero(buf, sizeof buf);
 }
 
-/* Authenticates the body of a record. False: out of memory. */
+/* Authenticates the body of a record. Returns false if out of memory. */
 static bool sign_record(const struct duda_session *s, const seal_key key, mk_str body,
                         unsigned char proof[DUDA_SIPHASH_TAG])
 {
@@ -126,7 +126,7 @@ static bool record_mac_matches(const struct duda_session *s, const seal_key key,
                            mk_str_first(record, DUDA_SIPHASH_TAG));
 }
 
-/* 0; -ENOENT: not written by us. */
+/* Returns 0, or -ENOENT if this server did not write the record. */
 static int verify_record(struct duda_session *s, mk_str record)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;

@@ -11,7 +11,7 @@ struct duda_session_config;
 
 /* Seconds by which the stored time of last use may lag behind: not every request writes the session. */
 int64_t duda_session_write_interval_s(const struct duda_session_config *v);
-/* Seconds to keep the session; 0: it has expired. */
+/* The number of seconds to keep the session; 0 if it has expired. */
 uint32_t duda_session_ttl_s(const struct duda_session *s);
 bool duda_session_is_in_cookie(const struct duda_ctx *d);
 /* Does the configuration name a store that no package provides? */
@@ -19,7 +19,7 @@ bool duda_session_has_no_store(const struct duda_ctx *d);
 /* Is the store in memory? Such a store records each use of a session, so no write is needed to extend it. */
 bool duda_session_is_in_memory(const struct duda_ctx *d);
 
-/* Derives the store key from s->id. 0 or -ENOMEM. */
+/* Derives the store key from s->id. Returns 0 or -ENOMEM. */
 int duda_session_derive_key(struct duda_session *s);
 /* Loads the session with s->key: 0, -ENOENT, or the error of the store. */
 int duda_session_store_load(struct duda_session *s);

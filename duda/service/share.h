@@ -23,7 +23,7 @@ bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out);
 
 /* Is the name valid: letters, digits, `-` and `_`, within the maximum length? */
 bool duda_scope_is_valid_name(mk_str name);
-/* NULL: the service shares nothing. */
+/* Returns the share of the service; NULL if the service shares nothing. */
 const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_str service);
 /* Called when all services are known: reports unknown names, and a scope named like another service. */
 void duda_shares_check(struct mk_config *config, const void *section, const struct duda_shares *shares,

@@ -122,7 +122,8 @@ static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
 
 /* A thread that used half of the tick is computing, so a signal cannot interrupt a call. A thread that used
  * almost no time is blocked. In between, it waits for a CPU or makes many short calls: later ticks decide,
- * and the last one sends a signal, which is harmless for short calls. True: reported. */
+ * and the last one sends a signal, which is harmless for short calls. Returns true if the stall was
+ * reported. */
 static bool report_stalled_handler(struct duda_stall_detector *h, unsigned run, uint64_t used,
                                    bool is_last_chance)
 {

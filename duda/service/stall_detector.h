@@ -13,13 +13,14 @@ struct duda_worker_ctx;
 
 enum { DUDA_STALL_MS = 500 };
 
-/* Watches the calling thread. NULL: no memory or no thread; then stalls are not detected. */
+/* Watches the calling thread. Returns NULL if memory or threads are exhausted; stalls are then not
+ * detected. */
 struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx);
 void duda_stall_detector_stop(struct duda_stall_detector *h);
 
-/* Called when a handler starts and stops running. */
+/* Called when a handler starts, and when it stops running. */
 void duda_stall_detector_enter(struct duda_stall_detector *h);
-/* True: the handler blocked the loop, and the report is in the crash slot. */
+/* Returns true if the handler blocked the loop; the report is then in the crash slot. */
 bool duda_stall_detector_leave(struct duda_stall_detector *h);
 
 #endif

@@ -29,7 +29,7 @@ int duda_suspend_cancel(struct duda_ctx *d, int error)
 
 /* ---- Waits ---- */
 
-/* NULL: the wait is not active. */
+/* Returns NULL if the wait is not active. */
 static inline struct duda_wait **find_wait(struct duda_ctx *d, const struct duda_wait *w)
 {
     struct duda_wait **at = &d->waits;
@@ -38,8 +38,8 @@ static inline struct duda_wait **find_wait(struct duda_ctx *d, const struct duda
     return *at ? at : NULL;
 }
 
-/* Below `frame`, which belongs to the running function, the stack belongs to functions that have returned: does an active
- * wait lie there? */
+/* Below `frame`, which belongs to the running function, the stack belongs to functions that have returned.
+ * Does an active wait lie there? */
 static inline bool has_wait_of_returned_function(const struct duda_ctx *d, const void *frame)
 {
     const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
@@ -84,7 +84,7 @@ static void call_wait_cleanup(struct duda_wait *w)
         on_end(w);
 }
 
-/* The caller ignored that the wait failed to begin or has ended: undoes whatever it started. */
+/* The caller ignored that the wait failed to begin or has ended: cancel whatever the caller started. */
 static int reject_ended_wait(struct duda_wait *w)
 {
     if (!w->d || !w->d->cancel_error)

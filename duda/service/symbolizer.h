@@ -15,14 +15,16 @@ struct duda_symbolizer_config {
     bool has_children;                      /* the server runs as processes, and workers may start others */
 };
 
-/* Called in load(): finds addr2line. False: not found, so stacks are logged without source lines. */
+/* Finds addr2line; called in load(). Returns false if it is not installed: stacks are then logged without
+ * source lines. */
 bool duda_symbolizer_find_program(struct mk_config *config, struct duda_symbolizer_config *sources);
-/* Resolves frames of the shared object that contains this address. False: no memory. */
+/* Adds the shared object that contains this address, whose frames are to be resolved. Returns false if out of
+ * memory. */
 bool duda_symbolizer_add_object(struct mk_config *config, struct duda_symbolizer_config *sources,
                                 const void *address);
 
-/* Logs the source lines of a report, asynchronously. Handles one report at a time, and skips others until it
- * is finished. */
+/* Logs the source lines of a report, asynchronously. Handles one report at a time, and skips reports that
+ * arrive in the meantime. */
 void duda_symbolizer_log_stack(struct duda_worker_ctx *worker_ctx, mk_str report);
 void duda_symbolizer_cancel(struct duda_worker_ctx *worker_ctx);
 

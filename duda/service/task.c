@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers without a request: a dummy line and route make them look like request handlers. */
+/* Background tasks: handlers without a request. A dummy route entry makes them look like request handlers. */
 #include <duda/task.h>
 #include <errno.h>
 #include <monkey/text.h>
@@ -36,7 +36,7 @@ static void assign_task_id(struct task_run *k)
     k->d.id = mk_buf_str(&text);
 }
 
-/* The service whose function runs now; NULL: none. */
+/* Returns the service whose function runs now; NULL if there is none. */
 static const struct duda_service_ref *spawning_service(const struct duda_worker_ctx *worker_ctx)
 {
     return worker_ctx->starts ? worker_ctx->starts : worker_ctx->runs ? worker_ctx->runs->owner : NULL;

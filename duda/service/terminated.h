@@ -10,8 +10,8 @@
 DUDA_COLD void duda_terminate(struct duda_ctx *d);
 /* Keeps the stack of a returned handler like that of a terminated one. */
 DUDA_COLD void duda_terminated_keep_stack(struct duda_ctx *d);
-/* Called when the request of a terminated handler is over: takes over its memory, and frees that of the
- * oldest terminated handlers. */
+/* Called when the request of a terminated handler has ended: keeps the memory of this handler, and frees that
+ * of the oldest terminated handlers. */
 DUDA_COLD void duda_terminated_add(struct duda_ctx *d);
 /* Frees the memory of all terminated handlers. */
 void duda_terminated_free_all(struct duda_worker_ctx *worker_ctx);

@@ -26,10 +26,10 @@ struct duda_subscriber {
 };
 
 struct duda_topic_table *duda_topic_table_new(void);
-/* Remove all subscribers first. */
+/* Frees the table. Remove all subscribers first. */
 void duda_topic_table_free(struct duda_topic_table *r);
 
-/* 0 or -ENOMEM. The caller owns the subscriber. */
+/* Adds a subscriber, which the caller owns. Returns 0 or -ENOMEM. */
 int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_subscriber *m);
 void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m);
 mk_str duda_topic_table_name(const struct duda_subscriber *m);

@@ -12,7 +12,7 @@ struct duda_topic_scope {
     mk_str scope;
 };
 
-/* Adds a topic to the subscriptions of this owner. 0, -EALREADY, -EINVAL or -ENOMEM. */
+/* Adds a topic to the subscriptions of this owner. Returns 0, -EALREADY, -EINVAL or -ENOMEM. */
 int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str topic,
                           void *owner, void (*on_message)(void *owner, struct duda_topic_delivery *delivery));
 void duda_topics_unsubscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
@@ -20,7 +20,7 @@ void duda_topics_unsubscribe(struct duda_topic_scope topic_scope, struct duda_su
 /* Unsubscribes from all topics of the list. */
 void duda_topics_unsubscribe_all(struct duda_worker_ctx *worker_ctx, struct duda_subscriber **list);
 
-/* The topic name without its scope, as the service knows it. */
+/* Returns the topic name without its scope, as the service knows it. */
 mk_str duda_topics_short_name(mk_str scope, mk_str full_name);
 
 /* Delivers a message published by another worker. */

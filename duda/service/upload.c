@@ -42,8 +42,8 @@ ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *u, char *
 
 /* ---- In a thread ---- */
 
-/* A file without a name yet or, where the file system needs one, with a temporary name. The handler gives it
- * the final name: if the handler or the thread ends early, no file is left. */
+/* A file that has no name yet or, if the file system requires one, a temporary name. The handler gives the
+ * file its final name; if the handler or the thread ends early, no file remains. */
 struct upload_save {
     int from, to, result;
     off_t at;
@@ -185,7 +185,7 @@ int duda_upload_save(struct duda_ctx *d, const struct duda_upload *u, const char
     }
     int e = duda_offload_owned(d, NULL, save_upload_in_thread, s, upload_save_free);
     if (e)
-        return e;          /* upload_save_free() is called, now or when the thread ends */
+        return e;          /* upload_save_free() runs now or when the thread ends */
     e = duda_cancelled(d); /* cancelled while the thread finished */
     e = e ? e : s->result ? s->result : link_final_name(s);
     upload_save_free(s);

@@ -49,7 +49,7 @@ static void on_close(void *ctx, struct mk_websocket *end, unsigned code, mk_str 
     (void)end, (void)reason;
     s->end = NULL;
     duda_topics_unsubscribe_all(s->worker_ctx, &s->members);
-    if (s->d) { /* the handler sees it, returns, and frees the WebSocket */
+    if (s->d) { /* the handler sees the end, returns, and frees the WebSocket */
         s->d->woken = true;
         s->worker_ctx->resume_handler(s->d);
         return;
@@ -201,7 +201,8 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
         return e;
     }
     d->output = DUDA_OUTPUT_TUNNEL;
-    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* on_handler_end() ran at once and closed it */
+    if (s->d && (e = duda_defer(d, on_handler_end, s))) /* on_handler_end() ran at once and closed the
+                                                         * WebSocket */
         return e;
     s->mark = duda_arena_mark(d);
     *out = s;
@@ -254,7 +255,7 @@ int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *s, const ch
     va_end(args);
     int e = text.failed ? -ENOMEM : duda_websocket_try_send(s, MK_WEBSOCKET_TEXT, mk_buf_str(&text));
     mk_str kept = e == -EAGAIN ? duda_strdup(d, mk_buf_str(&text)) : MK_STR_NULL;
-    mk_buf_free(&text); /* a handler terminated during a wait would leak it */
+    mk_buf_free(&text); /* a handler that is terminated during a wait would leak the message */
     if (e != -EAGAIN)
         return e;
     return kept.p ? duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, kept) : -ENOMEM;

@@ -10,7 +10,7 @@
 #include "service/duda_ctx.h"
 #include "service/symbolizer.h"
 
-enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* 64: maximum number of plugins in a configuration */
+enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* a configuration loads at most 64 plugins */
 
 /* The settings of Duda in one configuration. */
 struct duda_plugin_config {

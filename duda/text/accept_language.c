@@ -28,8 +28,8 @@ static unsigned parse_quality(mk_str s)
     return q > WEIGHT_MAX ? 0 : q;
 }
 
-/* How well the language matches the range; 0: not at all. "en" matches "en-GB", and "en-GB" matches "en", but
- * less well than "en" itself. */
+/* Rates how well the language matches the range; 0: no match. "en" matches "en-GB", and "en-GB" matches "en",
+ * but less well than "en" itself. */
 static unsigned match_score(mk_str range, mk_str language)
 {
     unsigned same = 0;

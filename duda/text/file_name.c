@@ -40,7 +40,7 @@ static uint32_t decode_code_point(mk_str s)
     return c;
 }
 
-/* The next character, sanitized; *used: its length in `s`. */
+/* Returns the next character, sanitized, and sets *used to its length in `s`. */
 static mk_str next_clean_char(mk_str s, size_t *used)
 {
     static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* written by browsers */
@@ -65,7 +65,7 @@ static mk_str strip_folders(mk_str name)
 void duda_file_name_clean(struct mk_buf *out, mk_str name)
 {
     size_t begin = out->len, used;
-    bool dot = true; /* as after a dot: no leading dot, and no two in a row */
+    bool dot = true; /* the start counts as a dot: no leading dot, and no two dots in a row */
     for (name = strip_folders(name); name.len; name = mk_str_skip(name, used)) {
         mk_str c = next_clean_char(name, &used);
         bool is_dot = c.p[0] == '.';

@@ -15,7 +15,7 @@ struct form_binding {
     int error;
 };
 
-/* The name of the field: `home.street`. */
+/* Writes the name of the field: `home.street`. */
 static void append_field_name(struct mk_buf *out, const struct duda_field_path *path)
 {
     if (path->up) {

@@ -6,7 +6,8 @@ static void append_cstr(struct mk_buf *out, const char *text)
     mk_buf_put(out, mk_str_from_c(text ? text : "(null)")); /* like libc */
 }
 
-/* Handles formats with only %s, %d, %u, %zu and %%, as most are. False: another directive. */
+/* Handles formats that contain only %s, %d, %u, %zu and %%, as most do. Returns false at any other
+ * directive. */
 static bool append_simple_format(struct mk_buf *out, const char *fmt, va_list args)
 {
     for (const char *at; (at = strchr(fmt, '%')); fmt = at + 1) {

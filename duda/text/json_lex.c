@@ -99,7 +99,7 @@ bool duda_json_accept_char(struct duda_json_cursor *c, char expected)
     return is_next;
 }
 
-/* Reports the actual text in place of the expected token. */
+/* Reports the text that was found in place of the expected token. */
 static bool fail_unexpected(struct duda_json_cursor *c, const char *expectation)
 {
     if (c->at >= c->text.len)

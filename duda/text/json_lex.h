@@ -17,17 +17,18 @@ struct duda_json_cursor {
     int error; /* 0, or the result of the parser; any error but -EINVAL stops it at once */
 };
 
-/* Prepares the cursor. False, with the error set: the text is too long. */
+/* Prepares the cursor. Returns false, and sets the error, if the text is too long. */
 bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct duda_allocator *memory,
                            const struct duda_json_limits *limits, struct duda_validation_errors *errors);
-/* Only white space may follow. */
+/* Expects the end of the text, after optional white space. */
 bool duda_json_expect_end(struct duda_json_cursor *c);
 
 /* The next character that is not white space, without consuming it; 0 at the end. */
 char duda_json_peek_char(struct duda_json_cursor *c);
 /* Consumes the next character if it is `expected`. */
 bool duda_json_accept_char(struct duda_json_cursor *c, char expected);
-/* Like duda_json_accept_char(), but a different character is an error that says `what` was expected. */
+/* Like duda_json_accept_char(), but a different character is an error: `expectation` describes what was
+ * expected. */
 bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char *expectation);
 /* Called after an element: true if another one follows, false at the end of the array or object, or on an
  * error. */
@@ -48,10 +49,10 @@ bool duda_json_lex_literal(struct duda_json_cursor *c, mk_str word);
 /* Skips any value; *out is its text. */
 bool duda_json_skip_value(struct duda_json_cursor *c, mk_str *out);
 
-/* Stops the parser because of syntax, limits or memory. Always false. */
+/* Stops the parser because of a syntax error, a limit or a lack of memory. Always returns false. */
 bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
-/* Records a validation error. True: parsing continues, until there are too many errors. */
+/* Records a validation error. Returns true if parsing can continue: false once there are too many errors. */
 bool duda_json_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
                          mk_str text);
 

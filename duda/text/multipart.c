@@ -114,8 +114,9 @@ static size_t partial_boundary_len(const struct duda_multipart *m)
     return 0;
 }
 
-/* Parses the bytes after a mark at `at`. 1: a line ending, with its CR at *end; 2: the last boundary; 0:
- * incomplete; -1: the boundary is the beginning of a longer text, which belongs to the body. */
+/* Parses the bytes after a mark at `at`. Returns 1 for a line ending, whose CR is at *end; 2 after the last
+ * boundary; 0 if the bytes are incomplete; or -1 if the boundary is only the beginning of a longer text,
+ * which belongs to the body. */
 static int parse_after_boundary(const struct duda_multipart *m, size_t at, size_t *end)
 {
     mk_str rest = mk_str_skip(mk_str_of(m->buf, m->len), at);
@@ -139,7 +140,7 @@ static int end_part(struct duda_multipart *m, bool is_last)
     return e;
 }
 
-/* Searches for a mark. 1: the state has changed; 0: needs more data; or an error. */
+/* Searches for a mark. Returns 1 if the state has changed, 0 if more data is needed, or an error. */
 static int parse_part_body(struct duda_multipart *m)
 {
     char *found = memmem(m->buf, m->len, m->mark, m->mark_len);

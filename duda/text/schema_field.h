@@ -12,8 +12,8 @@ struct duda_integer {
     bool is_negative;
 };
 
-/* Each function stores a value at `at`, the address of the element or field; false if the rules of the field
- * forbid it. */
+/* Each function stores a value at `at`, the address of the element or field. It returns false if the rules of
+ * the field forbid the value. */
 bool duda_schema_field_put_integer(const struct duda_schema_field *m, void *at, struct duda_integer n);
 bool duda_schema_field_put_double(const struct duda_schema_field *m, void *at, double n);
 bool duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text);
@@ -42,7 +42,7 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
 bool duda_integer_parse(mk_str s, struct duda_integer *out);
 /* Parses a JSON number as a double; false if it is invalid or too large. */
 bool duda_number_parse(mk_str s, double *out);
-/* The length of the JSON number at the start of `s`; 0: none. */
+/* The length of the JSON number at the start of `s`; 0 if there is none. */
 size_t duda_number_len(mk_str s, bool *is_integer);
 
 /* The location of a value, for validation errors: a chain from the innermost field outwards. */

@@ -66,7 +66,7 @@ static bool look_up_name(const struct frame *frame, mk_str name, struct duda_val
         frame = frame->up;
     if (!frame)
         return false;
-    while (name.p) { /* the rest of the name must be in that value */
+    while (name.p) { /* that value must contain the rest of the name */
         struct duda_value inside = *out;
         if (!duda_value_member(&inside, mk_str_cut(&name, '.'), out))
             return false;
@@ -81,8 +81,8 @@ static int find_value(struct rendering *r, const struct duda_template_node *node
         return 0;
     *out = duda_value_null();
     bool is_section =
-        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* names of sections may be
-                                                                              * absent */
+        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* the names of sections may be
+                                                                              * unknown */
     return is_section && !r->options->strict ? 0 : report_missing_name(r, node, "does not name a value here");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates by name. There are few, and a name is looked up once per page, so a list suffices. */
+/* Templates by name. A list suffices: a service has few templates, and looks up a name once per page. */
 #include <errno.h>
 #include <monkey/mem.h>
 

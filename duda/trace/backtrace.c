@@ -21,7 +21,7 @@ void duda_backtrace_preload(void)
 
 struct registers {
     uintptr_t instruction, stack, frame;
-    uintptr_t link; /* 0: the return address is on the stack */
+    uintptr_t link; /* return address; 0: it is on the stack */
 };
 
 static struct registers read_registers(const void *context)

@@ -18,8 +18,8 @@
  * sandbox starts. */
 void duda_backtrace_preload(void);
 
-/* The interrupted instruction and the stack pointer, from the context (ucontext_t) of a signal. NULL:
- * unsupported processor. */
+/* Return the interrupted instruction and the stack pointer, from the context (ucontext_t) of a signal; NULL
+ * on an unsupported processor. */
 const void *duda_backtrace_instruction_ptr(const void *context);
 const void *duda_backtrace_stack_ptr(const void *context);
 

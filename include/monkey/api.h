@@ -17,14 +17,14 @@
 #endif
 
 /**
- * The ABI version of these headers. It increases when a struct, a function or its behaviour changes
+ * The ABI version of these headers. It increases when a struct, a function or its behavior changes
  * incompatibly; new functions and new members at the end of structs with a `size` do not change it. The
  * server accepts plugins of every version from MK_ABI_OLDEST, the oldest supported one, to its own.
  */
 #define MK_ABI        1
 #define MK_ABI_OLDEST 1
 
-/** A cast and a null pointer for inline functions that C++ compilers accept without warnings. */
+/** For inline functions: a cast and a null pointer that C++ compilers accept without warnings. */
 #ifdef __cplusplus
 #define MK_API_CAST(type, value) (static_cast<type>(value))
 #define MK_API_NULL              nullptr

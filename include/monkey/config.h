@@ -91,11 +91,11 @@ struct mk_config;
 struct mk_conf_ctx;
 struct mk_hash_key;
 
-/** The key and value as written, with references expanded and surrounding whitespace removed. They live
- * as long as the configuration. */
+/** The key and value, with references expanded and surrounding whitespace removed. They live as long as the
+ * configuration. */
 MK_API mk_str mk_conf_ctx_key(const struct mk_conf_ctx *ctx);
 MK_API mk_str mk_conf_ctx_value(const struct mk_conf_ctx *ctx);
-/** The struct that is being filled in. */
+/** The struct that receives the values of the section. */
 MK_API void *mk_conf_ctx_out(const struct mk_conf_ctx *ctx);
 /**
  * In bind() of a handler: returns the configuration that is being loaded, as the handler's plugin sees it in
@@ -171,7 +171,8 @@ struct mk_conf_key {
                                      in the member */
     uint64_t unit;              /**< unit of a bare number; SIZE: bytes (0 means 1), TIME: ms (0 means
                                      1000) */
-    const char *zero_word;      /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), valid even below min */
+    const char *zero_word;      /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), which is valid even if min
+                                     is above 0 */
     const char *const *choices; /**< ENUM: the words, ended by NULL; case-insensitive */
     const char *default_value;  /**< the default in configuration syntax; NULL: the member keeps its value */
     const char *syntax;         /**< CUSTOM: syntax of a value ("port or address:port") */
@@ -181,8 +182,8 @@ struct mk_conf_key {
     mk_conf_show_fn *show; /**< NULL: the CUSTOM key cannot be printed and is omitted */
 };
 
-/** Sets offset and size of the member that receives the value: `MK_CONF_AT(struct cache, size)` among
- * the designated initialisers of a key. */
+/** Sets offset and size of the member that receives the value: `MK_CONF_AT(struct cache, size)` among the
+ * designated initializers of a key. */
 #define MK_CONF_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 /** A section: its name, its keys, and the struct that they fill. */

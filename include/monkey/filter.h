@@ -24,7 +24,7 @@ MK_API ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size
 struct mk_filter_ops {
     /** Like `read` of a body source. May return fewer bytes than fit; 0 means the end. */
     ssize_t (*read)(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap);
-    /** The response ended, successfully or not. Called once. May be NULL. */
+    /** Called once when the response has ended, successfully or not. May be NULL. */
     void (*close)(void *ctx);
 };
 

@@ -11,8 +11,8 @@ extern "C" {
 
 /**
  * A JSON writer: appends values to a buffer, with commas, colons and escapes. It allocates no memory, and
- * needs no cleanup. The nesting depth is not limited. The caller ends what it begins, and writes a key before
- * each value in an object.
+ * needs no cleanup. The nesting depth is not limited. End every object and array that you begin, and write a
+ * key before each value in an object.
  *
  *     struct mk_json_writer w = mk_json_writer_to(&buf);
  *     mk_json_begin_object(&w);
@@ -46,8 +46,8 @@ MK_API void mk_json_end_array(struct mk_json_writer *writer);
 /** Writes the key of the value that follows, and returns the writer, so that one line can hold both. */
 MK_API struct mk_json_writer *mk_json_key(struct mk_json_writer *writer, const char *key);
 MK_API struct mk_json_writer *mk_json_key_str(struct mk_json_writer *writer, mk_str key);
-/** Writes a key that mk_json_key() has written elsewhere, with its comma and colon: `,"name":`. Saves time
- * when objects with the same keys follow each other. */
+/** Writes a preformatted key, as mk_json_key() writes it, with its comma and colon: `,"name":`. Saves time
+ * for a sequence of objects with the same keys. */
 static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *writer, mk_str written)
 {
     size_t from = writer->comma ? 0 : 1;
@@ -57,8 +57,8 @@ static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *wr
 }
 
 /**
- * Writes a string. Bytes that are not valid UTF-8 are read as Latin-1. They, and control characters up to
- * U+009F, are written as `\u` and four hexadecimal digits.
+ * Writes a string. Bytes that are not valid UTF-8 are read as Latin-1. Such bytes, and control characters up
+ * to U+009F, are written as `\u` and four hexadecimal digits.
  */
 MK_API void mk_json_string(struct mk_json_writer *writer, mk_str text);
 /** Like mk_json_string(), but for a C string; null for NULL. */

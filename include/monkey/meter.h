@@ -29,9 +29,9 @@ static inline uint32_t mk_meter_get(struct mk_config *config, mk_str package, mk
          MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
         {"monkey_package_failures_total", "Of these, calls that failed.", "failures", MK_STAT_COUNTER, false,
          false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
-        {"monkey_package_waiting", "Calls that are under way.", "waiting", MK_STAT_GAUGE, false, false, 0,
+        {"monkey_package_waiting", "Calls in progress.", "waiting", MK_STAT_GAUGE, false, false, 0,
          MK_API_NULL, MK_API_NULL, MK_API_NULL},
-        {"monkey_package_seconds_total", "Time that they took, all together.", "mean", MK_STAT_COUNTER, true,
+        {"monkey_package_seconds_total", "Total duration of these calls.", "mean", MK_STAT_COUNTER, true,
          false, MK_METER_CALLS + 1, MK_API_NULL, MK_API_NULL, MK_API_NULL},
     };
     static const struct mk_stat_table table = {

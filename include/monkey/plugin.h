@@ -151,7 +151,7 @@ struct mk_plugin {
     void (*on_worker_exit)(struct mk_worker *worker, void *data);
 };
 
-/** Starts the initialiser of a plugin: the members that the server checks before all others. */
+/** The first members of a plugin's initializer, which the server checks before it reads any others. */
 #define MK_PLUGIN_HEAD .abi = MK_ABI, .size = sizeof(struct mk_plugin)
 
 /**

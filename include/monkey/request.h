@@ -42,7 +42,7 @@ MK_API mk_str mk_request_target(const struct mk_request *request);
  * The current path and query in the form to forward to another server: undecoded, after rewrites, always
  * without scheme and authority. "*" for OPTIONS *. Absent for CONNECT, or if out of memory.
  *
- * The text is normalised only where other programs might read it differently: dot segments are resolved,
+ * The text is normalized only where other programs might read it differently: dot segments are resolved,
  * backslashes escaped, and multiple leading slashes merged. `/%62`, and repeated slashes elsewhere, remain
  * unchanged.
  */
@@ -108,9 +108,9 @@ struct mk_destination {
 MK_API unsigned mk_request_destination(const struct mk_request *request,
                                        struct mk_destination *out) MK_API_MUST_USE;
 
-/** Declares that a path variant would have been treated differently. For a hook that cannot apply its
- * strictest rule, because the rule decides where the request goes. mk_request_check_path() returns 400
- * from then on. */
+/** Declares that the hook would have treated a path variant differently from the path. For hooks that cannot
+ * apply the strictest result, because their rules decide where the request goes. mk_request_check_path()
+ * returns 400 from then on. */
 MK_API void mk_request_set_ambiguous(struct mk_request *request);
 
 /**
@@ -173,7 +173,7 @@ MK_API bool mk_request_has_encoded_slash(const struct mk_request *request);
 MK_API mk_str mk_request_user(const struct mk_request *request);
 MK_API int mk_request_set_user(struct mk_request *request, mk_str user);
 
-/** The virtual host that serves the request; NULL if the request failed before it was chosen. */
+/** The virtual host that serves the request; NULL if the request failed before a virtual host was chosen. */
 MK_API const struct mk_vhost *mk_request_vhost(const struct mk_request *request);
 /**
  * Returns a name that identifies the virtual host, for state that virtual hosts must not share: its first
@@ -305,8 +305,8 @@ MK_API bool mk_request_accepts_trailers(const struct mk_request *request);
 
 /**
  * Resumes a request whose handler returned MK_WAIT, or whose body source returned -EAGAIN: the server calls
- * the handler or source again at the end of the current loop iteration. No effect on a request that is not
- * waiting.
+ * the handler or source again at the end of the current loop iteration. Has no effect on a request that is
+ * not waiting.
  */
 MK_API void mk_request_resume(struct mk_request *request);
 
@@ -323,15 +323,14 @@ MK_API void mk_request_cancel_on_disconnect(struct mk_request *request);
  * for anything but the client) and `TunnelTimeout`. 0 means no timeout; the maximum is one day. They apply to
  * waits that start after the call. Returns 0 or -ENOMEM.
  *
- * An event source that may be silent for a long time needs a wait without a timeout. Such a wait ends when
+ * An event stream that may be silent for a long time needs no timeout (0). A wait without a timeout ends when
  * the client closes its side, as with mk_request_cancel_on_disconnect().
  */
 MK_API int mk_request_set_handler_timeout(struct mk_request *request, uint32_t ms);
 MK_API int mk_request_set_tunnel_timeout(struct mk_request *request, uint32_t ms);
-/** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit: longer
- * bodies have already been rejected before any hook runs, unless a handler raises the limit
- * (mk_handler.body_max), which also overrides this one. UINT64_MAX: no limit. Returns -EMSGSIZE if the body
- * is longer; respond with 413. */
+/** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit, because the
+ * server rejects longer bodies before any hook runs. The limit of a handler (mk_handler.body_max) overrides
+ * both. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with 413. */
 MK_API int mk_request_set_body_max(struct mk_request *request, uint64_t bytes);
 /** The effective limit of the request body; UINT64_MAX: no limit. */
 MK_API uint64_t mk_request_body_max(struct mk_request *request);

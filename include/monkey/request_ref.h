@@ -14,7 +14,7 @@ extern "C" {
  * expires, or the server stops. Other threads must not access the request itself, but they may use its
  * reference.
  *
- *     static void bring(struct mk_request *request, void *ctx) // in the thread of the request
+ *     static void set_result(struct mk_request *request, void *ctx) // in the thread of the request
  *     {
  *         struct job *job = ctx;
  *         if (request)
@@ -26,18 +26,18 @@ extern "C" {
  *         struct job *job = ctx;
  *         struct mk_request_ref *ref = job->ref;
  *         job->result = compute();
- *         if (mk_request_ref_resume(ref, bring, job))
- *             free_job(job); // the client has gone
+ *         if (mk_request_ref_resume(ref, set_result, job))
+ *             free_job(job); // the request has ended
  *         mk_request_ref_free(ref);
  *     }
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {
  *         const struct result *result = mk_request_data(request);
  *         if (result)
- *             return answer(response, result);
+ *             return send_result(response, result);
  *         struct job *job = mk_request_attached(request, &key);
  *         if (!job)
- *             job = begin(request, mk_request_ref_new(request)); // attaches it, and starts work()
+ *             job = start_job(request, mk_request_ref_new(request)); // attaches the job, and starts work()
  *         return job ? MK_WAIT : MK_ERROR;
  *     }
  */
@@ -50,7 +50,7 @@ MK_API struct mk_request_ref *mk_request_ref_new(struct mk_request *request) MK_
 /**
  * Schedules in_loop(request, ctx) in the thread of the request and then resumes the request: its handler or
  * body source is called again (see mk_request_resume()). If the request ends first, in_loop receives NULL in
- * its place. in_loop may be NULL. You may call this from any thread, and more than once.
+ * place of the request. in_loop may be NULL. You may call this from any thread, and more than once.
  *
  * Returns 0 if in_loop will be called, exactly once. Otherwise nothing is called, and the result is -ESTALE
  * if the request has ended; -ENOMEM; or -EINVAL if `ref` is NULL or was freed (only debug builds of the

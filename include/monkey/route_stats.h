@@ -29,15 +29,15 @@ static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str se
     static const struct mk_stat_metric metrics[] = {
         {"monkey_route_requests_total", "Requests that handlers of a service have answered.", "requests",
          MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
-        {"monkey_route_failures_total", "Of these, answers with a status of 500 and above.", "failures",
+        {"monkey_route_failures_total", "Of these, responses with a status of 500 or above.", "failures",
          MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
-        {"monkey_route_cancelled_total", "Requests whose client has left before the handler was done.",
+        {"monkey_route_cancelled_total", "Requests whose client disconnected before the handler finished.",
          "cancelled", MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
-        {"monkey_route_crashes_total", "Crashes of the handler, each of which has ended a worker.", "crashes",
+        {"monkey_route_crashes_total", "Crashes of the handler, each of which ended a worker.", "crashes",
          MK_STAT_COUNTER, false, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
         {"monkey_route_duration_seconds",
-         "From the start of a handler to the end of its request, or of a WebSocket's handler.", "duration",
-         MK_STAT_HISTOGRAM, true, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
+         "Time from the start of the handler to the end of the request, or of the handler of a WebSocket.",
+         "duration", MK_STAT_HISTOGRAM, true, false, 0, MK_API_NULL, MK_API_NULL, MK_API_NULL},
     };
     static const struct mk_stat_table table = {
         MK_ROUTES_TABLE, {"service", "method", "route"}, metrics, MK_LEN(metrics)};

@@ -73,8 +73,8 @@ enum mk_router_result {
  *     GET,POST /users/:id/notes   two methods; one segment of any text
  *     /about                      any method
  *
- * If the last segment is a star and a name, such as `*path`, it matches the rest of the path, whatever that
- * is.
+ * If the last segment is a star and a name, such as `*path`, it matches the rest of the path, which may
+ * contain slashes or be empty.
  *
  * A pattern is compared with the decoded path (mk_request_path()), segment by segment and byte by byte; a
  * trailing slash is significant. In a pattern, `%3A` and `%2A` are a literal colon and star at the start of a

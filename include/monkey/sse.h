@@ -19,8 +19,8 @@ struct mk_sse_event {
 
 /**
  * Appends an event. An event with no members set is a comment, which keeps the connection alive. Returns 0;
- * -EINVAL if the name or ID contains a line break, or the ID a NUL; or -ENOMEM if the event does not fit:
- * then nothing was appended.
+ * -EINVAL if the name or ID contains a line break, or the ID a NUL; or -ENOMEM if the event does not fit. On
+ * error, nothing is appended.
  *
  *     const struct mk_sse_event tick = {.name = MK_STR("tick"), .data = MK_STR("12:00")};
  *     int e = mk_sse_write(&out, &tick);

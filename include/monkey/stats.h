@@ -9,16 +9,14 @@
 extern "C" {
 #endif
 
-/** Capacity of the statistics of a server: the maximum number of tables, of series in all tables, of metrics
- * and labels in a table, of bytes in all label values of a series, and of pages of cells for all workers.
- * Unused memory is never touched. */
+/** Capacity of the statistics of a server. Unused capacity takes no memory. */
 enum {
-    MK_STAT_TABLES_MAX = 32,
-    MK_STAT_SERIES_MAX = 4096,
-    MK_STAT_METRICS_MAX = 16,
-    MK_STAT_LABELS_MAX = 3,
-    MK_STAT_LABEL_BYTES_MAX = 320,
-    MK_STAT_PAGES_MAX = 8192
+    MK_STAT_TABLES_MAX = 32,       /**< tables */
+    MK_STAT_SERIES_MAX = 4096,     /**< series in all tables */
+    MK_STAT_METRICS_MAX = 16,      /**< metrics in a table */
+    MK_STAT_LABELS_MAX = 3,        /**< labels of a table */
+    MK_STAT_LABEL_BYTES_MAX = 320, /**< bytes in all label values of a series */
+    MK_STAT_PAGES_MAX = 8192       /**< pages of cells for all workers */
 };
 
 /** Rows of cells. The first row holds values of the whole server, which any process may write. It is followed
@@ -50,7 +48,8 @@ struct mk_stat_metric {
     enum mk_stat_kind kind;
     bool is_time;     /**< the value is in microseconds */
     bool is_optional; /**< 0 means no value */
-    unsigned mean_of; /**< tables divide the value by the metric with this number, from 1; 0: no division */
+    unsigned mean_of; /**< number of a metric, from 1: tables show the value divided by this metric; 0:
+                           undivided */
     const char *label, *value; /**< an extra label for Prometheus, up to 15 bytes each; NULL: none */
     /** Names of the values from 0, separated by spaces, up to 63 bytes, which tables show in place of the
      * number; NULL: none. */
@@ -79,8 +78,8 @@ struct mk_stat_registry;
  * limits above. All functions accept 0, and then count nothing.
  *
  *     static const struct mk_stat_metric metrics[] = {
- *         {.name = "shop_orders_total", .help = "Orders that were placed.", .column = "orders"},
- *         {.name = "shop_open", .help = "Orders under way.", .column = "open", .kind = MK_STAT_GAUGE},
+ *         {.name = "shop_orders_total", .help = "Orders placed.", .column = "orders"},
+ *         {.name = "shop_open", .help = "Open orders.", .column = "open", .kind = MK_STAT_GAUGE},
  *     };
  *     static const struct mk_stat_table table = {"shop", {"country"}, metrics, MK_LEN(metrics)};
  *
@@ -92,7 +91,7 @@ MK_API unsigned mk_stat_register_table(struct mk_stat_registry *registry, const 
  * Returns the series with these label values, one per label, and creates it on first use. Call it in load()
  * or in any worker, and keep the number. Returns 0 if there are too many series (mk_stat_alloc_failures()
  * counts these failures), or MK_STAT_RETRY if another worker is creating the series: retry at the next event.
- * Neither value has cells.
+ * mk_stat_cells() returns NULL for both of these values.
  */
 MK_API uint32_t mk_stat_series(struct mk_stat_registry *registry, unsigned table, const mk_str *values);
 /**

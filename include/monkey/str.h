@@ -29,7 +29,7 @@ typedef struct mk_str {
 } mk_str;
 
 /* clang-format off */
-/** A literal as a mk_str: `MK_STR("text/html")`. For static initialisers in C, use MK_STR_INIT. */
+/** A literal as a mk_str: `MK_STR("text/html")`. For static initializers in C, use MK_STR_INIT. */
 #define MK_STR_INIT(literal) {("" literal), sizeof(literal) - 1}
 /* clang-format on */
 #ifdef __cplusplus

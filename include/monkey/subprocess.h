@@ -50,7 +50,8 @@ MK_API struct mk_subprocess *mk_subprocess_start(struct mk_worker *worker,
                                                  void (*on_end)(void *ctx, int status),
                                                  void *ctx) MK_API_MUST_USE;
 /** Sends a signal to the process group of the subprocess. Has no effect in on_end; not allowed afterwards.
- * Processes that an exited subprocess leaves in its group continue to run, and can no longer be signalled. */
+ * Processes that an exited subprocess leaves in its group continue to run, and can no longer receive
+ * signals. */
 MK_API void mk_subprocess_signal(struct mk_subprocess *subprocess, int signal);
 /** Kills the process group; on_end is then never called. NULL is allowed. Has no effect in on_end; not
  * allowed afterwards. */

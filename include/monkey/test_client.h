@@ -47,8 +47,8 @@ MK_API struct mk_test_client *mk_test_client_open(struct mk_server *server) MK_A
 MK_API int mk_test_client_use_http2(struct mk_test_client *client);
 
 /**
- * Sends a request, and waits for the complete response. `headers` are n headers; Host is added unless they
- * contain it, and so is Content-Length if there is a body. If the server closed the connection after the last
+ * Sends a request, and waits for the complete response. `headers` holds n headers. The client adds Host if it
+ * is missing, and Content-Length if there is a body. If the server closed the connection after the last
  * response, the client opens a new one.
  *
  * Returns 0; -EINVAL if the request is invalid; -ETIMEDOUT if no response arrived within 30 seconds;

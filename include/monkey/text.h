@@ -63,9 +63,9 @@ MK_API bool mk_url_unescape(struct mk_buf *out, mk_str text);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str text);
-/** Like mk_log_escape(), and mk_json_string() of <monkey/json.h> without its quotes, but truncated between
- * two characters before `out` would exceed `end` bytes: for size-limited lines whose syntax must stay
- * intact. */
+/** Escape text like mk_log_escape(), and like mk_json_string() of <monkey/json.h> without the quotes, but
+ * truncate it between two characters so that `out` does not exceed `end` bytes. For size-limited lines whose
+ * syntax must stay intact. */
 MK_API void mk_log_escape_to(struct mk_buf *out, mk_str text, size_t end);
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str text, size_t end);
 
@@ -98,14 +98,14 @@ struct mk_pattern {
 };
 
 /**
- * Parses a pattern: "/about" (exact), "/dir/" and below as "/dir/" followed by a star, "*.php", or any mix of
- * `*` (any sequence, including slashes) and `?` (one character). Returns false unless it starts with '/' or
- * '*'.
+ * Parses a pattern: "/about" (an exact path), "/dir/" followed by a star (a folder and everything below it),
+ * "*.php", or any mix of `*` (any sequence, including slashes) and `?` (one character). Returns false unless
+ * it starts with '/' or '*'.
  */
 MK_API bool mk_pattern_set(struct mk_pattern *pattern, mk_str text);
 /**
- * Might another program find a leading slash in a decoded string: "%2F", a backslash, or either of them
- * encoded again? After a slash, such a string may be mistaken for a host name, as in "//host/path".
+ * Could another program read a leading slash in this decoded string: "%2F", a backslash, or an escaped form
+ * of either? If such a string follows a slash, it may be mistaken for a host name, as in "//host/path".
  */
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 

@@ -50,7 +50,7 @@ struct mk_timer {
     uint32_t due_ms, slot_ms;
 };
 
-/** Initialises a timer without setting it. on_due() is called in the worker's event loop when the timer is no
+/** Initializes a timer without setting it. on_due() is called in the worker's event loop when the timer is no
  * longer set, so it may set the timer again or free its memory. */
 static inline void mk_timer_init(struct mk_timer *timer, void (*on_due)(struct mk_timer *timer))
 {

@@ -16,8 +16,9 @@ extern "C" {
 #endif
 
 /*
- * These functions belong to the plugin `upstream`. A plugin that calls them lists it in `needs`, so that the
- * server loads both. The program includes the plugin unless it was built with MK_UPSTREAM=OFF:
+ * These functions belong to the plugin `upstream`. A plugin that calls them must list `upstream` in `needs`,
+ * so that the server loads both plugins. The program includes the plugin unless it was built with
+ * MK_UPSTREAM=OFF:
  *
  *     static const char *const needs[] = {"upstream", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};
@@ -60,8 +61,8 @@ MK_API bool mk_upstream_is_tls(const struct mk_upstream *upstream);
 MK_API unsigned mk_upstream_count(const struct mk_upstream *upstream);
 
 /** A stable ID for the i-th server. It changes only if the name of the server or upstream changes, or the
- * secret of this server or of KeyFile. It reveals nothing about the server: put it in a cookie for session
- * affinity. */
+ * secret of this server (which KeyFile may supply). It reveals nothing about the server: put it in a cookie
+ * for session affinity. */
 MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *upstream, unsigned i);
 
 /* ---- Connections ---- */
@@ -317,12 +318,13 @@ MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *upstream_req
  * Chunked bodies must always be read. */
 MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *upstream_request, mk_str *body);
 /**
- * Decouples the server from a slow client: if data arrives faster than you call mk_upstream_request_read(),
- * the response is read ahead into a mk_spool_queue (monkey/spool.h), so that the connection to the server is
- * released early. A client that keeps up, or reads 10 MB a second, receives the data directly. When the spool
- * is full, the response is read at the speed of the client. Call it once the head is complete and
- * mk_upstream_request_buffered_body() has returned false. Do not call it for endless responses; event streams
- * (text/event-stream) are never spooled. Free the upstream request before `request` ends.
+ * Decouples the backend server from a slow client: if data arrives faster than you call
+ * mk_upstream_request_read(), the response is read ahead into a mk_spool_queue (monkey/spool.h), so that the
+ * connection to the backend is released early. A client that keeps up, or reads 10 MB a second, receives the
+ * data directly. When the spool is full, the response is read at the speed of the client. Call it once the
+ * head is complete and mk_upstream_request_buffered_body() has returned false. Do not call it for endless
+ * responses; event streams (text/event-stream) are never spooled. Free the upstream request before `request`
+ * ends.
  */
 MK_API void mk_upstream_request_spool(struct mk_upstream_request *upstream_request,
                                       struct mk_request *request);

@@ -11,8 +11,9 @@ extern "C" {
 #endif
 
 /*
- * These functions belong to the plugin `websocket`. A plugin that calls them lists it in `needs`, so that the
- * server loads both. The program includes the plugin unless it was built with MK_WEBSOCKET=OFF:
+ * These functions belong to the plugin `websocket`. A plugin that calls them must list `websocket` in
+ * `needs`, so that the server loads both plugins. The program includes the plugin unless it was built with
+ * MK_WEBSOCKET=OFF:
  *
  *     static const char *const needs[] = {"websocket", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};
@@ -55,16 +56,16 @@ struct mk_websocket_ops {
     /**
      * A complete, decompressed message has arrived; `data` is valid during the call. The server calls it only
      * while less than `queue_max` is queued, so that a reply sent here is always accepted, and not while the
-     * WebSocket is paused. Otherwise, the client has to wait.
+     * WebSocket is paused. Otherwise, the message waits.
      */
     void (*on_message)(void *ctx, struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
-    /** Called when, after a message was rejected with -EAGAIN, less than half of `queue_max` is queued. */
+    /** Called when, after -EAGAIN, the queue has drained to less than half of `queue_max`. */
     void (*on_writable)(void *ctx, struct mk_websocket *socket);
     /** The reply to mk_websocket_ping() has arrived. Replies to automatic keep-alive pings are not
      * reported. */
     void (*on_pong)(void *ctx, struct mk_websocket *socket, mk_str data);
     /**
-     * The WebSocket was closed. Called exactly once, as the last callback, for every WebSocket that
+     * Called when the WebSocket is closed: exactly once, as the last callback, for every WebSocket that
      * mk_websocket_open() opened. `code` and `reason` come from the client. The code is MK_WEBSOCKET_NO_CODE
      * if the client closed without a code, and MK_WEBSOCKET_ABNORMAL if it disconnected without closing. If
      * the client violated the protocol, it is the code that was sent to the client. Unsent messages are lost.
@@ -111,7 +112,8 @@ struct mk_websocket_options {
                               WebSocket with 1009. Default 1 MB */
     size_t frame_max;    /**< maximum size of a frame in bytes; a larger one also closes the WebSocket with
                               1009. Default: message_max */
-    size_t queue_max;    /**< messages are rejected when this many bytes are queued. Default 256 KB */
+    size_t queue_max;    /**< new messages are rejected while this many bytes or more are queued. Default 256
+                              KB */
     uint32_t ping_ms;    /**< send a ping after this much silence, and wait as long for the pong. Default
                               30 s */
     uint32_t close_ms;   /**< timeout of the closing handshake. Default 5 s */
@@ -203,8 +205,8 @@ MK_API int mk_websocket_close(struct mk_websocket *socket, unsigned code, mk_str
 /** Aborts the connection without a closing handshake; on_close() follows, with MK_WEBSOCKET_ABNORMAL. */
 MK_API void mk_websocket_abort(struct mk_websocket *socket);
 
-/** Stops the delivery of messages until mk_websocket_resume(). The client has to wait, and its pings
- * are not answered. */
+/** Stops the delivery of messages until mk_websocket_resume(). In the meantime the server reads nothing from
+ * the client, and does not answer its pings. */
 MK_API void mk_websocket_pause(struct mk_websocket *socket);
 MK_API void mk_websocket_resume(struct mk_websocket *socket);
 

@@ -51,10 +51,10 @@ MK_API mk_str duda_form_data_get_at(const struct duda_form_data *form, const cha
  * Fills a struct from form fields. Field names are those of the schema; `home.street` addresses a member of a
  * nested struct.
  *
- * Repeated fields fill lists. An absent check box is false; otherwise bool members accept on, true, 1, yes,
- * and off, false, 0, no. An empty field counts as absent, unless its member is a string without
- * `.min_length`. Unknown fields are ignored, because submit buttons and CSRF tokens are among them. Returns
- * 0; -EINVAL if a field is invalid (*errors lists the errors; respond with 422); or -ENOMEM.
+ * Repeated fields fill lists. A bool member accepts on, true, 1, yes, off, false, 0 and no. It is false if
+ * the field is absent, as for an unchecked check box. An empty field counts as absent, unless its member is a
+ * string without `.min_length`. Unknown fields are ignored, because submit buttons and CSRF tokens are among
+ * them. Returns 0; -EINVAL if a field is invalid (*errors lists the errors; respond with 422); or -ENOMEM.
  */
 MK_API int duda_form_data_bind(const struct duda_form_data *form, const struct duda_schema *schema,
                                const struct duda_allocator *memory, void *out,

@@ -156,7 +156,7 @@ MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK
  *
  *     struct rate rate = {0};
  *     int e = duda_http_fetch(d, http, &request, &response);
- *     e = e ? e : duda_http_json(d, &response, &rate_shape, &rate, NULL);
+ *     e = e ? e : duda_http_json(d, &response, &rate_schema, &rate, NULL);
  *     if (e)
  *         return duda_problem(d, 502, "%.*s", MK_STR_ARG(response.error));
  */

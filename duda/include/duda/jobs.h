@@ -88,7 +88,7 @@ struct duda_job_type {
  */
 MK_API int duda_jobs_register(struct mk_worker *worker, const struct duda_job_type *type) MK_API_MUST_USE;
 
-/** Options for enqueueing a job. */
+/** Options for enqueuing a job. */
 struct duda_job_options {
     uint64_t delay_ms; /**< minimum delay in milliseconds */
     mk_str unique_key; /**< unique key until the job is done or has failed; absent: none */

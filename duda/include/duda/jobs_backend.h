@@ -56,7 +56,7 @@ struct duda_jobs_ops {
     int (*now)(struct duda_ctx *d, struct duda_store *store, mk_str queue, uint64_t *ms);
     int (*count)(struct duda_ctx *d, struct duda_store *store, mk_str queue, struct duda_job_counts *out);
     /** Calls each() for failed jobs in the order of their ids, until the callback returns false. */
-    int (*list)(struct duda_ctx *d, struct duda_store *s, mk_str queue,
+    int (*list)(struct duda_ctx *d, struct duda_store *store, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx);
     /** Re-enqueues a failed job as a new one, or removes it if `remove` is set. -ENOENT: there is no such
      * failed job. */

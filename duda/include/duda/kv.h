@@ -18,9 +18,9 @@ extern "C" {
  *     [KV]
  *         Folder /var/lib/shop
  *
- * Reads return at once, from memory-mapped pages. Writes wait (the handler, not the worker) until the data is
- * on disk; concurrent writes share the next commit. An acknowledged write survives a crash of the server and
- * of the operating system.
+ * Reads return at once, from memory-mapped pages. A write suspends the handler, not the worker, until the
+ * data is on disk; concurrent writes share the next commit. An acknowledged write survives a crash of the
+ * server and of the operating system.
  */
 
 /** Limits: [KV] sections; bytes of a key and of a value; operations and bytes of values in a batch; time to
@@ -88,10 +88,10 @@ MK_API int duda_kv_incr(struct duda_ctx *d, struct duda_kv *kv, mk_str key, int6
  * A batch of operations that is applied atomically.
  *
  *     struct duda_kv_batch *b = duda_kv_batch_begin(kv);
- *     duda_kv_batch_expect(b, MK_STR("stock"), old);      // it is still the same
+ *     duda_kv_batch_expect(b, MK_STR("stock"), old);      // the stock has not changed
  *     duda_kv_batch_set(b, MK_STR("stock"), less, 0);
- *     duda_kv_batch_set(b, order, what, 0);
- *     int e = duda_kv_batch_commit(d, b);                        // -ESTALE: read again
+ *     duda_kv_batch_set(b, order_key, order, 0);
+ *     int e = duda_kv_batch_commit(d, b);                        // -ESTALE: read the stock again
  */
 struct duda_kv_batch;
 

@@ -30,7 +30,7 @@ extern "C" {
  *         e = read_price(d, id, &price);       // waits for the database
  *     if (!e)
  *         e = write_price(d, id, price + 1);
- *     return e;                                // and the next handler continues
+ *     return e;                                // the next handler acquires the lock
  */
 MK_API int duda_lock(struct duda_ctx *d, mk_str name, uint32_t timeout_ms) MK_API_MUST_USE;
 /** Acquires the lock without waiting: -EBUSY if another handler holds it or waits for it. */

@@ -33,7 +33,7 @@ struct duda_mail {
  * message is too long; -ENOMEM: `out` is full.
  *
  *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &address, .n_to = 1,
- *                                    .subject = MK_STR("Your order"), .text = text};
+ *                                    .subject = MK_STR("Your order"), .body = text};
  *     int e = duda_mail_write(&out, &mail, mk_worker_now(duda_worker(d)));
  */
 MK_API int duda_mail_write(struct mk_buf *out, const struct duda_mail *mail, int64_t now);

@@ -23,13 +23,15 @@ struct duda_mime {
  * absent.
  *
  *     struct duda_mime mime;
- * if (!duda_mime_read(duda_header(d, "Content-Type"), &mime) || !duda_mime_is(&mime, MK_STR("image/png")))
+ *     if (!duda_mime_read(duda_header(d, "Content-Type"), &mime))
+ *         return 400;
+ *     if (!duda_mime_is(&mime, MK_STR("image/png")))
  *         return 415;
  */
 MK_API bool duda_mime_read(mk_str text, struct duda_mime *out) MK_API_MUST_USE;
-/** Does the media type match the pattern? The pattern may end with a star ("image/" and a star, or a star on
- * both sides), optionally followed by a suffix: a star, `/`, a star and "+json" match all types with JSON
- * syntax. */
+/** Does the media type match the pattern? A star in the pattern stands for any type or subtype: "image/"
+ * followed by a star matches every image type. A suffix may follow the last star: "application/" followed by
+ * a star and "+json" matches every application type with JSON syntax. */
 MK_API bool duda_mime_is(const struct duda_mime *mime, mk_str pattern);
 /** Parses the next parameter of *rest, which starts as mime->parameters. A quoted value is written to `buf`
  * without its quotes and backslashes; all other strings are slices. Returns false if there are no more

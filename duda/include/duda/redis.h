@@ -91,10 +91,10 @@ struct duda_redis_command {
  * names two of them; -EPERM: a part begins with `!duda:`, the prefix of Duda's own keys; -EINVAL; -ENOMEM; or
  * the error of a failed wait. On all errors, reply->text describes the error.
  */
-#define duda_redis(d, r, reply, ...)                                                                         \
-    duda_redis_do(d, r, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))
+#define duda_redis(d, redis, reply, ...)                                                                     \
+    duda_redis_do(d, redis, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))
 /** Sends a command given as an array of parts. */
-MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
+MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *redis, struct duda_redis_reply *reply,
                          const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /**

@@ -17,8 +17,8 @@ MK_API mk_str duda_method(struct duda_ctx *d);
 /** The decoded path that routes match: without the prefix from [ROUTES]. */
 MK_API mk_str duda_path(struct duda_ctx *d);
 
-/** The decoded value of a path parameter: what `:name` or `*name` of the route's pattern matched; absent
- * if the pattern has no such name. */
+/** The decoded value of a path parameter: the text that `:name` or `*name` of the route's pattern matched;
+ * absent if the pattern has no such name. */
 MK_API mk_str duda_param(const struct duda_ctx *d, const char *name);
 /** Reads a path parameter as a number. Returns false unless it is a decimal number, with an optional `-`,
  * that fits in the type. */
@@ -57,8 +57,8 @@ MK_API ssize_t duda_read(struct duda_ctx *d, char *buf, size_t cap) MK_API_MUST_
  * returns. Waits. Returns 0, an error of duda_read(), or -ENOMEM. */
 MK_API int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out) MK_API_MUST_USE;
 
-/** The server's request and response objects and the worker, for everything that Duda has no function for. Do
- * not set the response body directly while the handler runs. */
+/** The server's request and response objects and the worker, for features that Duda's own functions do not
+ * cover. Do not set the response body directly while the handler runs. */
 MK_API struct mk_request *duda_request(const struct duda_ctx *d);
 MK_API struct mk_response *duda_response(const struct duda_ctx *d);
 MK_API struct mk_worker *duda_worker(const struct duda_ctx *d);

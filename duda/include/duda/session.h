@@ -111,9 +111,9 @@ struct duda_session_store {
      * instead, without this guarantee. */
     int (*replace)(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds);
     /** Returns a secret that the store keeps with the sessions, which is the same for all servers that use
-     * the store. It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). `is_fresh`:
-     * do not use the copy that this worker has cached. NULL: a key that lasts as long as the server
-     * authenticates records, and sessions end with it. */
+     * the store. It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). If `is_fresh`
+     * is true, the function must not return a copy that this worker has cached. NULL: the server
+     * authenticates records with a key of its own, and sessions end when the server stops. */
     int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE]);
 };
 /** Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store

@@ -104,7 +104,7 @@ struct duda_sql_history {
 /**
  * Compares the applied migrations with the files: each must exist under its name, unchanged, and no pending
  * migration may precede an applied one. Applied migrations after the last file belong to a newer version of
- * the service, and are not errors. Returns 0, or -EINVAL: h->message names up to three errors.
+ * the service, and are not errors. Returns 0, or -EINVAL: history->message names up to three errors.
  */
 MK_API int duda_sql_history_check(struct duda_sql_history *history, const struct duda_sql_migration *all);
 /** The row of the migration if the service has applied it; otherwise NULL. */

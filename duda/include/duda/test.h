@@ -67,7 +67,7 @@ MK_API mk_str duda_test_response_header(const struct duda_test_response *respons
 
 /** Checks that the expression is true; if not, the test fails but continues. Returns the result. */
 #define duda_expect(test, expression) duda_test_expect(test, expression, #expression, __FILE__, __LINE__)
-/** Checks that a string equals another; on failure the message shows the first difference. */
+/** Checks that two strings are equal; on failure the message shows the first difference. */
 #define duda_expect_text(test, got, expected)                                                                \
     duda_test_expect_text(test, got, expected, #got, __FILE__, __LINE__)
 /** Checks that a string contains another. */
