@@ -34,7 +34,7 @@ struct duda_stack_pool {
 };
 
 /* Is there a limit: RLIMIT_DATA or RLIMIT_AS? */
-static bool is_limited(uint8_t resource)
+static bool has_rlimit(uint8_t resource)
 {
     struct rlimit limit;
     return getrlimit(resource, &limit) || limit.rlim_cur != RLIM_INFINITY;
@@ -50,7 +50,7 @@ struct duda_stack_pool *duda_stack_pool_new(size_t size)
            : size > DUDA_STACK_POOL_SIZE_MAX ? DUDA_STACK_POOL_SIZE_MAX
                                              : size;
     s->size = (size + s->page - 1) & ~(s->page - 1);
-    s->guard = is_limited(RLIMIT_AS) ? DUDA_STACK_POOL_GUARD / 16 : DUDA_STACK_POOL_GUARD;
+    s->guard = has_rlimit(RLIMIT_AS) ? DUDA_STACK_POOL_GUARD / 16 : DUDA_STACK_POOL_GUARD;
     return s;
 }
 
@@ -111,7 +111,7 @@ static struct slab *map_slab(const struct duda_stack_pool *s, size_t guard, size
     slab->step = guard + s->size;
     slab->n = n;
     slab->size = n * slab->step;
-    if ((!is_limited(RLIMIT_DATA) && map_slab_with_guards(slab)) || map_slab_page_by_page(slab))
+    if ((!has_rlimit(RLIMIT_DATA) && map_slab_with_guards(slab)) || map_slab_page_by_page(slab))
         return slab;
     mk_mem_free(slab);
     return NULL;

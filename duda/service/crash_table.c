@@ -57,9 +57,9 @@ static struct duda_crash_slot *find_crash_slot(struct duda_crash_table *b, unsig
                                                bool (*is)(int64_t owner), int64_t *owner)
 {
     for (unsigned i = 0; b && worker < DUDA_CRASH_WORKERS_MAX && i < DUDA_CRASH_SLOTS_PER_WORKER; i++) {
-        *owner = atomic_load(&b->posts[worker][i].pid);
+        *owner = atomic_load(&b->crash_slots[worker][i].pid);
         if (is(*owner))
-            return &b->posts[worker][i];
+            return &b->crash_slots[worker][i];
     }
     return NULL;
 }
@@ -105,9 +105,9 @@ static bool exceeds_crash_limit(struct duda_route_slot *p, const struct duda_cra
     int64_t window = (int64_t)(rules->window_ms / 1000);
     if (now - atomic_load(&p->since) > window) {
         atomic_store(&p->since, now);
-        atomic_store(&p->recently, 0);
+        atomic_store(&p->recent_crashes, 0);
     }
-    return atomic_fetch_add(&p->recently, 1) + 1 >= rules->crashes && rules->crashes;
+    return atomic_fetch_add(&p->recent_crashes, 1) + 1 >= rules->crashes && rules->crashes;
 }
 
 bool duda_route_slot_disable(struct duda_route_slot *p, const struct duda_crash_policy *rules, int64_t now)

@@ -17,9 +17,9 @@ enum {
 
 /* A route. Once assigned, a slot belongs to its route for the lifetime of the master. */
 struct duda_route_slot {
-    _Atomic uint64_t id;       /* 0: free */
-    _Atomic uint32_t counted;  /* series of the route's statistics: see monkey/route_stats.h; 0: none */
-    _Atomic uint32_t recently; /* crashes in the window that began at `since` */
+    _Atomic uint64_t id;             /* 0: free */
+    _Atomic uint32_t stats_series;   /* series of the route's statistics: see monkey/route_stats.h; 0: none */
+    _Atomic uint32_t recent_crashes; /* crashes in the window that began at `since` */
     _Atomic int64_t since, closed_until;
     char name[DUDA_ROUTE_SLOT_NAME_MAX]; /* "shop GET /items/:id", NUL-terminated */
 };
@@ -35,7 +35,7 @@ struct duda_crash_slot {
 
 struct duda_crash_table {
     struct duda_route_slot slots[DUDA_ROUTE_SLOTS];
-    struct duda_crash_slot posts[DUDA_CRASH_WORKERS_MAX][DUDA_CRASH_SLOTS_PER_WORKER];
+    struct duda_crash_slot crash_slots[DUDA_CRASH_WORKERS_MAX][DUDA_CRASH_SLOTS_PER_WORKER];
 };
 
 /* Crash limit: how many crashes within which time disable a route, and for how long. */

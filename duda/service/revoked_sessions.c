@@ -73,7 +73,7 @@ static unsigned count_client_slots(const line words, uint64_t word, uint64_t ent
 }
 
 /* Is the entry `word` evicted before the entry `other`? */
-static bool is_worth_less(const line words, uint64_t word, uint64_t other, uint64_t entry, int64_t now)
+static bool is_evicted_before(const line words, uint64_t word, uint64_t other, uint64_t entry, int64_t now)
 {
     unsigned share = count_client_slots(words, word, entry, now),
              share_of_other = count_client_slots(words, other, entry, now);
@@ -95,9 +95,9 @@ static size_t choose_slot(const line words, uint64_t entry, int64_t now)
         if (!minutes_left(words[i], now))
             return i;
     for (size_t i = 1; i < DUDA_REVOKED_SESSIONS_SLOTS; i++)
-        if (is_worth_less(words, words[i], words[best], entry, now))
+        if (is_evicted_before(words, words[i], words[best], entry, now))
             best = i;
-    return is_worth_less(words, entry, words[best], entry, now) ? DUDA_REVOKED_SESSIONS_SLOTS : best;
+    return is_evicted_before(words, entry, words[best], entry, now) ? DUDA_REVOKED_SESSIONS_SLOTS : best;
 }
 
 void duda_revoked_sessions_add(struct duda_revoked_sessions *e,

@@ -157,7 +157,7 @@ static uint32_t add_route_series(struct route_table_builder *m, const struct dud
     uint32_t series =
         mk_route_stats_series(m->config, mk_str_from_c(m->service->name), mk_str_from_c(entry->route->method),
                               pattern.failed ? entry->pattern : mk_buf_str(&pattern));
-    atomic_store(&entry->route_slot->counted, series);
+    atomic_store(&entry->route_slot->stats_series, series);
     return series;
 }
 
@@ -272,8 +272,8 @@ static void add_table_entry(struct route_table_builder *m, struct walk_route_tab
 }
 
 /* An entry of a service that was built with an earlier release lacks the members that were added since. */
-static const struct duda_route *full_route(struct route_table_builder *m, const struct duda_routes *t,
-                                           size_t i)
+static const struct duda_route *upgrade_route_layout(struct route_table_builder *m,
+                                                     const struct duda_routes *t, size_t i)
 {
     if (t->entry_size == sizeof(struct duda_route))
         return duda_routes_at(t, i);
@@ -293,7 +293,8 @@ static void walk_route_table(struct route_table_builder *m, const struct duda_ro
     w->tables[0] = routes;
     for (;;) {
         const struct duda_routes *t = w->tables[w->depth];
-        const struct duda_route *r = w->at[w->depth] < t->n ? full_route(m, t, w->at[w->depth]++) : NULL;
+        const struct duda_route *r =
+            w->at[w->depth] < t->n ? upgrade_route_layout(m, t, w->at[w->depth]++) : NULL;
         if (r)
             add_table_entry(m, w, r);
         else if (w->depth-- == 0)

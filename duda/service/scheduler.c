@@ -151,7 +151,7 @@ static void recycle_output_buf(struct duda_ctx *d)
     spare->max = d->out.max; /* makes mk_buf_free() free it: 0 would mean a fixed buffer */
 }
 
-static uint64_t *route_cells(struct duda_worker_ctx *worker_ctx, uint32_t series)
+static uint64_t *find_route_cells(struct duda_worker_ctx *worker_ctx, uint32_t series)
 {
     struct duda_route_cells *entry = &worker_ctx->route_cells[series % DUDA_ROUTE_CELLS];
     if (entry->series != series) {
@@ -166,8 +166,8 @@ static void count_route_request(const struct duda_ctx *d)
     bool cancelled = d->cancel_error == -ECANCELED,
          failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
     if (d->route_entry->series && d->began_us)
-        mk_route_stats_record(route_cells(d->worker_ctx, d->route_entry->series), mk_clock_us() - d->began_us,
-                              failed && !cancelled, cancelled);
+        mk_route_stats_record(find_route_cells(d->worker_ctx, d->route_entry->series),
+                              mk_clock_us() - d->began_us, failed && !cancelled, cancelled);
 }
 
 /* Frees the handler. The tunnel of its request may live on. */

@@ -360,9 +360,9 @@ bool duda_service_explain(struct mk_request *request, void *data)
     else
         mk_request_explain(request, "service", "%s has no route for this path", name);
     if (entry && entry->route->body_max == UINT64_MAX)
-        mk_request_explain(request, "body", "of any length: `.body_max` of the route");
+        mk_request_explain(request, "body", "any length (`.body_max` of the route)");
     else if (entry && entry->route->body_max)
-        mk_request_explain(request, "body", "at most %llu bytes: `.body_max` of the route",
+        mk_request_explain(request, "body", "at most %llu bytes (`.body_max` of the route)",
                            (unsigned long long)entry->route->body_max);
     return entry || router;
 }

@@ -21,7 +21,7 @@ static int64_t session_now(const struct duda_session *s)
 
 /* Checks eight bytes at once: in a difference, the highest bit of each byte tells whether that byte reaches
  * the bound. */
-static bool are_hex(const char *eight)
+static bool are_hex_digits(const char *eight)
 {
     uint64_t x;
     memcpy(&x, eight, sizeof x);
@@ -40,7 +40,7 @@ static int read_session_cookie(struct duda_session *s)
         return -ENOENT;
     memcpy(s->id, text.p, sizeof s->id);
     for (size_t i = 0; i < sizeof s->id; i += 8)
-        if (!are_hex(s->id + i))
+        if (!are_hex_digits(s->id + i))
             return -ENOENT;
     return duda_session_derive_key(s);
 }
@@ -188,11 +188,11 @@ static bool may_create_session(const struct duda_session *s)
 {
     struct duda_session_config *v = s->d->worker_ctx->session_config;
     struct mk_addr client;
-    if (!v->begun)
+    if (!v->creation_rate)
         return true;
     mk_addr_client_prefix(mk_request_client_addr(s->d->request), &client);
-    return duda_session_rate_allow(v->begun, &client, (uint64_t)session_now(s) / ((v->idle_ms + 999) / 1000),
-                                   v->n_max);
+    return duda_session_rate_allow(v->creation_rate, &client,
+                                   (uint64_t)session_now(s) / ((v->idle_ms + 999) / 1000), v->n_max);
 }
 
 static int create_session(struct duda_session *s)

@@ -179,11 +179,11 @@ static bool map_shared_memory(struct mk_config *config, struct duda_session_conf
     if (v->ended)
         duda_revoked_sessions_init(v->ended);
     if (v->store == DUDA_SESSION_BACKEND_STORE)
-        v->begun = mk_config_shared(config, "duda-begun", sizeof *v->begun);
-    if (v->begun)
-        duda_session_rate_init(v->begun);
+        v->creation_rate = mk_config_shared(config, "duda-begun", sizeof *v->creation_rate);
+    if (v->creation_rate)
+        duda_session_rate_init(v->creation_rate);
     return memory && (v->ended || v->store != DUDA_SESSION_BACKEND_COOKIE) &&
-           (v->begun || v->store != DUDA_SESSION_BACKEND_STORE);
+           (v->creation_rate || v->store != DUDA_SESSION_BACKEND_STORE);
 }
 
 struct duda_session_config *duda_session_config_load(struct mk_config *config)

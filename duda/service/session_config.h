@@ -29,8 +29,8 @@ struct duda_session_config {
     unsigned char keys[DUDA_SESSION_KEYS_MAX][DUDA_COOKIE_CRYPTO_KEY];
     unsigned char own_key[DUDA_COOKIE_CRYPTO_KEY]; /* key of this server, as long as its master runs */
     struct duda_session_shm shm;
-    struct duda_revoked_sessions *ended; /* ended sessions, if sessions are in cookies; else NULL */
-    struct duda_session_rate *begun;     /* rate of new sessions, if sessions are in a store; else NULL */
+    struct duda_revoked_sessions *ended;     /* ended sessions, if sessions are in cookies; else NULL */
+    struct duda_session_rate *creation_rate; /* rate of new sessions, if sessions are in a store; else NULL */
 };
 
 extern const struct mk_conf_table duda_session_config_table;

@@ -110,7 +110,7 @@ static void slot_clear(struct session_slot *p)
 /* ---- Choice of a slot ---- */
 
 /* Session IDs are random and need no hash. */
-static struct session_slot *find_set(const struct duda_session_shm *v, const unsigned char *id)
+static struct session_slot *find_slot_set(const struct duda_session_shm *v, const unsigned char *id)
 {
     uint64_t bits;
     memcpy(&bits, id, sizeof bits);
@@ -120,7 +120,7 @@ static struct session_slot *find_set(const struct duda_session_shm *v, const uns
 /* Finds and locks the slot of the session. Its slot pointer is NULL if there is no such session. */
 static struct locked_slot find_and_lock_slot(const struct duda_session_shm *v, const unsigned char *id)
 {
-    struct session_slot *set = find_set(v, id);
+    struct session_slot *set = find_slot_set(v, id);
     for (size_t i = 0; i < WAYS; i++) {
         struct locked_slot h = slot_has_id(&set[i], id) ? slot_lock(&set[i]) : (struct locked_slot){0};
         if (h.session_slot && slot_has_id(h.session_slot, id))
@@ -185,7 +185,7 @@ static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64
 static struct locked_slot lock_slot_for_insert(const struct duda_session_shm *v, const unsigned char *id,
                                                const struct duda_session_shm_client *client, int64_t now)
 {
-    struct session_slot *set = find_set(v, id);
+    struct session_slot *set = find_slot_set(v, id);
     for (unsigned i = 0; i < SPINS; i++) {
         struct session_slot *p = choose_evicted_slot(set, client->address, now);
         int64_t ends = p->ends;
@@ -222,7 +222,7 @@ bool duda_session_shm_load(const struct duda_session_shm *v, const unsigned char
     return good && !out->failed;
 }
 
-static bool data_fits(mk_str data)
+static bool session_data_fits(mk_str data)
 {
     return data.len && data.len <= DUDA_SESSION_MAX;
 }
@@ -249,7 +249,7 @@ bool duda_session_shm_insert(const struct duda_session_shm *v, const unsigned ch
                              uint32_t seconds)
 {
     struct locked_slot h =
-        data_fits(data) ? lock_slot_for_insert(v, id, client, now) : (struct locked_slot){0};
+        session_data_fits(data) ? lock_slot_for_insert(v, id, client, now) : (struct locked_slot){0};
     if (!h.session_slot)
         return false;
     slot_write(v, h.session_slot, id, data, client, now + seconds);
@@ -262,7 +262,7 @@ bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned c
                               mk_str data, const struct duda_session_shm_client *client, int64_t now,
                               uint32_t seconds)
 {
-    struct locked_slot h = data_fits(data) ? find_and_lock_slot(v, id) : (struct locked_slot){0};
+    struct locked_slot h = session_data_fits(data) ? find_and_lock_slot(v, id) : (struct locked_slot){0};
     if (!h.session_slot)
         return false;
     bool good = slot_is_valid(v, h.session_slot, now);

@@ -21,7 +21,7 @@ const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_s
 
 /* ---- Parsing ---- */
 
-static bool report_bad_share(const struct mk_conf_ctx *conf_ctx, mk_str part, const char *error)
+static bool report_share_error(const struct mk_conf_ctx *conf_ctx, mk_str part, const char *error)
 {
     mk_conf_ctx_error(conf_ctx, part, "%s", error);
     mk_conf_ctx_hint(conf_ctx,
@@ -33,10 +33,10 @@ static bool parse_share_name(const struct mk_conf_ctx *conf_ctx, const struct du
                              struct duda_share *share)
 {
     if (!duda_scope_is_valid_name(word))
-        return report_bad_share(conf_ctx, word, "the name must have 1 to 48 letters, digits, `-` and `_`");
+        return report_share_error(conf_ctx, word, "the name must have 1 to 48 letters, digits, `-` and `_`");
     for (size_t i = 0; i < known->n; i++)
         if (mk_str_eq(known->at[i].name, word))
-            return report_bad_share(conf_ctx, word, "another Share already has this name");
+            return report_share_error(conf_ctx, word, "another Share already has this name");
     share->name = word;
     return true;
 }
@@ -45,7 +45,7 @@ static bool parse_share_service(const struct mk_conf_ctx *conf_ctx, const struct
                                 mk_str word, struct duda_share *share)
 {
     if (duda_shares_find(known, word) || list_contains(share->services, share->n_services, word))
-        return report_bad_share(conf_ctx, word, "a service can have only one Share");
+        return report_share_error(conf_ctx, word, "a service can have only one Share");
     return mk_conf_ctx_append(conf_ctx, &share->services, &share->n_services, &word, sizeof word);
 }
 
@@ -64,7 +64,7 @@ bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *s
     while (mk_conf_ctx_word(conf_ctx, &value, &word)) {
         bool good = true;
         if (!word.p && (!share.n_services || (is_on && !share.n_hosts)))
-            return report_bad_share(conf_ctx, mk_conf_ctx_value(conf_ctx),
+            return report_share_error(conf_ctx, mk_conf_ctx_value(conf_ctx),
                                     is_on ? "expected a host after `on`"
                                           : "expected a service after the name");
         if (!word.p)

@@ -63,7 +63,7 @@ static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_c
     log_dead_worker(worker_ctx, crash_slot);
     struct duda_route_slot *p = duda_crash_table_count_crash(
         worker_ctx->crash_table, crash_slot, worker_ctx->rules, mk_worker_now(worker_ctx->worker), &closes);
-    uint64_t *cells = p ? mk_worker_cells(worker_ctx->worker, atomic_load(&p->counted)) : NULL;
+    uint64_t *cells = p ? mk_worker_cells(worker_ctx->worker, atomic_load(&p->stats_series)) : NULL;
     if (cells)
         mk_stat_add(&cells[MK_ROUTE_CRASHES], 1);
     if (p)

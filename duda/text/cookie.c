@@ -28,7 +28,7 @@ static bool starts_nocase(mk_str s, mk_str prefix)
 }
 
 /* Browsers compare the prefixes case-insensitively. */
-static bool name_prefix_allows(const struct duda_cookie *c, bool secure, mk_str path)
+static bool satisfies_name_prefix(const struct duda_cookie *c, bool secure, mk_str path)
 {
     mk_str name = mk_str_from_c(c->name);
     if (starts_nocase(name, MK_STR("__Host-")))
@@ -58,7 +58,7 @@ int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *c, bool is_t
     if (!mk_is_token(mk_str_from_c(c->name)) || !is_cookie_value(c->value) || !is_attribute_value(path) ||
         path.p[0] != '/' || !is_attribute_value(c->domain) || c->same_site > DUDA_SAME_SITE_NONE)
         return -EINVAL;
-    if (!name_prefix_allows(c, secure, path) || (c->same_site == DUDA_SAME_SITE_NONE && !secure))
+    if (!satisfies_name_prefix(c, secure, path) || (c->same_site == DUDA_SAME_SITE_NONE && !secure))
         return -EINVAL;
     size_t before = out->len;
     mk_buf_addf(out, "%s=%.*s", c->name, MK_STR_ARG(c->value));

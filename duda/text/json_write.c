@@ -73,7 +73,7 @@ static void write_struct(struct mk_json_writer *w, const struct duda_schema *sch
 /* ---- Lists and maps ---- */
 
 /* The schema of the elements, if there are several and they are structs. */
-static const struct duda_schema *common_shape(const struct duda_value *v)
+static const struct duda_schema *common_element_schema(const struct duda_value *v)
 {
     bool are_structs =
         v->kind == DUDA_VALUE_STRUCTS && (!v->of.in.field || v->of.in.field->kind == DUDA_KIND_OBJECT);
@@ -93,7 +93,7 @@ static void write_structs(struct mk_json_writer *w, const struct duda_value *v,
 static void write_list(struct mk_json_writer *w, const struct duda_value *v, size_t depth)
 {
     struct cached_names cached_names;
-    const struct duda_schema *schema = depth ? common_shape(v) : NULL;
+    const struct duda_schema *schema = depth ? common_element_schema(v) : NULL;
     mk_json_begin_array(w);
     if (schema && cache_field_names(&cached_names, schema))
         write_structs(w, v, &cached_names, depth - 1);

@@ -23,7 +23,7 @@ static mk_str trim_left(mk_str s)
 }
 
 /* Does the quoted string end at this quote, because the line ends or the next parameter follows? */
-static bool quoted_text_ends_here(mk_str rest)
+static bool is_end_of_quoted_string(mk_str rest)
 {
     rest = trim_left(rest);
     if (!mk_str_starts(rest, MK_STR(";")))
@@ -41,7 +41,7 @@ static bool parse_quoted_text(mk_str *rest, mk_str *out)
     size_t len = 0, i = 0;
     for (; i < rest->len && rest->p[i] != '"'; i++) {
         bool escape = rest->p[i] == '\\' && i + 1 < rest->len && rest->p[i + 1] == '"' &&
-                      !quoted_text_ends_here(mk_str_skip(*rest, i + 2));
+                      !is_end_of_quoted_string(mk_str_skip(*rest, i + 2));
         i += escape;
         to[len++] = rest->p[i];
     }

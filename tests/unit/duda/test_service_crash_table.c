@@ -71,12 +71,12 @@ static void crash_table_slot_of_dead_worker_is_inherited(void **state)
     if (pid == 0)
         _exit(0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    atomic_store(&crash_table.posts[0][0].pid, pid);
-    duda_crash_slot_set_running(&crash_table.posts[0][0], &crash_table, route_slot);
+    atomic_store(&crash_table.crash_slots[0][0].pid, pid);
+    duda_crash_slot_set_running(&crash_table.crash_slots[0][0], &crash_table, route_slot);
     bool closes;
-    assert_ptr_equal(duda_crash_table_acquire_slot(&crash_table, 0), &crash_table.posts[0][1]);
+    assert_ptr_equal(duda_crash_table_acquire_slot(&crash_table, 0), &crash_table.crash_slots[0][1]);
     struct duda_crash_slot *crash_slot = duda_crash_table_take_dead_slot(&crash_table, 0);
-    assert_ptr_equal(crash_slot, &crash_table.posts[0][0]);
+    assert_ptr_equal(crash_slot, &crash_table.crash_slots[0][0]);
     assert_null(duda_crash_table_take_dead_slot(&crash_table, 0));
     assert_ptr_equal(duda_crash_table_count_crash(&crash_table, crash_slot, &rules, 1000, &closes),
                      route_slot);
@@ -95,8 +95,8 @@ static void crash_table_dead_worker_is_found_after_free_slot(void **state)
     if (pid == 0)
         _exit(0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    atomic_store(&crash_table.posts[0][2].pid, pid);
-    assert_ptr_equal(duda_crash_table_take_dead_slot(&crash_table, 0), &crash_table.posts[0][2]);
+    atomic_store(&crash_table.crash_slots[0][2].pid, pid);
+    assert_ptr_equal(duda_crash_table_take_dead_slot(&crash_table, 0), &crash_table.crash_slots[0][2]);
     assert_null(duda_crash_table_take_dead_slot(&crash_table, 1));
     assert_null(duda_crash_table_take_dead_slot(&crash_table, DUDA_CRASH_WORKERS_MAX));
     assert_null(duda_crash_table_take_dead_slot(NULL, 0));
@@ -109,10 +109,10 @@ static void crash_table_peers_are_live_workers(void **state)
     assert_false(duda_crash_table_has_live_peer(&crash_table, 0));
     assert_non_null(duda_crash_table_acquire_slot(&crash_table, 0));
     assert_false(duda_crash_table_has_live_peer(&crash_table, 0));
-    atomic_store(&crash_table.posts[0][1].pid, getppid());
+    atomic_store(&crash_table.crash_slots[0][1].pid, getppid());
     assert_true(duda_crash_table_has_live_peer(&crash_table, 0));
     assert_false(duda_crash_table_has_live_peer(&crash_table, 1));
-    duda_crash_slot_release(&crash_table.posts[0][1]);
+    duda_crash_slot_release(&crash_table.crash_slots[0][1]);
     assert_false(duda_crash_table_has_live_peer(&crash_table, 0));
 }
 
