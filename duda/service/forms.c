@@ -24,7 +24,7 @@ static struct duda_allocator request_allocator(struct duda_ctx *d)
 
 /* ---- Parts ---- */
 
-/* State while parts arrive. */
+/* State of the parser while the parts of a form arrive. */
 struct multipart_form_parser {
     struct duda_ctx *d;
     struct duda_parsed_form *form;

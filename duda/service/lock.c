@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks, as used by handlers. */
+/* Implements duda/lock.h: locks of handlers. */
 #include <duda/lock.h>
 #include <duda/scope.h>
 #include <errno.h>

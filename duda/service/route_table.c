@@ -210,7 +210,7 @@ static void add_before(struct route_table_builder *m, const struct duda_route *r
         s->before[s->n_before++] = r;
 }
 
-/* Nested tables are at most DEPTH_MAX deep: uses a stack of scopes instead of recursion. */
+/* Walks nested tables, which are at most DEPTH_MAX deep, with a stack of scopes instead of recursion. */
 struct walk_route_table {
     const struct duda_routes *tables[DEPTH_MAX];
     size_t at[DEPTH_MAX]; /* index of the next entry */

@@ -25,7 +25,7 @@ struct service_entry {
     bool named; /* used in at least one [ROUTES] */
 };
 
-/* Where a service is mounted. */
+/* The mount point of a service. */
 struct mount {
     const struct service_entry *service_entry;
     mk_str prefix; /* "/shop" of "/shop/..."; may be empty */
@@ -333,7 +333,7 @@ static const struct duda_route_entry *find_route(const struct mount *mount, stru
                                  mk_request_method_name(request), path, match, router);
 }
 
-/* Request bodies without a handler are not read. */
+/* If no handler takes the request, its body is not read. */
 uint64_t duda_service_body_max(struct mk_request *request, void *data)
 {
     struct mk_router_match match;

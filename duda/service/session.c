@@ -250,7 +250,7 @@ int duda_session_set(struct duda_ctx *d, const char *name, mk_str value)
     if (e || !s->exists)
         return e;
     e = save_session(s);
-    return e == -ENOENT ? -ESTALE : e; /* another request destroyed it */
+    return e == -ENOENT ? -ESTALE : e; /* another request has destroyed the session */
 }
 
 int duda_session_regenerate(struct duda_ctx *d)

@@ -65,8 +65,8 @@ bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *s
         bool good = true;
         if (!word.p && (!share.n_services || (is_on && !share.n_hosts)))
             return report_share_error(conf_ctx, mk_conf_ctx_value(conf_ctx),
-                                    is_on ? "expected a host after `on`"
-                                          : "expected a service after the name");
+                                      is_on ? "expected a host after `on`"
+                                            : "expected a service after the name");
         if (!word.p)
             return mk_conf_ctx_append(conf_ctx, &known->at, &known->n, &share, sizeof share);
         if (!share.name.p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aumasson, Bernstein: SipHash: a fast short-input PRF (2012); the 128-bit variant of its reference code. */
+/* The 128-bit variant of SipHash, as in the reference code of "SipHash: a fast short-input PRF" (Aumasson and
+ * Bernstein, 2012). */
 #include "service/siphash.h"
 
 #include <endian.h>

@@ -70,7 +70,7 @@ int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task, stru
     k->d.task_end_ctx = task->ctx;
     k->d.owner = task->owner ? task->owner : spawning_service(worker_ctx);
     assign_task_id(k);
-    k->d.output = DUDA_OUTPUT_TUNNEL; /* only duda_wake() resumes it */
+    k->d.output = DUDA_OUTPUT_TUNNEL; /* only duda_wake() resumes a background task */
     int e = duda_scheduler_start_handler(&k->d);
     if (e) {
         duda_memory_release_block(worker_ctx, k);

@@ -13,7 +13,7 @@ static bool is_cookie_value(mk_str s)
     return true;
 }
 
-/* A path or domain that cannot end the attribute or the line. */
+/* Is this a path or domain that cannot end the attribute or the line? */
 static bool is_attribute_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)

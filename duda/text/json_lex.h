@@ -42,11 +42,11 @@ bool duda_json_count_element(struct duda_json_cursor *c);
 bool duda_json_lex_string(struct duda_json_cursor *c, mk_str *out);
 /* Like duda_json_lex_string(), for a service: copies the string if necessary, to terminate it with a NUL. */
 bool duda_json_lex_string_copy(struct duda_json_cursor *c, mk_str *out);
-/* A member name: a string without NUL. */
+/* Consumes a member name: a string without a NUL. */
 bool duda_json_lex_name(struct duda_json_cursor *c, mk_str *out);
 bool duda_json_lex_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer);
 bool duda_json_lex_literal(struct duda_json_cursor *c, mk_str word);
-/* Skips any value; *out is its text. */
+/* Skips a value of any type, and sets *out to its text. */
 bool duda_json_skip_value(struct duda_json_cursor *c, mk_str *out);
 
 /* Stops the parser because of a syntax error, a limit or a lack of memory. Always returns false. */

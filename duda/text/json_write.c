@@ -105,7 +105,7 @@ static void write_list(struct mk_json_writer *w, const struct duda_value *v, siz
     mk_json_end_array(w);
 }
 
-/* A null in a map is written. */
+/* A null value in a map is written, not omitted. */
 static void write_map(struct mk_json_writer *w, const struct duda_value *v, size_t depth)
 {
     mk_json_begin_object(w);

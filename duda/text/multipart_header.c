@@ -164,7 +164,7 @@ static const char *parse_content_disposition(mk_str value, struct duda_part *out
     return out->name.p ? NULL : "its Content-Disposition has no name";
 }
 
-/* Unencoded data, which RFC 7578, section 4.7 still allows. */
+/* Does this Content-Transfer-Encoding leave the data unencoded? RFC 7578, section 4.7 allows no other. */
 static bool is_identity_encoding(mk_str value)
 {
     return mk_str_eq_nocase(value, MK_STR("7bit")) || mk_str_eq_nocase(value, MK_STR("8bit")) ||

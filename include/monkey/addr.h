@@ -31,8 +31,8 @@ MK_API void mk_addr_client_prefix(const struct mk_addr *addr, struct mk_addr *ou
 struct mk_network {
     uint8_t ip[16];
     uint8_t bits;    /**< prefix length, 0 to 128; for IPv4, the prefix length as written plus 96 */
-    uint8_t is_unix; /**< 1: all Unix socket peers */
-    uint8_t is_all;  /**< 1: every peer; the other members are ignored */
+    uint8_t is_unix; /**< 1: the network consists of all Unix socket peers */
+    uint8_t is_all;  /**< 1: the network contains every peer; the other members are ignored */
 };
 
 /**

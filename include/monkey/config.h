@@ -30,9 +30,9 @@ struct mk_logfile;
  *         {.name = "Cache", .type = MK_CONF_BOOL, MK_CONF_AT(struct cache, on), .default_value = "on",
  *          .help = "Keep responses in memory."},
  *         {.name = "CacheSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct cache, size), .default_value = "16M",
- *          .min = 1 << 20, .help = "Memory for it."},
+ *          .min = 1 << 20, .help = "Size of the cache."},
  *         {.name = "CacheTime", .type = MK_CONF_TIME, MK_CONF_AT(struct cache, ttl_ms),
- *          .default_value = "1m", .zero_word = "off", .help = "How long a response is fresh."},
+ *          .default_value = "1m", .zero_word = "off", .help = "Lifetime of a cached response."},
  *     };
  *     static const struct mk_conf_table cache_table = {
  *         .section = "CACHE", .keys = cache_keys, .n = 3, .size = sizeof(struct cache),

@@ -229,9 +229,9 @@ MK_API int mk_request_stat(const struct mk_request *request, mk_str path, struct
 /**
  * Finds the script in the request path: the shortest leading part that is a regular file below the document
  * root, as found by mk_request_stat(), and that ends with `extension` unless that is empty. *info receives
- * the rest of the path. A path that leads through any other file matches no script, so that nothing else is
- * ever executed. A hidden file is not a script unless hidden files are served. Returns 0, or the status for
- * the response: 404 if there is no script. *name is then the path that was looked up, or absent if no leading
+ * the rest of the path. A path that leads through any other file matches no script, so no other file is ever
+ * executed. A hidden file is not a script unless hidden files are served. Returns 0, or the status for the
+ * response: 404 if there is no script. *name is then the path that was looked up, or absent if no leading
  * part ends with `extension`.
  *
  *     mk_str script, info;

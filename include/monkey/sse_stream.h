@@ -23,7 +23,8 @@ struct mk_sse_stream;
 
 /** Callbacks of a stream. */
 struct mk_sse_stream_ops {
-    /** Called when, after -EAGAIN, the queue has drained to less than half of `queue_max`. May be NULL. */
+    /** Called when the queue has drained to less than half of `queue_max` after an event was rejected with
+     * -EAGAIN. May be NULL. */
     void (*on_writable)(void *ctx, struct mk_sse_stream *stream);
     /** Called when the stream is closed: exactly once, as the last callback, for every stream that
      * mk_sse_stream_open() opened. */

@@ -28,7 +28,7 @@ enum { MK_STAT_ROWS = 1025, MK_STAT_SERVER = 0 };
 enum {
     MK_STAT_BUCKETS = 42,
     MK_STAT_FINE_BUCKETS = 280,
-    MK_STAT_CELLS_MAX = 320 /**< the maximum for one series */
+    MK_STAT_CELLS_MAX = 320 /**< maximum number of cells of a series */
 };
 
 /** The type of a metric. */

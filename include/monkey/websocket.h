@@ -59,7 +59,8 @@ struct mk_websocket_ops {
      * WebSocket is paused. Otherwise, the message waits.
      */
     void (*on_message)(void *ctx, struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
-    /** Called when, after -EAGAIN, the queue has drained to less than half of `queue_max`. */
+    /** Called when the queue has drained to less than half of `queue_max` after a message was rejected with
+     * -EAGAIN. */
     void (*on_writable)(void *ctx, struct mk_websocket *socket);
     /** The reply to mk_websocket_ping() has arrived. Replies to automatic keep-alive pings are not
      * reported. */

@@ -83,7 +83,7 @@ MK_API void mk_watcher_free(struct mk_watcher *watcher);
  * other descriptor refers to the same open file (dup(2), fork(2)). NULL is allowed. */
 MK_API void mk_watcher_free_closed(struct mk_watcher *watcher);
 
-/** A callback at the end of a loop iteration. */
+/** A callback that runs at the end of a loop iteration. */
 struct mk_deferred;
 
 /**

@@ -102,7 +102,7 @@ enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID_LEN = 64, DUDA_SESSION_SECRET_SI
 struct duda_session_store {
     /** Loads the data that save() stored; *out lives until the handler returns. -ENOENT: no such session. */
     int (*load)(struct duda_ctx *d, mk_str id, mk_str *out);
-    /** Stores the data for that many seconds. */
+    /** Stores the data, which expires after `seconds` seconds. */
     int (*save)(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds);
     /** Deletes the session. -ENOENT: no such session. */
     int (*destroy)(struct duda_ctx *d, mk_str id);

@@ -50,8 +50,8 @@ MK_API void duda_store_declare(struct mk_config *config, const void *section, mk
  * If not, reports an error at the key and suggests a similar name. */
 MK_API void duda_store_require(struct mk_config *config, const void *section, mk_str name);
 
-/** Call it in a backend's worker_start; the backend needs "duda-store". Registers the store. Returns 0, or
- * -EEXIST: the name is taken. */
+/** Registers the store. Call it in the worker_start of a backend whose `needs` lists "duda-store". Returns 0,
+ * or -EEXIST: the name is taken. */
 MK_API int duda_store_register(struct mk_worker *worker, struct duda_store *store);
 
 #ifdef __cplusplus
