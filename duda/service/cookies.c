@@ -3,6 +3,7 @@
 #include "service/cookies.h"
 
 #include <errno.h>
+#include <monkey/sized.h>
 
 #include "service/response.h"
 #include "service/session_config.h"
@@ -39,8 +40,10 @@ int duda_cookie_set_reserved(struct duda_ctx *d, const struct duda_cookie *cooki
     return e;
 }
 
-int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie)
+int duda_cookie_set_sized(struct duda_ctx *d, const struct duda_cookie *cookie, size_t cookie_size)
 {
+    struct duda_cookie full;
+    cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
     return e ? e : duda_cookie_set_reserved(d, cookie);
 }
@@ -110,8 +113,10 @@ static int set_protected_cookie(struct duda_ctx *d, const struct duda_cookie *co
     return e;
 }
 
-int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie)
+int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct duda_cookie *cookie, size_t cookie_size)
 {
+    struct duda_cookie full;
+    cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
     return e ? e : set_protected_cookie(d, cookie, false);
 }
@@ -121,8 +126,10 @@ int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct duda_coo
     return set_protected_cookie(d, cookie, true);
 }
 
-int duda_cookie_set_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie)
+int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct duda_cookie *cookie, size_t cookie_size)
 {
+    struct duda_cookie full;
+    cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
     return e ? e : duda_cookie_set_reserved_encrypted(d, cookie);
 }

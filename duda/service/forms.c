@@ -172,7 +172,8 @@ static int load_multipart_form(struct duda_ctx *d, struct duda_parsed_form *form
                                const struct duda_form_limits *fields,
                                const struct duda_multipart_limits *files)
 {
-    static const struct duda_multipart_ops ops = {on_part_begin, on_part_data, on_part_end};
+    static const struct duda_multipart_ops ops = {
+        .part = on_part_begin, .data = on_part_data, .end = on_part_end};
     struct multipart_form_parser r = {.d = d, .form = form, .limits = duda_form_limits_of(fields)};
     int e = spool_body(d, duda_multipart_limits_of(files).size, &form->content);
     if (e)

@@ -2,6 +2,7 @@
 /* Background tasks: handlers without a request. A dummy route entry makes them look like request handlers. */
 #include <duda/task.h>
 #include <errno.h>
+#include <monkey/sized.h>
 #include <monkey/text.h>
 
 #include "service/memory.h"
@@ -42,8 +43,11 @@ static const struct duda_service_ref *spawning_service(const struct duda_worker_
     return worker_ctx->starts ? worker_ctx->starts : worker_ctx->runs ? worker_ctx->runs->owner : NULL;
 }
 
-int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task, struct duda_ctx **out)
+int duda_task_spawn_sized(struct mk_worker *worker, const struct duda_task *task, size_t task_size,
+                          struct duda_ctx **out)
 {
+    struct duda_task full;
+    task = mk_sized_in(&full, sizeof full, task, task_size);
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
     struct duda_route_slot *route_slot = task_route_slot(worker_ctx, task->name);
     *out = NULL;

@@ -2,6 +2,7 @@
 /* Handlers that receive messages of topics. */
 #include <duda/scope.h>
 #include <errno.h>
+#include <monkey/sized.h>
 
 #include "service/suspend.h"
 #include "service/topics.h"
@@ -124,7 +125,7 @@ static int await_message(struct duda_ctx *d, uint32_t ms)
     return e;
 }
 
-int duda_topic_receive_message(struct duda_ctx *d, uint32_t ms, struct duda_topic_message *out)
+static int receive_topic_message(struct duda_ctx *d, uint32_t ms, struct duda_topic_message *out)
 {
     struct duda_topic_receiver *l = d->topic_receiver;
     *out = (struct duda_topic_message){.kind = MK_WEBSOCKET_TEXT};
@@ -140,6 +141,15 @@ int duda_topic_receive_message(struct duda_ctx *d, uint32_t ms, struct duda_topi
     l->missed = 0;
     drop_oldest_message(l);
     return out->topic.p && out->data.p ? 0 : -ENOMEM;
+}
+
+int duda_topic_receive_message_sized(struct duda_ctx *d, uint32_t ms, struct duda_topic_message *out,
+                                     size_t out_size)
+{
+    struct duda_topic_message full = {0};
+    int result = receive_topic_message(d, ms, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }
 
 int duda_topic_receive(struct duda_ctx *d, uint32_t ms, mk_str *out)

@@ -3,6 +3,7 @@
  * service. */
 #include <duda/scope.h>
 #include <errno.h>
+#include <monkey/sized.h>
 #include <stdio.h>
 
 #include "service/suspend.h"
@@ -126,7 +127,7 @@ static const struct mk_websocket_ops ops = {
 static void init_protocol_options(struct duda_websocket_profile *m)
 {
     const struct duda_websocket_options *o = &m->options;
-    m->wire = (struct mk_websocket_options){MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
+    m->wire = (struct mk_websocket_options){.ops = &ops};
     m->wire.subprotocols = o->subprotocols;
     m->wire.origins = o->origins ? o->origins : "same"; /* browsers send cookies from any site */
     m->wire.message_max = o->message_max;
@@ -183,9 +184,11 @@ static struct duda_websocket *websocket_new(struct duda_ctx *d, const struct dud
     return s;
 }
 
-int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options *options, void *ctx,
-                        struct duda_websocket **out)
+int duda_websocket_open_sized(struct duda_ctx *d, const struct duda_websocket_options *options,
+                              size_t options_size, void *ctx, struct duda_websocket **out)
 {
+    struct duda_websocket_options full;
+    options = mk_sized_in(&full, sizeof full, options, options_size);
     *out = NULL;
     if (d->cancel_error)
         return duda_suspend(d);
@@ -211,7 +214,7 @@ int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options 
 
 /* ---- In a handler ---- */
 
-int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *s, struct duda_message *out)
+static int receive_message(struct duda_ctx *d, struct duda_websocket *s, struct duda_message *out)
 {
     int e = 0;
     if (!s->has_message)
@@ -228,6 +231,15 @@ int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *s, struct 
     s->has_message = false;
     *out = (struct duda_message){s->kind, s->message};
     return 1;
+}
+
+int duda_websocket_receive_sized(struct duda_ctx *d, struct duda_websocket *s, struct duda_message *out,
+                                 size_t out_size)
+{
+    struct duda_message full = {0};
+    int result = receive_message(d, s, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }
 
 int duda_websocket_try_send(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data)

@@ -2,6 +2,7 @@
 #include <duda/cookie.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <monkey/sized.h>
 #include <monkey/text.h>
 
 /* RFC 6265bis, section 4.1.1: cookie-octet. Surrounding quotes are rejected: parsers disagree about them. */
@@ -51,8 +52,10 @@ static void append_attributes(struct mk_buf *b, const struct duda_cookie *c, boo
     mk_buf_addf(b, "; SameSite=%s", sites[c->same_site]);
 }
 
-int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *c, bool is_tls)
+int duda_cookie_write_sized(struct mk_buf *out, const struct duda_cookie *c, size_t c_size, bool is_tls)
 {
+    struct duda_cookie full;
+    c = mk_sized_in(&full, sizeof full, c, c_size);
     mk_str path = c->path.len ? c->path : MK_STR("/");
     bool secure = is_tls && !c->insecure;
     if (!mk_is_token(mk_str_from_c(c->name)) || !is_cookie_value(c->value) || !is_attribute_value(path) ||

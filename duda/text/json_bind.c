@@ -271,6 +271,9 @@ static bool read_object(struct duda_json_cursor *c, const struct duda_schema *sc
 {
     struct seen_fields seen_fields = {{0}};
     size_t begin = c->at;
+    if (schema->n && !schema->field_size)
+        return add_error(c, begin, path, " has a schema without `.field_size`: use DUDA_SCHEMA()", NULL,
+                         false);
     if (!duda_json_accept_char(c, '{'))
         return add_error(c, begin, path, " must be an object", NULL, false);
     if (!duda_json_enter_nested(c))

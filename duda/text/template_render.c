@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Renders nodes with values to text. */
 #include <errno.h>
+#include <monkey/sized.h>
 #include <monkey/text.h>
 
 #include "text/template.h"
@@ -215,10 +216,12 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
     return e;
 }
 
-int duda_template_render(const struct duda_template *t, const struct duda_value *value,
-                         const struct duda_render_options *options, struct mk_buf *out,
-                         struct mk_buf *message)
+int duda_template_render_sized(const struct duda_template *t, const struct duda_value *value,
+                               const struct duda_render_options *options, size_t options_size,
+                               struct mk_buf *out, struct mk_buf *message)
 {
+    struct duda_render_options full;
+    options = mk_sized_in(&full, sizeof full, options, options_size);
     static const struct duda_render_options lenient;
     const struct frame frame = {.up = NULL, .value = *value};
     struct rendering r = {

@@ -63,8 +63,8 @@ static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str re
 }
 
 static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
-static const struct mk_websocket_options options = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .origins = "same",
-                                                    .message_max = 4096, .flags = MK_WEBSOCKET_COMPRESS};
+static const struct mk_websocket_options options = {
+    .ops = &ops, .origins = "same", .message_max = 4096, .flags = MK_WEBSOCKET_COMPRESS};
 
 static enum mk_verdict join(struct mk_request *request, struct mk_response *response, void *data)
 {

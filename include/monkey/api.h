@@ -18,7 +18,7 @@
 
 /**
  * The ABI version of these headers. It increases when a struct, a function or its behavior changes
- * incompatibly; new functions and new members at the end of structs with a `size` do not change it. The
+ * incompatibly; new functions, and new members of structs that may grow (monkey/sized.h), do not change it. The
  * server accepts plugins of every version from MK_ABI_OLDEST, the oldest supported one, to its own.
  */
 #define MK_ABI        1

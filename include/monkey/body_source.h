@@ -4,6 +4,7 @@
 #define MONKEY_BODY_SOURCE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
@@ -31,6 +32,7 @@ struct mk_body_source_ops {
     /** Frees the resources of the source when the response has ended or its client has disconnected
      * (mk_response_was_sent() tells which). Called once. May be NULL. */
     void (*close)(void *ctx);
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 #ifdef __cplusplus

@@ -39,8 +39,14 @@ struct mk_cgi_options {
  *     if (mk_cgi_variables(request, &options, &variables, &n) == 0)
  *         ask.headers = variables, ask.n_headers = n;
  */
-MK_API int mk_cgi_variables(struct mk_request *request, const struct mk_cgi_options *options,
-                            struct mk_header **out, size_t *n) MK_API_MUST_USE;
+MK_API int mk_cgi_variables_sized(struct mk_request *request, const struct mk_cgi_options *options,
+                                  size_t options_size, struct mk_header **out, size_t *n) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int mk_cgi_variables(struct mk_request *request,
+                                                   const struct mk_cgi_options *options,
+                                                   struct mk_header **out, size_t *n)
+{
+    return mk_cgi_variables_sized(request, options, sizeof *options, out, n);
+}
 
 /** The head of a script's output (RFC 3875, section 6). Strings are slices of that output. */
 struct mk_cgi_head {
@@ -64,7 +70,11 @@ MK_API size_t mk_cgi_head_end(mk_str text, size_t seen);
  *         while (mk_cgi_head_next(&rest, &name, &value))
  *             mk_response_add_header(response, name, value);
  */
-MK_API bool mk_cgi_head_read(struct mk_cgi_head *head, mk_str text);
+MK_API bool mk_cgi_head_read_sized(struct mk_cgi_head *head, size_t head_size, mk_str text);
+static inline bool mk_cgi_head_read(struct mk_cgi_head *head, mk_str text)
+{
+    return mk_cgi_head_read_sized(head, sizeof *head, text);
+}
 /** Returns the next header to pass to the client; *rest is initially the complete head. Skips Status,
  * Content-Length, and headers that only the server may set, such as Date. Returns false at the end. */
 MK_API bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value);
@@ -80,7 +90,8 @@ struct mk_cgi_stderr {
     uint64_t remaining;        /**< remaining bytes to log; output beyond them is discarded */
     const char *limit_message; /**< the line to log when `remaining` reaches 0 */
     uint32_t len;
-    char line[800]; /**< longer lines are truncated */
+    char line[800];       /**< longer lines are truncated */
+    uint64_t reserved[2]; /**< for later releases */
 };
 
 /** Passes each complete line to on_line(), without its line ending. NUL bytes become question marks. */

@@ -180,6 +180,7 @@ struct mk_conf_key {
     const char *help;           /**< MK_HELP() of one line, Markdown allowed; may be NULL */
     mk_conf_parse_fn *parse;
     mk_conf_show_fn *show; /**< NULL: the CUSTOM key cannot be printed and is omitted */
+    uint64_t reserved[2];  /**< must be zero */
 };
 
 /** Sets offset and size of the member that receives the value: `MK_CONF_AT(struct cache, size)` among the
@@ -203,6 +204,7 @@ struct mk_conf_table {
     const char *entry_help;
     size_t size; /**< size of the struct that a section fills; 0 in the server's own tables */
     enum mk_conf_scope scope;
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /**

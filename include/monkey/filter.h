@@ -26,6 +26,7 @@ struct mk_filter_ops {
     ssize_t (*read)(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap);
     /** Called once when the response has ended, successfully or not. May be NULL. */
     void (*close)(void *ctx);
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /**

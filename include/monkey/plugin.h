@@ -48,6 +48,7 @@ struct mk_command {
     /** Runs the command; argv[0] is its name. Returns the exit code: 0 success, 1 failure, 2 wrong
      * usage, 3 invalid configuration. */
     int (*run)(int argc, char **argv);
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /**

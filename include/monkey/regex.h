@@ -46,6 +46,7 @@ struct mk_regex_ops {
     unsigned (*groups)(const struct mk_regex *regex);
     unsigned (*group)(const struct mk_regex *regex, mk_str name);
     enum mk_regex_result (*match)(const struct mk_regex *regex, mk_str text, struct mk_regex_captures *out);
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /**
@@ -63,8 +64,13 @@ struct mk_regex_ops {
  *         use(found.at[1]);
  *     mk_regex_free(r);
  */
-MK_API struct mk_regex *mk_regex_new(mk_str pattern, bool nocase,
-                                     struct mk_regex_error *error) MK_API_MUST_USE;
+MK_API struct mk_regex *mk_regex_new_sized(mk_str pattern, bool nocase, struct mk_regex_error *error,
+                                           size_t error_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE struct mk_regex *mk_regex_new(mk_str pattern, bool nocase,
+                                                            struct mk_regex_error *error)
+{
+    return mk_regex_new_sized(pattern, nocase, error, sizeof *error);
+}
 
 /** Frees the pattern; NULL is allowed. The argument is a void pointer, so that you can pass the
  * function to mk_config_add_cleanup(). */

@@ -105,8 +105,13 @@ struct mk_destination {
 /** Parses the Destination header (RFC 4918, section 10.3). Returns 0, or the status with which to
  * reject the request: 400 if the header is malformed, unless the method is defined in RFC 9110, which
  * gives the header no meaning; 503 if out of memory. */
-MK_API unsigned mk_request_destination(const struct mk_request *request,
-                                       struct mk_destination *out) MK_API_MUST_USE;
+MK_API unsigned mk_request_destination_sized(const struct mk_request *request, struct mk_destination *out,
+                                             size_t out_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE unsigned mk_request_destination(const struct mk_request *request,
+                                                              struct mk_destination *out)
+{
+    return mk_request_destination_sized(request, out, sizeof *out);
+}
 
 /** Declares that the hook would have treated a path variant differently from the path. For hooks that cannot
  * apply the strictest result, because their rules decide where the request goes. mk_request_check_path()

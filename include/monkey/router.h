@@ -124,8 +124,13 @@ MK_API mk_str mk_router_error(const struct mk_router *router);
  * *match is always set; its slices are valid as long as the router and the path. With MK_ROUTER_NO_METHOD,
  * match->allowed holds the methods for the Allow header.
  */
-MK_API enum mk_router_result mk_router_find(const struct mk_router *router, mk_str method, mk_str path,
-                                            struct mk_router_match *match);
+MK_API enum mk_router_result mk_router_find_sized(const struct mk_router *router, mk_str method, mk_str path,
+                                                  struct mk_router_match *match, size_t match_size);
+static inline enum mk_router_result mk_router_find(const struct mk_router *router, mk_str method, mk_str path,
+                                                   struct mk_router_match *match)
+{
+    return mk_router_find_sized(router, method, path, match, sizeof *match);
+}
 /** Writes a set of methods in the form of the Allow header: `GET, HEAD, POST` (RFC 9110, section 10.2.1). */
 MK_API void mk_router_allow(const struct mk_router *router, uint64_t methods, struct mk_buf *out);
 

@@ -25,7 +25,11 @@ struct mk_sse_event {
  *     const struct mk_sse_event tick = {.name = MK_STR("tick"), .data = MK_STR("12:00")};
  *     int e = mk_sse_write(&out, &tick);
  */
-MK_API int mk_sse_write(struct mk_buf *out, const struct mk_sse_event *event);
+MK_API int mk_sse_write_sized(struct mk_buf *out, const struct mk_sse_event *event, size_t event_size);
+static inline int mk_sse_write(struct mk_buf *out, const struct mk_sse_event *event)
+{
+    return mk_sse_write_sized(out, event, sizeof *event);
+}
 
 #ifdef __cplusplus
 }

@@ -29,18 +29,19 @@ struct mk_sse_stream_ops {
     /** Called when the stream is closed: exactly once, as the last callback, for every stream that
      * mk_sse_stream_open() opened. */
     void (*on_close)(void *ctx, struct mk_sse_stream *stream);
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /** Options of a stream. They must live as long as the streams that use them. A limit of 0 means the
  * default. */
 struct mk_sse_stream_options {
-    size_t size; /**< sizeof(struct mk_sse_stream_options), so that the struct can grow */
     const struct mk_sse_stream_ops *ops;
     size_t queue_max;      /**< new events are rejected while this many bytes or more are queued. Default 64
                                 KB */
     uint32_t keepalive_ms; /**< the stream sends a comment after this time without an event, to keep proxies
                                 from closing the connection and to detect vanished clients. UINT32_MAX: never.
                                 Default 15 s */
+    uint64_t reserved[4];  /**< must be zero */
 };
 
 /**
@@ -76,7 +77,12 @@ MK_API size_t mk_sse_stream_queued(const struct mk_sse_stream *stream);
 
 /** Queues an event. Returns 0; -EAGAIN if `queue_max` bytes or more are queued already (on_writable()
  * follows); -ESHUTDOWN if the stream is closed or ending; -EINVAL as for mk_sse_write(); or -ENOMEM. */
-MK_API int mk_sse_stream_send(struct mk_sse_stream *stream, const struct mk_sse_event *event);
+MK_API int mk_sse_stream_send_sized(struct mk_sse_stream *stream, const struct mk_sse_event *event,
+                                    size_t event_size);
+static inline int mk_sse_stream_send(struct mk_sse_stream *stream, const struct mk_sse_event *event)
+{
+    return mk_sse_stream_send_sized(stream, event, sizeof *event);
+}
 /** Queues a copy of text that mk_sse_write() has formatted, so that you format an event for many streams only
  * once. Returns the same values as mk_sse_stream_send(). */
 MK_API int mk_sse_stream_send_text(struct mk_sse_stream *stream, mk_str text);

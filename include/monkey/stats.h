@@ -54,6 +54,7 @@ struct mk_stat_metric {
     /** Names of the values from 0, separated by spaces, up to 63 bytes, which tables show in place of the
      * number; NULL: none. */
     const char *value_names;
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /** Metrics with the same labels: exported as Prometheus families, a table for people, and a list in JSON. */
@@ -62,6 +63,7 @@ struct mk_stat_table {
     const char *labels[MK_STAT_LABELS_MAX]; /**< names, up to 15 bytes each; NULL ends the list */
     const struct mk_stat_metric *metrics;
     size_t n_metrics;
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /** Returned in place of a series number while another worker is creating that series. */
@@ -198,8 +200,13 @@ struct mk_stat_field {
     uint64_t n;
 };
 /** Reads the i-th column of a table in the row of this series. Returns false if `i` is out of range. */
-MK_API bool mk_stat_field_at(const struct mk_stat_registry *registry, unsigned table, uint32_t series,
-                             unsigned i, struct mk_stat_field *out);
+MK_API bool mk_stat_field_at_sized(const struct mk_stat_registry *registry, unsigned table, uint32_t series,
+                                   unsigned i, struct mk_stat_field *out, size_t out_size);
+static inline bool mk_stat_field_at(const struct mk_stat_registry *registry, unsigned table, uint32_t series,
+                                    unsigned i, struct mk_stat_field *out)
+{
+    return mk_stat_field_at_sized(registry, table, series, i, out, sizeof *out);
+}
 
 #ifdef __cplusplus
 }

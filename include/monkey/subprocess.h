@@ -45,10 +45,17 @@ struct mk_subprocess_options {
  *     child = mk_subprocess_start(worker, &o, on_end, ctx);
  *     close(out[1]);
  */
-MK_API struct mk_subprocess *mk_subprocess_start(struct mk_worker *worker,
-                                                 const struct mk_subprocess_options *options,
-                                                 void (*on_end)(void *ctx, int status),
-                                                 void *ctx) MK_API_MUST_USE;
+MK_API struct mk_subprocess *mk_subprocess_start_sized(struct mk_worker *worker,
+                                                       const struct mk_subprocess_options *options,
+                                                       size_t options_size,
+                                                       void (*on_end)(void *ctx, int status),
+                                                       void *ctx) MK_API_MUST_USE;
+static inline MK_API_MUST_USE struct mk_subprocess *
+mk_subprocess_start(struct mk_worker *worker, const struct mk_subprocess_options *options,
+                    void (*on_end)(void *ctx, int status), void *ctx)
+{
+    return mk_subprocess_start_sized(worker, options, sizeof *options, on_end, ctx);
+}
 /** Sends a signal to the process group of the subprocess. Has no effect in on_end; not allowed afterwards.
  * Processes that an exited subprocess leaves in its group continue to run, and can no longer receive
  * signals. */

@@ -28,8 +28,9 @@ struct mk_test_client;
 /** The response of the server; valid until the next call for this client. */
 struct mk_test_client_response {
     unsigned status;
-    mk_str headers; /**< headers, one line each: "Name: value\r\n" */
-    mk_str body;    /**< the body, without transfer coding */
+    mk_str headers;       /**< headers, one line each: "Name: value\r\n" */
+    mk_str body;          /**< the body, without transfer coding */
+    uint64_t reserved[4]; /**< for later releases */
 };
 
 /** Opens a connection, and starts the server if necessary. On failure, returns NULL: see

@@ -32,7 +32,11 @@ struct mk_tls_info {
 /** Does the client use TLS? If so, `out` is filled in (it may be NULL). If a trusted proxy terminated
  * TLS and reported so (`RealScheme` of the plugin security), while its own connection has no TLS, all
  * members are absent. */
-MK_API bool mk_request_tls(const struct mk_request *request, struct mk_tls_info *out);
+MK_API bool mk_request_tls_sized(const struct mk_request *request, struct mk_tls_info *out, size_t out_size);
+static inline bool mk_request_tls(const struct mk_request *request, struct mk_tls_info *out)
+{
+    return mk_request_tls_sized(request, out, sizeof *out);
+}
 
 /** The client certificate in DER (RFC 5280); absent whenever client_subject is. Lives as long as the
  * request. */
@@ -70,7 +74,12 @@ struct mk_vhost_certificate {
     bool is_outdated; /**< the last reload could not use new files, and kept an earlier certificate */
 };
 /** Returns false if the virtual host presents no certificate. */
-MK_API bool mk_vhost_certificate_get(const struct mk_vhost *vhost, struct mk_vhost_certificate *out);
+MK_API bool mk_vhost_certificate_get_sized(const struct mk_vhost *vhost, struct mk_vhost_certificate *out,
+                                           size_t out_size);
+static inline bool mk_vhost_certificate_get(const struct mk_vhost *vhost, struct mk_vhost_certificate *out)
+{
+    return mk_vhost_certificate_get_sized(vhost, out, sizeof *out);
+}
 
 #ifdef __cplusplus
 }

@@ -46,6 +46,7 @@ struct mk_tunnel_ops {
      * `source.read` then reads the input.
      */
     bool (*on_input)(void *ctx, bool has_input);
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /**

@@ -45,14 +45,28 @@ struct mk_upstream_defaults {
  * the same name and defaults return the same upstream. An unresolvable host name is not an error: the server
  * is down until it resolves. If `name` is invalid, reports the error at its position, and returns NULL.
  */
-MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
-                                            const struct mk_upstream_defaults *defaults);
+MK_API struct mk_upstream *mk_upstream_find_sized(const struct mk_conf_ctx *conf, mk_str name,
+                                                  const struct mk_upstream_defaults *defaults,
+                                                  size_t defaults_size);
+static inline struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
+                                                   const struct mk_upstream_defaults *defaults)
+{
+    return mk_upstream_find_sized(conf, name, defaults, sizeof *defaults);
+}
 /**
  * Like mk_upstream_find(), but for load() or host() of a plugin that names the upstream in its own section:
  * errors are reported at `key` of the configuration section that `section` was parsed from.
  */
-MK_API struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
-                                            mk_str name, const struct mk_upstream_defaults *defaults);
+MK_API struct mk_upstream *mk_upstream_open_sized(struct mk_config *config, const void *section,
+                                                  const char *key, mk_str name,
+                                                  const struct mk_upstream_defaults *defaults,
+                                                  size_t defaults_size);
+static inline struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section,
+                                                   const char *key, mk_str name,
+                                                   const struct mk_upstream_defaults *defaults)
+{
+    return mk_upstream_open_sized(config, section, key, name, defaults, sizeof *defaults);
+}
 /** The name of the upstream in the configuration. */
 MK_API mk_str mk_upstream_name(const struct mk_upstream *upstream);
 /** Do the servers use TLS? */
@@ -84,6 +98,7 @@ struct mk_upstream_conn_options {
                     with redirections: the connection uses the TLS settings and timeouts of the upstream, but
                     is always new, counts toward no limit, and is tried even if the server is down. Absent: a
                     server of the upstream. Must live as long as the connection */
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /**
@@ -175,6 +190,7 @@ struct mk_upstream_request_body {
      * HTTP with a body of unknown length. Fields that are not allowed in trailers are omitted. NULL: no
      * trailers. */
     bool (*trailer_at)(void *ctx, size_t i, mk_str *name, mk_str *value);
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /** Retry and timeout limits of a request. Routes set them with options: see mk_upstream_limits_read(). */
@@ -185,6 +201,7 @@ struct mk_upstream_limits {
     uint32_t read_timeout_ms;     /**< maximum pause between two pieces of the response while
                                mk_upstream_request_head() or mk_upstream_request_read() waits, or between
                                two pieces sent; 0: no limit. Does not apply after an upgrade */
+    uint64_t reserved[4];         /**< must be zero */
 };
 
 /** A request to an upstream. The struct, its strings and its headers need to live only until
@@ -257,8 +274,14 @@ struct mk_upstream_request;
  *     }
  */
 MK_API struct mk_upstream_request *
+mk_upstream_request_start_sized(struct mk_worker *worker, const struct mk_upstream_request_options *options,
+                                size_t options_size, void (*on_ready)(void *ctx), void *ctx) MK_API_MUST_USE;
+static inline MK_API_MUST_USE struct mk_upstream_request *
 mk_upstream_request_start(struct mk_worker *worker, const struct mk_upstream_request_options *options,
-                          void (*on_ready)(void *ctx), void *ctx) MK_API_MUST_USE;
+                          void (*on_ready)(void *ctx), void *ctx)
+{
+    return mk_upstream_request_start_sized(worker, options, sizeof *options, on_ready, ctx);
+}
 
 /**
  * Reads the head of the response. Returns 0 if it is complete; 1 for an interim response (1xx except 100, and

@@ -73,6 +73,7 @@ struct mk_websocket_ops {
      * Calls with `socket` from on_close() fail.
      */
     void (*on_close)(void *ctx, struct mk_websocket *socket, unsigned code, mk_str reason);
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /** Flags for optional features. */
@@ -96,10 +97,9 @@ enum {
  *
  *     static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
  *     static const struct mk_websocket_options options = {
- *         MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .message_max = 64 << 10, .flags = MK_WEBSOCKET_COMPRESS};
+ *         .ops = &ops, .message_max = 64 << 10, .flags = MK_WEBSOCKET_COMPRESS};
  */
 struct mk_websocket_options {
-    size_t size; /**< set by MK_WEBSOCKET_OPTIONS_HEAD, so that the struct can grow */
     const struct mk_websocket_ops *ops;
     /** Supported subprotocols, separated by commas. The first subprotocol in the client's list that is
      * supported is selected; none if the client requests none. NULL: none. */
@@ -109,19 +109,19 @@ struct mk_websocket_options {
      * or https, because a proxy may have terminated TLS. Clients that send no Origin are not browsers, and
      * are accepted. NULL: all origins are allowed, so a cookie alone must not authenticate users. */
     const char *origins;
-    size_t message_max;  /**< maximum size of a decompressed message in bytes; a larger one closes the
+    size_t message_max;   /**< maximum size of a decompressed message in bytes; a larger one closes the
                               WebSocket with 1009. Default 1 MB */
-    size_t frame_max;    /**< maximum size of a frame in bytes; a larger one also closes the WebSocket with
+    size_t frame_max;     /**< maximum size of a frame in bytes; a larger one also closes the WebSocket with
                               1009. Default: message_max */
-    size_t queue_max;    /**< new messages are rejected while this many bytes or more are queued. Default 256
+    size_t queue_max;     /**< new messages are rejected while this many bytes or more are queued. Default 256
                               KB */
-    uint32_t ping_ms;    /**< send a ping after this much silence, and wait as long for the pong. Default
+    uint32_t ping_ms;     /**< send a ping after this much silence, and wait as long for the pong. Default
                               30 s */
-    uint32_t close_ms;   /**< timeout of the closing handshake. Default 5 s */
-    unsigned flags;      /**< MK_WEBSOCKET_COMPRESS and so on */
-    size_t compress_min; /**< shorter messages are not compressed. Default 64 */
+    uint32_t close_ms;    /**< timeout of the closing handshake. Default 5 s */
+    unsigned flags;       /**< MK_WEBSOCKET_COMPRESS and so on */
+    size_t compress_min;  /**< shorter messages are not compressed. Default 64 */
+    uint64_t reserved[6]; /**< must be zero */
 };
-#define MK_WEBSOCKET_OPTIONS_HEAD .size = sizeof(struct mk_websocket_options)
 
 /**
  * Accepts the WebSocket that the client requested (mk_request_tunnel()); return MK_DONE afterwards. You may

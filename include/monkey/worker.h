@@ -180,7 +180,13 @@ struct mk_reloads {
 };
 /** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */
-MK_API void mk_worker_reloads(const struct mk_worker *worker, struct mk_reloads *out, struct mk_buf *error);
+MK_API void mk_worker_reloads_sized(const struct mk_worker *worker, struct mk_reloads *out, size_t out_size,
+                                    struct mk_buf *error);
+static inline void mk_worker_reloads(const struct mk_worker *worker, struct mk_reloads *out,
+                                     struct mk_buf *error)
+{
+    mk_worker_reloads_sized(worker, out, sizeof *out, error);
+}
 /** Sets the level of the error log in all workers, shortly after the call, until the next configuration is
  * loaded. Returns 0 or a negative errno value. */
 MK_API int mk_worker_set_log_level(struct mk_worker *worker, enum mk_log_level level);
@@ -211,10 +217,20 @@ struct mk_worker_stats {
 
 /** Returns the counters of the i-th process, including those of other configurations; false if `i` is
  * out of range. The data may be slightly out of date. */
-MK_API bool mk_worker_stats_at(const struct mk_worker *worker, size_t i, struct mk_worker_stats *out);
+MK_API bool mk_worker_stats_at_sized(const struct mk_worker *worker, size_t i, struct mk_worker_stats *out,
+                                     size_t out_size);
+static inline bool mk_worker_stats_at(const struct mk_worker *worker, size_t i, struct mk_worker_stats *out)
+{
+    return mk_worker_stats_at_sized(worker, i, out, sizeof *out);
+}
 /** The sum of the counters of processes whose slots were reused. Together with the counters of all
  * processes above, it gives the totals since the server started. */
-MK_API void mk_worker_stats_ended(const struct mk_worker *worker, struct mk_worker_stats *out);
+MK_API void mk_worker_stats_ended_sized(const struct mk_worker *worker, struct mk_worker_stats *out,
+                                        size_t out_size);
+static inline void mk_worker_stats_ended(const struct mk_worker *worker, struct mk_worker_stats *out)
+{
+    mk_worker_stats_ended_sized(worker, out, sizeof *out);
+}
 /** The i-th reason for which the server closed HTTP/2 connections, as a word ("resets", "pings", ...),
  * and the number of these connections in all workers since the server started. Returns false if `i` is out
  * of range. */
@@ -245,7 +261,11 @@ MK_API void mk_worker_each_conn(struct mk_worker *worker,
 struct mk_cache_info {
     size_t files, files_max, memory, memory_max;
 };
-MK_API void mk_worker_cache(const struct mk_worker *worker, struct mk_cache_info *out);
+MK_API void mk_worker_cache_sized(const struct mk_worker *worker, struct mk_cache_info *out, size_t out_size);
+static inline void mk_worker_cache(const struct mk_worker *worker, struct mk_cache_info *out)
+{
+    mk_worker_cache_sized(worker, out, sizeof *out);
+}
 /** Closes all cached files that are not in use. */
 MK_API void mk_worker_cache_clear(struct mk_worker *worker);
 

@@ -6,14 +6,18 @@ enum { BYTES, DURATION }; /* the cells of a host */
 static const struct mk_stat_metric requests[] = {
     {.name = "monkey_http_requests_total", .help = "Finished requests; code 0: no response was started."},
 };
-static const struct mk_stat_table requests_table = {
-    "http_requests", {"host", "method", "code"}, requests, MK_LEN(requests)};
+static const struct mk_stat_table requests_table = {.name = "http_requests",
+                                                    .labels = {"host", "method", "code"},
+                                                    .metrics = requests,
+                                                    .n_metrics = MK_LEN(requests)};
 
 static const struct mk_stat_metric outcomes[] = {
     {.name = "monkey_http_outcomes_total", .help = "Requests by outcome."},
 };
-static const struct mk_stat_table outcomes_table = {
-    "http_outcomes", {"host", "outcome"}, outcomes, MK_LEN(outcomes)};
+static const struct mk_stat_table outcomes_table = {.name = "http_outcomes",
+                                                    .labels = {"host", "outcome"},
+                                                    .metrics = outcomes,
+                                                    .n_metrics = MK_LEN(outcomes)};
 
 static const struct mk_stat_metric hosts[] = {
     {.name = "monkey_http_response_bytes_total", .help = "Bytes of response bodies sent."},
@@ -22,7 +26,8 @@ static const struct mk_stat_metric hosts[] = {
              "live page.",
      .kind = MK_STAT_FINE_HISTOGRAM},
 };
-static const struct mk_stat_table hosts_table = {"http_hosts", {"host"}, hosts, MK_LEN(hosts)};
+static const struct mk_stat_table hosts_table = {
+    .name = "http_hosts", .labels = {"host"}, .metrics = hosts, .n_metrics = MK_LEN(hosts)};
 
 bool metrics_request_counts_init(struct counts *c, struct mk_config *config)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 
+#include <monkey/sized.h>
 #include <sched.h>
 #include <string.h>
 
@@ -563,8 +564,8 @@ static void fill_metric_field(const struct mk_stat_registry *r, uint32_t series,
     }
 }
 
-bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t series, unsigned i,
-                      struct mk_stat_field *out)
+static bool read_field(const struct mk_stat_registry *r, unsigned table, uint32_t series, unsigned i,
+                       struct mk_stat_field *out)
 {
     const struct table *t = table_at(r, table);
     if (!t)
@@ -592,4 +593,13 @@ bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t
         return true;
     }
     return false;
+}
+
+bool mk_stat_field_at_sized(const struct mk_stat_registry *r, unsigned table, uint32_t series, unsigned i,
+                            struct mk_stat_field *out, size_t out_size)
+{
+    struct mk_stat_field full = {0};
+    bool result = read_field(r, table, series, i, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <monkey/cgi.h>
+#include <monkey/sized.h>
 
 #include "http/response_head.h"
 
@@ -13,7 +14,7 @@ size_t mk_cgi_head_end(mk_str text, size_t seen)
 }
 
 /* Stores no lines, so their number is unlimited. */
-bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text)
+static bool parse_head(struct mk_cgi_head *h, mk_str text)
 {
     struct mk_response_head r = {.fields.at = NULL};
     const char *problem = mk_response_head_parse(&r, text, 0, cgi);
@@ -24,6 +25,14 @@ bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text)
                               .error = problem,
                               .error_line = r.where};
     return !problem;
+}
+
+bool mk_cgi_head_read_sized(struct mk_cgi_head *h, size_t h_size, mk_str text)
+{
+    struct mk_cgi_head full = {0};
+    bool result = parse_head(&full, text);
+    mk_sized_out(h, h_size, &full, sizeof full);
+    return result;
 }
 
 bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <monkey/cgi.h>
+#include <monkey/sized.h>
 #include <monkey/tls.h>
 #include <monkey/version.h>
 
@@ -330,8 +331,11 @@ static bool alloc_variables(struct variable_list *l)
     return l->at;
 }
 
-int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_header **out, size_t *n)
+int mk_cgi_variables_sized(struct mk_request *r, const struct mk_cgi_options *o, size_t o_size,
+                           struct mk_header **out, size_t *n)
 {
+    struct mk_cgi_options full;
+    o = mk_sized_in(&full, sizeof full, o, o_size);
     struct variable_list l = {.request = r, .options = o};
     if (!alloc_variables(&l))
         return -ENOMEM;

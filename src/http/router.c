@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <monkey/mem.h>
+#include <monkey/sized.h>
 
 enum { WHY_MAX = 4096, REASON_MAX = 512, SHOWN = 200, FIRST_ROUTES = 16 };
 
@@ -303,8 +304,8 @@ static void fill_match(struct mk_router_match *out, const struct route *route)
         out->params[i].name = route->names[i];
 }
 
-enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, mk_str path,
-                                     struct mk_router_match *out)
+static enum mk_router_result find_route(const struct mk_router *r, mk_str method, mk_str path,
+                                        struct mk_router_match *out)
 {
     uint32_t number = find_method(r, method);
     struct route_search s = {.router = r, .end = path.p + path.len, .out = out};
@@ -325,4 +326,13 @@ enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, m
     out->route = found;
     fill_match(out, &r->routes[found]);
     return MK_ROUTER_FOUND;
+}
+
+enum mk_router_result mk_router_find_sized(const struct mk_router *r, mk_str method, mk_str path,
+                                           struct mk_router_match *out, size_t out_size)
+{
+    struct mk_router_match full = {0};
+    enum mk_router_result result = find_route(r, method, path, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <monkey/sized.h>
 #include <monkey/sse.h>
 
 #include "base/buf.h"
@@ -28,8 +29,10 @@ static mk_str next_line(mk_str *rest)
     return line;
 }
 
-int mk_sse_write(struct mk_buf *out, const struct mk_sse_event *e)
+int mk_sse_write_sized(struct mk_buf *out, const struct mk_sse_event *e, size_t e_size)
 {
+    struct mk_sse_event full;
+    e = mk_sized_in(&full, sizeof full, e, e_size);
     size_t from = out->len;
     if (out->failed)
         return -ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setup of a server. */
 #include <dlfcn.h>
+#include <monkey/sized.h>
 #include <pthread.h>
 
 #include "base/mem.h"
@@ -14,7 +15,8 @@ enum {
     WHY_MAX = 64 * 1024,
     FILE_PATH_MAX = 1024,
     FILE_TYPE_MAX = 200,
-    OPTIONS_SIZE_MIN = offsetof(struct mk_server_options, plugin_folder) + sizeof(char *) /* release 2.0 */
+    OPTIONS_SIZE_MIN = offsetof(struct mk_server_options, in_memory),
+    FILE_SIZE_MIN = offsetof(struct mk_memory_file, gzip),
 };
 
 static bool copy_options(struct mk_server_options *copy, const struct mk_server_options *options)
@@ -256,10 +258,12 @@ int mk_server_add_files(struct mk_server *s, const struct mk_memory_file *files,
 {
     int before MK_KEEP_ERRNO = errno;
     mk_err e = mk_last_error_require_setup(s);
-    if (!e && (size != sizeof *files || (n && !files)))
+    if (!e && (size < FILE_SIZE_MIN || size > sizeof *files || (n && !files)))
         e = mk_last_error_set(s, -EINVAL, "%s",
                               files ? "the size of a file is unknown" : "there are no files");
-    for (size_t i = 0; i < n && !e; i++)
-        e = add_file(s, &files[i]);
+    for (size_t i = 0; i < n && !e; i++) {
+        struct mk_memory_file file; /* the program may be older, and have smaller structs */
+        e = add_file(s, mk_sized_in(&file, sizeof file, (const char *)files + i * size, size));
+    }
     return e;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Public API of upstream requests: combines connection attempts, sending and receiving. */
+#include <monkey/sized.h>
 #include <monkey/upstream.h>
 
 #include "http/header.h"
@@ -319,10 +320,13 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
     return c;
 }
 
-struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
-                                                      const struct mk_upstream_request_options *request,
-                                                      void (*on_ready)(void *ctx), void *ctx)
+struct mk_upstream_request *mk_upstream_request_start_sized(struct mk_worker *w,
+                                                            const struct mk_upstream_request_options *request,
+                                                            size_t request_size, void (*on_ready)(void *ctx),
+                                                            void *ctx)
 {
+    struct mk_upstream_request_options full;
+    request = mk_sized_in(&full, sizeof full, request, request_size);
     struct mk_upstream_request_options measured = *request, *opts = &measured;
     if (opts->body.p)
         opts->length = (int64_t)opts->body.len;

@@ -60,7 +60,8 @@ static const struct mk_stat_metric metrics[] = {
          GAUGE},
 };
 
-static const struct mk_stat_table table = {"upstreams", {"server", "upstream"}, metrics, MK_LEN(metrics)};
+static const struct mk_stat_table table = {
+    .name = "upstreams", .labels = {"server", "upstream"}, .metrics = metrics, .n_metrics = MK_LEN(metrics)};
 
 bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *config)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: section [UPSTREAM] and the worker state. */
+#include <monkey/sized.h>
+
 #include "upstream/failover.h"
 #include "upstream/pool.h"
 #include "upstream/upstream_lookup.h"
@@ -56,16 +58,21 @@ static int load_upstreams(struct mk_config *config, void **data)
     return 0;
 }
 
-struct mk_upstream *mk_upstream_find(const struct mk_conf_ctx *conf, mk_str name,
-                                     const struct mk_upstream_defaults *defaults)
+struct mk_upstream *mk_upstream_find_sized(const struct mk_conf_ctx *conf, mk_str name,
+                                           const struct mk_upstream_defaults *defaults, size_t defaults_size)
 {
+    struct mk_upstream_defaults full;
+    defaults = mk_sized_in(&full, sizeof full, defaults, defaults_size);
     struct mk_upstreams *all = mk_config_data(mk_conf_ctx_config(conf), &MK_PLUGIN_OF(upstream));
     return mk_upstream_lookup_for_route(all, conf, name, defaults);
 }
 
-struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
-                                     mk_str name, const struct mk_upstream_defaults *defaults)
+struct mk_upstream *mk_upstream_open_sized(struct mk_config *config, const void *section, const char *key,
+                                           mk_str name, const struct mk_upstream_defaults *defaults,
+                                           size_t defaults_size)
 {
+    struct mk_upstream_defaults full;
+    defaults = mk_sized_in(&full, sizeof full, defaults, defaults_size);
     return mk_upstream_lookup_for_key(mk_config_data(config, &MK_PLUGIN_OF(upstream)), config, section, key,
                                       name, defaults);
 }

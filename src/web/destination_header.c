@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/destination_header.h"
 
+#include <monkey/sized.h>
+
 #include "web/exchange.h"
 #include "web/request_target.h"
 
@@ -39,7 +41,7 @@ unsigned mk_destination_header_target(const struct mk_request *r, struct mk_requ
     return status;
 }
 
-unsigned mk_request_destination(const struct mk_request *r, struct mk_destination *out)
+static unsigned read_destination(const struct mk_request *r, struct mk_destination *out)
 {
     struct mk_request_target *to;
     unsigned status =
@@ -50,4 +52,12 @@ unsigned mk_request_destination(const struct mk_request *r, struct mk_destinatio
     *out = (struct mk_destination){
         .host = to->target.host, .path = to->path, .uri = mk_request_target_uri(r, to)};
     return out->uri.p ? 0 : 503;
+}
+
+unsigned mk_request_destination_sized(const struct mk_request *r, struct mk_destination *out, size_t out_size)
+{
+    struct mk_destination full = {0};
+    unsigned result = read_destination(r, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }

@@ -2,6 +2,7 @@
 #include "http/header_role.h"
 #include "web/request_type.h"
 
+#include <monkey/sized.h>
 #include <monkey/tls.h>
 #include <stdio.h>
 
@@ -157,7 +158,7 @@ mk_str mk_request_client_certificate(const struct mk_request *r)
     return tls_conn_info(r).client_certificate;
 }
 
-bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
+static bool read_tls_info(const struct mk_request *r, struct mk_tls_info *out)
 {
     if (!mk_request_is_secure(r) || !out)
         return mk_request_is_secure(r);
@@ -175,6 +176,14 @@ bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
         .client_expires = f.client_expires,
     };
     return true;
+}
+
+bool mk_request_tls_sized(const struct mk_request *r, struct mk_tls_info *out, size_t out_size)
+{
+    struct mk_tls_info full = {0};
+    bool result = read_tls_info(r, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }
 
 bool mk_request_has_encoded_slash(const struct mk_request *r)

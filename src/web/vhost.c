@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/vhost.h"
 
+#include <monkey/sized.h>
 #include <monkey/tls.h>
 
 enum { NAME_MAX_LEN = 255 };
@@ -233,11 +234,20 @@ mk_str mk_vhost_root(const struct mk_vhost *h)
     return h->root.path ? mk_str_from_c(h->root.path) : MK_STR("");
 }
 
-bool mk_vhost_certificate_get(const struct mk_vhost *h, struct mk_vhost_certificate *out)
+static bool read_certificate(const struct mk_vhost *h, struct mk_vhost_certificate *out)
 {
     *out = (struct mk_vhost_certificate){
         .not_before = h->tls_begins, .not_after = h->tls_expires, .is_outdated = h->tls_kept};
     return h->tls_expires;
+}
+
+bool mk_vhost_certificate_get_sized(const struct mk_vhost *h, struct mk_vhost_certificate *out,
+                                    size_t out_size)
+{
+    struct mk_vhost_certificate full = {0};
+    bool result = read_certificate(h, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }
 
 bool mk_vhost_route_at(const struct mk_vhost *h, size_t i, mk_str *pattern, mk_str *handler)

@@ -2,6 +2,7 @@
 #include "websocket/sse_stream.h"
 
 #include <errno.h>
+#include <monkey/sized.h>
 
 #include "websocket/ws_queue.h"
 
@@ -108,7 +109,7 @@ int mk_sse_stream_worker_open(struct mk_sse_stream_worker *w, struct mk_request 
                               struct mk_response *r, const struct mk_sse_stream_options *options, void *ctx,
                               struct mk_sse_stream **out)
 {
-    if (options->size != sizeof *options || !options->ops || !options->ops->on_close)
+    if (!options->ops || !options->ops->on_close)
         return reject_stream(r, 500, -EINVAL);
     struct mk_sse_stream *s = mk_request_alloc(request, sizeof *s);
     if (!s)
@@ -158,8 +159,10 @@ int mk_sse_stream_send_text(struct mk_sse_stream *s, mk_str text)
     return -EAGAIN;
 }
 
-int mk_sse_stream_send(struct mk_sse_stream *s, const struct mk_sse_event *e)
+int mk_sse_stream_send_sized(struct mk_sse_stream *s, const struct mk_sse_event *e, size_t e_size)
 {
+    struct mk_sse_event full;
+    e = mk_sized_in(&full, sizeof full, e, e_size);
     struct mk_buf text = mk_buf_growing(EVENT_MAX);
     int failed = mk_sse_write(&text, e);
     if (!failed)

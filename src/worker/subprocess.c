@@ -2,6 +2,7 @@
 #include "worker/subprocess.h"
 
 #include <limits.h>
+#include <monkey/sized.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -178,9 +179,12 @@ static void report_start_error(struct mk_subprocesses *all, const struct mk_subp
         mk_log_error(all->log, "cannot start %s: %s", file, mk_err_text(e));
 }
 
-struct mk_subprocess *mk_subprocess_start(struct mk_worker *w, const struct mk_subprocess_options *o,
-                                          void (*on_end)(void *ctx, int status), void *ctx)
+struct mk_subprocess *mk_subprocess_start_sized(struct mk_worker *w, const struct mk_subprocess_options *o,
+                                                size_t o_size, void (*on_end)(void *ctx, int status),
+                                                void *ctx)
 {
+    struct mk_subprocess_options full;
+    o = mk_sized_in(&full, sizeof full, o, o_size);
     struct mk_subprocesses *all = &w->children;
     struct mk_subprocess *c = mk_mem_zalloc(1, sizeof *c);
     mk_err e = c ? check_subprocess_options(all, o) : -ENOMEM;

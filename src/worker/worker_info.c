@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worker and server information for plugins: monkey/worker.h. */
+#include <monkey/sized.h>
+
 #include "base/stats.h"
 #include "connection/h1_types.h"
 #include "setup/config_print.h"
@@ -38,7 +40,7 @@ static void read_counters(struct mk_worker_stats *out, const struct mk_counters 
         out->by_outcome[i] = mk_counter_get(&n->by_outcome[i]);
 }
 
-bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
+static bool read_process_stats(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
 {
     if (i >= w->scoreboard.n || !w->scoreboard.at[i].started)
         return false;
@@ -50,10 +52,26 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
     return true;
 }
 
-void mk_worker_stats_ended(const struct mk_worker *w, struct mk_worker_stats *out)
+bool mk_worker_stats_at_sized(const struct mk_worker *w, size_t i, struct mk_worker_stats *out,
+                              size_t out_size)
+{
+    struct mk_worker_stats full = {0};
+    bool result = read_process_stats(w, i, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
+}
+
+static void read_ended_stats(const struct mk_worker *w, struct mk_worker_stats *out)
 {
     static const struct mk_counters none;
     read_counters(out, w->scoreboard.reload_stats ? &w->scoreboard.reload_stats->past : &none);
+}
+
+void mk_worker_stats_ended_sized(const struct mk_worker *w, struct mk_worker_stats *out, size_t out_size)
+{
+    struct mk_worker_stats full = {0};
+    read_ended_stats(w, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
 }
 
 bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
@@ -67,7 +85,7 @@ bool mk_worker_stats_h2_closed(const struct mk_worker *w, size_t i, const char *
     return true;
 }
 
-void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *error)
+static void read_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *error)
 {
     const struct mk_reload_stats *h = w->scoreboard.reload_stats;
     *out = (struct mk_reloads){0};
@@ -81,6 +99,14 @@ void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct
     out->in_progress = atomic_load(&h->reloading);
     if (error)
         mk_buf_add(error, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
+}
+
+void mk_worker_reloads_sized(const struct mk_worker *w, struct mk_reloads *out, size_t out_size,
+                             struct mk_buf *error)
+{
+    struct mk_reloads full = {0};
+    read_reloads(w, &full, error);
+    mk_sized_out(out, out_size, &full, sizeof full);
 }
 
 struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w)
@@ -132,11 +158,18 @@ void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_
     }
 }
 
-void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out)
+static void read_cache_info(const struct mk_worker *w, struct mk_cache_info *out)
 {
     const struct mk_file_cache *f = &w->web.files;
     *out = (struct mk_cache_info){
         .files = f->n, .files_max = f->limits.files, .memory = f->memory, .memory_max = f->limits.memory};
+}
+
+void mk_worker_cache_sized(const struct mk_worker *w, struct mk_cache_info *out, size_t out_size)
+{
+    struct mk_cache_info full = {0};
+    read_cache_info(w, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
 }
 
 void mk_worker_cache_clear(struct mk_worker *w)

@@ -234,7 +234,7 @@ static int use_formats(struct duda_ctx *d)
 {
     mk_str v = duda_query(d, "v");
     const double values[] = {1, 2};
-    const struct duda_chart_row row = {v, values, 2};
+    const struct duda_chart_row row = {.name = v, .values = values, .n = 2};
     const mk_str labels[] = {v, WORD};
     const struct duda_chart chart = {.title = v, .labels = labels, .n_labels = 2, .rows = &row, .n_rows = 1};
     struct mk_buf out = mk_buf_growing(1 << 20);

@@ -107,3 +107,22 @@ def test_table_with_unsupported_entry_size_is_rejected(monkey, tmp_path, table, 
     server.exit_code = 3
     server.wait()
     server.err.wait_for("was built for another version of Duda: rebuild it")
+
+
+@pytest.mark.parametrize("size", ["0", "8", "sizeof(struct duda_schema_field) + 8"])
+def test_schema_without_valid_field_size_is_rejected(monkey, tmp_path, size):
+    source = SOURCE.replace("= DUDA_SCHEMA(struct place, place_fields);",
+                            f'= {{.name = "struct place", .size = sizeof(struct place), .fields = place_fields, .n = 2, .field_size = {size}}};')
+    source = source.replace('"Creates a place."', '"Creates a place.", .request_body = &place_schema')
+    server = monkey(plugins=[services.build(tmp_path, "older", source)], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    server.err.wait_for("a schema has no valid `.field_size`: define each schema with DUDA_SCHEMA")
+
+
+def test_hand_written_schema_of_no_route_fails_with_a_message(monkey, tmp_path):
+    source = SOURCE.replace("= DUDA_SCHEMA(struct place, place_fields);",
+                            '= {.name = "struct place", .size = sizeof(struct place), .fields = place_fields, .n = 2};')
+    server = monkey(plugins=[services.build(tmp_path, "older", source)])
+    made = server.get("/places", method="POST", body=b'{"city": "Ulm", "zip": 89073}', fields=JSON)
+    assert made.status in (400, 422) and "use DUDA_SCHEMA()" in made.text

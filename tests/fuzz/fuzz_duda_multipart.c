@@ -36,7 +36,7 @@ static int on_end(void *ctx)
 
 static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece, struct mk_buf *out)
 {
-    static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
+    static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data, .end = on_end};
     static const struct duda_multipart_limits limits = {
         .parts = 8, .head = 300, .name = 20, .file = 400, .value = 200};
     struct duda_multipart *m = duda_multipart_new(boundary, &limits, &ops, out);

@@ -22,9 +22,12 @@ struct result {
 };
 
 static const struct mk_websocket_options kinds[] = {
-    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .message_max = 2000, .frame_max = 1000, .queue_max = 500},
-    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .message_max = 2000, .flags = MK_WEBSOCKET_COMPRESS},
-    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .message_max = 2000, .queue_max = 500, .compress_min = 1,
+    {.ops = &owner_ops, .message_max = 2000, .frame_max = 1000, .queue_max = 500},
+    {.ops = &owner_ops, .message_max = 2000, .flags = MK_WEBSOCKET_COMPRESS},
+    {.ops = &owner_ops,
+     .message_max = 2000,
+     .queue_max = 500,
+     .compress_min = 1,
      .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT},
 };
 

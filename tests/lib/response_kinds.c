@@ -214,7 +214,7 @@ static void on_left(void *ctx, struct mk_websocket *s, unsigned code, mk_str rea
 static enum mk_verdict echo(struct mk_request *request, struct mk_response *response, void *data)
 {
     static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_left};
-    static const struct mk_websocket_options options = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
+    static const struct mk_websocket_options options = {.ops = &ops};
     struct mk_websocket *s;
     return mk_websocket_open(request, response, &options, data, &s) ? MK_ERROR : MK_DONE;
 }
@@ -227,7 +227,7 @@ static void on_over(void *ctx, struct mk_sse_stream *s)
 static enum mk_verdict events(struct mk_request *request, struct mk_response *response, void *data)
 {
     static const struct mk_sse_stream_ops ops = {.on_close = on_over};
-    static const struct mk_sse_stream_options options = {.size = sizeof options, .ops = &ops};
+    static const struct mk_sse_stream_options options = {.ops = &ops};
     static const struct mk_sse_event first = {.data = MK_STR_INIT("one")},
                                      second = {.name = MK_STR_INIT("more"), .data = MK_STR_INIT("two")};
     struct mk_sse_stream *s;

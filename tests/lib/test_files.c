@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mk_server_add_files(): serves files from the program's memory, with validators, ranges and compressed
  * variants. */
+#include <stdlib.h>
+
 #include "lib/embed.h"
 
 static const struct mk_memory_file files[] = {
@@ -146,6 +148,28 @@ static void invalid_file_is_refused(void **state)
     mk_server_free(s);
 }
 
+/* A program that was built with headers whose struct had no more members. */
+static void files_in_smaller_structs_are_served(void **state)
+{
+    (void)state;
+    struct older_file {
+        const char *path;
+        mk_str content;
+    };
+    struct older_file *older = malloc(2 * sizeof *older); /* the address sanitizer reports reads behind it */
+    unsigned older_port;
+    struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &older_port);
+    older[0] = (struct older_file){"/first.txt", MK_STR("first")};
+    older[1] = (struct older_file){"/second.txt", MK_STR("second")};
+    assert_int_equal(
+        mk_server_add_files(s, (const struct mk_memory_file *)(const void *)older, 2, sizeof *older), 0);
+    free(older);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(request(older_port, "GET /first.txt", ""), "\r\n\r\nfirst");
+    assert_holds(request(older_port, "GET /second.txt", ""), "\r\n\r\nsecond");
+    mk_server_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +180,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranges_are_served, start, stop),
         cmocka_unit_test_setup_teardown(variant_is_chosen_by_accept_encoding, start, stop),
         cmocka_unit_test(invalid_file_is_refused),
+        cmocka_unit_test(files_in_smaller_structs_are_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,15 +113,11 @@ static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind
 static enum mk_verdict open_socket(struct mk_request *request, struct mk_response *response, void *data)
 {
     static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
-    static const struct mk_websocket_options options = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops},
-                                             no_ops = {MK_WEBSOCKET_OPTIONS_HEAD}, no_size = {.ops = &ops};
+    static const struct mk_websocket_options options = {.ops = &ops}, no_ops = {.queue_max = 1};
     struct mk_websocket *s;
     (void)data;
     if (mk_str_eq(mk_request_path(request), MK_STR("/odd")))
-        return mk_websocket_open(request, response, &no_ops, NULL, &s) == -EINVAL &&
-                       mk_websocket_open(request, response, &no_size, NULL, &s) == -EINVAL
-                   ? MK_ERROR
-                   : MK_DONE;
+        return mk_websocket_open(request, response, &no_ops, NULL, &s) == -EINVAL ? MK_ERROR : MK_DONE;
     if (mk_websocket_open(request, response, &options, NULL, &s))
         return MK_ERROR;
     atomic_fetch_add(&n_open, 1);
@@ -143,7 +139,7 @@ static void on_over(void *ctx, struct mk_sse_stream *s)
 static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
 {
     static const struct mk_sse_stream_ops ops = {.on_close = on_over};
-    static const struct mk_sse_stream_options options = {.size = sizeof options, .ops = &ops};
+    static const struct mk_sse_stream_options options = {.ops = &ops};
     static const struct mk_sse_event event = {.data = MK_STR_INIT("one")},
                                      odd = {.name = MK_STR_INIT("a\nb")};
     struct mk_sse_stream *s;

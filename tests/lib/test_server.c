@@ -141,6 +141,18 @@ static void start_reports_errors_of_the_whole_configuration(void **state)
     mk_server_free(s);
     assert_string_equal(mk_server_error(NULL), "out of memory");
     assert_null(mk_server_new(&(struct mk_server_options){.size = 9999}));
+    assert_null(mk_server_new(&(struct mk_server_options){.size = 8}));
+    /* A program that was built with headers whose struct had no more members. */
+    struct older_options {
+        size_t size;
+        void (*on_log)(void *ctx, enum mk_log_level level, mk_str text);
+        void *log_ctx;
+    } *older = malloc(sizeof *older);
+    *older = (struct older_options){.size = sizeof *older};
+    s = mk_server_new((const struct mk_server_options *)(const void *)older);
+    free(older);
+    assert_non_null(s);
+    mk_server_free(s);
 }
 
 /* Line numbers would refer to a configuration text that the library generates and the caller never sees. */

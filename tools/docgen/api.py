@@ -223,7 +223,10 @@ class Reader:
         if line.startswith("typedef "):
             self.add("type", re.search(r"(\w+)\(|(\w+);$", code)[1], code)
         elif line.startswith("MK_API "):
-            self.add("function", re.search(rf"\b({self.book.names}_\w+)\(", code)[1], code)
+            name = re.search(rf"\b({self.book.names}_\w+)\(", code)[1]
+            if name.endswith("_sized"):  # the inline function below calls it: monkey/sized.h
+                return
+            self.add("function", name, code)
         else:
             raise SystemExit(f"api.py: {self.parts[0].header}:{self.at}: unexpected line: {line}")
 

@@ -3,7 +3,7 @@
 import ctypes
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint32,
-                    c_void_p)
+                    c_uint64, c_void_p)
 
 NEXT, DONE, WAIT, REFUSE = range(1, 5)  # enum mk_verdict
 LENGTH_UNKNOWN = -1
@@ -66,7 +66,7 @@ class Param(Structure):
 
 class SourceOps(Structure):
     """struct mk_body_source_ops"""
-    _fields_ = [("read", Read), ("close", Close)]
+    _fields_ = [("read", Read), ("close", Close), ("reserved", c_uint64 * 2)]
 
 
 MAJOR_VERSION = 2  # releases of this major version have all functions below, with the same meaning

@@ -20,6 +20,7 @@ struct duda_chart_row {
     mk_str name; /**< legend entry; absent: none */
     const double *values;
     size_t n;
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /** A chart; leave unused members zero. */
@@ -41,11 +42,16 @@ struct duda_chart {
  * Returns 0, or -EINVAL: too many series or values, or a size above 10,000 pixels. Thread-safe.
  *
  *     double days[] = {3, 4.5, 2};
- *     struct duda_chart_row row = {MK_STR("visits"), days, 3};
+ *     struct duda_chart_row row = {.name = MK_STR("visits"), .values = days, .n = 3};
  *     struct duda_chart chart = {.title = MK_STR("Visits"), .rows = &row, .n_rows = 1};
  *     if (duda_chart_svg(&out, &chart) == 0) ...
  */
-MK_API int duda_chart_svg(struct mk_buf *out, const struct duda_chart *chart) MK_API_MUST_USE;
+MK_API int duda_chart_svg_sized(struct mk_buf *out, const struct duda_chart *chart,
+                                size_t chart_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_chart_svg(struct mk_buf *out, const struct duda_chart *chart)
+{
+    return duda_chart_svg_sized(out, chart, sizeof *chart);
+}
 
 #ifdef __cplusplus
 }

@@ -39,8 +39,13 @@ enum { DUDA_COOKIE_MAX = 4096 };
  *     struct duda_cookie cookie = {.name = "theme", .value = MK_STR("dark"), .max_age = 365 * 86400};
  *     int e = duda_cookie_write(&out, &cookie, is_tls);
  */
-MK_API int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *cookie,
-                             bool is_tls) MK_API_MUST_USE;
+MK_API int duda_cookie_write_sized(struct mk_buf *out, const struct duda_cookie *cookie, size_t cookie_size,
+                                   bool is_tls) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *cookie,
+                                                    bool is_tls)
+{
+    return duda_cookie_write_sized(out, cookie, sizeof *cookie, is_tls);
+}
 
 /* The two functions below return slices of the header, which are not NUL-terminated. */
 

@@ -165,8 +165,13 @@ struct duda_jwt_rules {
  *         return -EKEYREJECTED;
  *     int e = duda_jwt_verify(&claims, key, mk_str_trim(token), &rules);
  */
-MK_API int duda_jwt_verify(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
-                           const struct duda_jwt_rules *rules) MK_API_MUST_USE;
+MK_API int duda_jwt_verify_sized(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
+                                 const struct duda_jwt_rules *rules, size_t rules_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_jwt_verify(struct mk_buf *claims, const struct duda_jwt_key *key,
+                                                  mk_str token, const struct duda_jwt_rules *rules)
+{
+    return duda_jwt_verify_sized(claims, key, token, rules, sizeof *rules);
+}
 
 /** The public keys of a server that signs tokens: a JWK set (RFC 7517). Thread-safe. */
 struct duda_jwks;
@@ -196,8 +201,13 @@ MK_API size_t duda_jwks_count(const struct duda_jwks *keys);
  *     if (e == -EKEYREVOKED && now - fetched > 60)
  *         ...
  */
-MK_API int duda_jwt_verify_jwks(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
-                                const struct duda_jwt_rules *rules) MK_API_MUST_USE;
+MK_API int duda_jwt_verify_jwks_sized(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
+                                      const struct duda_jwt_rules *rules, size_t rules_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_jwt_verify_jwks(struct mk_buf *claims, const struct duda_jwks *keys,
+                                                       mk_str token, const struct duda_jwt_rules *rules)
+{
+    return duda_jwt_verify_jwks_sized(claims, keys, token, rules, sizeof *rules);
+}
 
 #ifdef __cplusplus
 }

@@ -15,11 +15,12 @@ struct duda_csv {
     char separator; /**< ',', ';' or a tab */
     /** Buffer for cells that contain doubled quotes; other cells are slices of the input. */
     struct mk_buf *buf;
-    unsigned line;      /**< line of the last cell, from 1; cells may contain line endings */
-    unsigned column;    /**< column number of the last cell in its row, from 1 */
-    const char *error;  /**< error message after -EBADMSG; static */
-    bool row_ended;     /**< the last cell ended its row */
-    unsigned next_line; /**< internal */
+    unsigned line;        /**< line of the last cell, from 1; cells may contain line endings */
+    unsigned column;      /**< column number of the last cell in its row, from 1 */
+    const char *error;    /**< error message after -EBADMSG; static */
+    bool row_ended;       /**< the last cell ended its row */
+    unsigned next_line;   /**< internal */
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /**
@@ -54,7 +55,8 @@ struct duda_csv_writer {
      * formula (they begin with `=`, `+`, `-`, `@`, their full-width forms, a tab, a CR or an LF). Use it
      * for files that users open in a spreadsheet and that contain data from untrusted sources. */
     bool escape_formulas;
-    bool in_row; /**< internal */
+    bool in_row;          /**< internal */
+    uint64_t reserved[2]; /**< must be zero */
 };
 
 /** Writes a cell, quoted if necessary. */

@@ -22,10 +22,11 @@ struct duda_form_data {
 
 /** Limits for parsing a form. A zero member selects its default. */
 struct duda_form_limits {
-    size_t size;   /**< bytes of the encoded form, without files: 1 MB */
-    size_t fields; /**< number of fields: 256 */
-    size_t name;   /**< bytes of a name: 256 */
-    size_t value;  /**< bytes of a value: 64 KB */
+    size_t size;          /**< bytes of the encoded form, without files: 1 MB */
+    size_t fields;        /**< number of fields: 256 */
+    size_t name;          /**< bytes of a name: 256 */
+    size_t value;         /**< bytes of a value: 64 KB */
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /** Returns the limits with the defaults filled in. */

@@ -54,8 +54,9 @@ struct duda_http_response {
     const struct mk_header *headers;
     size_t n_headers;
     mk_str body;
-    mk_str error;  /**< after an error: a description of the error */
-    mk_str server; /**< Name of the server's section */
+    mk_str error;         /**< after an error: a description of the error */
+    mk_str server;        /**< Name of the server's section */
+    uint64_t reserved[6]; /**< for later releases */
 };
 
 /**
@@ -78,9 +79,15 @@ struct duda_http_response {
  * the wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
  * connection if the first one fails before its response starts.
  */
-MK_API int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
-                           const struct duda_http_request *request,
-                           struct duda_http_response *response) MK_API_MUST_USE;
+MK_API int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
+                                 const struct duda_http_request *request, size_t request_size,
+                                 struct duda_http_response *response) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
+                                                  const struct duda_http_request *request,
+                                                  struct duda_http_response *response)
+{
+    return duda_http_fetch_sized(d, http, request, sizeof *request, response);
+}
 /** The first header with that name, ignoring case; absent if there is none. */
 MK_API mk_str duda_http_header(const struct duda_http_response *response, mk_str name);
 
@@ -89,9 +96,17 @@ struct duda_http_stream;
 
 /** Like duda_http_fetch(), but returns once the headers have arrived; response->body stays absent. The
  * stream lives until the handler returns or calls duda_http_close(). */
-MK_API int duda_http_open(struct duda_ctx *d, struct duda_http_client *http,
-                          const struct duda_http_request *request, struct duda_http_response *response,
-                          struct duda_http_stream **out) MK_API_MUST_USE;
+MK_API int duda_http_open_sized(struct duda_ctx *d, struct duda_http_client *http,
+                                const struct duda_http_request *request, size_t request_size,
+                                struct duda_http_response *response,
+                                struct duda_http_stream **out) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_http_open(struct duda_ctx *d, struct duda_http_client *http,
+                                                 const struct duda_http_request *request,
+                                                 struct duda_http_response *response,
+                                                 struct duda_http_stream **out)
+{
+    return duda_http_open_sized(d, http, request, sizeof *request, response, out);
+}
 /** Reads the next bytes of the response body, and waits until some arrive. Returns the number of bytes, 0 at
  * the end, or an error as above. */
 MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *buf,
@@ -121,10 +136,17 @@ MK_API void duda_http_close(struct duda_http_stream *stream);
  *
  * Returns the errors of duda_http_fetch(), or -EINVAL: request->body is set.
  */
-MK_API int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
-                           const struct duda_http_request *request, int64_t length,
-                           struct duda_http_response *response,
-                           struct duda_http_stream **out) MK_API_MUST_USE;
+MK_API int duda_http_begin_sized(struct duda_ctx *d, struct duda_http_client *http,
+                                 const struct duda_http_request *request, size_t request_size, int64_t length,
+                                 struct duda_http_response *response,
+                                 struct duda_http_stream **out) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
+                                                  const struct duda_http_request *request, int64_t length,
+                                                  struct duda_http_response *response,
+                                                  struct duda_http_stream **out)
+{
+    return duda_http_begin_sized(d, http, request, sizeof *request, length, response, out);
+}
 /**
  * Sends a piece of the body. Waits while 32 KB are buffered and the server accepts no more, so a body of any
  * length takes little memory; the server must accept more within Timeout. Returns 0: the piece is queued, and

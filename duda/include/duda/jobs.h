@@ -73,6 +73,7 @@ struct duda_job_type {
      * m, h, d), or in the syntax of crontab(5), in UTC: "30 3 * * 1-5". Missed runs are combined into one.
      * NULL: never. */
     const char *schedule;
+    uint64_t reserved[6]; /**< must be zero */
 };
 
 /**
@@ -102,14 +103,26 @@ struct duda_job_options {
  *
  *     int e = duda_jobs_enqueue(d, "mail", payload, &(struct duda_job_options){.unique_key = address}, NULL);
  */
-MK_API int duda_jobs_enqueue(struct duda_ctx *d, const char *type, mk_str payload,
-                             const struct duda_job_options *options, mk_str *id) MK_API_MUST_USE;
+MK_API int duda_jobs_enqueue_sized(struct duda_ctx *d, const char *type, mk_str payload,
+                                   const struct duda_job_options *options, size_t options_size,
+                                   mk_str *id) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_jobs_enqueue(struct duda_ctx *d, const char *type, mk_str payload,
+                                                    const struct duda_job_options *options, mk_str *id)
+{
+    return duda_jobs_enqueue_sized(d, type, payload, options, sizeof *options, id);
+}
 
 /** Numbers of waiting, running and failed jobs of a type. A job has failed when its last attempt fails. */
 struct duda_job_counts {
     uint64_t waiting, running, failed;
 };
-MK_API int duda_jobs_count(struct duda_ctx *d, const char *type, struct duda_job_counts *out) MK_API_MUST_USE;
+MK_API int duda_jobs_count_sized(struct duda_ctx *d, const char *type, struct duda_job_counts *out,
+                                 size_t out_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_jobs_count(struct duda_ctx *d, const char *type,
+                                                  struct duda_job_counts *out)
+{
+    return duda_jobs_count_sized(d, type, out, sizeof *out);
+}
 
 /** Calls each(ctx, job) for failed jobs, oldest first, until the callback returns false. The callback must
  * not wait. */

@@ -61,6 +61,7 @@ struct duda_jobs_ops {
     /** Re-enqueues a failed job as a new one, or removes it if `remove` is set. -ENOENT: there is no such
      * failed job. */
     int (*retry)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, bool remove);
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 #ifdef __cplusplus

@@ -11,9 +11,10 @@ extern "C" {
 
 /** Limits for parsing JSON. A zero member selects its default. */
 struct duda_json_limits {
-    size_t size;  /**< bytes of text: 1 MB */
-    size_t depth; /**< nesting depth of objects and lists: 32, at most DUDA_JSON_DEPTH_MAX */
-    size_t items; /**< total number of elements and members: 65,536 */
+    size_t size;          /**< bytes of text: 1 MB */
+    size_t depth;         /**< nesting depth of objects and lists: 32, at most DUDA_JSON_DEPTH_MAX */
+    size_t items;         /**< total number of elements and members: 65,536 */
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /** Upper bound for the `depth` limit. */

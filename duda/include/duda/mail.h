@@ -36,7 +36,12 @@ struct duda_mail {
  *                                    .subject = MK_STR("Your order"), .body = text};
  *     int e = duda_mail_write(&out, &mail, mk_worker_now(duda_worker(d)));
  */
-MK_API int duda_mail_write(struct mk_buf *out, const struct duda_mail *mail, int64_t now);
+MK_API int duda_mail_write_sized(struct mk_buf *out, const struct duda_mail *mail, size_t mail_size,
+                                 int64_t now);
+static inline int duda_mail_write(struct mk_buf *out, const struct duda_mail *mail, int64_t now)
+{
+    return duda_mail_write_sized(out, mail, sizeof *mail, now);
+}
 /** Is the text an address that duda_mail_write() accepts: local@domain, ASCII, without quotes? */
 MK_API bool duda_mail_is_address(mk_str text);
 

@@ -60,10 +60,11 @@ MK_API int duda_memcached_get(struct duda_ctx *d, struct duda_memcached *memcach
 
 /** One of several keys. */
 struct duda_memcached_item {
-    mk_str key;   /**< set by the caller */
-    mk_str value; /**< absent: no value, or it could not be read */
-    uint64_t cas; /**< version of the value, for duda_memcached_cas() */
-    int error;    /**< 0, -ENOENT, or the error of this key */
+    mk_str key;           /**< set by the caller */
+    mk_str value;         /**< absent: no value, or it could not be read */
+    uint64_t cas;         /**< version of the value, for duda_memcached_cas() */
+    int error;            /**< 0, -ENOENT, or the error of this key */
+    uint64_t reserved[2]; /**< must be zero */
 };
 /** Reads several values at once, from all their servers in parallel. Returns 0, even if some values are
  * missing, or the first error; the other items are valid even then. */

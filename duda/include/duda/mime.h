@@ -16,6 +16,7 @@ extern "C" {
 struct duda_mime {
     mk_str type, subtype; /**< "text" and "html", in their original case; comparisons ignore case */
     mk_str parameters;    /**< for duda_mime_next() */
+    uint64_t reserved[2]; /**< for later releases */
 };
 
 /**

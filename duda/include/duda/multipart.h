@@ -21,12 +21,13 @@ struct duda_part {
 
 /** Limits for parsing. A zero member selects its default. */
 struct duda_multipart_limits {
-    uint64_t size;  /**< bytes of the whole body: 32 MB */
-    uint64_t file;  /**< bytes of one file: 16 MB */
-    uint64_t value; /**< bytes of a part that is not a file: 64 KB */
-    size_t parts;   /**< number of parts: 256 */
-    size_t head;    /**< bytes of the headers of one part: 4 KB, at most DUDA_PART_HEAD_MAX */
-    size_t name;    /**< bytes of a name, and of a file name: 256 */
+    uint64_t size;        /**< bytes of the whole body: 32 MB */
+    uint64_t file;        /**< bytes of one file: 16 MB */
+    uint64_t value;       /**< bytes of a part that is not a file: 64 KB */
+    size_t parts;         /**< number of parts: 256 */
+    size_t head;          /**< bytes of the headers of one part: 4 KB, at most DUDA_PART_HEAD_MAX */
+    size_t name;          /**< bytes of a name, and of a file name: 256 */
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /** Returns the limits with the defaults filled in. */
@@ -41,6 +42,7 @@ struct duda_multipart_ops {
     int (*part)(void *ctx, const struct duda_part *part); /**< a part starts */
     int (*data)(void *ctx, mk_str bytes);                 /**< the next bytes of the part */
     int (*end)(void *ctx);                                /**< the part is complete; may be NULL */
+    uint64_t reserved[2];                                 /**< must be zero */
 };
 
 /** A multipart parser. */

@@ -60,6 +60,7 @@ struct duda_redis_reply {
     int64_t number;
     size_t n;
     const struct duda_redis_reply *items;
+    uint64_t reserved[1]; /**< for later releases */
 };
 
 /** A command: its name and its arguments, which may be any bytes. They are sent length-prefixed, so no

@@ -141,9 +141,10 @@ static inline const struct duda_schema_field *duda_schema_field_at(const struct 
 
 /** A validation error. */
 struct duda_validation_error {
-    size_t line, column; /**< from 1; 0: the input has no lines, such as a form */
-    mk_str pointer;      /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
-    mk_str message;      /**< message: "`age` must be an integer from 0 to 150" */
+    size_t line, column;  /**< from 1; 0: the input has no lines, such as a form */
+    mk_str pointer;       /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
+    mk_str message;       /**< message: "`age` must be an integer from 0 to 150" */
+    uint64_t reserved[2]; /**< for later releases */
 };
 
 /** Maximum number of errors reported for one input. */

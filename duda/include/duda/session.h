@@ -28,7 +28,12 @@ MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
  *
  *     int e = duda_cookie_set(d, &(struct duda_cookie){.name = "theme", .value = MK_STR("dark")});
  */
-MK_API int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
+MK_API int duda_cookie_set_sized(struct duda_ctx *d, const struct duda_cookie *cookie,
+                                 size_t cookie_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie)
+{
+    return duda_cookie_set_sized(d, cookie, sizeof *cookie);
+}
 /** Deletes the cookie with that name and the path "/" from the browser. Returns -EPERM as above. */
 MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_USE;
 
@@ -40,8 +45,19 @@ MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_
  * else a key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if
  * Monkey was built without OpenSSL, or a result of duda_cookie_set().
  */
-MK_API int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
-MK_API int duda_cookie_set_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
+MK_API int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct duda_cookie *cookie,
+                                        size_t cookie_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie)
+{
+    return duda_cookie_set_signed_sized(d, cookie, sizeof *cookie);
+}
+MK_API int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct duda_cookie *cookie,
+                                           size_t cookie_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_cookie_set_encrypted(struct duda_ctx *d,
+                                                            const struct duda_cookie *cookie)
+{
+    return duda_cookie_set_encrypted_sized(d, cookie, sizeof *cookie);
+}
 /** Reads a signed cookie or an encrypted cookie; absent if there is none, if no key of the server verifies
  * it, or if it has expired. */
 MK_API mk_str duda_cookie_signed(struct duda_ctx *d, const char *name);
@@ -115,6 +131,7 @@ struct duda_session_store {
      * is true, the function must not return a copy that this worker has cached. NULL: the server
      * authenticates records with a key of its own, and sessions end when the server stops. */
     int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE]);
+    uint64_t reserved[4]; /**< must be zero */
 };
 /** Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store
  * of all services that have no store of their own. `store` must live as long as the worker. */

@@ -37,8 +37,9 @@ MK_API struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name);
 /** A recipient that the server rejected. */
 struct duda_smtp_rejected {
     mk_str address;
-    unsigned code; /**< 400 to 499: a temporary failure; 500 to 599: a permanent one */
-    mk_str text;   /**< text of the server's reply */
+    unsigned code;        /**< 400 to 499: a temporary failure; 500 to 599: a permanent one */
+    mk_str text;          /**< text of the server's reply */
+    uint64_t reserved[2]; /**< for later releases */
 };
 
 /** The server's reply. It lives until the handler returns. */
@@ -46,7 +47,8 @@ struct duda_smtp_result {
     mk_str reply; /**< text of the last reply, in which servers name the queue ID of the message */
     const struct duda_smtp_rejected *rejected;
     size_t n_rejected;
-    mk_str error; /**< after an error: a NUL-terminated description of the error */
+    mk_str error;         /**< after an error: a NUL-terminated description of the error */
+    uint64_t reserved[4]; /**< for later releases */
 };
 
 /**
@@ -67,8 +69,14 @@ struct duda_smtp_result {
  *                                    .subject = MK_STR("Welcome"), .body = MK_STR("Thank you.\n")};
  *     return duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result);
  */
-MK_API int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
-                          struct duda_smtp_result *result) MK_API_MUST_USE;
+MK_API int duda_smtp_send_sized(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
+                                size_t mail_size, struct duda_smtp_result *result) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp,
+                                                 const struct duda_mail *mail,
+                                                 struct duda_smtp_result *result)
+{
+    return duda_smtp_send_sized(d, smtp, mail, sizeof *mail, result);
+}
 
 /** A message and its envelope, for duda_smtp_send_raw(). */
 struct duda_smtp_message {
@@ -81,9 +89,15 @@ struct duda_smtp_message {
 /** Sends a message composed elsewhere, for example one with attachments: recipients see its header, while
  * `to` lists the envelope recipients. -EOPNOTSUPP: the message has bytes above 127, which the server does not
  * accept. */
-MK_API int duda_smtp_send_raw(struct duda_ctx *d, struct duda_smtp *smtp,
-                              const struct duda_smtp_message *message,
-                              struct duda_smtp_result *result) MK_API_MUST_USE;
+MK_API int duda_smtp_send_raw_sized(struct duda_ctx *d, struct duda_smtp *smtp,
+                                    const struct duda_smtp_message *message, size_t message_size,
+                                    struct duda_smtp_result *result) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_smtp_send_raw(struct duda_ctx *d, struct duda_smtp *smtp,
+                                                     const struct duda_smtp_message *message,
+                                                     struct duda_smtp_result *result)
+{
+    return duda_smtp_send_raw_sized(d, smtp, message, sizeof *message, result);
+}
 
 #ifdef __cplusplus
 }

@@ -79,6 +79,7 @@ struct duda_sql_result {
     const struct duda_sql_value *values; /**< row by row; see duda_sql_cell() */
     int64_t rows_affected;               /**< number of rows inserted, updated or deleted */
     mk_str error;                        /**< after an error: a description of the error */
+    uint64_t reserved[4];                /**< for later releases */
 };
 
 /** Returns a value of a row. */

@@ -51,6 +51,7 @@ struct duda_sql_ops {
                   bool commits);
     /** Releases the session. Unless `finished`, the transaction must be rolled back. Must not wait. */
     void (*release)(struct duda_sql_db *db, void *session, bool finished);
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 /** A database; the first member of the backend's own struct. */
@@ -59,6 +60,7 @@ struct duda_sql_db {
     mk_str name;
     struct duda_sql_db *next; /**< next database of the worker */
     uint64_t *meter;          /**< metrics of its section, in this worker; may be NULL */
+    uint64_t reserved[4];     /**< must be zero */
 };
 
 /** Call it in a backend's load(): declares `section` as a database with this name, which must live as long as

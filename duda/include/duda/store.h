@@ -92,6 +92,7 @@ MK_API int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *store, m
 struct duda_store_lock {
     mk_str key, token;
     struct duda_store *store;
+    uint64_t reserved[2]; /**< must be zero */
 };
 /**
  * Acquires a lock that no other handler of any worker (or machine) can acquire until it is released or ttl_ms

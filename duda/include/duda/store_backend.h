@@ -29,7 +29,8 @@ struct duda_store_ops {
     /** Like duda_store_rate_limit(). NULL: implemented with `incr`. */
     int (*rate_limit)(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t max,
                       uint64_t window_ms);
-    bool is_remote; /**< other machines also change it */
+    bool is_remote;       /**< other machines also change it */
+    uint64_t reserved[4]; /**< must be zero */
 };
 
 struct duda_jobs_ops;
@@ -41,6 +42,7 @@ struct duda_store {
     mk_str name;
     void *ctx;               /**< the backend's data */
     struct duda_store *next; /**< next store of the worker */
+    uint64_t reserved[4];    /**< must be zero */
 };
 
 /** Call it in a backend's load(): declares `section` as a store with this name, which must live as long as

@@ -53,8 +53,15 @@ struct duda_subprocess_options {
  *     int status, e = duda_subprocess_run(d, &sort, text, 1 << 20, &sorted, &status);
  *     return e ? e : status ? 422 : duda_write(d, sorted);
  */
-MK_API int duda_subprocess_run(struct duda_ctx *d, const struct duda_subprocess_options *options,
-                               mk_str input, size_t max, mk_str *output, int *status) MK_API_MUST_USE;
+MK_API int duda_subprocess_run_sized(struct duda_ctx *d, const struct duda_subprocess_options *options,
+                                     size_t options_size, mk_str input, size_t max, mk_str *output,
+                                     int *status) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_subprocess_run(struct duda_ctx *d,
+                                                      const struct duda_subprocess_options *options,
+                                                      mk_str input, size_t max, mk_str *output, int *status)
+{
+    return duda_subprocess_run_sized(d, options, sizeof *options, input, max, output, status);
+}
 
 /* ---- Streaming ---- */
 
@@ -63,8 +70,14 @@ struct duda_subprocess;
 
 /** Starts a program. Returns 0, or an error of duda_subprocess_run(); a missing file is reported by
  * duda_subprocess_wait(). */
-MK_API int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_options *options,
-                                 struct duda_subprocess **out) MK_API_MUST_USE;
+MK_API int duda_subprocess_start_sized(struct duda_ctx *d, const struct duda_subprocess_options *options,
+                                       size_t options_size, struct duda_subprocess **out) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_subprocess_start(struct duda_ctx *d,
+                                                        const struct duda_subprocess_options *options,
+                                                        struct duda_subprocess **out)
+{
+    return duda_subprocess_start_sized(d, options, sizeof *options, out);
+}
 /** Reads the next bytes of the output, and waits until some arrive. Returns the number of bytes, 0 at the end
  * of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
 MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *subprocess, char *buf,

@@ -46,8 +46,13 @@ struct duda_task {
  *     const struct duda_task task = {.name = "tidy", .fn = tidy, .ctx = mine};
  *     int e = duda_task_spawn(worker, &task, &mine->task);
  */
-MK_API int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task,
-                           struct duda_ctx **out) MK_API_MUST_USE;
+MK_API int duda_task_spawn_sized(struct mk_worker *worker, const struct duda_task *task, size_t task_size,
+                                 struct duda_ctx **out) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, const struct duda_task *task,
+                                                  struct duda_ctx **out)
+{
+    return duda_task_spawn_sized(worker, task, sizeof *task, out);
+}
 /** Returns the service whose DUDA_START() function is running, to pass it as the owner of tasks that are
  * spawned later. Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
 MK_API const struct duda_service_ref *duda_task_owner(struct mk_worker *worker);

@@ -57,9 +57,16 @@ struct duda_render_options {
  * strict; -ELOOP: nesting is too deep, for example because a template includes itself; -ENOMEM: `out` is
  * full.
  */
-MK_API int duda_template_render(const struct duda_template *tmpl, const struct duda_value *value,
-                                const struct duda_render_options *options, struct mk_buf *out,
-                                struct mk_buf *error) MK_API_MUST_USE;
+MK_API int duda_template_render_sized(const struct duda_template *tmpl, const struct duda_value *value,
+                                      const struct duda_render_options *options, size_t options_size,
+                                      struct mk_buf *out, struct mk_buf *error) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_template_render(const struct duda_template *tmpl,
+                                                       const struct duda_value *value,
+                                                       const struct duda_render_options *options,
+                                                       struct mk_buf *out, struct mk_buf *error)
+{
+    return duda_template_render_sized(tmpl, value, options, sizeof *options, out, error);
+}
 
 /** A set of named templates. */
 struct duda_templates;

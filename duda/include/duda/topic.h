@@ -79,8 +79,13 @@ struct duda_topic_message {
  *         if (m.dropped || mk_str_eq(m.topic, MK_STR("prices")))
  *             ...
  */
-MK_API int duda_topic_receive_message(struct duda_ctx *d, uint32_t timeout_ms,
-                                      struct duda_topic_message *out) MK_API_MUST_USE;
+MK_API int duda_topic_receive_message_sized(struct duda_ctx *d, uint32_t timeout_ms,
+                                            struct duda_topic_message *out, size_t out_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_topic_receive_message(struct duda_ctx *d, uint32_t timeout_ms,
+                                                             struct duda_topic_message *out)
+{
+    return duda_topic_receive_message_sized(d, timeout_ms, out, sizeof *out);
+}
 
 /* ---- For packages: topics across machines ---- */
 
@@ -89,6 +94,7 @@ MK_API int duda_topic_receive_message(struct duda_ctx *d, uint32_t timeout_ms,
 struct duda_topic_relay {
     int (*publish)(void *ctx, mk_str message);
     void *ctx;
+    uint64_t reserved[2]; /**< must be zero */
 };
 /** Sets the relay of this worker; NULL removes it. The relay must live as long as it is set. -EINVAL: Duda
  * does not run in this worker. */

@@ -57,8 +57,15 @@ struct duda_websocket_options {
  *         return e;
  *     }
  */
-MK_API int duda_websocket_open(struct duda_ctx *d, const struct duda_websocket_options *options, void *ctx,
-                               struct duda_websocket **out) MK_API_MUST_USE;
+MK_API int duda_websocket_open_sized(struct duda_ctx *d, const struct duda_websocket_options *options,
+                                     size_t options_size, void *ctx,
+                                     struct duda_websocket **out) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_websocket_open(struct duda_ctx *d,
+                                                      const struct duda_websocket_options *options, void *ctx,
+                                                      struct duda_websocket **out)
+{
+    return duda_websocket_open_sized(d, options, sizeof *options, ctx, out);
+}
 
 /** A client message. The data is NUL-terminated and lives until the next duda_websocket_receive(). */
 struct duda_message {
@@ -72,8 +79,13 @@ struct duda_message {
  * wait. Each call frees everything allocated with duda_alloc() and similar functions since the last message;
  * allocate longer-lived data before the first call.
  */
-MK_API int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *socket,
-                                  struct duda_message *out) MK_API_MUST_USE;
+MK_API int duda_websocket_receive_sized(struct duda_ctx *d, struct duda_websocket *socket,
+                                        struct duda_message *out, size_t out_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_websocket_receive(struct duda_ctx *d, struct duda_websocket *socket,
+                                                         struct duda_message *out)
+{
+    return duda_websocket_receive_sized(d, socket, out, sizeof *out);
+}
 /** Sends a message over the WebSocket; waits while the send queue is full. Returns 0, -ECANCELED (closed),
  * -ETIMEDOUT, -ENOMEM. */
 MK_API int duda_websocket_send(struct duda_ctx *d, struct duda_websocket *socket, enum mk_websocket_kind kind,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws charts as SVG. A pure function from numbers to text. */
 #include <duda/chart.h>
+#include <monkey/sized.h>
 
 #include <errno.h>
 #include <math.h>
@@ -194,8 +195,10 @@ static void init_frame(struct frame *f, const struct duda_chart *chart, unsigned
     find_value_range(f, chart);
 }
 
-int duda_chart_svg(struct mk_buf *out, const struct duda_chart *chart)
+int duda_chart_svg_sized(struct mk_buf *out, const struct duda_chart *chart, size_t chart_size)
 {
+    struct duda_chart full;
+    chart = mk_sized_in(&full, sizeof full, chart, chart_size);
     struct frame f;
     unsigned width = chart->width ? chart->width : 640, height = chart->height ? chart->height : 320;
     if (!is_drawable(chart))

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <monkey/mem.h>
+#include <monkey/sized.h>
 #include <openssl/core_names.h>
 #include <openssl/param_build.h>
 
@@ -202,9 +203,11 @@ static bool is_supported_algorithm(mk_str algorithm)
     return false;
 }
 
-int duda_jwt_verify_jwks(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
-                         const struct duda_jwt_rules *rules)
+int duda_jwt_verify_jwks_sized(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
+                               const struct duda_jwt_rules *rules, size_t rules_size)
 {
+    struct duda_jwt_rules full;
+    rules = mk_sized_in(&full, sizeof full, rules, rules_size);
     struct mk_buf head = mk_buf_growing(HEAD_MAX);
     mk_str rest = token;
     json_t *json = duda_base64url_decode(&head, mk_str_cut(&rest, '.')) && rest.p

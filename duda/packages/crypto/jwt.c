@@ -4,6 +4,7 @@
 #include <duda/crypto.h>
 #include <errno.h>
 #include <monkey/json.h>
+#include <monkey/sized.h>
 
 #include "json.h"
 #include "jwt_key.h"
@@ -147,8 +148,10 @@ int duda_jws_verify(struct mk_buf *payload, const struct duda_jwt_key *key, mk_s
     return verify_token(payload, key, text, NULL);
 }
 
-int duda_jwt_verify(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
-                    const struct duda_jwt_rules *rules)
+int duda_jwt_verify_sized(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
+                          const struct duda_jwt_rules *rules, size_t rules_size)
 {
+    struct duda_jwt_rules full;
+    rules = mk_sized_in(&full, sizeof full, rules, rules_size);
     return verify_token(claims, key, token, rules);
 }

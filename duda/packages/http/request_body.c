@@ -3,6 +3,7 @@
  * provides a piece, and waits until the exchange has consumed all of it. */
 #include <duda/request.h>
 #include <errno.h>
+#include <monkey/sized.h>
 
 #include "common/package.h"
 #include "stream.h"
@@ -96,10 +97,12 @@ static int open_exchange(struct duda_ctx *d, struct duda_http_client *http,
     return 0;
 }
 
-int duda_http_begin(struct duda_ctx *d, struct duda_http_client *http,
-                    const struct duda_http_request *request, int64_t length,
-                    struct duda_http_response *response, struct duda_http_stream **out)
+int duda_http_begin_sized(struct duda_ctx *d, struct duda_http_client *http,
+                          const struct duda_http_request *request, size_t request_size, int64_t length,
+                          struct duda_http_response *response, struct duda_http_stream **out)
 {
+    struct duda_http_request full;
+    request = mk_sized_in(&full, sizeof full, request, request_size);
     if (!http) {
         *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
         *out = NULL;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <monkey/http.h>
 #include <monkey/mem.h>
+#include <monkey/sized.h>
 
 #include "common/package.h"
 #include "common/package_conn.h"
@@ -177,9 +178,12 @@ static int open_stream(struct duda_ctx *d, struct duda_http_client *http,
     return e;
 }
 
-int duda_http_open(struct duda_ctx *d, struct duda_http_client *http, const struct duda_http_request *request,
-                   struct duda_http_response *response, struct duda_http_stream **out)
+int duda_http_open_sized(struct duda_ctx *d, struct duda_http_client *http,
+                         const struct duda_http_request *request, size_t request_size,
+                         struct duda_http_response *response, struct duda_http_stream **out)
 {
+    struct duda_http_request full;
+    request = mk_sized_in(&full, sizeof full, request, request_size);
     if (!http) {
         *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
         *out = NULL;
@@ -254,9 +258,12 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
 }
 
 /* The metrics measure the complete response, including its body. */
-int duda_http_fetch(struct duda_ctx *d, struct duda_http_client *http,
-                    const struct duda_http_request *request, struct duda_http_response *response)
+int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
+                          const struct duda_http_request *request, size_t request_size,
+                          struct duda_http_response *response)
 {
+    struct duda_http_request full;
+    request = mk_sized_in(&full, sizeof full, request, request_size);
     if (!http) {
         *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
         return -ENODEV;

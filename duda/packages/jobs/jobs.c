@@ -5,6 +5,7 @@
 #include <duda/task.h>
 #include <errno.h>
 #include <monkey/mem.h>
+#include <monkey/sized.h>
 #include <monkey/text.h>
 
 #include "jobs_worker.h"
@@ -111,9 +112,11 @@ static int enqueue_job(struct enqueue_call *p, const char *kind, mk_str text,
     return e;
 }
 
-int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text,
-                      const struct duda_job_options *options, mk_str *id)
+int duda_jobs_enqueue_sized(struct duda_ctx *d, const char *kind, mk_str text,
+                            const struct duda_job_options *options, size_t options_size, mk_str *id)
 {
+    struct duda_job_options full;
+    options = mk_sized_in(&full, sizeof full, options, options_size);
     static const struct duda_job_options plain;
     struct enqueue_call p = {
         .record = mk_buf_growing(DUDA_JOBS_PAYLOAD_MAX + DUDA_JOBS_UNIQUE_KEY_MAX + JOB_RECORD_HEAD)};
@@ -133,7 +136,7 @@ int duda_jobs_enqueue(struct duda_ctx *d, const char *kind, mk_str text,
 
 /* ---- Inspection ---- */
 
-int duda_jobs_count(struct duda_ctx *d, const char *kind, struct duda_job_counts *out)
+static int count_jobs(struct duda_ctx *d, const char *kind, struct duda_job_counts *out)
 {
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
@@ -141,6 +144,14 @@ int duda_jobs_count(struct duda_ctx *d, const char *kind, struct duda_job_counts
     if (!s || !is_valid_type_name(kind))
         return s ? -EINVAL : -ENOTSUP;
     return s->jobs->count(d, s, job_queue_name(d, kind, &name), out);
+}
+
+int duda_jobs_count_sized(struct duda_ctx *d, const char *kind, struct duda_job_counts *out, size_t out_size)
+{
+    struct duda_job_counts full = {0};
+    int result = count_jobs(d, kind, &full);
+    mk_sized_out(out, out_size, &full, sizeof full);
+    return result;
 }
 
 struct list {

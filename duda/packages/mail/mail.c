@@ -2,6 +2,7 @@
 /* Composes mail messages. This code validates addresses and encodes all other strings, so user input cannot
  * inject headers or recipients. */
 #include <duda/mail.h>
+#include <monkey/sized.h>
 
 #include <errno.h>
 #include <monkey/text.h>
@@ -124,8 +125,10 @@ static void write_base64_body(struct mk_buf *out, mk_str text)
     }
 }
 
-int duda_mail_write(struct mk_buf *out, const struct duda_mail *m, int64_t now)
+int duda_mail_write_sized(struct mk_buf *out, const struct duda_mail *m, size_t m_size, int64_t now)
 {
+    struct duda_mail full;
+    m = mk_sized_in(&full, sizeof full, m, m_size);
     mk_str type = m->content_type.p ? m->content_type : MK_STR("text/plain");
     int e = check_mail(m);
     if (e)

@@ -5,6 +5,7 @@
 #include <duda/request.h>
 #include <duda/wait.h>
 #include <errno.h>
+#include <monkey/sized.h>
 #include <monkey/text.h>
 
 #include "common/package.h"
@@ -219,9 +220,12 @@ static int run_session(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
     return package_call_end(&call, e);
 }
 
-int duda_smtp_send_raw(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_smtp_message *message,
-                       struct duda_smtp_result *result)
+int duda_smtp_send_raw_sized(struct duda_ctx *d, struct duda_smtp *smtp,
+                             const struct duda_smtp_message *message, size_t message_size,
+                             struct duda_smtp_result *result)
 {
+    struct duda_smtp_message full;
+    message = mk_sized_in(&full, sizeof full, message, message_size);
     if (!smtp) {
         *result = (struct duda_smtp_result){.error = MK_STR("there is no such section [SMTP]")};
         return -ENODEV;
@@ -229,9 +233,11 @@ int duda_smtp_send_raw(struct duda_ctx *d, struct duda_smtp *smtp, const struct 
     return run_session(d, smtp, NULL, *message, result);
 }
 
-int duda_smtp_send(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
-                   struct duda_smtp_result *result)
+int duda_smtp_send_sized(struct duda_ctx *d, struct duda_smtp *smtp, const struct duda_mail *mail,
+                         size_t mail_size, struct duda_smtp_result *result)
 {
+    struct duda_mail full;
+    mail = mk_sized_in(&full, sizeof full, mail, mail_size);
     if (!smtp) {
         *result = (struct duda_smtp_result){.error = MK_STR("there is no such section [SMTP]")};
         return -ENODEV;

@@ -3,6 +3,7 @@
 #include <duda/memory.h>
 #include <duda/subprocess.h>
 #include <errno.h>
+#include <monkey/sized.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -55,9 +56,11 @@ static int start_subprocess(struct duda_ctx *d, const struct duda_subprocess_opt
     return e;
 }
 
-int duda_subprocess_start(struct duda_ctx *d, const struct duda_subprocess_options *o,
-                          struct duda_subprocess **out)
+int duda_subprocess_start_sized(struct duda_ctx *d, const struct duda_subprocess_options *o, size_t o_size,
+                                struct duda_subprocess **out)
 {
+    struct duda_subprocess_options full;
+    o = mk_sized_in(&full, sizeof full, o, o_size);
     struct package_call call;
     *out = NULL;
     int e = package_call_begin(&call, d, NULL); /* the metrics count the process, from start to exit */
@@ -171,9 +174,11 @@ static void free_process_run(struct duda_wait *w)
     mk_buf_free(&r->out);
 }
 
-int duda_subprocess_run(struct duda_ctx *d, const struct duda_subprocess_options *o, mk_str input, size_t max,
-                        mk_str *output, int *status)
+int duda_subprocess_run_sized(struct duda_ctx *d, const struct duda_subprocess_options *o, size_t o_size,
+                              mk_str input, size_t max, mk_str *output, int *status)
 {
+    struct duda_subprocess_options full;
+    o = mk_sized_in(&full, sizeof full, o, o_size);
     struct running r = {.out = mk_buf_growing(max < SIZE_MAX ? max + 1 : max)};
     *output = MK_STR_NULL;
     *status = 0;

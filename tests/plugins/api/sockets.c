@@ -218,19 +218,20 @@ static const struct mk_websocket_ops ops = {
     .on_message = on_message, .on_writable = on_room, .on_pong = on_pong, .on_close = on_close};
 
 static const struct mk_websocket_options
-    echo = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .subprotocols = "chat, other", .message_max = 32 << 20,
-            .queue_max = 1 << 20},
-    packed = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .flags = MK_WEBSOCKET_COMPRESS,
-              .message_max = 32 << 20},
-    context = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,
-               .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 32 << 20,
+    echo = {.ops = &ops, .subprotocols = "chat, other", .message_max = 32 << 20, .queue_max = 1 << 20},
+    packed = {.ops = &ops, .flags = MK_WEBSOCKET_COMPRESS, .message_max = 32 << 20},
+    context = {.ops = &ops,
+               .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT,
+               .message_max = 32 << 20,
                .ping_ms = 300},
-    kept = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,
-            .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 32 << 20},
-    small = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,       .message_max = 1000,
-             .frame_max = 500,          .queue_max = 4096, .flags = MK_WEBSOCKET_COMPRESS},
-    hasty = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .ping_ms = 300, .close_ms = 300, .queue_max = 64 << 20},
-    guarded = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .origins = "same https:*.example.org"};
+    kept = {.ops = &ops, .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 32 << 20},
+    small = {.ops = &ops,
+             .message_max = 1000,
+             .frame_max = 500,
+             .queue_max = 4096,
+             .flags = MK_WEBSOCKET_COMPRESS},
+    hasty = {.ops = &ops, .ping_ms = 300, .close_ms = 300, .queue_max = 64 << 20},
+    guarded = {.ops = &ops, .origins = "same https:*.example.org"};
 
 #define HANDLER(what)                                                                                        \
     static enum mk_verdict open_##what(struct mk_request *request, struct mk_response *response, void *data) \

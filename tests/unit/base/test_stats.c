@@ -18,7 +18,7 @@ static const struct mk_stat_metric metrics[] = {
     {.name = "seconds_total", .help = "Time.", .column = "mean", .is_time = true, .mean_of = CALLS + 1},
     {.name = "duration_seconds", .help = "Durations.", .column = "", .kind = MK_STAT_HISTOGRAM},
 };
-static const struct mk_stat_table table = {"calls", {"kind", "name"}, metrics, MK_LEN(metrics)};
+static const struct mk_stat_table table = {"calls", {"kind", "name"}, metrics, MK_LEN(metrics), {0}};
 
 static struct mk_stat_registry *registry;
 
@@ -91,14 +91,15 @@ static void stats_invalid_tables_are_rejected(void **state)
     struct mk_stat_registry *r = registry;
     static const char long_name[] = "01234567890123456789012345678901";
     struct mk_stat_metric bad[MK_STAT_METRICS_MAX + 1] = {{.name = "a"}, {.name = "b"}};
-    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1}), 0);
-    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {"0123456789012345"}, bad, 1}),
-                     0);
+    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1, {0}}), 0);
     assert_int_equal(
-        mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, MK_STAT_METRICS_MAX + 1}), 0);
+        mk_stat_register_table(r, &(struct mk_stat_table){"t", {"0123456789012345"}, bad, 1, {0}}), 0);
+    assert_int_equal(
+        mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, MK_STAT_METRICS_MAX + 1, {0}}),
+        0);
     bad[0].kind = MK_STAT_HISTOGRAM; /* a histogram must be the last metric */
-    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, 2}), 0);
-    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, 1}), 1);
+    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, 2, {0}}), 0);
+    assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){"t", {NULL}, bad, 1, {0}}), 1);
 }
 
 static void stats_excess_tables_are_counted(void **state)
@@ -170,7 +171,7 @@ static void stats_three_labels_are_separate(void **state)
     static const struct mk_stat_metric one[] = {{.name = "n"}};
     const mk_str values[] = {MK_STR("a"), MK_STR("bcd"), MK_STR("ef")};
     uint32_t s = mk_stat_series(
-        r, mk_stat_register_table(r, &(struct mk_stat_table){"three", {"a", "b", "c"}, one, 1}), values);
+        r, mk_stat_register_table(r, &(struct mk_stat_table){"three", {"a", "b", "c"}, one, 1, {0}}), values);
     for (unsigned i = 0; i < MK_STAT_LABELS_MAX; i++)
         assert_true(mk_str_eq(mk_stat_label(r, s, i), values[i]));
     assert_str(mk_stat_label(r, s, MK_STAT_LABELS_MAX), "");
@@ -200,7 +201,7 @@ static void stats_hidden_series_are_reused_when_full(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     static const struct mk_stat_metric one[] = {{.name = "n"}};
-    unsigned small = mk_stat_register_table(r, &(struct mk_stat_table){"small", {"name"}, one, 1});
+    unsigned small = mk_stat_register_table(r, &(struct mk_stat_table){"small", {"name"}, one, 1, {0}});
     char name[16];
     mk_str value;
     for (unsigned i = 0; i < MK_STAT_SERIES_MAX; i++) {
@@ -339,7 +340,7 @@ static void stats_missing_pages_are_counted(void **state)
     (void)state;
     struct mk_stat_registry *r = registry;
     static const struct mk_stat_metric fine[] = {{.name = "d", .kind = MK_STAT_FINE_HISTOGRAM}};
-    unsigned t = mk_stat_register_table(r, &(struct mk_stat_table){"fine", {"name"}, fine, 1});
+    unsigned t = mk_stat_register_table(r, &(struct mk_stat_table){"fine", {"name"}, fine, 1, {0}});
     uint32_t s[8];
     char name[8];
     unsigned got = 0;
@@ -616,7 +617,7 @@ static void stats_columns_have_means_words_and_gaps(void **state)
     assert_true(f.form == MK_STAT_NUMBER && f.n == 70);
     static const struct mk_stat_metric state_of[] = {
         {.column = "state", .kind = MK_STAT_GAUGE, .value_names = "up slow down"}};
-    unsigned t = mk_stat_register_table(r, &(struct mk_stat_table){"words", {NULL}, state_of, 1});
+    unsigned t = mk_stat_register_table(r, &(struct mk_stat_table){"words", {NULL}, state_of, 1, {0}});
     s = mk_stat_series(r, t, NULL);
     for (unsigned i = 0; i < 4; i++) {
         static const char *const words[] = {"up", "slow", "down", "down"};

@@ -36,7 +36,7 @@ static int on_end(void *ctx)
     return 0;
 }
 
-static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
+static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data, .end = on_end};
 
 /* Feeds the text in pieces of this size. */
 static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece,

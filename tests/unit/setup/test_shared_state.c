@@ -103,7 +103,8 @@ static void shared_state_statistics_of_a_trial_are_separate(void **state)
 {
     (void)state;
     static const struct mk_stat_metric one[] = {{.name = "n"}}, other[] = {{.name = "m"}};
-    static const struct mk_stat_table table = {"t", {"name"}, one, 1}, changed = {"t", {"name"}, other, 1};
+    static const struct mk_stat_table table = {"t", {"name"}, one, 1, {0}},
+                                      changed = {"t", {"name"}, other, 1, {0}};
     struct mk_shared_state s = {0};
     assert_true(mk_shared_state_detach_statistics(&s)); /* there are no statistics yet */
     struct mk_stat_registry *r = mk_shared_state_get_statistics(&s);

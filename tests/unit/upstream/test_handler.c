@@ -167,11 +167,12 @@ int mk_response_open_tunnel(struct mk_request *r, struct mk_response *to, const 
 
 /* ---- Fake backend ---- */
 
-struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
-                                                      const struct mk_upstream_request_options *options,
-                                                      void (*on_ready)(void *ctx), void *ctx)
+struct mk_upstream_request *mk_upstream_request_start_sized(struct mk_worker *w,
+                                                            const struct mk_upstream_request_options *options,
+                                                            size_t options_size, void (*on_ready)(void *ctx),
+                                                            void *ctx)
 {
-    (void)w, (void)ctx;
+    (void)w, (void)ctx, (void)options_size;
     assert_null(on_ready);
     upstream.resumes = options->resumes;
     upstream.is_safe_to_repeat = options->is_idempotent;

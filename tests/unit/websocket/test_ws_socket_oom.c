@@ -3,9 +3,11 @@
 #include "unit/oom.h"
 #include "unit/websocket/echo_owner.h"
 
-static const struct mk_websocket_options options = {
-    MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops, .subprotocols = "a", .compress_min = 1,
-    .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT};
+static const struct mk_websocket_options options = {.ops = &owner_ops,
+                                                    .subprotocols = "a",
+                                                    .compress_min = 1,
+                                                    .flags =
+                                                        MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT};
 static char sizes[3][8192];
 
 static void exchange_messages(void)
@@ -65,7 +67,7 @@ static void ws_oom_socket_fails_cleanly(void **state)
 /* A broadcast to thousands of sockets allocates nothing for each recipient. */
 static void ws_oom_broadcast_allocates_nothing(void **state)
 {
-    static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &owner_ops};
+    static const struct mk_websocket_options plain = {.ops = &owner_ops};
     (void)state;
     ws_fixture_setup();
     owner_init();

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every struct of include/monkey and duda/include has a rule by which later releases may extend it without breaking programs that
+are already built: see "Structs that may grow" in docs/internals.md. tests/house/structs.txt names the rule of each struct.
+"""
+import re
+from pathlib import Path
+
+import house
+
+LIST = "tests/house/structs.txt"
+HEADERS = ("include/monkey", "duda/include/duda")
+RULES = ("sized", "reserved", "counted", "lent", "frozen", "rebuilt")
+STRUCT = re.compile(r"^(?:typedef )?struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FUNCTION = re.compile(r"^MK_API ([^;(]*?)\b(\w+)\(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
+
+
+def comments_removed(text):
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def read_rules(root):
+    lines = [line.split() for line in house.read(Path(root) / LIST).splitlines() if line and not line.startswith("#")]
+    return {words[1]: words[0] for words in lines}
+
+
+def parameters(text):
+    """Splits a parameter list at the commas outside of parentheses."""
+    return [" ".join(each.split()) for each in re.split(r",(?![^()]*\))", text)]
+
+
+def function_complaints(name, result, arguments, rules):
+    complaints, given = [], parameters(arguments)
+    returned = re.fullmatch(r"struct (\w+) ", result)
+    if returned and rules.get(returned[1]) in ("sized", "lent"):
+        complaints.append(f"{name}() returns struct {returned[1]} by value")
+    for i, each in enumerate(given):
+        found = re.match(r"(const )?struct (\w+) (\*?)\w*$", each)
+        rule = found and rules.get(found[2])
+        following = given[i + 1] if i + 1 < len(given) else ""
+        if rule == "sized" and not (name.endswith("_sized") and re.fullmatch(r"size_t \w+_size", following)):
+            complaints.append(f"{name}() takes struct {found[2]} without its size")
+        if rule == "lent" and not (found[1] and found[3]):
+            complaints.append(f"{name}() takes struct {found[2]}, which only Duda or the server creates")
+    return complaints
+
+
+def check(args):
+    rules, complaints, seen = read_rules(args.root), [], set()
+    complaints += [f"{LIST}: {name}: there is no rule `{rule}`" for name, rule in rules.items() if rule not in RULES]
+    for path in house.files(args.root, HEADERS, (".h",)):
+        text = comments_removed(house.read(path))
+        where = path.relative_to(args.root)
+        for name, body in STRUCT.findall(text):
+            seen.add(name)
+            if name not in rules:
+                complaints.append(f"{where}: struct {name} has no rule in {LIST}")
+            last = re.findall(r"[^;]*;", body)[-1].split()
+            if (rules.get(name) == "reserved") != (last[-1].startswith("reserved[")):
+                complaints.append(f"{where}: struct {name}: `reserved` must be the last member of structs with this rule, and of no others")
+        for result, name, arguments in FUNCTION.findall(text):
+            complaints += [f"{where}: {each}" for each in function_complaints(name, result, arguments, rules)]
+    return complaints + [f"{LIST}: there is no struct {name}" for name in sorted(set(rules) - seen)]
+
+
+def self_test(test):
+    def judge(text, rules="sized mk_s\n"):
+        root = test.tree({"include/monkey/x.h": text, LIST: rules})
+        return check(type("Args", (), {"root": root}))
+
+    body = "struct mk_s {\n    int a;\n};\n"
+    test.expect("a size", judge(body + "MK_API int mk_f_sized(const struct mk_s *s, size_t s_size);\n"))
+    test.expect("no size", judge(body + "MK_API int mk_f(const struct mk_s *s);\n"), "mk_f.. takes struct mk_s without its size")
+    test.expect("no size, the last of several", judge(body + "MK_API int mk_f(void (*f)(int, int),\n    struct mk_s *s);\n"), "without its size")
+    test.expect("by value", judge(body + "MK_API struct mk_s mk_f(void);\n"), "mk_f.. returns struct mk_s by value")
+    test.expect("no rule", judge(body, ""), "struct mk_s has no rule")
+    test.expect("no struct", judge("", "frozen mk_s\n"), "there is no struct mk_s")
+    test.expect("an unknown rule", judge(body, "rigid mk_s\n"), "there is no rule `rigid`")
+    test.expect("reserved", judge("struct mk_s {\n    int a;\n    uint64_t reserved[2]; /**< zero */\n};\n", "reserved mk_s\n"))
+    test.expect("not reserved", judge(body, "reserved mk_s\n"), "`reserved` must be the last member")
+    test.expect("reserved without the rule", judge("struct mk_s {\n    uint64_t reserved[2];\n};\n", "frozen mk_s\n"), "and of no others")
+    test.expect("lent", judge(body + "MK_API int mk_f(const struct mk_s *s);\n", "lent mk_s\n"))
+    test.expect("lent, but filled in", judge(body + "MK_API int mk_f(struct mk_s *s);\n", "lent mk_s\n"), "which only Duda or the server creates")
+
+
+if __name__ == "__main__":
+    house.run(__doc__, check, self_test)
