@@ -214,8 +214,10 @@ static int fetch(struct duda_ctx *d)
     request.body = MK_STR_NULL;
     e = e ? e : duda_http_begin(d, client, OLDER(request), 1, &response, &stream);
     e = e ? e : duda_http_write(d, stream, MK_STR("y"));
-    e = e ? e : duda_http_end(d, stream);
+    e = e < 0 ? e : duda_http_end(d, stream);
     e = e ? e : duda_http_read_all(d, stream, &response);
+    if (e)
+        duda_log(d, MK_LOG_ERROR, "fetch: %d %.*s", e, MK_STR_ARG(response.error));
     return e ? e : duda_write(d, response.body);
 }
 
@@ -365,7 +367,7 @@ def server(monkey, tmp_path):
     ("/jobs", "1"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello")])
 def test_service_of_an_earlier_release_runs(server, path, text):
     answer = server.get(path)
-    assert answer.status == 200 and re.fullmatch(text, answer.text), answer.text
+    assert answer.status == 200 and re.fullmatch(text, answer.text), server.err.text + answer.text
 
 
 def test_websocket_of_an_earlier_release_runs(server):
