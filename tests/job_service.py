@@ -16,6 +16,14 @@ SOURCE = r"""
 #include <time.h>
 #include <unistd.h>
 
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
+
 /* Writes a line for each event of a job. */
 static void note(const char *what, mk_str text, unsigned attempt)
 {
@@ -62,7 +70,7 @@ static int work(struct duda_ctx *d, const struct duda_job *job)
     if (mk_str_eq(job->payload, MK_STR("hopeless")))
         return duda_job_fail(d, -EBADMSG, "no such address");
     if (mk_str_eq(job->payload, MK_STR("says")) && (duda_write(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
-                                                 duda_session_get(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
+                                                 session_value(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
                                                  duda_form(d, "x").p || duda_cookie(d, "x").p || duda_method(d).p ||
                                                  duda_send_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
                                                  duda_request(d) || !duda_request_id(d).len))

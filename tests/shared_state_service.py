@@ -18,6 +18,14 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
+
 static struct duda_store *store(struct duda_ctx *d)
 {
     return duda_store_find(d, NULL);
@@ -89,7 +97,7 @@ static int log_out(struct duda_ctx *d)
 
 static int who(struct duda_ctx *d)
 {
-    mk_str user = duda_session_get(d, "user");
+    mk_str user = session_value(d, "user");
     return duda_write(d, user.p ? user : MK_STR("none"));
 }
 

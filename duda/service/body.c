@@ -169,7 +169,7 @@ static int respond_json_errors(struct duda_ctx *d, int e, const struct duda_vali
     switch (e) {
     case -EBADMSG:
         return duda_problem_errors(d, 400, errors);
-    case -EFBIG:
+    case -EMSGSIZE:
         return duda_problem_errors(d, 413, errors);
     case -EINVAL:
         return duda_problem_errors(d, 422, errors);
@@ -219,7 +219,7 @@ int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *
         duda_form_data_parse(d->request ? mk_request_query(d->request) : MK_STR_NULL, &memory, NULL, &fields);
     if (e == -EBADMSG)
         return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
-    if (e == -EFBIG)
+    if (e == -EMSGSIZE)
         return duda_problem(d, 413, "the query has too many parameters, or a parameter is too long");
     if (!e)
         e = duda_form_data_bind(&fields, schema, &memory, out, &errors);

@@ -90,7 +90,7 @@ static int on_part_data(void *ctx, mk_str bytes)
     r->bytes += bytes.len;
     if (r->value.len > r->limits.value || r->bytes > r->limits.size) {
         (void)duda_reason(r->d, -EMSGSIZE, "multipart/form-data: the fields are too long");
-        return -EFBIG;
+        return -EMSGSIZE;
     }
     return r->value.failed ? -ENOMEM : 0;
 }
@@ -114,7 +114,7 @@ static int on_part_end(void *ctx)
         return add_uploaded_file(r);
     if (r->n_pairs == r->limits.fields || r->name.len > r->limits.name) {
         (void)duda_reason(r->d, -EMSGSIZE, "multipart/form-data: too many fields, or a name is too long");
-        return -EFBIG;
+        return -EMSGSIZE;
     }
     r->pairs = grow_array(r->d, r->pairs, r->n_pairs, &r->cap_pairs, sizeof *r->pairs);
     mk_str value = r->pairs ? copy_to_request(r->d, mk_buf_str(&r->value)) : MK_STR_NULL;
@@ -139,18 +139,13 @@ static int spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out)
     return e == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 
-static int parse_error_result(int e)
-{
-    return e == -EFBIG ? -EMSGSIZE : e;
-}
-
 /* Reports which part violates which rule. */
 static void set_multipart_reason(struct duda_ctx *d, int e, const struct duda_multipart *parts)
 {
     size_t n;
     const char *error = e ? duda_multipart_error(parts, &n) : NULL;
     if (error)
-        (void)duda_reason(d, parse_error_result(e), "multipart/form-data, part %zu: %s", n, error);
+        (void)duda_reason(d, e, "multipart/form-data, part %zu: %s", n, error);
 }
 
 static int parse_spooled_parts(struct mk_spool *content, struct duda_multipart *parts)
@@ -186,7 +181,7 @@ static int load_multipart_form(struct duda_ctx *d, struct duda_parsed_form *form
     duda_multipart_free(r.parts);
     mk_buf_free(&r.value);
     form->fields = (struct duda_form_data){r.pairs, r.n_pairs};
-    return parse_error_result(e);
+    return e;
 }
 
 static int load_urlencoded_form(struct duda_ctx *d, struct duda_parsed_form *form,
@@ -198,7 +193,7 @@ static int load_urlencoded_form(struct duda_ctx *d, struct duda_parsed_form *for
     size_t mark = duda_arena_mark(d);
     int e = duda_read_all(d, limits.size, &text);
     if (!e)
-        e = parse_error_result(duda_form_data_parse(text, &memory, &limits, &form->fields));
+        e = duda_form_data_parse(text, &memory, &limits, &form->fields);
     duda_arena_rewind(d, mark);
     if (e == -EBADMSG)
         return duda_reason(d, e, "the form has a %% without two hexadecimal digits");
@@ -320,5 +315,5 @@ int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *
     if (parts)
         set_multipart_reason(d, e, parts);
     duda_multipart_free(parts);
-    return parse_error_result(e);
+    return e;
 }

@@ -104,7 +104,7 @@ static int wait_until_granted(struct lock_wait *p, const struct duda_lock_waiter
     if (ms)
         mk_timer_set(&p->timer, duda_worker(p->wait.d), ms);
     int e = duda_wait_suspend(&p->wait);
-    return e ? e : duda_lock_waiter_has_lock(c) ? 0 : -ETIMEDOUT;
+    return e ? e : duda_lock_waiter_has_lock(c) ? 0 : -ETIME;
 }
 
 static int acquire_lock(struct lock_wait *p, mk_str name, uint32_t ms)

@@ -95,7 +95,7 @@ static void write_session_cookie(void *ctx)
     duda_session_encode(s, &data);
     const struct duda_cookie cookie = {.name = duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name),
                                        .value = mk_buf_str(&data)};
-    int e = !buf ? -ENOMEM : data.failed ? -E2BIG : duda_cookie_set_reserved_encrypted(s->d, &cookie);
+    int e = !buf ? -ENOMEM : data.failed ? -EMSGSIZE : duda_cookie_set_reserved_encrypted(s->d, &cookie);
     if (e)
         mk_request_log(s->d->request, MK_LOG_ERROR, "cannot save the session in its cookie: %s",
                        strerror(-e));
@@ -227,16 +227,21 @@ static int delete_session(struct duda_session *s)
 
 /* ---- Called by handlers ---- */
 
-mk_str duda_session_get(struct duda_ctx *d, const char *name)
+int duda_session_get(struct duda_ctx *d, const char *name, mk_str *value)
 {
     struct duda_session *s;
     int e = get_session(d, &s);
+    *value = MK_STR_NULL;
     if (e && d->request)
-        d->session_error = e; /* an absent value would mean "logged out": see result.c */
-    if (e || !s->exists)
-        return MK_STR_NULL;
-    const struct duda_session_pair *p = duda_session_find_pair(s, mk_str_from_c(name));
-    return p ? p->value : MK_STR_NULL;
+        d->session_error =
+            e; /* a handler that takes it for "logged out" does not get through: see result.c */
+    if (e)
+        return e;
+    const struct duda_session_pair *p = s->exists ? duda_session_find_pair(s, mk_str_from_c(name)) : NULL;
+    if (!p)
+        return -ENOENT;
+    *value = p->value;
+    return 0;
 }
 
 int duda_session_set(struct duda_ctx *d, const char *name, mk_str value)

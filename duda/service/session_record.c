@@ -63,7 +63,7 @@ int duda_session_put_pair(struct duda_session *s, mk_str name, mk_str value)
     size_t old = p ? DUDA_SESSION_PAIR + p->name.len + p->value.len : 0;
     if ((!p && s->n == DUDA_SESSION_PAIRS_MAX) || name.len > NAME_MAX_LEN || value.len > DUDA_SESSION_MAX ||
         encoded_size(s) - old + DUDA_SESSION_PAIR + name.len + value.len > DUDA_SESSION_MAX)
-        return -E2BIG;
+        return -EMSGSIZE;
     struct duda_session_pair kept = {copy_to_request(s, name), copy_to_request(s, value)};
     if (!kept.name.p || !kept.value.p)
         return -ENOMEM;

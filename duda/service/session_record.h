@@ -38,7 +38,7 @@ _Static_assert((int)DUDA_SIPHASH_TAG == (int)DUDA_REVOKED_SESSION_ID,
 
 /* Returns the pair with that name; NULL if there is none. Pairs live as long as the request. */
 struct duda_session_pair *duda_session_find_pair(const struct duda_session *s, mk_str name);
-/* Sets a pair; an absent value removes it. Returns 0, -E2BIG or -ENOMEM. */
+/* Sets a pair; an absent value removes it. Returns 0, -EMSGSIZE or -ENOMEM. */
 int duda_session_put_pair(struct duda_session *s, mk_str name, mk_str value);
 
 /* Returns a buffer, allocated from the request, for a record or cookie that is read or written. Such a buffer

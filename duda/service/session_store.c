@@ -153,7 +153,7 @@ static int encode_signed_record(const struct duda_session *s, char *buf, mk_str 
     seal_key key;
     duda_session_encode(s, &body);
     if (body.failed)
-        return -E2BIG;
+        return -EMSGSIZE;
     int e = get_signing_key(s->d, false, key);
     if (!e && !sign_record(s, key, mk_buf_str(&body), proof))
         e = -ENOMEM;

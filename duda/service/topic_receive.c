@@ -109,7 +109,7 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
     if (ms)
         mk_timer_set(&l->timer, l->d->worker_ctx->worker, ms);
     int e = duda_wait_suspend(&l->wait);
-    return e ? e : l->n ? 0 : -ETIMEDOUT;
+    return e ? e : l->n ? 0 : -ETIME;
 }
 
 static int await_message(struct duda_ctx *d, uint32_t ms)

@@ -84,7 +84,7 @@ int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms)
     e = start_fd_wait(&fd_wait, fd, events, ms);
     e = e ? e : duda_wait_suspend(&fd_wait.wait);
     duda_wait_end(&fd_wait.wait);
-    return e ? e : fd_wait.ready_events ? (int)fd_wait.ready_events : -ETIMEDOUT;
+    return e ? e : fd_wait.ready_events ? (int)fd_wait.ready_events : -ETIME;
 }
 
 /* ---- Threads ---- */

@@ -54,7 +54,7 @@ static int decode_form_component(mk_str s, char **buf, size_t max, mk_str *out)
     to[len] = '\0';
     *buf += len + 1;
     *out = mk_str_of(to, len);
-    return len <= max ? 0 : -EFBIG;
+    return len <= max ? 0 : -EMSGSIZE;
 }
 
 int duda_form_data_parse(mk_str text, const struct duda_allocator *memory,
@@ -64,7 +64,7 @@ int duda_form_data_parse(mk_str text, const struct duda_allocator *memory,
     *out = (struct duda_form_data){NULL, 0};
     size_t n = text.len <= limits.size ? count_pairs(text) : 0;
     if (text.len > limits.size || n > limits.fields)
-        return -EFBIG;
+        return -EMSGSIZE;
     struct duda_pair *pairs = duda_allocator_zalloc(memory, n, sizeof *pairs);
     char *buf = (char *)memory->alloc(memory->ctx, text.len + 2 * n + 1);
     if (!pairs || !buf)

@@ -79,7 +79,7 @@ bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct
                                    .errors = errors};
     errors->n = 0;
     return text.len <= size ||
-           duda_json_fail(c, -EFBIG, 0, "the text has %zu bytes; at most %zu are allowed", text.len, size);
+           duda_json_fail(c, -EMSGSIZE, 0, "the text has %zu bytes; at most %zu are allowed", text.len, size);
 }
 
 char duda_json_peek_char(struct duda_json_cursor *c)
@@ -133,7 +133,7 @@ bool duda_json_expect_end(struct duda_json_cursor *c)
 bool duda_json_enter_nested(struct duda_json_cursor *c)
 {
     if (c->depth == c->depth_max)
-        return duda_json_fail(c, -EFBIG, c->at - 1, "lists and objects are nested more than %zu deep",
+        return duda_json_fail(c, -EMSGSIZE, c->at - 1, "lists and objects are nested more than %zu deep",
                               c->depth_max);
     c->depth++;
     return true;
@@ -147,7 +147,7 @@ void duda_json_leave_nested(struct duda_json_cursor *c)
 bool duda_json_count_element(struct duda_json_cursor *c)
 {
     if (c->items_left == 0)
-        return duda_json_fail(c, -EFBIG, c->at, "the text has too many elements");
+        return duda_json_fail(c, -EMSGSIZE, c->at, "the text has too many elements");
     c->items_left--;
     return true;
 }

@@ -97,7 +97,7 @@ static int deliver_part_data(struct duda_multipart *m, size_t n)
         return 0;
     m->of_part += n;
     if (m->of_part > m->part_max)
-        return fail_with_reason(m, -EFBIG,
+        return fail_with_reason(m, -EMSGSIZE,
                                 m->is_file
                                     ? "the file exceeds `.file` of the struct duda_multipart_limits"
                                     : "the value exceeds `.value` of the struct duda_multipart_limits");
@@ -170,12 +170,12 @@ static int parse_part_head(struct duda_multipart *m)
     char *end = memmem(m->buf, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->buf) + 2 : m->len;
     if (len > m->limits.head + (end ? 4 : 5)) /* up to three bytes of the end may have arrived */
-        return fail_with_reason(m, -EFBIG,
+        return fail_with_reason(m, -EMSGSIZE,
                                 "the headers of a part exceed `.head` of the struct duda_multipart_limits");
     if (!end)
         return 0;
     if (++m->n_parts > m->limits.parts)
-        return fail_with_reason(m, -EFBIG,
+        return fail_with_reason(m, -EMSGSIZE,
                                 "there are more parts than `.parts` of the struct duda_multipart_limits");
     struct duda_part part;
     int e =
@@ -212,7 +212,7 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
     m->total += bytes.len;
     if (m->total > m->limits.size)
         m->error =
-            fail_with_reason(m, -EFBIG, "the content exceeds `.size` of the struct duda_multipart_limits");
+            fail_with_reason(m, -EMSGSIZE, "the content exceeds `.size` of the struct duda_multipart_limits");
     while (bytes.len && !m->error) {
         size_t n = BUF_SIZE - m->len < bytes.len ? BUF_SIZE - m->len : bytes.len;
         memcpy(m->buf + m->len, bytes.p, n);

@@ -205,7 +205,7 @@ int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *
                          : "it has no Content-Disposition";
     if (!out->name.p)
         return -EBADMSG;
-    return out->name.len > name_max || out->file_name.len > name_max ? -EFBIG : 0;
+    return out->name.len > name_max || out->file_name.len > name_max ? -EMSGSIZE : 0;
 }
 
 static bool is_valid_boundary(mk_str s)

@@ -6,7 +6,7 @@
 #include <duda/multipart.h>
 
 /* Parses header lines that each end with CR LF. The strings of *out are slices of `head`, in which quoted
- * strings are unescaped in place. Returns 0, -EBADMSG, or -EFBIG if a name exceeds `name_max` bytes. On
+ * strings are unescaped in place. Returns 0, -EBADMSG, or -EMSGSIZE if a name exceeds `name_max` bytes. On
  * error, *error names the violated rule. */
 int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *out, const char **error);
 

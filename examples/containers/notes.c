@@ -51,7 +51,7 @@ static int events(struct duda_ctx *d)
         e = duda_sse_send(d, note.len ? "note" : NULL, note, NULL);
         duda_arena_rewind(d, mark);
         e = e ? e : duda_topic_receive(d, PING_MS, &note);
-        e = e == -ETIMEDOUT ? duda_cancelled(d) : e;
+        e = e == -ETIME ? 0 : e;
     }
     return e;
 }

@@ -83,7 +83,8 @@ struct mk_stat_registry;
  *         {.name = "shop_orders_total", .help = "Orders placed.", .column = "orders"},
  *         {.name = "shop_open", .help = "Open orders.", .column = "open", .kind = MK_STAT_GAUGE},
  *     };
- *     static const struct mk_stat_table table = {"shop", {"country"}, metrics, MK_LEN(metrics)};
+ *     static const struct mk_stat_table table = {
+ *         .name = "shop", .labels = {"country"}, .metrics = metrics, .n_metrics = MK_LEN(metrics)};
  *
  *     struct mk_stat_registry *r = mk_config_statistics(config);
  *     series = mk_stat_series(r, mk_stat_register_table(r, &table), &country);

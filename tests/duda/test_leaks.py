@@ -47,6 +47,14 @@ SOURCE = r"""
 #include <malloc.h>
 #include <stdlib.h>
 
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
+
 #define VALUE MK_STR("a value that is a little longer than nothing")
 
 extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
@@ -215,7 +223,7 @@ static int http(struct duda_ctx *d)
 static int visit(struct duda_ctx *d)
 {
     int e = duda_session_set(d, "user", VALUE);
-    return done(d, e ? e : duda_session_get(d, "user").p ? 0 : -EPROTO);
+    return done(d, e ? e : session_value(d, "user").p ? 0 : -EPROTO);
 }
 
 static int rooms(struct duda_ctx *d)

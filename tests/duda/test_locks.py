@@ -21,7 +21,7 @@ static int hold(struct duda_ctx *d)
     duda_log(d, MK_LOG_WARN, "%s asks", who.p);
     int e = duda_lock(d, duda_param(d, "name"), (uint32_t)ms);
     duda_log(d, MK_LOG_WARN, "%s gets %d", who.p, e);
-    if (e == -ETIMEDOUT)
+    if (e == -ETIME)
         return duda_puts(d, "late");
     if (!e)
         e = duda_read_all(d, 100, &text);

@@ -62,7 +62,7 @@ static int listen_to(struct duda_ctx *d)
         e = duda_postgres_receive(d, sub, (uint32_t)ms, &text);
         if (e == -ECANCELED)
             return e;
-        if (e == -EAGAIN || mk_str_eq(text, MK_STR("end")))
+        if (e == -ETIME || mk_str_eq(text, MK_STR("end")))
             break;
         e = e ? duda_printf(d, "lost %d\n", -e) : duda_printf(d, "%.*s\n", MK_STR_ARG(text));
     }

@@ -238,7 +238,7 @@ def check_messages(server, redis):
         for c in (a, b):
             assert c.read().text == "listening\none\nend\n"
     wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":0\r\n"), "the worker has unsubscribed")
-    assert server.get("/brief").text == "11"
+    assert server.get("/brief").text == "62"
 
 
 def test_redis_messages_reach_all_subscribers(server, steady):

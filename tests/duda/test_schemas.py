@@ -464,6 +464,14 @@ ENDED = r"""
 #include <duda.h>
 #include <duda/csv.h>
 
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
+
 struct note {
     mk_str title;
 };
@@ -485,7 +493,7 @@ static int all(struct duda_ctx *d)
            show(d, "client", duda_client_ip(d)) || show(d, "none", duda_header(d, "X-None")) ||
            show(d, "param", duda_param(d, "p")) || show(d, "query", duda_query(d, "q")) ||
            show(d, "empty", duda_query(d, "e")) || show(d, "cookie", duda_cookie(d, "a")) || show(d, "id", duda_request_id(d)) ||
-           show(d, "session", duda_session_get(d, "kept")) || show(d, "token", duda_csrf_token(d));
+           show(d, "session", session_value(d, "kept")) || show(d, "token", duda_csrf_token(d));
 }
 
 static int keep(struct duda_ctx *d)

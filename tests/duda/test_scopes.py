@@ -26,6 +26,14 @@ SOURCE = r"""
 #endif
 #ifdef HAS_KV
 #include <duda/kv.h>
+
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
 #endif
 
 #define K MK_STR("key")
@@ -60,7 +68,7 @@ static int visitor_set(struct duda_ctx *d)
 
 static int visitor_get(struct duda_ctx *d)
 {
-    show(d, "session", duda_session_get(d, "user"));
+    show(d, "session", session_value(d, "user"));
     show(d, "signed", SEALS ? duda_cookie_signed(d, "signed") : MK_STR_NULL);
     return show(d, "sealed", SEALS ? duda_cookie_encrypted(d, "sealed") : MK_STR_NULL);
 }

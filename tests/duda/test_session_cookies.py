@@ -15,6 +15,14 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
+
 static mk_str param(struct duda_ctx *d, const char *name)
 {
     return duda_query(d, name);
@@ -57,7 +65,7 @@ static int get(struct duda_ctx *d)
 
 static int show(struct duda_ctx *d)
 {
-    mk_str user = duda_session_get(d, "user"), cart = duda_session_get(d, "cart");
+    mk_str user = session_value(d, "user"), cart = session_value(d, "cart");
     return duda_printf(d, "%s %s\n", user.p ? user.p : "-", cart.p ? cart.p : "-");
 }
 
@@ -77,7 +85,7 @@ static int large(struct duda_ctx *d)
 {
     static char much[3000];
     memset(much, 'x', sizeof much);
-    return duda_printf(d, "%d\n", duda_session_set(d, "much", mk_str_of(much, sizeof much)) == -E2BIG);
+    return duda_printf(d, "%d\n", duda_session_set(d, "much", mk_str_of(much, sizeof much)) == -EMSGSIZE);
 }
 
 static int renew(struct duda_ctx *d)
@@ -95,13 +103,13 @@ static int end(struct duda_ctx *d)
 /* Reads the session, waits for the request body, and then executes the command in it. */
 static int late(struct duda_ctx *d)
 {
-    mk_str user = duda_session_get(d, "user"), how;
+    mk_str user = session_value(d, "user"), how;
     duda_log(d, MK_LOG_WARN, "%s waits to %s", user.p ? user.p : "nobody", duda_query_or(d, "n", ""));
     int e = duda_read_all(d, 100, &how);
     if (e)
         return e;
     e = mk_str_eq(how, MK_STR("renew")) ? duda_session_regenerate(d) : duda_session_set(d, "user", MK_STR("late"));
-    user = duda_session_get(d, "user");
+    user = session_value(d, "user");
     return duda_printf(d, "%d %s\n", e == -ESTALE, user.p ? user.p : "-");
 }
 

@@ -14,6 +14,14 @@ SOURCE = r"""
 #include <duda/redis.h>
 #include <duda/store.h>
 
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
+
 static int log_in(struct duda_ctx *d)
 {
     int e = duda_session_regenerate(d);
@@ -23,29 +31,29 @@ static int log_in(struct duda_ctx *d)
 
 static int show(struct duda_ctx *d)
 {
-    mk_str user = duda_session_get(d, "user");
+    mk_str user = session_value(d, "user");
     return user.p ? duda_printf(d, "hello %s\n", user.p) : duda_puts(d, "hello stranger\n");
 }
 
 static int forbid(struct duda_ctx *d)
 {
-    return duda_session_get(d, "user").p ? duda_puts(d, "secret\n") : 403;
+    return session_value(d, "user").p ? duda_puts(d, "secret\n") : 403;
 }
 
 static int redirect(struct duda_ctx *d)
 {
-    return duda_session_get(d, "user").p ? duda_puts(d, "secret\n") : duda_redirect(d, 303, "/log-in");
+    return session_value(d, "user").p ? duda_puts(d, "secret\n") : duda_redirect(d, 303, "/log-in");
 }
 
 static bool is_known(struct duda_ctx *d)
 {
-    return duda_session_get(d, "user").p;
+    return session_value(d, "user").p;
 }
 
 /* An absent value would let the request through, so this handler must not run while the store is down. */
 static int is_not_banned(struct duda_ctx *d)
 {
-    return duda_session_get(d, "banned").p ? 403 : DUDA_NEXT;
+    return session_value(d, "banned").p ? 403 : DUDA_NEXT;
 }
 
 static unsigned n_runs;

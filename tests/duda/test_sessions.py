@@ -27,6 +27,14 @@ SOURCE = r"""
 #endif
 #ifdef HAS_REDIS
 #include <duda/redis.h>
+
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
 #endif
 
 static int visit(struct duda_ctx *d)
@@ -58,13 +66,13 @@ static int churn(struct duda_ctx *d)
 
 static int show(struct duda_ctx *d)
 {
-    mk_str user = duda_session_get(d, "user");
+    mk_str user = session_value(d, "user");
     return duda_printf(d, "%.*s\n", MK_STR_ARG(user.p ? user : MK_STR("-")));
 }
 
 static int crash(struct duda_ctx *d)
 {
-    if (duda_session_get(d, "user").p)
+    if (session_value(d, "user").p)
         abort();
     return 404;
 }
@@ -77,7 +85,7 @@ static int now(struct duda_ctx *d)
 /* Changes the session after the whole request body has arrived. */
 static int late(struct duda_ctx *d)
 {
-    mk_str content, user = duda_session_get(d, "user");
+    mk_str content, user = session_value(d, "user");
     int e = duda_read_all(d, 100, &content);
     e = e ? e : duda_session_set(d, "user", user.p ? content : MK_STR("?"));
     return e ? duda_printf(d, "%d\n", e) : duda_puts(d, "set\n");

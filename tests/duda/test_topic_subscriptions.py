@@ -113,7 +113,7 @@ def service(tmp_path_factory):
 
 def test_messages_name_their_topic_and_dropped_messages(monkey, service):
     server = monkey(plugins=[service])
-    assert server.get("/several").text == "22 0 114 a:text:t:0 b:bytes:b:0 110 0 b:before:b:0 0 110 0 "
+    assert server.get("/several").text == "22 0 114 a:text:t:0 b:bytes:b:0 62 0 b:before:b:0 0 62 0 "
     assert server.get("/slow").text == "slow:6:t:6 slow:7:t:0 slow:9:t:1 "
 
 

@@ -36,7 +36,7 @@ static int silent(struct duda_ctx *d)
                                                                                            released the
                                                                                            descriptor */
     close(fd);
-    return duda_printf(d, "%d %d %d\n", e == -ETIMEDOUT, duda_cancelled(d), again == MK_READABLE);
+    return duda_printf(d, "%d %d %d\n", e == -ETIME, duda_cancelled(d), again == MK_READABLE);
 }
 
 static int both(struct duda_ctx *d)

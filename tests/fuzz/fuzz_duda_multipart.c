@@ -44,7 +44,7 @@ static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece, struct mk
     for (; text.len && !e; text = mk_str_skip(text, piece))
         e = duda_multipart_feed(m, mk_str_first(text, piece));
     e = e ? e : duda_multipart_end(m);
-    MK_ASSERT(e == 0 || e == -EBADMSG || e == -EFBIG);
+    MK_ASSERT(e == 0 || e == -EBADMSG || e == -EMSGSIZE);
     duda_multipart_free(m);
     return e;
 }

@@ -33,6 +33,14 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Absent if there is none, or the store is down. */
+static inline mk_str session_value(struct duda_ctx *d, const char *name)
+{
+    mk_str value;
+    (void)!duda_session_get(d, name, &value);
+    return value;
+}
+
 static int who(struct duda_ctx *d)
 {
     struct mk_request *r = duda_request(d);
@@ -55,7 +63,7 @@ static int login(struct duda_ctx *d)
 
 static int name(struct duda_ctx *d)
 {
-    mk_str n = duda_session_get(d, "name");
+    mk_str n = session_value(d, "name");
     return duda_printf(d, "%.*s\n", MK_STR_ARG(n));
 }
 

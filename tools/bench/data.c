@@ -38,8 +38,9 @@ static int begin_session(struct duda_ctx *d)
 
 static int send_page_from_session(struct duda_ctx *d)
 {
-    mk_str text = duda_session_get(d, "text");
-    return text.p ? send_page(d, text) : 404;
+    mk_str text;
+    int e = duda_session_get(d, "text", &text);
+    return e ? e : send_page(d, text);
 }
 
 DUDA_SERVICE(pages, DUDA_GET("/plain", send_page_from_code, "A page with a text from the code."),

@@ -34,7 +34,7 @@ MK_API struct duda_form_limits duda_form_limits_of(const struct duda_form_limits
 
 /**
  * Parses application/x-www-form-urlencoded data, such as request bodies and query strings: `a=1&b=x+y%21`.
- * Returns 0; -EBADMSG: a `%` without two hexadecimal digits (400); -EFBIG: a limit is exceeded (413);
+ * Returns 0; -EBADMSG: a `%` without two hexadecimal digits (400); -EMSGSIZE: a limit is exceeded (413);
  * -ENOMEM. Thread-safe.
  *
  *     struct duda_form_data fields;

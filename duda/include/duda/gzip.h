@@ -22,7 +22,7 @@ MK_API int duda_gzip(struct mk_buf *out, mk_str data, int level) MK_API_MUST_USE
 /**
  * Decompresses `data` and appends the result; concatenated gzip members are decompressed as one. Always limit
  * the size of `out`: a kilobyte may decompress to a megabyte. Returns 0; -EBADMSG: not gzip, corrupt,
- * truncated, or followed by other data; -EFBIG: the result exceeds the limit of `out`; -ENOMEM. After an
+ * truncated, or followed by other data; -EMSGSIZE: the result exceeds the limit of `out`; -ENOMEM. After an
  * error, `out` holds the data decompressed so far.
  *
  *     struct mk_buf text = mk_buf_growing(1 << 20);
@@ -45,7 +45,7 @@ MK_API void duda_gzip_free(struct duda_gzip_stream *stream);
 /**
  * Consumes bytes from *in, advancing it, and appends at most `max_out` bytes to `out`. `is_last`: *in holds
  * the end of the input. Returns 1: more output is pending, call again; 0: *in is consumed and, if it was the
- * last input, all output is written; or a negative errno value: -EBADMSG and -EFBIG as above, -ENOMEM.
+ * last input, all output is written; or a negative errno value: -EBADMSG and -EMSGSIZE as above, -ENOMEM.
  *
  *     while ((n = read_more(buf, sizeof buf)) >= 0) {
  *         mk_str in = mk_str_of(buf, (size_t)n);

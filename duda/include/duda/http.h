@@ -74,8 +74,8 @@ struct duda_http_response {
  * Errors, which response->error describes: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
  * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
- * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize; -EOVERFLOW: the headers are too long;
- * -EINVAL: the request is invalid, for example a line break in a header; -E2BIG; -ENOMEM; or an error of
+ * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize, or the headers are too long;
+ * -EINVAL: the request is invalid, for example a line break in a header; -ENOMEM; or an error of
  * the wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
  * connection if the first one fails before its response starts.
  */
@@ -173,7 +173,7 @@ MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK
 /**
  * Parses the body of a response, which must be JSON, into a struct (see duda_json_read()) that lives until
  * the handler returns. Returns 0; -EBADMSG: not JSON, or of another media type; -EINVAL: does not match the
- * schema; -EFBIG: a limit is exceeded; -ENOMEM. response->error describes the error with line and column.
+ * schema; -EMSGSIZE: a limit is exceeded; -ENOMEM. response->error describes the error with line and column.
  * The caller checks the status.
  *
  *     struct rate rate = {0};

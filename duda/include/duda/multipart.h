@@ -68,7 +68,7 @@ MK_API bool duda_multipart_boundary(mk_str type, mk_str *out);
 MK_API struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_multipart_limits *limits,
                                                  const struct duda_multipart_ops *ops,
                                                  void *ctx) MK_API_MUST_USE;
-/** Parses the next bytes. Returns 0; -EBADMSG: malformed (400); -EFBIG: a limit is exceeded (413); or the
+/** Parses the next bytes. Returns 0; -EBADMSG: malformed (400); -EMSGSIZE: a limit is exceeded (413); or the
  * error of a callback. Errors are sticky. */
 MK_API int duda_multipart_feed(struct duda_multipart *multipart, mk_str bytes) MK_API_MUST_USE;
 /** Marks the end of the input. Returns 0, or -EBADMSG if the last part is incomplete. */

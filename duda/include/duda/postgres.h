@@ -48,7 +48,7 @@ struct duda_postgres_sub;
 MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, mk_str channel,
                                    struct duda_postgres_sub **out) MK_API_MUST_USE;
 /**
- * Waits for the next message, which is valid until the next call. -EAGAIN: no message arrived within
+ * Waits for the next message, which is valid until the next call. -ETIME: no message arrived within
  * `timeout_ms` milliseconds (0: no limit). -ECONNRESET: the connection was lost and is being restored;
  * messages sent in the meantime are lost. -EOVERFLOW: messages were dropped because more than
  * DUDA_POSTGRES_MESSAGES_MAX were queued. After either error, read the tables again and continue receiving.

@@ -168,7 +168,7 @@ struct duda_redis_sub;
 MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *redis, mk_str channel,
                                 struct duda_redis_sub **out) MK_API_MUST_USE;
 /**
- * Waits for the next message, which is valid until the next call. -EAGAIN: no message arrived within
+ * Waits for the next message, which is valid until the next call. -ETIME: no message arrived within
  * `timeout_ms` milliseconds (0: no limit). -EOVERFLOW: messages were dropped because more than
  * DUDA_REDIS_MESSAGES_MAX were queued. -ECONNRESET: the connection was lost, and messages may also be lost.
  * After either error, continue receiving: the subscription stays, and is renewed when the server returns. To

@@ -31,11 +31,11 @@ struct duda_schema;
  *       403  -EACCES -EPERM
  *       404  -ENOENT
  *       409  -EEXIST -ESTALE
- *       413  -EMSGSIZE -EFBIG -E2BIG
+ *       413  -EMSGSIZE
  *       429  -EDQUOT
  *       501  -EOPNOTSUPP
  *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV
- *            -ENOKEY -EXFULL
+ *            -ENOKEY -EXFULL -ETIME
  *       504  -ETIMEDOUT
  *       507  -ENOSPC
  *       500  all others
@@ -202,7 +202,8 @@ enum { DUDA_NEXT = 0x4e455854 };
  *
  *     static bool is_staff(struct duda_ctx *d)
  *     {
- *         return mk_str_eq(duda_session_get(d, "role"), MK_STR("staff"));
+ *         mk_str role;
+ *         return duda_session_get(d, "role", &role) == 0 && mk_str_eq(role, MK_STR("staff"));
  *     }
  *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/log", show_log, "Shows the log."));
  */

@@ -85,12 +85,18 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
  *         return e ? e : duda_redirect(d, 303, "/");
  *     }
  *
- * If the session store fails, duda_session_get() returns an absent value, as for a client without a session.
- * The remaining DUDA_BEFORE() functions and the handler are then skipped. A handler that is already running
- * continues, but the client gets 503 whatever it returns.
+ * duda_session_get() reads a value. Returns 0; -ENOENT, with an absent value: the session has no such value, or
+ * the client has no session; or an error of the store, also with an absent value. If the store fails, the
+ * remaining DUDA_BEFORE() functions and the handler are skipped. A handler that is already running continues,
+ * but the client gets 503 whatever it returns, so that nobody is treated as logged out by mistake.
+ *
+ *     mk_str user;
+ *     int e = duda_session_get(d, "user", &user);
+ *     if (e && e != -ENOENT)
+ *         return e;
  */
-MK_API mk_str duda_session_get(struct duda_ctx *d, const char *name) MK_API_MUST_USE;
-/** Sets a value; an absent value removes it. May wait. Returns 0; -E2BIG: the session would exceed
+MK_API int duda_session_get(struct duda_ctx *d, const char *name, mk_str *value) MK_API_MUST_USE;
+/** Sets a value; an absent value removes it. May wait. Returns 0; -EMSGSIZE: the session would exceed
  * DUDA_SESSION_MAX; -EDQUOT: the client has created too many sessions (`MaxSessions` of [SESSIONS]);
  * -EALREADY: the response has started, so the cookie cannot be set; -ESTALE: another request has destroyed
  * the session or replaced its ID since this request read it; -ENOMEM; -ENOTSUP; or an error of the store. */

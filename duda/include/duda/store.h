@@ -98,7 +98,7 @@ struct duda_store_lock {
  * Acquires a lock that no other handler of any worker (or machine) can acquire until it is released or ttl_ms
  * have passed, so a crash does not hold it forever. With `Replicas` in [REDIS] the lock survives a failover;
  * a lock that too few replicas have received is released: -ENOLINK. Waits up to wait_ms for the lock (0: does
- * not wait), then returns -EBUSY. -EDQUOT, for the memory store: requests of this client hold half of all
+ * not wait, and returns -EBUSY), then returns -ETIME. -EDQUOT, for the memory store: requests of this client hold half of all
  * available locks. The protected code must tolerate that the lock expires while it is still running;
  * duda_store_unlock() reports this.
  */

@@ -41,10 +41,10 @@ struct duda_subprocess_options {
  * bytes of its output, and waits for its exit. `*output` lives until the handler returns. `*status` is the
  * exit code, or, as in a shell, 128 plus the number of the signal that killed the program.
  *
- * Returns 0, whatever the status; -EFBIG: the output exceeded `max`, and the program was killed; -ETIMEDOUT:
- * the timeout or the deadline has passed, and the program was killed; -ECANCELED; -ENOENT, -EACCES and other
+ * Returns 0, whatever the status; -EMSGSIZE: the output exceeded `max`, and the program was killed; -ETIME:
+ * the timeout has passed, and the program was killed; -ETIMEDOUT or -ECANCELED, likewise; -ENOENT, -EACCES and other
  * errors of execve(2): the program could not be started; -EINVAL: argv[0] contains no slash; -EAGAIN: no
- * spawner (see the log), or its queue is full; -EPIPE: the spawner died, and the program with it; -E2BIG:
+ * spawner (see the log), or its queue is full; -EPIPE: the spawner died, and the program with it; -EMSGSIZE:
  * argv and envp exceed 120 KB; -EMFILE, -ENOMEM.
  *
  *     const char *const argv[] = {"/usr/bin/sort", "-u", NULL};
@@ -79,12 +79,12 @@ static inline MK_API_MUST_USE int duda_subprocess_start(struct duda_ctx *d,
     return duda_subprocess_start_sized(d, options, sizeof *options, out);
 }
 /** Reads the next bytes of the output, and waits until some arrive. Returns the number of bytes, 0 at the end
- * of the output, or -ETIMEDOUT or -ECANCELED, which every later call repeats. */
+ * of the output, or -ETIME, -ETIMEDOUT or -ECANCELED, which every later call repeats. */
 MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *subprocess, char *buf,
                                     size_t cap) MK_API_MUST_USE;
 /** Writes the whole string to the standard input; waits while the pipe is full. A program that is blocked
  * because its own output is not read accepts no input: read its output in between, or use
- * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; -ETIMEDOUT or -ECANCELED. */
+ * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; -ETIME, -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *subprocess,
                                  mk_str text) MK_API_MUST_USE;
 /** Closes the standard input of the program. */
@@ -92,7 +92,7 @@ MK_API void duda_subprocess_close_stdin(struct duda_subprocess *subprocess);
 /** Sends a signal, such as SIGTERM, to the process group of the program. */
 MK_API void duda_subprocess_signal(struct duda_subprocess *subprocess, int signal);
 /** Closes the input, discards the remaining output, and waits for the program to exit. Returns 0 and
- * `*status`; the error that prevented the start; -ETIMEDOUT or -ECANCELED. */
+ * `*status`; the error that prevented the start; -ETIME, -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *subprocess,
                                 int *status) MK_API_MUST_USE;
 

@@ -51,8 +51,8 @@ MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic);
 MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
 /**
  * Waits for the next message of the handler's topics, for at most `timeout_ms` milliseconds (0: no limit).
- * Returns 0 with *out, valid until the handler returns or calls duda_arena_rewind(); -ETIMEDOUT,
- * -ECANCELED, -ENOMEM.
+ * Returns 0 with *out, valid until the handler returns or calls duda_arena_rewind(); -ETIME when the time limit
+ * has passed; -ETIMEDOUT, -ECANCELED, -ENOMEM.
  *
  *     int e = duda_topic_subscribe(d, MK_STR("news"));
  *     size_t mark = duda_arena_mark(d);

@@ -10,7 +10,8 @@ extern "C" {
 #endif
 
 /* Every function that waits returns 0 or a negative errno value. -ECANCELED: the client has disconnected.
- * -ETIMEDOUT: the deadline has passed. From then on every wait fails at once: return from the handler. A
+ * -ETIMEDOUT: the deadline has passed. From then on every wait fails at once: return from the handler. The
+ * time limit of a single call, such as `timeout_ms`, is a different error, -ETIME: the handler may continue. A
  * handler that keeps calling blocking functions is terminated: its waits are cancelled, its deferred
  * functions run, and it is never resumed. Its stack and memory are kept for a while, so that a callback that
  * still refers to them is harmless. */
@@ -19,8 +20,8 @@ extern "C" {
 MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
 
 /** Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most `ms`
- * milliseconds (0: no limit). Returns the ready events (above 0); -ETIMEDOUT when the time limit or the
- * deadline has passed; -ECANCELED; -ENOMEM; -EEXIST (another handler is waiting for this descriptor). */
+ * milliseconds (0: no limit). Returns the ready events (above 0); -ETIME when the time limit has
+ * passed; -ETIMEDOUT; -ECANCELED; -ENOMEM; -EEXIST (another handler is waiting for this descriptor). */
 MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
 
 /**

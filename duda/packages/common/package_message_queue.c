@@ -106,5 +106,5 @@ int package_message_queue_receive(struct package_message_queue *in, uint32_t ms,
     while (!e && (got = pop_message(in, text)) > 0 && !in->is_due)
         e = duda_wait_suspend(&in->wait);
     duda_wait_end(&in->wait);
-    return e ? e : got > 0 ? -EAGAIN : got;
+    return e ? e : got > 0 ? -ETIME : got;
 }

@@ -32,7 +32,7 @@ void package_message_queue_wake(struct package_message_queue *in);
  * -ETIMEDOUT, or the error of a cancelled wait. */
 int package_message_queue_wait_for(struct package_message_queue *in, const bool *holds, uint32_t ms);
 /* Waits for the next message, which is valid until the next call; `ms` is as in duda_redis_receive(). Returns
- * 0, -EAGAIN if no message arrived, or the error of a cancelled wait. Once, after the queued messages, it
+ * 0, -ETIME if no message arrived, or the error of a cancelled wait. Once, after the queued messages, it
  * also reports -EOVERFLOW if messages were dropped, or -ECONNRESET if was_reset is set. */
 int package_message_queue_receive(struct package_message_queue *in, uint32_t ms, mk_str *text);
 

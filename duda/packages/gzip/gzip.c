@@ -115,7 +115,7 @@ int duda_gzip_step(struct duda_gzip_stream *s, mk_str *in, bool is_last, struct 
     *in = mk_str_skip(*in, n_in - s->z.avail_in);
     out->len += written;
     if (r == 1 && out->len == limit && !written && n_in - s->z.avail_in == 0)
-        return -EFBIG;
+        return -EMSGSIZE;
     return r == 0 && in->len ? 1 : r;
 }
 
@@ -135,7 +135,7 @@ int duda_gzip(struct mk_buf *out, mk_str data, int level)
     if (!is_valid_level(level))
         return -EINVAL;
     int e = run_stream_to_end(duda_gzip_new(level), out, data);
-    return e == -EFBIG ? -ENOMEM : e;
+    return e == -EMSGSIZE ? -ENOMEM : e;
 }
 
 int duda_gunzip(struct mk_buf *out, mk_str data)

@@ -61,7 +61,7 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
     size_t n = 0;
     mk_str method = request_method(request, request->body.p || source);
     if (request->n_headers > DUDA_HTTP_HEADERS_MAX)
-        return -E2BIG;
+        return -EMSGSIZE;
     if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
         return -EINVAL;
     struct mk_header *fields = duda_alloc(stream->d, (request->n_headers + 2) * sizeof *fields);
@@ -145,7 +145,7 @@ int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_r
 {
     int e = 1;
     while (e > 0)
-        e = mk_upstream_request_head(stream->client);
+        e = unify_size_error(mk_upstream_request_head(stream->client));
     if (e)
         return package_conn_map_errno(e);
     stream->has_head = true;

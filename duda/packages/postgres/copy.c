@@ -116,7 +116,8 @@ static int wait_socket(struct duda_postgres_copy *copy, unsigned events)
     int got = duda_wait_fd(copy->d, PQsocket(copy->conn->pg), events, ms);
     if (got > 0 || duda_cancelled(copy->d))
         return got;
-    return fail_connection(copy, got, got == -ETIMEDOUT ? "no progress within Timeout" : strerror(-got));
+    return got == -ETIME ? fail_connection(copy, -ETIMEDOUT, "no progress within Timeout")
+                         : fail_connection(copy, got, strerror(-got));
 }
 
 static int consume_socket_input(struct duda_postgres_copy *copy)

@@ -122,7 +122,7 @@ static int retry_lock_until(struct duda_ctx *d, const struct duda_store_lock *lo
         if (e != -EEXIST)
             return e;
         if (now >= end)
-            return -EBUSY;
+            return -ETIME;
         e = wait_for_unlock(w, end - now < pause ? (uint32_t)(end - now) : pause);
         if (e)
             return e;

@@ -86,7 +86,7 @@ static void on_child_exit(void *ctx, int status)
 static void on_process_timeout(struct mk_timer *t)
 {
     struct duda_subprocess *c = MK_CONTAINER(t, struct duda_subprocess, timer);
-    c->failure = -ETIMEDOUT;
+    c->failure = -ETIME;
     duda_process_close(c);
     duda_wait_wake(&c->wait);
 }
@@ -173,7 +173,7 @@ static int check_subprocess_options(const struct duda_subprocess_options *o)
     enum { TEXT_MAX = 120 << 10 };
     if (!o->argv || !o->argv[0] || !strchr(o->argv[0], '/'))
         return -EINVAL;
-    return string_list_size(o->argv) + string_list_size(o->envp) > TEXT_MAX ? -E2BIG : 0;
+    return string_list_size(o->argv) + string_list_size(o->envp) > TEXT_MAX ? -EMSGSIZE : 0;
 }
 
 int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d, const struct duda_subprocess_options *o)

@@ -128,7 +128,7 @@ static void write_stdin(struct duda_subprocess *c, mk_str *input)
         duda_process_close_stdin(c);
 }
 
-/* Reads all available data. Returns 0 at the end of the output, -EAGAIN if more may come, or -EFBIG if it
+/* Reads all available data. Returns 0 at the end of the output, -EAGAIN if more may come, or -EMSGSIZE if it
  * exceeds `max`. */
 static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t max)
 {
@@ -140,7 +140,7 @@ static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t
         n = duda_process_read(c, out->p + out->len, size);
         out->len += n > 0 ? (size_t)n : 0;
         if (out->len > max)
-            return -EFBIG;
+            return -EMSGSIZE;
     } while (n > 0);
     return n;
 }

@@ -80,7 +80,7 @@ static int unpack(struct duda_ctx *d, mk_str content, struct mk_buf *out)
     if (!duda_mime_is(&mime, MK_STR("application/gzip")))
         return 415;
     int e = duda_gunzip(out, content);
-    return e == -EBADMSG ? 422 : e == -EFBIG ? 413 : e;
+    return e == -EBADMSG ? 422 : e == -EMSGSIZE ? 413 : e;
 }
 
 static int keep(struct duda_ctx *d, mk_str text)

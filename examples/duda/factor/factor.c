@@ -15,7 +15,7 @@ static int show(struct duda_ctx *d)
     const struct duda_subprocess_options factor = {.argv = argv, .timeout_ms = TIME_MS, .memory = MEMORY_MAX};
     mk_str output, input = duda_sprintf(d, "%.*s\n", MK_STR_ARG(duda_param(d, "number")));
     int status, e = duda_subprocess_run(d, &factor, input, OUTPUT_MAX, &output, &status);
-    if (e == -ETIMEDOUT)
+    if (e == -ETIME)
         return duda_problem(d, 422, "this number takes too long");
     if (!e && status)
         return duda_problem(d, 422, "this is no number");

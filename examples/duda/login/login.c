@@ -11,8 +11,12 @@ enum { NAME_MAX_ = 40, PASSWORD_MIN = 8 };
 
 static int show_with(struct duda_ctx *d, const char *error)
 {
+    mk_str user;
+    int e = duda_session_get(d, "user", &user);
+    if (e && e != -ENOENT)
+        return e;
     const struct duda_entry page[] = {
-        {"user", duda_value_text(duda_session_get(d, "user"))},
+        {"user", duda_value_text(user)},
         {"token", duda_value_text(duda_csrf_token(d))},
         {"error", duda_value_cstr(error)},
     };

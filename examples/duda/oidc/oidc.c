@@ -290,8 +290,11 @@ static int log_in(struct duda_ctx *d)
 /* Removes a value from the session and returns it: it is valid for one attempt. */
 static int take(struct duda_ctx *d, const char *name, mk_str *out)
 {
-    *out = duda_strdup(d, duda_session_get(d, name));
-    return out->p ? duda_session_set(d, name, MK_STR_NULL) : 0;
+    int e = duda_session_get(d, name, out);
+    if (e)
+        return e == -ENOENT ? 0 : e;
+    *out = duda_strdup(d, *out);
+    return out->p ? duda_session_set(d, name, MK_STR_NULL) : -ENOMEM;
 }
 
 static int buy(struct duda_ctx *d, mk_str code, mk_str verifier, struct tokens *out)
@@ -396,8 +399,12 @@ static int come_back(struct duda_ctx *d)
 
 static int show(struct duda_ctx *d)
 {
+    mk_str name;
+    int e = duda_session_get(d, "name", &name);
+    if (e && e != -ENOENT)
+        return e;
     const struct duda_entry page[] = {
-        {"name", duda_value_text(duda_session_get(d, "name"))},
+        {"name", duda_value_text(name)},
         {"token", duda_value_text(duda_csrf_token(d))},
     };
     return duda_render(d, "oidc.html", duda_value_map(page, MK_LEN(page)));

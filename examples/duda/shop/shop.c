@@ -37,8 +37,12 @@ static mk_str money(struct duda_ctx *d, int64_t cents)
 static int show(struct duda_ctx *d, const char *page, unsigned status, const char *notice,
                 const struct item *items, size_t n, int64_t total)
 {
+    mk_str customer;
+    int e = duda_session_get(d, "customer", &customer);
+    if (e && e != -ENOENT)
+        return e;
     const struct duda_entry values[] = {
-        {"customer", duda_value_text(duda_session_get(d, "customer"))},
+        {"customer", duda_value_text(customer)},
         {"token", duda_value_text(duda_csrf_token(d))},
         {"notice", duda_value_cstr(notice)},
         {"q", duda_value_text(duda_query(d, "q"))},
@@ -120,9 +124,11 @@ struct basket {
     } lines[LINES_MAX];
 };
 
-static void read_basket(struct duda_ctx *d, struct basket *b)
+/* A session without a basket has an empty one. */
+static int read_basket(struct duda_ctx *d, struct basket *b)
 {
-    mk_str rest = duda_session_get(d, "basket");
+    mk_str rest;
+    int e = duda_session_get(d, "basket", &rest);
     b->number = mk_str_cut(&rest, ' ');
     b->n = 0;
     while (rest.len && b->n < LINES_MAX) {
@@ -130,6 +136,7 @@ static void read_basket(struct duda_ctx *d, struct basket *b)
         if (mk_num_parse(id, &b->lines[b->n].id) && mk_num_parse(line, &b->lines[b->n].n))
             b->n++;
     }
+    return e == -ENOENT ? 0 : e;
 }
 
 static int write_basket(struct duda_ctx *d, const struct basket *b)
@@ -180,7 +187,9 @@ static int change_basket(struct duda_ctx *d)
         return fail(d, e, &result);
     if (!result.n_rows)
         return 404;
-    read_basket(d, &b);
+    e = read_basket(d, &b);
+    if (e)
+        return e;
     if (!put(&b, id, n))
         return duda_problem(d, 422, "a basket has up to %d kinds of goods", LINES_MAX);
     e = write_basket(d, &b);
@@ -194,7 +203,9 @@ static int show_basket_with(struct duda_ctx *d, unsigned status, const char *not
     struct item *items = duda_alloc(d, (LINES_MAX + 1) * sizeof *items);
     int64_t total = 0;
     size_t n = 0;
-    read_basket(d, &b);
+    int read = read_basket(d, &b);
+    if (read)
+        return read;
     for (size_t i = 0; items && i < b.n; i++) {
         int e = duda_sql_query(d, data(d), &result, "SELECT name, price FROM goods WHERE id = $1",
                                duda_sql_integer((int64_t)b.lines[i].id));
@@ -239,13 +250,13 @@ static int take(struct duda_ctx *d, mk_str order, uint64_t id, uint64_t n, struc
 
 /* One transaction: all lines or none. The order ID comes from the basket, so a repeated submission fails with
  * -EEXIST instead of ordering twice. */
-static int place(struct duda_ctx *d, const struct basket *b, struct duda_sql_result *result)
+static int place(struct duda_ctx *d, mk_str customer, const struct basket *b, struct duda_sql_result *result)
 {
     int e = duda_sql_begin(d, data(d));
     if (e)
         return e;
     e = duda_sql_query(d, data(d), result, "INSERT INTO orders (id, customer, made) VALUES ($1, $2, $3)",
-                       duda_sql_text(b->number), duda_sql_text(duda_session_get(d, "customer")),
+                       duda_sql_text(b->number), duda_sql_text(customer),
                        duda_sql_integer(mk_worker_now(duda_worker(d))));
     for (size_t i = 0; i < b->n && !e; i++)
         e = take(d, b->number, b->lines[i].id, b->lines[i].n, result);
@@ -266,14 +277,18 @@ static int order(struct duda_ctx *d)
 {
     struct basket b;
     struct duda_sql_result result = {.error = MK_STR("the order was not placed")};
-    int e = -ESTALE;
-    if (!duda_session_get(d, "customer").len)
-        return duda_redirect(d, 303, "/account");
-    read_basket(d, &b);
+    mk_str customer;
+    int e = duda_session_get(d, "customer", &customer);
+    if (e)
+        return e == -ENOENT ? duda_redirect(d, 303, "/account") : e;
+    e = read_basket(d, &b);
+    if (e)
+        return e;
     if (!b.n)
         return duda_redirect(d, 303, "/basket");
+    e = -ESTALE;
     for (int i = 0; i < TRIES && e == -ESTALE; i++)
-        e = place(d, &b, &result);
+        e = place(d, customer, &b, &result);
     if (e == -ENODATA)
         return show_basket_with(d, 409, "There are not so many left.");
     if (e == -EEXIST)
@@ -288,10 +303,11 @@ static int show_orders(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     int64_t total = 0;
-    mk_str customer = duda_session_get(d, "customer");
-    if (!customer.len)
-        return duda_redirect(d, 303, "/account");
-    int e = duda_sql_query(
+    mk_str customer;
+    int e = duda_session_get(d, "customer", &customer);
+    if (e)
+        return e == -ENOENT ? duda_redirect(d, 303, "/account") : e;
+    e = duda_sql_query(
         d, data(d), &result,
         "SELECT g.id, g.name, l.price, l.n, o.id FROM orders o JOIN order_lines l ON l.order_id = o.id "
         "JOIN goods g ON g.id = l.good WHERE o.customer = $1 ORDER BY o.made DESC, o.id, g.id LIMIT 500",

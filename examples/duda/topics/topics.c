@@ -77,7 +77,7 @@ static int hear(struct duda_ctx *d, mk_str buf, mk_str *text)
     *text = m.data;
     if (!e && m.dropped)
         e = last(d, buf, text);
-    return e == -ETIMEDOUT && !duda_cancelled(d) ? 0 : e;
+    return e == -ETIME ? 0 : e;
 }
 
 static int events(struct duda_ctx *d)

@@ -155,12 +155,12 @@ static void multipart_limits_are_enforced(void **state)
         int result;
     } cases[] = {
         {{.size = sizeof two - 1, .file = 6, .value = 4, .parts = 2, .head = 70, .name = 2}, 0},
-        {{.size = sizeof two - 2}, -EFBIG},
-        {{.file = 5}, -EFBIG},
-        {{.value = 3}, -EFBIG},
-        {{.parts = 1}, -EFBIG},
-        {{.head = 30}, -EFBIG},
-        {{.name = 1}, -EFBIG},
+        {{.size = sizeof two - 2}, -EMSGSIZE},
+        {{.file = 5}, -EMSGSIZE},
+        {{.value = 3}, -EMSGSIZE},
+        {{.parts = 1}, -EMSGSIZE},
+        {{.head = 30}, -EMSGSIZE},
+        {{.name = 1}, -EMSGSIZE},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
         for (size_t piece = 1; piece < 200; piece += 13)
