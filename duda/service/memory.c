@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "fiber/sanitizer_hooks.h"
+#include "service/crash_table.h"
 
 /* A worker caches 1 MB. Otherwise, with many waiting handlers, libc grows and trims the heap for each of
  * them. */
@@ -75,6 +76,51 @@ static bool may_cache_memory(void)
 }
 #endif
 
+/* ---- Development mode ---- */
+
+/* A string that a service has kept beyond its lifetime then reads as this text, from its first byte on, because
+ * allocations are aligned to its size. Otherwise it would usually still be intact in a test. */
+static const char freed_text[ALIGNED] = "[freed memory]";
+
+static bool is_dev_mode(const struct duda_worker_ctx *worker_ctx)
+{
+    return worker_ctx->rules && worker_ctx->rules->tries;
+}
+
+static void fill_freed(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = freed_text[i % sizeof freed_text];
+}
+
+static void fill_freed_chunk(const struct duda_worker_ctx *worker_ctx, char *p, size_t n)
+{
+    if (!is_dev_mode(worker_ctx))
+        return;
+    asan_unpoison(p, n);
+    fill_freed(p, n);
+}
+
+struct request_string {
+    char *p;
+    size_t len;
+};
+
+static void fill_request_string(void *data)
+{
+    struct request_string *s = data;
+    fill_freed(s->p, s->len);
+}
+
+void duda_memory_fill_at_request_end(struct duda_ctx *d, char *p, size_t len)
+{
+    struct request_string *s = is_dev_mode(d->worker_ctx) ? mk_request_alloc(d->request, sizeof *s) : NULL;
+    if (!s)
+        return;
+    *s = (struct request_string){p, len};
+    (void)!mk_request_add_cleanup(d->request, fill_request_string, s);
+}
+
 /* ---- Handlers ---- */
 
 /* Memory for one handler: free, or in use. */
@@ -133,6 +179,7 @@ static void free_chunk(struct duda_chunk *c)
 
 static void release_chunk(struct duda_worker_ctx *worker_ctx, struct duda_chunk *c)
 {
+    fill_freed_chunk(worker_ctx, c->buf, c->used);
     if (c->cap != CHUNK || worker_ctx->n_chunks >= CHUNKS_KEPT || !may_cache_memory()) {
         free_chunk(c);
         return;
@@ -240,6 +287,8 @@ void duda_arena_rewind(struct duda_ctx *d, size_t mark)
     while (d->chunk && d->chunk->start > mark)
         pop_chunk(d);
     if (d->chunk && mark - d->chunk->start < d->chunk->used) {
+        fill_freed_chunk(d->worker_ctx, d->chunk->buf + (mark - d->chunk->start),
+                         d->chunk->used - (mark - d->chunk->start));
         d->chunk->used = mark - d->chunk->start;
         asan_poison(d->chunk->buf + d->chunk->used, d->chunk->cap - d->chunk->used);
     }

@@ -686,3 +686,41 @@ def test_build_creates_an_object_or_reports_errors(run, monkey, tmp_path, cache)
     assert done.code == 1 and done.err == f"monkey build: {tmp_path}/none/other.so: No such file or directory\n"
     done = run("build", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache), "CC": "no-such-cc"})
     assert done.code == 1 and done.err.endswith("No C compiler was found: install gcc or clang, or set CC.\n")
+
+
+KEEPS = r"""#include <duda.h>
+
+static mk_str query, form; /* a mistake: these strings end with the request */
+
+static int keep(struct duda_ctx *d)
+{
+    query = duda_query(d, "q");
+    form = duda_form(d, "f");
+    return duda_printf(d, "%s %s", query.p, form.p);
+}
+
+/* Copies byte by byte: the address sanitizer would report a read by a library function. */
+static int show(struct duda_ctx *d)
+{
+    char copy[40] = "";
+    for (size_t i = 0; i < query.len && i < 15; i++)
+        copy[i] = query.p[i];
+    size_t n = query.len < 15 ? query.len : 15;
+    copy[n++] = '|';
+    for (size_t i = 0; i < form.len && i < 15; i++)
+        copy[n + i] = form.p[i];
+    return duda_write(d, mk_str_from_c(copy));
+}
+
+DUDA_SERVICE(keeps, DUDA_POST("/keep", keep, "Keeps strings."), DUDA_GET("/show", show, "Shows them."));
+"""
+
+
+def test_string_kept_beyond_its_request_shows(start, src):
+    (src / "keeps.c").write_text(KEEPS)
+    server = start(src / "keeps.c")
+    form = [("Content-Type", "application/x-www-form-urlencoded")]
+    assert server.get("/keep?q=0123456789abcd", method="POST", body=b"f=ABCDEFGHIJKLMN", fields=form).text == "0123456789abcd ABCDEFGHIJKLMN"
+    shown = server.get("/show").text
+    assert "0123456789" not in shown and "ABCDEFGHIJ" not in shown
+    assert "freed memory" in shown.split("|")[0]
