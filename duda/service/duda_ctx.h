@@ -128,7 +128,8 @@ struct duda_ctx {
     int result;       /* result of the handler */
     const struct duda_route *result_route; /* origin of the result: the handler, or a middleware before it */
     int session_error;                     /* error that prevented a session access; 0: none */
-    struct duda_reason *reason;            /* NULL: no function has failed */
+    int form_error; /* result of duda_form_load() that duda_form() or duda_upload() could not return; 0: none */
+    struct duda_reason *reason; /* NULL: no function has failed */
     unsigned n_refused_waits;
     bool runs, woken;
     bool is_drained;       /* the draining worker ended the event stream, and all of it was sent */

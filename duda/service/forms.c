@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "service/forms.h"
+#include "service/memory.h"
 #include "service/suspend.h"
 
 enum { PIECE = 4096, FILES_FIRST = 4 };
@@ -14,12 +15,16 @@ static const char key; /* key of the form attached to the request */
 
 static void *alloc_from_request(void *ctx, size_t size)
 {
-    return mk_request_alloc(ctx, size);
+    struct duda_ctx *d = ctx;
+    char *p = mk_request_alloc(d->request, size);
+    if (p)
+        duda_memory_fill_at_request_end(d, p, size);
+    return p;
 }
 
 static struct duda_allocator request_allocator(struct duda_ctx *d)
 {
-    return (struct duda_allocator){alloc_from_request, d->request};
+    return (struct duda_allocator){alloc_from_request, d};
 }
 
 /* ---- Parts ---- */
@@ -47,6 +52,7 @@ static mk_str copy_to_request(struct duda_ctx *d, mk_str s)
     if (s.len)
         memcpy(p, s.p, s.len);
     p[s.len] = '\0';
+    duda_memory_fill_at_request_end(d, p, s.len);
     return mk_str_of(p, s.len);
 }
 
@@ -264,11 +270,19 @@ int duda_form_load(struct duda_ctx *d, const struct duda_form_limits *fields,
     return form->result;
 }
 
+/* A request without a form, such as a GET, simply has no fields. */
+bool duda_form_load_implicitly(struct duda_ctx *d)
+{
+    int e = duda_form_load(d, NULL, NULL);
+    if (e && e != 415)
+        d->form_error = e; /* an absent value would mean "not filled in": see result.c */
+    return e;
+}
+
 const struct duda_form_data *duda_form_all(struct duda_ctx *d)
 {
     static const struct duda_form_data none;
-    int e = duda_form_load(d, NULL, NULL);
-    return e ? &none : &duda_form_parsed(d)->fields;
+    return duda_form_load_implicitly(d) ? &none : &duda_form_parsed(d)->fields;
 }
 
 mk_str duda_form(struct duda_ctx *d, const char *name)

@@ -115,9 +115,18 @@ static void fail_with_session_error(struct duda_ctx *d)
         (void)duda_reason(d, d->session_error, "the session cannot be read: %s", strerror(-d->session_error));
 }
 
+/* A handler that has taken a form that could not be received for an empty one does not get through. */
+static bool has_hidden_form_error(const struct duda_ctx *d)
+{
+    bool succeeds = d->result == DUDA_HANDLED || (d->result >= 0 && d->result < 400);
+    return d->form_error && succeeds && !d->cancel_error && d->output != DUDA_OUTPUT_TUNNEL;
+}
+
 void duda_result_validate(struct duda_ctx *d)
 {
     const struct duda_route *r = d->result_route;
+    if (has_hidden_form_error(d))
+        d->result = d->form_error;
     if (d->session_error && !d->cancel_error && d->request && d->output != DUDA_OUTPUT_TUNNEL)
         fail_with_session_error(d);
     const char *message = duda_result_reason(d);

@@ -114,7 +114,7 @@ static void resume_handler(struct duda_ctx *d)
             duda_terminated_keep_stack(d);
         }
         free_fiber(d);
-        if (d->result || d->session_error ||
+        if (d->result || d->session_error || d->form_error ||
             d->result_route != d->route_entry->route) /* otherwise nothing to report */
             duda_result_validate(d);
     } else if (d->n_refused_waits >= DUDA_REFUSALS_MAX) {

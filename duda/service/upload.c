@@ -14,7 +14,7 @@ enum { BLOCK = 64 << 10, FILE_MODE = 0640 };
 
 const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i)
 {
-    if (duda_form_load(d, NULL, NULL))
+    if (duda_form_load_implicitly(d))
         return NULL;
     const struct duda_parsed_form *form = duda_form_parsed(d);
     return i < form->n_files ? &form->files[i] : NULL;

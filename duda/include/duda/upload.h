@@ -3,6 +3,11 @@
 #ifndef DUDA_UPLOAD_H
 #define DUDA_UPLOAD_H
 
+/* A function here has the name of a struct. C++ compilers can warn about that, although it is valid. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <duda/form.h>
 #include <duda/multipart.h>
 #include <duda/service.h>
@@ -35,7 +40,8 @@ struct duda_upload {
 MK_API int duda_form_load(struct duda_ctx *d, const struct duda_form_limits *fields,
                           const struct duda_multipart_limits *files) MK_API_MUST_USE;
 /** The value of the first form field with that name; absent if there is none or the form could not be
- * received. The value is NUL-terminated and lives as long as the request. */
+ * received. In the latter case, the client gets the error of duda_form_load() even if the handler returns
+ * success. The value is NUL-terminated and lives as long as the request. */
 MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
 /** All fields; empty if the form could not be received. */
 MK_API const struct duda_form_data *duda_form_all(struct duda_ctx *d);
