@@ -33,6 +33,14 @@
 #define MK_API_NULL              NULL
 #endif
 
+/** Begins the initializer of a struct in a macro: `MK_API_INIT(duda_schema){...}`. In C++ it names the type, so
+ * that compilers apply the rules of the header, not of the caller, to omitted members. */
+#ifdef __cplusplus
+#define MK_API_INIT(type) type
+#else
+#define MK_API_INIT(type)
+#endif
+
 /** Returns the struct of the given type whose member `ptr` points to. */
 #ifdef __cplusplus
 #define MK_CONTAINER(ptr, type, member)                                                                      \

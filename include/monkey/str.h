@@ -3,6 +3,7 @@
 #ifndef MONKEY_STR_H
 #define MONKEY_STR_H
 
+#include <limits.h>
 #include <monkey/api.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +43,10 @@ typedef struct mk_str {
 #define MK_STR_NULL (mk_str_of(NULL, 0))
 
 /** The two arguments for a "%.*s". */
-#define MK_STR_ARG(s) ((int)(s).len), ((s).p ? (s).p : "")
+#define MK_STR_ARG(s)                                                                                        \
+    (MK_API_CAST(int, (s).len < MK_STR_ARG_MAX ? (s).len : MK_STR_ARG_MAX)), ((s).p ? (s).p : "")
+/** The maximum length that MK_STR_ARG() passes: an int, because a negative precision would be none at all. */
+#define MK_STR_ARG_MAX MK_API_CAST(size_t, INT_MAX)
 
 /** Creates a slice of `len` bytes at `p`. */
 static inline mk_str mk_str_of(const char *p, size_t len)

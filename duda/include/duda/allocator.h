@@ -29,7 +29,7 @@ struct duda_allocator {
 /** Allocates zeroed memory for n elements; NULL if memory is exhausted or n * size overflows. */
 static inline void *duda_allocator_zalloc(const struct duda_allocator *allocator, size_t n, size_t size)
 {
-    if (size && n > ((size_t)-1 - 1) / size)
+    if (size && n > (SIZE_MAX - 1) / size)
         return NULL;
     void *p = allocator->alloc(allocator->ctx, n * size + 1);
     if (p)
@@ -40,7 +40,7 @@ static inline void *duda_allocator_zalloc(const struct duda_allocator *allocator
 /** Copies a string; absent if memory is exhausted. */
 static inline mk_str duda_allocator_copy(const struct duda_allocator *allocator, mk_str s)
 {
-    char *p = (char *)allocator->alloc(allocator->ctx, s.len ? s.len : 1);
+    char *p = MK_API_CAST(char *, allocator->alloc(allocator->ctx, s.len ? s.len : 1));
     if (p && s.len)
         memcpy(p, s.p, s.len);
     return mk_str_of(p, p ? s.len : 0);

@@ -3,6 +3,11 @@
 #ifndef DUDA_REDIS_H
 #define DUDA_REDIS_H
 
+/* A function here has the name of a struct. C++ compilers can warn about that, although it is valid. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <duda/service.h>
 
 #ifdef __cplusplus
@@ -92,8 +97,10 @@ struct duda_redis_command {
  * names two of them; -EPERM: a part begins with `!duda:`, the prefix of Duda's own keys; -EINVAL; -ENOMEM; or
  * the error of a failed wait. On all errors, reply->text describes the error.
  */
+#ifndef __cplusplus
 #define duda_redis(d, redis, reply, ...)                                                                     \
     duda_redis_do(d, redis, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))
+#endif
 /** Sends a command given as an array of parts. */
 MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *redis, struct duda_redis_reply *reply,
                          const mk_str *args, size_t n) MK_API_MUST_USE;
@@ -180,6 +187,16 @@ MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, ui
 MK_API void duda_redis_unsubscribe(struct duda_redis_sub *sub);
 
 #ifdef __cplusplus
+}
+
+/* A function of this name would hide the struct of the same name only where both are in scope: the caller then
+ * writes `struct duda_redis *`, as in C. */
+template <typename... strings>
+static inline MK_API_MUST_USE int duda_redis(struct duda_ctx *d, struct duda_redis *r,
+                                             struct duda_redis_reply *reply, strings... parts)
+{
+    const mk_str all[] = {parts...};
+    return duda_redis_do(d, r, reply, all, sizeof...(parts));
 }
 #endif
 

@@ -3,6 +3,12 @@
 #ifndef DUDA_SCHEMA_H
 #define DUDA_SCHEMA_H
 
+/* The macros of this header are also for C++, where compilers warn about designated initializers that omit
+ * members, although these are zero. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <duda/allocator.h>
 #include <monkey/buf.h>
 #include <stddef.h>
@@ -27,23 +33,23 @@ struct duda_schema;
 /** A member of a struct. Define it with one of the macros below, which set the required values; add rules
  * by name (`.max_length = 80`). */
 struct duda_schema_field {
-    const char *name;      /**< name of the member */
-    const char *json_name; /**< name in JSON and forms, if different */
+    const char *name; /**< name of the member */
     enum duda_schema_kind kind;
     size_t offset, size; /**< size of the member, or of an element if it is a list */
-    bool is_signed;
     bool is_list;        /**< the member points to elements, and a size_t holds their number */
     size_t count_offset; /**< offset of the element count, a size_t */
+    bool is_signed;
+    const char *const *values;        /**< DUDA_KIND_ENUM: NULL-terminated */
+    const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
+    const char *json_name;            /**< name in JSON and forms, if different */
     /** The member may be absent or null; it then keeps its previous value, the default. */
     bool optional;
-    /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
-    size_t presence_offset;
     /** Range of integers and doubles. Both 0: no limit; `maximum` below `minimum`: no upper limit. */
     double minimum, maximum;
     /** Limits: characters of a string, or elements of a list; `max_length` 0: no specific limit. */
     size_t min_length, max_length;
-    const char *const *values;        /**< DUDA_KIND_ENUM: NULL-terminated */
-    const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
+    /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
+    size_t presence_offset;
     /* Later releases add members here: DUDA_SCHEMA() records the size of the elements. */
 };
 
@@ -70,14 +76,14 @@ struct duda_schema {
     const char *name; /**< type name in OpenAPI, "struct person"; may be NULL */
     size_t size;      /**< size of the struct */
     const struct duda_schema_field *fields;
-    size_t n; /**< at most DUDA_SCHEMA_FIELDS_MAX */
+    size_t n;           /**< at most DUDA_SCHEMA_FIELDS_MAX */
+    size_t field_size;  /**< sizeof(struct duda_schema_field) of the service; set by DUDA_SCHEMA() */
+    size_t schema_size; /**< sizeof(struct duda_schema) of the service; set by DUDA_SCHEMA() */
     /** Ignores unknown fields; otherwise they are errors. */
     bool allow_unknown;
     /** Validates rules across members: returns NULL, or an error such as "`end` must be after `start`".
      * Called once all members are valid. */
     const char *(*validate)(const void *object);
-    size_t field_size;  /**< sizeof(struct duda_schema_field) of the service; set by DUDA_SCHEMA() */
-    size_t schema_size; /**< sizeof(struct duda_schema) of the service; set by DUDA_SCHEMA() */
 };
 
 /** Maximum number of members of a schema. */
@@ -87,12 +93,12 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 /** Defines a schema with these members; set further options by name. The macro records the sizes of the
  * structs, so that services run with later releases of Duda, in which the structs have more members. */
 #define DUDA_SCHEMA(type, array, ...)                                                                        \
-    {.name = #type, .size = sizeof(type), .fields = (array), .n = sizeof(array) / sizeof((array)[0]),       \
+    MK_API_INIT(duda_schema){.name = #type, .size = sizeof(type), .fields = (array), .n = sizeof(array) / sizeof((array)[0]),       \
      .field_size = sizeof((array)[0]), .schema_size = sizeof(struct duda_schema), __VA_ARGS__}
 
 /** Common part of the member macros. */
 #define DUDA_SCHEMA_FIELD(type, member, field_kind, ...)                                                     \
-    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                \
+    MK_API_INIT(duda_schema_field){.name = #member, .kind = (field_kind), .offset = offsetof(type, member),  \
      .size = sizeof(((type *)0)->member), __VA_ARGS__}
 /* clang-format on */
 /** Macros for each type of member. The JSON name is that of the member, unless `.json_name` sets another. */
@@ -114,7 +120,7 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 /** A list: a pointer to elements of that type, and a size_t for their number. Struct elements need `.schema`,
  * enums `.values`. */
 #define DUDA_LIST(type, member, count, field_kind, ...)                                                      \
-    {.name = #member, .kind = (field_kind), .offset = offsetof(type, member),                                \
+    MK_API_INIT(duda_schema_field){.name = #member, .kind = (field_kind), .offset = offsetof(type, member),  \
      .size = sizeof(*((type *)0)->member), .is_list = true, .count_offset = offsetof(type, count),           \
      __VA_ARGS__}
 /* clang-format on */

@@ -3,6 +3,12 @@
 #ifndef DUDA_SERVICE_H
 #define DUDA_SERVICE_H
 
+/* The macros of this header are also for C++, where compilers warn about designated initializers that omit
+ * members, although these are zero. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <monkey/plugin.h>
 
 #ifdef __cplusplus
@@ -79,16 +85,16 @@ enum duda_route_kind {
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
     enum duda_route_kind kind;
-    const char *method; /**< route: "GET", "GET,POST"; "*": any method */
-    const char *path;   /**< route: "/items/:id"; group: "/api"; host: its name */
+    const char *method;               /**< route: "GET", "GET,POST"; "*": any method */
+    const char *path;                 /**< route: "/items/:id"; group: "/api"; host: its name */
+    const struct duda_routes *routes; /**< routes of a group */
     duda_fn *fn;
     const char *name; /**< name of fn */
     const char *file; /**< source file of the entry */
     int line;
-    const char *summary;              /**< one-line description */
-    size_t stack;                     /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
-    uint32_t deadline_ms;             /**< calls duda_deadline() at the start; 0: none */
-    const struct duda_routes *routes; /**< routes of a group */
+    const char *summary;  /**< one-line description */
+    size_t stack;         /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
+    uint32_t deadline_ms; /**< calls duda_deadline() at the start; 0: none */
     /** Documentation of the route for `monkey doc` and `monkey openapi`, given by name after the summary. It
      * has no effect on requests: `DUDA_POST("/items", create, "Creates an item.", .request_body =
      * &item_schema, .response_body = &item_schema, .responses = "201 409")` */
@@ -219,9 +225,9 @@ enum { DUDA_NEXT = 0x4e455854 };
 /** Functions that each worker calls at startup (returns 0, or a negative errno value to abort) and at
  * shutdown. */
 #define DUDA_START(function)                                                                                 \
-    {.kind = DUDA_IS_START, .start = function, .name = #function, .file = __FILE__, .line = __LINE__}
+    {.kind = DUDA_IS_START, .name = #function, .file = __FILE__, .line = __LINE__, .start = function}
 #define DUDA_STOP(function)                                                                                  \
-    {.kind = DUDA_IS_STOP, .stop = function, .name = #function, .file = __FILE__, .line = __LINE__}
+    {.kind = DUDA_IS_STOP, .name = #function, .file = __FILE__, .line = __LINE__, .stop = function}
 /* clang-format on */
 
 /**
@@ -295,7 +301,12 @@ struct duda_service {
     /* The linker defines these symbols as the start and the end of the object's probes. */                  \
     extern const struct duda_probe __start_duda_probes[] __attribute__((weak, visibility("hidden")));        \
     extern const struct duda_probe __stop_duda_probes[] __attribute__((weak, visibility("hidden")));         \
-    static const struct mk_handler duda_handler_##word;                                                      \
+    static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data);                  \
+    static const struct mk_handler duda_handler_##word = {.name = #word,                                     \
+                                                          .handle = duda_service_handle,                     \
+                                                          .bind = duda_bind_##word,                          \
+                                                          .body_max = duda_service_body_max,                 \
+                                                          .explain = duda_service_explain};                  \
     DUDA_ROUTES(duda_routes_##word, __VA_ARGS__);                                                            \
     static const struct duda_service duda_service_##word = {DUDA_ABI,                                        \
                                                             sizeof(struct duda_service),                     \
@@ -316,11 +327,6 @@ struct duda_service {
     {                                                                                                        \
         return duda_service_load(&duda_service_##word, config, data);                                        \
     }                                                                                                        \
-    static const struct mk_handler duda_handler_##word = {.name = #word,                                     \
-                                                          .handle = duda_service_handle,                     \
-                                                          .bind = duda_bind_##word,                          \
-                                                          .body_max = duda_service_body_max,                 \
-                                                          .explain = duda_service_explain};                  \
     static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
     static const struct mk_conf_table *const duda_sections_##word[] = {DUDA_SECTION NULL};                   \
     static const char *const duda_needs_##word[] = {"duda", DUDA_USE NULL};                                  \

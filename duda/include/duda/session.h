@@ -3,6 +3,11 @@
 #ifndef DUDA_SESSION_H
 #define DUDA_SESSION_H
 
+/* A function here has the name of a struct. C++ compilers can warn about that, although it is valid. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <duda/cookie.h>
 #include <duda/service.h>
 

@@ -115,11 +115,13 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  * exist, or rejects the user name or password; -EBADMSG: a string contains a NUL, or (PostgreSQL) is not
  * UTF-8: consider a blob; -ENOMEM; or the error of a failed wait.
  */
+#ifndef __cplusplus
 #define duda_sql_query(d, db, result, text, ...)                                                             \
     duda_sql_query_values(                                                                                   \
         d, db, result, text,                                                                                 \
         (const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__} + 1,                \
         MK_LEN(((const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__})) - 1)
+#endif
 /** Runs a statement with an array of parameters. */
 MK_API int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                  const char *text, const struct duda_sql_value *parameters,
@@ -170,6 +172,15 @@ MK_API int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db) MK_API_
 MK_API void duda_sql_json(struct mk_buf *out, const struct duda_sql_result *result);
 
 #ifdef __cplusplus
+}
+
+template <typename... values>
+static inline MK_API_MUST_USE int duda_sql_query(struct duda_ctx *d, struct duda_sql_db *db,
+                                                 struct duda_sql_result *result, const char *text,
+                                                 values... given)
+{
+    const struct duda_sql_value all[] = {given..., duda_sql_value()};
+    return duda_sql_query_values(d, db, result, text, all, sizeof...(given));
 }
 #endif
 
