@@ -13,12 +13,33 @@ static const char key; /* key of the form attached to the request */
 
 /* ---- Memory that lives as long as the request ---- */
 
+struct request_string {
+    char *p;
+    size_t len;
+};
+
+static void fill_request_string(void *data)
+{
+    struct request_string *s = data;
+    duda_memory_fill_freed(s->p, s->len);
+}
+
+static void fill_at_request_end(struct duda_ctx *d, char *p, size_t len)
+{
+    struct request_string *s =
+        duda_memory_is_dev_mode(d->worker_ctx) ? mk_request_alloc(d->request, sizeof *s) : NULL;
+    if (!s)
+        return;
+    *s = (struct request_string){p, len};
+    (void)!mk_request_add_cleanup(d->request, fill_request_string, s);
+}
+
 static void *alloc_from_request(void *ctx, size_t size)
 {
     struct duda_ctx *d = ctx;
     char *p = mk_request_alloc(d->request, size);
     if (p)
-        duda_memory_fill_at_request_end(d, p, size);
+        fill_at_request_end(d, p, size);
     return p;
 }
 
@@ -52,7 +73,7 @@ static mk_str copy_to_request(struct duda_ctx *d, mk_str s)
     if (s.len)
         memcpy(p, s.p, s.len);
     p[s.len] = '\0';
-    duda_memory_fill_at_request_end(d, p, s.len);
+    fill_at_request_end(d, p, s.len);
     return mk_str_of(p, s.len);
 }
 

@@ -82,12 +82,12 @@ static bool may_cache_memory(void)
  * allocations are aligned to its size. Otherwise it would usually still be intact in a test. */
 static const char freed_text[ALIGNED] = "[freed memory]";
 
-static bool is_dev_mode(const struct duda_worker_ctx *worker_ctx)
+bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx)
 {
     return worker_ctx->rules && worker_ctx->rules->tries;
 }
 
-static void fill_freed(char *p, size_t n)
+void duda_memory_fill_freed(char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         p[i] = freed_text[i % sizeof freed_text];
@@ -95,30 +95,10 @@ static void fill_freed(char *p, size_t n)
 
 static void fill_freed_chunk(const struct duda_worker_ctx *worker_ctx, char *p, size_t n)
 {
-    if (!is_dev_mode(worker_ctx))
+    if (!duda_memory_is_dev_mode(worker_ctx))
         return;
     asan_unpoison(p, n);
-    fill_freed(p, n);
-}
-
-struct request_string {
-    char *p;
-    size_t len;
-};
-
-static void fill_request_string(void *data)
-{
-    struct request_string *s = data;
-    fill_freed(s->p, s->len);
-}
-
-void duda_memory_fill_at_request_end(struct duda_ctx *d, char *p, size_t len)
-{
-    struct request_string *s = is_dev_mode(d->worker_ctx) ? mk_request_alloc(d->request, sizeof *s) : NULL;
-    if (!s)
-        return;
-    *s = (struct request_string){p, len};
-    (void)!mk_request_add_cleanup(d->request, fill_request_string, s);
+    duda_memory_fill_freed(p, n);
 }
 
 /* ---- Handlers ---- */

@@ -16,8 +16,10 @@ void duda_memory_free_chunks(struct duda_ctx *d);
 /* Frees the worker's cache. */
 void duda_memory_free_cache(struct duda_worker_ctx *worker_ctx);
 
-/* In development mode: overwrites a string in the memory of the request when the request ends. */
-void duda_memory_fill_at_request_end(struct duda_ctx *d, char *p, size_t len);
+/* In development mode, freed memory is overwritten with a text, so that a string that a service has kept beyond
+ * its lifetime shows. */
+bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx);
+void duda_memory_fill_freed(char *p, size_t n);
 
 /* For out-of-memory messages: formats "the process is limited to 64 MB of data"; empty without a limit
  * (RLIMIT_DATA). Async-signal-safe. */

@@ -167,7 +167,7 @@ static bool schema_has_sizes(const struct duda_schema *schema, unsigned depth)
 {
     if (!schema || !schema->n || depth == DEPTH_MAX)
         return true;
-    if (schema->field_size < offsetof(struct duda_schema_field, presence_offset) ||
+    if (schema->field_size < offsetof(struct duda_schema_field, schema) ||
         schema->field_size > sizeof(struct duda_schema_field))
         return false;
     for (size_t i = 0; i < schema->n; i++) {

@@ -66,12 +66,7 @@ struct mk_server_options {
 
 /** Creates a server. `options` may be NULL; it is copied. Returns NULL if out of memory, if `size` matches
  * neither this nor an earlier release, or if `plugin_folder` is empty or too long. */
-MK_API struct mk_server *mk_server_new_sized(const struct mk_server_options *options,
-                                             size_t options_size) MK_API_MUST_USE;
-static inline MK_API_MUST_USE struct mk_server *mk_server_new(const struct mk_server_options *options)
-{
-    return mk_server_new_sized(options, sizeof *options);
-}
+MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) MK_API_MUST_USE;
 
 /** Returns the error messages of the last function that failed: one or more lines, the last without a line
  * ending. Empty if no function failed; after a successful start, it holds the warnings about the

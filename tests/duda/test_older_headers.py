@@ -78,7 +78,7 @@ def without(folder, header, *members):
 
 JSON = [("Content-Type", "application/json")]
 ROUTE = "    uint64_t body_max;\n"
-FIELD = "    size_t presence_offset;\n"
+FIELD = "    const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */\n"
 
 
 @pytest.mark.parametrize("header, member", [(None, None), ("service.h", ROUTE), ("schema.h", FIELD)], ids=["current", "route", "schema_field"])

@@ -138,7 +138,7 @@ static int on_data(void *ctx, mk_str bytes)
 
 static int stream(struct duda_ctx *d)
 {
-    static const struct duda_multipart_ops ops = {on_part, on_data, NULL};
+    static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data};
     struct sum s = {.d = d};
     int e = duda_multipart_read(d, &(struct duda_multipart_limits){.size = 1 << 30, .file = 1 << 30}, &ops, &s);
     return e ? e : duda_printf(d, "%u parts, %llu bytes\n", s.parts, (unsigned long long)s.bytes);

@@ -26,6 +26,7 @@ SOURCE = r"""
 #endif
 #ifdef HAS_KV
 #include <duda/kv.h>
+#endif
 
 /* Absent if there is none, or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
@@ -34,7 +35,6 @@ static inline mk_str session_value(struct duda_ctx *d, const char *name)
     (void)!duda_session_get(d, name, &value);
     return value;
 }
-#endif
 
 #define K MK_STR("key")
 #define V MK_STR("value")

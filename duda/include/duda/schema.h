@@ -39,9 +39,8 @@ struct duda_schema_field {
     bool is_list;        /**< the member points to elements, and a size_t holds their number */
     size_t count_offset; /**< offset of the element count, a size_t */
     bool is_signed;
-    const char *const *values;        /**< DUDA_KIND_ENUM: NULL-terminated */
-    const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
-    const char *json_name;            /**< name in JSON and forms, if different */
+    const char *const *values; /**< DUDA_KIND_ENUM: NULL-terminated */
+    const char *json_name;     /**< name in JSON and forms, if different */
     /** The member may be absent or null; it then keeps its previous value, the default. */
     bool optional;
     /** Range of integers and doubles. Both 0: no limit; `maximum` below `minimum`: no upper limit. */
@@ -50,6 +49,7 @@ struct duda_schema_field {
     size_t min_length, max_length;
     /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
     size_t presence_offset;
+    const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
     /* Later releases add members here: DUDA_SCHEMA() records the size of the elements. */
 };
 
@@ -113,10 +113,12 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 /** An enum: `list` is a NULL-terminated array of names; the member is the index. */
 #define DUDA_ENUM(type, member, list, ...)                                                                   \
     DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_ENUM, .values = (list), __VA_ARGS__)
+/* clang-format off */
 /** A nested struct, whose schema is at `inner`. */
 #define DUDA_OBJECT(type, member, inner, ...)                                                                \
-    DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_OBJECT, .schema = (inner), __VA_ARGS__)
-/* clang-format off */
+    MK_API_INIT(duda_schema_field){.name = #member, .kind = DUDA_KIND_OBJECT,                                \
+     .offset = offsetof(type, member), .size = sizeof(((type *)0)->member), ##__VA_ARGS__,                   \
+     .schema = (inner)}
 /** A list: a pointer to elements of that type, and a size_t for their number. Struct elements need `.schema`,
  * enums `.values`. */
 #define DUDA_LIST(type, member, count, field_kind, ...)                                                      \

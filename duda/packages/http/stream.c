@@ -145,7 +145,7 @@ int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_r
 {
     int e = 1;
     while (e > 0)
-        e = unify_size_error(mk_upstream_request_head(stream->client));
+        e = mk_upstream_request_head(stream->client);
     if (e)
         return package_conn_map_errno(e);
     stream->has_head = true;

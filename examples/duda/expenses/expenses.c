@@ -122,7 +122,7 @@ static int load(struct duda_ctx *d, struct table **out)
 
 static int write_page(struct duda_ctx *d, struct mk_buf *out, const struct table *t)
 {
-    const struct duda_chart_row row = {MK_STR_NULL, t->amounts, t->n};
+    const struct duda_chart_row row = {.values = t->amounts, .n = t->n};
     const struct duda_chart chart = {.kind = DUDA_CHART_BARS,
                                      .title = MK_STR("Expenses"),
                                      .labels = t->names,

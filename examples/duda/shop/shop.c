@@ -49,7 +49,7 @@ static int show(struct duda_ctx *d, const char *page, unsigned status, const cha
         {"items", duda_value_structs(&item_schema, items, n)},
         {"total", duda_value_text(money(d, total))},
     };
-    int e = duda_render(d, page, duda_value_map(values, MK_LEN(values)));
+    e = duda_render(d, page, duda_value_map(values, MK_LEN(values)));
     return e ? e : duda_status(d, status);
 }
 

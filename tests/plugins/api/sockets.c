@@ -275,10 +275,8 @@ static void on_events_close(void *ctx, struct mk_sse_stream *s)
 
 static const struct mk_sse_stream_ops events_ops = {.on_writable = on_events_writable,
                                                     .on_close = on_events_close};
-static const struct mk_sse_stream_options events_options = {.size = sizeof(struct mk_sse_stream_options),
-                                                            .ops = &events_ops,
-                                                            .keepalive_ms = 300,
-                                                            .queue_max = 10000};
+static const struct mk_sse_stream_options events_options = {
+    .ops = &events_ops, .keepalive_ms = 300, .queue_max = 10000};
 
 static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
 {
