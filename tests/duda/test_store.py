@@ -294,7 +294,7 @@ def test_store_memory_survives_a_reload(monkey, site):
         server.config.write_text(server.config.read_text().replace("Size 2M", "Size 4M"))
         server.tell(signal.SIGHUP)
         server.err.wait_for("the new configuration serves")
-        assert "the store keeps its 2097152 bytes until the server is restarted" in server.err.text
+        assert "the store keeps its contents and its size of 2097152 bytes until the server is restarted" in server.err.text
         assert ask(server, "/get/a") == "1"
         second.ask("/hold", "POST", streamed=True)
         second.done()

@@ -57,7 +57,7 @@ def self_test(test):
     test.expect("a type of elsewhere", judge("struct mk_s;\n/** Of s. */\nMK_API void mk_f(struct mk_s *s);\n\n/** S. */\nstruct mk_s;\n"))
     test.expect("words to the formatter", judge("/* clang-format off */\n/** One. */\n#define MK_ONE {1}\n/* clang-format on */\n"
                                                 "#define MK_TWO 2\n"))
-    test.expect("no intro", judge("/** One. */\nMK_API int mk_one(void);\n", intro=""), "has no comment about its purpose")
+    test.expect("no intro", judge("/** One. */\nMK_API int mk_one(void);\n", intro=""), "there is no comment about the header.s purpose")
     test.expect("stale", judge("/** One. */\nMK_API int mk_one(void);\n", stale=True), "is out of date")
 
     root = test.tree({"include/monkey/x.h": HEADER % ("/* For tests. */", "/** A * of `b`; see mk_two().\n *\n *     code();\n */\n"
