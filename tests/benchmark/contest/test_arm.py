@@ -70,9 +70,9 @@ def test_text_includes_the_limits():
 
 def test_text_names_disqualified_contestants():
     made = made_of([])
-    made.disqualified = [record.Exclusion("raspberry-armhf", "busybox-armhf", "a wrong answer")]
+    made.disqualified = [record.Exclusion("raspberry-armhf", "busybox-armhf", "wrong response")]
     output = arm.text_of(made, [emulator.MACHINES["armhf"]])
-    assert "busybox-armhf is disqualified: wrong response" in output and "not known" in output
+    assert "busybox-armhf is disqualified: wrong response" in output and "unknown" in output
 
 
 # ---- What is missing ----

@@ -103,7 +103,7 @@ def test_backend_has_its_own_core_if_there_are_two(tmp_path, folder, cores, clie
 
 # ---- Exclusions ----
 
-@pytest.mark.parametrize("how, message", [("content", "other content"), ("length", "101 bytes instead of 100"),
+@pytest.mark.parametrize("how, message", [("content", "different content"), ("length", "101 bytes instead of 100"),
                                        ("status", "status 404")])
 def test_one_wrong_response_in_a_hundred_disqualifies(tmp_path, folder, how, message):
     add_contestant(folder, "honest")
@@ -118,7 +118,7 @@ def test_one_wrong_response_in_a_hundred_disqualifies(tmp_path, folder, how, mes
 def test_wrong_response_only_under_load_disqualifies(tmp_path, folder):
     add_contestant(folder, "wrong", "wrong=50", "crowd=60")
     made = hold(tmp_path, (case(), plan(100)))
-    assert "other content" in excluded(made)["wrong"]
+    assert "different content" in excluded(made)["wrong"]
 
 
 def test_wrong_status_during_a_shot_disqualifies(tmp_path, folder, monkeypatch):
@@ -135,7 +135,7 @@ def test_short_responses_during_a_shot_disqualify(tmp_path, folder, monkeypatch)
     monkeypatch.setattr(Referee, "_lengths", lambda *_: [1000])
     add_contestant(folder, "short")
     made = hold(tmp_path, (case(), plan()))
-    assert "the shortest answer has 1000" in excluded(made)["short"]
+    assert "the shortest response has 1000" in excluded(made)["short"]
 
 
 def test_server_that_exits_is_disqualified_with_its_last_output(tmp_path, folder):
@@ -360,7 +360,7 @@ def test_silent_server_is_retried_before_disqualification(tmp_path, folder, monk
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan()))
     assert (len(made.shots) == 1) == stays
-    assert stays or excluded(made) == {"other": "not one answer at 20 connections"}
+    assert stays or excluded(made) == {"other": "no response at 20 connections"}
 
 
 def test_all_contestants_have_the_same_number_of_repeats(tmp_path, folder, monkeypatch):
@@ -520,7 +520,7 @@ def test_latency_of_a_late_client_is_omitted_after_repeats(tmp_path, folder, mon
     made = hold(tmp_path, (case(axis="rate", connections=5, metrics=("p99_us",)), plan(100)))
     assert made.shots[0].repeated == referee.REPEATS and made.shots[0].doubtful == ["p99_us"]
     assert "p99_us" not in made.shots[0].metrics and made.shots[0].metrics["p50_us"] == 5
-    assert any("1 of 1 shots was left out" in note and "other" in note for note in made.notes)
+    assert any("1 of 1 shots was omitted" in note and "other" in note for note in made.notes)
 
 
 def test_server_with_shrinking_memory_is_unmeasured(tmp_path, folder, monkeypatch):
