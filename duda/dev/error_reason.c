@@ -91,7 +91,7 @@ static void write_routes(const struct dev_error_page *p, struct mk_request *requ
  * that no route matches (404). A 403 from a handler has a recorded reason. */
 static unsigned displayed_status(struct mk_request *request, unsigned status)
 {
-    static const mk_str none = MK_STR_INIT("no handler answers this path");
+    static const mk_str none = MK_STR_INIT("no handler responds to this path");
     const struct mk_buf *text = mk_request_attached(request, &key);
     bool is_folder = status == 403 && mk_str_ends(mk_request_path(request), MK_STR("/"));
     return is_folder && text && memmem(text->p ? text->p : "", text->len, none.p, none.len) ? 404 : status;

@@ -90,8 +90,8 @@ void mk_arena_fini(struct mk_arena *a)
     mk_arena_init(a, cache);
 }
 
-/* A piece larger than a block gets its own block; the half-used block stays current. */
-static void *alloc_own_block(struct mk_arena *a, size_t size)
+/* An allocation larger than a standard block gets a block of its own; the partly used block stays current. */
+static void *alloc_oversized_block(struct mk_arena *a, size_t size)
 {
     struct mk_arena_block *b = acquire_block(a->cache, BLOCK_HEAD + size);
     if (!b)
@@ -133,13 +133,13 @@ static void *alloc_in_new_block(struct mk_arena *a, size_t size)
     return (char *)b + BLOCK_HEAD;
 }
 
-/* Allocates when the current block has no free space. */
+/* Slow path: the current block has too little free space. */
 void *mk_arena_alloc_slow(struct mk_arena *a, size_t size)
 {
     void *p = NULL;
     if (size <= SIZE_MAX / 2) {
         size = (size + MK_ARENA_ALIGN - 1) & ~(size_t)(MK_ARENA_ALIGN - 1);
-        p = size > MK_ARENA_BLOCK - BLOCK_HEAD ? alloc_own_block(a, size) : alloc_in_new_block(a, size);
+        p = size > MK_ARENA_BLOCK - BLOCK_HEAD ? alloc_oversized_block(a, size) : alloc_in_new_block(a, size);
     }
     a->failed |= !p;
     return p;

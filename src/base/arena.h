@@ -2,7 +2,7 @@
 /* Arena: memory allocated piece by piece and freed all at once.
  *
  * Blocks of the standard size come from a cache that many arenas share (one per worker), so a request that
- * fits into one block never touches the heap. Cleanups run in reverse order when the arena ends. */
+ * fits into one block never touches the heap. Destroying the arena runs its cleanups in reverse order. */
 #ifndef MK_BASE_ARENA_H
 #define MK_BASE_ARENA_H
 
@@ -15,7 +15,7 @@ enum { MK_ARENA_BLOCK = 4096, MK_ARENA_ALIGN = 16 };
 
 struct mk_arena_block;
 
-/* Spare blocks of MK_ARENA_BLOCK bytes; at most `max` are kept. */
+/* Free list of blocks of MK_ARENA_BLOCK bytes, at most `max`. */
 struct mk_arena_cache {
     struct mk_arena_block *spare;
     size_t n, max;
@@ -29,10 +29,10 @@ struct mk_arena {
     struct mk_arena_cleanup *cleanups;
     struct mk_arena_cache *cache; /* NULL: blocks come straight from the heap */
     bool failed;   /* sticky: an allocation failed, so data built in the arena may be incomplete */
-    bool is_small; /* initialised with mk_arena_set_first_block() */
+    bool is_small; /* initialized with mk_arena_set_first_block() */
 };
 
-/* Initialises an arena, which allocates nothing yet. `cache` may be NULL and must outlive the arena. */
+/* Initializes an arena, which allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
 /* Allocates a first block of `size` bytes and makes later ones small, for a long-lived arena that needs less
  * than a standard block. False: out of memory. */
@@ -43,7 +43,7 @@ void mk_arena_fini(struct mk_arena *a);
 /* Like mk_arena_fini(), but final: the struct may be in the memory of the arena itself. */
 void mk_arena_destroy(struct mk_arena *a);
 
-/* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
+/* Returns `size` bytes, aligned for any type, not zeroed; NULL: out of memory. */
 void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
 void *mk_arena_alloc_slow(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* mk_arena_alloc(), inlined, for allocations that every request makes. */
@@ -56,7 +56,7 @@ static inline void *mk_arena_alloc_inline(struct mk_arena *a, size_t size)
     return p;
 }
 void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size) MK_MUST_USE;
-/* A NUL-terminated copy (the NUL is not counted in its length); absent when out of memory. */
+/* Returns a NUL-terminated copy, whose length does not include the NUL; absent: out of memory. */
 mk_str mk_arena_copy(struct mk_arena *a, mk_str s) MK_MUST_USE;
 mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
 
@@ -65,7 +65,8 @@ mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3)
  * elements, `size` the size of each in bytes. False: out of memory. */
 bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *item, size_t size) MK_MUST_USE;
 
-/* Calls fn(data) when the arena ends. False when out of memory: fn will not be called. */
+/* Registers fn(data), to be called when the arena is destroyed. False: out of memory; fn will not be
+ * called. */
 bool mk_arena_add_cleanup(struct mk_arena *a, void (*fn)(void *data), void *data) MK_MUST_USE;
 
 void mk_arena_cache_init(struct mk_arena_cache *c, size_t max);

@@ -57,8 +57,9 @@ void mk_buf_add_num(struct mk_buf *b, uint64_t n)
         b->len += mk_num_write(b->p + b->len, n);
 }
 
-/* vsnprintf also writes a NUL, and the buffer may have no space for it. */
-static MK_PRINTF(3, 0) void append_long_format(struct mk_buf *b, size_t len, const char *fmt, va_list args)
+/* Formats in temporary memory: vsnprintf() also writes a NUL, for which the buffer may have no space. */
+static MK_PRINTF(3, 0) void append_long_formatted_text(struct mk_buf *b, size_t len, const char *fmt,
+                                                       va_list args)
 {
     char *text = mk_mem_alloc(len + 1);
     if (!text) {
@@ -81,7 +82,7 @@ void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args)
     else if ((size_t)len < sizeof small)
         mk_buf_add(b, mk_str_of(small, (size_t)len));
     else if (mk_buf_reserve(b, (size_t)len))
-        append_long_format(b, (size_t)len, fmt, again);
+        append_long_formatted_text(b, (size_t)len, fmt, again);
     va_end(again);
 }
 

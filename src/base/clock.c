@@ -17,7 +17,7 @@ uint64_t mk_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-unsigned mk_clock_ms_step(void)
+unsigned mk_clock_ms_resolution(void)
 {
     struct timespec step = {0};
     clock_getres(CLOCK_MONOTONIC_COARSE, &step);

@@ -12,7 +12,7 @@ static const char hex_digits[] = "0123456789abcdef", upper_hex_digits[] = "01234
 
 /* ---- HTML and URLs ---- */
 
-static mk_str html_reference(char c)
+static mk_str html_entity(char c)
 {
     switch (c) {
     case '&':
@@ -43,7 +43,7 @@ void mk_html_escape(struct mk_buf *out, mk_str s)
     for (size_t i = 0; i < s.len; i++) {
         if (!needs_html_escape(s.p[i]))
             continue;
-        mk_str reference = html_reference(s.p[i]);
+        mk_str reference = html_entity(s.p[i]);
         mk_buf_add(out, mk_str_of(s.p + plain, i - plain));
         mk_buf_add(out, reference);
         plain = i + 1;
@@ -86,14 +86,15 @@ bool mk_url_unescape(struct mk_buf *out, mk_str s)
 
 /* ---- Logs and JSON ---- */
 
-static bool needs_no_escape(char c)
+static bool is_plain_char(char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Tests eight bytes at a time, with the usual bit tricks for "any byte zero" and "any byte below n". */
+/* Tests eight bytes at once, with the well-known bit tricks for "any byte is zero" and "any byte is below
+ * n". */
 static bool are_8_bytes_plain(uint64_t x)
 {
     uint64_t quote = x ^ EACH('"'), backslash = x ^ EACH('\\'), del = x ^ EACH(0x7f);
@@ -142,17 +143,17 @@ size_t mk_codec_plain_len(mk_str s)
         return s.len;
     while (s.len - n >= 8 && are_8_bytes_plain(load_8_bytes(s.p + n)))
         n += 8;
-    while (n < s.len && needs_no_escape(s.p[n]))
+    while (n < s.len && is_plain_char(s.p[n]))
         n++;
     return n;
 }
 
-/* Adds the longest plain run at once, provided that space for one escaped character remains after it.
- * Afterwards *s starts with a character to escape, or with one that does not fit. */
-static void append_unescaped(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
+/* Appends the longest prefix that needs no escaping, but leaves space for one escaped character. Afterwards
+ * *s starts with a character to escape, or with a character that does not fit. */
+static void append_plain_run(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {
-    size_t room = end > out->len + char_max ? end - out->len - char_max : 0;
-    size_t n = mk_min(mk_codec_plain_len(*s), room);
+    size_t buf = end > out->len + char_max ? end - out->len - char_max : 0;
+    size_t n = mk_min(mk_codec_plain_len(*s), buf);
     mk_buf_put(out, mk_str_first(*s, n));
     *s = mk_str_skip(*s, n);
 }
@@ -160,7 +161,7 @@ static void append_unescaped(struct mk_buf *out, mk_str *s, size_t end, size_t c
 void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end)
 {
     for (;;) {
-        append_unescaped(out, &s, end, LOG_CHAR_MAX);
+        append_plain_run(out, &s, end, LOG_CHAR_MAX);
         if (s.len == 0 || out->len + LOG_CHAR_MAX >= end || out->failed)
             return;
         unsigned char c = (unsigned char)s.p[0];
@@ -175,7 +176,7 @@ void mk_log_escape(struct mk_buf *out, mk_str s)
     mk_log_escape_to(out, s, SIZE_MAX);
 }
 
-/* Length of the UTF-8 sequence at the start of `s`; 0 if it is not well-formed. */
+/* Returns the length of the UTF-8 sequence at the start of `s`; 0 if it is not well-formed. */
 static size_t utf8_sequence_len(mk_str s)
 {
     unsigned char c = (unsigned char)s.p[0];
@@ -211,7 +212,7 @@ static void append_json_escaped(struct mk_buf *out, mk_str s, size_t len)
 void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
 {
     for (;;) {
-        append_unescaped(out, &s, end, JSON_CHAR_MAX);
+        append_plain_run(out, &s, end, JSON_CHAR_MAX);
         if (s.len == 0 || out->len + JSON_CHAR_MAX >= end || out->failed)
             return;
         size_t len = utf8_sequence_len(s);
@@ -307,9 +308,9 @@ bool mk_consttime_eq(mk_str a, mk_str b)
     return differs == 0;
 }
 
-void mk_random(void *room, size_t size)
+void mk_random(void *buf, size_t size)
 {
-    char *at = room;
+    char *at = buf;
     while (size > 0) {
         ssize_t n = getrandom(at, size, 0);
         MK_ASSERT(n > 0 || errno == EINTR); /* getrandom does not fail on supported kernels, and there is no

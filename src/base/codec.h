@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 
-/* Length of the prefix that needs no escaping in JSON and in log lines: visible ASCII without quotes and
- * backslashes. */
+/* Returns the length of the prefix that needs no escaping in JSON and in log lines: visible ASCII without
+ * quotes and backslashes. */
 size_t mk_codec_plain_len(mk_str s);
 
 #endif

@@ -10,13 +10,13 @@
 
 typedef int mk_err;
 
-/* The system's message for an error; never NULL. */
+/* Returns the system's message for an error; never NULL. */
 static inline const char *mk_err_text(mk_err e)
 {
     return strerror(-e);
 }
 
-/* The error of the system call that just failed with -1. */
+/* Returns the error of the system call that just failed with -1. */
 static inline mk_err mk_err_last(void)
 {
     return -errno;

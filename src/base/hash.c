@@ -9,7 +9,8 @@ struct mk_hash_key mk_hash_key_random(void)
 {
     struct mk_hash_key key;
     if (getrandom(&key, sizeof key, GRND_NONBLOCK) != (ssize_t)sizeof key) {
-        /* Early in a device's boot there is no entropy yet: fall back to addresses and the time. */
+        /* Early in the boot of a device, the kernel has no entropy yet: fall back to addresses and the
+         * time. */
         key.k0 = mk_clock_us() ^ (uint64_t)(uintptr_t)&key;
         key.k1 = mk_clock_unix_ms() ^ (uint64_t)(uintptr_t)&mk_hash_key_random << 17;
     }
@@ -35,7 +36,7 @@ static inline void siphash_round(uint64_t v[4])
     v[2] = rotate_left(v[2], 32);
 }
 
-/* Folds both halves of the product. */
+/* Returns the XOR of the two halves of the product. */
 #ifdef __SIZEOF_INT128__
 static inline uint64_t multiply_fold(uint64_t a, uint64_t b)
 {

@@ -8,11 +8,11 @@
 
 #include "base/str.h"
 
-/* A random key that no outsider can guess. */
+/* Returns a random key that no outsider can guess. */
 struct mk_hash_key mk_hash_key_random(void);
 
-/* A hash for tables whose keys come from a configuration or a file system: clients look up keys but cannot
- * insert them. Four times faster than mk_hash(), but not proven collision-resistant. */
+/* Hashes keys of tables whose keys come from a configuration or a file system: clients look up keys but
+ * cannot insert them. Four times faster than mk_hash(), but not proven collision-resistant. */
 uint64_t mk_hash_trusted(const struct mk_hash_key *key, mk_str s);
 
 #endif

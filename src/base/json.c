@@ -8,8 +8,7 @@
 #include "base/codec.h"
 #include "base/num.h"
 
-/* A comma follows each complete value, unless the object or array ends. */
-
+/* Writes a complete value, with a comma before it if another value precedes it. */
 static void write_value(struct mk_json_writer *w, mk_str json)
 {
     if (w->comma)
@@ -19,7 +18,7 @@ static void write_value(struct mk_json_writer *w, mk_str json)
 }
 
 /* Like mk_buf_reserve(), but inline. */
-static inline bool reserve_room(struct mk_buf *out, size_t more)
+static inline bool reserve_inline(struct mk_buf *out, size_t more)
 {
     return (!out->failed && out->cap - out->len >= more) || mk_buf_reserve(out, more);
 }
@@ -30,7 +29,7 @@ static inline void open_bracket(struct mk_json_writer *w, char bracket)
 {
     struct mk_buf *out = w->out;
     size_t comma = w->comma;
-    if (!reserve_room(out, comma + 1))
+    if (!reserve_inline(out, comma + 1))
         return;
     char *at = out->p + out->len;
     out->len += comma + 1;
@@ -42,7 +41,7 @@ static inline void open_bracket(struct mk_json_writer *w, char bracket)
 static inline void close_bracket(struct mk_json_writer *w, char bracket)
 {
     struct mk_buf *out = w->out;
-    if (reserve_room(out, 1))
+    if (reserve_inline(out, 1))
         out->p[out->len++] = bracket;
     w->comma = true;
 }
@@ -89,7 +88,7 @@ static void write_quoted(struct mk_json_writer *w, mk_str s)
 {
     struct mk_buf *out = w->out;
     size_t comma = w->comma, plain = mk_codec_plain_len(s);
-    if (!reserve_room(out, comma + plain + 2))
+    if (!reserve_inline(out, comma + plain + 2))
         return;
     char *at = out->p + out->len;
     out->len += comma + 1 + plain;
@@ -150,7 +149,7 @@ static inline void write_integer(struct mk_json_writer *w, uint64_t n, bool is_n
 {
     struct mk_buf *out = w->out;
     size_t comma = w->comma, len = comma + is_negative + mk_num_len(n);
-    if (!reserve_room(out, len))
+    if (!reserve_inline(out, len))
         return;
     char *at = out->p + out->len;
     out->len += len;
@@ -194,8 +193,8 @@ void mk_json_fixed(struct mk_json_writer *w, double n, unsigned decimals)
     write_value(w, mk_str_from_c(text));
 }
 
-/* Writes a number with few digits, such as a price, without printf(3). A decimal of at most 15 digits that
- * rounds to a double is its shortest form. */
+/* Writes a number with few digits, such as a price, without printf(3). A decimal of at most 15 digits
+ * that rounds to the double is the shortest form of that double. */
 static bool write_short_decimal(struct mk_json_writer *w, double n)
 {
     double scaled = fabs(n) * 1e6;

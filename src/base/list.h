@@ -27,7 +27,7 @@ static inline void mk_list_add_last(struct mk_list *head, struct mk_list *link)
     head->prev = link;
 }
 
-/* Leaves the link as its own one-element ring, so removing it twice is harmless. */
+/* Makes the removed link a ring of one element, so that removing it twice is harmless. */
 static inline void mk_list_remove(struct mk_list *link)
 {
     link->prev->next = link->next;

@@ -11,7 +11,8 @@
 
 struct mk_log {
     enum mk_log_level level; /* less urgent messages are dropped */
-    /* Writes one finished message without line end or control characters; must not report failures. */
+    /* Writes one complete message, which has no line end or control characters; must not log its own
+     * failures. */
     void (*write)(struct mk_log *log, enum mk_log_level level, mk_str text);
     void *data; /* for the sink */
 };

@@ -8,7 +8,7 @@ void mk_map_init(struct mk_map *m, struct mk_arena *arena)
     *m = (struct mk_map){.arena = arena, .hash_key = mk_hash_key_random()};
 }
 
-/* The slot with the key, or the free slot where it would be inserted. */
+/* Returns the slot with the key, or the free slot where it would be inserted. */
 static struct mk_map_slot *find_slot(const struct mk_map *m, mk_str key)
 {
     size_t at = (size_t)mk_hash_trusted(&m->hash_key, key) & (m->cap - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only access to the heap. During startup, a NULL is fatal; later, it leads to a 503 or a closed
- * connection. */
+/* The heap; no other code calls malloc(). A failed allocation is fatal during startup; later it leads to a
+ * 503 or a closed connection. */
 #ifndef MK_BASE_MEM_H
 #define MK_BASE_MEM_H
 

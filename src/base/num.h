@@ -6,7 +6,7 @@
 #include "base/str.h"
 
 enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
-/* The number of decimal digits of n. */
+/* Returns the number of decimal digits of n. */
 size_t mk_num_len(uint64_t n);
 /* Writes the decimal digits to `out`, which must have space for them (at most MK_NUM_MAX), and returns their
  * number. */

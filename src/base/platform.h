@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differences between a program, which owns its process, and a library inside another program's process. */
+/* Platform functions that differ between the server program, which owns its process, and libmonkey, which
+ * runs in the process of another program. */
 #ifndef MK_BASE_PLATFORM_H
 #define MK_BASE_PLATFORM_H
 
@@ -12,7 +13,7 @@ struct mk_platform {
     void *(*resize)(void *old, size_t size); /* as realloc(3); size is not 0 */
     void *(*zalloc)(size_t n, size_t size);  /* as calloc(3); neither is 0 */
     void (*free)(void *p);                   /* p is not NULL */
-    /* Reports a bug of ours; the process aborts when it returns. */
+    /* Reports a failed assertion; the process aborts afterwards. */
     void (*on_bug)(const char *cond, const char *file, int line);
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104). Secrets need them even in builds without a TLS
- * library. */
+/* SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), also for builds without a TLS library. */
 #ifndef MK_BASE_SHA256_H
 #define MK_BASE_SHA256_H
 

@@ -36,12 +36,12 @@ static const char *state_name(const struct mk_state_machine *machine, unsigned s
     return state < machine->n_states ? machine->states->names[state] : "?";
 }
 
-/* Last transitions of the object, oldest first. */
+/* Appends the last states of the object, oldest first. */
 static void append_moves(struct mk_buf *out, const struct mk_state *s, const struct mk_state_machine *machine)
 {
     const char *names[SHOWN];
     unsigned n = 0, all = n_moves < KEPT ? n_moves : KEPT;
-    bool is_first = false; /* earlier uses of its memory are irrelevant */
+    bool is_first = false; /* earlier transitions belong to another object at the same address */
     for (unsigned i = 1; i <= all && n < SHOWN && !is_first; i++) {
         const struct recorded_move *m = &moves[(n_moves - i) % KEPT];
         if (m->s != s || m->machine != machine)
@@ -76,12 +76,12 @@ void mk_state_check_invariant(const struct mk_state *s, const struct mk_state_ma
                               const void *owner)
 {
     char buf[512];
-    const char *broken = s->current >= machine->n_states ? "its state is valid" : NULL;
-    if (!broken && machine->invariant)
-        broken = machine->invariant(owner);
-    if (!broken)
+    const char *violated = s->current >= machine->n_states ? "its state is valid" : NULL;
+    if (!violated && machine->invariant)
+        violated = machine->invariant(owner);
+    if (!violated)
         return;
     struct mk_buf message = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&message, "%s in state \"%s\": %s", machine->name, state_name(machine, s->current), broken);
+    mk_buf_addf(&message, "%s in state \"%s\": %s", machine->name, state_name(machine, s->current), violated);
     abort_with_moves(s, machine, &message);
 }

@@ -34,10 +34,10 @@ struct table {
     struct metric metrics[MK_STAT_METRICS_MAX];
 };
 
-enum { MAKING, READY, HIDDEN, REFUSED };
+enum { CREATING, READY, HIDDEN, REFUSED };
 
 struct series {
-    uint32_t state;        /* stays MAKING if its worker died in the meantime */
+    uint32_t state;        /* remains CREATING if the worker died while creating the series */
     uint32_t table, first; /* the table of the series, and its first cell in a row */
     uint16_t len[MK_STAT_LABELS_MAX];
     char values[MK_STAT_LABEL_BYTES_MAX];
@@ -268,7 +268,7 @@ static void write_label_values(struct series *s, uint32_t number, unsigned n, co
     }
 }
 
-/* Allocates cells for each row, on one page. False: none left. */
+/* Allocates the cells of a series, at the same position in each row and within one page. False: none left. */
 static bool alloc_cells(struct mk_stat_registry *r, uint32_t n, uint32_t *first)
 {
     uint32_t used = LOAD(&r->n_cells);
@@ -282,7 +282,7 @@ static bool alloc_cells(struct mk_stat_registry *r, uint32_t n, uint32_t *first)
     return true;
 }
 
-static void atomic_raise_to(uint32_t *n, uint32_t to)
+static void atomic_max(uint32_t *n, uint32_t to)
 {
     uint32_t now = LOAD(n);
     while (now < to && !__atomic_compare_exchange_n(n, &now, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -297,7 +297,7 @@ static uint32_t refuse_series(struct mk_stat_registry *r, struct series *s)
     return 0;
 }
 
-static uint32_t make_series(struct mk_stat_registry *r, uint32_t i, unsigned table, const mk_str *values)
+static uint32_t create_series(struct mk_stat_registry *r, uint32_t i, unsigned table, const mk_str *values)
 {
     const struct table *t = &r->tables[table - 1];
     struct series *s = &r->series[i];
@@ -328,7 +328,7 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
     for (uint32_t i = 0; i < MK_STAT_SERIES_MAX; i++) {
         struct series *s = &r->series[i];
         uint32_t hidden = HIDDEN;
-        if (s->table != table || !__atomic_compare_exchange_n(&s->state, &hidden, MAKING, false,
+        if (s->table != table || !__atomic_compare_exchange_n(&s->state, &hidden, CREATING, false,
                                                               __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
         uint32_t n_cells = min_u32(LOAD(&t->n_cells), PAGE_CELLS), first = LOAD(&s->first);
@@ -346,21 +346,21 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
 }
 
 /* Another worker is creating the series, which takes microseconds, or has died while creating it. */
-static uint32_t wait_series_made(const struct series *s)
+static uint32_t wait_until_series_created(const struct series *s)
 {
     uint32_t state = LOAD(&s->state);
-    for (unsigned i = 0; state == MAKING && i < YIELDS; i++) {
+    for (unsigned i = 0; state == CREATING && i < YIELDS; i++) {
         (void)sched_yield();
         state = LOAD(&s->state);
     }
     return state;
 }
 
-static uint32_t use_series(struct mk_stat_registry *r, uint32_t i, uint64_t id)
+static uint32_t reuse_created_series(struct mk_stat_registry *r, uint32_t i, uint64_t id)
 {
     struct series *s = &r->series[i];
-    uint32_t state = wait_series_made(s);
-    if (state == MAKING || LOAD(&r->ids[i]) != id) /* hidden, and being reused for another series */
+    uint32_t state = wait_until_series_created(s);
+    if (state == CREATING || LOAD(&r->ids[i]) != id) /* hidden, and being reused for another series */
         return MK_STAT_RETRY;
     mk_stat_hide(r, i + 1, false);
     return state == READY || state == HIDDEN ? i + 1 : 0;
@@ -374,13 +374,13 @@ uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str
     for (uint32_t i = 0; i < MK_STAT_SERIES_MAX; i++) {
         uint64_t found = LOAD(&r->ids[i]);
         if (!found && claim_series_id(&r->ids[i], id)) {
-            atomic_raise_to(&r->n_series, i + 1);
-            return make_series(r, i, table, values);
+            atomic_max(&r->n_series, i + 1);
+            return create_series(r, i, table, values);
         }
         if (!found)
             found = LOAD(&r->ids[i]);
         if (found == id)
-            return use_series(r, i, id);
+            return reuse_created_series(r, i, id);
     }
     return recycle_hidden_series(r, id, table, values);
 }
@@ -417,7 +417,7 @@ static bool alloc_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
     }
     (void)__atomic_compare_exchange_n(&r->pages[row][first / PAGE_CELLS], &none, (uint16_t)(page + 1), false,
                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    atomic_raise_to(&r->n_rows, row + 1);
+    atomic_max(&r->n_rows, row + 1);
     return true;
 }
 

@@ -204,7 +204,7 @@ static bool is_same_variable(mk_str a, mk_str b)
     return a.len == b.len;
 }
 
-/* Would another header become the same variable? If two names have underscores, the first one wins. */
+/* Would another header become the same variable? Of two names with underscores, the first wins. */
 static bool has_ambiguous_name(const struct variable_list *l, mk_str name, size_t i)
 {
     mk_str other, value;

@@ -107,7 +107,7 @@ static void warn_trailing_comment(struct binding *b, const struct mk_conf_entry 
 {
     mk_str tail = mk_conf_other_syntax_tail(e->value);
     if (tail.p)
-        mk_conf_ctx_warn(&b->ctx, tail, "`%.*s` is a part of the value", MK_CONF_REPORT_ARG(tail));
+        mk_conf_ctx_warn(&b->ctx, tail, "`%.*s` is part of the value", MK_CONF_REPORT_ARG(tail));
 }
 
 static void bind_key(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_key *k)

@@ -27,11 +27,11 @@ static void report_duplicate_section(const struct mk_conf_section *s, const stru
                                      struct mk_conf_report *report)
 {
     if (mk_str_eq(s->at.file, first->at.file))
-        mk_conf_report_error(report, &s->at, "[%.*s] is already in line %u", MK_CONF_REPORT_ARG(s->name),
-                             first->at.line);
+        mk_conf_report_error(report, &s->at, "[%.*s] is already defined in line %u",
+                             MK_CONF_REPORT_ARG(s->name), first->at.line);
     else
-        mk_conf_report_error(report, &s->at, "[%.*s] is already in %.*s:%u", MK_CONF_REPORT_ARG(s->name),
-                             MK_STR_ARG(first->at.file), first->at.line);
+        mk_conf_report_error(report, &s->at, "[%.*s] is already defined in %.*s:%u",
+                             MK_CONF_REPORT_ARG(s->name), MK_STR_ARG(first->at.file), first->at.line);
 }
 
 mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_conf_table *const *tables,

@@ -38,7 +38,8 @@ bool mk_conf_ctx_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *word)
 {
     mk_err e = mk_conf_words_next(ctx->arena, rest, word);
     if (e == -EINVAL)
-        mk_conf_ctx_error(ctx, *word, "a quote is not closed, or text follows it without a blank");
+        mk_conf_ctx_error(ctx, *word,
+                          "a quote is not closed, or text follows the closing quote without a blank");
     return e == 0;
 }
 
@@ -61,7 +62,7 @@ mk_str mk_conf_ctx_path(const struct mk_conf_ctx *ctx, mk_str path)
     return mk_conf_path_resolve(ctx->arena, file, path);
 }
 
-/* Position of a slice of the key or value; an absent slice means the whole value. */
+/* Returns the position of a slice of the key or value; an absent slice means the whole value. */
 static struct mk_conf_source_pos slice_pos(const struct mk_conf_ctx *ctx, mk_str part)
 {
     if (ctx->entry)

@@ -12,7 +12,7 @@ void mk_conf_field_set(const struct mk_conf_ctx *ctx, mk_str value);
 /* Clears the field if setting it would append. */
 void mk_conf_field_clear(const struct mk_conf_key *k, void *out);
 
-/* The value of a field of type NUM, SIZE, TIME or ENUM. */
+/* Returns the value of a field of type NUM, SIZE, TIME or ENUM. */
 uint64_t mk_conf_field_load(const struct mk_conf_key *k, const void *in);
 
 #endif

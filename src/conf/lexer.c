@@ -33,7 +33,7 @@ static struct mk_conf_source_pos pos_at(const struct mk_conf_lexer *l, const cha
     return at;
 }
 
-/* Cuts off the next line, without its end and trailing blanks. */
+/* Reads the next line, without its line end and trailing blanks. */
 static void next_source_line(struct mk_conf_lexer *l)
 {
     mk_str line = mk_str_cut(&l->rest, '\n');
@@ -48,7 +48,7 @@ static void next_source_line(struct mk_conf_lexer *l)
 static bool check_bytes(struct mk_conf_lexer *l, mk_str line)
 {
     if (line.len > MK_CONF_LINE_MAX) {
-        mk_conf_report_error(l->report, &l->at, "the line has %zu bytes: %d are allowed", line.len,
+        mk_conf_report_error(l->report, &l->at, "the line has %zu bytes; at most %d are allowed", line.len,
                              MK_CONF_LINE_MAX);
         return false;
     }
@@ -64,7 +64,7 @@ static bool check_bytes(struct mk_conf_lexer *l, mk_str line)
     return true;
 }
 
-/* "4 spaces", for messages. */
+/* Formats an indent for messages: "4 spaces". */
 static const char *describe_indent(mk_str indent, char buf[64])
 {
     bool tabs = mk_str_find(indent, '\t') != MK_STR_NONE, spaces = mk_str_find(indent, ' ') != MK_STR_NONE;
@@ -84,7 +84,7 @@ static void check_indent(struct mk_conf_lexer *l, mk_str indent)
                              describe_indent(indent, found), describe_indent(l->indent, expected),
                              l->indent_line);
         if (mk_str_starts(indent, l->indent))
-            mk_conf_report_hint(l->report, "entries have one level only");
+            mk_conf_report_hint(l->report, "entries cannot be nested");
     } else if (mk_str_find(indent, '\t') != MK_STR_NONE && mk_str_find(indent, ' ') != MK_STR_NONE) {
         mk_conf_report_error(l->report, &at, "the indent mixes tabs and spaces: expected one of them");
     } else {
@@ -136,15 +136,15 @@ static bool lex_indented(struct mk_conf_lexer *l, size_t indent_len, struct mk_c
     return true;
 }
 
-static void check_after_section(struct mk_conf_lexer *l, mk_str behind)
+static void check_after_section(struct mk_conf_lexer *l, mk_str after)
 {
-    mk_str text = mk_str_trim(behind);
+    mk_str text = mk_str_trim(after);
     if (text.len == 0)
         return;
     struct mk_conf_source_pos at = pos_at(l, text.p);
-    mk_conf_report_error(l->report, &at, "expected nothing after `]`");
+    mk_conf_report_error(l->report, &at, "unexpected text after `]`");
     if (text.p[0] == '#')
-        mk_conf_report_hint(l->report, "a comment has a line of its own");
+        mk_conf_report_hint(l->report, "write the comment on a line of its own");
 }
 
 static void lex_section(struct mk_conf_lexer *l, struct mk_conf_line *out)
@@ -171,10 +171,10 @@ static void report_missing_indent(struct mk_conf_lexer *l)
     mk_conf_report_error(l->report, &at,
                          "expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry");
     if (l->indent.p)
-        mk_conf_report_hint(l->report, "an entry is indented by %s, as in line %u",
+        mk_conf_report_hint(l->report, "indent the entry by %s, as in line %u",
                             describe_indent(l->indent, buf), l->indent_line);
     else
-        mk_conf_report_hint(l->report, "an entry is indented, by 4 spaces for example");
+        mk_conf_report_hint(l->report, "indent entries, for example by 4 spaces");
 }
 
 /* Classifies a line. False: it is blank, a comment, or invalid. */

@@ -27,7 +27,7 @@ struct mk_conf_lexer {
     unsigned indent_line;
 };
 
-/* Starts to read a file; `file` and `text` must outlive the lines. */
+/* Starts reading a file; `file` and `text` must outlive the lines. */
 void mk_conf_lexer_init(struct mk_conf_lexer *l, mk_str file, mk_str text, struct mk_conf_report *report);
 /* Returns the next line with content; false at the end. Reports errors and skips lines that are unusable. */
 bool mk_conf_lexer_next(struct mk_conf_lexer *l, struct mk_conf_line *out);

@@ -27,9 +27,9 @@ const char *mk_conf_other_syntax_hint(mk_str tail)
     if (!tail.p)
         return NULL;
     if (tail.p[0] == '#')
-        return "a comment has a line of its own";
+        return "write the comment on a line of its own";
     return tail.len == 1 ? "a value must not end with `;`"
-                         : "a comment has a line of its own, and begins with `#`";
+                         : "write the comment on a line of its own, beginning with `#`";
 }
 
 enum server { NGINX, APACHE, CADDY };

@@ -13,7 +13,7 @@ mk_str mk_conf_path_resolve(struct mk_arena *a, mk_str from, mk_str path) MK_MUS
 /* Like mk_conf_path_resolve(), but relative to a folder. */
 mk_str mk_conf_path_resolve_in(struct mk_arena *a, mk_str folder, mk_str path) MK_MUST_USE;
 
-/* Does the path contain any of * ? [ ? */
+/* Does the path contain `*`, `?` or `[`? */
 bool mk_conf_path_is_pattern(mk_str path);
 
 struct mk_conf_path_list {

@@ -121,7 +121,7 @@ static bool is_key_printed(const struct mk_conf_key *k)
     return !k->alias_of && !(k->flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED));
 }
 
-static size_t widest_key(const struct mk_conf_table *t)
+static size_t max_key_len(const struct mk_conf_table *t)
 {
     size_t width = 0;
     for (size_t i = 0; i < t->n; i++)
@@ -167,7 +167,7 @@ static void print_entries(const struct mk_conf_table *table, const void *in, str
 
 void mk_conf_print_section(const struct mk_conf_table *table, const void *in, struct mk_buf *out)
 {
-    size_t width = widest_key(table);
+    size_t width = max_key_len(table);
     mk_buf_addf(out, "[%s]\n", table->section);
     for (size_t i = 0; i < table->n; i++)
         if (is_key_printed(&table->keys[i]))

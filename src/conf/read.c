@@ -15,7 +15,7 @@ struct include_frame {
     unsigned depth;
     struct mk_conf_source_pos include; /* the line of this file that includes the next one */
     struct mk_conf_section *section;   /* NULL: entries have no section */
-    bool lost;                         /* an error was reported, or the header is invalid: drop entries
+    bool drop_entries;                 /* an error was reported, or the header is invalid: drop entries
                                         * silently */
 };
 
@@ -26,10 +26,10 @@ struct reader {
     struct mk_conf_report *report;
     struct mk_conf_vars vars;
     size_t n_files, n_bytes;
-    bool full; /* a limit on all files together is exceeded and reported: open nothing more */
+    bool limit_exceeded; /* a limit on all files together is exceeded and reported: open nothing more */
 };
 
-/* The start of the line's value. */
+/* Returns the position of the line's value. */
 static struct mk_conf_source_pos value_pos(const struct mk_conf_line *line)
 {
     struct mk_conf_source_pos at = line->at;
@@ -39,15 +39,15 @@ static struct mk_conf_source_pos value_pos(const struct mk_conf_line *line)
 
 static void on_section(struct reader *r, struct include_frame *f, const struct mk_conf_line *line)
 {
-    f->lost = !line->word.p;
-    f->section = f->lost ? NULL : mk_conf_tree_add_section(r->tree, r->arena, line->word, &line->at);
+    f->drop_entries = !line->word.p;
+    f->section = f->drop_entries ? NULL : mk_conf_tree_add_section(r->tree, r->arena, line->word, &line->at);
 }
 
 static void report_no_section(struct reader *r, struct include_frame *f, const struct mk_conf_line *line)
 {
-    if (f->lost || mk_conf_report_out_of_memory(r->report))
+    if (f->drop_entries || mk_conf_report_out_of_memory(r->report))
         return;
-    f->lost = true;
+    f->drop_entries = true;
     mk_conf_report_error(r->report, &line->at, "`%.*s` is not in a section", MK_CONF_REPORT_ARG(line->word));
     if (f->include.line)
         mk_conf_report_hint(r->report, "the @INCLUDE in line %u ended the section above it", f->include.line);
@@ -73,7 +73,7 @@ static void on_set(struct reader *r, const struct mk_conf_line *line)
     struct mk_conf_source_pos at = value_pos(line);
     if (!mk_conf_vars_is_name(name) || value.len == 0) {
         mk_conf_report_error(r->report, &at,
-                             "expected `@SET NAME value`, the name of letters, digits and `_`");
+                             "expected `@SET NAME value`, with a name of letters, digits and `_`");
         return;
     }
     at.column += (unsigned)(value.p - line->rest.p);
@@ -90,9 +90,9 @@ static void include_matches(struct reader *r, struct include_frame *f, mk_str pa
     struct mk_conf_path_list list;
     mk_err err = mk_conf_path_glob(r->arena, r->io, pattern, &list);
     if (err == -ENOMEM)
-        r->report->no_memory = true; /* glob() may have failed without touching the arena */
+        r->report->no_memory = true; /* glob() may have run out of memory outside the arena */
     else if (err)
-        mk_conf_report_error(r->report, &f->include, "`%.*s` cannot be looked up: %s", MK_STR_ARG(pattern),
+        mk_conf_report_error(r->report, &f->include, "`%.*s` cannot be expanded: %s", MK_STR_ARG(pattern),
                              mk_err_text(err));
     for (size_t i = 0; i < list.n; i++)
         read_config_file(r, f, list.v[i]);
@@ -102,7 +102,7 @@ static void on_include(struct reader *r, struct include_frame *f, const struct m
 {
     mk_str text, pattern;
     f->section = NULL;
-    f->lost = false;
+    f->drop_entries = false;
     f->include = value_pos(line);
     if (!mk_conf_vars_expand(&r->vars, line->rest, &f->include, &text))
         return;
@@ -182,19 +182,19 @@ static bool may_include(struct reader *r, const struct include_frame *up, mk_str
             return false;
         }
     if (up && up->depth == MK_CONF_DEPTH_MAX) {
-        mk_conf_report_error(r->report, &up->include, "more than %d files include one another",
-                             MK_CONF_DEPTH_MAX);
+        mk_conf_report_error(r->report, &up->include, "more than %d nested @INCLUDEs", MK_CONF_DEPTH_MAX);
         return false;
     }
-    if (up && r->n_files == MK_CONF_FILES_MAX && !r->full) {
-        mk_conf_report_error(r->report, &up->include, "there are more than %d files", MK_CONF_FILES_MAX);
-        r->full = true;
+    if (up && r->n_files == MK_CONF_FILES_MAX && !r->limit_exceeded) {
+        mk_conf_report_error(r->report, &up->include, "the configuration has more than %d files",
+                             MK_CONF_FILES_MAX);
+        r->limit_exceeded = true;
     }
-    return !r->full;
+    return !r->limit_exceeded;
 }
 
-/* Reports a file in the format of another server: no other errors of that file are reported. True: it is such
- * a file. */
+/* Reports a file in the format of another server: no other errors of that file are reported. Returns true
+ * for such a file. */
 static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
 {
     struct mk_conf_other_syntax found = mk_conf_other_syntax_detect(text);
@@ -217,10 +217,10 @@ static void parse_file_text(struct reader *r, const struct include_frame *up, mk
         return;
     if (r->n_bytes <= MK_CONF_TOTAL_MAX)
         parse_lines(r, &f, text);
-    else if (!r->full)
+    else if (!r->limit_exceeded)
         mk_conf_report_error(r->report, &(struct mk_conf_source_pos){.file = path},
-                             "all files together have more than %d bytes", MK_CONF_TOTAL_MAX);
-    r->full = r->full || r->n_bytes > MK_CONF_TOTAL_MAX;
+                             "the files of the configuration have more than %d bytes", MK_CONF_TOTAL_MAX);
+    r->limit_exceeded = r->limit_exceeded || r->n_bytes > MK_CONF_TOTAL_MAX;
 }
 
 static void report_unreadable(struct reader *r, const struct include_frame *up, mk_str path, mk_err err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses text into a tree: sections, entries, @INCLUDE, @SET and ${NAME}.
- * docs/reference/configuration-format.md describes the format. Opens no file itself: the caller's ops do. */
+ * docs/reference/configuration-format.md describes the format. Opens files only through struct mk_conf_io. */
 #ifndef MK_CONF_READ_H
 #define MK_CONF_READ_H
 

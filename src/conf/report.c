@@ -135,8 +135,8 @@ static void print_source_pos(const struct mk_conf_source_pos *at, struct mk_buf 
     mk_buf_add_char(out, ' ');
 }
 
-/* The line, or the part of a long line around the column; *before is the number of its bytes before the
- * column. */
+/* Returns the line, or the part of a long line around the column; *before is the number of its bytes before
+ * the column. */
 static mk_str visible_part(const struct mk_conf_source_pos *at, size_t *before)
 {
     size_t column = mk_min(at->column ? at->column - 1 : 0, at->source.len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors and warnings of a configuration: everything that one run finds, each with its position, the expected
- * form, and a suggestion if a similar word exists. */
+/* All errors and warnings that a run finds in a configuration, each with its position, the expected form, and
+ * a suggestion if a similar word exists. */
 #ifndef MK_CONF_REPORT_H
 #define MK_CONF_REPORT_H
 
@@ -44,8 +44,8 @@ struct mk_conf_report {
 
 /* Keeps problems and their text in `arena`, so a report can outlive its configuration. */
 void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena);
-/* Watches the arena in which the result is built: if the arena fails, so does the reading. NULL: stops
- * watching but remembers a failure. */
+/* Watches the arena in which the result is built: if an allocation in it fails, so does the reading. NULL:
+ * stops watching, but remembers an earlier failure. */
 void mk_conf_report_watch_arena(struct mk_conf_report *r, const struct mk_arena *built_in);
 /* Did the report or the watched arena run out of memory? */
 bool mk_conf_report_out_of_memory(const struct mk_conf_report *r);
@@ -56,7 +56,7 @@ void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_source_p
     MK_PRINTF(3, 4);
 void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severity,
                          const struct mk_conf_source_pos *at, const char *fmt, va_list args) MK_PRINTF(4, 0);
-/* Adds a hint to the last problem. Without one, a `#` or `;` after a value gets its own hint. */
+/* Adds a hint to the last problem. A problem without a hint gets one about a `#` or `;` after the value. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
 /* Would a hint be kept? If not, there is no need to search for one. */
@@ -67,7 +67,7 @@ static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
 /* Adds the hint "did you mean `word`?"; does nothing if the word is absent. */
 void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word);
 
-/* The result of the report: -ENOMEM, or else -EINVAL if there are errors, or else 0 (warnings do not
+/* Returns the result of the report: -ENOMEM, or else -EINVAL if there are errors, or else 0 (warnings do not
  * count). */
 mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
 

@@ -13,7 +13,7 @@ static bool same_char_nocase(mk_str a, size_t i, mk_str b, size_t j)
     return mk_char_lower(a.p[i]) == mk_char_lower(b.p[j]);
 }
 
-/* Optimal string alignment, row by row: computes `now` from the row above and, for swapped neighbours, the
+/* Optimal string alignment, row by row: computes `now` from the row above and, for swapped neighbors, the
  * row above that. */
 static void fill_distance_row(mk_str a, mk_str b, size_t i, unsigned *now, const unsigned *above,
                               const unsigned *higher)
@@ -55,7 +55,7 @@ static size_t common_prefix_len(mk_str a, mk_str b)
 void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate)
 {
     size_t near = mk_min((mk_max(n->word.len, candidate.len) + 1) / 3, FAR_MAX);
-    /* Quick check that spares most candidates the distance table: their lengths differ too much. */
+    /* Rejects most candidates without computing the distance, because their lengths differ too much. */
     if (mk_max(n->word.len, candidate.len) - mk_min(n->word.len, candidate.len) > near)
         return;
     unsigned distance = mk_conf_suggest_distance(n->word, candidate);

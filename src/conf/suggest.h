@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The word that was probably meant. Distance is the number of letters to insert, remove, replace or swap with
- * their neighbour; ASCII case does not count.
+/* Finds the candidate most similar to a misspelled word. The distance is the number of letters to insert,
+ * remove, replace or swap with their neighbor, ignoring ASCII case.
  *
  *     struct mk_conf_suggest near = mk_conf_suggest_for(word);
  *     for (...)
@@ -24,10 +24,11 @@ struct mk_conf_suggest mk_conf_suggest_for(mk_str word);
  * first. The distance may be at most a third of the length of the longer word, and at most 4. */
 void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate);
 
-/* Longer words match nothing. */
+/* The maximum length of a word that can have a suggestion. */
 enum { MK_CONF_SUGGEST_LEN = 64 };
 #define MK_CONF_SUGGEST_FAR ((unsigned)-1)
-/* The distance of two words; MK_CONF_SUGGEST_FAR if one of them is longer than MK_CONF_SUGGEST_LEN. */
+/* Returns the distance of two words; MK_CONF_SUGGEST_FAR if one of them is longer than
+ * MK_CONF_SUGGEST_LEN. */
 unsigned mk_conf_suggest_distance(mk_str a, mk_str b);
 
 #endif

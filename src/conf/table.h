@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys a section accepts, as data: the internals of the tables in monkey/config.h. */
+/* Tables of the keys that a section accepts: the internal part of monkey/config.h. */
 #ifndef MK_CONF_TABLE_H
 #define MK_CONF_TABLE_H
 
@@ -21,10 +21,11 @@ struct mk_conf_ctx {
 
 /* Finds a key by name, ignoring case; if `follow`, resolves aliases. NULL if there is none. */
 const struct mk_conf_key *mk_conf_table_find(const struct mk_conf_table *t, mk_str name, bool follow);
-/* The first entry of a section with that key or an alias of it, NULL if there is none (or no section). */
+/* Returns the first entry of a section with that key or an alias of it, NULL if there is none (or no
+ * section). */
 const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
                                                 const struct mk_conf_section *s, mk_str key);
-/* The largest value that the key accepts. */
+/* Returns the largest value that the key accepts. */
 uint64_t mk_conf_table_max(const struct mk_conf_key *k);
 /* Describes the values of the key: "a number from 1 to 64", "one of on, off". */
 void mk_conf_table_describe(const struct mk_conf_key *k, struct mk_buf *out);

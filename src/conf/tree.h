@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as written: sections and entries in order, each with its position. Independent of keys and
- * types; the tables of bind.h add those. Everything is allocated in the reader's arena. */
+/* A configuration as written: sections and entries in order, each with its position. Knows nothing about keys
+ * and their types, which bind.h checks. Everything is allocated in the reader's arena. */
 #ifndef MK_CONF_TREE_H
 #define MK_CONF_TREE_H
 
@@ -35,10 +35,11 @@ struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct 
 struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a,
                                              const struct mk_conf_entry *like) MK_MUST_USE;
 
-/* The first section of that name, NULL if there is none. */
+/* Returns the first section of that name, NULL if there is none. */
 const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name);
 
-/* Position of the value, or of `part` if `part` is a slice of a value without expanded references. */
+/* Returns the position of the value, or of `part` if `part` is a slice of a value without expanded
+ * references. */
 struct mk_conf_source_pos mk_conf_tree_value_pos(const struct mk_conf_entry *e, mk_str part);
 
 #endif

@@ -12,10 +12,11 @@
 mk_err mk_conf_value_parse_bool(mk_str s, bool *out) MK_MUST_USE;
 /* Parses decimal digits. */
 mk_err mk_conf_value_parse_num(mk_str s, uint64_t *out) MK_MUST_USE;
-/* Parses digits and B, K, M or G (powers of 1024), ignoring case; a bare number counts `unit` bytes (0 is
- * 1). */
+/* Parses digits and B, K, M or G (powers of 1024), ignoring case; a bare number is a multiple of `unit` bytes
+ * (0 means 1). */
 mk_err mk_conf_value_parse_size(mk_str s, uint64_t unit, uint64_t *bytes) MK_MUST_USE;
-/* Parses digits and ms, s, m or h, ignoring case; a bare number counts `unit` milliseconds (0 is 1000). */
+/* Parses digits and ms, s, m, h or d, ignoring case; a bare number is a multiple of `unit` milliseconds (0
+ * means 1000). */
 mk_err mk_conf_value_parse_time(mk_str s, uint64_t unit, uint64_t *ms) MK_MUST_USE;
 
 /* Writes the value with the largest unit that divides it: 10K, 1500ms. `unit` is the unit that the parser

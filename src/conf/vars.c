@@ -46,7 +46,7 @@ void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
     var->value = value;
 }
 
-/* The value of the variable; absent if it is unset. */
+/* Returns the value of the variable; absent if it is unset. */
 static mk_str var_value(const struct mk_conf_vars *v, mk_str name)
 {
     const struct mk_conf_var *var = find_var(v, name);
@@ -80,7 +80,7 @@ static void report_unset_var(struct expansion *x, mk_str reference, mk_str name)
     if (!mk_conf_report_wants_hint(x->vars->report))
         return;
     mk_conf_report_hint(x->vars->report,
-                        "set it before with @SET, or in the environment, or write ${%.*s:-default}",
+                        "set it above with @SET or in the environment, or write ${%.*s:-default}",
                         MK_CONF_REPORT_ARG(name));
     mk_conf_report_suggest(x->vars->report, suggest_var(x->vars, name));
 }
@@ -109,14 +109,15 @@ static void expand_reference(struct expansion *x, mk_str reference, mk_str inner
     }
     for (size_t i = 0; i + 1 < otherwise.len; i++)
         if (otherwise.p[i] == '$' && otherwise.p[i + 1] == '{')
-            report_error_at(x, mk_str_skip(otherwise, i), "a default must not hold another ${");
+            report_error_at(x, mk_str_skip(otherwise, i), "a default must not contain another ${");
     mk_str value = var_value(x->vars, name);
     if (has_default && value.len == 0)
         value = otherwise;
     if (!value.p)
         report_unset_var(x, reference, name);
     else if (!has_no_controls(value))
-        report_error_at(x, reference, "the value of `%.*s` has a control byte", MK_CONF_REPORT_ARG(name));
+        report_error_at(x, reference, "the value of `%.*s` contains a control byte",
+                        MK_CONF_REPORT_ARG(name));
     else
         mk_buf_add(&x->out, value);
 }
@@ -156,7 +157,7 @@ static bool has_reference(mk_str s)
     return false;
 }
 
-/* Apart from its caller, because entering it touches every page of the buffer. */
+/* Not inlined: most values have no reference, and need no such large stack frame. */
 static MK_NOINLINE bool expand_references(struct mk_conf_vars *v, mk_str text,
                                           const struct mk_conf_source_pos *at, mk_str *out)
 {

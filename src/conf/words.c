@@ -6,7 +6,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The position of the quote that closes text starting with a quote; MK_STR_NONE if missing. */
+/* Returns the position of the quote that closes text starting with a quote; MK_STR_NONE if missing. */
 static size_t find_closing_quote(mk_str s)
 {
     for (size_t i = 1; i < s.len; i++) {
@@ -18,7 +18,7 @@ static size_t find_closing_quote(mk_str s)
     return MK_STR_NONE;
 }
 
-/* The text between the quotes, with \" and \\ resolved. */
+/* Decodes \" and \\ in the text between the quotes. */
 static mk_err unescape_quoted(struct mk_arena *a, mk_str inner, mk_str *out)
 {
     *out = inner;

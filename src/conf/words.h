@@ -14,7 +14,7 @@
 /* The readers return 0, -EINVAL (an unclosed quote, or text after the closing one) or -ENOMEM. Results are
  * slices of the input where possible, else in the arena. */
 
-/* The whole value or, if it begins with a quote, the text between that quote and the closing one. */
+/* Returns the whole value or, if it begins with a quote, the text between that quote and the closing one. */
 mk_err mk_conf_words_unquote(struct mk_arena *a, mk_str s, mk_str *out) MK_MUST_USE;
 /* Takes the next word of *rest; absent at the end. On -EINVAL, *word is the invalid text, and *rest continues
  * after it. */
@@ -24,7 +24,7 @@ mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word) MK_MUS
 mk_err mk_conf_words_append(struct mk_arena *a, mk_str s, struct mk_conf_words *words,
                             mk_str *bad) MK_MUST_USE;
 
-/* Quotes the text only if it would not read back without quotes. */
+/* Writes the text, with quotes only if it would otherwise be parsed differently. */
 void mk_conf_words_quote_text(struct mk_buf *out, mk_str s);
 void mk_conf_words_quote_word(struct mk_buf *out, mk_str s);
 

@@ -11,7 +11,7 @@ static void read_clocks(struct mk_loop *loop)
 {
     uint64_t now_ms = mk_clock_ms();
     if (now_ms == loop->now_ms && loop->now_unix)
-        return; /* both clocks tick together */
+        return; /* the wall clock has not advanced either */
     loop->now_ms = now_ms;
     loop->now_unix = mk_clock_unix();
 }
@@ -31,7 +31,7 @@ mk_err mk_loop_init(struct mk_loop *loop)
     *loop = (struct mk_loop){.bell = {.on_ready = on_wakeup},
                              .wakeup_fd = -1,
                              .alarm_fd = -1,
-                             .clock_step_ms = mk_clock_ms_step()};
+                             .clock_resolution_ms = mk_clock_ms_resolution()};
     read_clocks(loop);
     mk_timer_wheel_init(&loop->wheel, loop->now_ms);
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -128,7 +128,7 @@ int mk_loop_timeout_ms(const struct mk_loop *loop)
 {
     int until_timer = has_tasks(loop) ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
     /* The clock may lag by one step: avoids repeated early wakeups. */
-    return until_timer > 0 ? until_timer + (int)loop->clock_step_ms : until_timer;
+    return until_timer > 0 ? until_timer + (int)loop->clock_resolution_ms : until_timer;
 }
 
 static int poll_timeout(const struct mk_loop *loop, int max_wait_ms)
@@ -139,8 +139,7 @@ static int poll_timeout(const struct mk_loop *loop, int max_wait_ms)
     return max_wait_ms < 0 || patience < max_wait_ms ? patience : max_wait_ms;
 }
 
-/* Each iteration has its own pulse values, so that another process can see whether the loop is still in the
- * same iteration. */
+/* The pulse changes with each iteration, so that another process can see whether the loop is stuck in one. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works)
 {
     if (loop->pulse)

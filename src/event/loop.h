@@ -14,8 +14,8 @@ struct mk_fd_watch {
     void (*on_ready)(struct mk_fd_watch *w, uint32_t events);
 };
 
-/* A call deferred until all events of this iteration are handled; if deferred inside such a call, until the
- * next iteration. */
+/* A call deferred until all events of this iteration have been handled. A call deferred by a deferred call
+ * runs in the next iteration. */
 struct mk_loop_task {
     struct mk_loop_task *next;
     void (*run)(struct mk_loop_task *t);
@@ -30,10 +30,10 @@ struct mk_loop {
     void (*on_wakeup)(struct mk_loop *loop); /* in the loop's thread, after mk_loop_wakeup; may be NULL */
     uint64_t now_ms;                         /* read once per iteration */
     int64_t now_unix;
-    unsigned clock_step_ms; /* the clock may lag by this much */
+    unsigned clock_resolution_ms; /* the clock may lag by this much */
     struct mk_loop_task *tasks;
     struct mk_loop_task *ends; /* run after the tasks of an iteration */
-    struct mk_loop_task *last; /* run after these */
+    struct mk_loop_task *last; /* run after `ends` */
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
     struct mk_timer_wheel wheel;
     bool stopped;
@@ -55,8 +55,7 @@ mk_err mk_loop_modify(struct mk_loop *loop, int fd, struct mk_fd_watch *w, uint3
 void mk_loop_remove(struct mk_loop *loop, int fd);
 
 void mk_loop_defer(struct mk_loop *loop, struct mk_loop_task *t);
-/* Like mk_loop_defer(), but runs the call after everything deferred in this iteration; if deferred inside
- * such a call, in the next iteration. */
+/* Like mk_loop_defer(), but runs the call after all calls of mk_loop_defer() in this iteration. */
 void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_loop_task *t);
 /* Runs the call after all calls deferred by the two functions above, to send the output gathered in an
  * iteration. */
@@ -69,11 +68,10 @@ mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms) MK_MUST_USE;
 /* Runs until mk_loop_stop(). */
 mk_err mk_loop_run(struct mk_loop *loop) MK_MUST_USE;
 void mk_loop_stop(struct mk_loop *loop);
-/* How long the next iteration may wait, in milliseconds; -1: no limit. */
+/* Returns how long the next iteration may wait, in milliseconds; -1: no limit. */
 int mk_loop_timeout_ms(const struct mk_loop *loop);
 
-/* Call it outside of iterations. `works`: the code that follows counts as work that has just begun; false:
- * the work has ended. */
+/* Updates the pulse for work outside of iterations. `works`: work begins; false: it has ended. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works);
 
 /* Wakes the loop; from any thread and from signal handlers. */

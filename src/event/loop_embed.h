@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loop embedded in another loop: its epoll descriptor becomes readable whenever there is something to do,
+/* A loop embedded in another loop: its epoll descriptor becomes readable whenever the inner loop has work,
  * including timers and tasks. */
 #ifndef MK_EVENT_LOOP_EMBED_H
 #define MK_EVENT_LOOP_EMBED_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads for a loop's blocking work, such as reading from a slow disk. They start with the first job and
- * access nothing but the job they are given. */
+/* Threads for a loop's blocking work, such as reading from a slow disk. The threads start with the first
+ * job, and access nothing but their job. */
 #ifndef MK_EVENT_OFFLOAD_H
 #define MK_EVENT_OFFLOAD_H
 
@@ -8,7 +8,7 @@
 
 #include "event/loop.h"
 
-/* Owned by the offload from mk_offload_submit() until done() is called. */
+/* Owned by struct mk_offload from mk_offload_submit() until done() is called. */
 struct mk_offload_job {
     struct mk_offload_job *next;
     void (*run)(struct mk_offload_job *job);  /* in a thread */
@@ -33,7 +33,7 @@ struct mk_offload {
 };
 
 mk_err mk_offload_init(struct mk_offload *h, struct mk_loop *loop) MK_MUST_USE;
-/* Waits for the running job, and calls done() for all submitted jobs. */
+/* Waits for the running jobs, and calls done() for all submitted jobs. */
 void mk_offload_fini(struct mk_offload *h);
 
 /* Submits a job. False: no thread could be started, and the caller keeps the job. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server without threads (MK_THREADS=OFF): callers do the work themselves, as when no thread can be started. */
+/* A server without threads (MK_THREADS=OFF): callers do the work themselves, as when no thread can be
+ * started. */
 #include "event/offload.h"
 
 mk_err mk_offload_init(struct mk_offload *h, struct mk_loop *loop)

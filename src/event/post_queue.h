@@ -5,7 +5,7 @@
 
 #include "event/loop.h"
 
-/* A call that is posted. */
+/* A posted call. */
 struct mk_post {
     struct mk_post *before;
     void (*fn)(void *ctx);

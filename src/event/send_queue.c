@@ -57,16 +57,16 @@ MK_COLD static mk_err send_queued(struct mk_send_queue *q, struct mk_stream *s, 
     return e;
 }
 
-mk_err mk_send_queue_write(struct mk_send_queue *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
+mk_err mk_send_queue_write(struct mk_send_queue *q, struct mk_stream *s, struct mk_buf *buffer, bool more,
                            uint64_t *sent)
 {
-    mk_str rest = mk_buf_str(scratch);
+    mk_str rest = mk_buf_str(buffer);
     mk_err e = q->left ? send_queued(q, s, sent) : 0;
     if (!e)
         e = write_to_stream(s, &rest, more, sent);
     if (e == -EAGAIN && rest.len)
         e = queue_rest(q, rest);
-    mk_buf_clear(scratch);
+    mk_buf_clear(buffer);
     return e;
 }
 

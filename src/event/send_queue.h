@@ -27,12 +27,12 @@ static inline bool mk_send_queue_is_empty(const struct mk_send_queue *q)
 /* Sends the queued bytes, then the output buffer, and empties it. 0: everything is sent. -EAGAIN: the rest is
  * kept in `q`. Any other error is final. `*sent` grows by the bytes accepted. `more`: see
  * mk_stream_ops.write. */
-mk_err mk_send_queue_write(struct mk_send_queue *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
+mk_err mk_send_queue_write(struct mk_send_queue *q, struct mk_stream *s, struct mk_buf *buffer, bool more,
                            uint64_t *sent) MK_MUST_USE;
 /* Sends the queued bytes; returns the same values as mk_send_queue_write(). */
 mk_err mk_send_queue_flush(struct mk_send_queue *q, struct mk_stream *s, uint64_t *sent) MK_MUST_USE;
 void mk_send_queue_free(struct mk_send_queue *q);
-/* Number of queued bytes. */
+/* Returns the number of queued bytes. */
 size_t mk_send_queue_len(const struct mk_send_queue *q);
 
 #endif

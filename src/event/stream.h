@@ -32,13 +32,13 @@ struct mk_stream {
     int fd;
     bool dry;   /* a read found the socket empty, and no event has reported input since */
     bool holds; /* an encrypted stream has buffered input, for which no event will arrive: read again after
-                 * other connections have had their turn */
+                 * other connections have been served */
     bool ended; /* the peer has closed its sending side; its last bytes and EOF may still be unread */
     bool shutdown_pending; /* our shutdown is incomplete: the next read continues it */
     void *tls;             /* state of an encrypted stream; NULL for a plain one */
 };
 
-/* Call it when an event has reported input or, with `ended`, EOF. */
+/* Call this when an event has reported input or, with `ended`, EOF. */
 static inline void mk_stream_on_input(struct mk_stream *s, bool ended)
 {
     s->dry = false;
@@ -73,7 +73,7 @@ static inline bool mk_stream_check_end(struct mk_stream *s)
 
 /* Opens a stream over a plain socket. The stream owns the descriptor. */
 void mk_stream_plain_open(struct mk_stream *s, int fd);
-/* The send_file of a plain socket, also used for encrypted streams for which the kernel encrypts. */
+/* The send_file operation of a plain socket, also used if the kernel encrypts the stream (kernel TLS). */
 ssize_t mk_stream_plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
 
 #endif

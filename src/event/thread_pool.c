@@ -15,7 +15,7 @@ struct work {
     void *ctx;
 };
 
-static void run_work(struct mk_offload_job *job)
+static void run_job(struct mk_offload_job *job)
 {
     struct work *w = MK_CONTAINER(job, struct work, job);
     w->work(w->ctx);
@@ -51,7 +51,7 @@ int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), voi
     if (!w)
         return -EAGAIN;
     *w = (struct work){
-        .job = {.run = run_work, .done = finish_job}, .threads = t, .work = work, .done = done, .ctx = ctx};
+        .job = {.run = run_job, .done = finish_job}, .threads = t, .work = work, .done = done, .ctx = ctx};
     if (!mk_offload_submit(&t->helper, &w->job)) {
         mk_mem_free(w);
         return -EAGAIN;

@@ -84,22 +84,22 @@ void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
     t->slot_ms = tick * MK_TIMER_TICK_MS;
     append_link(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
     mark_slot_used(w, tick % MK_TIMER_SLOTS);
-    if (!w->waits || t->slot_ms - w->now < w->next - w->now)
+    if (!w->has_next || t->slot_ms - w->now < w->next - w->now)
         w->next = t->slot_ms;
-    w->waits = true;
+    w->has_next = true;
 }
 
 static void find_next_used_slot(struct mk_timer_wheel *w)
 {
     uint32_t from = slot_of_time(w->now) + 1;
-    w->waits = false;
-    for (uint32_t i = 0; i < MK_TIMER_SLOTS && !w->waits;) {
+    w->has_next = false;
+    for (uint32_t i = 0; i < MK_TIMER_SLOTS && !w->has_next;) {
         uint32_t slot = (from + i) % MK_TIMER_SLOTS;
         uint64_t rest = w->used[slot / 64] >> slot % 64;
         if (rest) {
             uint32_t tick = w->now / MK_TIMER_TICK_MS + 1 + i + (uint32_t)__builtin_ctzll(rest);
             w->next = tick * MK_TIMER_TICK_MS;
-            w->waits = true;
+            w->has_next = true;
         }
         i += 64 - slot % 64;
     }
@@ -159,5 +159,5 @@ int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)
     int32_t wait = (int32_t)(w->next - (uint32_t)now_ms);
     if (!is_ring_empty(&w->late))
         return 0;
-    return !w->waits ? -1 : wait > 0 ? wait : 0;
+    return !w->has_next ? -1 : wait > 0 ? wait : 0;
 }

@@ -25,16 +25,16 @@ struct mk_timer_wheel {
     uint64_t used[MK_TIMER_SLOTS / 64]; /* bitmap of slots that may contain timers */
     struct mk_timer_link late;          /* timers of slots that are due */
     uint32_t now;                       /* all timers up to this time have fired or are late */
-    uint32_t next;                      /* time of the first used slot, if any: */
-    bool waits;
+    uint32_t next;                      /* time of the first used slot, if `has_next` */
+    bool has_next;
 };
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
 /* Fires due timers: at most MK_TIMER_WHEEL_AT_ONCE now, the others in the next iterations. Handlers may set
  * and stop any timer. */
 void mk_timer_wheel_advance(struct mk_timer_wheel *w, uint64_t now_ms);
-/* How long a loop may sleep: milliseconds until the next used slot; 0 while timers are late; -1 if there are
- * no timers. */
+/* Returns how long the loop may sleep: the milliseconds until the next used slot; 0 while timers are late; -1
+ * if there are no timers. */
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
 
 /* Inserts the timer into the slot of its time. */

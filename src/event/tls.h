@@ -7,7 +7,7 @@
 #include "event/stream.h"
 #include "event/tls_authority.h"
 
-/* Certificates and rules of one host; shared by all its connections, read-only once created. */
+/* Certificates and settings of one host: shared by all its connections, read-only once created. */
 struct mk_tls_context;
 
 /* ---- Keys of session tickets ---- */

@@ -8,7 +8,7 @@
 extern const struct mk_tls_module mk_tls_module __attribute__((weak));
 
 static const struct mk_tls_module *module;
-static char why_not[MK_MODULE_WHY];
+static char load_error[MK_MODULE_ERROR_MAX];
 
 static void load_tls_module(void)
 {
@@ -17,7 +17,7 @@ static void load_tls_module(void)
                                                 .needs = "OpenSSL",
                                                 .abi = MK_TLS_ABI,
                                                 .built_in = &mk_tls_module},
-                            why_not);
+                            load_error);
     if (module)
         module->use_send_file(mk_stream_plain_send_file);
 }
@@ -27,6 +27,6 @@ const struct mk_tls_module *mk_tls_load(const char **error)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_tls_module);
     if (error)
-        *error = module ? NULL : why_not;
+        *error = module ? NULL : load_error;
     return module;
 }

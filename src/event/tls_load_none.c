@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In a build without TLS; link-time optimisation then drops what only a TLS module would need. */
+/* Replaces tls_load.c in builds without TLS; link-time optimization then removes code used only by a TLS
+ * module. */
 #include "event/tls.h"
 
 const struct mk_tls_module *mk_tls_load(const char **error)

@@ -9,9 +9,9 @@
 #include "os/fd.h"
 
 enum {
-    MEANWHILE_MS = 1000, /* an entry unused for this long may be evicted */
-    ONE_OF = 16,         /* admitted share of new entries (1/n) when all are in use */
-    BUCKETS_MIN = 64,    /* minimum number of buckets, doubled while there are more entries */
+    IDLE_MS = 1000,    /* an entry unused for this long may be evicted */
+    ADMIT_ONE_IN = 16, /* share of new files admitted while all entries are in use (1/n) */
+    BUCKETS_MIN = 64,  /* minimum number of buckets, doubled while there are more entries */
 };
 
 mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits)
@@ -73,14 +73,14 @@ static void mark_used(struct mk_file_cache *c, struct mk_open_file *f, uint64_t 
     mk_list_add_last(f->content.p || f->note_size ? &c->rich : &c->lean, &f->used);
 }
 
-/* If even the oldest entry was used just now, more files are in use than fit: caching every new file would
- * evict each of them before its next use. Only one in ONE_OF is therefore admitted. */
+/* If even the least recently used entry was used just now, more files are in use than fit: caching every new
+ * file would evict each entry before its next use. Only one in ADMIT_ONE_IN is therefore admitted. */
 static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
 {
     if (c->n < c->most)
         return true;
-    bool crowded = c->n > 0 && now_ms - least_recently_used(c)->used_ms < MEANWHILE_MS;
-    return c->most > 0 && (!crowded || ++c->turned_away % ONE_OF == 0);
+    bool crowded = c->n > 0 && now_ms - least_recently_used(c)->used_ms < IDLE_MS;
+    return c->most > 0 && (!crowded || ++c->n_rejected % ADMIT_ONE_IN == 0);
 }
 
 /* Grows the table. If out of memory, the chains grow instead. */
@@ -175,7 +175,8 @@ static struct mk_open_file *find_entry(const struct mk_file_cache *c, const stru
     return f;
 }
 
-/* Number of bytes held by entries that were not used since that time; stops counting at `expected`. */
+/* Returns the number of bytes held by entries that were not used since that time; stops counting at
+ * `expected`. */
 static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, size_t expected)
 {
     size_t sum = 0;
@@ -194,7 +195,7 @@ static bool is_small_enough(const struct mk_file_cache *c, uint64_t size)
 }
 
 /* May `size` bytes be added for f, which already uses `held` of c->memory? Each entry evicts memory of unused
- * entries at most once per MEANWHILE_MS. */
+ * entries at most once per IDLE_MS. */
 static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size_t held, size_t size,
                            uint64_t now_ms)
 {
@@ -202,7 +203,7 @@ static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size
     uint32_t waited = (uint32_t)now_ms - f->tried_ms;
     if (others <= most)
         return true;
-    if (waited < MEANWHILE_MS)
+    if (waited < IDLE_MS)
         return false;
     f->tried_ms = (uint32_t)now_ms;
     size_t expected = others - most;
@@ -246,7 +247,7 @@ void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment
 static bool should_retry_content(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
     if (f->content.p || f->kind != MK_OPEN_FILE || !is_small_enough(c, f->size) ||
-        (uint32_t)now_ms - f->tried_ms < MEANWHILE_MS)
+        (uint32_t)now_ms - f->tried_ms < IDLE_MS)
         return false;
     uint32_t tried = f->tried_ms;
     bool may = may_use_memory(c, f, entry_memory(f), (size_t)f->size, now_ms);
@@ -263,8 +264,7 @@ mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root
 {
     if (path.len >= PATH_MAX)
         return -ENAMETOOLONG;
-    char *name =
-        mk_mem_alloc(path.len + 1); /* not on the stack, which may be a small one of a Duda handler */
+    char *name = mk_mem_alloc(path.len + 1); /* not on the stack: Duda handlers have small stacks */
     if (!name)
         return -ENOMEM;
     memcpy(name, path.p, path.len);
@@ -313,13 +313,13 @@ static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *ro
 
 /* Acquires an entry that is not cached or has expired. */
 MK_NOINLINE static mk_err acquire_missing_or_stale(struct mk_file_cache *c, const struct mk_root *root,
-                                                   mk_str path, uint64_t now_ms, bool only_kept,
+                                                   mk_str path, uint64_t now_ms, bool only_cached,
                                                    struct mk_open_file **file)
 {
     uint64_t hash = path_hash(c, root, path);
     struct mk_open_file *known = find_entry(c, root, path, hash); /* takes over the caller's reference */
     bool kept = known || may_insert(c, now_ms);
-    if (only_kept && !kept)
+    if (only_cached && !kept)
         return -EAGAIN;
     mk_err e = revalidate_entry(c, root, path, known, now_ms, file);
     if (known && (e || *file != known))
@@ -338,7 +338,7 @@ MK_NOINLINE static mk_err acquire_missing_or_stale(struct mk_file_cache *c, cons
 }
 
 static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
-                                   uint64_t now_ms, bool only_kept, struct mk_open_file **file)
+                                   uint64_t now_ms, bool only_cached, struct mk_open_file **file)
 {
     struct mk_open_file *known = find_entry(c, root, path, path_hash(c, root, path));
     if (known) {
@@ -346,7 +346,7 @@ static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root
         known->refs++; /* otherwise the entry could be evicted in the meantime */
     }
     if (MK_UNLIKELY(!known || !is_entry_fresh(c, known, now_ms)))
-        return acquire_missing_or_stale(c, root, path, now_ms, only_kept, file);
+        return acquire_missing_or_stale(c, root, path, now_ms, only_cached, file);
     *file = known;
     return 0;
 }
@@ -357,8 +357,8 @@ mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root
     return acquire_entry(c, root, path, now_ms, false, file);
 }
 
-mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
-                                     uint64_t now_ms, struct mk_open_file **file)
+mk_err mk_file_cache_acquire_if_cacheable(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                                          uint64_t now_ms, struct mk_open_file **file)
 {
     return acquire_entry(c, root, path, now_ms, true, file);
 }

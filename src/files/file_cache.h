@@ -2,8 +2,8 @@
 /* Cache of open files: maps paths beneath a root to files, revalidated at most once a second.
  *
  * An entry is small, so that thousands of files can stay open. Memory for the content of small files and for
- * attachments has a separate limit: first come, first served; an entry without memory retries each second,
- * and evicts memory of entries not used since.
+ * attachments has a separate limit: first come, first served. An entry without memory retries each
+ * second, and may then evict the memory of entries not used in that second.
  *
  * When the file of an entry has changed, the entry is replaced, never modified: a response that is still
  * sending the old file holds a reference to the old entry. Errors are not cached. Independent of HTTP. */
@@ -24,11 +24,11 @@ struct mk_file_cache {
     struct mk_file_cache_limits limits;
     struct mk_hash_key hash_key;
     struct mk_open_file **buckets;
-    size_t n_buckets;              /* a power of two */
-    struct mk_list rich;           /* entries with content or a permanent attachment, least recently used
+    size_t n_buckets;             /* a power of two */
+    struct mk_list rich;          /* entries with content or a permanent attachment, least recently used
                                     * first */
-    struct mk_list lean;           /* other entries */
-    unsigned n, most, turned_away; /* number of entries, and its current maximum */
+    struct mk_list lean;          /* other entries */
+    unsigned n, most, n_rejected; /* number of entries, its current maximum, files not admitted */
     size_t memory;
 };
 
@@ -43,8 +43,8 @@ mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root
                              uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 /* Like mk_file_cache_acquire(), but for an entry that is useful only if cached: -EAGAIN, without opening the
  * file, if the cache is full. */
-mk_err mk_file_cache_acquire_if_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
-                                     uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
+mk_err mk_file_cache_acquire_if_cacheable(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                                          uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 
 /* Opens root/path for the caller; `path` as for mk_file_cache_acquire(), but it may end with a slash. Caches
  * nothing, but closes idle entries when descriptors run out. */

@@ -6,7 +6,7 @@
 void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type)
 {
     *m = (struct mk_mime){.default_type = default_type, .arena = arena};
-    mk_map_init(&m->own, arena);
+    mk_map_init(&m->added, arena);
 }
 
 static mk_str lowercase(mk_str s, char buf[MK_MIME_EXTENSION_MAX])
@@ -26,7 +26,7 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
     if (!key.p || !value)
         return false;
     *value = type;
-    return mk_map_put(&m->own, key, value);
+    return mk_map_put(&m->added, key, value);
 }
 
 static size_t builtin_line_start(size_t at)
@@ -64,9 +64,9 @@ mk_str mk_mime_find(const struct mk_mime *m, mk_str name)
     if (extension.len == 0 || extension.len > sizeof buf)
         return m->default_type;
     extension = lowercase(extension, buf);
-    const mk_str *own = mk_map_get(&m->own, extension);
-    if (own)
-        return *own;
+    const mk_str *added = mk_map_get(&m->added, extension);
+    if (added)
+        return *added;
     mk_str builtin = find_builtin(extension);
     return builtin.p ? builtin : m->default_type;
 }

@@ -11,7 +11,7 @@ extern const char mk_mime_builtin[];
 extern const size_t mk_mime_builtin_len;
 
 struct mk_mime {
-    struct mk_map own;   /* extension -> mk_str *, added by the configuration */
+    struct mk_map added; /* extension -> mk_str *, added by the configuration */
     mk_str default_type; /* for unknown extensions */
     struct mk_arena *arena;
 };
@@ -22,7 +22,7 @@ void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type
 bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type) MK_MUST_USE;
 
 enum { MK_MIME_EXTENSION_MAX = 16 };
-/* Type of a file name (case-insensitive); lives as long as the table. */
+/* Returns the type of a file name (case-insensitive); lives as long as the table. */
 mk_str mk_mime_find(const struct mk_mime *m, mk_str name);
 /* Is the string TYPE/SUBTYPE, with or without parameters (RFC 9110, section 8.3.1)? */
 bool mk_mime_is_type(mk_str s);

@@ -36,7 +36,7 @@ struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size)
     return f;
 }
 
-/* Clamps times out of range, which archives may contain. */
+/* Clamps times that are out of range, as archives may contain them. */
 static int64_t timespec_ns(struct timespec t)
 {
     int64_t ns;
@@ -50,12 +50,12 @@ static int64_t timespec_ns(struct timespec t)
 static bool read_content_nowait(int fd, char *buf, size_t size)
 {
     ssize_t n = mk_file_read_nowait(fd, buf, size, 0);
-    if (n == -EOPNOTSUPP) /* file systems without support keep small files in memory */
+    if (n == -EOPNOTSUPP) /* file systems that cannot read without waiting keep small files in memory */
         n = pread(fd, buf, size, 0);
     return n == (ssize_t)size;
 }
 
-/* A device number in 32 bits, as in the kernel: 12 for the major number, 20 for the minor. */
+/* Returns a device number in 32 bits, as in the kernel: 12 for the major number, 20 for the minor. */
 static uint32_t device_number(const struct stat *st)
 {
     return (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));

@@ -6,16 +6,17 @@
 #include "os/folder.h"
 
 enum {
-    NAMES_MAX = 1024,       /* a larger folder is not read: other requests would have to wait */
-    AT_REST_SECONDS = 3,    /* two changes within the file system's time resolution look like one */
-    BELIEVED_MS = 60 * 1000 /* some file systems do not report that a folder changed */
+    NAMES_MAX = 1024, /* a larger folder is not read: other requests would have to wait */
+    SETTLED_SECONDS =
+        3, /* two changes within the time resolution of the file system have the same time stamp */
+    TRUSTED_MS = 60 * 1000 /* some file systems do not report that a folder changed */
 };
 
 /* Stored with an open folder. */
 struct suffixes {
     struct mk_open_file_attachment note;
     uint32_t found;
-    bool asked_before, read, too_large;
+    bool was_looked_up, read, too_large;
     uint64_t read_ms;
 };
 
@@ -49,7 +50,7 @@ static void on_file_name(mk_str name, void *data)
 static bool is_folder_settled(const struct mk_open_file *folder, int64_t now)
 {
     int64_t changed = folder->mtime_ns > folder->ctime_ns ? folder->mtime_ns : folder->ctime_ns;
-    return changed / 1000000000 + AT_REST_SECONDS < now;
+    return changed / 1000000000 + SETTLED_SECONDS < now;
 }
 
 /* Does the path still lead to the folder? */
@@ -101,10 +102,10 @@ static uint32_t find_suffixes(struct mk_open_file *folder, const mk_str *suffixe
     struct suffixes *e = folder->kind == MK_OPEN_FOLDER ? get_folder_suffixes(folder) : NULL;
     if (!e)
         return UINT32_MAX;
-    bool believed = e->too_large || (e->read && now_ms - e->read_ms < BELIEVED_MS);
-    if (!believed && e->asked_before && is_folder_settled(folder, now))
+    bool believed = e->too_large || (e->read && now_ms - e->read_ms < TRUSTED_MS);
+    if (!believed && e->was_looked_up && is_folder_settled(folder, now))
         scan_folder(e, folder, suffixes, n, now_ms);
-    e->asked_before = true;
+    e->was_looked_up = true;
     return e->read ? e->found : UINT32_MAX;
 }
 
@@ -119,8 +120,8 @@ uint32_t mk_sibling_suffixes_find(const struct mk_open_file *file, const mk_str 
 {
     struct mk_open_file *folder;
     if (!file->listed ||
-        mk_file_cache_acquire_if_kept(file->cache, file->root, parent_folder(mk_open_file_path(file)), now_ms,
-                                      &folder))
+        mk_file_cache_acquire_if_cacheable(file->cache, file->root, parent_folder(mk_open_file_path(file)),
+                                           now_ms, &folder))
         return UINT32_MAX;
     uint32_t found = find_suffixes(folder, suffixes, n, now_ms, now);
     mk_open_file_release(folder);

@@ -40,7 +40,7 @@ void mk_chunked_init(struct mk_chunked *c, size_t trailers_max)
 void mk_chunked_init_allow_padding(struct mk_chunked *c, size_t trailers_max)
 {
     mk_chunked_init(c, trailers_max);
-    c->pads = true;
+    c->allows_padding = true;
 }
 
 static int set_failed(struct mk_chunked *c, int status)
@@ -106,9 +106,9 @@ static enum state next_trailer_state(enum state state, char c)
     }
 }
 
-/* Extensions are allowed in proportion to data: LINE_FREE bytes per line, and half the size of the chunk, are
- * free. The excess adds up, as for one-byte chunks with long lines. */
-static void discount_overhead(struct mk_chunked *c)
+/* Extensions are limited in proportion to the data: LINE_FREE bytes per line, plus half the size of the
+ * chunk, are free. The excess accumulates, as for one-byte chunks with long size lines. */
+static void subtract_free_overhead(struct mk_chunked *c)
 {
     uint64_t paid = LINE_FREE + c->left / 2;
     c->overhead -= c->overhead < paid ? c->overhead : (size_t)paid;
@@ -120,7 +120,7 @@ static int end_size_line(struct mk_chunked *c)
     if (!mk_num_add(c->total, c->left, &total))
         return set_failed(c, 413);
     c->total = total;
-    discount_overhead(c);
+    subtract_free_overhead(c);
     c->digits = 0;
     if (c->left) {
         c->state = DATA;
@@ -166,7 +166,7 @@ static int parse_framing_byte(struct mk_chunked *c, char byte)
         state = byte == '\n' ? SIZE_FIRST : BAD;
     else if (state >= TRAILER_FIRST)
         state = next_trailer_state(state, byte);
-    else if (c->pads && byte == '\r' && (state == EXT_SEMICOLON || state == EXT_NAME_BLANK))
+    else if (c->allows_padding && byte == '\r' && (state == EXT_SEMICOLON || state == EXT_NAME_BLANK))
         state = SIZE_LF;
     else
         state = state == SIZE_LF ? BAD : next_extension_state(state, byte);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoder for the chunked transfer coding (RFC 9112, section 7.1). Copies nothing: data are slices of the
- * input. Extensions are validated and ignored, trailers are validated like headers and returned as they
- * are. */
+ * input. Extensions are validated and ignored; trailers are validated like headers and returned
+ * unparsed. */
 #ifndef MK_HTTP_CHUNKED_H
 #define MK_HTTP_CHUNKED_H
 
@@ -15,8 +15,8 @@ struct mk_chunked {
     size_t overhead_max;
     uint8_t state;
     uint8_t digits;
-    bool pads;      /* allow white space after the size */
-    int16_t failed; /* result of all later calls, if not 0 */
+    bool allows_padding; /* allow white space after the size */
+    int16_t failed;      /* result of all later calls, if not 0 */
 };
 
 enum {

@@ -22,7 +22,7 @@ static bool list_has_etag(const struct mk_headers *fields, enum mk_header_id id,
     return false;
 }
 
-/* The date in the single line of this id; false: not a date, or repeated, so the header is ignored. */
+/* Parses the date in a header. False: the header is not a date, or is repeated, and must be ignored. */
 static bool parse_date_header(const struct mk_headers *fields, enum mk_header_id id, int64_t now,
                               int64_t *time)
 {

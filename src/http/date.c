@@ -14,7 +14,7 @@ static const mk_str long_days[] = {MK_STR_INIT("Sunday"),    MK_STR_INIT("Monday
                                    MK_STR_INIT("Wednesday"), MK_STR_INIT("Thursday"), MK_STR_INIT("Friday"),
                                    MK_STR_INIT("Saturday")};
 
-struct moment {
+struct calendar_time {
     int64_t year;
     unsigned month, day; /* from 1 */
     unsigned hour, minute, second;
@@ -32,7 +32,7 @@ static int64_t days_since_epoch(int64_t year, unsigned month, unsigned day)
 }
 
 /* Inverse of days_since_epoch(). */
-static struct moment split_time(int64_t time)
+static struct calendar_time split_time(int64_t time)
 {
     int64_t from_era =
         time + (719468 + 146097) * DAY; /* one era earlier, for the first months of the year 0 */
@@ -41,7 +41,7 @@ static struct moment split_time(int64_t time)
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     unsigned march = (unsigned)((5 * day_of_year + 2) / 153), second = (unsigned)(from_era % DAY);
     unsigned month = march < 10 ? march + 3 : march - 9;
-    return (struct moment){
+    return (struct calendar_time){
         .year = year_of_era + era * 400 + (month <= 2),
         .month = month,
         .day = (unsigned)day_of_year - (153 * march + 2) / 5 + 1,
@@ -60,7 +60,7 @@ static int64_t clamp_time(int64_t time)
 void mk_date_write(char out[MK_DATE_LEN], int64_t time)
 {
     time = clamp_time(time);
-    struct moment m = split_time(time);
+    struct calendar_time m = split_time(time);
     int64_t weekday = (time - EARLIEST) / DAY + 6; /* the year 0 began on a Saturday */
     memcpy(out, "Day, 00 Mon 0000 00:00:00 GMT", MK_DATE_LEN);
     memcpy(out, days + weekday % 7 * 3, 3);
@@ -98,7 +98,7 @@ static unsigned read_number(struct reader *r, size_t digits)
     return (unsigned)n;
 }
 
-/* Index, from 1, of a three-letter name. */
+/* Returns the index, from 1, of a three-letter name. */
 static unsigned read_name_index(struct reader *r, const char *names, size_t n)
 {
     mk_str name = read_chars(r, 3);
@@ -114,7 +114,7 @@ static unsigned read_month(struct reader *r)
     return read_name_index(r, months, 12);
 }
 
-static void read_time(struct reader *r, struct moment *m)
+static void read_time(struct reader *r, struct calendar_time *m)
 {
     m->hour = read_number(r, 2);
     expect_text(r, MK_STR(":"));
@@ -130,7 +130,7 @@ static unsigned days_in_month(int64_t year, unsigned month)
 }
 
 /* Second 60 is a leap second: treated as the one after 59. */
-static bool to_unix_time(const struct reader *r, const struct moment *m, int64_t *time)
+static bool to_unix_time(const struct reader *r, const struct calendar_time *m, int64_t *time)
 {
     if (r->failed || r->rest.len || m->day < 1 || m->day > days_in_month(m->year, m->month))
         return false;
@@ -144,7 +144,7 @@ static bool to_unix_time(const struct reader *r, const struct moment *m, int64_t
 static bool parse_fixdate(mk_str s, int64_t *time)
 {
     struct reader r = {.rest = s};
-    struct moment m;
+    struct calendar_time m;
     read_name_index(&r, days, 7);
     expect_text(&r, MK_STR(", "));
     m.day = read_number(&r, 2);
@@ -162,7 +162,7 @@ static bool parse_fixdate(mk_str s, int64_t *time)
 static bool parse_asctime(mk_str s, int64_t *time)
 {
     struct reader r = {.rest = s};
-    struct moment m;
+    struct calendar_time m;
     read_name_index(&r, days, 7);
     expect_text(&r, MK_STR(" "));
     m.month = read_month(&r);
@@ -189,7 +189,7 @@ static void read_long_day_name(struct reader *r)
     r->failed = true;
 }
 
-/* The latest year with these two digits that is at most 50 years ahead. */
+/* Returns the latest year with these two digits that is at most 50 years ahead. */
 static int64_t expand_two_digit_year(unsigned digits, int64_t now)
 {
     int64_t latest = split_time(clamp_time(now)).year + 50;
@@ -198,7 +198,7 @@ static int64_t expand_two_digit_year(unsigned digits, int64_t now)
 
 static int64_t add_50_years(int64_t now)
 {
-    struct moment m = split_time(clamp_time(now));
+    struct calendar_time m = split_time(clamp_time(now));
     return clamp_time(now) +
            (days_since_epoch(m.year + 50, m.month, m.day) - days_since_epoch(m.year, m.month, m.day)) * DAY;
 }
@@ -207,7 +207,7 @@ static int64_t add_50_years(int64_t now)
 static bool parse_rfc850(mk_str s, int64_t now, int64_t *time)
 {
     struct reader r = {.rest = s};
-    struct moment m;
+    struct calendar_time m;
     read_long_day_name(&r);
     expect_text(&r, MK_STR(", "));
     m.day = read_number(&r, 2);

@@ -25,7 +25,7 @@ static mk_str strip_weak_prefix(mk_str etag)
     return is_weak(etag) ? mk_str_skip(etag, 2) : etag;
 }
 
-/* Takes an entity tag from the beginning of *rest; false: none. */
+/* Parses an entity tag at the beginning of *rest, and skips it; false: none. */
 static bool parse_etag(mk_str *rest, mk_str *etag)
 {
     mk_str tag = strip_weak_prefix(*rest);

@@ -54,7 +54,7 @@ static bool is_short_param_len(size_t len)
     return len < LONG_LENGTH;
 }
 
-/* Adds the number of NUL bytes written to *nuls. */
+/* Adds the number of NUL bytes among the written bytes to *nuls. */
 static char *put_param_length(char *at, size_t len, size_t *nuls)
 {
     if (is_short_param_len(len)) {
@@ -101,7 +101,8 @@ size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value)
     return nuls;
 }
 
-/* Inserts record headers: there is one so far, and the later records are shifted, starting with the last. */
+/* Splits the parameters into records: inserts the further record headers, and moves the later records
+ * first. */
 void mk_fcgi_end_params(struct mk_buf *out, size_t begun)
 {
     if (out->failed)
@@ -151,14 +152,14 @@ static bool fill_header_block(struct mk_fcgi *f, mk_str *in)
 static const char *check_record_header(const struct mk_fcgi *f)
 {
     if (f->block[0] != VERSION)
-        return "a record is not of FastCGI 1";
+        return "a record with an unsupported FastCGI version";
     if (f->block[2] != 0 || f->block[3] != MK_FCGI_REQUEST)
-        return "a record belongs to another request";
+        return "a record with another request ID";
     if (f->type == MK_FCGI_END)
-        return f->left == END_LEN ? NULL : "an END_REQUEST record has a wrong length";
+        return f->left == END_LEN ? NULL : "an END_REQUEST record with an invalid length";
     if (f->type != MK_FCGI_STDOUT && f->type != MK_FCGI_STDERR)
-        return "a record is of a type that only a server may send";
-    return f->type == MK_FCGI_STDOUT && f->is_out_over ? "output follows the end of the output" : NULL;
+        return "a record with an invalid type";
+    return f->type == MK_FCGI_STDOUT && f->is_out_over ? "a STDOUT record after the end of STDOUT" : NULL;
 }
 
 static void parse_record_header(struct mk_fcgi *f, mk_str *in)
@@ -184,7 +185,7 @@ static void parse_end_request(struct mk_fcgi *f, mk_str *in)
     f->status = f->block[4];
     f->state = PADDING;
     if (f->status > MK_FCGI_UNKNOWN_ROLE)
-        set_parse_error(f, "an END_REQUEST record has an unknown status");
+        set_parse_error(f, "an END_REQUEST record with an unknown status");
 }
 
 static void skip_padding(struct mk_fcgi *f, mk_str *in)

@@ -101,7 +101,7 @@ static int parse_expect(const struct mk_request_head *h, struct mk_framing *out)
     return status;
 }
 
-static bool keeps_alive(const struct mk_request_head *h)
+static bool wants_keep_alive(const struct mk_request_head *h)
 {
     if (!mk_headers_has(&h->fields, MK_HEADER_CONNECTION))
         return h->minor > 0;
@@ -118,7 +118,7 @@ int mk_framing_parse(const struct mk_request_head *h, struct mk_authority_cache 
         status = parse_body_length(h, out);
     if (!status)
         status = parse_expect(h, out);
-    out->keep_alive = keeps_alive(h);
+    out->keep_alive = wants_keep_alive(h);
     bool is_long = mk_headers_count_elements(&h->fields, MK_HEADER_CONNECTION) > MK_CONNECTION_MAX;
     return status ? status : is_long ? 400 : 0;
 }

@@ -203,7 +203,7 @@ size_t mk_headers_count_elements(const struct mk_headers *fields, enum mk_header
     return n;
 }
 
-/* Length of the element that starts at s.p: up to the first comma outside quotes. */
+/* Returns the length of the element that starts at s.p: up to the first comma outside quotes. */
 static size_t element_len(mk_str s)
 {
     bool quoted = false;

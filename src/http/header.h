@@ -116,13 +116,13 @@ struct mk_headers {
     uint8_t first[MK_HEADER_IDS]; /* 1 + index of the first line with that id; 0: none */
 };
 
-/* Id of a name (case-insensitive); MK_HEADER_OTHER: unknown name. */
+/* Returns the ID of a name (case-insensitive); MK_HEADER_OTHER: unknown name. */
 enum mk_header_id mk_header_find_id(mk_str name);
 
-/* Initialises an empty set stored in `at`. */
+/* Initializes an empty set stored in `at`. */
 void mk_headers_init(struct mk_headers *fields, struct mk_header_field *at);
 
-/* Value of the first line with that id; absent (p == NULL): none. Not for MK_HEADER_OTHER. */
+/* Returns the value of the first line with that id; absent (p == NULL): none. Not for MK_HEADER_OTHER. */
 static inline mk_str mk_headers_get(const struct mk_headers *fields, enum mk_header_id id)
 {
     unsigned first = fields->first[id];
@@ -134,7 +134,7 @@ static inline bool mk_headers_has(const struct mk_headers *fields, enum mk_heade
     return fields->first[id] != 0;
 }
 
-/* Value of the first line with that name (case-insensitive); absent: none. */
+/* Returns the value of the first line with that name (case-insensitive); absent: none. */
 mk_str mk_headers_find(const struct mk_headers *fields, mk_str name);
 
 /* Iterates over all values of an id, in order. Start with *at = 0; false at the end.
@@ -143,7 +143,7 @@ mk_str mk_headers_find(const struct mk_headers *fields, mk_str name);
  *     for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_COOKIE, &at, &value);) */
 bool mk_headers_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at, mk_str *value);
 
-/* Number of list elements in all lines of that id, including empty elements. */
+/* Returns the number of list elements in all lines of that id, including empty elements. */
 size_t mk_headers_count_elements(const struct mk_headers *fields, enum mk_header_id id);
 /* Is the token an element of the combined list of all lines of that id (case-insensitive)? */
 bool mk_headers_has_token(const struct mk_headers *fields, enum mk_header_id id, mk_str token);

@@ -30,7 +30,7 @@ static const struct {
 } others[] = {
     {MK_STR_INIT("client-cert"), MK_ROLE_CERTIFICATE},
     {MK_STR_INIT("client-cert-chain"), MK_ROLE_CERTIFICATE},
-    {MK_STR_INIT("proxy"), MK_ROLE_NONE}, /* HTTP_PROXY, which programs honour */
+    {MK_STR_INIT("proxy"), MK_ROLE_NONE}, /* HTTP_PROXY, which programs obey */
     {MK_STR_INIT("x-real-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-url"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-uri"), MK_ROLE_FORWARDED},
@@ -92,7 +92,7 @@ static bool may_have_role(mk_str name)
     return first == 'x' || first == 'c' || first == 'p' || first == 'f';
 }
 
-/* A name that merely resembles a reserved name is never passed on to programs. */
+/* Names that only resemble a reserved name must not be passed to programs. */
 static enum mk_header_role role_of_unusual_name(mk_str name)
 {
     char buf[NAME_MAX_LEN];

@@ -58,7 +58,7 @@ unsigned mk_negotiate_coding_q(const struct mk_headers *fields, enum mk_header_i
 
 /* ---- Media types ---- */
 
-/* The next parameter of a type, without its ';'. Quoted strings may contain ';'. */
+/* Returns the next parameter of a type, without its ';'. Quoted strings may contain ';'. */
 static mk_str next_parameter(mk_str *rest)
 {
     bool quoted = false;
@@ -113,7 +113,7 @@ static unsigned match_media_range(mk_str range, mk_str type)
     return mk_str_eq_nocase(range_sub, subtype) ? 3 : 0;
 }
 
-/* Specificity of the element's range, 0 if the type does not match; its weight is *q. */
+/* Returns the specificity of the element's range, 0 if the type does not match; its weight is *q. */
 static unsigned match_accept_element(mk_str element, mk_str type, mk_str parameters, unsigned *q)
 {
     unsigned specific = match_media_range(mk_str_trim(mk_str_cut(&element, ';')), type);

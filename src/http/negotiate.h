@@ -5,7 +5,7 @@
 
 #include "http/header.h"
 
-/* Quality of a content coding in thousandths, from 0 (not acceptable) to 1000 (best). `id` is
+/* Returns the quality of a content coding in thousandths, from 0 (not acceptable) to 1000 (best). `id` is
  * MK_HEADER_ACCEPT_ENCODING or another header with the same syntax.
  *
  * - An element that names the coding decides; the first of several such elements. "x-gzip" matches gzip as
@@ -17,8 +17,8 @@
  * - An element with a malformed weight has quality 0. */
 unsigned mk_negotiate_coding_q(const struct mk_headers *fields, enum mk_header_id id, mk_str coding);
 
-/* Quality of a media type ("text/html", or with parameters) in thousandths, from Accept (RFC 9110, section
- * 12.5.1).
+/* Returns the quality of a media type ("text/html", or with parameters) in thousandths, from Accept (RFC
+ * 9110, section 12.5.1).
  *
  * - The most specific matching range decides: a range with parameters, all of which the type must have,
  * before TYPE/SUBTYPE, before TYPE/star, before star/star; the first of equal ranges.

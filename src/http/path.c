@@ -11,7 +11,7 @@ struct path {
     unsigned flags;
 };
 
-/* The escaped character at `at`; -1: malformed. */
+/* Returns the escaped character at `at`; -1: malformed. */
 static int decode_escape(mk_str raw, size_t at)
 {
     if (raw.len - at < 3)
@@ -64,7 +64,7 @@ static int decode_segment(mk_str raw, size_t *at, struct path *path)
     return cut && is_dot_segment(path->out + piece, path->len - piece) ? 400 : 0;
 }
 
-/* Removes the segment from `from` on if it is a dot segment, and its parent for two dots. */
+/* Removes the segment that begins at `from` if it is a dot segment; for `..`, also its parent. */
 static int remove_dot_segment(struct path *path, size_t from)
 {
     size_t dots = path->len - from;
@@ -81,7 +81,7 @@ static int remove_dot_segment(struct path *path, size_t from)
     return 0;
 }
 
-/* Tests eight bytes at a time, each together with its successor. */
+/* Tests eight pairs of adjacent bytes at a time. */
 bool mk_path_is_plain(mk_str raw)
 {
     if (raw.len == 0 || raw.p[0] != '/')

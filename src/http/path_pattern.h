@@ -6,8 +6,8 @@
 #include <monkey/text.h>
 
 enum mk_pattern_kind {
-    MK_PATTERN_ALL,    /* a lone star, or slash and star */
-    MK_PATTERN_PREFIX, /* a folder and star; matches the folder without its trailing slash as well */
+    MK_PATTERN_ALL,    /* only `*`, or `/` and `*` */
+    MK_PATTERN_PREFIX, /* a folder and `*`; also matches the folder without its trailing slash */
     MK_PATTERN_SUFFIX, /* *.php */
     MK_PATTERN_EXACT,  /* /about */
     MK_PATTERN_GLOB,   /* any other pattern with stars and question marks */

@@ -34,7 +34,8 @@ static bool is_ascii(char c)
     return (unsigned char)c < 0x80;
 }
 
-/* Length of trailing white space; a Latin-1 byte that may be part of a UTF-8 character does not count. */
+/* Returns the length of trailing white space; a Latin-1 byte that may be part of a UTF-8 character does not
+ * count. */
 static size_t trailing_blank_len(mk_str s)
 {
     char last = s.len ? s.p[s.len - 1] : 'x';
@@ -62,8 +63,8 @@ static bool has_trimmable_end(mk_str s)
     return mk_str_ends(s, MK_STR(".")) || trailing_blank_len(s);
 }
 
-/* Length of the overlong form of an ASCII character with this first byte; 0: not overlong. Decoders of the
- * original UTF-8 (RFC 2279) accept up to six bytes. */
+/* Returns the length of the overlong form of an ASCII character with this first byte; 0: not overlong.
+ * Decoders of the original UTF-8 (RFC 2279) accept up to six bytes. */
 static size_t overlong_len(unsigned char first)
 {
     switch (first) {
@@ -83,7 +84,7 @@ static size_t overlong_len(unsigned char first)
     }
 }
 
-/* Length of an overlong ASCII character at `at`; 0: none. Valid UTF-8 contains none. */
+/* Returns the length of an overlong ASCII character at `at`; 0: none. Valid UTF-8 contains none. */
 static size_t overlong_char_len_at(mk_str s, size_t at)
 {
     size_t len = overlong_len((unsigned char)s.p[at]);
@@ -173,7 +174,7 @@ static bool may_path_vary(mk_str path)
 
 /* ---- Scripts ---- */
 
-/* Length of the separator at the beginning of the text; 0: none. */
+/* Returns the length of the separator at the beginning of the text; 0: none. */
 static size_t separator_len_at(mk_str rest, unsigned how)
 {
     if (rest.p[0] == '/')
@@ -185,7 +186,7 @@ static size_t separator_len_at(mk_str rest, unsigned how)
     return is_escape(rest, 0) && rest.p[1] == '2' && mk_char_lower(rest.p[2]) == 'f' ? 3 : 0;
 }
 
-/* Length of a PHP extension (case-insensitive) at the beginning of the text. */
+/* Returns the length of a PHP extension (case-insensitive) at the beginning of the text. */
 static size_t php_extension_len(mk_str rest)
 {
     if (mk_str_eq_nocase(mk_str_first(rest, 4), MK_STR(".php")))
@@ -195,7 +196,7 @@ static size_t php_extension_len(mk_str rest)
     return mk_str_eq_nocase(mk_str_first(rest, 5), MK_STR(".phar")) ? 5 : 0;
 }
 
-/* Length of a script extension at the beginning of the text; 0: none. */
+/* Returns the length of a script extension at the beginning of the text; 0: none. */
 static size_t match_script_extension(mk_str rest, mk_str ending)
 {
     for (size_t i = 0; i < ending.len; i++) {
@@ -226,7 +227,8 @@ static bool may_follow_script_name(mk_str rest)
     return rest.p[0] != '.' && rest.p[0] != ';';
 }
 
-/* End of the script name whose extension starts at that dot, if more of the path follows; 0: none. */
+/* Returns the end of the script name whose extension starts at that dot, if more of the path follows; 0:
+ * none. */
 static size_t script_name_end(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
 {
     mk_str name = mk_str_skip(path, dot);
@@ -297,9 +299,9 @@ bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts 
            (may_path_vary(path) || mk_path_has_script(path, scripts));
 }
 
-/* ---- One reading ---- */
+/* ---- Interpreting a path in one way ---- */
 
-/* Takes the name at the beginning of *rest and skips the separators after it. */
+/* Returns the name at the beginning of *rest, and skips the separators after it. */
 static mk_str next_segment(mk_str *rest, unsigned how, bool *separated)
 {
     size_t len = 0, gap = 0;
@@ -311,7 +313,7 @@ static mk_str next_segment(mk_str *rest, unsigned how, bool *separated)
     return name;
 }
 
-/* Windows reads "x::$DATA" and "x:$I30:$INDEX_ALLOCATION" as "x". */
+/* Windows opens "x::$DATA" and "x:$I30:$INDEX_ALLOCATION" as "x". */
 static mk_str strip_ntfs_stream(mk_str name)
 {
     for (size_t i = 0; i + 1 < name.len; i++)
@@ -330,7 +332,7 @@ static mk_str trim_blanks(mk_str name)
     return name;
 }
 
-/* The name as read by programs that remove path parameters and trim. */
+/* Returns the name as programs interpret it that remove path parameters and surrounding blanks. */
 static mk_str trim_segment(mk_str name)
 {
     name = trim_blanks(strip_ntfs_stream(mk_str_first(name, mk_str_find(name, ';'))));
@@ -341,7 +343,7 @@ static mk_str trim_segment(mk_str name)
     return is_aspnet_session(name) ? MK_STR("") : name;
 }
 
-/* Length of the parent folder. */
+/* Returns the length of the parent folder. */
 static size_t parent_folder_len(const char *buf, size_t len)
 {
     if (len > 1)
@@ -364,7 +366,7 @@ static mk_str strip_query(mk_str path)
     return mk_str_first(path, len);
 }
 
-/* The part after the authority of a path with two leading slashes. */
+/* Returns the part after the authority of a path with two leading slashes. */
 static mk_str skip_authority(mk_str rest, unsigned how)
 {
     size_t gap = rest.len ? separator_len_at(rest, how) : 0;
@@ -509,7 +511,7 @@ struct variants {
     mk_str *list;
     size_t n;
     struct mk_arena *arena;
-    char *room; /* buffer for the next variant; NULL: none */
+    char *spare_buf; /* buffer for the next variant; NULL: none */
     const struct mk_path_scripts *scripts;
     bool follows_script;
     size_t left; /* remaining bytes for paths after script names that may vary as well */
@@ -529,9 +531,9 @@ static unsigned alloc_variant(struct variants *v)
 {
     if (v->n == MK_PATH_VARIANTS_MAX)
         return 400;
-    if (!v->room)
-        v->room = mk_arena_alloc(v->arena, v->path.len);
-    return v->room ? 0 : 503;
+    if (!v->spare_buf)
+        v->spare_buf = mk_arena_alloc(v->arena, v->path.len);
+    return v->spare_buf ? 0 : 503;
 }
 
 /* Adds the path in the buffer if it is new. The "/" that follows a script at the end of a path is not a
@@ -541,11 +543,11 @@ static bool add_variant(struct variants *v, mk_str one)
     if (is_known_variant(v, one) || (v->follows_script && one.len == 1))
         return false;
     v->list[v->n++] = one;
-    v->room = NULL;
+    v->spare_buf = NULL;
     return true;
 }
 
-/* Interpretations that may change the path. */
+/* Returns the interpretations that may change the path. */
 static unsigned applicable_interpretations(mk_str path)
 {
     unsigned how = MK_PATH_READING_TAILS; /* a name may end before any separator */
@@ -568,7 +570,7 @@ static unsigned add_interpretations(struct variants *v, mk_str path)
             continue;
         if ((status = alloc_variant(v)))
             return status;
-        add_variant(v, mk_path_interpret(path, how, v->room));
+        add_variant(v, mk_path_interpret(path, how, v->spare_buf));
     }
     return 0;
 }
@@ -582,8 +584,8 @@ static bool has_escapes(mk_str path)
     return false;
 }
 
-/* Adds readings in both orders, because some programs remove path parameters before decoding, others
- * after. */
+/* Adds interpretations in both orders, because some programs remove path parameters before decoding, others
+ * after decoding. */
 static unsigned add_interpretations_in_both_orders(struct variants *v, mk_str path)
 {
     char buf[MK_PATH_VARIED_MAX];
@@ -616,7 +618,7 @@ static unsigned add_path_info(struct variants *v, mk_str folder, mk_str rest)
     unsigned status = alloc_variant(v);
     if (status)
         return status;
-    struct mk_buf out = mk_buf_fixed(v->room, v->path.len);
+    struct mk_buf out = mk_buf_fixed(v->spare_buf, v->path.len);
     mk_buf_add(&out, folder);
     mk_buf_add(&out, rest.p[0] == '/' ? MK_STR("") : MK_STR("/"));
     mk_buf_add(&out, rest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Path variants: different programs interpret one path differently. This server keeps %2F as part of a name
- * and `;` as a character; a program that receives the request may read them as a slash, or as the end of a
- * name. A rule that checked only this server's interpretation could be bypassed. */
+ * and `;` as a character; a program that receives the request may interpret them as a slash, or as the
+ * end of a name. A rule that checked only this server's interpretation could be bypassed. */
 #ifndef MK_HTTP_PATH_VARIANTS_H
 #define MK_HTTP_PATH_VARIANTS_H
 

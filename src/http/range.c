@@ -5,7 +5,7 @@
 
 enum spec { MALFORMED, UNSATISFIABLE, EMPTY, SATISFIABLE };
 
-/* Digits only. Saturates. */
+/* Parses digits; a number that does not fit becomes UINT64_MAX. */
 static bool parse_position(mk_str s, uint64_t *out)
 {
     uint64_t n = 0;

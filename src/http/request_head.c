@@ -66,7 +66,7 @@ static int parse_target(struct mk_request_head *h, const char **at, const char *
     return DONE;
 }
 
-/* The version and its line end, in any invalid form. `d` is a digit. */
+/* Parses a version and its line end in any form, including invalid and incomplete ones. `d` is a digit. */
 static int parse_unusual_version(struct mk_request_head *h, const char **at, const char *end)
 {
     static const char form[] = "HTTP/d.d";

@@ -44,13 +44,14 @@ static bool parse_status_code(mk_str text, unsigned min, unsigned *out)
     return text.len == 3 || (text.len > 3 && text.p[3] == ' ');
 }
 
-/* Parses "HTTP/1.1 200 OK": the reason may be empty, and some servers then omit its space as well. */
+/* Parses "HTTP/1.1 200 OK". The reason phrase may be empty; some servers then also omit the space before
+ * it. */
 static const char *parse_status_line(struct head_parser *r, mk_str line)
 {
     static const size_t version_len = sizeof "HTTP/1.1 " - 1, reason_at = sizeof "HTTP/1.1 200 " - 1;
     if (line.len < reason_at - 1 || !mk_str_starts(line, MK_STR("HTTP/1.")) ||
         line.p[version_len - 1] != ' ' || (line.len >= reason_at && line.p[reason_at - 1] != ' '))
-        return "the status line is not of HTTP/1.0 or 1.1";
+        return "the status line is not HTTP/1.0 or HTTP/1.1";
     char minor = line.p[version_len - 2];
     if (minor != '0' && minor != '1')
         return "the version is neither HTTP/1.0 nor 1.1";
@@ -83,8 +84,7 @@ static const char *parse_status_header(struct head_parser *r, mk_str value)
     if (r->head->has_status)
         return "a second status";
     r->head->has_status = true;
-    return parse_status_code(value, CGI_STATUS_MIN, &r->head->status) ? NULL
-                                                                      : "a status that is not in 200 to 599";
+    return parse_status_code(value, CGI_STATUS_MIN, &r->head->status) ? NULL : "a status outside 200 to 599";
 }
 
 /* ---- Fields ---- */
@@ -102,7 +102,7 @@ static const char *parse_content_length(struct head_parser *r, mk_str value)
 static const char *parse_transfer_encoding(const struct head_parser *r, mk_str value)
 {
     if (has_header(r, MK_HEADER_TRANSFER_ENCODING) || !mk_str_eq_nocase(value, MK_STR("chunked")))
-        return "Transfer-Encoding is not just chunked";
+        return "a Transfer-Encoding other than chunked";
     return NULL;
 }
 
@@ -113,7 +113,7 @@ static const char *parse_connection(struct head_parser *r, mk_str value)
     for (size_t i = 0; i < value.len; i++)
         r->n_options += value.p[i] == ',';
     if (++r->n_options > MK_CONNECTION_MAX)
-        return "a Connection that names too many fields";
+        return "a Connection header with too many names";
     while (mk_header_list_next(&value, &element)) {
         if (mk_str_eq_nocase(element, MK_STR("close")))
             r->says_close = true;
@@ -157,7 +157,7 @@ static const char *parse_location(struct head_parser *r, mk_str value)
     if (r->head->location.p)
         return "a second Location";
     r->head->location = value;
-    return value.len ? NULL : "a Location that is empty";
+    return value.len ? NULL : "an empty Location";
 }
 
 static const char *parse_cgi_header(struct head_parser *r, enum mk_header_id id, mk_str value)
@@ -197,7 +197,7 @@ static bool has_valid_header_name(const struct mk_header_field *f)
     return f->id != MK_HEADER_OTHER || mk_is_token(f->name); /* known names are tokens */
 }
 
-/* Slot of the next header, which is valid once add_header() has counted it. */
+/* Returns the slot of the next header, which is valid once add_header() has counted it. */
 static struct mk_header_field *next_header_slot(struct head_parser *r)
 {
     const struct mk_headers *fields = &r->head->fields;
@@ -209,7 +209,7 @@ static const char *count_header(struct head_parser *r, const struct mk_header_fi
     struct mk_headers *fields = &r->head->fields;
     if (MK_UNLIKELY(f == &r->beyond)) {
         r->head->is_too_long = r->fields_max > 0;
-        return r->fields_max ? "the head has too many fields" : NULL;
+        return r->fields_max ? "the head has too many headers" : NULL;
     }
     fields->n++;
     if (!fields->first[f->id])
@@ -296,7 +296,7 @@ static const char *check_cgi_head(struct head_parser *r)
 {
     struct mk_response_head *h = r->head;
     if (!r->seen && !h->has_status)
-        return "nothing but an empty line";
+        return "no header before the empty line";
     if (!h->has_status)
         h->status = has_header(r, MK_HEADER_LOCATION) ? 302 : 200;
     h->body = body_kind_of(r);
@@ -332,7 +332,7 @@ size_t mk_response_head_end(mk_str text, size_t seen, struct mk_response_parser_
     return 0;
 }
 
-/* The next line without its line end; absent: invalid line end. */
+/* Returns the next line without its line end; absent: invalid line end. */
 static mk_str next_line(mk_str *text, bool cgi)
 {
     const char *lf = text->len ? memchr(text->p, '\n', text->len) : NULL;
@@ -387,7 +387,7 @@ const char *mk_response_head_parse(struct mk_response_head *h, mk_str text, unsi
 {
     struct head_parser r = {.head = h, .request = request, .fields_max = fields_max};
     const char *wrong = parse_head(&r, &text);
-    return !wrong && text.len ? "there is more after the empty line" : wrong;
+    return !wrong && text.len ? "data after the empty line" : wrong;
 }
 
 bool mk_response_head_try_parse(struct mk_response_head *h, mk_str *text, unsigned fields_max,

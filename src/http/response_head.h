@@ -42,8 +42,8 @@ struct mk_response_head {
     mk_str where;     /* the invalid line; absent: the error concerns no particular line */
 };
 
-/* Length of the head at the beginning of `text`, including its empty line; 0: incomplete. The first `seen`
- * bytes were searched before. */
+/* Returns the length of the head at the beginning of `text`, including its empty line; 0: incomplete. The
+ * first `seen` bytes were searched before. */
 size_t mk_response_head_end(mk_str text, size_t seen, struct mk_response_parser_options request);
 
 /* Parses a complete head, including its empty line. The caller has set h->fields.at to memory for
@@ -63,8 +63,7 @@ bool mk_response_head_is_local_redirect(const struct mk_response_head *h);
  * Content-Length, nor a header that only a server may set. *lines is initially the head. False at the end. */
 bool mk_response_head_next_header(mk_str *lines, struct mk_header_field *field);
 
-/* Parses the status of a line such as "HTTP/1.1 200 OK", as programs write it; at least `min`. False:
- * invalid. */
+/* Parses a status line that a program wrote, such as "HTTP/1.1 200 OK". False: invalid, or below `min`. */
 bool mk_response_head_parse_status(mk_str line, unsigned min, unsigned *status);
 
 #endif

@@ -27,15 +27,15 @@ static enum mk_response_parser_event set_error(struct mk_response_parser *r, con
     return MK_RESPONSE_PARSER_ERROR;
 }
 
-/* Rejects an invalid beginning immediately, because the end of the head might never arrive. A CGI program
- * exits, or is stopped. */
+/* Rejects an invalid beginning immediately, because the end of the head might never arrive. Not needed for a
+ * CGI program, which exits or is stopped. */
 static const char *check_beginning(const struct mk_response_parser *r, mk_str text, size_t from)
 {
     static const char start[] = "HTTP/1.";
     if (r->request.cgi)
         return NULL;
     if (memcmp(text.p, start, mk_min(text.len, sizeof start - 1)) != 0)
-        return "it does not begin with HTTP/1.";
+        return "the response does not begin with HTTP/1.";
     for (size_t i = from; i < text.len; i++)
         if (text.p[i] == '\n' && text.p[i - 1] != '\r')
             return "a line of the head does not end with CRLF";
@@ -48,7 +48,7 @@ static enum mk_response_parser_event buffer_head(struct mk_response_parser *r, m
     mk_str part = mk_str_first(*in, MK_RESPONSE_PARSER_HEAD_MAX - before);
     mk_buf_add(&r->text, part);
     if (r->text.failed)
-        return set_error(r, "no memory for its head");
+        return set_error(r, "out of memory for the response head");
     mk_str text = mk_buf_str(&r->text);
     size_t len = mk_response_head_end(text, before, r->request);
     const char *wrong = check_beginning(r, len ? mk_str_first(text, len) : text, before);
@@ -56,7 +56,7 @@ static enum mk_response_parser_event buffer_head(struct mk_response_parser *r, m
         return set_error(r, wrong);
     r->head.is_too_long = !len && text.len == MK_RESPONSE_PARSER_HEAD_MAX;
     if (r->head.is_too_long)
-        return set_error(r, "its head is longer than 32 KB");
+        return set_error(r, "the response head is longer than 32 KB");
     *in = mk_str_skip(*in, len ? len - before : part.len);
     *head = mk_str_first(text, len);
     return len ? MK_RESPONSE_PARSER_HEAD : MK_RESPONSE_PARSER_MORE;
@@ -138,7 +138,7 @@ static enum mk_response_parser_event read_chunked(struct mk_response_parser *r, 
         r->state = END;
         return MK_RESPONSE_PARSER_END;
     default:
-        return set_error(r, "its chunked coding is broken");
+        return set_error(r, "invalid chunked coding");
     }
 }
 
@@ -202,5 +202,6 @@ enum mk_response_parser_event mk_response_parser_eof(struct mk_response_parser *
         return MK_RESPONSE_PARSER_END;
     if (r->state == BAD)
         return MK_RESPONSE_PARSER_ERROR;
-    return set_error(r, r->begun ? "it ended in the middle" : "the connection was closed without a response");
+    return set_error(r, r->begun ? "the response is incomplete"
+                                 : "the connection was closed without a response");
 }

@@ -51,7 +51,7 @@ enum mk_response_parser_event mk_response_parser_next(struct mk_response_parser 
                                                       mk_str *data) MK_MUST_USE;
 /* Was the whole body returned, so that only the end of the message may be missing? */
 bool mk_response_parser_has_all_body(const struct mk_response_parser *r);
-/* Body bytes left, if declared by the head; else UINT64_MAX. */
+/* Returns the body bytes left, if declared by the head; else UINT64_MAX. */
 uint64_t mk_response_parser_body_left(const struct mk_response_parser *r);
 /* EOF: returns MK_RESPONSE_PARSER_END or MK_RESPONSE_PARSER_ERROR. */
 enum mk_response_parser_event mk_response_parser_eof(struct mk_response_parser *r) MK_MUST_USE;

@@ -7,7 +7,7 @@
 #include <monkey/mem.h>
 #include <monkey/sized.h>
 
-enum { WHY_MAX = 4096, REASON_MAX = 512, SHOWN = 200, FIRST_ROUTES = 16 };
+enum { ERROR_MAX = 4096, REASON_MAX = 512, SHOWN = 200, FIRST_ROUTES = 16 };
 
 static const uint64_t any_method = UINT64_MAX;
 
@@ -30,7 +30,7 @@ struct mk_router {
     uint32_t n, cap;
     uint32_t n_methods;
     mk_str methods[MK_ROUTER_METHODS_MAX]; /* method names: literals, or slices of routes */
-    struct mk_buf why;
+    struct mk_buf error_text;
 };
 
 static const mk_str usual_methods[] = {MK_STR_INIT("GET"),    MK_STR_INIT("HEAD"),  MK_STR_INIT("POST"),
@@ -38,14 +38,14 @@ static const mk_str usual_methods[] = {MK_STR_INIT("GET"),    MK_STR_INIT("HEAD"
                                        MK_STR_INIT("OPTIONS")};
 enum { GET, HEAD };
 
-/* ---- Beginning and end ---- */
+/* ---- Creating and freeing ---- */
 
 struct mk_router *mk_router_new(void)
 {
     struct mk_router *r = mk_mem_zalloc(1, sizeof *r);
     if (!r)
         return NULL;
-    r->why = mk_buf_growing(WHY_MAX);
+    r->error_text = mk_buf_growing(ERROR_MAX);
     for (size_t i = 0; i < MK_LEN(usual_methods); i++)
         r->methods[r->n_methods++] = usual_methods[i];
     if (!mk_router_tree_init(&r->tree)) {
@@ -63,13 +63,13 @@ void mk_router_free(struct mk_router *r)
         mk_mem_free(r->routes[i].names);
     mk_mem_free(r->routes);
     mk_router_tree_fini(&r->tree);
-    mk_buf_free(&r->why);
+    mk_buf_free(&r->error_text);
     mk_mem_free(r);
 }
 
 /* ---- Methods ---- */
 
-/* Number of a method; MK_ROUTER_METHODS_MAX: no route uses it. */
+/* Returns the number of a method; MK_ROUTER_METHODS_MAX: no route uses it. */
 static uint32_t find_method(const struct mk_router *r, mk_str name)
 {
     for (uint32_t i = 0; i < r->n_methods; i++)
@@ -115,19 +115,19 @@ void mk_router_allow(const struct mk_router *r, uint64_t methods, struct mk_buf 
 static void describe_route(struct mk_router *r, const struct route_text *route)
 {
     mk_str text = mk_str_first(route->text, SHOWN), where = mk_str_first(route->where, SHOWN);
-    mk_buf_addf(&r->why, "`%.*s%s`", MK_STR_ARG(text), text.len < route->text.len ? "..." : "");
+    mk_buf_addf(&r->error_text, "`%.*s%s`", MK_STR_ARG(text), text.len < route->text.len ? "..." : "");
     if (where.len)
-        mk_buf_addf(&r->why, " (%.*s)", MK_STR_ARG(where));
+        mk_buf_addf(&r->error_text, " (%.*s)", MK_STR_ARG(where));
 }
 
 static int reject_route(struct mk_router *r, const struct route *route, int err, const char *error)
 {
     if (err == -ENOMEM) {
-        mk_buf_clear(&r->why);
-        mk_buf_addf(&r->why, "not enough memory for the route ");
+        mk_buf_clear(&r->error_text);
+        mk_buf_addf(&r->error_text, "out of memory for the route ");
         describe_route(r, &route->as_added);
     } else {
-        mk_buf_addf(&r->why, "%s", error);
+        mk_buf_addf(&r->error_text, "%s", error);
     }
     mk_mem_free(route->names);
     return err;
@@ -175,7 +175,7 @@ static bool reserve_route(struct mk_router *r)
     return true;
 }
 
-/* A route that matches the same requests; NULL: none. */
+/* Returns a route that matches the same requests; NULL: none. */
 static const struct route *find_conflicting_route(const struct mk_router *r,
                                                   const struct mk_router_node *node, uint64_t methods)
 {
@@ -187,7 +187,7 @@ static const struct route *find_conflicting_route(const struct mk_router *r,
     return NULL;
 }
 
-/* Routes without methods come last. */
+/* Routes that accept any method come last. */
 static void link_route_to_node(struct mk_router *r, struct mk_router_node *node, struct route route)
 {
     uint32_t *at = &node->routes;
@@ -214,10 +214,10 @@ static int insert_route(struct mk_router *r, struct route *route, const struct m
     r->n_methods = n_methods;
     describe_route(r, &route->as_added);
     if (!rival)
-        return reject_route(r, route, -EINVAL, ": the routes have too many different methods");
-    mk_buf_addf(&r->why, " and ");
+        return reject_route(r, route, -EINVAL, ": the routes use too many different methods");
+    mk_buf_addf(&r->error_text, " and ");
     describe_route(r, &rival->as_added);
-    return reject_route(r, route, -EEXIST, " answer the same requests; change one of them");
+    return reject_route(r, route, -EEXIST, " match the same requests; change one of them");
 }
 
 int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
@@ -226,12 +226,12 @@ int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
     char buf[MK_ROUTER_PATTERN_MAX], reason[REASON_MAX];
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct route route = {.as_added = {.text = mk_str_trim(text), .where = where, .data = data}};
-    mk_buf_clear(&r->why);
+    mk_buf_clear(&r->error_text);
     if (r->n == MK_ROUTER_ROUTES_MAX)
-        return reject_route(r, &route, -EINVAL, "there are too many routes");
+        return reject_route(r, &route, -EINVAL, "too many routes");
     if (!mk_router_pattern_parse(&pattern, route.as_added.text, buf, &error)) {
         describe_route(r, &route.as_added);
-        mk_buf_addf(&r->why, ": %.*s", MK_STR_ARG(mk_buf_str(&error)));
+        mk_buf_addf(&r->error_text, ": %.*s", MK_STR_ARG(mk_buf_str(&error)));
         return -EINVAL;
     }
     if (!copy_route(&route, &pattern))
@@ -241,19 +241,19 @@ int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
 
 mk_str mk_router_error(const struct mk_router *r)
 {
-    return mk_buf_str(&r->why);
+    return mk_buf_str(&r->error_text);
 }
 
 /* ---- Searching ---- */
 
 struct route_search {
     const struct mk_router *router;
-    const char *end;          /* end of the path */
-    uint64_t method, instead; /* bits of the method, and of GET as a fallback for HEAD */
+    const char *end;           /* end of the path */
+    uint64_t method, fallback; /* bits of the method, and of GET as a fallback for HEAD */
     struct mk_router_match *out;
 };
 
-/* The node's route for the method; UINT32_MAX: none. */
+/* Returns the node's route for the method; UINT32_MAX: none. */
 static uint32_t choose_route(struct route_search *s, mk_router_node_id node)
 {
     uint32_t substitute = UINT32_MAX;
@@ -261,7 +261,7 @@ static uint32_t choose_route(struct route_search *s, mk_router_node_id node)
         uint64_t methods = s->router->routes[i].methods;
         if (methods & s->method && methods != any_method)
             return i;
-        if (substitute == UINT32_MAX && (methods == any_method || methods & s->instead))
+        if (substitute == UINT32_MAX && (methods == any_method || methods & s->fallback))
             substitute = i;
         s->out->allowed |= methods;
     }
@@ -310,7 +310,7 @@ static enum mk_router_result find_route(const struct mk_router *r, mk_str method
     uint32_t number = find_method(r, method);
     struct route_search s = {.router = r, .end = path.p + path.len, .out = out};
     s.method = number < MK_ROUTER_METHODS_MAX ? UINT64_C(1) << number : 0;
-    s.instead = number == HEAD ? UINT64_C(1) << GET : 0;
+    s.fallback = number == HEAD ? UINT64_C(1) << GET : 0;
     out->data = NULL;
     out->route = SIZE_MAX;
     out->allowed = 0;

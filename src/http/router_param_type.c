@@ -85,7 +85,7 @@ static bool matches_template(mk_str s, mk_str form)
     return true;
 }
 
-/* Up to four digits. */
+/* Parses up to four digits. */
 static unsigned parse_digits(mk_str s, size_t at, size_t n)
 {
     unsigned sum = 0;

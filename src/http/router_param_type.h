@@ -5,7 +5,7 @@
 
 #include <monkey/router.h>
 
-/* Type by name, as in `<int>`; MK_ROUTER_TYPES: unknown. */
+/* Returns the type by name, as in `<int>`; MK_ROUTER_TYPES: unknown. */
 enum mk_router_type mk_router_type_find(mk_str name);
 /* Lists all names, comma-separated, for messages. */
 void mk_router_type_list(struct mk_buf *out);

@@ -7,13 +7,13 @@ enum { SHOWN = 40 }; /* shown bytes of an invalid text */
 
 struct pattern_parser {
     struct mk_router_pattern *out;
-    char *room; /* where the next decoded byte goes */
-    struct mk_buf *why;
+    char *next_byte; /* where the next decoded byte goes */
+    struct mk_buf *error_text;
 };
 
 static bool reject_pattern(const struct pattern_parser *r, const char *error)
 {
-    mk_buf_add(r->why, mk_str_from_c(error));
+    mk_buf_add(r->error_text, mk_str_from_c(error));
     return false;
 }
 
@@ -37,10 +37,10 @@ static bool parse_methods(struct pattern_parser *r, mk_str *route)
         for (mk_str rest = r->out->methods; rest.p;)
             if (!is_method_name(mk_str_cut(&rest, ',')))
                 return reject_pattern(
-                    r, "its methods are no words in capitals with commas between them, as in GET,POST");
+                    r, "its methods must be uppercase words separated by commas, as in GET,POST");
     }
     if (route->len == 0 || route->p[0] != '/')
-        return reject_pattern(r, "its path does not begin with a slash");
+        return reject_pattern(r, "its path must begin with a slash");
     return true;
 }
 
@@ -67,12 +67,12 @@ static bool add_param(struct pattern_parser *r, mk_str name, enum mk_router_type
     struct mk_router_pattern *p = r->out;
     if (!is_name(name))
         return reject_pattern(
-            r, "a parameter is a whole segment: a name of letters, digits and _, and perhaps a type, "
-               "as in :id<int>");
+            r, "a parameter must be a whole segment: a name of letters, digits and _, optionally with "
+               "a type, as in :id<int>");
     if (has_param_named(p, name))
-        return reject_pattern(r, "two of its parameters have the same name");
+        return reject_pattern(r, "two parameters have the same name");
     if (p->n_params == MK_ROUTER_PARAMS_MAX) {
-        mk_buf_addf(r->why, "it has more than %d parameters", MK_ROUTER_PARAMS_MAX);
+        mk_buf_addf(r->error_text, "it has more than %d parameters", MK_ROUTER_PARAMS_MAX);
         return false;
     }
     p->n_params++;
@@ -91,13 +91,13 @@ static bool parse_param(struct pattern_parser *r, mk_str s)
     enum mk_router_type found = mk_router_type_find(type);
     if (found != MK_ROUTER_TYPES)
         return add_param(r, name, found);
-    mk_buf_addf(r->why,
-                "<%.*s> is no type of a parameter; these are: ", MK_STR_ARG(mk_str_first(type, SHOWN)));
-    mk_router_type_list(r->why);
+    mk_buf_addf(r->error_text,
+                "<%.*s> is not a parameter type; the types are: ", MK_STR_ARG(mk_str_first(type, SHOWN)));
+    mk_router_type_list(r->error_text);
     return false;
 }
 
-/* The byte of the escape at s.p[i]; negative: none. */
+/* Returns the byte of the escape at s.p[i]; negative: none. */
 static int decode_escape(mk_str s, size_t i)
 {
     int high = i + 2 < s.len ? mk_char_hex(s.p[i + 1]) : -1,
@@ -112,28 +112,27 @@ static bool is_dot_segment(mk_str s)
 
 static bool parse_text(struct pattern_parser *r, mk_str s)
 {
-    char *begin = r->room;
+    char *begin = r->next_byte;
     for (size_t i = 0; i < s.len; i++) {
         char c = s.p[i];
         if (c == '?' || c == '#' || (unsigned char)c <= ' ' || c == 127)
             return reject_pattern(
-                r, "it has a space, a ?, a # or a control character, which no path of a route has; write "
-                   "%20, %3F, %23");
+                r, "a space, ? or # must be written as %20, %3F or %23, and control characters must be "
+                   "percent-encoded, too");
         if (c == '*')
             return reject_pattern(
-                r, "a * is allowed at the beginning of the last segment only, before a name, as in "
-                   "/files/*path; write %2A for a star");
+                r, "a * is allowed only at the beginning of the last segment, before a name, as in "
+                   "/files/*path; write %2A for a literal star");
         int byte = c == '%' ? decode_escape(s, i) : (unsigned char)c;
         if (byte <= 0 || (c == '%' && byte == '/'))
             return reject_pattern(
-                r, "a % is not followed by the two hexadecimal digits of a byte other than NUL and /");
+                r, "a % must be followed by two hexadecimal digits that do not encode NUL or /");
         i += c == '%' ? 2 : 0;
-        *r->room++ = (char)byte;
+        *r->next_byte++ = (char)byte;
     }
-    mk_str text = mk_str_of(begin, (size_t)(r->room - begin));
+    mk_str text = mk_str_of(begin, (size_t)(r->next_byte - begin));
     if (is_dot_segment(text))
-        return reject_pattern(
-            r, "no path has a segment . or ..: requests for it are answered for the folder it leads to");
+        return reject_pattern(r, "a segment is . or .., which the server removes from paths before routing");
     r->out->segments[r->out->n++] = (struct mk_router_segment){text, MK_ROUTER_TYPES};
     return true;
 }
@@ -141,11 +140,11 @@ static bool parse_text(struct pattern_parser *r, mk_str s)
 static bool parse_segment(struct pattern_parser *r, mk_str s, bool is_last)
 {
     if (r->out->n == MK_ROUTER_SEGMENTS_MAX) {
-        mk_buf_addf(r->why, "it has more than %d segments", MK_ROUTER_SEGMENTS_MAX);
+        mk_buf_addf(r->error_text, "it has more than %d segments", MK_ROUTER_SEGMENTS_MAX);
         return false;
     }
     if (s.len == 0 && !is_last)
-        return reject_pattern(r, "it has two slashes in a row, which no path has");
+        return reject_pattern(r, "it has two slashes in a row, which the server merges before routing");
     if (s.len && s.p[0] == ':')
         return parse_param(r, mk_str_skip(s, 1));
     if (s.len && s.p[0] == '*' && is_last)

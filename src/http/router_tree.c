@@ -31,7 +31,7 @@ void mk_router_tree_fini(struct mk_router_tree *t)
     mk_mem_free(t->slots);
 }
 
-/* ---- The table of texts ---- */
+/* ---- Hash table of text nodes ---- */
 
 /* FNV-1a with a final mix. The strings come from the program, so clients cannot provoke collisions. */
 static uint32_t text_hash(mk_router_node_id parent, mk_str text)
@@ -42,7 +42,8 @@ static uint32_t text_hash(mk_router_node_id parent, mk_str text)
     return hash ^ hash >> 15;
 }
 
-/* The slot of the text, or the free slot where it would be inserted. The table always has free slots. */
+/* Returns the slot of the text, or the free slot where it would be inserted. The table always has free
+ * slots. */
 static mk_router_node_id *text_slot(const struct mk_router_tree *t, uint32_t hash, mk_router_node_id parent,
                                     mk_str text)
 {

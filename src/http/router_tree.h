@@ -26,7 +26,7 @@ struct mk_router_tree {
     uint32_t n, cap, mask, n_texts;
 };
 
-/* Initialises an empty tree. False: out of memory. */
+/* Initializes an empty tree. False: out of memory. */
 bool mk_router_tree_init(struct mk_router_tree *t);
 void mk_router_tree_fini(struct mk_router_tree *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Character classes and fast scanning, for the files of this folder only. */
+/* Character classes and fast scanning, for this folder only. */
 #ifndef MK_HTTP_SCAN_H
 #define MK_HTTP_SCAN_H
 
@@ -23,7 +23,7 @@ static inline bool mk_scan_is(char c, unsigned classes)
     return mk_scan_classes[(unsigned char)c] & classes;
 }
 
-/* The first character at or after `at` in none of the classes; `end`: none. */
+/* Returns the first character at or after `at` in none of the classes; `end`: none. */
 static inline const char *mk_scan_skip(const char *at, const char *end, unsigned classes)
 {
     while (at < end && mk_scan_is(*at, classes))
@@ -59,7 +59,7 @@ static inline uint64_t mk_scan_equal(uint64_t word, unsigned char c)
     return mk_scan_below(word ^ MK_SCAN_EACH(c), 1);
 }
 
-/* Number of bytes before the first mark. */
+/* Returns the number of bytes before the first mark. */
 static inline unsigned mk_scan_before(uint64_t marks)
 {
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)

@@ -33,7 +33,7 @@ static inline unsigned mk_scan_no_value(__m128i lanes)
                                      mk_scan_lanes_equal(lanes, 0x7f)));
 }
 
-/* End of the run of MK_SCAN_VALUE characters that starts at `at`. */
+/* Returns the end of the run of MK_SCAN_VALUE characters that starts at `at`. */
 static inline const char *mk_scan_value(const char *at, const char *end)
 {
     for (; end - at >= MK_SCAN_LANES; at += MK_SCAN_LANES) {
@@ -68,14 +68,15 @@ static inline unsigned mk_scan_no_target(__m128i lanes)
     return mk_scan_bits(_mm_andnot_si128(excepted, visible)) ^ 0xffff;
 }
 
-/* The bits below the lowest set bit; all bits if none is set. */
+/* Returns the bits below the lowest set bit; all bits if none is set. */
 static inline unsigned mk_scan_bits_before(unsigned bits)
 {
     return (bits - 1) & ~bits;
 }
 
-/* End of the run of MK_SCAN_TARGET characters that starts at `at`. If it starts with a plain path (see
- * mk_path_is_plain()), *path is the end of that path: the first '?', or the end of the run. NULL: unknown. */
+/* Returns the end of the run of MK_SCAN_TARGET characters that starts at `at`. If it starts with a plain path
+ * (see mk_path_is_plain()), *path is the end of that path: the first '?', or the end of the run. NULL:
+ * unknown. */
 static inline const char *mk_scan_target(const char *at, const char *end, const char **path)
 {
     const char *query = NULL;
@@ -136,7 +137,7 @@ static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
     }
 }
 
-/* The first `c` at or after `at`; `end`: none. */
+/* Returns the first `c` at or after `at`; `end`: none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {
     for (; end - at >= MK_SCAN_LANES; at += MK_SCAN_LANES) {

@@ -3,7 +3,7 @@
 #ifndef MK_HTTP_SCAN_SWAR_H
 #define MK_HTTP_SCAN_SWAR_H
 
-/* End of the run of MK_SCAN_VALUE characters that starts at `at`. */
+/* Returns the end of the run of MK_SCAN_VALUE characters that starts at `at`. */
 static inline const char *mk_scan_value(const char *at, const char *end)
 {
     for (; end - at >= 8; at += 8) {
@@ -18,8 +18,9 @@ static inline const char *mk_scan_value(const char *at, const char *end)
     return mk_scan_skip(at, end, MK_SCAN_VALUE);
 }
 
-/* End of the run of MK_SCAN_TARGET characters that starts at `at`. If it starts with a plain path (see
- * mk_path_is_plain()), *path is the end of that path: the first '?', or the end of the run. NULL: unknown. */
+/* Returns the end of the run of MK_SCAN_TARGET characters that starts at `at`. If it starts with a plain path
+ * (see mk_path_is_plain()), *path is the end of that path: the first '?', or the end of the run. NULL:
+ * unknown. */
 static inline const char *mk_scan_target(const char *at, const char *end, const char **path)
 {
     *path = NULL;
@@ -41,7 +42,7 @@ static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
     return false;
 }
 
-/* The first `c` at or after `at`; `end`: none. */
+/* Returns the first `c` at or after `at`; `end`: none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {
     for (; end - at >= 8; at += 8) {

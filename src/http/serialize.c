@@ -12,7 +12,7 @@ static inline char *put_text(char *at, mk_str s)
     return at + s.len;
 }
 
-static inline bool reserve_room(struct mk_buf *out, size_t len)
+static inline bool reserve_inline(struct mk_buf *out, size_t len)
 {
     return MK_LIKELY(!out->failed && out->cap - out->len >= len) || mk_buf_reserve(out, len);
 }
@@ -26,7 +26,7 @@ void mk_serialize_status_line(struct mk_buf *out, unsigned status)
         line = mk_str_of(number, sizeof number - 1); /* the space stays: RFC 9112, section 4 */
     }
     size_t len = sizeof VERSION "\r\n" - 1 + line.len;
-    if (!reserve_room(out, len))
+    if (!reserve_inline(out, len))
         return;
     char *at = put_text(out->p + out->len, MK_STR(VERSION));
     at = put_text(at, line);
@@ -37,7 +37,7 @@ void mk_serialize_status_line(struct mk_buf *out, unsigned status)
 void mk_serialize_header(struct mk_buf *out, mk_str name, mk_str value)
 {
     size_t len = name.len + value.len + 4;
-    if (!reserve_room(out, len))
+    if (!reserve_inline(out, len))
         return;
     char *at = put_text(out->p + out->len, name);
     at = put_text(at, MK_STR(": "));

@@ -10,10 +10,10 @@
 
 /* Writes "HTTP/1.1 200 OK\r\n"; an unregistered code has no reason phrase. `status` has three digits. */
 void mk_serialize_status_line(struct mk_buf *out, unsigned status);
-/* "Name: value\r\n" */
+/* Writes "Name: value\r\n". */
 void mk_serialize_header(struct mk_buf *out, mk_str name, mk_str value);
 void mk_serialize_header_num(struct mk_buf *out, mk_str name, uint64_t value);
-/* The empty line. */
+/* Writes the empty line at the end of the head. */
 void mk_serialize_head_end(struct mk_buf *out);
 
 /* Writes the last chunk, "0\r\n\r\n", without trailers. */

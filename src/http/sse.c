@@ -17,7 +17,7 @@ static void append_sse_line(struct mk_buf *out, mk_str field, mk_str value)
     mk_buf_add_char(out, '\n');
 }
 
-/* Takes the first line; lines end with CR LF, LF or CR. */
+/* Returns the first line of *rest, and skips it; lines end with CR LF, LF or CR. */
 static mk_str next_line(mk_str *rest)
 {
     size_t n = 0;

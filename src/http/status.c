@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry as of 2025; 306 and 418 are listed there as unused. */
+/* The IANA registry as of 2025, without 306 and 418, which it lists as unused. */
 #include "http/status.h"
 
 static const mk_str informational[] = {

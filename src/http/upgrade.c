@@ -25,7 +25,7 @@ mk_str mk_upgrade_protocol(const struct mk_headers *fields)
     return mk_str_eq_nocase(first, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : first;
 }
 
-/* Value of a header that may occur only once; absent: missing or repeated. */
+/* Returns the value of a header that may occur only once; absent: missing or repeated. */
 static mk_str get_unique_header(const struct mk_headers *fields, enum mk_header_id id)
 {
     mk_str value = {NULL, 0}, more;

@@ -11,8 +11,8 @@
 
 enum { MK_UPGRADE_KEY_LEN = 24, MK_UPGRADE_ACCEPT_LEN = 28 };
 
-/* The first protocol in Upgrade, if Connection lists Upgrade; absent if there is none, or if the list is
- * malformed up to there. Normalised to MK_UPGRADE_WEBSOCKET for WebSocket. */
+/* Returns the first protocol in Upgrade, if Connection lists Upgrade; absent if there is none, or if the list
+ * is malformed up to there. Normalized to MK_UPGRADE_WEBSOCKET for WebSocket. */
 mk_str mk_upgrade_protocol(const struct mk_headers *fields);
 
 /* Validates a WebSocket handshake. Returns 0, or the status with which to reject it: 426 for a version other
@@ -20,7 +20,7 @@ mk_str mk_upgrade_protocol(const struct mk_headers *fields);
  * section 5). */
 int mk_upgrade_check_websocket(const struct mk_headers *fields, bool with_key) MK_MUST_USE;
 
-/* The value of Sec-WebSocket-Accept for that Sec-WebSocket-Key. */
+/* Appends the value of Sec-WebSocket-Accept for that Sec-WebSocket-Key. */
 void mk_upgrade_websocket_accept_key(mk_str key, struct mk_buf *out);
 
 #endif

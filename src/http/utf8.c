@@ -25,7 +25,7 @@ static bool begin_sequence(struct mk_utf8 *u, unsigned char c)
     return true;
 }
 
-/* Number of leading ASCII bytes: eight at a time, the rest one by one. */
+/* Returns the number of leading ASCII bytes: eight at a time, the rest one by one. */
 static size_t skip_ascii(const unsigned char *p, size_t len)
 {
     size_t i = 0;

@@ -12,7 +12,7 @@
 /* Parameters seen: each may occur once. */
 enum { HAS_SERVER_FORGETS = 1, HAS_CLIENT_FORGETS = 2, HAS_SERVER_MAX = 4, HAS_CLIENT_MAX = 8 };
 
-/* A number from 8 to 15 without a leading zero, optionally quoted; 0: invalid. */
+/* Parses a number from 8 to 15 without a leading zero, optionally quoted; 0: invalid. */
 static uint8_t parse_window_bits(mk_str s)
 {
     uint64_t n;

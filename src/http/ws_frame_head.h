@@ -30,7 +30,7 @@ struct mk_ws_frame_head {
     uint64_t len; /* payload length */
 };
 
-/* Length of the head that starts with these bytes, at least MK_WS_HEAD_MIN of them. */
+/* Returns the length of the head that starts with these bytes, at least MK_WS_HEAD_MIN of them. */
 size_t mk_ws_frame_head_len(const uint8_t *p);
 /* Parses a complete head. Returns NULL, or an error that no extension allows: an unknown opcode, reserved
  * bits, a non-minimal length, a long or fragmented control frame. */

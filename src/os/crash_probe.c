@@ -9,7 +9,7 @@
 
 #include "base/platform.h"
 
-enum { CAME_BACK = 86 /* an exit code that other code is unlikely to use */ };
+enum { FN_RETURNED = 86 /* an exit code that other code is unlikely to use */ };
 
 static void reset_crash_signals(unsigned seconds)
 {
@@ -17,7 +17,7 @@ static void reset_crash_signals(unsigned seconds)
     for (size_t i = 0; i < MK_LEN(crashes); i++)
         signal(crashes[i], SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* otherwise a hung child would stay forever */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* otherwise a hung child would outlive us */
     alarm(seconds);
 }
 
@@ -29,7 +29,7 @@ pid_t mk_crash_probe_start(void (*fn)(void *ctx), void *ctx, unsigned seconds)
     if (pid == 0) {
         reset_crash_signals(seconds);
         fn(ctx);
-        _exit(CAME_BACK);
+        _exit(FN_RETURNED);
     }
     return pid;
 }
@@ -38,12 +38,12 @@ int mk_crash_probe_result(int status)
 {
     if (WIFSIGNALED(status))
         return WTERMSIG(status);
-    return WEXITSTATUS(status) == CAME_BACK ? 0 : -ECANCELED;
+    return WEXITSTATUS(status) == FN_RETURNED ? 0 : -ECANCELED;
 }
 
 int mk_crash_probe_run(void (*fn)(void *ctx), void *ctx, unsigned seconds)
 {
-    if (!mk_platform.owns_process) /* a library does not fork: a plugin that crashes ends its program */
+    if (!mk_platform.owns_process) /* a library does not fork: a crash ends the embedding program */
         return 0;
     int status = 0;
     pid_t pid = mk_crash_probe_start(fn, ctx, seconds), ended;

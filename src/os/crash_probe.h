@@ -12,8 +12,8 @@
  * if the fork failed. */
 int mk_crash_probe_run(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
 
-/* Asynchronous variant: the first function returns the process, which the caller must reap, or a negated
- * errno value; the second one interprets the waitpid(2) status. */
+/* Asynchronous variant: the first function returns the pid of the process, which the caller must reap, or
+ * a negated errno value; the second one interprets the waitpid(2) status. */
 pid_t mk_crash_probe_start(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
 int mk_crash_probe_result(int status) MK_MUST_USE;
 

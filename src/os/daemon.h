@@ -8,10 +8,10 @@
 /* Forks into the background. The parent exits once the other end of `ready_fd` reports (see
  * mk_daemon_notify_parent); only the child returns. */
 mk_err mk_daemon_start(int *ready_fd) MK_MUST_USE;
-/* Makes the waiting parent exit with that code, and silences our standard output and error. */
+/* Makes the waiting parent exit with that code, and redirects our standard output and error to /dev/null. */
 void mk_daemon_notify_parent(int *ready_fd, int exit_code);
-/* Redirects `fd` to `null` unless `fd` refers to a file: the output no longer has a reader, and the reader of
- * a pipe must not wait for us to exit. */
+/* Redirects `fd` to `null` unless `fd` refers to a file. A terminal no longer has a reader, and a program
+ * that reads a pipe until EOF must not wait for the daemon to exit. */
 void mk_daemon_redirect_to_null(int fd, int null);
 /* Opens the descriptor for mk_daemon_redirect_to_null early, because a sandbox may forbid it later. With a
  * negative result, mk_daemon_redirect_to_null does nothing. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors: closing them, and their flags. */
+/* File descriptors: flags, limits, closing and writing. */
 #ifndef MK_OS_FD_H
 #define MK_OS_FD_H
 

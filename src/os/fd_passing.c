@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "os/fd.h"
 
-union room {
+union fd_control_buffer {
     struct cmsghdr head;
     char bytes[CMSG_SPACE(MK_FD_PASSING_MAX * sizeof(int))];
 };
@@ -24,7 +24,7 @@ mk_err mk_fd_passing_pair(int *a, int *b)
 
 mk_err mk_fd_passing_send(int end, const struct iovec *parts, size_t n_parts, const int *fds, size_t n_fds)
 {
-    union room buf = {0};
+    union fd_control_buffer buf = {0};
     struct iovec v[4];
     MK_ASSERT(n_parts <= MK_LEN(v) && n_fds <= MK_FD_PASSING_MAX);
     memcpy(v, parts, n_parts * sizeof *v);
@@ -52,7 +52,7 @@ static void extract_fds(struct msghdr *m, int *fds)
 
 ssize_t mk_fd_passing_receive(int end, void *buf, size_t cap, int *fds)
 {
-    union room control;
+    union fd_control_buffer control;
     struct iovec v = {.iov_base = buf, .iov_len = cap};
     struct msghdr m = {
         .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};

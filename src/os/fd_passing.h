@@ -9,7 +9,7 @@
 
 enum { MK_FD_PASSING_MAX = 3 };
 
-/* Creates a pair of sockets that preserve message boundaries, non-blocking and closed by an exec. */
+/* Creates a pair of connected sockets: SOCK_SEQPACKET, non-blocking, close-on-exec. */
 mk_err mk_fd_passing_pair(int *a, int *b) MK_MUST_USE;
 /* Sends one message; the caller keeps its descriptors. -EMSGSIZE: too long for the system. */
 mk_err mk_fd_passing_send(int end, const struct iovec *parts, size_t n_parts, const int *fds,

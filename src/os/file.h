@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens untrusted paths beneath a trusted folder, without ever leaving it by accident. */
+/* Opens untrusted paths beneath a trusted folder. No path can leave the folder except through a symbolic link
+ * that the settings allow. */
 #ifndef MK_OS_FILE_H
 #define MK_OS_FILE_H
 

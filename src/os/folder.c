@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's record, for which glibc and musl have different names. */
-struct record {
+/* The kernel's struct linux_dirent64, whose name differs between glibc and musl. */
+struct dir_entry {
     uint64_t ino;
     int64_t off;
     unsigned short len;
@@ -16,24 +16,24 @@ struct record {
 
 enum { PIECE = 8 * 1024 };
 
-static bool is_itself_or_parent(mk_str name)
+static bool is_dot_or_dot_dot(mk_str name)
 {
     return mk_str_eq(name, MK_STR(".")) || mk_str_eq(name, MK_STR(".."));
 }
 
 mk_err mk_folder_list(int fd, unsigned most, void (*on_name)(mk_str name, void *data), void *data)
 {
-    _Alignas(struct record) char records[PIECE];
+    _Alignas(struct dir_entry) char records[PIECE];
     unsigned n = 0;
     long got;
     if (lseek(fd, 0, SEEK_SET) < 0)
         return mk_err_last();
     while ((got = syscall(SYS_getdents64, fd, records, sizeof records)) > 0) {
         for (long at = 0; at < got;) {
-            const struct record *r = (const struct record *)(const void *)(records + at);
+            const struct dir_entry *r = (const struct dir_entry *)(const void *)(records + at);
             mk_str name = mk_str_from_c(r->name);
             at += r->len;
-            if (is_itself_or_parent(name))
+            if (is_dot_or_dot_dot(name))
                 continue;
             if (n++ == most)
                 return -E2BIG;

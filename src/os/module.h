@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-enum { MK_MODULE_WHY = 512 };
+enum { MK_MODULE_ERROR_MAX = 512 };
 
 struct mk_module {
     const char *name;   /* name without monkey- and .so */
@@ -16,8 +16,8 @@ struct mk_module {
     const void *built_in; /* the table, if it is linked into the program; otherwise NULL */
 };
 
-/* Loads the object and returns its table. NULL: it failed; `error` holds the reason. A loaded object stays
- * loaded. */
-const void *mk_module_load(const struct mk_module *m, char error[MK_MODULE_WHY]) MK_MUST_USE;
+/* Loads the object and returns its table; NULL: failed, with the reason in `error`. The object stays loaded
+ * until the process exits. */
+const void *mk_module_load(const struct mk_module *m, char error[MK_MODULE_ERROR_MAX]) MK_MUST_USE;
 
 #endif

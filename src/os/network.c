@@ -56,7 +56,7 @@ bool mk_addr_parse(mk_str text, struct mk_addr *out)
     return parse_v4(mk_str_first(text, colon), out->ip) && parse_port(mk_str_skip(text, colon), &out->port);
 }
 
-/* Parses a dotted mask: ones, then zeros. */
+/* Parses a dotted netmask: one bits followed by zero bits. */
 static bool parse_mask(mk_str text, uint64_t *bits)
 {
     uint8_t ip[16];

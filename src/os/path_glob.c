@@ -7,7 +7,8 @@
 
 /* ---- Names ---- */
 
-/* Length of the class that starts the pattern, whose first character may be `]`; 0: unterminated. */
+/* Returns the length of the class at the start of the pattern; its first character may be `]`. 0:
+ * unterminated. */
 static size_t class_len(mk_str p)
 {
     size_t first = p.len > 1 && (p.p[1] == '!' || p.p[1] == '^') ? 2 : 1,
@@ -29,7 +30,7 @@ static bool class_matches(mk_str class, unsigned char c)
     return is_in != is_negated;
 }
 
-/* Does the pattern begin with something that matches `c`? Its length; 0: no. */
+/* Returns the length of the first element of the pattern if it matches `c`, else 0. */
 static size_t match_char(mk_str p, char c)
 {
     size_t len = p.len && p.p[0] == '[' ? class_len(p) : 0;
@@ -61,7 +62,7 @@ bool mk_path_glob_matches(mk_str pattern, mk_str name)
         } else if (len) {
             pattern = mk_str_skip(pattern, len);
             name = mk_str_skip(name, 1);
-        } else if (after_star.p) { /* the star takes one more character */
+        } else if (after_star.p) { /* backtrack: the star matches one more character */
             pattern = after_star;
             name = retry = mk_str_skip(retry, 1);
         } else {
@@ -81,7 +82,7 @@ struct path_walk {
     char path[PATH_MAX];
 };
 
-static bool descend(struct path_walk *w, size_t len, mk_str rest);
+static bool match_components(struct path_walk *w, size_t len, mk_str rest);
 
 /* Appends a name to the path. 0: too long. */
 static size_t append_name(struct path_walk *w, size_t len, mk_str name)
@@ -93,22 +94,22 @@ static size_t append_name(struct path_walk *w, size_t len, mk_str name)
     return len + name.len;
 }
 
-static bool match_folder(struct path_walk *w, size_t len, mk_str component, mk_str rest)
+static bool match_folder_entries(struct path_walk *w, size_t len, mk_str component, mk_str rest)
 {
     DIR *folder = opendir(len ? w->path : ".");
     bool goes_on = true;
     for (struct dirent *d = folder ? readdir(folder) : NULL; d && goes_on; d = readdir(folder)) {
         mk_str name = mk_str_from_c(d->d_name);
         size_t longer = mk_path_glob_matches(component, name) ? append_name(w, len, name) : 0;
-        goes_on = !longer || descend(w, longer, rest);
+        goes_on = !longer || match_components(w, longer, rest);
     }
     if (folder)
         closedir(folder);
     return goes_on;
 }
 
-/* A component without wildcards, whose backslashes are dropped. */
-static bool enter_literal(struct path_walk *w, size_t len, mk_str component, mk_str rest)
+/* Matches a component without wildcards, with its backslashes removed. */
+static bool match_literal_component(struct path_walk *w, size_t len, mk_str component, mk_str rest)
 {
     while (component.len) {
         component = mk_str_skip(component, component.p[0] == '\\' && component.len > 1);
@@ -117,7 +118,7 @@ static bool enter_literal(struct path_walk *w, size_t len, mk_str component, mk_
             return true;
         component = mk_str_skip(component, 1);
     }
-    return descend(w, len, rest);
+    return match_components(w, len, rest);
 }
 
 static bool has_wildcard(mk_str component)
@@ -128,8 +129,8 @@ static bool has_wildcard(mk_str component)
     return false;
 }
 
-/* Matches the rest of the pattern below the path. False: found() wants no more. */
-static bool descend(struct path_walk *w, size_t len, mk_str rest)
+/* Matches the rest of the pattern below the path. False: found() returned false. */
+static bool match_components(struct path_walk *w, size_t len, mk_str rest)
 {
     struct stat st;
     for (; mk_str_starts(rest, MK_STR("/")); rest = mk_str_skip(rest, 1))
@@ -139,8 +140,8 @@ static bool descend(struct path_walk *w, size_t len, mk_str rest)
         return lstat(w->path, &st) < 0 || w->found(w->data, mk_str_of(w->path, len));
     mk_str component = mk_str_first(rest, mk_str_find(rest, '/'));
     rest = mk_str_skip(rest, component.len);
-    return has_wildcard(component) ? match_folder(w, len, component, rest)
-                                   : enter_literal(w, len, component, rest);
+    return has_wildcard(component) ? match_folder_entries(w, len, component, rest)
+                                   : match_literal_component(w, len, component, rest);
 }
 
 mk_err mk_path_glob(mk_str pattern, bool (*found)(void *data, mk_str path), void *data)
@@ -148,6 +149,6 @@ mk_err mk_path_glob(mk_str pattern, bool (*found)(void *data, mk_str path), void
     struct path_walk w = {.found = found, .data = data};
     if (pattern.len >= sizeof w.path)
         return -ENAMETOOLONG;
-    (void)!descend(&w, 0, pattern);
+    (void)!match_components(&w, 0, pattern);
     return 0;
 }

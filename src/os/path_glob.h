@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds files by pattern. glob(3) of a static program brings the letters of all languages with it. */
+/* Finds files by pattern. Replaces glob(3), which would add the character tables of all locales to a static
+ * program. */
 #ifndef MK_OS_PATH_GLOB_H
 #define MK_OS_PATH_GLOB_H
 
 #include "base/err.h"
 #include "base/str.h"
 
-/* Matches a file name: `*`, `?`, `[a-z]`, `[!a-z]`, and `\` before a character that is meant literally. A
- * leading dot matches only a dot. */
+/* Matches a file name: `*`, `?`, `[a-z]`, `[!a-z]`, and `\` to quote a character. Wildcards never match a
+ * leading dot. */
 bool mk_path_glob_matches(mk_str pattern, mk_str name);
 /* Calls found() for every existing path that matches, in any order, until it returns false. Each component
  * of the pattern is matched alone. Unreadable folders match nothing. -ENAMETOOLONG: the pattern is too long.

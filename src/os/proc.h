@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties of this process (CPUs, name, memory, parent, program file); also checks if another process is
- * stopped. */
+/* Properties of this process: CPUs, name, memory, parent, program file. */
 #ifndef MK_OS_PROC_H
 #define MK_OS_PROC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only place that knows whether regex_pcre2.c, an optional layer, is linked in. */
+/* Calls regex_pcre2.c if that optional library is linked in. */
 #include "os/regex.h"
 
 #include <errno.h>

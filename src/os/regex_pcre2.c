@@ -12,9 +12,9 @@
 #include "os/regex.h"
 
 enum {
-    /* A path pattern needs some hundred steps. PCRE2 counts them again for each start position: a pattern
-     * without an anchor shares STEPS_SHARED among these. If that is not enough, as for one `.*` in a long
-     * text, the search may take SLOW_US longer. */
+    /* A path pattern needs a few hundred steps. PCRE2 counts steps separately for each start position, so
+     * the start positions of an unanchored pattern share STEPS_SHARED. If that is not enough, as for one
+     * `.*` in a long text, the search may take another SLOW_US. */
     STEPS_MAX = 20000,
     STEPS_SHARED = 500000,
     SLOW_US = 10000,
@@ -170,7 +170,7 @@ static int match_with_deadline(const struct pattern *p, mk_str text,
     return n;
 }
 
-/* Copies the first n pairs, some of which may be "did not participate". */
+/* Copies the first n captures; a group that did not participate in the match is absent. */
 static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struct mk_regex_captures *out)
 {
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(data);

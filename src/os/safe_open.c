@@ -20,7 +20,7 @@ static bool has_group(const struct mk_identity *id, gid_t gid)
     return id->n_groups < 0 || id->gid == gid;
 }
 
-/* May the user write to the file? The owner always may, being able to change the mode. */
+/* May the user write to the file? The owner always may, because the owner can change the mode. */
 static bool may_write(const struct mk_identity *id, const struct stat *st)
 {
     return st->st_uid == id->uid || (st->st_mode & S_IWOTH) ||

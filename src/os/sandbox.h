@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Denies a worker the rights that it never needs: to gain privileges, and to access files outside its folders
- * (Landlock). */
+/* Sandbox of a worker: it cannot gain privileges, or access files outside its folders (Landlock). */
 #ifndef MK_OS_SANDBOX_H
 #define MK_OS_SANDBOX_H
 

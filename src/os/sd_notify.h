@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service manager: reports our state and accepts its sockets (systemd's protocols without its
- * library). */
+/* Protocols of the service manager systemd, without its library: reports our state, and receives its
+ * sockets. */
 #ifndef MK_OS_SD_NOTIFY_H
 #define MK_OS_SD_NOTIFY_H
 

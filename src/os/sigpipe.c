@@ -6,7 +6,7 @@
 
 #include "base/platform.h"
 
-static void set_only_sigpipe(sigset_t *set)
+static void init_sigpipe_set(sigset_t *set)
 {
     sigemptyset(set);
     sigaddset(set, SIGPIPE);
@@ -17,18 +17,19 @@ void mk_sigpipe_block(struct mk_sigpipe_guard *q)
     sigset_t pipe;
     if (mk_platform.owns_process)
         return;
-    set_only_sigpipe(&pipe);
+    init_sigpipe_set(&pipe);
     /* If SIGPIPE is blocked already, as in our threads, it may stay pending until it is ignored. */
-    q->holds = pthread_sigmask(SIG_BLOCK, &pipe, &q->before) == 0 && sigismember(&q->before, SIGPIPE) == 0;
+    q->is_blocked =
+        pthread_sigmask(SIG_BLOCK, &pipe, &q->before) == 0 && sigismember(&q->before, SIGPIPE) == 0;
 }
 
 void mk_sigpipe_restore(struct mk_sigpipe_guard *q, ssize_t n)
 {
     int kept = errno;
     sigset_t pipe;
-    if (mk_platform.owns_process || !q->holds)
+    if (mk_platform.owns_process || !q->is_blocked)
         return;
-    set_only_sigpipe(&pipe);
+    init_sigpipe_set(&pipe);
     if (n < 0 && kept == EPIPE) /* the signal is sent to this thread, and pending by now */
         (void)sigtimedwait(&pipe, NULL, &(struct timespec){0});
     (void)pthread_sigmask(SIG_SETMASK, &q->before, NULL);

@@ -11,11 +11,11 @@
 
 struct mk_sigpipe_guard {
     sigset_t before; /* used only in the library */
-    bool holds;
+    bool is_blocked;
 };
 
-/* Blocks SIGPIPE between the two calls; n is the return value, errno is preserved. The program ignores the
- * signal, but a library must not. */
+/* Blocks SIGPIPE between the two calls; n is the result of the call in between, whose errno is preserved. The
+ * server program ignores the signal, but a library must not change its handling. */
 void mk_sigpipe_block(struct mk_sigpipe_guard *q);
 void mk_sigpipe_restore(struct mk_sigpipe_guard *q, ssize_t n);
 

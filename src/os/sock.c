@@ -15,7 +15,7 @@ static int set_option(int fd, int level, int name, int value)
     return setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* Connections inherit the listener's options. Failure of any of them is harmless. */
+/* Connections inherit the listener's options. A failure to set any of them is harmless. */
 static void set_tcp_options(int fd, const struct mk_sock_options *o)
 {
     (void)set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);

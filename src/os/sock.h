@@ -10,7 +10,7 @@ struct mk_sock_options {
     int send_room;   /* SO_SNDBUF of connections; 0: the system's default */
     unsigned mode;   /* mode of the unix socket file */
     bool reuse_port; /* several sockets share the address; the kernel distributes connections among them */
-    bool quiet;      /* bind only: connections are accepted after mk_sock_start_listening */
+    bool quiet;      /* bind only: call mk_sock_start_listening() later */
 };
 
 /* Creates a non-blocking listener. Replaces a stale unix socket file that has no listener. */
@@ -19,8 +19,8 @@ mk_err mk_sock_listen(const struct mk_sockaddr *a, const struct mk_sock_options 
 mk_err mk_sock_start_listening(int fd, int backlog) MK_MUST_USE;
 /* Tests whether we could listen on the address. -EADDRINUSE: another program listens on it. */
 mk_err mk_sock_test_bind(const struct mk_sockaddr *a) MK_MUST_USE;
-/* Accepts the next connection. Returns its non-blocking descriptor, or a negative error (-EAGAIN when no
- * connection waits). */
+/* Accepts the next connection. Returns its non-blocking descriptor, or a negative error (-EAGAIN if none
+ * is pending). */
 int mk_sock_accept(int fd, struct mk_addr *peer);
 /* Does this IPv6 listener accept IPv4 clients as well? A listener from a service manager may. */
 bool mk_sock_is_dual_stack(int fd);

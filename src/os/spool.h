@@ -14,11 +14,11 @@ struct mk_spool {
     int fd;             /* -1: not created yet */
 };
 
-/* Initialises the spool. `max`: maximum number of bytes kept in memory. */
+/* Initializes the spool. `max`: maximum number of bytes kept in memory. */
 void mk_spool_init(struct mk_spool *s, size_t max);
 void mk_spool_fini(struct mk_spool *s);
 
-/* Creates an unlinked file in that folder: a descriptor or a negated errno value. */
+/* Creates an unlinked file in that folder. Returns a descriptor or a negated errno value. */
 int mk_spool_open_tmpfile(const char *folder) MK_MUST_USE;
 /* Moves the bytes in memory to the file, creating it in `folder` if needed. May block; callable in any
  * thread. -ENOSPC: a limit of the file system or of the process was reached. */

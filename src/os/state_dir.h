@@ -17,8 +17,8 @@ mk_err mk_state_dir_path(char buf[PATH_MAX]) MK_MUST_USE;
 /* Opens the folder; creates it and its parents if missing. *error is static text. */
 mk_err mk_state_dir_open(const char *path, int *dir, const char **error) MK_MUST_USE;
 
-/* Locks out other processes until `dir` is closed. -EBUSY: another process held the lock for longer than
- * `wait_ms`. */
+/* Locks the folder against other processes until `dir` is closed. -EBUSY: another process held the lock for
+ * longer than `wait_ms`. */
 mk_err mk_state_dir_lock(int dir, unsigned wait_ms) MK_MUST_USE;
 
 /* Appends the file to `out`. -ENOENT: missing; -EPERM: not exclusively ours, or not a regular file. A

@@ -131,7 +131,7 @@ static enum mk_response_parser_event fastcgi_read_eof(struct mk_codec_response_s
     if (input->error)
         return MK_RESPONSE_PARSER_ERROR;
     return mk_codec_fail(input, -ECONNRESET,
-                         input->reply.begun ? "it ended in the middle"
+                         input->reply.begun ? "the response is incomplete"
                                             : "the connection was closed without a response");
 }
 

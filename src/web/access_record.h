@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access-log entry of a finished request: exactly one per request, whatever its outcome. Each entry is logged
- * and counted. */
+/* Access-log entry of a finished request: exactly one per request, whatever its outcome. Hooks and access
+ * logs receive it. */
 #ifndef MK_WEB_ACCESS_RECORD_H
 #define MK_WEB_ACCESS_RECORD_H
 

@@ -39,7 +39,7 @@ static enum mk_verdict send_single_range(struct mk_response *response, const str
     return ok ? MK_DONE : fail_with_status(response, 503);
 }
 
-/* A multipart boundary that the author of the file cannot predict. */
+/* Returns a multipart boundary that the author of the file cannot predict. */
 static uint64_t make_boundary(void)
 {
     uint64_t n = 0;
@@ -92,7 +92,7 @@ enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_respon
                            MK_BYTERANGES_MAX);
     if (n < 0)
         return send_range_not_satisfiable(response, r->file->size);
-    /* Clients cannot decode ranges of a compressed representation that were sent as separate parts. */
+    /* Clients cannot decode separate ranges of a compressed representation. */
     if (n == 0 || (n > 1 && r->coded))
         return MK_NEXT;
     return n == 1 ? send_single_range(response, r, &ranges[0])

@@ -163,14 +163,13 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     default:
         return log_invalid_verdict(x, v);
     }
-    mk_request_log(&x->request, MK_LOG_DEBUG, "the handler or plugin `%s` refused it with %u", x->last_called,
+    mk_request_log(&x->request, MK_LOG_DEBUG, "`%s` rejected the request with %u", x->last_called,
                    status_of_error(x));
     set_error_response(x, status_of_error(x));
     return true;
 }
 
-/* Called before the hooks: finds out whether the host has connection requirements, and whether the request
- * may be exempt. */
+/* Called before the hooks: does the host have connection requirements, and may the request be exempt? */
 static void start_https_policy(struct mk_exchange *x)
 {
     x->entered = !mk_https_policy_is_needed(&x->request);
@@ -187,7 +186,7 @@ static bool check_https_policy(struct mk_exchange *x)
     return true;
 }
 
-/* Handles a request that is not an ACME challenge after all: redirects it to HTTPS like any other request. */
+/* The request is not an ACME challenge after all: it is redirected to HTTPS like any other request. */
 static bool reapply_https_policy(struct mk_exchange *x)
 {
     x->challenge = false;
@@ -236,7 +235,7 @@ static void restart_from_hooks(struct mk_exchange *x)
     set_error_response(x, 500);
 }
 
-/* Runs only the routes again, for another path. Stops loops. */
+/* Runs only the routes again, for another path. Fails after REROUTES_MAX repetitions. */
 static void restart_routes(struct mk_exchange *x)
 {
     x->at = 0;
@@ -255,7 +254,7 @@ static void follow_rewrite(struct mk_exchange *x)
         restart_from_hooks(x);
 }
 
-/* Handles MK_REWRITTEN. After a hook, the remaining access checks first judge the original path. */
+/* Handles MK_REWRITTEN. After a hook, the remaining access checks first evaluate the original path. */
 static bool defer_or_follow_rewrite(struct mk_exchange *x)
 {
     if (x->request.target->by != MK_TARGET_BY_HOOK) {
@@ -268,7 +267,7 @@ static bool defer_or_follow_rewrite(struct mk_exchange *x)
     return apply_verdict(x, MK_NEXT);
 }
 
-/* Called when all hooks that may judge the path have run. */
+/* Called when all hooks that may check the path have run. */
 static bool begin_routes(struct mk_exchange *x)
 {
     x->step = MK_DISPATCH_ROUTES;
@@ -282,7 +281,7 @@ static bool is_access_check(const struct mk_plugin *plugin)
     return plugin->priority && plugin->priority < MK_PRIORITY_NORMAL;
 }
 
-/* A rewritten path that hooks have not judged must not reach a handler. */
+/* A rewritten path that the hooks have not checked must not reach a handler. */
 MK_COLD static bool log_unreported_rewrite(struct mk_exchange *x, enum mk_verdict v)
 {
     mk_log_error(x->request.web->log, "%s rewrote the request and returned %d instead of MK_REWRITTEN: 500",
@@ -361,7 +360,7 @@ static void respond_without_handler(struct mk_exchange *x)
     } else if (path_known) {
         set_error_response(x, 405);
     } else {
-        mk_request_log(&x->request, MK_LOG_DEBUG, "no handler answers this path");
+        mk_request_log(&x->request, MK_LOG_DEBUG, "no handler responds to this path");
         set_error_response(x, x->declined_status >= 300 ? x->declined_status : 404);
     }
 }
@@ -372,14 +371,14 @@ static unsigned handler_methods(const struct mk_handler *h)
                                                      : h->methods;
 }
 
-/* Fails the request, because the route may protect content that later routes serve. */
+/* Fails the request: if it continued to later routes, they might serve content that this route protects. */
 MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct mk_route *route)
 {
     mk_request_explain(&x->request, "route", "%.*s  exceeded its limits: too many steps, or too much memory",
                        MK_STR_ARG(route->pattern.text));
     if (mk_effective_limits_may_log(x))
         mk_log_error(x->request.web->log,
-                     "the search of the route %.*s took too many steps or too much memory: 500",
+                     "matching the route %.*s took too many steps or too much memory: 500",
                      MK_STR_ARG(route->pattern.text));
     set_error_response(x, 500);
     return true;
@@ -396,7 +395,7 @@ MK_COLD static bool try_static_reroute(struct mk_exchange *x, const struct mk_ro
     return apply_verdict_or_rewrite(x, v);
 }
 
-/* Sets the body limit if handlers can set their own. False: the body is larger. */
+/* Sets the body limit in the protocol layer, if it supports that. False: the body is larger. */
 static bool set_body_limit(struct mk_exchange *x, uint64_t max)
 {
     const struct mk_request *r = &x->request;
@@ -412,7 +411,7 @@ bool mk_dispatch_may_read_body(struct mk_exchange *x)
     return x->body_route || set_body_limit(x, MK_BODY_MAX_DEFAULT);
 }
 
-/* Applied once per route. False: the body is too large, and the handler must not be called. */
+/* Called once per route. False: the body is too large, and the handler must not be called. */
 static bool apply_handler_body_max(struct mk_exchange *x, const struct mk_route *route)
 {
     const struct mk_handler *h = route->handler;

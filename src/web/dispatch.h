@@ -7,8 +7,8 @@
 
 #include "web/exchange.h"
 
-/* The effective limits: those of the request itself, or else of the host and the path originally requested,
- * or else of the server, depending on which parts of the target are known. */
+/* Returns the effective limits: those set for the request itself, else those of the host and the path
+ * originally requested, else those of the server, depending on which parts of the target are known. */
 const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x);
 
 /* May a handler with its own body limit read the body? False if `MaxBodySize`, which applies until the

@@ -49,8 +49,8 @@ MK_COLD static const struct mk_request_limits *log_and_return_strict_limits(stru
 {
     if (mk_effective_limits_may_log(x))
         mk_log_error(x->request.web->log,
-                     "the search for the paths of the [LOCATION] at %.*s took too many steps or too much "
-                     "memory; the stricter of its limits and the host's apply",
+                     "matching the paths of the [LOCATION] at %.*s took too many steps or too much memory; "
+                     "the stricter value of each limit of the location and the host applies",
                      MK_STR_ARG(l->written_at));
     return &l->strict;
 }
@@ -148,15 +148,15 @@ void mk_effective_limits_log_too_long(struct mk_exchange *x, uint64_t max, bool 
     web->too_long_logged_at = x->request.now;
     format_size(size, max);
     if (whole)
-        mk_request_log(&x->request, level, "413: the request is longer than `MaxRequestSize`");
+        mk_request_log(&x->request, level, "413: the request is larger than `MaxRequestSize`");
     else if (x->has_own_body_max)
         mk_request_log(&x->request, level,
-                       "413: the content is longer than this route of `%s` allows: raise its `.body_max`",
+                       "413: the body is larger than this route of `%s` allows; raise its `.body_max`",
                        x->body_route->handler->name);
     else
         mk_request_log(
             &x->request, level,
-            "413: the content is longer than `MaxBodySize %s`: raise it for the path in a [LOCATION], "
-            "a [HOST] or [SERVER], or in a service by `.body_max` of the route",
+            "413: the body is larger than `MaxBodySize %s`; raise it in the [LOCATION] of the path, in "
+            "[HOST] or [SERVER], or set `.body_max` of the service's route",
             size);
 }

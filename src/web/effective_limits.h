@@ -13,8 +13,8 @@ struct mk_request_limits mk_effective_limits_stricter(const struct mk_request_li
 /* May an exceeded regex limit be logged? Only once a second, so that clients cannot flood the log. */
 bool mk_effective_limits_may_log(struct mk_exchange *x);
 
-/* The limits of the request's [LOCATION], or of its host; if variants of the path belong to other locations,
- * the strictest value of each limit. The host must have locations. */
+/* Returns the limits of the request's [LOCATION], or of its host; if variants of the path belong to other
+ * locations, the strictest value of each limit. The host must have locations. */
 const struct mk_request_limits *mk_effective_limits_find(struct mk_exchange *x);
 
 /* Logs that the body exceeds `max`, and which key to raise; `whole`: MaxRequestSize. */

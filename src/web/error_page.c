@@ -10,21 +10,21 @@
 #include "web/static.h"
 #include "web/web.h"
 
-enum { TIME_ROOM = 32, REFERENCE_ROOM = 48 };
+enum { TIME_MAX = 32, REFERENCE_MAX = 48 };
 
-/* Formats the time, which users can quote and the administrator finds in the logs. It reveals nothing about
- * the server. */
-static void format_time(const struct mk_request *request, char buf[TIME_ROOM])
+/* Formats the time, which users can quote so that the administrator finds the error in the logs. It reveals
+ * nothing about the server. */
+static void format_time(const struct mk_request *request, char buf[TIME_MAX])
 {
     time_t t = (time_t)request->now;
     struct tm tm;
-    if (!t || !gmtime_r(&t, &tm) || !strftime(buf, TIME_ROOM, "%Y-%m-%d %H:%M:%S UTC", &tm))
+    if (!t || !gmtime_r(&t, &tm) || !strftime(buf, TIME_MAX, "%Y-%m-%d %H:%M:%S UTC", &tm))
         buf[0] = '\0';
 }
 
 /* Server errors get a reference number that is also in the error log. Limited to one log line per second,
  * because clients must not flood the log; pages without a number still show the time. */
-static void log_reference_number(struct mk_request *request, unsigned status, char buf[REFERENCE_ROOM])
+static void log_reference_number(struct mk_request *request, unsigned status, char buf[REFERENCE_MAX])
 {
     struct mk_web_ctx *web = request->web;
     enum mk_log_level level = web->reference_logged_at == request->now ? MK_LOG_DEBUG : MK_LOG_INFO;
@@ -33,7 +33,7 @@ static void log_reference_number(struct mk_request *request, unsigned status, ch
     if (status < 500 || !web->log || web->log->level < level)
         return;
     mk_random(&number, sizeof number);
-    snprintf(buf, REFERENCE_ROOM, ", reference %08" PRIx32, number);
+    snprintf(buf, REFERENCE_MAX, ", reference %08" PRIx32, number);
     mk_log(web->log, level, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->target->path),
            number);
     web->reference_logged_at = request->now;
@@ -41,7 +41,7 @@ static void log_reference_number(struct mk_request *request, unsigned status, ch
 
 static void fill_builtin_page(struct mk_request *request, struct mk_response *response, unsigned status)
 {
-    char when[TIME_ROOM], reference[REFERENCE_ROOM];
+    char when[TIME_MAX], reference[REFERENCE_MAX];
     mk_str line = mk_status_text(status);
     if (line.len == 0) /* no reason known */
         line = mk_arena_printf(response->arena, "%u", status);
@@ -54,7 +54,7 @@ static void fill_builtin_page(struct mk_request *request, struct mk_response *re
                         "<title>%.*s</title>\n<style>%s</style></head>\n"
                         "<body>%s<h1>%.*s</h1><p>%s</p><p><small>%s%s</small></p></body>\n</html>\n",
                         MK_STR_ARG(line), mk_error_page_style, mk_error_page_picture, MK_STR_ARG(line),
-                        mk_error_page_advice(status), when, reference);
+                        mk_error_page_explanation(status), when, reference);
     if (!line.p || !page.p ||
         !mk_response_add_header_unchecked(response, MK_STR("Content-Type"),
                                           MK_STR("text/html; charset=utf-8")))

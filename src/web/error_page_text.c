@@ -7,61 +7,61 @@
 static const struct {
     unsigned status;
     const char *text;
-} advices[] = {
+} explanations[] = {
     {400, "The request was not valid HTTP."},
     {401, "This page needs a user name and a password, and they were missing or wrong."},
     {402, "This page requires payment."},
-    {403, "You may not see this, or it is a folder without a page of its own."},
+    {403, "You are not allowed to see this page, or it is a folder without an index page."},
     {404, "There is nothing at this address."},
     {405, "This address does not support that method."},
     {406, "This page does not exist in a form that your browser accepts."},
-    {407, "The proxy in between asks for a user name and a password."},
+    {407, "A proxy on the way requires a user name and a password."},
     {408, "The request took too long to arrive."},
-    {409, "It was changed at the same time from elsewhere. Load it again."},
+    {409, "This was changed from elsewhere at the same time. Load it again."},
     {410, "This page was here, and is gone for good."},
-    {411, "The request must say how long its content is."},
-    {412, "It has changed since you saw it last. Load it again."},
+    {411, "The request must state the length of its content."},
+    {412, "This has changed since you last loaded it. Load it again."},
     {413, "The request is larger than this server allows."},
     {414, "The address is longer than this server allows."},
     {415, "The server cannot use content of this type."},
     {416, "The requested part does not exist. Start the download again."},
     {417, "The request expects something that this server does not support."},
     {421, "This connection was made for another name. Open the page in a new connection."},
-    {422, "The content is well formed, but makes no sense here."},
-    {423, "It is locked at the moment. Try again later."},
-    {424, "Something else that this depends on failed first."},
-    {425, "The request came before the connection was safe. Try again."},
+    {422, "The request is well formed, but the server cannot process its content."},
+    {423, "This is locked at the moment. Try again later."},
+    {424, "Another operation that this one depends on has failed."},
+    {425, "The request arrived before the connection was secure. Try again."},
     {426, "The server requires a newer protocol for this."},
-    {428, "The request must say which version it changes."},
+    {428, "The request must state which version it changes."},
     {429, "Too many requests. Wait a moment and try again."},
-    {431, "The head of the request is larger than this server allows. Deleting the cookies of this site may "
-          "help."},
+    {431, "The headers of the request are larger than this server allows. Deleting the cookies of this "
+          "site may help."},
     {451, "This page is unavailable for legal reasons."},
     {500, "Something is broken on this site. Try again in a few minutes."},
     {501, "This server does not support that."},
     {502, "This site has a problem. Try again in a few minutes."},
     {503, "This site is busy, or down for maintenance. Try again in a few minutes."},
-    {504, "This site takes too long to answer. Try again in a few minutes."},
+    {504, "This site takes too long to respond. Try again in a few minutes."},
     {505, "This server does not support that version of HTTP."},
     {506, "The configuration of the server refers back to itself."},
-    {507, "There is no room left to store this."},
+    {507, "There is no space left to store this."},
     {508, "The server detected an endless loop."},
-    {510, "The request lacks an extension that this server needs."},
+    {510, "The request lacks an extension that this server requires."},
     {511, "Sign in to this network first: open any page without https."},
 };
 
-const char *mk_error_page_advice(unsigned status)
+const char *mk_error_page_explanation(unsigned status)
 {
-    for (size_t i = 0; i < MK_LEN(advices); i++)
-        if (advices[i].status == status)
-            return advices[i].text;
-    return status < 400   ? "The server answered with this status and nothing more."
-           : status < 500 ? "The server cannot answer this request."
-                          : "The server failed to answer this request.";
+    for (size_t i = 0; i < MK_LEN(explanations); i++)
+        if (explanations[i].status == status)
+            return explanations[i].text;
+    return status < 400   ? "The server responded with this status and no further explanation."
+           : status < 500 ? "The server cannot respond to this request."
+                          : "The server failed to respond to this request.";
 }
 
-/* The colours and the monkey of the welcome page (site/style.css), minimised because they are sent with every
- * error. */
+/* Colors and the monkey of the welcome page (site/style.css), minified because every error page contains
+ * them. */
 const char mk_error_page_style[] =
     ":root{color-scheme:light dark;--g:#fdf9f2;--i:#2c2018;--s:#6d5a4a}"
     "@media(prefers-color-scheme:dark){:root{--g:#17110d;--i:#f5eadb;--s:#bda893}}"

@@ -5,7 +5,7 @@
 
 extern const char mk_error_page_style[], mk_error_page_picture[];
 
-/* Explanation for the visitor, and what to do. */
-const char *mk_error_page_advice(unsigned status);
+/* Returns what the error means for the visitor, and what to do. */
+const char *mk_error_page_explanation(unsigned status);
 
 #endif

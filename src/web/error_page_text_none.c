@@ -5,9 +5,9 @@
 const char mk_error_page_style[] = "body{font-family:sans-serif;text-align:center}";
 const char mk_error_page_picture[] = "";
 
-const char *mk_error_page_advice(unsigned status)
+const char *mk_error_page_explanation(unsigned status)
 {
-    return status < 400   ? "The server answered with this status and nothing more."
-           : status < 500 ? "The server cannot answer this request."
-                          : "The server failed to answer this request.";
+    return status < 400   ? "The server responded with this status and no further explanation."
+           : status < 500 ? "The server cannot respond to this request."
+                          : "The server failed to respond to this request.";
 }

@@ -10,7 +10,7 @@
 enum mk_dispatch_step {
     MK_DISPATCH_HOST,
     MK_DISPATCH_HOOKS,
-    MK_DISPATCH_GUARDS, /* a hook has rewritten the request: access checks still judge the original path */
+    MK_DISPATCH_GUARDS, /* a hook has rewritten the request: access checks still evaluate the original path */
     MK_DISPATCH_ROUTES,
     MK_DISPATCH_FINISH,
     MK_DISPATCH_READY, /* the response can be sent */
@@ -38,7 +38,7 @@ struct mk_exchange {
                                  * has replaced it */
     bool untold;                /* `monkey explain`: a handler would have responded but was not called */
     bool entered;               /* the HTTPS policy was checked */
-    bool too_long_logged_at;    /* an oversized body was logged */
+    bool too_long_logged_at;    /* the oversized body was logged */
     bool has_own_body_max;      /* the handler of `body_route` has its own limit */
     bool handler_sets_body_max; /* the handler sets the body limit: mk_handler.body_max */
     bool challenge;             /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
@@ -53,7 +53,7 @@ struct mk_exchange {
     uint64_t began_us;                     /* 0 if no plugin needs microseconds */
 };
 
-/* The exchange of a request. */
+/* Returns the exchange of a request. */
 static inline struct mk_exchange *mk_exchange_of(const struct mk_request *r)
 {
     return MK_CONTAINER((struct mk_request *)(uintptr_t)r, struct mk_exchange, request);

@@ -13,7 +13,7 @@ struct mk_filter_next {
     bool ended;
 };
 
-/* After the end or an error, the body below is not read again. */
+/* After the end or an error, the next filter or body is not read again. */
 static void record_read_result(struct mk_filter_next *inner, ssize_t n)
 {
     inner->ended = n == 0;

@@ -7,7 +7,7 @@
 
 #include "web/response_body.h"
 
-/* The unfiltered body that all filters read from. */
+/* Returns the unfiltered body that all filters read from. */
 struct mk_response_body *mk_filter_unfiltered_body(struct mk_response_body *c);
 
 #endif

@@ -33,7 +33,7 @@ MK_COLD bool mk_https_policy_is_acme_request(const struct mk_request *r)
            is_acme_token(mk_str_skip(path, folder.len));
 }
 
-/* The requested name, or else the first literal name of the host; absent: there is none. */
+/* Returns the requested name, or else the first literal name of the host; absent: there is none. */
 static mk_str redirect_host_name(const struct mk_request *r)
 {
     mk_str name = r->host.p ? r->host : mk_vhost_first_plain_name(r->site);
@@ -64,7 +64,7 @@ static enum mk_verdict redirect_to_https(struct mk_request *r, struct mk_respons
     if (!url.p)
         return fail_with_status(response, 503);
     *to = (struct mk_redirect){.status = 308, .url = url};
-    mk_request_explain(r, "tls", "plain requests are sent to %.*s", MK_STR_ARG(url));
+    mk_request_explain(r, "tls", "redirects plain HTTP to %.*s", MK_STR_ARG(url));
     return mk_redirect.handle(r, response, to);
 }
 
@@ -77,7 +77,7 @@ static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_respo
         return redirect_to_https(r, response);
     if (!r->site->client_required)
         return MK_NEXT;
-    mk_request_explain(r, "tls", "this host requires client certificates: plain requests are refused");
+    mk_request_explain(r, "tls", "this host requires client certificates: plain HTTP is rejected");
     return fail_with_status(response, 403);
 }
 

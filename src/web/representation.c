@@ -17,8 +17,8 @@ static const mk_str codings[MK_CODINGS] = {MK_STR_INIT("br"), MK_STR_INIT("zstd"
 static const mk_str suffixes[MK_CODINGS] = {MK_STR_INIT(".br"), MK_STR_INIT(".zst"), MK_STR_INIT(".gz")};
 
 enum {
-    /* Header text of one representation: a date, an ETag, names. Values of unlimited length are added by
-     * text_size_max(). */
+    /* Space for the header text of one representation: a date, an ETag, names. text_size_max() adds the
+     * values of unlimited length. */
     TEXT_MAX = 512,
     ALL = (1 << MK_CODINGS) - 1,
 };
@@ -29,9 +29,9 @@ struct representations {
     struct mk_representation self;
     struct mk_representation *others[MK_CODINGS]; /* NULL: no such variant */
     uint64_t looked_ms;                           /* time of the last search for variants */
-    bool looked;
-    bool accompanied; /* a variant exists */
-    bool lasting;     /* cached permanently with the entry, so that preparing heads is worthwhile */
+    bool was_searched;
+    bool has_variant;  /* a variant exists */
+    bool is_permanent; /* cached as long as the entry, so that preparing heads is worthwhile */
 };
 
 static void free_encoded_variant(struct representations *f, size_t i)
@@ -175,7 +175,7 @@ struct representation_origin {
     const struct mk_vhost *host;
     mk_str type, cached; /* type and caching of the requested file, of which `file` may be a variant */
     int coding;
-    bool varies, lasting;
+    bool varies, is_permanent;
 };
 
 static struct representation_origin describe_origin(const struct representations *f,
@@ -187,7 +187,7 @@ static struct representation_origin describe_origin(const struct representations
                                           .cached = find_cache_control(host, f->self.file->root, name),
                                           .coding = coding,
                                           .varies = varies,
-                                          .lasting = f->lasting};
+                                          .is_permanent = f->is_permanent};
 }
 
 static void write_representation_headers(struct mk_representation *r, struct mk_buf *text,
@@ -207,7 +207,7 @@ static void write_representation_headers(struct mk_representation *r, struct mk_
         mk_representation_append_header(r, &r->form, text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
     r->whole.text = mk_buf_str(text);
     r->whole.fields = r->fields;
-    if (!o->lasting)
+    if (!o->is_permanent)
         return;
     r->whole.ready = write_cached_head_http1(text, r->whole.text, r->file->size);
     if (o->host->pack_head)
@@ -217,7 +217,7 @@ static void write_representation_headers(struct mk_representation *r, struct mk_
 /* Headers are written up to three times: as text, and in each prepared head. */
 static size_t text_size_max(const struct representation_origin *o)
 {
-    return (TEXT_MAX + o->cached.len + o->type.len) * (o->lasting ? 3 : 1);
+    return (TEXT_MAX + o->cached.len + o->type.len) * (o->is_permanent ? 3 : 1);
 }
 
 static bool build_representation(struct mk_representation *r, const struct representation_origin *o)
@@ -228,7 +228,7 @@ static bool build_representation(struct mk_representation *r, const struct repre
         return false;
     struct mk_buf text = mk_buf_fixed(buf, cap);
     write_representation_headers(r, &text, o);
-    if (!o->lasting && !text.failed) {
+    if (!o->is_permanent && !text.failed) {
         r->room = buf;
         return true;
     }
@@ -260,12 +260,12 @@ MK_COLD static struct representations *new_representations(struct mk_open_file *
         return NULL;
     f->note.free = free_representations;
     f->self.file = file;
-    f->lasting = mk_file_cache_may_attach(file, LASTING_SIZE, now_ms);
+    f->is_permanent = mk_file_cache_may_attach(file, LASTING_SIZE, now_ms);
     if (!build_identity_representation(f, host, false)) {
         mk_mem_free(f);
         return NULL;
     }
-    mk_file_cache_attach(file, &f->note, f->lasting ? LASTING_SIZE : 0);
+    mk_file_cache_attach(file, &f->note, f->is_permanent ? LASTING_SIZE : 0);
     return f;
 }
 
@@ -287,14 +287,14 @@ static struct mk_open_file *open_precompressed_file(const struct mk_open_file *f
 }
 
 static struct mk_representation *new_encoded_variant(const struct representations *f,
-                                                     struct mk_open_file *neighbour,
+                                                     struct mk_open_file *variant_file,
                                                      const struct mk_vhost *host, int coding)
 {
     struct representation_origin o = describe_origin(f, host, coding, true);
     struct mk_representation *r = mk_mem_zalloc(1, sizeof *r);
     if (!r)
         return NULL;
-    r->file = neighbour;
+    r->file = variant_file;
     if (build_representation(r, &o))
         return r;
     mk_mem_free(r);
@@ -328,7 +328,7 @@ static uint32_t missing_codings(const struct representations *f)
 static void refresh_encoded_variants(struct representations *f, const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
-    bool remembers = !f->looked && (uint32_t)now_ms - file->absent_ms < file->cache->limits.recheck_ms;
+    bool remembers = !f->was_searched && (uint32_t)now_ms - file->absent_ms < file->cache->limits.recheck_ms;
     uint32_t absent = remembers ? file->absent : 0;
     uint32_t beside =
         absent == ALL
@@ -338,7 +338,7 @@ static void refresh_encoded_variants(struct representations *f, const struct mk_
         if (beside >> i & 1 || f->others[i])
             refresh_encoded_variant(f, i, host, now_ms);
     file->absent = (uint8_t)missing_codings(f);
-    f->accompanied = file->absent != ALL;
+    f->has_variant = file->absent != ALL;
     if (!remembers)
         file->absent_ms = (uint32_t)now_ms;
 }
@@ -349,32 +349,33 @@ MK_NOINLINE static void refresh_encoded_variants_if_stale(struct representations
                                                           const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
-    bool trusted = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
+    bool trusted = f->was_searched && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
     bool in_use = file->refs > (file->listed ? 2u : 1u);
     if (trusted)
         return;
-    if (f->looked && in_use) {
+    if (f->was_searched && in_use) {
         mk_file_cache_invalidate(file);
         return;
     }
-    bool varied = f->self.about.n > 0 && f->accompanied;
+    bool varied = f->self.about.n > 0 && f->has_variant;
     refresh_encoded_variants(f, host, now_ms);
-    f->looked = true;
+    f->was_searched = true;
     f->looked_ms = now_ms;
-    if (f->accompanied != varied)
-        (void)build_identity_representation(f, host, f->accompanied);
+    if (f->has_variant != varied)
+        (void)build_identity_representation(f, host, f->has_variant);
 }
 
 static const struct mk_representation *negotiate_representation(const struct representations *f,
-                                                                const struct mk_headers *wishes)
+                                                                const struct mk_headers *request_headers)
 {
     const struct mk_representation *best = &f->self;
     unsigned best_q = 0;
-    if (!f->accompanied)
+    if (!f->has_variant)
         return best;
-    best_q = mk_negotiate_coding_q(wishes, MK_HEADER_ACCEPT_ENCODING, MK_STR("identity"));
+    best_q = mk_negotiate_coding_q(request_headers, MK_HEADER_ACCEPT_ENCODING, MK_STR("identity"));
     for (size_t i = MK_CODINGS; i-- > 0;) {
-        unsigned q = f->others[i] ? mk_negotiate_coding_q(wishes, MK_HEADER_ACCEPT_ENCODING, codings[i]) : 0;
+        unsigned q =
+            f->others[i] ? mk_negotiate_coding_q(request_headers, MK_HEADER_ACCEPT_ENCODING, codings[i]) : 0;
         if (q > 0 && q >= best_q) {
             best = f->others[i];
             best_q = q;
@@ -385,7 +386,8 @@ static const struct mk_representation *negotiate_representation(const struct rep
 
 const struct mk_representation *mk_representation_choose(struct mk_open_file *file,
                                                          const struct mk_vhost *host,
-                                                         const struct mk_headers *wishes, uint64_t now_ms)
+                                                         const struct mk_headers *request_headers,
+                                                         uint64_t now_ms)
 {
     struct representations *f = file->note ? MK_CONTAINER(file->note, struct representations, note)
                                            : new_representations(file, host, now_ms);
@@ -393,7 +395,7 @@ const struct mk_representation *mk_representation_choose(struct mk_open_file *fi
         return NULL;
     if (!host->precompressed)
         return &f->self;
-    if (!f->looked || mk_headers_has(wishes, MK_HEADER_ACCEPT_ENCODING))
+    if (!f->was_searched || mk_headers_has(request_headers, MK_HEADER_ACCEPT_ENCODING))
         refresh_encoded_variants_if_stale(f, host, now_ms);
-    return negotiate_representation(f, wishes);
+    return negotiate_representation(f, request_headers);
 }

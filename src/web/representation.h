@@ -31,6 +31,7 @@ void mk_representation_append_header(struct mk_representation *r, struct mk_head
  * as long as the reference to `file`. NULL: out of memory. */
 const struct mk_representation *mk_representation_choose(struct mk_open_file *file,
                                                          const struct mk_vhost *host,
-                                                         const struct mk_headers *wishes, uint64_t now_ms);
+                                                         const struct mk_headers *request_headers,
+                                                         uint64_t now_ms);
 
 #endif

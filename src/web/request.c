@@ -69,8 +69,8 @@ static bool is_representation_header(mk_str name)
     return false;
 }
 
-/* The i-th header visible to handlers, or NULL. If a rewrite dropped the body, the headers that describe it
- * are hidden. */
+/* Returns the i-th header visible to handlers, or NULL. If a rewrite dropped the body, the headers that
+ * describe it are hidden. */
 static const struct mk_header_field *visible_header_at(const struct mk_request *r, size_t i)
 {
     const struct mk_header_field *f = r->fields.at, *end = f + r->fields.n;

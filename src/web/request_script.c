@@ -57,8 +57,8 @@ static size_t segment_end(mk_str path, size_t from)
     return slash == MK_STR_NONE ? path.len : from + slash;
 }
 
-/* Most paths end with the script's name. If any name is allowed, this avoids a lookup of each folder; a path
- * that continues beyond a file fails. */
+/* Most paths end with the name of the script. If scripts may have any name, looking up the whole path first
+ * avoids a lookup of each folder; a path that continues after the name of a file is not found. */
 static bool find_whole_path_script(const struct mk_request *r, mk_str path, mk_str *name, int *e)
 {
     *name = mk_str_first(path, path.len - (path.len > 1 && mk_str_ends(path, MK_STR("/"))));
@@ -96,7 +96,7 @@ static int find_script_segment(const struct mk_request *r, mk_str path, mk_str e
     return e;
 }
 
-/* Logs once a second per process: clients must not flood the log. */
+/* Logs at most once a second per process, so that clients cannot flood the log. */
 static void log_script_forbidden(const struct mk_request *r, mk_str name, int e)
 {
     static _Atomic int64_t last;

@@ -8,7 +8,7 @@
 
 enum {
     KEPT_MAX = 64 * 1024, /* maximum bytes of one body in memory */
-    KEPT_MIN = 4096,      /* the same if the memory share of the client is used up */
+    KEPT_MIN = 4096,      /* the same after the client has used up its share of memory */
 };
 
 struct request_spool {
@@ -49,14 +49,14 @@ static void log_and_fail_spool(struct request_spool *s, mk_err e)
     if (e == -EDQUOT)
         mk_request_log(
             s->request, MK_LOG_WARN,
-            "its content is refused: SpoolMax, or the half of it that one client may use, is full");
+            "the body is rejected: SpoolMax, or the half of it that one client may use, is exhausted");
     else if (e == -EFBIG)
-        mk_request_log(s->request, MK_LOG_WARN,
-                       "its content is refused: it is longer than half of SpoolMax, which is all that one "
-                       "client may use");
+        mk_request_log(
+            s->request, MK_LOG_WARN,
+            "the body is rejected: it is larger than half of SpoolMax, the maximum for one client");
     else
-        mk_request_log(s->request, MK_LOG_ERROR, "cannot write its content to the SpoolFolder %s: %s",
-                       s->all->folder ? s->all->folder : "(no plugin asked for it)", mk_err_text(e));
+        mk_request_log(s->request, MK_LOG_ERROR, "cannot write the body to the SpoolFolder %s: %s",
+                       s->all->folder ? s->all->folder : "(not enabled by any plugin)", mk_err_text(e));
     fail_spool(s, e);
 }
 
@@ -70,7 +70,7 @@ static void on_request_end(void *data)
     mk_mem_free(s);
 }
 
-/* ---- Into a file ---- */
+/* ---- Writing to a file ---- */
 
 static void write_file_job(struct mk_offload_job *job)
 {
@@ -109,9 +109,9 @@ static void start_file_write(struct request_spool *s)
         log_and_fail_spool(s, s->error);
 }
 
-/* ---- Into memory ---- */
+/* ---- Buffering in memory ---- */
 
-/* The number of bytes by which the buffer may grow; 0: it may not grow. */
+/* Returns the number of bytes by which the buffer may grow; 0: it may not grow. */
 static size_t buffer_growth(const struct request_spool *s)
 {
     size_t cap = s->spool.kept.cap;
@@ -138,7 +138,7 @@ static void reserve_buffer(struct request_spool *s)
     s->kept = kept->cap;
 }
 
-/* ---- From the client ---- */
+/* ---- Receiving ---- */
 
 /* Appends received data. False: no more for now. */
 static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
@@ -155,7 +155,7 @@ static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
     return true;
 }
 
-/* Call it when the known length has been received: only EOF may follow. */
+/* Called when the known length has been received: only EOF may follow. */
 static bool expect_end_of_body(struct request_spool *s)
 {
     char none;

@@ -104,7 +104,7 @@ bool mk_request_target_set_path(struct mk_request *r, mk_str path)
     return true;
 }
 
-/* Finds out which bytes of the path were escaped. False: out of memory. */
+/* Determines which bytes of the path were percent-encoded. False: out of memory. */
 static bool find_escape_marks(struct mk_arena *arena, struct mk_request_target *a)
 {
     size_t size = a->target.path.len + 1;
@@ -116,10 +116,10 @@ static bool find_escape_marks(struct mk_arena *arena, struct mk_request_target *
     return true;
 }
 
-static void encode_path_part(struct mk_arena *arena, const struct mk_request_target *asked, mk_str part,
+static void encode_path_part(struct mk_arena *arena, const struct mk_request_target *current, mk_str part,
                              struct mk_buf *out)
 {
-    struct mk_request_target *a = (struct mk_request_target *)(uintptr_t)asked; /* computed once */
+    struct mk_request_target *a = (struct mk_request_target *)(uintptr_t)current; /* computed once */
     bool is_slice = part.p >= a->path.p && part.p + part.len <= a->path.p + a->path.len;
     bool has_marks =
         a->by != MK_TARGET_BY_ROUTE && is_slice && mk_str_find(a->target.path, '%') != MK_STR_NONE;

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "web/request_type.h"
 
-/* Parses the client's target and Host. 0, 400, or 503 if out of memory. `host` is the Host header. */
+/* Parses the client's target and Host. Returns 0, 400, or 503 if out of memory. `host` is the Host header. */
 int mk_request_target_init(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
 /* Like mk_request_target_init(), but for a new request whose target is a mk_path_is_plain() path, optionally
  * followed by '?' and a query. Returns 0 or 503. */
@@ -18,7 +18,7 @@ int mk_request_target_init_checked(struct mk_request *r, mk_str target_text, mk_
  * the request. False: out of memory. */
 bool mk_request_target_set_path(struct mk_request *r, mk_str path) MK_MUST_USE;
 
-/* Path and query as mk_request_raw_target() returns them. Absent: out of memory. */
+/* Returns path and query like mk_request_raw_target(). Absent: out of memory. */
 mk_str mk_request_target_uri(const struct mk_request *r, const struct mk_request_target *a);
 
 #endif

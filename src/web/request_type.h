@@ -94,7 +94,7 @@ struct mk_request {
     const struct mk_vhost *site;
     const struct mk_route *route; /* route of the last called handler; NULL: none */
     bool handler_found_nothing;   /* a handler declined with 404: nothing exists at the path */
-    bool is_ambiguous;            /* a hook would have judged a variant of the path differently */
+    bool is_ambiguous;            /* a hook would have decided differently about a variant of the path */
     const struct mk_addr *peer;   /* address of the peer, or of the client determined by a hook */
     struct mk_request_attachment *attached;
     void *data;

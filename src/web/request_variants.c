@@ -182,8 +182,8 @@ static unsigned check_hidden_dot_segments(struct mk_request *r, const struct mk_
     if (a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dot_segments(a->path))
         return 0;
     mk_request_explain(r, "path",
-                       "%.*s may be read as one with the segment `..`: gateways answer 400 (unless the route "
-                       "says paths=raw)",
+                       "%.*s may be interpreted as a path with a `..` segment: gateways respond with 400 "
+                       "(unless the route has paths=raw)",
                        MK_STR_ARG(a->path));
     return 400;
 }
@@ -226,8 +226,8 @@ unsigned mk_request_check_path(struct mk_request *r)
     }
     if (conflicting_variant.path.p)
         mk_request_explain(r, "path",
-                           "%.*s may be read as %.*s, which leads to another route: gateways answer 400 "
-                           "(unless the route says paths=raw)",
+                           "%.*s may be interpreted as %.*s, which leads to another route: gateways respond "
+                           "with 400 (unless the route has paths=raw)",
                            MK_STR_ARG(conflicting_variant.path), MK_STR_ARG(conflicting_variant.variant));
     return status;
 }

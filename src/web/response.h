@@ -56,7 +56,7 @@ static inline bool mk_response_add_default_block(struct mk_response *r,
 bool mk_response_merge_default_block(struct mk_response *r, const struct mk_header_block *block) MK_MUST_USE;
 bool mk_response_add_header_unchecked(struct mk_response *r, mk_str name, mk_str value) MK_MUST_USE;
 
-/* Call it when the body was replaced: the prepared heads contain the wrong length. */
+/* Call this after replacing the body: the prepared heads contain the old length. */
 void mk_response_invalidate_cached_head(struct mk_response *r);
 
 /* Can a response with that status have a body (RFC 9110, section 6.4.1)? */

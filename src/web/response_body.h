@@ -39,7 +39,7 @@ struct mk_response_body {
     const struct mk_open_file *origin;  /* the file that the body comes from, in memory or not; NULL: none */
 };
 
-/* Initialises an empty body. */
+/* Initializes an empty body. */
 static inline void mk_response_body_init(struct mk_response_body *c)
 {
     c->form = MK_RESPONSE_BODY_PARTS;
@@ -60,7 +60,7 @@ bool mk_response_body_add_file(struct mk_response_body *c, struct mk_arena *aren
 void mk_response_body_set_source(struct mk_response_body *c, const struct mk_body_source_ops *ops, void *ctx,
                                  uint64_t length);
 
-/* Moves the body to uninitialised memory; leaves `from` empty. */
+/* Moves the body to uninitialized memory; leaves `from` empty. */
 void mk_response_body_move(struct mk_response_body *to, struct mk_response_body *from);
 
 static inline bool mk_response_body_is_raw(const struct mk_response_body *c)
@@ -75,7 +75,7 @@ static inline bool mk_response_body_is_tunnel(const struct mk_response_body *c)
     return c->form == MK_RESPONSE_BODY_TUNNEL;
 }
 
-/* The part at the cursor, NULL at the end; mk_response_body_advance() consumes n of its bytes. */
+/* Returns the part at the cursor, NULL at the end; mk_response_body_advance() consumes n of its bytes. */
 struct mk_response_body_part *mk_response_body_current_part(struct mk_response_body *c);
 void mk_response_body_advance(struct mk_response_body *c, uint64_t n);
 

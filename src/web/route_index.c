@@ -40,7 +40,7 @@ static uint32_t hash_text(mk_str text, bool is_whole)
     return is_whole ? ~hash : hash;
 }
 
-/* The pattern up to the last slash before its first wildcard; may be empty. */
+/* Returns the pattern up to the last slash before its first wildcard; may be empty. */
 static mk_str pattern_folder(mk_str pattern)
 {
     size_t end = 0;
@@ -149,7 +149,7 @@ struct mk_route_index *mk_route_index_new(struct mk_arena *arena, const struct m
 
 /* ---- Finding ---- */
 
-/* The first route in [from, end) with this key that matches; `end`: none. */
+/* Returns the first route in [from, end) with this key that matches; `end`: none. */
 static size_t find_in_bucket(const struct mk_route_index *x, uint32_t hash, mk_str path, size_t from,
                              size_t end)
 {

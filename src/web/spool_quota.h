@@ -37,13 +37,13 @@ struct mk_spool_quota {
 
 /* ---- Shares ---- */
 
-/* The client's entry, with its reference count incremented. NULL: out of memory. */
+/* Returns the client's entry, with its reference count incremented. NULL: out of memory. */
 struct mk_spool_client *mk_spool_client_acquire(struct mk_spool_quota *all, const struct mk_addr *peer);
 /* Decrements the reference count. */
 void mk_spool_client_release(struct mk_spool_quota *all, struct mk_spool_client *c);
 /* May the client use that many more bytes of memory? */
 bool mk_spool_client_may_buffer(const struct mk_spool_client *c, size_t more);
-/* Maximum disk space for one request body. */
+/* Returns the maximum disk space for one request body. */
 uint64_t mk_spool_quota_request_max(const struct mk_spool_quota *all);
 /* Charges bytes to be written to a file. Returns 0; -EDQUOT: quota exceeded; -EFBIG: with these bytes, a
  * request of `already` bytes exceeds the maximum that its client may ever use; -EOPNOTSUPP: no spool

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue for a response body whose client is slow: in memory while small, then in a file. */
+/* Queues a response body for a slow client: in memory while small, then in a file. */
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 enum {
     KEPT_MAX = 64 * 1024,      /* maximum bytes in memory */
-    KEPT_MIN = 16 * 1024,      /* the same if the share of the client is used up */
+    KEPT_MIN = 16 * 1024,      /* the same after the client has used up its share of memory */
     RELEASE_MIN = 1024 * 1024, /* hole-punching unit, a multiple of any block size */
 };
 
@@ -34,7 +34,7 @@ struct mk_spool_queue {
     mk_err error;
     bool is_writing;   /* the thread owns the buffer and the end of the file */
     bool is_freed;     /* freed while the thread writes */
-    bool was_asked;    /* a caller waits for space, or for data being written */
+    bool has_waiter;   /* a caller waits for space, or for data being written */
     bool keeps_blocks; /* the file system cannot punch holes */
 };
 
@@ -85,7 +85,7 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
         free_queue(q);
 }
 
-/* ---- Into the file ---- */
+/* ---- Writing to the file ---- */
 
 static void write_file_job(struct mk_offload_job *job)
 {
@@ -102,26 +102,26 @@ static void finish_write(struct mk_spool_queue *q)
         return;
     release_quota(q, q->spool.kept.len);
     mk_request_log(q->request, MK_LOG_ERROR,
-                   "cannot write its response to the SpoolFolder %s: %s; the response continues at the "
-                   "speed of the client",
+                   "cannot write the response to the SpoolFolder %s: %s; it continues at the speed of "
+                   "the client",
                    q->all->folder, mk_err_text(q->error));
 }
 
 static void on_file_written(struct mk_offload_job *job)
 {
     struct mk_spool_queue *q = MK_CONTAINER(job, struct mk_spool_queue, job);
-    bool was_asked = q->was_asked;
-    q->was_asked = false;
+    bool has_waiter = q->has_waiter;
+    q->has_waiter = false;
     if (q->is_freed) {
         free_queue(q);
         return;
     }
     finish_write(q);
-    if (was_asked)
+    if (has_waiter)
         q->on_writable(q->ctx);
 }
 
-/* Starts to write the buffer to the file. 0: the buffer has space now. */
+/* Starts writing the buffer to the file. 0: the buffer has space now. */
 static int start_file_write(struct mk_spool_queue *q)
 {
     uint64_t n = q->spool.kept.len;
@@ -131,7 +131,7 @@ static int start_file_write(struct mk_spool_queue *q)
     q->charged += n;
     q->job = (struct mk_offload_job){.run = write_file_job, .done = on_file_written};
     q->is_writing = q->all->helper && mk_offload_submit(q->all->helper, &q->job);
-    q->was_asked = q->is_writing;
+    q->has_waiter = q->is_writing;
     if (q->is_writing)
         return -EAGAIN;
     write_file_job(&q->job);
@@ -139,7 +139,7 @@ static int start_file_write(struct mk_spool_queue *q)
     return q->error;
 }
 
-/* ---- Writing to the queue ---- */
+/* ---- Adding to the queue ---- */
 
 /* Removes consumed bytes from the buffer. */
 static void compact_buffer(struct mk_spool_queue *q)
@@ -182,7 +182,7 @@ int mk_spool_queue_reserve(struct mk_spool_queue *q, char **buf, size_t *cap)
     struct mk_buf *kept = &q->spool.kept;
     int e = 0;
     if (q->is_writing) {
-        q->was_asked = true;
+        q->has_waiter = true;
         return -EAGAIN;
     }
     if (q->error)
@@ -204,8 +204,8 @@ void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
 
 /* ---- Reading from the queue ---- */
 
-/* Releases disk space for other bodies and for later data: a long response need not wait until the whole file
- * has been read. */
+/* Releases the disk space of data that was read, so that a long response does not need space for all of
+ * it. */
 static void punch_read_blocks(struct mk_spool_queue *q)
 {
     uint64_t end = mk_min(q->read, q->in_file), n = end > q->released ? end - q->released : 0;
@@ -220,7 +220,7 @@ static void punch_read_blocks(struct mk_spool_queue *q)
     release_quota(q, n);
 }
 
-/* Call it when everything was read: restarts without a file. */
+/* Called when everything was read: restarts without a file. */
 static void restart_without_file(struct mk_spool_queue *q)
 {
     mk_buf_clear(&q->spool.kept);
@@ -251,7 +251,7 @@ ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *buf, size_t cap)
     if (q->read == q->length)
         return 0;
     if (!is_in_file && q->is_writing) {
-        q->was_asked = true;
+        q->has_waiter = true;
         return -EAGAIN;
     }
     ssize_t n = is_in_file ? read_from_file(q, buf, cap) : (ssize_t)read_from_buffer(q, buf, cap);

@@ -133,7 +133,8 @@ static bool is_navigation_request(const struct mk_request *request)
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
 }
 
-/* If another handler is responsible for the fallback (a front controller), it handles every missing path. */
+/* If another handler is responsible for the fallback, such as a front controller, it handles every missing
+ * path. */
 static void open_fallback(const struct mk_request *request, struct mk_static_result *found)
 {
     struct mk_static_result fallback = {.root = &request->site->root, .is_fallback = true};

@@ -6,7 +6,7 @@
 #include "web/representation.h"
 #include "web/web.h"
 
-/* The handler needs no data: host and files come from the request. */
+/* The handler has no data: host and files come from the request. */
 extern const struct mk_handler mk_static;
 
 /* The content that the handler would serve for a path, for `monkey explain`. */

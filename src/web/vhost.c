@@ -217,7 +217,7 @@ const struct mk_root *mk_vhost_find_alias_or_home_root(const struct mk_vhost *ho
     return &home->root;
 }
 
-/* ---- Public ---- */
+/* ---- Public API ---- */
 
 mk_str mk_vhost_name(const struct mk_vhost *h)
 {

@@ -33,8 +33,8 @@ struct mk_user_home {
     struct mk_root root;
 };
 
-/* Home folders of users, /~name/. Read when the configuration is loaded: a request never waits for a
- * directory. */
+/* Home folders of users, /~name/. They are looked up when the configuration is loaded, because a request
+ * must not wait for a user database. */
 struct mk_user_homes {
     struct mk_map by_name; /* name -> struct mk_user_home * */
 };
@@ -100,7 +100,7 @@ struct mk_vhost {
     struct mk_path_scripts scripts; /* scripts known from the routes and the fallback */
     mk_str fallback;                /* fallback page of a single-page application, relative; absent: none */
     bool has_body_max;              /* some handler of a route has mk_handler.body_max */
-    bool ranges;                    /* Resume */
+    bool ranges;                    /* byte ranges are allowed */
     bool precompressed;
     bool dot_files;
     bool has_own_access_log;              /* a plugin writes the access log of the host */
@@ -154,24 +154,25 @@ bool mk_vhost_has_name(const struct mk_vhost *host, mk_str name);
 const struct mk_vhost *mk_vhosts_find(const struct mk_vhosts *h, mk_str name);
 
 const struct mk_root *mk_vhost_find_alias_or_home_root(const struct mk_vhost *host, mk_str *path);
-/* The root folder for a path, and the remaining path: the host's document root, the folder of an Alias, or a
- * user's folder for /~name/. The remaining path is empty if the path ends with the name of such a folder. */
+/* Returns the root folder for a path, and stores the remaining path in *path. The root is the host's document
+ * root, the folder of an Alias, or a user's folder for /~name/. The remaining path is empty if the path ends
+ * with the name of such a folder. */
 static inline const struct mk_root *mk_vhost_find_root(const struct mk_vhost *host, mk_str *path)
 {
     return host->homes || host->n_aliases ? mk_vhost_find_alias_or_home_root(host, path) : &host->root;
 }
 
-/* The first location of the host that matches the path; NULL: none. A regex that exceeds its limit counts as
- * a match, with its strict limits: a client must not benefit from making the match fail. */
+/* Returns the first location of the host that matches the path; NULL: none. A regex that exceeds its limit
+ * counts as a match, with its strict limits: a client must not benefit from making the match fail. */
 const struct mk_location *mk_vhost_location(const struct mk_vhost *host, mk_str path, bool *gave_up);
 
-/* The first literal name; empty: none. */
+/* Returns the first literal name; empty: none. */
 mk_str mk_vhost_first_plain_name(const struct mk_vhost *host);
-/* The regex of the host that matches a name, as written; absent: none. */
+/* Returns the regex of the host that matches a name, as written; absent: none. */
 mk_str mk_vhost_matching_regex(const struct mk_vhost *host, mk_str name);
 
-/* Index of the host's first route at or after `from` that matches the path or exceeds the regex limit, with
- * the result; n_routes: none. */
+/* Returns the index of the host's first route at or after `from` that matches the path or exceeds the regex
+ * limit, with the result; n_routes: none. */
 static inline size_t mk_vhost_next_route(const struct mk_vhost *host, size_t from, mk_str path,
                                          enum mk_regex_result *result)
 {
@@ -182,7 +183,7 @@ static inline size_t mk_vhost_next_route(const struct mk_vhost *host, size_t fro
         from++;
     return from;
 }
-/* The host's first route that matches the path or exceeds the regex limit; NULL: none. */
+/* Returns the host's first route that matches the path or exceeds the regex limit; NULL: none. */
 const struct mk_route *mk_vhost_route(const struct mk_vhost *host, mk_str path);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "websocket/ws_queue.h"
 
-enum { QUEUE_MAX = 64 << 10, QUIET_MS = 15 * 1000, EVENT_MAX = 16 << 20 };
+enum { QUEUE_MAX = 64 << 10, KEEPALIVE_MS = 15 * 1000, EVENT_MAX = 16 << 20 };
 
 struct mk_sse_stream {
     struct mk_timer timer;
@@ -22,7 +22,7 @@ struct mk_sse_stream {
     bool has_sent;    /* data was sent since the timer was set */
 };
 
-/* ---- The source ---- */
+/* ---- Body source ---- */
 
 static size_t max_queued_bytes(const struct mk_sse_stream *s)
 {
@@ -31,7 +31,7 @@ static size_t max_queued_bytes(const struct mk_sse_stream *s)
 
 static void set_keepalive_timer(struct mk_sse_stream *s)
 {
-    uint32_t ms = s->options->keepalive_ms ? s->options->keepalive_ms : QUIET_MS;
+    uint32_t ms = s->options->keepalive_ms ? s->options->keepalive_ms : KEEPALIVE_MS;
     s->has_sent = false;
     if (ms != UINT32_MAX)
         mk_timer_set(&s->timer, s->worker->worker, ms);

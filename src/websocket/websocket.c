@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: worker state of all sockets. */
+/* The plugin `websocket`: the state of all sockets and event streams of a worker. */
 #include <errno.h>
 #include <monkey/mem.h>
 #include <monkey/plugin.h>
@@ -12,18 +12,18 @@ MK_PLUGIN_DECLARE(websocket);
 struct mk_websocket_worker {
     struct mk_ws_worker sockets;
     struct mk_sse_stream_worker events;
-    struct mk_deferred *goodbye; /* closes all sockets when the worker drains */
+    struct mk_deferred *close_all; /* closes all sockets when the worker drains */
     bool is_draining;
 };
 
-/* The worker state for the request. NULL: the response describes the error. */
+/* Returns the worker state for the request. NULL: the response describes the error. */
 static struct mk_websocket_worker *worker_of_request(struct mk_request *request, struct mk_response *r)
 {
     struct mk_websocket_worker *live = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));
     if (live)
         return live;
     mk_request_log(request, MK_LOG_ERROR,
-                   "the plugin `websocket` is not loaded: name it in `needs` of the plugin that calls it");
+                   "the plugin `websocket` is not loaded: list it in `needs` of the calling plugin");
     mk_response_set_status(r, 500);
     return NULL;
 }
@@ -33,7 +33,7 @@ int mk_websocket_open(struct mk_request *request, struct mk_response *r,
 {
     struct mk_websocket_worker *live = worker_of_request(request, r);
     if (live && live->is_draining)
-        mk_deferred_post(live->goodbye);
+        mk_deferred_post(live->close_all);
     return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -EINVAL;
 }
 
@@ -42,7 +42,7 @@ int mk_sse_stream_open(struct mk_request *request, struct mk_response *r,
 {
     struct mk_websocket_worker *live = worker_of_request(request, r);
     if (live && live->is_draining)
-        mk_deferred_post(live->goodbye);
+        mk_deferred_post(live->close_all);
     return live ? mk_sse_stream_worker_open(&live->events, request, r, options, ctx, out) : -EINVAL;
 }
 
@@ -56,8 +56,8 @@ static void close_sockets_and_streams(void *ctx)
 static bool init_event_streams(struct mk_websocket_worker *live, struct mk_worker *worker)
 {
     mk_sse_stream_worker_init(&live->events, worker);
-    live->goodbye = mk_deferred_new(worker, close_sockets_and_streams, live);
-    return live->goodbye;
+    live->close_all = mk_deferred_new(worker, close_sockets_and_streams, live);
+    return live->close_all;
 }
 
 static struct mk_websocket_worker *new_websocket_worker(struct mk_worker *worker)
@@ -89,7 +89,7 @@ static void worker_drain(struct mk_worker *worker, void *data)
     struct mk_websocket_worker *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
     (void)data;
     live->is_draining = true;
-    mk_deferred_post(live->goodbye);
+    mk_deferred_post(live->close_all);
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
@@ -99,7 +99,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
     if (!live)
         return;
     mk_ws_socket_worker_fini(&live->sockets);
-    mk_deferred_free(live->goodbye);
+    mk_deferred_free(live->close_all);
     mk_mem_free(live);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), NULL);
 }
@@ -108,7 +108,7 @@ MK_PLUGIN(websocket) = {
     MK_PLUGIN_HEAD,
     .name = "websocket",
     .version = MK_VERSION,
-    .help = "WebSocket and server-sent events, for plugins that speak them.",
+    .help = "WebSocket and server-sent events for other plugins.",
     .priority = MK_PRIORITY_ADDRESS,
     .worker_start = worker_start,
     .worker_drain = worker_drain,

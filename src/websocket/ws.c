@@ -7,7 +7,7 @@ enum {
     PING_MS = 30 * 1000,
     CLOSE_MS = 5 * 1000,
     COMPRESS_MIN = 64,
-    REST_MS = 1000,
+    DEFLATE_IDLE_MS = 1000,
 };
 
 #define TO(state) MK_STATE_TO(MK_WS_##state)
@@ -21,13 +21,13 @@ static const struct mk_state_table states = {
     MK_STATE_ROW(MK_WS_OVER, "over", 0),
 };
 
-static const char *state_problem(const void *owner)
+static const char *websocket_invariant_error(const void *owner)
 {
     const struct mk_websocket *s = owner;
     return s->is_paused && s->state.current != MK_WS_OPEN ? "only an open socket is paused" : NULL;
 }
 
-const struct mk_state_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, state_problem};
+const struct mk_state_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, websocket_invariant_error};
 
 bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to)
 {
@@ -104,7 +104,7 @@ size_t mk_ws_compress_min(const struct mk_websocket *s)
 struct mk_ws_deflate *mk_ws_shared_deflate(struct mk_ws_worker *w, unsigned bits)
 {
     struct mk_ws_deflate **c = &w->coders[bits - MK_WS_EXTENSION_BITS_MIN];
-    mk_timer_set(&w->rest, w->worker, REST_MS);
+    mk_timer_set(&w->rest, w->worker, DEFLATE_IDLE_MS);
     if (!*c)
         *c = mk_ws_deflate_new(bits);
     return *c;

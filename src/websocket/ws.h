@@ -44,7 +44,7 @@ struct mk_websocket {
     struct mk_ws_extension offer;
     bool is_compressed : 1; /* permessage-deflate was negotiated */
     bool is_paused : 1;     /* the owner has paused the open socket */
-    bool is_within : 1;     /* the tunnel is calling the socket, and will ask for output afterwards */
+    bool is_within : 1;     /* the tunnel is calling the socket, and will read its output afterwards */
     bool is_refusing : 1;   /* a message was rejected: on_room() is due */
     bool is_stalled : 1;    /* reading was stopped because too much output is queued */
     bool was_heard : 1, has_sent : 1, was_pinged : 1; /* these events occurred since the timer was set */
@@ -80,7 +80,7 @@ void mk_ws_resume_later(struct mk_websocket *s);
 /* Resumes the sockets of mk_ws_resume_later(). */
 void mk_ws_resume_all_later(struct mk_ws_worker *w);
 
-/* The value of an option, or its default. */
+/* Each returns the value of an option, or its default. */
 size_t mk_ws_message_max(const struct mk_websocket *s);
 size_t mk_ws_frame_max(const struct mk_websocket *s);
 size_t mk_ws_queue_max(const struct mk_websocket *s);
@@ -88,7 +88,7 @@ uint32_t mk_ws_ping_ms(const struct mk_websocket *s);
 uint32_t mk_ws_close_ms(const struct mk_websocket *s);
 size_t mk_ws_compress_min(const struct mk_websocket *s);
 
-/* The shared deflate state for that window size, without context takeover; NULL: out of memory. */
+/* Returns the shared deflate state for that window size, without context takeover; NULL: out of memory. */
 struct mk_ws_deflate *mk_ws_shared_deflate(struct mk_ws_worker *w, unsigned bits);
 
 #endif

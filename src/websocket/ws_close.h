@@ -7,9 +7,9 @@
 
 /* Protocol violation or local failure: sends the code and ends the socket. */
 void mk_ws_close_with_error(struct mk_websocket *s, unsigned code);
-/* A Close frame with this payload has arrived. */
+/* Handles a Close frame with this payload. */
 void mk_ws_close_on_frame(struct mk_websocket *s, mk_str payload);
-/* The client has closed its direction, with or without a Close frame. */
+/* Handles the end of the client's data, with or without a Close frame before it. */
 void mk_ws_close_on_eof(struct mk_websocket *s);
 
 #endif

@@ -26,7 +26,7 @@ int mk_ws_deflate_compress(struct mk_ws_deflate *c, mk_str data, bool keeps, str
 int mk_ws_deflate_decompress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out,
                              uint64_t *cost) MK_MUST_USE;
 
-/* The next compressed message refers to no earlier one. */
+/* Makes the next compressed message independent of earlier messages. */
 void mk_ws_deflate_reset_compression(struct mk_ws_deflate *c);
 /* Frees memory not needed while idle: everything except the window of the peer's messages, if `keeps`. */
 void mk_ws_deflate_release_memory(struct mk_ws_deflate *c, bool keeps);

@@ -174,7 +174,7 @@ static bool init_inflater(struct mk_ws_deflate *c, bool keeps)
     return true;
 }
 
-/* Effort caused by one message. */
+/* Cost of inflating one message. */
 struct inflate_cost {
     uint64_t in, out;
     uint64_t block_at; /* bit position of the last block */

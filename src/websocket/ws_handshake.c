@@ -3,7 +3,7 @@
 
 #include <monkey/text.h>
 
-/* The next value of a list header that may have several lines. */
+/* Returns the next value of a list header that may have several lines. */
 static bool next_header_value(const struct mk_request *request, mk_str expected, size_t *at, mk_str *value)
 {
     mk_str name;

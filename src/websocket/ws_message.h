@@ -15,13 +15,13 @@ struct mk_ws_frame {
 };
 
 void mk_ws_message_ref(struct mk_websocket_message *m);
-/* The uncompressed frame of the message. */
+/* Returns the uncompressed frame of the message. */
 const struct mk_ws_frame *mk_ws_message_plain_frame(const struct mk_websocket_message *m);
-/* The frame of the message, compressed by `coder` without context takeover; NULL: not shorter, or compression
- * failed. */
+/* Returns the frame of the message, compressed by `coder` without context takeover; NULL: not shorter, or
+ * compression failed. */
 const struct mk_ws_frame *mk_ws_message_compressed_frame(struct mk_websocket_message *m,
                                                          struct mk_ws_deflate *coder);
-/* The payload length of the message. */
+/* Returns the payload length of the message. */
 size_t mk_ws_message_len(const struct mk_websocket_message *m);
 
 #endif

@@ -21,7 +21,7 @@ static void append_chunk(struct mk_ws_queue *q, struct mk_ws_chunk *c)
     q->last = c;
 }
 
-/* The size of the entry is already counted. */
+/* Appends a frame whose size is already counted. */
 static bool append_frame(struct mk_ws_queue *q, const struct mk_ws_frame *f)
 {
     struct mk_ws_chunk *c = mk_mem_alloc(sizeof *c);

@@ -11,7 +11,7 @@
 
 enum {
     ROOM = 16 * 1024,
-    READS_MAX = 64, /* reads per loop iteration; after that, other connections get their turn */
+    READS_MAX = 64, /* reads per loop iteration, before other connections are served */
     INFLATE_MAX =
         2 * 1024 * 1024, /* bytes per iteration for all sockets; the message that exceeds this limit is the
                             last */
@@ -43,7 +43,7 @@ static bool may_read_frames(const struct mk_websocket *s)
     return s->state.current == MK_WS_OPEN || s->state.current == MK_WS_CLOSING;
 }
 
-/* Must compressed data wait for the next iteration? */
+/* Must compressed data wait for the next loop iteration? */
 static bool inflate_budget_is_spent(struct mk_websocket *s)
 {
     if (!s->is_compressed || s->worker->inflated < INFLATE_MAX)
@@ -145,7 +145,7 @@ static void handle_control_frame(struct mk_websocket *s, struct mk_ws_receive_st
     }
 }
 
-/* The close code to reject a data frame with, or 0. */
+/* Returns the close code to reject a data frame with, or 0. */
 static unsigned check_data_frame(const struct mk_websocket *s, const struct mk_ws_receive_state *in)
 {
     const struct mk_ws_frame_head *f = &in->frame;

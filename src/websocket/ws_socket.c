@@ -84,7 +84,7 @@ static void tunnel_on_end(void *ctx)
 static const struct mk_tunnel_ops tunnel_ops = {.source = {.read = tunnel_read, .close = tunnel_on_end},
                                                 .on_input = tunnel_on_input};
 
-/* ---- The timer ---- */
+/* ---- Timers ---- */
 
 static void set_ping_timer(struct mk_websocket *s)
 {

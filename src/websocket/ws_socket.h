@@ -5,7 +5,7 @@
 
 #include "websocket/ws.h"
 
-/* Initialises the state of a worker. False: out of memory. */
+/* Initializes the state of a worker. False: out of memory. */
 bool mk_ws_socket_worker_init(struct mk_ws_worker *w, struct mk_worker *worker) MK_MUST_USE;
 void mk_ws_socket_worker_fini(struct mk_ws_worker *w);
 /* Closes all sockets: the worker is shutting down. */

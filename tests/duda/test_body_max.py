@@ -152,7 +152,7 @@ def test_form_beyond_half_of_the_spool_is_rejected_and_logged(server, speaks, kn
     assert upload(MB).text == f"{MB}\n"
     n = server.log.count("half of SpoolMax")
     assert upload(3 * MB).status == 413
-    server.err.wait_for("POST /form from 127.0.0.1: its content is refused: it is longer than half of SpoolMax", count=n + 1)
+    server.err.wait_for("POST /form from 127.0.0.1: the body is rejected: it is larger than half of SpoolMax", count=n + 1)
 
 
 @pytest.mark.skipif("isolated" not in WAYS, reason="this build has no isolate")

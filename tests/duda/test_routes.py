@@ -205,9 +205,9 @@ def test_two_services_with_the_same_route_are_rejected(monkey, run, tmp_path):
     server.wait()
     output = server.log
     assert "say() of the service one, " in output and "say() of the service two, " in output and "one.c:3" in output and "two.c:3" in output, output
-    assert "[ROUTES]" in output and output.count("answer the same requests") == 1, output
+    assert "[ROUTES]" in output and output.count("match the same requests") == 1, output
     done = run("-t", "-c", server.config)
-    assert done.code == 3 and "answer the same requests" in done.err
+    assert done.code == 3 and "match the same requests" in done.err
 
 
 def test_two_services_with_the_same_route_on_different_mounts_work(monkey, tmp_path):

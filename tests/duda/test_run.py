@@ -359,7 +359,7 @@ def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
     page = {name: server.get(f"/{name}", fields=BROWSER) for name in ("good", "bad", "twice")}
     assert page["good"].text == "good"
     assert page["bad"].status == 500 and "does not compile" in page["bad"].text and "twice" not in page["bad"].text
-    assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
+    assert page["twice"].status == 500 and "match the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
     # A version saved after a failed compilation is served, and a broken version does not come back.
     (src / "good.c").write_text(template % ("better", "good", ""))
     (src / "new.c").write_text(template % ("new", "new", ""))
@@ -372,7 +372,7 @@ def test_folder_serves_the_rest_while_one_file_is_broken(start, src):
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "bad", "twice")] == ["good", "bad", "twice"]
     assert "Says." in server.get("/twice/.duda/doc").text
     # Each error is reported once.
-    assert server.err.text.count("answer the same requests") == 1
+    assert server.err.text.count("match the same requests") == 1
 
 
 def test_source_comment_sets_libraries_and_flags(start, src):
@@ -471,7 +471,7 @@ def test_configuration_may_set_a_location(start, src, tried):
     server = start(tried, "-i", src / "more.conf")
     answer = server.get("/take", method="POST", body=b"x" * 11)
     assert answer.status == 413 and "`MaxBodySize 10 bytes`" in answer.text and "`.body_max`" in answer.text, answer.text
-    server.err.wait_for("413: the content is longer than `MaxBodySize 10 bytes`")
+    server.err.wait_for("413: the body is larger than `MaxBodySize 10 bytes`")
 
 
 def test_changed_configuration_is_reloaded(start, src, tried):
@@ -532,7 +532,7 @@ def test_repeated_crashes_do_not_disable_the_route(start, tried):
     ("/give?result=503", "GET", 503, r"give\(\) in \S*tried.c:\d+ returned 503"),
     ("/give?result=-5", "GET", 500, r"give\(\) in \S*tried.c:\d+ answered -5 \(Input/output error\)"),
     ("/take", "GET", 405, "this path has no route for GET, only for POST"),
-    ("/none", "GET", 404, "no handler answers this path"),
+    ("/none", "GET", 404, "no handler responds to this path"),
 ])
 def test_error_page_contains_the_reason(start, tried, target, method, status, why):
     """Browsers get an error page, other programs get text; both contain the reason."""
@@ -647,7 +647,7 @@ def test_open_pages_switch_to_the_new_version_immediately(start, src):
         assert b"data: two" in stream.read_until(b"\n\n")
         socket.send("hello")
         assert socket.recv() == "two"
-    assert "ended in the middle" not in server.err.text
+    assert "the response is incomplete" not in server.err.text
 
 
 def test_reasons_are_escaped(start, tried):

@@ -225,7 +225,7 @@ def test_location_regex_over_limit_keeps_strict_limit_and_log(start):
     evil = "/" + "a" * 3000 + "!"
     assert post(server, "/aa", 11).status == 405, "the location's own limit"
     assert post(server, evil, 11).status == 413, "the stricter limit of the host"
-    server.err.wait_for(r"the search for the paths of the \[LOCATION\] at \S+:\d+ took too many steps")
+    server.err.wait_for(r"matching the paths of the \[LOCATION\] at \S+:\d+ took too many steps")
     server.stop()
     (line,) = lines(server, "one.log")  # `AccessLog off` applies only if the match is certain
     assert evil.startswith(line.split()[6])  # the log truncates very long targets

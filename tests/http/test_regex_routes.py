@@ -107,7 +107,7 @@ def test_route_regex_over_limit_never_falls_through(monkey, site, pattern):
         assert (reply.status, "below" in reply.text) == (500, False)
     assert time.monotonic() - began < 10
     assert server.get("/b.txt").text == "below"
-    server.err.wait_for(re.escape(f"the search of the route ~ {pattern} took too many steps or too much memory: 500"))
+    server.err.wait_for(re.escape(f"matching the route ~ {pattern} took too many steps or too much memory: 500"))
     assert server.err.text.count("took too many steps") < 15, "at most once a second"
     text = explain(server, EVIL)
     assert f"route     ~ {pattern}  exceeded its limits" in text and "500 Internal" in text

@@ -203,7 +203,7 @@ def test_cgi_file_size_limit_on_spooling_gets_507(serve):
     for data in (b"x" * (300 * KB), b"y" * (64 * KB)):
         reply = server.get("/cgi-bin/s", "POST", body=data)
         assert reply.status == (507 if len(data) > 100 * KB else 200)
-    server.err.wait_for("cannot write its content to the SpoolFolder /var/tmp: No space left on device")
+    server.err.wait_for("cannot write the body to the SpoolFolder /var/tmp: No space left on device")
     limit_files(server, resource.RLIM_INFINITY)
     assert server.get("/cgi-bin/s", "POST", body=b"x" * (300 * KB)).text == answer_to(b"x" * (300 * KB))
     assert server.workers == worker

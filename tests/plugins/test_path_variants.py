@@ -138,7 +138,7 @@ def test_ambiguous_path_is_explained(run, monkey, backend, site, tmp_path):
     (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot site\n"
                                           + lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     done = run("-c", "monkey.conf", "explain", "GET", "/admin;x/secret")
-    assert "/admin;x/secret may be read as /admin/secret, which leads to another route: gateways answer 400" in done.out
+    assert "/admin;x/secret may be interpreted as /admin/secret, which leads to another route: gateways respond with 400" in done.out
 
 
 # ---- Every gateway ----

@@ -129,7 +129,7 @@ def test_spool_write_error_loses_no_data(proxy, tmp_path):
         (tmp_path / "spool").rmdir()
         with server.connect(receive_buffer=4096) as slow:
             slow.ask("/big")
-            wait_until(lambda: "cannot write its response to the SpoolFolder" in server.log, "an attempt to write")
+            wait_until(lambda: "cannot write the response to the SpoolFolder" in server.log, "an attempt to write")
             assert slow.read().body == BODY
 
 

@@ -73,13 +73,13 @@ SERVER_MISTAKES = [
     ("LogLevel loud", "expected one of error, warn, info, debug, not `loud`", None),
     ("AccessLogFormat jason", "expected one of combined, json, short, not `jason`", "did you mean `json`?"),
     ("FollowSymlinks perhaps", "expected one of off, owner, on, not `perhaps`", None),
-    ("MaxBodySize ${NOPE}", "`NOPE` is not set", "set it before with @SET"),
+    ("MaxBodySize ${NOPE}", "`NOPE` is not set", "set it above with @SET"),
     ('UserDir "x', 'the quotes of `"x` do not match', None),
     ("User no such user", "there is no user `no such user`", None),
     ("Group no-such-group\n    User root", "or no group `no-such-group`", None),
     ("AccessLog /no/such/folder/access.log", "cannot open the log `/no/such/folder/access.log`: No such file", None),
     ("ErrorLog .", ": Is a directory", None),
-    (" Deep 1", "the indent is 5 spaces: expected 4 spaces, as in line 2", "entries have one level only"),
+    (" Deep 1", "the indent is 5 spaces: expected 4 spaces, as in line 2", "entries cannot be nested"),
     ("\rTimeout 1", "", None),
 ]
 
@@ -135,9 +135,9 @@ OTHER_MISTAKES = [
     ("[HOST]\n    DocumentRoot site\n[HEADERS]\n    Set X y\n", 6, "unknown section [HEADERS]",
      "the plugin `headers` brings it: add `Load headers` to [PLUGINS]"),
     ("[HOST]\n    DocumentRoot site;\n", 5, "cannot serve the folder", "a value must not end with `;`"),
-    ("[HOST]\n    DocumentRoot site\n    Ranges on # off\n", 6, "expected on or off", "a comment has a line of its own"),
+    ("[HOST]\n    DocumentRoot site\n    Ranges on # off\n", 6, "expected on or off", "write the comment on a line of its own"),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /a static # b\n", 7, "`static` expects nothing after it",
-     "a comment has a line of its own"),
+     "write the comment on a line of its own"),
     ("[HOST]\n    ServerName a b\n    DocumentRoot site\n[HOST]\n    ServerName B\n    DocumentRoot site\n", 7,
      "another [HOST] already has the ServerName `B`", None),
     ("[HOST]\n    DocumentRoot site\n[HOST]\n    ServerName *.x\n    DocumentRoot site\n[HOST]\n    ServerName *.X.\n"
@@ -458,8 +458,8 @@ def test_config_warns_of_comment_inside_value(run, tmp_path):
                                       "    Index index.html # main\n    Fallback \"a # b;\"\n")
     done = run("-t", "-c", "it.conf")
     assert done.code == 0 and done.err.count("warning:") == 1, done.err
-    assert "it.conf:5:22: warning: `# main` is a part of the value" in done.err
-    assert "hint: a comment has a line of its own" in done.err
+    assert "it.conf:5:22: warning: `# main` is part of the value" in done.err
+    assert "hint: write the comment on a line of its own" in done.err
 
 
 def test_shipped_config_loads(run):

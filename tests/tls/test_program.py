@@ -63,7 +63,7 @@ def test_explain_names_certificate_and_redirect(run, site, authority, tmp_path):
     assert "listener  127.0.0.1:8443 tls\n" in output and "Strict-Transport-Security: max-age=86400\n" in output
     assert f"tls       its certificate ends on {pair.x509.not_valid_after_utc:%Y-%m-%d %H:%M} UTC\n" in output
     output = run("-c", config, "explain", "GET", "http://a.example:8080/x").out
-    assert "tls       plain requests are sent to https://a.example:8443/x\n" in output
+    assert "tls       redirects plain HTTP to https://a.example:8443/x\n" in output
     assert "answer    308 Permanent Redirect" in output and "Location: https://a.example:8443/x" in output
     output = run("-c", config, "explain", "GET", "https://a.example/").out
     assert "no listener on port 443 with TLS" in output

@@ -14,8 +14,8 @@
 #include "base/str.h"
 #include "unit/harness.h"
 
-/* fixture_test(fn, setup) or fixture_test(fn, setup, teardown): a test case that runs after setup() and before
- * teardown() and the cleanups of its fixtures (unit/harness.h). Both functions may be NULL. */
+/* fixture_test(fn, setup) or fixture_test(fn, setup, teardown): a test case that runs after setup() and
+ * before teardown() and the cleanups of its fixtures (unit/harness.h). Both functions may be NULL. */
 #define fixture_test(fn, ...)                                                                                \
     {                                                                                                        \
 #fn, fn, fixture_setup, fixture_teardown, (void *)(void (*[2])(void))                                \

@@ -92,10 +92,10 @@ def test_wr_checks_the_body_for_every_framing(wr, serve, answer):
 
 @pytest.mark.parametrize("answer, message", [
     ("", "the connection was closed without a response"),
-    ("SSH-2.0-OpenSSH_9.2\r\n", "it does not begin with HTTP/1."),
+    ("SSH-2.0-OpenSSH_9.2\r\n", "the response does not begin with HTTP/1."),
     ("HTTP/1.1 200 OK\nContent-Length: 11\n\nhello world", "a line of the head does not end with CRLF"),
-    ("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello", "it ended in the middle"),
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", "its chunked coding is broken"),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello", "the response is incomplete"),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", "invalid chunked coding"),
 ], ids=["nothing", "other", "lf", "early", "chunked"])
 def test_wr_reports_an_invalid_response(wr, serve, answer, message):
     server = serve("saying", answer)

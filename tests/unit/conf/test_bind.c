@@ -132,7 +132,7 @@ static void conf_bind_wrong_words_are_reported(void **state)
         "bytes\n");
     expect_problems(
         "[SERVER]\n    DocumentRoot x\n    KeepAlive on # always\n    OverCapacity Maybe\n    KeepAlive 2\n",
-        "t.conf:3:15: error: expected on or off, not `on # always` (a comment has a line of its own)\n"
+        "t.conf:3:15: error: expected on or off, not `on # always` (write the comment on a line of its own)\n"
         "t.conf:4:18: error: expected one of Drop, Resist, TooBusy, not `Maybe`\n"
         "t.conf:5:5: error: `KeepAlive` is already set in line 3\n");
 }

@@ -60,32 +60,31 @@ static void conf_lexer_positions_are_exact(void **state)
 static void conf_lexer_requires_one_indent_per_file(void **state)
 {
     (void)state;
-    expect(
-        "[A]\n    k 1\n  l 2\n        m 3\n\tn 4\n", "[A] k=1 l=2 m=3 n=4",
-        "t.conf:3:3: error: the indent is 2 spaces: expected 4 spaces, as in line 2\n"
-        "t.conf:4:9: error: the indent is 8 spaces: expected 4 spaces, as in line 2 (entries have one level "
-        "only)\n"
-        "t.conf:5:2: error: the indent is 1 tab: expected 4 spaces, as in line 2\n");
+    expect("[A]\n    k 1\n  l 2\n        m 3\n\tn 4\n", "[A] k=1 l=2 m=3 n=4",
+           "t.conf:3:3: error: the indent is 2 spaces: expected 4 spaces, as in line 2\n"
+           "t.conf:4:9: error: the indent is 8 spaces: expected 4 spaces, as in line 2 (entries cannot be "
+           "nested)\n"
+           "t.conf:5:2: error: the indent is 1 tab: expected 4 spaces, as in line 2\n");
     expect("[A]\n \tk 1\n\t\tl 2\n\tm 3\n", "[A] k=1 l=2 m=3",
            "t.conf:2:3: error: the indent mixes tabs and spaces: expected one of them\n"
            "t.conf:4:2: error: the indent is 1 tab: expected 2 tabs, as in line 3\n");
     expect(
         "[A]\n\tk 1\n\t l 2\n", "[A] k=1 l=2",
-        "t.conf:3:3: error: the indent is 2 tabs and spaces: expected 1 tab, as in line 2 (entries have one "
-        "level only)\n");
+        "t.conf:3:3: error: the indent is 2 tabs and spaces: expected 1 tab, as in line 2 (entries cannot be "
+        "nested)\n");
 }
 
 static void conf_lexer_misplaced_lines_are_reported(void **state)
 {
     (void)state;
-    expect("[A]\nKey value\n", "[A]",
-           "t.conf:2:1: error: expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry (an "
-           "entry "
-           "is indented, by 4 spaces for example)\n");
-    expect("[A]\n\tk v\nKey value\n", "[A] k=v",
-           "t.conf:3:1: error: expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry (an "
-           "entry "
-           "is indented by 1 tab, as in line 2)\n");
+    expect(
+        "[A]\nKey value\n", "[A]",
+        "t.conf:2:1: error: expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry (indent "
+        "entries, for example by 4 spaces)\n");
+    expect(
+        "[A]\n\tk v\nKey value\n", "[A] k=v",
+        "t.conf:3:1: error: expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry (indent "
+        "the entry by 1 tab, as in line 2)\n");
     expect("  [A]\n    k v\n", "", "t.conf:1:3: error: `[A]` must begin in the first column\n");
     expect("[A]\n    @INCLUDE x\n    @set y z\n    k v\n", "[A] k=v",
            "t.conf:2:5: error: `@INCLUDE x` must begin in the first column\n"
@@ -99,8 +98,8 @@ static void conf_lexer_broken_section_lines_are_reported(void **state)
     (void)state;
     expect("[A\n    k v\n", "[A] k=v", "t.conf:1:1: error: a section name must be closed by `]`\n");
     expect("[A] # why\n", "[A]",
-           "t.conf:1:5: error: expected nothing after `]` (a comment has a line of its own)\n");
-    expect("[A] B\n", "[A]", "t.conf:1:5: error: expected nothing after `]`\n");
+           "t.conf:1:5: error: unexpected text after `]` (write the comment on a line of its own)\n");
+    expect("[A] B\n", "[A]", "t.conf:1:5: error: unexpected text after `]`\n");
     expect("[]\n    k v\n    l w\n[B]\n    x y\n", "[B] x=y",
            "t.conf:1:1: error: a section must have a name\n");
     expect("[\n    k v\n", "", "t.conf:1:1: error: a section name must be closed by `]`\n");
@@ -137,7 +136,8 @@ static void conf_lexer_long_lines_are_rejected(void **state)
     memcpy(text + 7 + MK_CONF_LINE_MAX - 2, "\n l v\n", 6);
     w.tree = (struct mk_conf_tree){0};
     assert_int_equal(conf_fixture_read_text(&w, text), -EINVAL);
-    assert_str(conf_fixture_problems(&w), "t.conf:2:0: error: the line has 65537 bytes: 65536 are allowed\n");
+    assert_str(conf_fixture_problems(&w),
+               "t.conf:2:0: error: the line has 65537 bytes; at most 65536 are allowed\n");
     assert_str(conf_fixture_tree(&w), "[A] l=v");
     conf_fixture_fini(&w);
 }

@@ -51,7 +51,7 @@ static void conf_include_expands_variables(void **state)
         {"sites/a", "@SET X set inside\n[A]\n"},
         {NULL, NULL}};
     expect(files, "[A] [M] k=set inside",
-           "m.conf:3:10: error: `NO` is not set (set it before with @SET, or in the environment, or write "
+           "m.conf:3:10: error: `NO` is not set (set it above with @SET or in the environment, or write "
            "${NO:-default})\n");
 }
 
@@ -116,7 +116,7 @@ static void conf_include_depth_and_count_are_limited(void **state)
     w.io.read = read_endless;
     assert_int_equal(mk_conf_read_file(&w.tree, &w.arena, &w.io, MK_STR("m"), &w.report), -EINVAL);
     assert_int_equal(w.n_reads, MK_CONF_FILES_MAX);
-    assert_str(w.report.first->text, "more than 16 files include one another");
+    assert_str(w.report.first->text, "more than 16 nested @INCLUDEs");
     assert_str(w.report.first->at.file, "f15");
     conf_fixture_fini(&w);
 }
@@ -148,7 +148,7 @@ static void conf_include_total_size_is_limited(void **state)
     assert_int_equal(mk_conf_read_file(&w.tree, &w.arena, &w.io, MK_STR("m"), &w.report), -EINVAL);
     assert_str(conf_fixture_problems(&w),
                "m:3:10: error: `large` has more than 16777216 bytes\n"
-               "h:0:0: error: all files together have more than 134217728 bytes\n");
+               "h:0:0: error: the files of the configuration have more than 134217728 bytes\n");
     assert_int_equal(w.n_reads, 10);
     conf_fixture_fini(&w);
 }
@@ -167,7 +167,7 @@ static void conf_include_pattern_error_is_reported(void **state)
     w.io.glob = fail_glob;
     assert_int_equal(conf_fixture_read_text(&w, "@INCLUDE sites/*\n"), -EINVAL);
     assert_str(conf_fixture_problems(&w),
-               "t.conf:1:10: error: `sites/*` cannot be looked up: Permission denied\n");
+               "t.conf:1:10: error: `sites/*` cannot be expanded: Permission denied\n");
     conf_fixture_fini(&w);
     conf_fixture_init(&w, NULL, NULL);
     w.io.glob = NULL;

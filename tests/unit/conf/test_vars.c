@@ -52,7 +52,7 @@ static void conf_vars_mistakes_have_a_position(void **state)
     (void)state;
     expect("@SET SERVER_ROOT /srv\n[A]\n    k x ${SEVER_ROOT}/y\n    l ${NONE}\n", "[A] k=x /y l=",
            "t.conf:3:9: error: `SEVER_ROOT` is not set (did you mean `SERVER_ROOT`?)\n"
-           "t.conf:4:7: error: `NONE` is not set (set it before with @SET, or in the environment, or write "
+           "t.conf:4:7: error: `NONE` is not set (set it above with @SET or in the environment, or write "
            "${NONE:-default})\n");
     expect(
         "[A]\n k ${HOME\n l ${}\n m ${a b}\n n ${A:-${B}}\n", "[A] k= l= m= n=${B}",
@@ -60,20 +60,20 @@ static void conf_vars_mistakes_have_a_position(void **state)
         "t.conf:3:4: error: `` is not a name: expected letters, digits and `_` (write $${ for a plain ${)\n"
         "t.conf:4:4: error: `a b` is not a name: expected letters, digits and `_` (write $${ for a plain "
         "${)\n"
-        "t.conf:5:9: error: a default must not hold another ${\n");
+        "t.conf:5:9: error: a default must not contain another ${\n");
     expect("[A]\n k ${ESC}\n l ${LINES}\n", "[A] k= l=",
-           "t.conf:2:4: error: the value of `ESC` has a control byte\n"
-           "t.conf:3:4: error: the value of `LINES` has a control byte\n");
+           "t.conf:2:4: error: the value of `ESC` contains a control byte\n"
+           "t.conf:3:4: error: the value of `LINES` contains a control byte\n");
 }
 
 static void conf_vars_set_requires_name_and_value(void **state)
 {
     (void)state;
     expect("@SET\n@SET A\n@SET A=1\n@SET A ${NONE:-}\n@SET B ${NONE}\n[A]\n k ${B}x\n", "[A] k=x",
-           "t.conf:1:5: error: expected `@SET NAME value`, the name of letters, digits and `_`\n"
-           "t.conf:2:6: error: expected `@SET NAME value`, the name of letters, digits and `_`\n"
-           "t.conf:3:6: error: expected `@SET NAME value`, the name of letters, digits and `_`\n"
-           "t.conf:5:8: error: `NONE` is not set (set it before with @SET, or in the environment, or write "
+           "t.conf:1:5: error: expected `@SET NAME value`, with a name of letters, digits and `_`\n"
+           "t.conf:2:6: error: expected `@SET NAME value`, with a name of letters, digits and `_`\n"
+           "t.conf:3:6: error: expected `@SET NAME value`, with a name of letters, digits and `_`\n"
+           "t.conf:5:8: error: `NONE` is not set (set it above with @SET or in the environment, or write "
            "${NONE:-default})\n");
 }
 

@@ -339,7 +339,7 @@ static void file_cache_new_file_is_soon_cached(void **state)
 static mk_err acquire_kept(const char *path)
 {
     struct mk_open_file *f = NULL;
-    mk_err e = mk_file_cache_acquire_if_kept(&cache, &root, mk_str_from_c(path), now, &f);
+    mk_err e = mk_file_cache_acquire_if_cacheable(&cache, &root, mk_str_from_c(path), now, &f);
     if (!e)
         mk_open_file_release(f);
     return e;

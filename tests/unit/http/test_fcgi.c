@@ -145,20 +145,20 @@ static void fcgi_rejects_invalid_records(void **state)
         mk_str text;
         const char *problem;
     } cases[] = {
-        {MK_STR_INIT("HTTP/1.1 200 OK\r\n"), "not of FastCGI 1"},
-        {MK_STR_INIT("\2\6\0\1\0\0\0\0"), "not of FastCGI 1"},
-        {MK_STR_INIT("\1\6\0\2\0\0\0\0"), "another request"},
-        {MK_STR_INIT("\1\6\1\1\0\0\0\0"), "another request"},
-        {MK_STR_INIT("\1\13\0\0\0\10\0\0\1\0\0\0\0\0\0\0"), "another request"},
-        {MK_STR_INIT("\1\5\0\1\0\0\0\0"), "only a server"},
-        {MK_STR_INIT("\1\1\0\1\0\10\0\0"), "only a server"},
-        {MK_STR_INIT("\1\0\0\1\0\0\0\0"), "only a server"},
-        {MK_STR_INIT("\1\377\0\1\0\0\0\0"), "only a server"},
-        {MK_STR_INIT("\1\3\0\1\0\7\0\0\0\0\0\0\0\0\0"), "wrong length"},
-        {MK_STR_INIT("\1\3\0\1\1\10\0\0"), "wrong length"},
+        {MK_STR_INIT("HTTP/1.1 200 OK\r\n"), "unsupported FastCGI version"},
+        {MK_STR_INIT("\2\6\0\1\0\0\0\0"), "unsupported FastCGI version"},
+        {MK_STR_INIT("\1\6\0\2\0\0\0\0"), "another request ID"},
+        {MK_STR_INIT("\1\6\1\1\0\0\0\0"), "another request ID"},
+        {MK_STR_INIT("\1\13\0\0\0\10\0\0\1\0\0\0\0\0\0\0"), "another request ID"},
+        {MK_STR_INIT("\1\5\0\1\0\0\0\0"), "invalid type"},
+        {MK_STR_INIT("\1\1\0\1\0\10\0\0"), "invalid type"},
+        {MK_STR_INIT("\1\0\0\1\0\0\0\0"), "invalid type"},
+        {MK_STR_INIT("\1\377\0\1\0\0\0\0"), "invalid type"},
+        {MK_STR_INIT("\1\3\0\1\0\7\0\0\0\0\0\0\0\0\0"), "invalid length"},
+        {MK_STR_INIT("\1\3\0\1\1\10\0\0"), "invalid length"},
         {MK_STR_INIT(END("\4")), "unknown status"},
-        {MK_STR_INIT(OUT("\0\0\0") OUT("\1\0\0a")), "follows the end"},
-        {MK_STR_INIT(OUT("\0\0\0") OUT("\0\0\0")), "follows the end"},
+        {MK_STR_INIT(OUT("\0\0\0") OUT("\1\0\0a")), "after the end"},
+        {MK_STR_INIT(OUT("\0\0\0") OUT("\0\0\0")), "after the end"},
     };
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {

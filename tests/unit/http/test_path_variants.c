@@ -125,7 +125,7 @@ static void path_variants_of_unusual_decoders(void **state)
         {"/admin%3a%3a$DATA.%20/secret", "/admin/secret"},
         {"/(S(x))/admin/secret", "/admin/secret"},
         {"/admin/(A(a)S(b))/secret;x", "/admin/secret"},
-        /* a program that parses beyond the end of the path sees what follows it as well */
+        /* some programs continue to parse after the end of the path */
         {"/x%3f/admin;y.php", "/x?/admin"},
         {"/x%3f/..%20/admin", "/admin"},
         {"/x%2500/%252e%252e/admin", "/admin"},

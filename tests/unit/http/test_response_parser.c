@@ -92,7 +92,7 @@ static void response_parser_keeps_headers(void **state)
     assert_true(mk_headers_next(&h.fields, MK_HEADER_SET_COOKIE, &at, &value));
     assert_true(mk_headers_next(&h.fields, MK_HEADER_SET_COOKIE, &at, &value));
     assert_str(value, "b");
-    assert_string_equal(mk_response_head_parse(&h, head, 2, request), "the head has too many fields");
+    assert_string_equal(mk_response_head_parse(&h, head, 2, request), "the head has too many headers");
     assert_null(mk_response_head_parse(&h, head, 0, request));
     assert_int_equal(h.fields.n, 0);
 }
@@ -153,7 +153,7 @@ static void response_parser_truncated_is_an_error(void **state)
     for (size_t i = 0; i < MK_LEN(texts); i++) {
         struct outcome o = read_all(texts[i], true);
         assert_int_equal(o.step, MK_RESPONSE_PARSER_ERROR);
-        assert_string_equal(o.problem, "it ended in the middle");
+        assert_string_equal(o.problem, "the response is incomplete");
     }
     assert_string_equal(read_all("", true).problem, "the connection was closed without a response");
 }
@@ -183,9 +183,9 @@ static void response_parser_rejects_malformed(void **state)
         {"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\n", "number"},
         {"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", "number"},
         {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "number"},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "just chunked"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "other than chunked"},
         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-         "just chunked"},
+         "other than chunked"},
         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", "both"},
         {"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.0"},
         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "chunked coding"},
@@ -206,7 +206,7 @@ static void response_parser_heads_and_interim_responses_are_bounded(void **state
     memset(text, 'a', sizeof text);
     memcpy(text, "HTTP/1.1 200 OK\r\nX: ", 20);
     struct outcome o = read_in_pieces(mk_str_of(text, sizeof text), 1000, false);
-    assert_string_equal(o.problem, "its head is longer than 32 KB");
+    assert_string_equal(o.problem, "the response head is longer than 32 KB");
     assert_string_equal(read_in_pieces(mk_str_of(text, sizeof text), sizeof text, false).problem, o.problem);
     for (size_t i = 0; i <= MK_RESPONSE_PARSER_1XX_MAX; i++)
         memcpy(text + i * (sizeof interim - 1), interim, sizeof interim);

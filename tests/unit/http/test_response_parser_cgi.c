@@ -41,7 +41,7 @@ static void cgi_response_content_length_bounds_body(void **state)
     assert_int_equal(o.rest, 9);
     o = read_all("Content-Length: 5\n\nhell", true);
     assert_int_equal(o.step, MK_RESPONSE_PARSER_ERROR);
-    assert_string_equal(o.problem, "it ended in the middle");
+    assert_string_equal(o.problem, "the response is incomplete");
     assert_int_equal(read_all("Content-Length: 0\n\n", false).step, MK_RESPONSE_PARSER_END);
 }
 
@@ -60,8 +60,8 @@ static void cgi_response_rejects_malformed_head(void **state)
     static const struct {
         const char *text, *problem;
     } cases[] = {
-        {"\n", "nothing but an empty line"},
-        {"\r\nX: y\n\n", "nothing but an empty line"},
+        {"\n", "no header before the empty line"},
+        {"\r\nX: y\n\n", "no header before the empty line"},
         {"hello\n\n", "without a colon"},
         {"X : y\n\n", "field name"},
         {" X: y\n\n", "field name"},
@@ -79,14 +79,14 @@ static void cgi_response_rejects_malformed_head(void **state)
         {"HTTP/x 200 OK\n\n", "an invalid status line"},
         {"HTTP/1.1\n\n", "an invalid status line"},
         {"HTTP/1.1 200 \x01\n\n", "an invalid status line"},
-        {"Location:\n\n", "a Location that is empty"},
+        {"Location:\n\n", "an empty Location"},
         {"Location: a\nLocation: a\n\n", "a second Location"},
         {"Content-Type: a\nContent-Type: a\n\n", "a second Content-Type"},
         {"Content-Length: 1\nContent-Length: 1\n\n", "a second Content-Length"},
         {"Content-Length: x\n\n", "number"},
         {"Content-Length: 9223372036854775808\n\n", "number"},
         {"Transfer-Encoding: chunked\n\n", "only the server"},
-        {"A: b\nA: b\nA: b\nA: b\nA: b\n\n", "too many fields"},
+        {"A: b\nA: b\nA: b\nA: b\nA: b\n\n", "too many headers"},
     };
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
@@ -94,7 +94,7 @@ static void cgi_response_rejects_malformed_head(void **state)
         assert_int_equal(o.step, MK_RESPONSE_PARSER_ERROR);
         assert_contains(mk_str_from_c(o.problem), cases[i].problem);
     }
-    assert_string_equal(read_all("X: y\n", true).problem, "it ended in the middle");
+    assert_string_equal(read_all("X: y\n", true).problem, "the response is incomplete");
     assert_string_equal(read_all("", true).problem, "the connection was closed without a response");
 }
 
@@ -143,9 +143,9 @@ static void cgi_response_head_is_bounded(void **state)
     (void)state;
     memset(text, 'a', sizeof text);
     assert_string_equal(read_in_pieces(mk_str_of(text, sizeof text), sizeof text, false).problem,
-                        "its head is longer than 32 KB");
+                        "the response head is longer than 32 KB");
     assert_string_equal(read_in_pieces(mk_str_of(text, sizeof text), 1000, false).problem,
-                        "its head is longer than 32 KB");
+                        "the response head is longer than 32 KB");
 }
 
 int main(void)

@@ -242,8 +242,8 @@ static void router_conflict_names_both_routes(void **state)
     assert_int_equal(mk_router_add(router, MK_STR("GET,POST /u/:id<int>"), NULL, MK_STR("a.c:1")), 0);
     add("/any");
     refuses("PUT,POST /u/:number<int>", -EEXIST,
-            "`PUT,POST /u/:number<int>` (b.c:2) and `GET,POST /u/:id<int>` (a.c:1) answer the same requests");
-    refuses("/any", -EEXIST, "`/any` (b.c:2) and `/any` answer");
+            "`PUT,POST /u/:number<int>` (b.c:2) and `GET,POST /u/:id<int>` (a.c:1) match the same requests");
+    refuses("/any", -EEXIST, "`/any` (b.c:2) and `/any` match");
     add("PUT /u/:id<int>");
     add("GET /u/:id<uint>");
     add("POST /any");
@@ -253,21 +253,22 @@ static void router_conflict_names_both_routes(void **state)
 static void router_mistakes_are_explained(void **state)
 {
     (void)state;
-    refuses("", -EINVAL, "does not begin with a slash");
-    refuses("GET", -EINVAL, "does not begin with a slash");
-    refuses("GET users", -EINVAL, "does not begin with a slash");
-    refuses("get /x", -EINVAL, "capitals");
-    refuses("GET, POST /x", -EINVAL, "capitals");
+    refuses("", -EINVAL, "must begin with a slash");
+    refuses("GET", -EINVAL, "must begin with a slash");
+    refuses("GET users", -EINVAL, "must begin with a slash");
+    refuses("get /x", -EINVAL, "uppercase words");
+    refuses("GET, POST /x", -EINVAL, "uppercase words");
     refuses("GET /x/:", -EINVAL, "whole segment");
     refuses("GET /x/:1", -EINVAL, "whole segment");
     refuses("GET /x/:id.json", -EINVAL, "whole segment");
     refuses("GET /x/:id<int", -EINVAL, "whole segment");
-    refuses("GET /x/:id<itn>", -EINVAL, "<itn> is no type of a parameter; these are: uuid, date, uint, int");
+    refuses("GET /x/:id<itn>", -EINVAL,
+            "<itn> is not a parameter type; the types are: uuid, date, uint, int");
     refuses("GET /x/:id/:id", -EINVAL, "same name");
     refuses("GET /x/:id/*id", -EINVAL, "same name");
     refuses("GET /x/*", -EINVAL, "whole segment");
-    refuses("GET /*rest/x", -EINVAL, "last segment only");
-    refuses("GET /x*", -EINVAL, "last segment only");
+    refuses("GET /*rest/x", -EINVAL, "last segment");
+    refuses("GET /x*", -EINVAL, "last segment");
     refuses("GET //x", -EINVAL, "two slashes");
     refuses("GET /x/../y", -EINVAL, "..");
     refuses("GET /%2e/y", -EINVAL, "..");

@@ -19,28 +19,28 @@ static const struct table good = {.abi = 7};
 static void module_built_in_is_used(void **state)
 {
     (void)state;
-    char why[MK_MODULE_WHY] = "";
+    char why[MK_MODULE_ERROR_MAX] = "";
     struct mk_module m = {.name = "none", .symbol = "s", .needs = "it", .abi = 7, .built_in = &good};
     assert_ptr_equal(mk_module_load(&m, why), &good);
     m.abi = 8;
     assert_null(mk_module_load(&m, why));
-    assert_contains(mk_str_from_c(why), "the one built in: it belongs to another build of Monkey");
+    assert_contains(mk_str_from_c(why), "the built-in module was built for another version of Monkey");
 }
 
 static void module_missing_is_reported(void **state)
 {
     (void)state;
-    char why[MK_MODULE_WHY] = "";
+    char why[MK_MODULE_ERROR_MAX] = "";
     struct mk_module m = {.name = "no-such-module", .symbol = "s", .needs = "LibX", .abi = 7};
     assert_null(mk_module_load(&m, why));
     assert_contains(mk_str_from_c(why), "monkey-no-such-module.so is not in /");
-    assert_contains(mk_str_from_c(why), "built without LibX, or this part is not installed");
+    assert_contains(mk_str_from_c(why), "built without LibX, or this module is not installed");
 }
 
 static void module_malformed_file_is_reported(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/monkey-XXXXXX", path[64], why[MK_MODULE_WHY] = "";
+    char folder[] = "/tmp/monkey-XXXXXX", path[64], why[MK_MODULE_ERROR_MAX] = "";
     struct mk_module m = {.name = "unit-broken", .symbol = "s", .needs = "LibX", .abi = 7};
     assert_non_null(mkdtemp(folder));
     assert_true(mk_module_path_set_folder(folder));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers open a tunnel or not, with these results. */
+/* Which verdicts, statuses and bodies of a handler open a tunnel, and which close it. */
 #include "unit/site.h"
 #include "unit/test.h"
 #include "web/dispatch.h"
