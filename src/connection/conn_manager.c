@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/conn_manager.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "connection/counters.h"
 #include "connection/http2.h"
@@ -48,35 +47,6 @@ void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_
     s->http2 = module;
     if (module)
         module->encode_common_headers(&s->stamp);
-}
-
-void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome outcome,
-                                    uint64_t content_sent)
-{
-    struct mk_counters *n = s->counters;
-    unsigned class = x->response.sealed ? x->response.status / 100 : 0;
-    mk_counter_add(&n->requests, 1);
-    mk_counter_add(&n->by_class[class < MK_LEN(n->by_class) ? class : 0], 1);
-    mk_counter_add(&n->by_outcome[outcome], 1);
-    mk_dispatch_end(x, outcome, content_sent, s->loop->now_ms);
-}
-
-void mk_conn_manager_note_request_line(struct mk_conn_manager *s, mk_str line)
-{
-    size_t n = mk_min(line.len, MK_COUNTERS_LINE_MAX - 1);
-    if (n)
-        memcpy(s->counters->line, line.p, n);
-    s->counters->line[n] = '\0';
-}
-
-void mk_conn_manager_note_request(struct mk_conn_manager *s, mk_str method, mk_str target)
-{
-    char buf[MK_COUNTERS_LINE_MAX];
-    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_add(&line, mk_str_first(method, 16));
-    mk_buf_add_char(&line, ' ');
-    mk_buf_add(&line, mk_str_first(target, MK_COUNTERS_LINE_MAX - 18));
-    mk_conn_manager_note_request_line(s, mk_buf_str(&line));
 }
 
 void mk_conn_manager_limit_open_files(struct mk_conn_manager *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connection manager of a worker: lifecycle, and accounting for requests and connections. */
+/* Connection manager of a worker: lifecycle and limits. */
 #ifndef MK_CONNECTION_CONN_MANAGER_H
 #define MK_CONNECTION_CONN_MANAGER_H
 
@@ -16,13 +16,7 @@ void mk_conn_manager_fini(struct mk_conn_manager *s);
 /* Enables HTTP/2; NULL: disabled. Call it before connections are accepted. */
 void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_module *module);
 
-/* Writes the access-log entry of a request: counts it and passes it to hooks and logs. */
-void mk_conn_manager_record_request(struct mk_conn_manager *s, struct mk_exchange *x, enum mk_outcome outcome,
-                                    uint64_t content_sent);
 /* Limits open files to three quarters of the descriptors not used by connections. */
 void mk_conn_manager_limit_open_files(struct mk_conn_manager *s);
-/* Stores the request line (method, space, target) for crash reports. */
-void mk_conn_manager_note_request_line(struct mk_conn_manager *s, mk_str line);
-void mk_conn_manager_note_request(struct mk_conn_manager *s, mk_str method, mk_str target);
 
 #endif

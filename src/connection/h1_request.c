@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/h1_request.h"
 
-#include "connection/conn_manager.h"
 #include "connection/h1_input.h"
 #include "connection/h1_output.h"
 #include "connection/h1_state.h"
@@ -210,8 +209,8 @@ static unsigned fill_request(struct mk_h1 *h, struct mk_request_head *head)
     r->method_text = head->method_text;
     r->fields = head->fields;
     const char *line = head->method_text.p;
-    mk_conn_manager_note_request_line(h->d.conn->service,
-                                      mk_str_of(line, (size_t)(head->target.p - line) + head->target.len));
+    mk_http_stream_note_request_line(&h->d,
+                                     mk_str_of(line, (size_t)(head->target.p - line) + head->target.len));
     int bad = parse_target(r, head);
     int worse = mk_framing_parse(head, &h->d.conn->service->last_host, &framing);
     if (!bad && !r->host.p)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection/http_stream.h"
 
-#include "connection/conn_manager.h"
+#include "base/buf.h"
+#include "connection/counters.h"
 #include "web/effective_limits.h"
 #include "web/filter.h"
 
@@ -101,13 +102,24 @@ void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const
     return d;
 }
 
+static void count_request(struct mk_counters *n, const struct mk_response *r, enum mk_outcome outcome)
+{
+    unsigned class = r->sealed ? r->status / 100 : 0;
+    mk_counter_add(&n->requests, 1);
+    mk_counter_add(&n->by_class[class < MK_LEN(n->by_class) ? class : 0], 1);
+    mk_counter_add(&n->by_outcome[outcome], 1);
+}
+
 void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome outcome)
 {
     if (!mk_state_can_move(&d->reply, &mk_http_stream_response_machine,
                            MK_RESPONSE_RECORDED)) /* already written */
         return;
     mk_http_stream_set_response_state(d, MK_RESPONSE_RECORDED);
-    mk_conn_manager_record_request(d->conn->service, d->x, d->outcome ? d->outcome : outcome, d->sent);
+    if (!d->outcome)
+        d->outcome = outcome;
+    count_request(d->conn->service->counters, &d->x->response, d->outcome);
+    mk_dispatch_end(d->x, d->outcome, d->sent, d->conn->service->loop->now_ms);
 }
 
 void mk_http_stream_free(struct mk_http_stream *d)
@@ -118,6 +130,25 @@ void mk_http_stream_free(struct mk_http_stream *d)
 }
 
 /* ---- The request ---- */
+
+void mk_http_stream_note_request_line(struct mk_http_stream *d, mk_str line)
+{
+    struct mk_counters *counters = d->conn->service->counters;
+    size_t n = mk_min(line.len, MK_COUNTERS_LINE_MAX - 1);
+    if (n)
+        memcpy(counters->line, line.p, n);
+    counters->line[n] = '\0';
+}
+
+void mk_http_stream_note_request(struct mk_http_stream *d, mk_str method, mk_str target)
+{
+    char buf[MK_COUNTERS_LINE_MAX];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_add(&line, mk_str_first(method, 16));
+    mk_buf_add_char(&line, ' ');
+    mk_buf_add(&line, mk_str_first(target, MK_COUNTERS_LINE_MAX - 18));
+    mk_http_stream_note_request_line(d, mk_buf_str(&line));
+}
 
 unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_len, uint64_t length)
 {

@@ -112,7 +112,7 @@ static inline void mk_http_stream_close_local(struct mk_http_stream *d)
  * unknown. NULL: out of memory. */
 void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
                          size_t space) MK_MUST_USE;
-/* Writes the access-log entry, unless already written. */
+/* Counts the request and passes its access-log entry to hooks and logs, unless this was done before. */
 void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome outcome);
 /* Frees the exchange and with it the stream. The access-log entry must have been written. */
 void mk_http_stream_free(struct mk_http_stream *d);
@@ -124,6 +124,9 @@ static inline const struct mk_request_limits *mk_http_stream_limits(const struct
 {
     return mk_dispatch_limits(d->x);
 }
+/* Stores the request line (method, space, target) for crash reports. */
+void mk_http_stream_note_request_line(struct mk_http_stream *d, mk_str line);
+void mk_http_stream_note_request(struct mk_http_stream *d, mk_str method, mk_str target);
 /* Checks the size of a head without body: 0 or 413. */
 static inline unsigned mk_http_stream_check_head_size(const struct mk_http_stream *d, size_t head_len)
 {

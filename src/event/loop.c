@@ -5,7 +5,26 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "os/fd.h"
+
+struct mk_watcher {
+    struct mk_fd_watch watch; /* its on_ready is NULL */
+    struct mk_loop_task task; /* frees the watcher */
+    struct mk_loop *loop;
+    int fd;
+    unsigned events;
+    void (*on_ready)(void *ctx, unsigned which); /* NULL: freed in this iteration */
+    void *ctx;
+};
+
+struct mk_deferred {
+    struct mk_loop_task task;
+    struct mk_loop *loop;
+    bool set;                  /* the task is in the loop's list */
+    void (*on_end)(void *ctx); /* NULL: freed as soon as the task has run */
+    void *ctx;
+};
 
 static void read_clocks(struct mk_loop *loop)
 {
@@ -146,6 +165,19 @@ void mk_loop_heartbeat(struct mk_loop *loop, bool works)
         __atomic_store_n(loop->pulse, ((*loop->pulse + 1) & ~UINT64_C(1)) + works, __ATOMIC_RELAXED);
 }
 
+/* A hangup or error reports all requested events, so that the owner's next call sees the error. */
+static void report_to_watcher(struct mk_fd_watch *watch, uint32_t events)
+{
+    struct mk_watcher *w = MK_CONTAINER(watch, struct mk_watcher, watch);
+    unsigned which = (events & EPOLLIN ? MK_READABLE : 0u) | (events & EPOLLOUT ? MK_WRITABLE : 0u);
+    if (events & (EPOLLHUP | EPOLLERR))
+        which = w->events | MK_HUNG_UP;
+    if (events & EPOLLRDHUP && w->events & MK_READABLE)
+        which |= MK_READABLE | MK_ENDED;
+    if (w->on_ready)
+        w->on_ready(w->ctx, which);
+}
+
 mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms)
 {
     struct epoll_event ready[MK_LOOP_BATCH];
@@ -157,7 +189,10 @@ mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms)
     read_clocks(loop);
     for (int i = 0; i < n; i++) {
         struct mk_fd_watch *w = ready[i].data.ptr;
-        w->on_ready(w, ready[i].events);
+        if (w->on_ready)
+            w->on_ready(w, ready[i].events);
+        else
+            report_to_watcher(w, ready[i].events);
     }
     mk_timer_wheel_advance(&loop->wheel, loop->now_ms);
     run_deferred_tasks(loop);
@@ -182,4 +217,100 @@ void mk_loop_wakeup(struct mk_loop *loop)
 {
     uint64_t one = 1;
     (void)!write(loop->wakeup_fd, &one, sizeof one);
+}
+
+/* ---- Watchers, for code outside the server core: see monkey/worker.h ---- */
+
+static uint32_t epoll_events(unsigned events)
+{
+    return (events & MK_READABLE ? EPOLLIN | EPOLLRDHUP : 0u) | (events & MK_WRITABLE ? EPOLLOUT : 0u) |
+           (events & MK_LEVEL ? 0u : EPOLLET);
+}
+
+struct mk_watcher *mk_loop_new_watcher(struct mk_loop *loop, int fd, unsigned events,
+                                       void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    struct mk_watcher *w = mk_mem_alloc(sizeof *w);
+    if (!w)
+        return NULL;
+    *w = (struct mk_watcher){.loop = loop,
+                             .fd = fd,
+                             .events = events & (MK_READABLE | MK_WRITABLE),
+                             .on_ready = on_ready,
+                             .ctx = ctx};
+    if (mk_loop_add(loop, fd, &w->watch, epoll_events(events)) == 0)
+        return w;
+    mk_mem_free(w);
+    return NULL;
+}
+
+int mk_watcher_change(struct mk_watcher *w, unsigned events)
+{
+    w->events = events & (MK_READABLE | MK_WRITABLE);
+    return mk_loop_modify(w->loop, w->fd, &w->watch, epoll_events(events));
+}
+
+void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    w->on_ready = on_ready;
+    w->ctx = ctx;
+}
+
+static void free_watcher_memory(struct mk_loop_task *t)
+{
+    mk_mem_free(MK_CONTAINER(t, struct mk_watcher, task));
+}
+
+/* An event of this iteration may still be pending, so the memory is freed at its end. */
+void mk_watcher_free(struct mk_watcher *w)
+{
+    if (!w)
+        return;
+    mk_loop_remove(w->loop, w->fd);
+    mk_watcher_free_closed(w);
+}
+
+void mk_watcher_free_closed(struct mk_watcher *w)
+{
+    if (!w)
+        return;
+    w->on_ready = NULL;
+    w->task.run = free_watcher_memory;
+    mk_loop_defer(w->loop, &w->task);
+}
+
+/* ---- Deferred calls, for the same code ---- */
+
+static void run_deferred(struct mk_loop_task *task)
+{
+    struct mk_deferred *t = MK_CONTAINER(task, struct mk_deferred, task);
+    t->set = false;
+    if (t->on_end)
+        t->on_end(t->ctx);
+    else
+        mk_mem_free(t);
+}
+
+struct mk_deferred *mk_loop_new_deferred(struct mk_loop *loop, void (*on_end)(void *ctx), void *ctx)
+{
+    struct mk_deferred *t = mk_mem_alloc(sizeof *t);
+    if (t)
+        *t = (struct mk_deferred){.task = {.run = run_deferred}, .loop = loop, .on_end = on_end, .ctx = ctx};
+    return t;
+}
+
+void mk_deferred_post(struct mk_deferred *t)
+{
+    if (!t->set)
+        mk_loop_defer_to_end(t->loop, &t->task);
+    t->set = true;
+}
+
+/* Keeps the memory while the task is in the loop's list. */
+void mk_deferred_free(struct mk_deferred *t)
+{
+    if (t && t->set)
+        t->on_end = NULL;
+    else
+        mk_mem_free(t);
 }

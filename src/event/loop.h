@@ -3,6 +3,7 @@
 #ifndef MK_EVENT_LOOP_H
 #define MK_EVENT_LOOP_H
 
+#include <monkey/worker.h>
 #include <sys/epoll.h>
 
 #include "base/err.h"
@@ -11,7 +12,7 @@
 /* Watches the events of a descriptor. The owner keeps the watch in memory until the end of the iteration in
  * which it was removed: an event of the same iteration may still be pending (see mk_loop_defer()). */
 struct mk_fd_watch {
-    void (*on_ready)(struct mk_fd_watch *w, uint32_t events);
+    void (*on_ready)(struct mk_fd_watch *w, uint32_t events); /* NULL: it belongs to a mk_watcher */
 };
 
 /* A call deferred until all events of this iteration have been handled. A call deferred by a deferred call
@@ -76,6 +77,12 @@ void mk_loop_heartbeat(struct mk_loop *loop, bool works);
 
 /* Wakes the loop; from any thread and from signal handlers. */
 void mk_loop_wakeup(struct mk_loop *loop);
+
+/* Like mk_watcher_new() and mk_deferred_new(), but on the given loop. */
+struct mk_watcher *mk_loop_new_watcher(struct mk_loop *loop, int fd, unsigned events,
+                                       void (*on_ready)(void *ctx, unsigned which), void *ctx) MK_MUST_USE;
+struct mk_deferred *mk_loop_new_deferred(struct mk_loop *loop, void (*on_end)(void *ctx),
+                                         void *ctx) MK_MUST_USE;
 
 /* Fires the timer `ms` after the time of this iteration. Replaces an earlier setting of the timer. */
 static inline void mk_loop_set_timer(struct mk_loop *loop, struct mk_timer *t, uint32_t ms)

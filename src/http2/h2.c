@@ -4,10 +4,9 @@
 #include "base/mem.h"
 #include "http/date.h"
 #include "http2/h2_abuse.h"
-#include "http2/h2_dispatch.h"
 #include "http2/h2_input.h"
 #include "http2/h2_output.h"
-#include "http2/h2_recv_window.h"
+#include "http2/h2_request.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
 #include "http2/hpack.h"
@@ -50,7 +49,7 @@ static struct mk_h2 *new_h2_connection(struct mk_conn *c)
     for (unsigned u = 0; u < MK_URGENCIES; u++)
         mk_list_init(&h2->ready[u]);
     mk_h2_abuse_init(h2);
-    mk_h2_recv_window_init(h2);
+    mk_h2_stream_init_windows(h2);
     return h2;
 }
 
@@ -91,7 +90,7 @@ static void run_woken_streams(struct mk_h2 *h2)
     while (!mk_list_empty(&now)) {
         struct mk_h2_stream *s = MK_LIST_ENTRY(now.next, struct mk_h2_stream, queue_link);
         mk_list_remove(&s->queue_link);
-        mk_h2_dispatch_run(s);
+        mk_h2_request_run(s);
         mk_h2_stream_free_closed(h2);
     }
     if (!mk_list_empty(&h2->woken))
@@ -177,7 +176,7 @@ static void finish_iteration(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
     if (h2->local.current != MK_H2_LOCAL_FAILED) {
-        mk_h2_recv_window_send_updates(h2);
+        mk_h2_stream_send_window_updates(h2);
         send_goaway_if_due(h2);
     }
     if (c->service->out.len)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_request.h"
 
-#include "connection/conn_manager.h"
 #include "http/header.h"
 #include "http/upgrade.h"
 #include "http2/h2_abuse.h"
-#include "http2/h2_dispatch.h"
 #include "http2/h2_head.h"
+#include "http2/h2_output.h"
 #include "http2/h2_stream.h"
+#include "http2/h2_tunnel.h"
 #include "http2/h2_write.h"
 #include "web/request_target.h"
 #include "web/trailers.h"
@@ -68,6 +68,77 @@ struct mk_h2_priority mk_h2_priority_parse(mk_str value)
     return p;
 }
 
+/* ---- Dispatch ---- */
+
+/* Called when dispatch has produced a response. */
+static void start_response(struct mk_h2_stream *s)
+{
+    mk_http_stream_allow_call(&s->d);
+    if (mk_http_stream_is_tunnel(&s->d)) {
+        mk_h2_tunnel_begin(s);
+        return;
+    }
+    if (s->timeout)
+        mk_h2_stream_set_timeout(s, MK_TIMEOUT_NONE);
+    if (MK_UNLIKELY(mk_http_stream_needs_100_continue(&s->d)))
+        mk_h2_stream_send_continue(s);
+    if (!mk_h2_output_try_send_now(s))
+        mk_h2_stream_queue_output(s);
+}
+
+/* Responds with an error immediately. */
+static void respond_with_error(struct mk_h2_stream *s, unsigned status)
+{
+    if (!s->d.outcome)
+        s->d.outcome = status == 408 ? MK_OUTCOME_TIMEOUT : MK_OUTCOME_REJECTED;
+    mk_list_remove(&s->queue_link);
+    mk_h2_stream_discard_input(s);
+    mk_dispatch_error(s->d.x, status);
+    start_response(s);
+}
+
+/* Handles the expired timeout in s->due. */
+MK_COLD static void handle_timeout(struct mk_h2_stream *s)
+{
+    bool by_handler = s->due == MK_TIMEOUT_HANDLER;
+    s->due = MK_TIMEOUT_NONE;
+    s->d.outcome = MK_OUTCOME_TIMEOUT;
+    if (mk_http_stream_response_written(&s->d))
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_OUTCOME_OK);
+    else if (s->d.x->response.sealed || mk_http_stream_is_tunnel(&s->d))
+        mk_h2_stream_reset(s, by_handler ? MK_H2_INTERNAL_ERROR : MK_H2_CANCEL, MK_OUTCOME_TIMEOUT);
+    else
+        respond_with_error(s, by_handler ? 504 : 408);
+}
+
+/* Calls the handler, unless it is still waiting for something. */
+static void call_handler(struct mk_h2_stream *s)
+{
+    if (s->d.awaits != MK_AWAITS_NOTHING) {
+        mk_h2_stream_set_wait_timeout(s);
+        return;
+    }
+    mk_http_stream_begin_call(&s->d);
+    if (s->timeout == MK_TIMEOUT_HANDLER)
+        mk_h2_stream_stop_timeout(s); /* the next wait gets the full timeout */
+    if (mk_dispatch_run(s->d.x))
+        start_response(s);
+    else if (s->d.awaits != MK_AWAITS_NOTHING)
+        mk_h2_stream_set_wait_timeout(s);
+}
+
+void mk_h2_request_run(struct mk_h2_stream *s)
+{
+    if (MK_UNLIKELY(s->due))
+        handle_timeout(s);
+    else if (MK_UNLIKELY(mk_http_stream_is_tunnel(&s->d)))
+        mk_h2_tunnel_run(s);
+    else if (s->d.x->step == MK_DISPATCH_READY) /* the body source has yielded to other streams */
+        mk_h2_stream_queue_output(s);
+    else
+        call_handler(s);
+}
+
 /* ---- Requests ---- */
 
 /* Copies the headers to the arena: all heads share one buffer. */
@@ -96,8 +167,7 @@ static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, boo
     if (tunnel)
         r->tunnel =
             mk_str_eq_nocase(head->protocol, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : head->protocol;
-    mk_conn_manager_note_request(service_of(s->h2), head->method_text,
-                                 connect ? head->authority : head->path);
+    mk_http_stream_note_request(&s->d, head->method_text, connect ? head->authority : head->path);
     int bad = mk_request_target_init(&s->d.x->request, connect ? head->authority : head->path, head->host);
     return tunnel && ends ? 400 : bad; /* the stream has ended already, and a successful response would open
                                           the tunnel */
@@ -166,9 +236,9 @@ static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
     }
     unsigned bad = fill_request(s, &head, ends);
     if (status || bad)
-        mk_h2_dispatch_error(s, status ? (unsigned)status : bad);
+        respond_with_error(s, status ? (unsigned)status : bad);
     else
-        mk_h2_dispatch_run(s);
+        mk_h2_request_run(s);
 }
 
 /* ---- Trailers ---- */

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_stream.h"
 
+#include "base/mem.h"
 #include "http2/h2_abuse.h"
-#include "http2/h2_recv_window.h"
 #include "http2/h2_write.h"
+
+enum {
+    PIECE_MIN = 1024,         /* small frames share a piece */
+    WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if the spare part is large enough */
+    UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless the window is nearly
+                                 closed */
+};
+
+struct mk_h2_body_chunk {
+    struct mk_h2_body_chunk *next;
+    uint32_t from, to, cap;
+    char bytes[];
+};
 
 enum { FRAME_ROOM = 64, FIELD_ROOM = 16 }; /* maximum overhead of a header block, and of each header */
 
@@ -42,7 +55,186 @@ void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id)
             h2->resets[i] = 0;
 }
 
-/* ---- Clocks ---- */
+/* ---- Receive windows ---- */
+
+/* Until a client has seen our SETTINGS, it may use the initial windows of RFC 9113: space for them is set
+ * aside. Half of the rest is divided among all streams that may be open. */
+void mk_h2_stream_init_windows(struct mk_h2 *h2)
+{
+    const struct mk_h2_limits *l = &h2->conn->service->limits->h2;
+    uint32_t usable = l->unread_max > MK_H2_WINDOW ? l->unread_max - MK_H2_WINDOW : 0;
+    uint32_t share = usable / 2 / l->streams_max;
+    h2->share = share < MK_H2_WINDOW ? share : MK_H2_WINDOW;
+    h2->spare = usable - h2->share * l->streams_max;
+    h2->early = MK_H2_WINDOW - h2->share;
+    h2->receive_window = l->unread_max;
+    mk_list_init(&h2->touched);
+}
+
+static void init_stream_window(struct mk_h2_stream *s)
+{
+    s->receive_window = s->window_size = s->h2->share;
+    mk_list_init(&s->touched);
+}
+
+/* Call it when body data has arrived, was read, or has ended. */
+static void mark_recv_window_changed(struct mk_h2_stream *s)
+{
+    if (mk_list_empty(&s->touched))
+        mk_list_add_last(&s->h2->touched, &s->touched);
+}
+
+/* Takes back the part of the window beyond the stream's share. */
+static void shrink_window(struct mk_h2_stream *s)
+{
+    s->h2->spare += s->window_size - s->h2->share;
+    s->window_size = s->h2->share;
+}
+
+/* ---- Unread body ---- */
+
+static void count_unread_bytes(struct mk_h2_stream *s, int64_t by)
+{
+    s->held += by;
+    s->h2->held += by;
+}
+
+static struct mk_h2_body_chunk *append_chunk(struct mk_h2_stream *s, size_t len)
+{
+    size_t cap = len > PIECE_MIN ? len : PIECE_MIN;
+    struct mk_h2_body_chunk *p = mk_mem_alloc(sizeof *p + cap);
+    if (!p)
+        return NULL;
+    *p = (struct mk_h2_body_chunk){.cap = (uint32_t)cap};
+    if (s->last)
+        s->last->next = p;
+    else
+        s->first = p;
+    s->last = p;
+    return p;
+}
+
+static mk_str fill_chunk(struct mk_h2_stream *s, struct mk_h2_body_chunk *p, mk_str data)
+{
+    size_t n = mk_min(p->cap - p->to, data.len);
+    memcpy(p->bytes + p->to, data.p, n);
+    p->to += (uint32_t)n;
+    count_unread_bytes(s, (int64_t)n);
+    return mk_str_skip(data, n);
+}
+
+/* Holds body data that has arrived. False: out of memory. */
+static bool enqueue_body(struct mk_h2_stream *s, mk_str data)
+{
+    if (s->last && data.len)
+        data = fill_chunk(s, s->last, data);
+    if (!data.len)
+        return true;
+    struct mk_h2_body_chunk *p = append_chunk(s, data.len);
+    if (!p)
+        return false;
+    (void)fill_chunk(s, p, data);
+    return true;
+}
+
+static void free_first_chunk(struct mk_h2_stream *s)
+{
+    struct mk_h2_body_chunk *p = s->first;
+    s->first = p->next;
+    if (!s->first)
+        s->last = NULL;
+    count_unread_bytes(s, -(int64_t)p->to);
+    mk_mem_free(p);
+}
+
+static void discard_body(struct mk_h2_stream *s)
+{
+    while (s->first)
+        free_first_chunk(s);
+}
+
+/* Reads held data. Returns 0 if no data is held. Bytes that were read count as held until their piece is freed. */
+static size_t read_body(struct mk_h2_stream *s, char *buf, size_t cap)
+{
+    struct mk_h2_body_chunk *p = s->first;
+    if (!p)
+        return 0;
+    size_t n = mk_min(cap, p->to - p->from);
+    memcpy(buf, p->bytes + p->from, n);
+    p->from += (uint32_t)n;
+    if (p->from == p->to) {
+        free_first_chunk(s);
+        mark_recv_window_changed(s);
+    }
+    return n;
+}
+
+/* Returns the window that the stream could use. A tunnel may be open for hours with little traffic, so its
+ * window grows only after it was used up. */
+static uint64_t wanted_window(const struct mk_h2_stream *s)
+{
+    if (!s->d.x->request.tunnel.p)
+        return s->announced;
+    return s->d.received < s->window_size ? s->window_size : 2 * (uint64_t)s->window_size;
+}
+
+/* Call it when the handler has read everything. Takes at most half of the spare part: the rest is for other
+ * streams. */
+static void grow_recv_window(struct mk_h2_stream *s)
+{
+    uint64_t to = wanted_window(s);
+    if (to > WIDE_WINDOW)
+        to = WIDE_WINDOW;
+    if (to <= s->window_size)
+        return;
+    uint32_t by = (uint32_t)mk_min(to - s->window_size, s->h2->spare / 2);
+    s->h2->spare -= by;
+    s->window_size += by;
+    mark_recv_window_changed(s);
+}
+
+static void update_stream_window(struct mk_h2_stream *s)
+{
+    int64_t by = s->window_size - s->receive_window - s->held;
+    mk_list_remove(&s->touched);
+    if (mk_http_stream_request_received(&s->d)) {
+        if (!s->held)
+            shrink_window(s);
+        return;
+    }
+    if (by <= 0 || by < s->window_size / 4)
+        return; /* not worth a frame yet */
+    s->receive_window += by;
+    mk_h2_write_window_update(s->h2, s->id, (uint32_t)by);
+}
+
+/* Returns everything that has arrived and is not held: body data that was read or discarded, padding, and
+ * data of closed streams. */
+static void update_connection_window(struct mk_h2 *h2)
+{
+    int64_t by = (int64_t)h2->conn->service->limits->h2.unread_max - h2->receive_window - h2->held;
+    if (by <= 0 || (by < UPDATE_MIN && by < h2->receive_window))
+        return;
+    h2->receive_window += by;
+    mk_h2_write_window_update(h2, 0, (uint32_t)by);
+}
+
+void mk_h2_stream_send_window_updates(struct mk_h2 *h2)
+{
+    MK_LIST_EACH_SAFE (at, &h2->touched)
+        update_stream_window(MK_LIST_ENTRY(at, struct mk_h2_stream, touched));
+    update_connection_window(h2);
+}
+
+/* Frees the stream's data, and returns its part of the window. */
+static void close_recv_window(struct mk_h2_stream *s)
+{
+    discard_body(s);
+    shrink_window(s);
+    mk_list_remove(&s->touched);
+}
+
+/* ---- Timeouts ---- */
 
 static void on_stream_timer(struct mk_timer *t)
 {
@@ -135,12 +327,12 @@ static ssize_t on_body_read(void *ctx, char *buf, size_t cap)
     if (s->d.x->request.tunnel.p && !mk_http_stream_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
-        return (ssize_t)mk_h2_recv_window_read(s, buf, cap);
+        return (ssize_t)read_body(s, buf, cap);
     if (s->d.x->read_error || mk_http_stream_request_received(&s->d))
         return s->d.x->read_error;
     if (s->d.input.current == MK_INPUT_AWAITS_CONTINUE)
         mk_h2_stream_send_continue(s);
-    mk_h2_recv_window_grow(s);
+    grow_recv_window(s);
     mk_http_stream_await_body(&s->d);
     return -EAGAIN;
 }
@@ -186,7 +378,7 @@ struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
                                .send_window = h2->stream_window,
                                .priority = {.urgency = MK_URGENCY_USUAL}};
     mk_list_init(&s->queue_link);
-    mk_h2_recv_window_init_stream(s);
+    init_stream_window(s);
     mk_timer_init(&s->timer, on_stream_timer);
     s->d.x->response.no_raw = true;
     *bucket_of(h2, id) = s;
@@ -228,7 +420,7 @@ void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome)
     mk_http_stream_close_local(&s->d);
     s->d.x->request.ops = NULL; /* so that cleanups of handlers can still call resume and read */
     unlink_stream(s);
-    mk_h2_recv_window_close_stream(s);
+    close_recv_window(s);
     mk_list_add_last(&s->h2->closed, &s->queue_link);
 }
 
@@ -278,8 +470,8 @@ void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 {
     if (s->d.input.current != MK_INPUT_UNWANTED)
         mk_http_stream_set_input_state(&s->d, MK_INPUT_UNWANTED);
-    mk_h2_recv_window_discard(s);
-    mk_h2_recv_window_mark_changed(s);
+    discard_body(s);
+    mark_recv_window_changed(s);
 }
 
 static void fail_input(struct mk_h2_stream *s, mk_err e)
@@ -317,7 +509,7 @@ void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
 {
     s->d.received += data.len;
     s->progress += data.len;
-    mk_h2_recv_window_mark_changed(s);
+    mark_recv_window_changed(s);
     if (!fits_content_length(s, ends)) {
         reset_length_mismatch(s);
         return;
@@ -330,9 +522,7 @@ void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
         mk_http_stream_close_remote(&s->d);
     if (s->d.input.current == MK_INPUT_UNWANTED)
         return;
-    mk_err e = s->d.received > s->d.content_max     ? -EMSGSIZE
-               : mk_h2_recv_window_enqueue(s, data) ? 0
-                                                    : -ENOMEM;
+    mk_err e = s->d.received > s->d.content_max ? -EMSGSIZE : enqueue_body(s, data) ? 0 : -ENOMEM;
     if (e)
         fail_input(s, e);
     wake_reader(s);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 streams: creation and end, incoming body data, timeouts. */
+/* HTTP/2 streams: creation and end, timeouts, and request body data: data that no handler has read yet, and the
+ * receive windows that limit it (RFC 9113, section 5.2).
+ *
+ * A connection holds at most limits->h2.unread_max bytes: its window opens only when data is read or
+ * discarded. Each stream has a share of that, so streams that no handler reads cannot close the connection's
+ * window for others. The spare part widens the windows of streams whose handlers read. */
 #ifndef MK_HTTP2_H2_STREAM_H
 #define MK_HTTP2_H2_STREAM_H
 
@@ -45,6 +50,11 @@ static inline bool mk_h2_stream_is_late(const struct mk_h2 *h2, uint32_t id)
 {
     return id > h2->final_stream;
 }
+
+/* Sets the windows of a new connection. */
+void mk_h2_stream_init_windows(struct mk_h2 *h2);
+/* Sends WINDOW_UPDATE for data no longer held. */
+void mk_h2_stream_send_window_updates(struct mk_h2 *h2);
 
 /* Receives body data; `ends`: the body ends with it. */
 void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends);

@@ -10,7 +10,6 @@
 #include "tls/connect_error.h"
 #include "tls/context.h"
 #include "tls/session.h"
-#include "tls/write_buffer.h"
 
 enum {
     RECORDS_MAX = 64,         /* maximum per call: records may be tiny */
@@ -28,10 +27,10 @@ MK_COLD static mk_err fail_stream(struct mk_tls *t)
     if (t->call)
         mk_tls_connect_error_explain(t);
     if (t->broken) {
-        mk_tls_write_buffer_discard();
+        mk_tls_bio_discard();
         return t->broken;
     }
-    (void)!mk_tls_write_buffer_flush(t, false);
+    (void)!mk_tls_bio_flush(t, false);
     if (!t->broken)
         t->broken = -EPROTO;
     return t->broken;
@@ -51,7 +50,7 @@ static bool send_close_notify(struct mk_tls *t)
             return false;
         t->shut = true;
     }
-    return mk_tls_write_buffer_flush(t, false) != -EAGAIN;
+    return mk_tls_bio_flush(t, false) != -EAGAIN;
 }
 
 static void tls_shutdown(struct mk_stream *s)
@@ -119,8 +118,8 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *buf, si
 static mk_err send_protocol_messages(struct mk_tls *t, bool at_once)
 {
     if (!at_once || t->owed)
-        return mk_tls_write_buffer_save_unsent(t);
-    mk_err e = mk_tls_write_buffer_flush(t, false);
+        return mk_tls_bio_save_unsent(t);
+    mk_err e = mk_tls_bio_flush(t, false);
     return e == -EAGAIN ? 0 : e;
 }
 
@@ -172,7 +171,7 @@ static ssize_t encrypt_plaintext(struct mk_tls *t, const char *p, size_t len)
 {
     size_t n;
     if (unsent_len(t) > SMALL) {
-        mk_err e = mk_tls_write_buffer_flush(t, false);
+        mk_err e = mk_tls_bio_flush(t, false);
         if (e)
             return e;
     }
@@ -188,7 +187,7 @@ static ssize_t hold_small_write(struct mk_tls *t)
 {
     ssize_t told = (ssize_t)t->owed;
     t->owed = 0;
-    mk_err e = mk_tls_write_buffer_save_unsent(t);
+    mk_err e = mk_tls_bio_save_unsent(t);
     return e ? e : told;
 }
 
@@ -197,7 +196,7 @@ static ssize_t finish_write(struct mk_tls *t, size_t offered, bool more)
 {
     if (more && unsent_len(t) + t->owed <= SMALL && t->owed <= offered)
         return hold_small_write(t);
-    mk_err e = mk_tls_write_buffer_flush(t, more);
+    mk_err e = mk_tls_bio_flush(t, more);
     if (e && e != -EAGAIN)
         return e;
     size_t told = mk_min(t->owed - mk_min(t->owed, unsent_len(t)), offered);
@@ -227,7 +226,7 @@ static ssize_t tls_send_file(struct mk_stream *s, int file_fd, uint64_t offset, 
     if (mk_tls_write_error(t))
         return mk_tls_write_error(t);
     if (!t->owed) {
-        char *buf = mk_tls_write_buffer_plaintext();
+        char *buf = mk_tls_bio_plaintext();
         ssize_t n = pread(file_fd, buf, mk_min(len, MK_TLS_WRITE_PLAINTEXT_MAX), (off_t)offset);
         if (n <= 0)
             return n < 0 ? mk_err_last() : 0;
@@ -327,7 +326,7 @@ static mk_err copy_early_input(struct mk_tls *t, mk_str early)
 
 struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx)
 {
-    struct mk_tls *t = mk_tls_write_buffer_init() ? NULL : mk_mem_zalloc(1, sizeof *t);
+    struct mk_tls *t = mk_tls_bio_init_buffers() ? NULL : mk_mem_zalloc(1, sizeof *t);
     if (!t)
         return NULL;
     t->fd = fd;
@@ -411,8 +410,8 @@ static const char *handshake_failure_reason(const struct mk_tls *t)
 static mk_err send_last_flight(struct mk_tls *t)
 {
     if (t->call || SSL_version(t->ssl) >= TLS1_3_VERSION)
-        return mk_tls_write_buffer_save_unsent(t);
-    mk_err e = mk_tls_write_buffer_flush(t, false);
+        return mk_tls_bio_save_unsent(t);
+    mk_err e = mk_tls_bio_flush(t, false);
     return e == -EAGAIN ? 0 : e;
 }
 
@@ -424,13 +423,13 @@ MK_COLD static void read_pending_alert(struct mk_tls *t)
     t->stream->dry = false;
     begin_tls_call(t->stream, t);
     (void)SSL_read_ex(t->ssl, &c, 1, &n);
-    mk_tls_write_buffer_discard();
+    mk_tls_bio_discard();
     mk_tls_connect_error_explain(t);
 }
 
 static mk_err advance_handshake(struct mk_stream *s, struct mk_tls *t)
 {
-    mk_err e = t->left ? mk_tls_write_buffer_flush(t, false) : 0; /* a flight that did not fit */
+    mk_err e = t->left ? mk_tls_bio_flush(t, false) : 0; /* a flight that did not fit */
     if (e)
         return e;
     int r = SSL_do_handshake(t->ssl);
@@ -442,7 +441,7 @@ static mk_err advance_handshake(struct mk_stream *s, struct mk_tls *t)
     if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE)
         return fail_stream(t);
     s->holds = t->spent;
-    e = mk_tls_write_buffer_flush(t, false);
+    e = mk_tls_bio_flush(t, false);
     return e ? e : -EAGAIN;
 }
 

@@ -31,7 +31,7 @@ bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool strea
 struct mk_upstream_conn *mk_cancelled_conn_find_expired(const struct mk_backend *o)
 {
     uint64_t now = mk_worker_now_ms(o->pool->worker);
-    for (struct mk_list *at = o->abandoned.next; at != &o->abandoned; at = at->next) {
+    for (struct mk_list *at = o->cancelled.next; at != &o->cancelled; at = at->next) {
         struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
         if (c->until_ms <= now)
             return c;
@@ -42,7 +42,7 @@ struct mk_upstream_conn *mk_cancelled_conn_find_expired(const struct mk_backend 
 uint64_t mk_cancelled_conn_next_expiry_ms(const struct mk_backend *o)
 {
     uint64_t next = UINT64_MAX;
-    for (struct mk_list *at = o->abandoned.next; at != &o->abandoned; at = at->next) {
+    for (struct mk_list *at = o->cancelled.next; at != &o->cancelled; at = at->next) {
         const struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
         if (c->until_ms < next)
             next = c->until_ms;

@@ -39,8 +39,7 @@ struct mk_codec_ops {
     mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *options,
                          const char **problem);
     const struct mk_codec_body_framing *(*frame)(const struct mk_upstream_request_options *options);
-    /* Like mk_response_parser_next() and mk_response_parser_eof(); MK_RESPONSE_PARSER_ERROR sets
-     * input->error. */
+    /* Replace mk_codec_read_response() and mk_codec_read_eof() if the response is framed; NULL: it is not. */
     enum mk_response_parser_event (*read)(struct mk_codec_response_state *input, mk_str *in, mk_str *data);
     enum mk_response_parser_event (*read_end)(struct mk_codec_response_state *input);
 };
@@ -60,7 +59,8 @@ bool mk_codec_http_has_accept_key(const struct mk_headers *fields, mk_str key);
 /* Body without framing. */
 extern const struct mk_codec_body_framing mk_codec_plain_frame;
 
-/* Parses a response without framing. */
+/* Parse a response without framing, like mk_response_parser_next() and mk_response_parser_eof();
+ * MK_RESPONSE_PARSER_ERROR sets input->error. */
 enum mk_response_parser_event mk_codec_read_response(struct mk_codec_response_state *input, mk_str *in,
                                                      mk_str *data);
 enum mk_response_parser_event mk_codec_read_eof(struct mk_codec_response_state *input);

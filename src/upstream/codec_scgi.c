@@ -54,6 +54,4 @@ const struct mk_codec_ops mk_codec_scgi = {
     .is_cgi = true,
     .write_head = scgi_write_head,
     .frame = scgi_body_framing,
-    .read = mk_codec_read_response,
-    .read_end = mk_codec_read_eof,
 };

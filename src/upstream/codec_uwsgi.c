@@ -62,6 +62,4 @@ const struct mk_codec_ops mk_codec_uwsgi = {
     .is_cgi = true,
     .write_head = uwsgi_write_head,
     .frame = uwsgi_body_framing,
-    .read = mk_codec_read_response,
-    .read_end = mk_codec_read_eof,
 };

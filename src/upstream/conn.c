@@ -177,13 +177,6 @@ void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c)
         mk_upstream_conn_set_callback(c, on_user_event, c);
 }
 
-void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *c)
-{
-    c->callback_notes_events = true;
-    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
-        mk_upstream_conn_set_user_callback(c);
-}
-
 static void on_connect_timeout(struct mk_timer *t)
 {
     struct mk_upstream_conn *c = MK_CONTAINER(t, struct mk_upstream_conn, timer);
@@ -363,14 +356,9 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const cha
     c->why = message;
 }
 
-void mk_upstream_conn_set_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx))
-{
-    c->on_down = on_down;
-}
-
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
-    c->is_abandoned = true;
-    c->abandon_ms = ms;
+    c->is_cancelled = true;
+    c->cancelled_ms = ms;
     c->streams = streams;
 }

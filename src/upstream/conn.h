@@ -68,10 +68,10 @@ struct mk_upstream_conn {
     const char *why;            /* text for `fault`; NULL: none */
     int chosen;                 /* index of the server chosen last; -1: none */
     int fault;                  /* negated errno value of the error to log for the request */
-    uint32_t abandon_ms;        /* see mk_upstream_conn_mark_cancelled() */
+    uint32_t cancelled_ms;      /* see mk_upstream_conn_mark_cancelled() */
     uint8_t n_failed;           /* failed addresses of this server */
     bool callback_notes_events; /* on_ready calls mk_upstream_conn_note_event() */
-    bool is_abandoned, streams;
+    bool is_cancelled, streams;
     bool is_held_back; /* the last attempt was rejected because the client's share was used up */
     bool is_answered;  /* a byte of the response has arrived */
 
@@ -114,8 +114,6 @@ void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which);
 
 /* Functions for users of acquired connections, in addition to those of monkey/upstream.h. */
-/* on_ready calls mk_upstream_conn_note_event() itself, which saves an indirect call. */
-void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *c);
 /* Records that an event reported input or the end of input. */
 void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which);
 /* Can a read return data: has an event or TLS reported input since the last short read? */
@@ -125,7 +123,6 @@ void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 /* Has the server closed its sending side or reset the connection? */
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c);
-void mk_upstream_conn_set_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx));
 /* Call it when the request is cancelled while the server may be working on it: mk_upstream_conn_release()
  * then keeps the connection open until the server closes it, for at most `ms`; 0: MK_CANCELLED_CONN_MS.
  * `streams`: the response may be endless. */

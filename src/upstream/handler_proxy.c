@@ -3,6 +3,7 @@
  * processes). */
 #include <errno.h>
 #include <monkey/plugin.h>
+#include <monkey/text.h>
 #include <monkey/worker.h>
 
 #include "upstream/proxy.h"
@@ -12,6 +13,105 @@ MK_PLUGIN_DECLARE(proxy);
 static struct mk_proxy *proxy_of(struct mk_upstream_handler *h)
 {
     return MK_CONTAINER(h, struct mk_proxy, handler);
+}
+
+/* ---- Choosing a server: by sticky cookie, or by a hash of the request ---- */
+
+enum { ID_LEN = 16 };
+
+/* Value of the cookie; absent if the client did not send it. */
+static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
+{
+    mk_str field, lines;
+    for (size_t i = 0; mk_request_header_at(request, i, &field, &lines); i++) {
+        if (!mk_str_eq_nocase(field, MK_STR("Cookie")))
+            continue;
+        while (lines.p) {
+            mk_str pair = mk_str_trim(mk_str_cut(&lines, ';')), key = mk_str_cut(&pair, '=');
+            if (mk_str_eq(key, name))
+                return pair;
+        }
+    }
+    return mk_str_of(NULL, 0);
+}
+
+/* FNV-1a: a client that finds a collision only influences the choice of its own server. */
+static uint64_t fnv1a_hash(mk_str text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (unsigned char)text.p[i]) * 0x100000001b3;
+    return hash;
+}
+
+static mk_str sticky_hash_key(const struct mk_proxy *p)
+{
+    const struct mk_proxy_route *r = p->route;
+    switch (r->hash) {
+    case MK_PROXY_HASH_ADDRESS:
+        return mk_request_client_text(p->handler.request);
+    case MK_PROXY_HASH_PATH:
+        return mk_request_path(p->handler.request);
+    case MK_PROXY_HASH_COOKIE:
+        return request_find_cookie(p->handler.request, r->hash_name);
+    case MK_PROXY_HASH_FIELD:
+        return mk_request_header(p->handler.request, r->hash_name);
+    case MK_PROXY_HASH_NONE:
+        break;
+    }
+    return mk_str_of(NULL, 0);
+}
+
+static void server_id_format(uint64_t id, char out[ID_LEN])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (int i = ID_LEN - 1; i >= 0; i--, id >>= 4)
+        out[i] = digits[id & 15];
+}
+
+static int sticky_find_server(const struct mk_upstream *u, mk_str value)
+{
+    char id[ID_LEN];
+    for (unsigned i = 0; value.len == ID_LEN && i < mk_upstream_count(u); i++) {
+        server_id_format(mk_upstream_server_id(u, i), id);
+        if (mk_consttime_eq(mk_str_of(id, sizeof id), value))
+            return (int)i;
+    }
+    return -1;
+}
+
+static void proxy_choose_server(const struct mk_proxy *p, struct mk_upstream_conn_options *options)
+{
+    const struct mk_proxy_route *r = p->route;
+    mk_str key = sticky_hash_key(p);
+    *options = (struct mk_upstream_conn_options){.server = -1,
+                                                 .hash = fnv1a_hash(key),
+                                                 .has_hash = key.p,
+                                                 .client = mk_request_client_addr(p->handler.request)};
+    if (r->sticky.p)
+        options->server = sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky));
+}
+
+/* Sets the sticky-session cookie unless the client's cookie already names this server. */
+static int proxy_add_cookie(struct mk_proxy *p)
+{
+    const struct mk_proxy_route *r = p->route;
+    int server = mk_upstream_request_server(p->handler.upstream);
+    char buf[512], id[ID_LEN];
+    struct mk_buf cookie = mk_buf_fixed(buf, sizeof buf);
+    if (!r->sticky.p || server < 0 ||
+        sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky)) == server)
+        return 0;
+    server_id_format(mk_upstream_server_id(r->upstream, (unsigned)server), id);
+    mk_buf_add(&cookie, r->sticky);
+    mk_buf_add_char(&cookie, '=');
+    mk_buf_add(&cookie, mk_str_of(id, sizeof id));
+    mk_buf_add(&cookie, MK_STR("; Path=/; HttpOnly; SameSite=Lax"));
+    if (mk_str_eq(mk_request_scheme(p->handler.request), MK_STR("https")))
+        mk_buf_add(&cookie, MK_STR("; Secure"));
+    return cookie.failed
+               ? 0
+               : mk_response_add_header(p->handler.response, MK_STR("Set-Cookie"), mk_buf_str(&cookie));
 }
 
 /* ---- The request ---- */
@@ -25,16 +125,16 @@ static unsigned proxy_build_request(struct mk_upstream_handler *h,
     options->upstream = p->route->upstream;
     options->protocol = MK_UPSTREAM_PROTOCOL_HTTP;
     options->limits = p->route->limits;
-    options->target = mk_proxy_target_build(h->request, p->route);
+    options->target = mk_proxy_request_build_target(h->request, p->route);
     if (!options->target.p)
         return 400;
-    unsigned status = mk_proxy_headers_build(p, options);
+    unsigned status = mk_proxy_request_build_headers(p, options);
     if (status)
         return status;
     if (h->body.upgrade == MK_REQUEST_BODY_WANTS_UPGRADE)
         options->upgrade = p->upgrade;
     mk_request_body_attach(&h->body, options);
-    mk_proxy_target_choose_server(p, &options->conn);
+    proxy_choose_server(p, &options->conn);
     return 0;
 }
 
@@ -59,7 +159,8 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
     if (h->step.current == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
         mk_request_set_tunnel_timeout(h->request, p->route->tunnel_ms))
         return -ENOMEM;
-    return mk_proxy_response_copy_head(p);
+    int e = mk_proxy_response_copy_head(p);
+    return e ? e : proxy_add_cookie(p);
 }
 
 /* Has the local backend declined the request? Its response is then read to the end, so that the connection
@@ -87,6 +188,66 @@ static const struct mk_upstream_handler_ops local_ops = {.make_request = proxy_b
                                                          .on_interim = proxy_send_interim,
                                                          .replace = proxy_is_declined,
                                                          .copy_head = proxy_copy_head};
+
+/* ---- Max-Forwards ---- */
+
+/* Finds Max-Forwards. False: it is repeated or not a number. */
+static bool find_max_forwards(const struct mk_request *request, mk_str *found)
+{
+    mk_str name, value;
+    *found = MK_STR_NULL;
+    for (size_t i = 0; mk_request_header_at(request, i, &name, &value); i++) {
+        if (mk_request_header_role(request, i) != MK_ROLE_MAX_FORWARDS)
+            continue;
+        if (found->p || !value.len)
+            return false;
+        *found = value;
+    }
+    for (size_t i = 0; i < found->len; i++)
+        if (!mk_char_is_digit(found->p[i]))
+            return false;
+    return true;
+}
+
+/* Parses the number; saturates at the largest value that we support. */
+static uint32_t parse_max_forwards(mk_str digits)
+{
+    uint64_t n;
+    return mk_num_parse(digits, &n) && n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Responds to a request whose Max-Forwards is 0. TRACE is rejected, because its response would expose headers
+ * to scripts that browsers hide from them. */
+static enum mk_verdict respond_to_max_forwards_0(struct mk_proxy *p, enum mk_method method)
+{
+    if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&
+        !mk_response_set_body_nocopy(p->handler.response, MK_STR("")))
+        return MK_DONE;
+    (void)mk_response_set_status(p->handler.response, method == MK_METHOD_TRACE ? 501 : 503);
+    return MK_ERROR;
+}
+
+/* Checks Max-Forwards of OPTIONS and TRACE, and sets the value to forward. True: the request ends here; the
+ * handler returns *verdict. */
+static bool proxy_check_hops(struct mk_proxy *p, enum mk_verdict *verdict)
+{
+    enum mk_method method = mk_request_method(p->handler.request);
+    mk_str limit;
+    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || mk_proxy_route_is_local(p->route))
+        return false;
+    if (!find_max_forwards(p->handler.request, &limit)) {
+        (void)mk_response_set_status(p->handler.response, 400);
+        *verdict = MK_ERROR;
+        return true;
+    }
+    uint32_t n = limit.p ? parse_max_forwards(limit) : 0;
+    if (limit.p && n == 0) {
+        *verdict = respond_to_max_forwards_0(p, method);
+        return true;
+    }
+    p->hops = (struct mk_proxy_max_forwards){.is_limited = limit.p, .left = n - (limit.p != NULL)};
+    return false;
+}
 
 /* ---- The first call ---- */
 
@@ -116,7 +277,7 @@ static bool proxy_expects_continue(struct mk_request *request)
 
 static bool proxy_sends_trailer(struct mk_request_body *b, mk_str name)
 {
-    return mk_proxy_headers_may_send(MK_CONTAINER(b, struct mk_proxy, handler.body), name);
+    return mk_proxy_request_sends_trailer(MK_CONTAINER(b, struct mk_proxy, handler.body), name);
 }
 
 static void proxy_init(struct mk_proxy *p, struct mk_request *request, struct mk_response *response,
@@ -152,7 +313,7 @@ enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_re
     if (!p)
         return mk_upstream_handler_error(response, status ? status : 503);
     proxy_init(p, request, response, route);
-    return mk_proxy_headers_check_hops(p, &verdict) ? verdict : mk_upstream_handler_start(&p->handler);
+    return proxy_check_hops(p, &verdict) ? verdict : mk_upstream_handler_start(&p->handler);
 }
 
 /* ---- Local backends ---- */

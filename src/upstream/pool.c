@@ -3,18 +3,15 @@
 
 #include <errno.h>
 
-#include "event/tls.h"
 #include "upstream/balance.h"
 #include "upstream/cancelled_conn.h"
 #include "upstream/client_share.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"
-#include "upstream/health_check.h"
 #include "upstream/wait_queue.h"
 
-enum { SWEEP_MS = 1000, LOOKUPS = 4 };
+enum { SWEEP_MS = 1000 };
 
-#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
 static void update_conn_counts(struct mk_backend *o, int open, int idle)
@@ -40,8 +37,7 @@ static void schedule_sweep(struct mk_pool *p, uint32_t ms)
     mk_timer_set(&p->timer, p->worker, ms);
 }
 
-/* Schedules a sweep at a point in time; UINT64_MAX: no sweep. */
-static void schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at)
+void mk_pool_schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at)
 {
     if (at != UINT64_MAX)
         schedule_sweep(p, at > now ? (uint32_t)(at - now) : 1);
@@ -68,13 +64,13 @@ static void free_conn(struct mk_upstream_conn *c)
     mk_freelist_push(&c->set->pool->conns, c);
 }
 
-static void close_and_free_conn(struct mk_upstream_conn *c)
+void mk_pool_close_conn(struct mk_upstream_conn *c)
 {
     close_conn(c);
     free_conn(c);
 }
 
-static void remove_conn_from_idle(struct mk_upstream_conn *c)
+void mk_pool_remove_idle(struct mk_upstream_conn *c)
 {
     mk_list_remove(&c->backend_link);
     update_conn_counts(c->backend, 0, -1);
@@ -86,8 +82,8 @@ static void on_idle_conn_event(void *ctx, unsigned which)
     struct mk_backend *o = c->backend;
     if (mk_upstream_conn_is_harmless_event(c, which))
         return;
-    remove_conn_from_idle(c); /* closed by the server, or unsolicited data */
-    close_and_free_conn(c);
+    mk_pool_remove_idle(c); /* closed by the server, or unsolicited data */
+    mk_pool_close_conn(c);
     mk_wait_queue_wake_older(o);
 }
 
@@ -110,8 +106,7 @@ static void hand_idle_conn_to_request(struct mk_upstream_conn *idle, struct mk_u
     hand_conn_to_request(to);
 }
 
-/* Does the server still have the address of this connection? DNS may have changed. */
-static bool is_addr_current(struct mk_upstream_conn *c)
+bool mk_pool_is_addr_current(struct mk_upstream_conn *c)
 {
     const struct mk_resolver *names = &c->backend->names;
     if (c->names_version != names->version && !mk_resolver_has_addr(names, &c->to))
@@ -130,13 +125,12 @@ static void push_idle_conn(struct mk_upstream_conn *c)
     update_conn_counts(o, 0, 1);
 }
 
-/* Pops the most recently used idle connection, which the server is least likely to close. */
-static struct mk_upstream_conn *pop_idle_conn(struct mk_backend *o)
+struct mk_upstream_conn *mk_pool_pop_idle(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
         return NULL;
     struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.next, struct mk_upstream_conn, backend_link);
-    remove_conn_from_idle(c);
+    mk_pool_remove_idle(c);
     return c;
 }
 
@@ -163,10 +157,10 @@ static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *
     const struct mk_conn_limit *limit = &o->pool->limit;
     if (!rule->max || mk_conn_limit_acquire_slot(limit, rule->backend, rule->max, o->pool->row, slot))
         return true;
-    struct mk_upstream_conn *idle = pop_idle_conn(o);
+    struct mk_upstream_conn *idle = mk_pool_pop_idle(o);
     if (!idle)
         return false;
-    close_and_free_conn(idle);
+    mk_pool_close_conn(idle);
     return mk_conn_limit_acquire_slot(limit, rule->backend, rule->max, o->pool->row, slot);
 }
 
@@ -175,7 +169,7 @@ static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
                                                     const struct mk_conn_limit_rule *rule,
                                                     const struct mk_upstream_conn *l)
 {
-    struct mk_upstream_conn *c = l->options.fresh ? NULL : pop_idle_conn(o);
+    struct mk_upstream_conn *c = l->options.fresh ? NULL : mk_pool_pop_idle(o);
     if (!c || !c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, rule, c->slot, l->client))
         return c;
     push_idle_conn(c);
@@ -205,7 +199,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
         l->is_held_back = true;
         return -EBUSY;
     }
-    if (!mk_wait_queue_is_first(o, l))
+    if (!mk_wait_queue_is_first(o, &rule, l))
         return -EBUSY;
     struct mk_upstream_conn *c = pop_idle_for_client(o, &rule, l);
     int e = 0;
@@ -240,7 +234,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
     return 0;
 }
 
-int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *l)
+static int connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     struct mk_backend *o = &g->backends[0];
     struct mk_sockaddr to;
@@ -262,7 +256,9 @@ static void exclude_server(struct mk_upstream_conn *l, uint64_t bit)
         mk_wait_queue_publish(l->set);
 }
 
-int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *l)
+/* Acquires an idle or new connection to one of the servers that `l` may use. -EAGAIN: the request must
+ * wait. */
+static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     uint64_t avoid = 0;
     bool waits = false;
@@ -301,11 +297,11 @@ static void yield_idle_conn_of_backend(struct mk_backend *o)
         mk_conn_limit_wake_unpublished(&o->pool->limit, o->server->stats_slot, o->pool->row);
         return;
     }
-    close_and_free_conn(pop_idle_conn(o));
+    mk_pool_close_conn(mk_pool_pop_idle(o));
     mk_wait_queue_wake_older(o);
 }
 
-static void yield_idle_conns(struct mk_backend_set *g)
+void mk_pool_yield_idle(struct mk_backend_set *g)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < g->upstream->n; i++)
@@ -313,6 +309,13 @@ static void yield_idle_conns(struct mk_backend_set *g)
 }
 
 /* ---- Waiting ---- */
+
+static void notify_at_end(struct mk_pool *p, struct mk_upstream_conn *l)
+{
+    mk_list_remove(&l->changed);
+    mk_list_add_last(&p->changed, &l->changed);
+    mk_deferred_post(p->end);
+}
 
 static void remove_from_queue(struct mk_upstream_conn *l)
 {
@@ -325,7 +328,14 @@ static void remove_from_queue(struct mk_upstream_conn *l)
 static void schedule_queue_deadline(struct mk_backend_set *g)
 {
     uint64_t now = mk_clock_ms();
-    schedule_sweep_at(g->pool, now, mk_wait_queue_next_check_ms(g, now));
+    mk_pool_schedule_sweep_at(g->pool, now, mk_wait_queue_next_check_ms(g, now));
+}
+
+void mk_pool_end_wait(struct mk_upstream_conn *l, int error)
+{
+    l->error = error;
+    remove_from_queue(l);
+    notify_at_end(l->set->pool, l);
 }
 
 /* Once a client's share is used up, its other requests are skipped. */
@@ -336,21 +346,18 @@ static void serve_own_queue(struct mk_backend_set *g)
         struct mk_upstream_conn *l = MK_LIST_ENTRY(at, struct mk_upstream_conn, link);
         if (held_back && l->client == held_back)
             continue;
-        int e = mk_pool_acquire(g, l);
+        int e = acquire_from_set(g, l);
         if (e == -EAGAIN && mk_wait_queue_may_use_any_server(l) && !l->is_held_back)
             return;
         if (e == -EAGAIN && mk_wait_queue_may_use_any_server(l))
             held_back = l->client;
         if (e == -EAGAIN)
             continue;
-        l->error = e;
-        remove_from_queue(l);
-        mk_wait_queue_notify(g->pool, l);
+        mk_pool_end_wait(l, e);
     }
 }
 
-/* Serves the queue; slots that our requests do not use go to other workers. */
-static void serve_queue(struct mk_backend_set *g)
+void mk_pool_serve_queue(struct mk_backend_set *g)
 {
     if (!g->n_waiting)
         return;
@@ -361,7 +368,8 @@ static void serve_queue(struct mk_backend_set *g)
     schedule_queue_deadline(g);
 }
 
-int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *l)
+/* Returns -EAGAIN: the request waits; or the result of acquire_from_set(); -EBUSY: the queue is full. */
+static int enqueue(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     if (g->n_waiting >= g->upstream->settings->queue_max || !mk_wait_queue_has_room_for(g, l))
         return -EBUSY;
@@ -369,23 +377,22 @@ int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *l)
     mk_list_add_last(&g->waiting, &l->link);
     g->n_waiting++;
     mk_wait_queue_publish(g);
-    yield_idle_conns(g);
-    serve_queue(g); /* a slot may have become free before the others could see this request */
+    mk_pool_yield_idle(g);
+    mk_pool_serve_queue(g); /* a slot may have become free before the others could see this request */
     return l->waits_since_ms ? -EAGAIN : l->error;
 }
 
-void mk_pool_dequeue(struct mk_upstream_conn *l)
+static void dequeue(struct mk_upstream_conn *l)
 {
     struct mk_backend_set *g = l->set;
     remove_from_queue(l);
     mk_wait_queue_wake_for_free_slots(g, true); /* the request may have blocked others */
 }
 
-/* Called when a connection was closed, whose slot waiting requests may use. */
-static void serve_queues_of_backend(struct mk_backend *o)
+void mk_pool_serve_backend(struct mk_backend *o)
 {
     mk_wait_queue_wake_older(o);
-    serve_queue(mk_wait_queue_set(o));
+    mk_pool_serve_queue(mk_wait_queue_set(o));
 }
 
 static void on_cancelled_conn_event(void *ctx, unsigned which)
@@ -395,8 +402,8 @@ static void on_cancelled_conn_event(void *ctx, unsigned which)
     mk_upstream_conn_note_event(c, which);
     if (!(which & MK_HUNG_UP) && mk_cancelled_conn_discard_input(c))
         return;
-    close_and_free_conn(c);
-    serve_queues_of_backend(o);
+    mk_pool_close_conn(c);
+    mk_pool_serve_backend(o);
 }
 
 static bool may_keep_conn_idle(const struct mk_upstream_conn *c)
@@ -424,12 +431,12 @@ static bool reuse_conn(struct mk_upstream_conn *c)
     if (taker && taker->options.fresh)
         return false;
     const struct mk_conn_limit_rule rule = limit_rule_of(o);
-    bool may_take = taker && mk_wait_queue_is_first(o, taker);
+    bool may_take = taker && mk_wait_queue_is_first(o, &rule, taker);
     if (may_take &&
         (!c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, &rule, c->slot, taker->client))) {
         remove_from_queue(taker);
         hand_idle_conn_to_request(c, taker);
-        mk_wait_queue_notify(o->pool, taker);
+        notify_at_end(o->pool, taker);
         mk_wait_queue_wake_if_available(o);
         return true;
     }
@@ -447,270 +454,214 @@ static void detach_conn_from_request(struct mk_upstream_conn *c)
     mk_list_remove(&c->backend_link);
 }
 
-void mk_pool_release(struct mk_upstream_conn *c, bool clean)
+/* Keeps the connection idle if it is `clean`, or hands its socket to a waiting request. */
+static void release_conn(struct mk_upstream_conn *c, bool clean)
 {
     struct mk_backend *o = c->backend;
     detach_conn_from_request(c);
     if (c->has_slot)
         mk_conn_limit_unassign_slot(&o->pool->limit, o->server->stats_slot, c->slot);
-    if (clean && c->state.current == MK_UPSTREAM_CONN_OPEN && is_addr_current(c) && reuse_conn(c))
+    if (clean && c->state.current == MK_UPSTREAM_CONN_OPEN && mk_pool_is_addr_current(c) && reuse_conn(c))
         return;
-    close_and_free_conn(c);
-    serve_queues_of_backend(o);
+    mk_pool_close_conn(c);
+    mk_pool_serve_backend(o);
 }
 
-void mk_pool_close_conn(struct mk_upstream_conn *c)
+/* Closes the socket after a failure to connect. */
+static void close_failed_conn(struct mk_upstream_conn *c)
 {
     if (c->has_slot)
         mk_conn_limit_unassign_slot(&c->backend->pool->limit, c->backend->server->stats_slot, c->slot);
     close_conn(c);
-    serve_queues_of_backend(c->backend);
+    mk_pool_serve_backend(c->backend);
 }
 
-void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams)
+/* The server may still be working on the request: see cancelled_conn.h. */
+static void release_cancelled_conn(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     struct mk_backend *o = c->backend;
     if (!c->has_slot || !mk_cancelled_conn_start(c, ms, streams)) {
-        mk_pool_release(c, false);
+        release_conn(c, false);
         return;
     }
     detach_conn_from_request(c);
     mk_upstream_conn_set_callback(c, on_cancelled_conn_event, c);
-    mk_list_add_last(&o->abandoned, &c->backend_link);
-    schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
+    mk_list_add_last(&o->cancelled, &c->backend_link);
+    mk_pool_schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker),
+                              mk_cancelled_conn_next_expiry_ms(o));
 }
 
-/* Another worker woke us: a slot may be free for our queue, or a request of that worker needs an idle
- * connection of ours. */
-static void handle_wake_of_backend_set(struct mk_backend_set *g)
+/* ---- Notifications at the end of a loop iteration ---- */
+
+bool mk_pool_notify_if_reused(struct mk_upstream_conn *c)
 {
-    if (g->n_waiting)
-        mk_wait_queue_publish(g); /* other workers may have used up or released a share */
-    yield_idle_conns(g);
-    serve_queue(g);
-    if (!g->n_waiting)
-        mk_wait_queue_wake_for_free_slots(g, false);
+    bool is_kept = c->was_used && c->state.current == MK_UPSTREAM_CONN_OPEN;
+    if (is_kept)
+        notify_at_end(c->set->pool, c);
+    return is_kept;
 }
 
-static void on_wake_event(void *ctx, unsigned which)
+/* Notifications added during this pass run at the end of the next iteration. */
+void mk_pool_run_notifications(void *pool)
 {
-    struct mk_pool *p = ctx;
-    uint64_t woken[MK_CONN_LIMIT_WORDS];
-    (void)which;
-    if (!mk_conn_limit_pop_woken(&p->limit, p->row, woken))
+    struct mk_pool *p = pool;
+    struct mk_list end;
+    mk_list_add_last(&p->changed, &end);
+    while (p->changed.next != &end) {
+        struct mk_upstream_conn *l = MK_LIST_ENTRY(p->changed.next, struct mk_upstream_conn, changed);
+        mk_list_remove(&l->changed);
+        l->on_ready(l->ctx, MK_WRITABLE);
+    }
+    mk_list_remove(&end);
+}
+
+/* ---- Connections of requests ---- */
+
+static const struct mk_upstream_server *chosen_server(const struct mk_upstream_conn *c)
+{
+    return c->chosen < 0 ? NULL : &c->set->upstream->servers[c->chosen];
+}
+
+static void report_server_failure(const struct mk_upstream_conn *c, int error, const char *message)
+{
+    mk_pool_report_failure(&c->set->backends[c->chosen], error, message);
+}
+
+static void acquire_or_enqueue(struct mk_upstream_conn *c)
+{
+    struct mk_backend_set *g = c->set;
+    if (c->options.address.p) {
+        c->error = connect_to_addr(g, c);
         return;
-    for (unsigned i = 0; i < p->upstreams->n; i++)
-        if (mk_wait_queue_is_woken(&p->sets[i], woken))
-            handle_wake_of_backend_set(&p->sets[i]);
+    }
+    int e = mk_wait_queue_has_waiting(g) ? -EAGAIN : acquire_from_set(g, c);
+    if (e == -EAGAIN)
+        e = enqueue(g, c);
+    c->error = e == -EAGAIN ? 0 : e;
 }
 
-/* ---- The sweep ---- */
-
-/* Returns whether the server is up. */
-static bool publish_health(const struct mk_backend *o)
+/* Does the server's name have addresses that were not tried? */
+static bool has_untried_addr(struct mk_upstream_conn *c)
 {
-    return mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
+    return mk_resolver_mark_failed(&c->backend->names, &c->to) && ++c->n_failed < MK_ADDRESSES_MAX;
 }
 
-static void close_expired_idle(struct mk_backend *o, uint64_t now)
+static void exclude_failed_server(struct mk_upstream_conn *c)
 {
-    while (!mk_list_empty(&o->idle)) {
-        struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.prev, struct mk_upstream_conn, backend_link);
-        if (now - c->idle_since_ms < o->server->upstream->idle_ms)
+    if (!mk_health_is_local_shortage(c->error)) {
+        if (has_untried_addr(c))
             return;
-        remove_conn_from_idle(c);
-        close_and_free_conn(c);
+        report_server_failure(c, c->error, NULL);
     }
+    c->n_failed = 0;
+    c->options.tried |= UINT64_C(1) << c->chosen;
 }
 
-static void close_expired_cancelled(struct mk_backend *o)
+/* Called when connecting has failed: tries the next address or server, waits, or fails. */
+static void connect_to_next(struct mk_upstream_conn *c)
 {
-    struct mk_upstream_conn *c;
-    while ((c = mk_cancelled_conn_find_expired(o))) {
-        close_and_free_conn(c);
-        serve_queues_of_backend(o);
+    if (!c->options.address.p)
+        exclude_failed_server(c);
+    close_failed_conn(c);
+    if (!c->options.address.p)
+        acquire_or_enqueue(c);
+}
+
+/* Once the connection is open, its events go to the request. */
+static void on_connect_event(void *ctx, unsigned which)
+{
+    struct mk_upstream_conn *c = ctx;
+    if (c->state.current == MK_UPSTREAM_CONN_BROKEN)
+        connect_to_next(c);
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
+        mk_upstream_conn_set_user_callback(c);
+    c->on_ready(c->ctx, which);
+}
+
+static struct mk_upstream_conn *new_conn(struct mk_worker *w, struct mk_upstream *u,
+                                         const struct mk_upstream_conn_options *options,
+                                         void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    struct mk_upstream_conn *c = mk_freelist_pop(&p->conns);
+    if (!c)
+        return NULL;
+    memset(c, 0, offsetof(struct mk_upstream_conn, to));
+    mk_state_init(&c->state, &mk_upstream_conn_machine, MK_UPSTREAM_CONN_WAITING);
+    c->set = &p->sets[u->index];
+    c->options = *options;
+    c->on_event = on_connect_event;
+    c->event_ctx = c;
+    c->on_ready = on_ready;
+    c->ctx = ctx;
+    c->began_us = mk_clock_us();
+    c->chosen = -1;
+    if (u->max)
+        c->client = mk_client_share_key(p, options->client);
+    mk_list_init(&c->backend_link);
+    mk_list_init(&c->link);
+    mk_list_init(&c->changed);
+    return c;
+}
+
+struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
+                                                  const struct mk_upstream_conn_options *options,
+                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    struct mk_upstream_conn *c = new_conn(w, u, options, on_ready, ctx);
+    if (c)
+        acquire_or_enqueue(c);
+    return c;
+}
+
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+                                                     const struct mk_upstream_conn_options *options,
+                                                     void (*on_event)(void *ctx, unsigned which),
+                                                     void (*on_down)(void *ctx), void *ctx)
+{
+    struct mk_upstream_conn *c = new_conn(w, u, options, on_event, ctx);
+    if (!c)
+        return NULL;
+    c->callback_notes_events = true;
+    c->on_down = on_down;
+    acquire_or_enqueue(c);
+    return c;
+}
+
+mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *c)
+{
+    const struct mk_upstream_server *s = chosen_server(c);
+    return s ? s->name : mk_str_of(NULL, 0);
+}
+
+void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *c)
+{
+    if (c->is_answered)
+        return;
+    c->is_answered = true;
+    if (c->chosen >= 0)
+        mk_health_record_latency(chosen_server(c), mk_clock_us() - c->began_us);
+}
+
+void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_disposition how)
+{
+    if (!c)
+        return;
+    mk_list_remove(&c->changed);
+    if (c->waits_since_ms)
+        dequeue(c);
+    if (!mk_upstream_conn_has_socket(c)) {
+        free_conn(c);
+        return;
     }
-    schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_cancelled_conn_next_expiry_ms(o));
-}
-
-static void fail_expired_waiters(struct mk_backend_set *g, uint64_t now)
-{
-    struct mk_upstream_conn *l;
-    while ((l = mk_wait_queue_first(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
-        l->error = -EBUSY;
-        remove_from_queue(l);
-        mk_wait_queue_notify(g->pool, l);
-    }
-}
-
-/* Also looks for dead workers, because without a master, nothing reports that a worker has died. */
-static void sweep_queue(struct mk_backend_set *g)
-{
-    mk_conn_limit_free_dead_rows(&g->pool->limit, g->pool->row);
-    fail_expired_waiters(g, mk_clock_ms());
-    handle_wake_of_backend_set(g);
-}
-
-static void sweep_pool(struct mk_timer *t)
-{
-    struct mk_pool *p = MK_CONTAINER(t, struct mk_pool, timer);
-    bool has_more = false;
-    p->sweeps_at_ms = 0;
-    for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
-        struct mk_backend *o = &p->backends[i];
-        close_expired_idle(o, mk_worker_now_ms(p->worker));
-        close_expired_cancelled(o);
-        has_more |= !publish_health(o) || o->n_idle > 0;
-    }
-    for (unsigned i = 0; i < p->upstreams->n; i++) {
-        struct mk_backend_set *g = &p->sets[i];
-        if (g->n_waiting)
-            sweep_queue(g);
-    }
-    if (has_more)
-        schedule_sweep(p, SWEEP_MS);
-}
-
-/* ---- The life of a worker ---- */
-
-static void on_addresses_changed(struct mk_resolver *n)
-{
-    struct mk_backend *o = MK_CONTAINER(n, struct mk_backend, names);
-    mk_health_publish(o->server, n->n > 0);
-    MK_LIST_EACH_SAFE (at, &o->idle) {
-        struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
-        if (is_addr_current(c))
-            continue;
-        remove_conn_from_idle(c);
-        close_and_free_conn(c);
-    }
-    mk_wait_queue_publish(mk_wait_queue_set(o)); /* our requests may be waiting for the server's address */
-    mk_wait_queue_wake_older(o);
-    serve_queue(mk_wait_queue_set(o));
-}
-
-/* Creates a separate thread pool for name resolution, so that an unresponsive name server cannot block the
- * shared one. */
-static bool ensure_resolver_threads(struct mk_pool *p)
-{
-    if (!p->threads)
-        p->threads = mk_thread_pool_new(p->worker, LOOKUPS, MK_UPSTREAM_SERVERS);
-    return p->threads;
-}
-
-static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
-{
-    o->pool = p;
-    o->server = s;
-    mk_list_init(&o->idle);
-    mk_list_init(&o->lent);
-    mk_list_init(&o->abandoned);
-    mk_resolver_init(&o->names, s, p->worker, on_addresses_changed);
-    if (!o->names.is_fixed && !ensure_resolver_threads(p))
-        return false;
-    o->names.threads = p->threads;
-    o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
-    o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
-    mk_resolver_refresh(&o->names);
-    publish_health(o); /* another configuration may have published a different state */
-    if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
-        return true;
-    o->check = mk_health_check_start(o, mk_failover_broadcast);
-    return o->check;
-}
-
-static bool open_backend_set(struct mk_pool *p, struct mk_backend_set *g, const struct mk_upstream *u,
-                             struct mk_backend *backends)
-{
-    bool ok = true;
-    *g = (struct mk_backend_set){.pool = p, .upstream = u, .backends = backends};
-    mk_list_init(&g->waiting);
-    for (unsigned i = 0; i < u->n; i++)
-        ok &= open_backend(p, &backends[i], &u->servers[i]);
-    return ok;
-}
-
-static bool watch_wake_fd(struct mk_pool *p)
-{
-    int event = mk_conn_limit_wake_fd(&p->limit, p->row);
-    for (unsigned i = 0; i < p->upstreams->n; i++)
-        mk_wait_queue_wake_all(&p->sets[i]); /* requests may have waited for this configuration's limit */
-    if (event < 0)
-        return true;
-    p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake_event, p);
-    return p->wakes;
-}
-
-static int open_pool(struct mk_pool *p)
-{
-    const struct mk_upstreams *all = p->upstreams;
-    p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
-    p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
-    mk_timer_init(&p->timer, sweep_pool);
-    p->end = mk_deferred_new(p->worker, mk_wait_queue_run_notifications, p);
-    if (!p->sets || !p->backends || !p->end)
-        return -ENOMEM;
-    if (!mk_conn_limit_acquire_row(&p->limit, &p->row))
-        return -EAGAIN;
-    struct mk_backend *backends = p->backends;
-    bool ok = true;
-    for (const struct mk_upstream *u = all->first; u; u = u->next) {
-        ok &= open_backend_set(p, &p->sets[u->index], u, backends);
-        backends += u->n;
-    }
-    return ok && watch_wake_fd(p) ? 0 : -ENOMEM;
-}
-
-int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
-{
-    struct mk_pool *p = mk_mem_zalloc(1, sizeof *p);
-    *out = p;
-    if (!p)
-        return -ENOMEM;
-    p->worker = w;
-    p->upstreams = all;
-    p->stats = all->stats;
-    p->limit = all->limit;
-    p->row = MK_UPSTREAM_WORKERS;
-    p->conns.size = sizeof(struct mk_upstream_conn);
-    p->blocks.size = MK_POOL_BLOCK;
-    mk_list_init(&p->changed);
-    int e = open_pool(p);
-    if (e)
-        mk_pool_stop(p);
-    return e;
-}
-
-static void close_backend(struct mk_pool *p, struct mk_backend *o)
-{
-    struct mk_upstream_conn *c;
-    mk_health_check_stop(o->check);
-    while ((c = pop_idle_conn(o)))
-        close_and_free_conn(c);
-    while (!mk_list_empty(&o->abandoned))
-        close_and_free_conn(MK_LIST_ENTRY(o->abandoned.next, struct mk_upstream_conn, backend_link));
-    mk_wait_queue_wake_older(o);
-    mk_resolver_fini(&o->names);
-    if (o->session)
-        p->upstreams->tls->session_free(o->session);
-}
-
-void mk_pool_stop(struct mk_pool *p)
-{
-    if (p->row < MK_UPSTREAM_WORKERS) {
-        for (unsigned i = 0; i < p->upstreams->n_servers; i++)
-            close_backend(p, &p->backends[i]);
-        mk_conn_limit_release_row(&p->limit, p->row);
-    }
-    mk_watcher_free(p->wakes);
-    mk_thread_pool_free(p->threads);
-    mk_deferred_free(p->end);
-    mk_timer_stop(&p->timer);
-    mk_freelist_fini(&p->conns);
-    mk_freelist_fini(&p->blocks);
-    mk_mem_free(p->backends);
-    mk_mem_free(p->sets);
-    mk_mem_free(p);
+    if (how == MK_UPSTREAM_CONN_FAILED && c->chosen >= 0)
+        report_server_failure(c, c->why ? c->fault : -EPROTO, c->why ? c->why : "a request to it failed");
+    else if (c->is_answered && c->chosen >= 0)
+        mk_health_report_success(c->set->pool->worker, chosen_server(c));
+    if (c->is_cancelled)
+        release_cancelled_conn(c, c->cancelled_ms, c->streams);
+    else
+        release_conn(c, how == MK_UPSTREAM_CONN_KEEP && !c->options.address.p);
 }
 
 /* ---- Shared by the requests of a worker ---- */

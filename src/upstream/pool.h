@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connection pool of one worker: acquire, release, keep idle connections, queue requests. */
+/* Connection pool of one worker: acquires and releases connections for requests (see monkey/upstream.h), keeps
+ * idle connections, and queues requests. */
 #ifndef MK_UPSTREAM_POOL_H
 #define MK_UPSTREAM_POOL_H
 
 #include "upstream/pool_type.h"
 
+/* ---- pool_lifecycle.c ---- */
+
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
 void mk_pool_stop(struct mk_pool *p);
 
-/* Acquires an idle or new connection to one of the servers that `c` may use; `c` has no socket. Returns 0;
- * -EAGAIN if the request must wait; or another error. */
-int mk_pool_acquire(struct mk_backend_set *g, struct mk_upstream_conn *c);
-/* Opens a new connection to the address in its options. Returns 0 or an error. */
-int mk_pool_connect_to_addr(struct mk_backend_set *g, struct mk_upstream_conn *c);
-/* Closes the socket after a failure to connect. */
-void mk_pool_close_conn(struct mk_upstream_conn *c);
-/* Releases the connection: keeps it idle if `clean`, or hands its socket to a waiting request. */
-void mk_pool_release(struct mk_upstream_conn *c, bool clean);
-/* Releases the connection of a cancelled request that the server is still working on: see
- * cancelled_conn.h. */
-void mk_pool_release_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
-/* Queues the request. Returns -EAGAIN, or the result of mk_pool_acquire(); -EBUSY: the queue is full. */
-int mk_pool_enqueue(struct mk_backend_set *g, struct mk_upstream_conn *c);
-void mk_pool_dequeue(struct mk_upstream_conn *c);
+/* ---- For requests ---- */
 
 /* Block size for request memory. */
 enum { MK_POOL_BLOCK = 1024 };
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 
+/* Like mk_upstream_conn_acquire(), but on_event calls mk_upstream_conn_note_event() itself, so that the loop calls
+ * it directly, and on_down is called when the server went down before it responded, for a failover to another
+ * server. */
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+                                                     const struct mk_upstream_conn_options *options,
+                                                     void (*on_event)(void *ctx, unsigned which),
+                                                     void (*on_down)(void *ctx), void *ctx);
+/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that the request
+ * is sent together with the other requests of the iteration, and the servers work on all of them at once. A
+ * new connection has woken its server already. */
+bool mk_pool_notify_if_reused(struct mk_upstream_conn *c);
 /* Counts a new request, for which the connection was acquired. */
 void mk_pool_count_request(const struct mk_upstream_conn *c);
 /* May a request be retried within RetryBudget? If so, counts it. */
@@ -35,7 +35,30 @@ bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
 /* Reports a failure of the server. `message`: static text; NULL: the text of `error`. */
 void mk_pool_report_failure(struct mk_backend *o, int error, const char *message);
+
+/* ---- For the sweep and the lifecycle ---- */
+
 /* Call it when a server has failed: updates the published state of the server until it is up again. */
 void mk_pool_schedule_sweep(struct mk_pool *p);
+/* Schedules a sweep at a point in time; UINT64_MAX: no sweep. */
+void mk_pool_schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at);
+/* Callback of mk_pool.end: notifies the requests whose connection has changed. */
+void mk_pool_run_notifications(void *pool);
+/* Removes and returns the most recently used idle connection, which the server is least likely to close. NULL:
+ * none. */
+struct mk_upstream_conn *mk_pool_pop_idle(struct mk_backend *o);
+void mk_pool_remove_idle(struct mk_upstream_conn *c);
+/* Closes and frees a connection that no request uses and that is not idle. */
+void mk_pool_close_conn(struct mk_upstream_conn *c);
+/* Does the server still have the address of this connection? DNS may have changed. */
+bool mk_pool_is_addr_current(struct mk_upstream_conn *c);
+/* Ends the wait of a queued request with an error; 0: it has a connection. */
+void mk_pool_end_wait(struct mk_upstream_conn *c, int error);
+/* Serves the queue; slots that our requests do not use go to other workers. */
+void mk_pool_serve_queue(struct mk_backend_set *g);
+/* Call it when a connection was closed: waiting requests may use its slot. */
+void mk_pool_serve_backend(struct mk_backend *o);
+/* Releases idle connections for waiting requests of other workers. */
+void mk_pool_yield_idle(struct mk_backend_set *g);
 
 #endif

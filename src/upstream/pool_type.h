@@ -16,7 +16,7 @@ struct mk_backend {
     struct mk_resolver names;
     struct mk_list idle;      /* most recently used first (LIFO) */
     struct mk_list lent;      /* in use or connecting */
-    struct mk_list abandoned; /* connections of cancelled requests; see cancelled_conn.h */
+    struct mk_list cancelled; /* connections of cancelled requests; see cancelled_conn.h */
     unsigned n_open, n_idle;
     uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
     uint64_t *cells;                 /* this worker's statistics; NULL: none */

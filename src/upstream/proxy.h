@@ -88,36 +88,17 @@ struct mk_proxy {
     struct mk_proxy_connection_options named;
 };
 
-/* ---- The target and Destination of the request ---- */
+/* ---- The request to the server ---- */
 
 /* Builds the target. Valid as long as the request. Absent: out of memory, or a path that cannot be encoded
  * unambiguously. */
-mk_str mk_proxy_target_build(struct mk_request *request, const struct mk_proxy_route *route);
-
-/* Maps the Destination of COPY or MOVE. *value is valid as long as the request; absent: pass the client's
- * header unchanged. Returns 0 or a status: 400 if malformed, 502 if it is on another server or outside the
- * route's path, 503 if out of memory. */
-unsigned mk_proxy_target_map_destination(struct mk_request *request, const struct mk_proxy_route *route,
-                                         mk_str *value);
-
-/* ---- The fields of the request ---- */
+mk_str mk_proxy_request_build_target(struct mk_request *request, const struct mk_proxy_route *route);
 
 /* Adds the headers to the upstream request. They are valid as long as the request. Returns 0 or a status: 400
  * if Connection lists too many names, 502 if Destination is on another server, 503 if out of memory. */
-unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_options *options);
+unsigned mk_proxy_request_build_headers(struct mk_proxy *p, struct mk_upstream_request_options *options);
 /* May a client trailer with this name be forwarded? Servers may treat trailers as headers. */
-bool mk_proxy_headers_may_send(const struct mk_proxy *p, mk_str name);
-
-/* Checks Max-Forwards of OPTIONS and TRACE, and sets the value to forward. True: the request ends here; the
- * handler returns *verdict. */
-bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict);
-
-/* ---- Choosing a server: by sticky cookie, or by a hash of the request ---- */
-
-void mk_proxy_target_choose_server(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
-/* Sets the sticky-session cookie unless the client's cookie already names this server. Returns 0 or the error
- * of mk_response_add_header(). */
-int mk_proxy_target_add_cookie(struct mk_proxy *p);
+bool mk_proxy_request_sends_trailer(const struct mk_proxy *p, mk_str name);
 
 /* ---- The head of the response ---- */
 

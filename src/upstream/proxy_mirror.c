@@ -7,7 +7,7 @@
 #include <monkey/worker.h>
 
 /* Requests in flight per worker, and bytes read per response; beyond that, the connection is closed. */
-enum { UNDER_WAY_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
+enum { IN_FLIGHT_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 
 struct mirrored_request {
     struct mirrored_request *next, **link;
@@ -108,7 +108,7 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_upstream_request_options *options)
 {
     bool is_complete = !options->body_source && !options->upgrade.p;
-    if (!is_complete || !mirror_is_sampled(m, route->share) || m->n >= UNDER_WAY_MAX)
+    if (!is_complete || !mirror_is_sampled(m, route->share) || m->n >= IN_FLIGHT_MAX)
         return;
     struct mk_upstream_request_options mirrored_request = *options;
     mirrored_request.upstream = route->mirror;

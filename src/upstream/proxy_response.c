@@ -348,7 +348,7 @@ int mk_proxy_response_copy_head(struct mk_proxy *p)
         e = response_copy_headers(p);
     if (!e && !mk_proxy_route_is_local(p->route))
         e = mk_response_add_header_nocopy(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
-    return e ? e : mk_proxy_target_add_cookie(p);
+    return e;
 }
 
 void mk_proxy_response_send_interim(struct mk_proxy *p)

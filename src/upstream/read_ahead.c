@@ -7,8 +7,9 @@
 #include "upstream/request_receive.h"
 #include "upstream/request_state.h"
 
-/* A reader is slow if the server always had more data while the reader took less than 10 MB/s. */
-enum { LOOK_MS = 200, FAST = 2 * 1024 * 1024, ITERATION_BYTES_MAX = 256 * 1024 };
+/* A reader is slow if the server always had more data while the reader took less than 10 MB/s (FAST_BYTES in
+ * CHECK_MS). */
+enum { CHECK_MS = 200, FAST_BYTES = 2 * 1024 * 1024, ITERATION_BYTES_MAX = 256 * 1024 };
 
 /* ---- Into the queue ---- */
 
@@ -59,7 +60,7 @@ void mk_read_ahead_check_reader(struct mk_upstream_request *c)
     struct mk_read_ahead *a = &c->ahead;
     if (c->state.current != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
         return;
-    bool is_slow = has_more_from_server(c) && !a->was_dry && a->taken < FAST;
+    bool is_slow = has_more_from_server(c) && !a->was_dry && a->taken < FAST_BYTES;
     a->taken = 0;
     a->was_dry = false;
     if (is_slow)
@@ -67,7 +68,7 @@ void mk_read_ahead_check_reader(struct mk_upstream_request *c)
     if (a->queue)
         fill_queue(c);
     else
-        mk_upstream_request_timer_set_check(c, LOOK_MS);
+        mk_upstream_request_timer_set_check(c, CHECK_MS);
 }
 
 /* ---- Reading from the queue ---- */
@@ -81,7 +82,7 @@ static void free_queue(struct mk_upstream_request *c)
     a->taken = 0;
     a->was_dry = true;
     if (c->state.current == MK_UPSTREAM_REQUEST_CONTENT)
-        mk_upstream_request_timer_set_check(c, LOOK_MS);
+        mk_upstream_request_timer_set_check(c, CHECK_MS);
 }
 
 /* Reads from the queue. 0: it is empty. */
@@ -126,6 +127,6 @@ ssize_t mk_read_ahead_read(struct mk_upstream_request *c, char *buf, size_t cap)
 
 void mk_read_ahead_start(struct mk_upstream_request *c, struct mk_request *request)
 {
-    mk_upstream_request_timer_set_check(c, LOOK_MS);
+    mk_upstream_request_timer_set_check(c, CHECK_MS);
     c->ahead.request = request;
 }

@@ -17,16 +17,13 @@
 /* ---- Attempts: connections to servers, and retries ---- */
 
 static void on_conn_event(void *ctx, unsigned which);
+static void on_backend_down(void *ctx);
 
 /* Acquires a connection. False: out of memory. */
 static bool attempt_start(struct mk_upstream_request *c)
 {
-    c->conn = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_conn_event, c);
-    if (!c->conn)
-        return false;
-    mk_upstream_conn_set_callback_notes_events(c->conn);
-    mk_upstream_conn_set_on_down(c->conn, c->on_down);
-    return true;
+    c->conn = mk_pool_acquire_for_request(c->worker, c->to, &c->options, on_conn_event, on_backend_down, c);
+    return c->conn;
 }
 
 /* No connection could be acquired, because of `error`. */
@@ -334,7 +331,6 @@ struct mk_upstream_request *mk_upstream_request_start_sized(struct mk_worker *w,
     if (!c)
         return NULL;
     c->on_ready = on_ready;
-    c->on_down = on_backend_down;
     c->ctx = c->input.ctx = ctx;
     mk_err e = write_request(c, opts);
     bool has_memory = e != -ENOMEM;
@@ -351,7 +347,7 @@ struct mk_upstream_request *mk_upstream_request_start_sized(struct mk_worker *w,
         return c;
     }
     mk_pool_count_request(c->conn);
-    if (!mk_wait_queue_notify_if_reused(c->conn) && advance_request(c))
+    if (!mk_pool_notify_if_reused(c->conn) && advance_request(c))
         mk_upstream_request_timer_run_later(c);
     return c;
 }

@@ -91,12 +91,24 @@ static void fail_response(struct mk_upstream_request *c, int error, const char *
                                    error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED);
 }
 
+/* Parses the bytes read. *data: a piece of the body or of the trailers. */
+static enum mk_response_parser_event parse_response(struct mk_upstream_request *c, mk_str *data)
+{
+    return c->codec->read ? c->codec->read(&c->input, &c->in, data)
+                          : mk_codec_read_response(&c->input, &c->in, data);
+}
+
+static enum mk_response_parser_event parse_eof(struct mk_upstream_request *c)
+{
+    return c->codec->read_end ? c->codec->read_end(&c->input) : mk_codec_read_eof(&c->input);
+}
+
 /* Finds the next body piece in the bytes read: c->data. False: none, or the response has ended. */
 static bool next_body_piece(struct mk_upstream_request *c)
 {
     for (;;) {
         mk_str piece = MK_STR_NULL;
-        switch (c->codec->read(&c->input, &c->in, &piece)) {
+        switch (parse_response(c, &piece)) {
         case MK_RESPONSE_PARSER_DATA:
             c->data = piece;
             return true;
@@ -315,7 +327,7 @@ static int read_more_of_head(struct mk_upstream_request *c, char *buf, size_t ca
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     if (n)
         return n;
-    (void)c->codec->read_end(&c->input); /* EOF cannot be a valid end of the head */
+    (void)parse_eof(c); /* EOF cannot be a valid end of the head */
     c->problem = c->input.problem;
     return c->input.error;
 }
@@ -340,7 +352,7 @@ static int parse_head(struct mk_upstream_request *c)
     unsigned rounds = 0;
     int e = 1;
     while (e > 0) {
-        switch ((int)c->codec->read(&c->input, &c->in, &c->data)) {
+        switch ((int)parse_response(c, &c->data)) {
         case MK_RESPONSE_PARSER_HEAD:
             if (is_idle_close_408(c))
                 return reject_idle_close_408(c);
@@ -391,7 +403,7 @@ static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
 /* Called when the server has closed its sending side. */
 static void finish_body_at_eof(struct mk_upstream_request *c)
 {
-    if (c->codec->read_end(&c->input) == MK_RESPONSE_PARSER_END)
+    if (parse_eof(c) == MK_RESPONSE_PARSER_END)
         finish_response(c);
     else
         fail_response(c, c->input.error, c->input.problem);

@@ -31,7 +31,7 @@ static const char *state_problem(const void *owner)
     const struct mk_upstream_request *c = owner;
     bool is_over =
         c->state.current == MK_UPSTREAM_REQUEST_DONE || c->state.current == MK_UPSTREAM_REQUEST_FAILED;
-    return is_over && c->conn ? "its connection was given back" : NULL;
+    return is_over && c->conn ? "its connection was released" : NULL;
 }
 
 static const char *output_state_problem(const void *owner)
@@ -149,7 +149,7 @@ void mk_upstream_request_timer_run_later(struct mk_upstream_request *c)
 
 static void set_timer_at(struct mk_upstream_request *c, uint64_t now, uint64_t due)
 {
-    c->rings_ms = due;
+    c->timer_due_ms = due;
     mk_timer_set(&c->timer, c->worker, due > now ? (uint32_t)(due - now) : 0);
 }
 
@@ -163,7 +163,7 @@ void mk_upstream_request_timer_set(struct mk_upstream_request *c, enum mk_upstre
         return;
     uint64_t now = mk_worker_now_ms(c->worker);
     c->since_ms = now;
-    if (!c->rings_ms || now + limit < c->rings_ms)
+    if (!c->timer_due_ms || now + limit < c->timer_due_ms)
         set_timer_at(c, now, now + limit);
 }
 
@@ -177,17 +177,17 @@ void mk_upstream_request_timer_set_head(struct mk_upstream_request *c)
 void mk_upstream_request_timer_set_check(struct mk_upstream_request *c, uint32_t ms)
 {
     uint64_t now = mk_worker_now_ms(c->worker);
-    c->looks_ms = now + ms;
-    if (!c->rings_ms || c->looks_ms < c->rings_ms)
-        set_timer_at(c, now, c->looks_ms);
+    c->next_check_ms = now + ms;
+    if (!c->timer_due_ms || c->next_check_ms < c->timer_due_ms)
+        set_timer_at(c, now, c->next_check_ms);
 }
 
 bool mk_upstream_request_timer_is_check(struct mk_upstream_request *c)
 {
-    bool is_due = c->looks_ms && c->looks_ms <= mk_worker_now_ms(c->worker);
-    c->rings_ms = 0;
+    bool is_due = c->next_check_ms && c->next_check_ms <= mk_worker_now_ms(c->worker);
+    c->timer_due_ms = 0;
     if (is_due)
-        c->looks_ms = 0;
+        c->next_check_ms = 0;
     return is_due;
 }
 
@@ -195,8 +195,8 @@ bool mk_upstream_request_timer_expired(struct mk_upstream_request *c)
 {
     uint32_t limit = awaited_timeout_ms(c);
     uint64_t now = mk_worker_now_ms(c->worker), due = limit ? c->since_ms + limit : UINT64_MAX,
-             next = c->looks_ms && c->looks_ms < due ? c->looks_ms : due;
-    c->rings_ms = 0;
+             next = c->next_check_ms && c->next_check_ms < due ? c->next_check_ms : due;
+    c->timer_due_ms = 0;
     if (due > now && next != UINT64_MAX)
         set_timer_at(c, now, next);
     return due <= now;

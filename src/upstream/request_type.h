@@ -31,8 +31,8 @@ enum mk_upstream_request_output {
                                            source */
     MK_UPSTREAM_REQUEST_OUTPUT_ENDING,  /* the body's source has ended; the rest is being sent */
     MK_UPSTREAM_REQUEST_OUTPUT_SENT,
-    MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, /* request body finished, or the server accepts no more; a response may
-                                        * still arrive */
+    MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, /* the server accepts no more, or the body's source has failed; a response
+                                        * may still arrive */
     MK_UPSTREAM_REQUEST_OUTPUT_STATES
 };
 
@@ -77,7 +77,6 @@ struct mk_upstream_request {
     void (*on_ready)(void *ctx);
     struct mk_request *resumes; /* request to resume in place of a call to on_ready; NULL: none */
     void *ctx;
-    void (*on_down)(void *c);      /* called when the server went down before it responded */
     struct mk_state state, output; /* enum mk_upstream_request_state, _output */
     uint8_t awaits;
     bool is_safe_to_repeat;
@@ -114,9 +113,9 @@ struct mk_upstream_request {
 
     /* Waiting. */
     struct mk_timer timer;
-    uint64_t looks_ms;         /* when to check for a slow reader; 0: never */
+    uint64_t next_check_ms;    /* when to check for a slow reader; 0: never */
     uint64_t since_ms;         /* start of the current wait */
-    uint64_t rings_ms;         /* when the timer fires; 0: not set */
+    uint64_t timer_due_ms;     /* when the timer fires; 0: not set */
     struct mk_deferred *later; /* NULL until needed */
     void (*on_later)(void *c);
 

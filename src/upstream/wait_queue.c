@@ -22,22 +22,15 @@ bool mk_wait_queue_may_use_any_server(const struct mk_upstream_conn *l)
     return !l->options.tried;
 }
 
-MK_COLD static struct mk_upstream_conn *find_first_for_backend(const struct mk_backend *o,
-                                                               struct mk_list *waiting)
+MK_COLD struct mk_upstream_conn *mk_wait_queue_find_for_backend(const struct mk_backend *o)
 {
     struct mk_client_share_pass pass = {.n = 0};
-    MK_LIST_EACH_SAFE (at, waiting) {
+    MK_LIST_EACH_SAFE (at, &mk_wait_queue_set(o)->waiting) {
         struct mk_upstream_conn *l = MK_LIST_ENTRY(at, struct mk_upstream_conn, link);
         if (may_use_server(l, o->server) && !mk_client_share_is_used_up_in_pass(&pass, o, l->client))
             return l;
     }
     return NULL;
-}
-
-struct mk_upstream_conn *mk_wait_queue_first_for_backend(const struct mk_backend *o)
-{
-    struct mk_list *waiting = &mk_wait_queue_set(o)->waiting;
-    return MK_LIKELY(mk_list_empty(waiting)) ? NULL : find_first_for_backend(o, waiting);
 }
 
 /* Start of the oldest wait for the server; 0: no request waits for it, or none can use it because its name
@@ -105,13 +98,12 @@ bool mk_wait_queue_has_older_elsewhere(const struct mk_backend *o)
     return o->server->upstream->max && find_older_than_own_queue(o) >= 0;
 }
 
-bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l)
+bool mk_wait_queue_is_first_for_slot(const struct mk_backend *o, const struct mk_conn_limit_rule *rule,
+                                     const struct mk_upstream_conn *l)
 {
-    if (!o->server->upstream->max)
-        return true;
     if (!l->waits_since_ms && mk_wait_queue_first_for_backend(o))
         return false;
-    return find_older_in_other_worker(o, l->waits_since_ms) < 0;
+    return mk_conn_limit_find_older_waiter(&o->pool->limit, rule, o->pool->row, l->waits_since_ms) < 0;
 }
 
 static bool is_share_used_up_everywhere(const struct mk_backend_set *g, const struct mk_upstream_conn *l)
@@ -122,7 +114,7 @@ static bool is_share_used_up_everywhere(const struct mk_backend_set *g, const st
     return true;
 }
 
-bool mk_wait_queue_has_waiting(const struct mk_backend_set *g)
+bool mk_wait_queue_has_eligible(const struct mk_backend_set *g)
 {
     uint64_t held_back = 0;
     MK_LIST_EACH_SAFE (at, &g->waiting) {
@@ -258,35 +250,4 @@ uint64_t mk_wait_queue_next_check_ms(const struct mk_backend_set *g, uint64_t no
         at = min_u64(at, min_u64(next_stale_waiter_ms(&g->backends[i]),
                                  backend_usable_at_ms(&g->backends[i], now_ms)));
     return at;
-}
-
-/* ---- Notifications at the end of a loop iteration ---- */
-
-void mk_wait_queue_notify(struct mk_pool *p, struct mk_upstream_conn *l)
-{
-    mk_list_remove(&l->changed);
-    mk_list_add_last(&p->changed, &l->changed);
-    mk_deferred_post(p->end);
-}
-
-bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *c)
-{
-    bool is_kept = c->was_used && c->state.current == MK_UPSTREAM_CONN_OPEN;
-    if (is_kept)
-        mk_wait_queue_notify(c->set->pool, c);
-    return is_kept;
-}
-
-/* Notifications added during this pass run at the end of the next iteration. */
-void mk_wait_queue_run_notifications(void *pool)
-{
-    struct mk_pool *p = pool;
-    struct mk_list end;
-    mk_list_add_last(&p->changed, &end);
-    while (p->changed.next != &end) {
-        struct mk_upstream_conn *l = MK_LIST_ENTRY(p->changed.next, struct mk_upstream_conn, changed);
-        mk_list_remove(&l->changed);
-        l->on_ready(l->ctx, MK_WRITABLE);
-    }
-    mk_list_remove(&end);
 }

@@ -20,9 +20,18 @@ bool mk_wait_queue_may_use_any_server(const struct mk_upstream_conn *l);
 /* The first request of the queue; NULL: the queue is empty. */
 struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g);
 /* The first request that may use the server and is not held back by its client's share. */
-struct mk_upstream_conn *mk_wait_queue_first_for_backend(const struct mk_backend *o);
+struct mk_upstream_conn *mk_wait_queue_find_for_backend(const struct mk_backend *o);
+static inline struct mk_upstream_conn *mk_wait_queue_first_for_backend(const struct mk_backend *o)
+{
+    return MK_LIKELY(mk_list_empty(&mk_wait_queue_set(o)->waiting)) ? NULL
+                                                                    : mk_wait_queue_find_for_backend(o);
+}
 /* Do waiting requests precede a new one, whichever server it gets? */
-bool mk_wait_queue_has_waiting(const struct mk_backend_set *g);
+bool mk_wait_queue_has_eligible(const struct mk_backend_set *g);
+static inline bool mk_wait_queue_has_waiting(const struct mk_backend_set *g)
+{
+    return g->n_waiting && mk_wait_queue_has_eligible(g);
+}
 /* May another request of this client wait? */
 bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_upstream_conn *l);
 /* Publishes the waiting times to other workers; call after each change. */
@@ -32,7 +41,13 @@ void mk_wait_queue_publish(struct mk_backend_set *g);
 
 /* Is it this request's turn for the server? False: a request of another worker has waited longer, or, if this
  * request is not queued, another request of this worker waits. */
-bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l);
+bool mk_wait_queue_is_first_for_slot(const struct mk_backend *o, const struct mk_conn_limit_rule *rule,
+                                     const struct mk_upstream_conn *l);
+static inline bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_conn_limit_rule *rule,
+                                          const struct mk_upstream_conn *l)
+{
+    return !rule->max || mk_wait_queue_is_first_for_slot(o, rule, l);
+}
 /* Has another worker's request waited longer than all of ours for the server? */
 bool mk_wait_queue_has_older_elsewhere(const struct mk_backend *o);
 /* A slot is available: wakes the worker whose request has waited longest. */
@@ -52,16 +67,5 @@ bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken
 /* The time at which to check the queue again without an event: for the first timeout, a stuck worker that
  * blocks the queue, or a server that becomes usable again. UINT64_MAX: the queue is empty. */
 uint64_t mk_wait_queue_next_check_ms(const struct mk_backend_set *g, uint64_t now_ms);
-
-/* ---- Notifications ---- */
-
-/* Calls on_ready of the request at the end of the loop iteration. */
-void mk_wait_queue_notify(struct mk_pool *p, struct mk_upstream_conn *c);
-/* Callback of mk_pool.end. */
-void mk_wait_queue_run_notifications(void *pool);
-/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that the request
- * is sent together with the other requests of the iteration, and the servers work on all of them at once. A
- * new connection has woken its server already. */
-bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *c);
 
 #endif

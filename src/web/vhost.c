@@ -94,7 +94,7 @@ MK_COLD static const struct mk_vhost *find_vhost_by_regex(const struct mk_vhosts
 }
 
 /* Not inlined, so that servers without host names do not pay for its stack frame. */
-MK_NOINLINE static const struct mk_vhost *find_vhost_by_name(const struct mk_vhosts *h, mk_str name)
+MK_NOINLINE const struct mk_vhost *mk_vhosts_find_by_name(const struct mk_vhosts *h, mk_str name)
 {
     char buf[NAME_MAX_LEN];
     mk_str key = normalize_name(name, buf);
@@ -107,11 +107,6 @@ MK_NOINLINE static const struct mk_vhost *find_vhost_by_name(const struct mk_vho
     if (found)
         return found;
     return MK_UNLIKELY(h->regexes != NULL) ? find_vhost_by_regex(h, name) : h->fallback;
-}
-
-const struct mk_vhost *mk_vhosts_find(const struct mk_vhosts *h, mk_str name)
-{
-    return h->named && name.p ? find_vhost_by_name(h, name) : h->fallback;
 }
 
 static bool is_name_pattern(mk_str name)

@@ -151,7 +151,11 @@ bool mk_vhost_has_name(const struct mk_vhost *host, mk_str name);
 /* Finds the host by name (case-insensitive, without port), else the default host. Exact names come before
  * wildcards, longer wildcards before shorter ones, then regular expressions. A regex that exceeds its limit
  * does not match: a client can reach the later hosts anyway by sending another name. */
-const struct mk_vhost *mk_vhosts_find(const struct mk_vhosts *h, mk_str name);
+const struct mk_vhost *mk_vhosts_find_by_name(const struct mk_vhosts *h, mk_str name);
+static inline const struct mk_vhost *mk_vhosts_find(const struct mk_vhosts *h, mk_str name)
+{
+    return h->named && name.p ? mk_vhosts_find_by_name(h, name) : h->fallback;
+}
 
 const struct mk_root *mk_vhost_find_alias_or_home_root(const struct mk_vhost *host, mk_str *path);
 /* Returns the root folder for a path, and stores the remaining path in *path. The root is the host's document

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker offers its plugins: their data, time, events, threads; and how it starts and stops them. */
-#include "event/deferred.h"
-#include "event/watcher.h"
 
 #include <stdio.h>
 
@@ -34,12 +32,12 @@ void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
                                   void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
-    return mk_watcher_new_on(&w->loop, fd, events, on_ready, ctx);
+    return mk_loop_new_watcher(&w->loop, fd, events, on_ready, ctx);
 }
 
 struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
 {
-    return mk_deferred_new_on(&w->loop, on_end, ctx);
+    return mk_loop_new_deferred(&w->loop, on_end, ctx);
 }
 
 /* ---- Work in other threads ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "event/deferred.h"
+#include "event/loop.h"
 
 #include "unit/fixtures.h"
 #include "unit/test.h"
@@ -23,7 +23,7 @@ static void setup(void)
 {
     n_ends = n_tasks = again = 0;
     loop_setup(&loop);
-    end = mk_deferred_new_on(&loop, on_end, &n_ends);
+    end = mk_loop_new_deferred(&loop, on_end, &n_ends);
     assert_non_null(end);
 }
 
@@ -84,7 +84,7 @@ static void deferred_freed_is_not_called(void **state)
     mk_deferred_free(end);
     run_once();
     assert_int_equal(n_ends, 0);
-    end = mk_deferred_new_on(&loop, free_it, NULL);
+    end = mk_loop_new_deferred(&loop, free_it, NULL);
     mk_deferred_post(end);
     run_once();
     run_once();
@@ -113,7 +113,7 @@ static void deferred_last_task_runs_in_the_same_iteration(void **state)
 {
     (void)state;
     mk_deferred_free(end);
-    end = mk_deferred_new_on(&loop, defer_last, NULL);
+    end = mk_loop_new_deferred(&loop, defer_last, NULL);
     mk_deferred_post(end);
     run_once();
     assert_int_equal(n_tasks, 7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "event/watcher.h"
+#include "event/loop.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -40,7 +40,7 @@ static void note(void *ctx, unsigned which)
 
 static struct mk_watcher *watch(int fd, unsigned events)
 {
-    struct mk_watcher *w = mk_watcher_new_on(&loop, fd, events, note, &n_calls);
+    struct mk_watcher *w = mk_loop_new_watcher(&loop, fd, events, note, &n_calls);
     assert_non_null(w);
     return w;
 }
@@ -143,10 +143,10 @@ static void watcher_rejects_invalid_descriptors(void **state)
 {
     (void)state;
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_null(mk_watcher_new_on(&loop, file, MK_READABLE, note, NULL));
-    assert_null(mk_watcher_new_on(&loop, -1, MK_READABLE, note, NULL));
+    assert_null(mk_loop_new_watcher(&loop, file, MK_READABLE, note, NULL));
+    assert_null(mk_loop_new_watcher(&loop, -1, MK_READABLE, note, NULL));
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
-    assert_null(mk_watcher_new_on(&loop, ours[0], MK_READABLE, note, NULL));
+    assert_null(mk_loop_new_watcher(&loop, ours[0], MK_READABLE, note, NULL));
     mk_watcher_free(w);
     run_once();
     w = watch(ours[0], MK_READABLE); /* a new watcher after the free */
@@ -169,7 +169,7 @@ static void watcher_callback_can_free_itself_and_others(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++)
-        watchers[i] = mk_watcher_new_on(&loop, ours[i], MK_WRITABLE, free_both, NULL);
+        watchers[i] = mk_loop_new_watcher(&loop, ours[i], MK_WRITABLE, free_both, NULL);
     run_once();
     assert_int_equal(n_calls, 1);
     run_once();
@@ -200,7 +200,7 @@ static void watcher_dropped_reports_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        watchers[i] = mk_watcher_new_on(&loop, ours[i], MK_READABLE, close_and_drop_both, &n_calls);
+        watchers[i] = mk_loop_new_watcher(&loop, ours[i], MK_READABLE, close_and_drop_both, &n_calls);
         assert_non_null(watchers[i]);
         assert_int_equal(send(theirs[i], "a", 1, 0), 1);
     }

@@ -15,13 +15,15 @@
 #include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"
-bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *l);
+bool mk_pool_notify_if_reused(struct mk_upstream_conn *l);
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l);
 void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *l);
-void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx));
-void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *l);
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+                                                     const struct mk_upstream_conn_options *options,
+                                                     void (*on_event)(void *ctx, unsigned which),
+                                                     void (*on_down)(void *ctx), void *ctx);
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which);
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
@@ -48,8 +50,8 @@ struct mk_upstream_conn {
     bool is_acquired, is_released;
     enum mk_upstream_conn_disposition how;
     bool has_ended;             /* mk_upstream_conn_shutdown_write() was called */
-    bool is_abandoned, streams; /* arguments of mk_upstream_conn_mark_cancelled() */
-    uint32_t abandon_ms;
+    bool is_cancelled, streams; /* arguments of mk_upstream_conn_mark_cancelled() */
+    uint32_t cancelled_ms;
     bool is_put_off; /* notify the request at the end of the iteration */
     struct mk_stream stream;
     unsigned n_answered, n_reads, n_writes;
@@ -265,9 +267,10 @@ static inline ssize_t fake_read(struct mk_stream *s, char *buffer, size_t cap)
 
 static const struct mk_stream_ops fake_stream_ops = {.read = fake_read};
 
-struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
-                                                  const struct mk_upstream_conn_options *options,
-                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+                                                     const struct mk_upstream_conn_options *options,
+                                                     void (*on_event)(void *ctx, unsigned which),
+                                                     void (*on_down)(void *ctx), void *ctx)
 {
     (void)w;
     (void)u;
@@ -276,7 +279,8 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
     fake.n_taken++;
     l->is_acquired = true;
     l->options = *options;
-    l->on_ready = on_ready;
+    l->on_ready = on_event;
+    l->on_down = on_down;
     l->ctx = ctx;
     l->stream = (struct mk_stream){.ops = &fake_stream_ops, .dry = true};
     if (!l->is_gradual)
@@ -290,7 +294,7 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *l)
     return l->state;
 }
 
-bool mk_wait_queue_notify_if_reused(struct mk_upstream_conn *l)
+bool mk_pool_notify_if_reused(struct mk_upstream_conn *l)
 {
     l->is_put_off = l->was_kept && l->state == 0;
     return l->is_put_off;
@@ -373,11 +377,6 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const cha
     l->why = why;
 }
 
-void mk_upstream_conn_set_callback_notes_events(struct mk_upstream_conn *l)
-{
-    (void)l;
-}
-
 /* The fake knows without this call what has arrived. */
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
 {
@@ -385,17 +384,12 @@ void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
     assert_true(l->is_acquired && !l->is_released);
 }
 
-void mk_upstream_conn_set_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx))
-{
-    l->on_down = on_down;
-}
-
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams)
 {
     assert_int_equal(mk_upstream_conn_state(l), 0);
-    assert_false(l->is_abandoned);
-    l->is_abandoned = true;
-    l->abandon_ms = ms;
+    assert_false(l->is_cancelled);
+    l->is_cancelled = true;
+    l->cancelled_ms = ms;
     l->streams = streams;
 }
 

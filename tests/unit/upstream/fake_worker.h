@@ -8,9 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/stats.h"
-#include "event/deferred.h"
 #include "event/loop.h"
-#include "event/watcher.h"
 #include "unit/test.h"
 #include "upstream/health.h"
 #include "upstream/pool.h"
@@ -68,12 +66,12 @@ void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
                                   void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
-    return mk_watcher_new_on(&w->loop, fd, events, on_ready, ctx);
+    return mk_loop_new_watcher(&w->loop, fd, events, on_ready, ctx);
 }
 
 struct mk_deferred *mk_deferred_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
 {
-    return mk_deferred_new_on(&w->loop, on_end, ctx);
+    return mk_loop_new_deferred(&w->loop, on_end, ctx);
 }
 
 struct mk_thread_pool {

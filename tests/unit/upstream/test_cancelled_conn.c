@@ -59,10 +59,10 @@ static void until_closed(void)
     assert_int_equal(stats_of(0).open, 0);
 }
 
-static struct mk_upstream_conn *abandoned(void)
+static struct mk_upstream_conn *cancelled(void)
 {
-    assert_false(mk_list_empty(&pool->backends[0].abandoned));
-    return MK_LIST_ENTRY(pool->backends[0].abandoned.next, struct mk_upstream_conn, backend_link);
+    assert_false(mk_list_empty(&pool->backends[0].cancelled));
+    return MK_LIST_ENTRY(pool->backends[0].cancelled.next, struct mk_upstream_conn, backend_link);
 }
 
 static void send_bytes(size_t n)
@@ -89,7 +89,7 @@ static void cancelled_conn_counts_as_open_until_server_closes(void **state)
     assert_int_equal(stats_of(0).idle, 0);
     mk_fd_close(&fd);
     until_closed();
-    assert_true(mk_list_empty(&pool->backends[0].abandoned));
+    assert_true(mk_list_empty(&pool->backends[0].cancelled));
 }
 
 static void cancelled_conn_closed_frees_slot_for_waiting_request(void **state)
@@ -125,10 +125,10 @@ static void cancelled_conn_is_closed_after_response_timeout(void **state)
     (void)state;
     start_pool();
     cancel(send_request(), 5000, false);
-    assert_int_equal(abandoned()->until_ms, worker.loop.now_ms + 5000);
+    assert_int_equal(cancelled()->until_ms, worker.loop.now_ms + 5000);
     turns();
     assert_int_equal(stats_of(0).open, 1);
-    abandoned()->until_ms = worker.loop.now_ms;
+    cancelled()->until_ms = worker.loop.now_ms;
     mk_pool_schedule_sweep(pool);
     until_closed();
 }
@@ -138,7 +138,7 @@ static void cancelled_conn_without_timeout_uses_default(void **state)
     (void)state;
     start_pool();
     cancel(send_request(), 0, false);
-    assert_int_equal(abandoned()->until_ms, worker.loop.now_ms + MK_CANCELLED_CONN_MS);
+    assert_int_equal(cancelled()->until_ms, worker.loop.now_ms + MK_CANCELLED_CONN_MS);
 }
 
 static void cancelled_conns_have_separate_deadlines(void **state)
@@ -152,7 +152,7 @@ static void cancelled_conns_have_separate_deadlines(void **state)
     for (unsigned i = 0; stats_of(0).open == 2 && i < 300; i++)
         assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
     assert_int_equal(stats_of(0).open, 1);
-    assert_true(abandoned()->until_ms > worker.loop.now_ms);
+    assert_true(cancelled()->until_ms > worker.loop.now_ms);
     mk_fd_close(&first);
     until_closed();
 }

@@ -60,8 +60,8 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
     unsigned events = 0;
     (void)state;
     start_pool();
-    struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, add_events, &events);
-    mk_upstream_conn_set_callback_notes_events(l);
+    struct mk_upstream_conn *l =
+        mk_pool_acquire_for_request(&worker, &upstream, &options, add_events, NULL, &events);
     wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     events = 0;

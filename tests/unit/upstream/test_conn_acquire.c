@@ -38,7 +38,7 @@ static void keep_connections(unsigned n)
     for (unsigned i = 0; i < n; i++) {
         links[i] = acquire(&notified);
         wait_until_open(links[i]);
-        assert_false(mk_wait_queue_notify_if_reused(links[i])); /* this is a new connection */
+        assert_false(mk_pool_notify_if_reused(links[i])); /* this is a new connection */
     }
     for (unsigned i = 0; i < n; i++)
         mk_upstream_conn_release(links[i], MK_UPSTREAM_CONN_KEEP);
@@ -59,7 +59,7 @@ static struct mk_upstream_conn *put_off(struct notification *t, unsigned n)
     *t = (struct notification){.n = n};
     struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, note_order, t);
     assert_non_null(l);
-    assert_true(mk_wait_queue_notify_if_reused(l));
+    assert_true(mk_pool_notify_if_reused(l));
     return l;
 }
 
@@ -92,7 +92,7 @@ static void put_off_again(void *ctx, unsigned which)
     struct notification *t = ctx;
     t->n++;
     t->which |= which;
-    assert_true(mk_wait_queue_notify_if_reused(again));
+    assert_true(mk_pool_notify_if_reused(again));
 }
 
 /* A callback that always has more to send does not starve the others. */
@@ -104,7 +104,7 @@ static void acquire_callback_deferred_by_callback_runs_in_next_iteration(void **
     start_pool();
     keep_connections(2); /* opens one connection to each server */
     again = mk_upstream_conn_acquire(&worker, &upstream, &options, put_off_again, &notified);
-    assert_true(mk_wait_queue_notify_if_reused(again));
+    assert_true(mk_pool_notify_if_reused(again));
     for (unsigned i = 1; i < 4; i++) {
         run_once(&worker);
         assert_int_equal(notified.n, i);

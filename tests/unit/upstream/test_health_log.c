@@ -162,7 +162,7 @@ static void failover_notifies_requests_on_server_down(void **state)
     n_out = 0;
     for (unsigned i = 0; i < 3; i++) {
         wait_until_open(l[i]);
-        mk_upstream_conn_set_on_down(l[i], on_down);
+        l[i]->on_down = on_down;
     }
     assert_int_equal(mk_upstream_conn_server(waits), mk_upstream_conn_server(answered));
     mk_upstream_conn_mark_first_byte(answered);
@@ -183,7 +183,7 @@ static void failover_keeps_requests_when_no_server_is_up(void **state)
     struct mk_upstream_conn *l = acquire(&notified);
     n_out = 0;
     wait_until_open(l);
-    mk_upstream_conn_set_on_down(l, on_down);
+    l->on_down = on_down;
     settings.max_fails = 1;
     mk_health_record_failure(&servers[1 - mk_upstream_conn_server(l)]);
     mk_failover_broadcast(&pool->backends[mk_upstream_conn_server(l)]);

@@ -14,9 +14,9 @@ static void begin(struct call *call)
 
 static void expect_abandoned(bool is, bool streams)
 {
-    assert_int_equal(fake.links[0].is_abandoned, is);
+    assert_int_equal(fake.links[0].is_cancelled, is);
     assert_int_equal(fake.links[0].streams, streams);
-    assert_int_equal(fake.links[0].abandon_ms, is ? 1234 : 0);
+    assert_int_equal(fake.links[0].cancelled_ms, is ? 1234 : 0);
 }
 
 /* Frees the request after this part of the response has arrived. */
@@ -132,7 +132,7 @@ static void cancel_by_timeout_marks_server_busy(void **state)
     expect_abandoned(true, false);
     assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_FAILED);
     call_settle(&call);
-    assert_false(fake.links[1].is_abandoned);
+    assert_false(fake.links[1].is_cancelled);
     assert_int_equal(call.end, 0);
     call_fini(&call);
 }

@@ -37,7 +37,7 @@ static void request_failed_holds_no_connection(void **state)
     (void)state;
     struct mk_upstream_conn *conn = (struct mk_upstream_conn *)(void *)&state;
     struct mk_upstream_request r = {.conn = conn};
-    assert_aborts(move_to_failed, &r, "upstream request in state \"failed\": its connection was given back");
+    assert_aborts(move_to_failed, &r, "upstream request in state \"failed\": its connection was released");
 }
 
 static void move_to_sending(void *ctx)

@@ -1,10 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers of the request to the upstream server. */
+/* The request to the upstream server: its target, the Destination of COPY and MOVE (RFC 4918, section 10.3), and
+ * its headers. */
 #include "upstream/proxy.h"
 
 #include <monkey/text.h>
 #include <monkey/tls.h>
 #include <sys/random.h>
+
+/* ---- The target ---- */
+
+static bool path_is_separator(char c)
+{
+    return c == '/' || c == '\\';
+}
+
+/* Some servers strip path parameters and read `..;x` as `..`, others read `\` as a slash. The path is decoded
+ * and has no other dot segments. */
+static bool path_hides_dot_segments(mk_str path)
+{
+    if (mk_str_find(path, '.') == MK_STR_NONE)
+        return false;
+    for (size_t i = 0, end = 0; i < path.len; i = end + 1) {
+        for (end = i; end < path.len && !path_is_separator(path.p[end]);)
+            end++;
+        mk_str segment = mk_str_first(mk_str_skip(path, i), end - i), name = mk_str_cut(&segment, ';');
+        if (mk_str_eq(name, MK_STR(".")) || mk_str_eq(name, MK_STR("..")))
+            return true;
+    }
+    return false;
+}
+
+static void target_add_query(struct mk_buf *out, mk_str query)
+{
+    if (!query.p)
+        return;
+    mk_buf_add_char(out, '?');
+    mk_buf_add(out, query);
+}
+
+/* The raw path without the prefix, if it spells the prefix literally. */
+static bool path_cut_prefix(mk_str *raw, mk_str prefix)
+{
+    if (!mk_str_starts(*raw, prefix))
+        return false;
+    *raw = mk_str_skip(*raw, prefix.len);
+    return true;
+}
+
+/* Never starts with two slashes: the rest would be parsed as a host. */
+static void target_write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk_str rest)
+{
+    mk_buf_add(out, route->path);
+    if (mk_str_ends(route->path, MK_STR("/")))
+        while (rest.len && rest.p[0] == '/')
+            rest = mk_str_skip(rest, 1);
+    mk_buf_add(out, rest);
+}
+
+static bool target_is_below_prefix(const struct mk_proxy_route *route, mk_str raw)
+{
+    mk_str rest = raw;
+    bool begins = path_cut_prefix(&rest, route->prefix);
+    return begins &&
+           (mk_str_ends(route->prefix, MK_STR("/")) || !rest.len || rest.p[0] == '/' || rest.p[0] == '?');
+}
+
+static mk_str target_replace_prefix(struct mk_request *request, const struct mk_proxy_route *route,
+                                    mk_str raw)
+{
+    size_t cap = route->path.len + raw.len;
+    char *buf = mk_request_alloc(request, cap);
+    struct mk_buf out = mk_buf_fixed(buf, cap);
+    (void)path_cut_prefix(&raw, route->prefix);
+    target_write_raw(&out, route, raw);
+    return buf && !out.failed ? mk_buf_str(&out) : mk_str_of(NULL, 0);
+}
+
+/* Might the target start with two slashes, including slashes that the backend decodes? */
+static bool target_may_start_with_slashes(const struct mk_proxy_route *route, mk_str path)
+{
+    mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
+    while (rest.len && rest.p[0] == '/')
+        rest = mk_str_skip(rest, 1);
+    return mk_str_eq(route->path, MK_STR("/")) && !route->raw_paths && mk_path_may_begin_with_slash(rest);
+}
+
+/* Writes the target from the decoded path, if the raw path does not spell the prefix literally. */
+static void target_write_path(struct mk_buf *out, const struct mk_proxy_route *route,
+                              struct mk_request *request)
+{
+    mk_str rest = mk_request_path(request);
+    if (route->path.p) {
+        rest = mk_str_skip(rest, route->prefix.len);
+        mk_buf_add(out, route->path);
+        if (mk_str_ends(route->path, MK_STR("/")) && mk_str_starts(rest, MK_STR("/")))
+            rest = mk_str_skip(rest, 1);
+    }
+    mk_request_encode_path(request, rest, out);
+}
+
+/* Rebuilds the target if the client's cannot be passed on: the path was rewritten or is ambiguous. */
+static bool target_write(struct mk_buf *out, struct mk_request *request, const struct mk_proxy_route *route,
+                         mk_str raw, bool is_plain)
+{
+    mk_str path = mk_request_path(request);
+    if (mk_str_eq(path, MK_STR("*"))) {
+        mk_buf_add(out, path);
+        return true;
+    }
+    if (is_plain && path_cut_prefix(&raw, route->prefix))
+        target_write_raw(out, route, raw);
+    else
+        target_write_path(out, route, request);
+    target_add_query(out, mk_request_query(request));
+    return true;
+}
+
+/* Keeps all leading slashes if the route passes raw paths. */
+static mk_str target_raw_or_sent(struct mk_request *request, const struct mk_proxy_route *route)
+{
+    mk_str sent = mk_request_target(request), target = mk_request_raw_target(request);
+    bool is_rewritten = mk_request_path_at(request, 1).p;
+    if (!route->raw_paths || is_rewritten || !mk_str_ends(sent, target))
+        return target;
+    for (size_t i = 0; i < sent.len - target.len; i++)
+        if (sent.p[i] != '/')
+            return target;
+    return sent;
+}
+
+mk_str mk_proxy_request_build_target(struct mk_request *request, const struct mk_proxy_route *route)
+{
+    mk_str target = target_raw_or_sent(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
+    bool is_plain = raw.len && raw.p[0] == '/';
+    if (path_hides_dot_segments(mk_request_path(request)) ||
+        target_may_start_with_slashes(route, mk_request_path(request)))
+        return mk_str_of(NULL, 0);
+    if (is_plain && !route->path.p)
+        return target;
+    size_t cap = target.len + 3 * mk_request_path(request).len + route->path.len + 2;
+    char *buf = mk_request_alloc(request, cap);
+    struct mk_buf out = mk_buf_fixed(buf, cap);
+    if (!buf || !target_write(&out, request, route, raw, is_plain) || out.failed)
+        return mk_str_of(NULL, 0);
+    return mk_buf_str(&out);
+}
+
+/* ---- Destination ---- */
+
+/* Is the destination on another server? A bare path means this server. Ports are ignored, because a proxy in
+ * front may have changed the port in Host. */
+static bool destination_is_elsewhere(const struct mk_request *request, mk_str host)
+{
+    mk_str ours = mk_request_host(request);
+    return host.p && ours.p && !mk_str_eq_nocase(host, ours);
+}
+
+/* The result has no scheme and host, because the upstream server need not know those of the client. */
+static unsigned map_destination(struct mk_request *request, const struct mk_proxy_route *route, mk_str *value)
+{
+    struct mk_destination to;
+    bool passes = mk_proxy_route_is_local(route) || (route->raw_paths && !route->path.p);
+    unsigned status = passes ? 0 : mk_request_destination(request, &to);
+    *value = mk_str_of(NULL, 0);
+    if (passes || status || !to.path.p)
+        return status;
+    if (destination_is_elsewhere(request, to.host))
+        return 502;
+    *value = to.uri;
+    if (!route->path.p)
+        return 0;
+    if (!target_is_below_prefix(route, to.uri) || target_may_start_with_slashes(route, to.path))
+        return 502;
+    *value = target_replace_prefix(request, route, to.uri);
+    return value->p ? 0 : 503;
+}
+
+/* ---- The headers ---- */
 
 /* Upper bounds for the size of the added headers, without variable text (Host, Via, X-Forwarded-*, Forwarded,
  * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key), and of an address. */
@@ -83,8 +255,7 @@ static unsigned headers_reserve(struct request_headers *l)
         l->certificate = mk_request_client_certificate(l->request);
     if (mk_proxy_route_is_local(l->route))
         l->site = mk_request_vhost_name(l->request);
-    unsigned status =
-        l->destination.p ? mk_proxy_target_map_destination(l->request, l->route, &l->destination) : 0;
+    unsigned status = l->destination.p ? map_destination(l->request, l->route, &l->destination) : 0;
     if (status)
         return status;
     size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate) + l->destination.len;
@@ -129,7 +300,7 @@ static bool route_sends_header(const struct mk_proxy_route *route, enum mk_heade
     return false;
 }
 
-bool mk_proxy_headers_may_send(const struct mk_proxy *p, mk_str name)
+bool mk_proxy_request_sends_trailer(const struct mk_proxy *p, mk_str name)
 {
     enum mk_header_role role = mk_header_role(name);
     return role != MK_ROLE_DESTINATION && route_sends_header(p->route, role, name) &&
@@ -299,7 +470,7 @@ static bool headers_write_websocket_key(struct request_headers *l)
     return true;
 }
 
-unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_options *options)
+unsigned mk_proxy_request_build_headers(struct mk_proxy *p, struct mk_upstream_request_options *options)
 {
     static const struct mk_header trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
     struct mk_request *request = p->handler.request;
@@ -329,62 +500,4 @@ unsigned mk_proxy_headers_build(struct mk_proxy *p, struct mk_upstream_request_o
         options->n_headers = 1;
     }
     return 0;
-}
-
-/* ---- Max-Forwards ---- */
-
-/* Finds Max-Forwards. False: it is repeated or not a number. */
-static bool find_max_forwards(const struct mk_request *request, mk_str *found)
-{
-    mk_str name, value;
-    *found = MK_STR_NULL;
-    for (size_t i = 0; mk_request_header_at(request, i, &name, &value); i++) {
-        if (mk_request_header_role(request, i) != MK_ROLE_MAX_FORWARDS)
-            continue;
-        if (found->p || !value.len)
-            return false;
-        *found = value;
-    }
-    for (size_t i = 0; i < found->len; i++)
-        if (!mk_char_is_digit(found->p[i]))
-            return false;
-    return true;
-}
-
-/* Parses the number; saturates at the largest value that we support. */
-static uint32_t parse_max_forwards(mk_str digits)
-{
-    uint64_t n;
-    return mk_num_parse(digits, &n) && n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-}
-
-/* Responds to a request whose Max-Forwards is 0. TRACE is rejected, because its response would expose headers
- * to scripts that browsers hide from them. */
-static enum mk_verdict respond_to_max_forwards_0(struct mk_proxy *p, enum mk_method method)
-{
-    if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&
-        !mk_response_set_body_nocopy(p->handler.response, MK_STR("")))
-        return MK_DONE;
-    (void)mk_response_set_status(p->handler.response, method == MK_METHOD_TRACE ? 501 : 503);
-    return MK_ERROR;
-}
-
-bool mk_proxy_headers_check_hops(struct mk_proxy *p, enum mk_verdict *verdict)
-{
-    enum mk_method method = mk_request_method(p->handler.request);
-    mk_str limit;
-    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || mk_proxy_route_is_local(p->route))
-        return false;
-    if (!find_max_forwards(p->handler.request, &limit)) {
-        (void)mk_response_set_status(p->handler.response, 400);
-        *verdict = MK_ERROR;
-        return true;
-    }
-    uint32_t n = limit.p ? parse_max_forwards(limit) : 0;
-    if (limit.p && n == 0) {
-        *verdict = respond_to_max_forwards_0(p, method);
-        return true;
-    }
-    p->hops = (struct mk_proxy_max_forwards){.is_limited = limit.p, .left = n - (limit.p != NULL)};
-    return false;
 }

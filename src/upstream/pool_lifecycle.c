@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of a worker: its start and end, wakeups by other workers, and the periodic sweep. */
+#include <errno.h>
+
+#include "event/tls.h"
+#include "upstream/cancelled_conn.h"
+#include "upstream/failover.h"
+#include "upstream/health.h"
+#include "upstream/health_check.h"
+#include "upstream/pool.h"
+#include "upstream/wait_queue.h"
+
+enum { LOOKUPS = 4 };
+
+/* Another worker woke us: a slot may be free for our queue, or a request of that worker needs an idle
+ * connection of ours. */
+static void handle_wake_of_backend_set(struct mk_backend_set *g)
+{
+    if (g->n_waiting)
+        mk_wait_queue_publish(g); /* other workers may have used up or released a share */
+    mk_pool_yield_idle(g);
+    mk_pool_serve_queue(g);
+    if (!g->n_waiting)
+        mk_wait_queue_wake_for_free_slots(g, false);
+}
+
+static void on_wake_event(void *ctx, unsigned which)
+{
+    struct mk_pool *p = ctx;
+    uint64_t woken[MK_CONN_LIMIT_WORDS];
+    (void)which;
+    if (!mk_conn_limit_pop_woken(&p->limit, p->row, woken))
+        return;
+    for (unsigned i = 0; i < p->upstreams->n; i++)
+        if (mk_wait_queue_is_woken(&p->sets[i], woken))
+            handle_wake_of_backend_set(&p->sets[i]);
+}
+
+/* ---- The sweep ---- */
+
+/* Returns whether the server is up. */
+static bool publish_health(const struct mk_backend *o)
+{
+    return mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
+}
+
+static void close_expired_idle(struct mk_backend *o, uint64_t now)
+{
+    while (!mk_list_empty(&o->idle)) {
+        struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.prev, struct mk_upstream_conn, backend_link);
+        if (now - c->idle_since_ms < o->server->upstream->idle_ms)
+            return;
+        mk_pool_remove_idle(c);
+        mk_pool_close_conn(c);
+    }
+}
+
+static void close_expired_cancelled(struct mk_backend *o)
+{
+    struct mk_upstream_conn *c;
+    while ((c = mk_cancelled_conn_find_expired(o))) {
+        mk_pool_close_conn(c);
+        mk_pool_serve_backend(o);
+    }
+    mk_pool_schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker),
+                              mk_cancelled_conn_next_expiry_ms(o));
+}
+
+static void fail_expired_waiters(struct mk_backend_set *g, uint64_t now)
+{
+    struct mk_upstream_conn *l;
+    while ((l = mk_wait_queue_first(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms)
+        mk_pool_end_wait(l, -EBUSY);
+}
+
+/* Also looks for dead workers, because without a master, nothing reports that a worker has died. */
+static void sweep_queue(struct mk_backend_set *g)
+{
+    mk_conn_limit_free_dead_rows(&g->pool->limit, g->pool->row);
+    fail_expired_waiters(g, mk_clock_ms());
+    handle_wake_of_backend_set(g);
+}
+
+static void sweep_pool(struct mk_timer *t)
+{
+    struct mk_pool *p = MK_CONTAINER(t, struct mk_pool, timer);
+    bool has_more = false;
+    p->sweeps_at_ms = 0;
+    for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
+        struct mk_backend *o = &p->backends[i];
+        close_expired_idle(o, mk_worker_now_ms(p->worker));
+        close_expired_cancelled(o);
+        has_more |= !publish_health(o) || o->n_idle > 0;
+    }
+    for (unsigned i = 0; i < p->upstreams->n; i++) {
+        struct mk_backend_set *g = &p->sets[i];
+        if (g->n_waiting)
+            sweep_queue(g);
+    }
+    if (has_more)
+        mk_pool_schedule_sweep(p);
+}
+
+/* ---- The life of a worker ---- */
+
+static void on_addresses_changed(struct mk_resolver *n)
+{
+    struct mk_backend *o = MK_CONTAINER(n, struct mk_backend, names);
+    mk_health_publish(o->server, n->n > 0);
+    MK_LIST_EACH_SAFE (at, &o->idle) {
+        struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
+        if (mk_pool_is_addr_current(c))
+            continue;
+        mk_pool_remove_idle(c);
+        mk_pool_close_conn(c);
+    }
+    mk_wait_queue_publish(mk_wait_queue_set(o)); /* our requests may be waiting for the server's address */
+    mk_wait_queue_wake_older(o);
+    mk_pool_serve_queue(mk_wait_queue_set(o));
+}
+
+/* Creates a separate thread pool for name resolution, so that an unresponsive name server cannot block the
+ * shared one. */
+static bool ensure_resolver_threads(struct mk_pool *p)
+{
+    if (!p->threads)
+        p->threads = mk_thread_pool_new(p->worker, LOOKUPS, MK_UPSTREAM_SERVERS);
+    return p->threads;
+}
+
+static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
+{
+    o->pool = p;
+    o->server = s;
+    mk_list_init(&o->idle);
+    mk_list_init(&o->lent);
+    mk_list_init(&o->cancelled);
+    mk_resolver_init(&o->names, s, p->worker, on_addresses_changed);
+    if (!o->names.is_fixed && !ensure_resolver_threads(p))
+        return false;
+    o->names.threads = p->threads;
+    o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
+    o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
+    mk_resolver_refresh(&o->names);
+    publish_health(o); /* another configuration may have published a different state */
+    if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
+        return true;
+    o->check = mk_health_check_start(o, mk_failover_broadcast);
+    return o->check;
+}
+
+static bool open_backend_set(struct mk_pool *p, struct mk_backend_set *g, const struct mk_upstream *u,
+                             struct mk_backend *backends)
+{
+    bool ok = true;
+    *g = (struct mk_backend_set){.pool = p, .upstream = u, .backends = backends};
+    mk_list_init(&g->waiting);
+    for (unsigned i = 0; i < u->n; i++)
+        ok &= open_backend(p, &backends[i], &u->servers[i]);
+    return ok;
+}
+
+static bool watch_wake_fd(struct mk_pool *p)
+{
+    int event = mk_conn_limit_wake_fd(&p->limit, p->row);
+    for (unsigned i = 0; i < p->upstreams->n; i++)
+        mk_wait_queue_wake_all(&p->sets[i]); /* requests may have waited for this configuration's limit */
+    if (event < 0)
+        return true;
+    p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake_event, p);
+    return p->wakes;
+}
+
+static int open_pool(struct mk_pool *p)
+{
+    const struct mk_upstreams *all = p->upstreams;
+    p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
+    p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
+    mk_timer_init(&p->timer, sweep_pool);
+    p->end = mk_deferred_new(p->worker, mk_pool_run_notifications, p);
+    if (!p->sets || !p->backends || !p->end)
+        return -ENOMEM;
+    if (!mk_conn_limit_acquire_row(&p->limit, &p->row))
+        return -EAGAIN;
+    struct mk_backend *backends = p->backends;
+    bool ok = true;
+    for (const struct mk_upstream *u = all->first; u; u = u->next) {
+        ok &= open_backend_set(p, &p->sets[u->index], u, backends);
+        backends += u->n;
+    }
+    return ok && watch_wake_fd(p) ? 0 : -ENOMEM;
+}
+
+int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
+{
+    struct mk_pool *p = mk_mem_zalloc(1, sizeof *p);
+    *out = p;
+    if (!p)
+        return -ENOMEM;
+    p->worker = w;
+    p->upstreams = all;
+    p->stats = all->stats;
+    p->limit = all->limit;
+    p->row = MK_UPSTREAM_WORKERS;
+    p->conns.size = sizeof(struct mk_upstream_conn);
+    p->blocks.size = MK_POOL_BLOCK;
+    mk_list_init(&p->changed);
+    int e = open_pool(p);
+    if (e)
+        mk_pool_stop(p);
+    return e;
+}
+
+static void close_backend(struct mk_pool *p, struct mk_backend *o)
+{
+    struct mk_upstream_conn *c;
+    mk_health_check_stop(o->check);
+    while ((c = mk_pool_pop_idle(o)))
+        mk_pool_close_conn(c);
+    while (!mk_list_empty(&o->cancelled))
+        mk_pool_close_conn(MK_LIST_ENTRY(o->cancelled.next, struct mk_upstream_conn, backend_link));
+    mk_wait_queue_wake_older(o);
+    mk_resolver_fini(&o->names);
+    if (o->session)
+        p->upstreams->tls->session_free(o->session);
+}
+
+void mk_pool_stop(struct mk_pool *p)
+{
+    if (p->row < MK_UPSTREAM_WORKERS) {
+        for (unsigned i = 0; i < p->upstreams->n_servers; i++)
+            close_backend(p, &p->backends[i]);
+        mk_conn_limit_release_row(&p->limit, p->row);
+    }
+    mk_watcher_free(p->wakes);
+    mk_thread_pool_free(p->threads);
+    mk_deferred_free(p->end);
+    mk_timer_stop(&p->timer);
+    mk_freelist_fini(&p->conns);
+    mk_freelist_fini(&p->blocks);
+    mk_mem_free(p->backends);
+    mk_mem_free(p->sets);
+    mk_mem_free(p);
+}
