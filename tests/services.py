@@ -23,16 +23,17 @@ def has(package):
     return (OBJECTS / f"monkey-duda-{package}.so").exists()
 
 
-def build(folder, name, source, *flags, packages=(), objects=OBJECTS):
+def build(folder, name, source, *flags, packages=(), objects=OBJECTS, first=()):
     """Compiles the source (text or file) of a service, and returns the object for `Load`. `packages` are packages that it uses;
-    `objects` is the folder of Duda if the program is not the default one."""
+    `objects` is the folder of Duda if the program is not the default one. Flags in `first` precede the usual ones: their
+    folders of headers are searched first."""
     if not hasattr(source, "read_text"):
         path = folder / f"{name}.c"
         path.write_text(source)
         source = path
     out = folder / f"monkey-{name}.so"
     needs = ["-l:monkey-duda.so", *(f"-l:monkey-duda-{package}.so" for package in packages)]
-    done = subprocess.run([COMPILER, *FLAGS, *(MORE if objects == OBJECTS else ()), *flags, "-o", out, source, f"-L{objects}", *needs, f"-Wl,-rpath,{objects}"],
+    done = subprocess.run([COMPILER, *first, *FLAGS, *(MORE if objects == OBJECTS else ()), *flags, "-o", out, source, f"-L{objects}", *needs, f"-Wl,-rpath,{objects}"],
                           capture_output=True, text=True, timeout=4 * SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return out

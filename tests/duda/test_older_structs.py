@@ -342,7 +342,7 @@ def test_every_function_that_takes_a_size_is_called(prefix, sources):
 
 def test_plugin_of_an_earlier_release_runs(monkey, tmp_path):
     flags = older_headers.write(tmp_path / "older")
-    plugin = services.build(tmp_path, "older-structs", PLUGIN, *flags, "-Wno-cast-function-type")
+    plugin = services.build(tmp_path, "older-structs", PLUGIN, "-Wno-cast-function-type", first=flags)
     server = monkey(plugins=[plugin], sections="[ROUTES]\n    /all older-all\n    /events older-events\n")
     got = dict(line.split("=") for line in server.get("/all", fields=[("Destination", "/to")]).text.splitlines() if "=" in line)
     assert got == {"reloads": "0", "stats": "1", "ended": "0", "cache": "1", "field": "1", "subprocess": "1", "tls": "0", "certificate": "0",
@@ -355,7 +355,7 @@ def server(monkey, tmp_path):
     if any(not services.has(package) for package in PACKAGES):
         pytest.skip("this build lacks a package of Duda")
     flags = older_headers.write(tmp_path / "older")
-    service = services.build(tmp_path, "olds", SERVICE, *flags, packages=PACKAGES[1:])
+    service = services.build(tmp_path, "olds", SERVICE, packages=PACKAGES[1:], first=flags)
     with boxes() as box, Backend() as backend:
         top = (f"[HTTP_CLIENT]\n    Server {backend.address}\n[SMTP]\n    Server {box().address}\n    EhloName shop.example.org\n"
                f"[KV]\n    Folder {tmp_path}/data\n[DUDA]\n    WritablePaths {tmp_path}\n[SESSIONS]\n    Store cookie\n")
