@@ -60,7 +60,8 @@ include(CheckCCompilerFlag)
 set(CMAKE_REQUIRED_FLAGS -Werror)
 check_c_compiler_flag(-fstack-clash-protection MK_KNOWS_STACK_CLASH)
 unset(CMAKE_REQUIRED_FLAGS)
-if(MK_KNOWS_STACK_CLASH)
+# Without threads there is one stack, and the kernel keeps a megabyte below it free.
+if(MK_KNOWS_STACK_CLASH AND (MK_THREADS OR NOT MK_OPTIMIZE STREQUAL "size"))
   target_compile_options(mk_flags INTERFACE -fstack-clash-protection)
 endif()
 # A crash is reported with the calls that led to it, and debuggers show them.
@@ -125,7 +126,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
   target_link_options(mk_flags INTERFACE LINKER:--gc-sections)
   # All calls of libc are bound at the start, so they need no stubs; padding in front of functions and loops costs 4 KB
   # and saves no time that we could measure: docs/decisions/0017-program-size.md.
-  target_compile_options(mk_flags INTERFACE -fno-plt)
+  if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static") # which has no stubs, and its direct calls are shorter
+    target_compile_options(mk_flags INTERFACE -fno-plt)
+  endif()
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     target_compile_options(mk_flags INTERFACE -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels)
   endif()

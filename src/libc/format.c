@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces the formatted output of the C library in small static programs (MK_SMALL_LIBC): that of musl is 10 KB,
- * half of it for floating-point numbers. Knows d, i, u, o, x, X, c, s, p and %, with flags, width, precision and
+ * half of it for floating-point numbers. Knows d, i, u, o, x, X, c, s, p and %, with the flags - and 0, width, precision and
  * length; nothing in such a program prints other conversions. */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct sink {
 };
 
 struct conversion {
-    bool left, zero, plus, space, alternative;
+    bool left, zero;
     int width, precision; /* -1: none */
     int longs;            /* number of l; z, j and t count as 1, h as -1 */
 };
@@ -64,15 +64,12 @@ static void put_number(struct sink *s, struct conversion *c, uintmax_t n, bool n
     char *digits =
         make_digits(buf + sizeof buf, n, base, type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef");
     int len = (int)(buf + sizeof buf - digits), n_sign = 0, least = c->precision < 0 ? 1 : c->precision;
-    bool prefixed = type == 'p' || (c->alternative && n && base == 16);
-    if (negative || c->plus || c->space)
-        sign[n_sign++] = negative ? '-' : c->plus ? '+' : ' ';
-    if (prefixed) {
+    if (negative)
+        sign[n_sign++] = '-';
+    if (type == 'p') {
         sign[n_sign++] = '0';
-        sign[n_sign++] = type == 'X' ? 'X' : 'x';
+        sign[n_sign++] = 'x';
     }
-    if (c->alternative && base == 8 && least <= len)
-        least = len + 1;
     if (c->zero && !c->left && c->precision < 0 && least < c->width - n_sign)
         least = c->width - n_sign;
     int zeros = least > len ? least - len : 0, missing = c->width - n_sign - zeros - len;
@@ -94,27 +91,11 @@ static const char *parse_number(const char *p, int *n)
 
 static const char *parse_flags(const char *p, struct conversion *c)
 {
-    for (;; p++) {
-        switch (*p) {
-        case '-':
-            c->left = true;
-            break;
-        case '0':
-            c->zero = true;
-            break;
-        case '+':
-            c->plus = true;
-            break;
-        case ' ':
-            c->space = true;
-            break;
-        case '#':
-            c->alternative = true;
-            break;
-        default:
-            return p;
-        }
+    for (; *p == '-' || *p == '0'; p++) {
+        c->left |= *p == '-';
+        c->zero |= *p == '0';
     }
+    return p;
 }
 
 static const char *parse_length(const char *p, struct conversion *c)
@@ -173,7 +154,6 @@ static void convert(struct sink *s, struct conversion *c, char type, va_list *ar
     case 'o':
     case 'x':
     case 'X':
-        c->plus = c->space = false;
         put_number(s, c, unsigned_argument(c, args), false, type);
         break;
     case 'p':
