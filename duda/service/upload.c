@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <monkey/text.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <duda.h>
@@ -11,6 +12,7 @@
 #include "service/forms.h"
 
 enum { BLOCK = 64 << 10, FILE_MODE = 0640 };
+enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE: musl declares neither the name nor renameat2() */
 
 const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i)
 {
@@ -137,7 +139,7 @@ static int link_or_rename(struct upload_save *s)
 {
     if (link(s->temporary, s->path) == 0)
         return 0;
-    if (errno == EEXIST || renameat2(AT_FDCWD, s->temporary, AT_FDCWD, s->path, RENAME_NOREPLACE))
+    if (errno == EEXIST || syscall(SYS_renameat2, AT_FDCWD, s->temporary, AT_FDCWD, s->path, NO_REPLACE))
         return -errno;
     mk_mem_free(s->temporary);
     s->temporary = NULL;

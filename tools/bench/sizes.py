@@ -105,9 +105,10 @@ def kb(size):
 
 def row(preset, is_static, folder):
     configure(preset, is_static, folder)
+    objects = "none" if is_static else loadable(folder)
     rss, pss = idle(folder / "monkey")
     libc = "musl, static, no libraries" if is_static else "glibc, dynamic"
-    return (f"| `{preset}` | {libc} | {kb(stripped(folder / 'monkey'))} | {loadable(folder)} | {rss:,} KB | {pss:,} KB "
+    return (f"| `{preset}` | {libc} | {kb(stripped(folder / 'monkey'))} | {objects} | {rss:,} KB | {pss:,} KB "
             f"| {kb(hello(is_static, folder))} |\n")
 
 
