@@ -13,7 +13,7 @@ enum { AWAITING_FRACTION = 4 };
 
 MK_COLD static void reject_connection(struct mk_conn *c)
 {
-    mk_counter_add(&c->service->counters->dropped, 1);
+    mk_counter_add(&c->manager->counters->dropped, 1);
     mk_conn_reset(c, MK_OUTCOME_REJECTED);
 }
 
@@ -25,12 +25,12 @@ bool mk_accept_hooks_sends_rejection(const struct mk_conn_manager *s, unsigned s
 
 MK_COLD static void reject_with_status(struct mk_conn *c, unsigned status)
 {
-    bool sends_status = !c->wants_tls && !c->wants_h2 && mk_accept_hooks_sends_rejection(c->service, status);
+    bool sends_status = !c->wants_tls && !c->wants_h2 && mk_accept_hooks_sends_rejection(c->manager, status);
     if (!sends_status) {
         reject_connection(c);
         return;
     }
-    mk_counter_add(&c->service->counters->dropped, 1);
+    mk_counter_add(&c->manager->counters->dropped, 1);
     if (mk_conn_input(c).len < MK_INPUT_BUFFER_SIZE)
         (void)mk_conn_fill_input(c); /* closing with unread input would reset the response */
     (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(status), false);
@@ -42,7 +42,7 @@ MK_COLD static void reject_with_status(struct mk_conn *c, unsigned status)
  * proxy do not use up the limits of other clients. The number of such connections has its own limit. */
 static void wait_for_client_addr(struct mk_conn *c)
 {
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     if (c->admission == MK_CONN_NOT_COUNTED) {
         if (s->n_awaiting_hooks >= mk_max(s->limits->connections_max / AWAITING_FRACTION, 1)) {
             reject_connection(c);
@@ -79,7 +79,7 @@ static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook
     if (verdict == MK_NEXT)
         return true;
     if (verdict != MK_ERROR)
-        mk_log_error(c->service->log,
+        mk_log_error(c->manager->log,
                      "the plugin %s returned %d from on_accept: expected MK_NEXT, MK_WAIT or MK_ERROR; the "
                      "connection was refused",
                      hook->name, (int)verdict);
@@ -90,7 +90,7 @@ static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook
 /* While a hook waits, the timeout runs: the hook is called again only when more input has arrived. */
 static void run_accept_hooks(struct mk_conn *c)
 {
-    const struct mk_conn_manager *s = c->service;
+    const struct mk_conn_manager *s = c->manager;
     mk_conn_begin_serving(c);
     bool go = c->timeout == MK_TIMEOUT_NONE || read_more_input(c);
     while (go && c->hooks_passed < s->n_accept_hooks) {
@@ -112,7 +112,7 @@ static void run_accept_hooks(struct mk_conn *c)
         return;
     }
     if (c->wants_h2) {
-        c->service->http2->serve(c);
+        c->manager->http2->serve(c);
         return;
     }
     c->ops = &mk_h1_ops;
@@ -125,11 +125,11 @@ static void on_accept_hook_timeout(struct mk_conn *c, enum mk_conn_timeout timeo
     mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
-static void on_close(struct mk_conn *c, enum mk_outcome outcome)
+static void on_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     (void)c;
     (void)outcome;
 }
 
 const struct mk_conn_ops mk_accept_hooks_ops = {
-    .advance = run_accept_hooks, .on_timeout = on_accept_hook_timeout, .on_close = on_close};
+    .advance = run_accept_hooks, .on_timeout = on_accept_hook_timeout, .on_close = on_conn_close};

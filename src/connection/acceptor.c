@@ -15,7 +15,7 @@
 
 enum {
     ACCEPTS_PER_ITERATION = 256, /* connections accepted before existing connections are served */
-    QUEUE_MAX = 4096,            /* about the size of a listen queue: later connections wait for the next
+    QUEUE_MAX = 4096,            /* about the length of a listen queue: later connections wait for the next
                                   * iteration */
     RETRY_MS = 100,              /* delay before accepting again when system resources are exhausted */
 };
@@ -31,13 +31,13 @@ static void resume_accepting(struct mk_acceptor *a)
     if (!a->paused || a->fd < 0)
         return;
     open_reserve_fd(a);
-    a->paused = mk_loop_add(a->service->loop, a->fd, &a->watch, EPOLLIN | EPOLLEXCLUSIVE) != 0;
+    a->paused = mk_loop_add(a->manager->loop, a->fd, &a->watch, EPOLLIN | EPOLLEXCLUSIVE) != 0;
 }
 
 static void pause_accepting(struct mk_acceptor *a)
 {
     if (!a->paused)
-        mk_loop_remove(a->service->loop, a->fd);
+        mk_loop_remove(a->manager->loop, a->fd);
     a->paused = true;
 }
 
@@ -48,14 +48,14 @@ static void on_retry_timer(struct mk_timer *t)
 
 void mk_acceptor_resume(struct mk_acceptor *a)
 {
-    if (a->paused && a->service->n_conns < a->service->limits->connections_max)
+    if (a->paused && a->manager->n_conns < a->manager->limits->connections_max)
         resume_accepting(a);
 }
 
 /* Rejects a connection because the server is full (503) or the client has reached its limit (429). */
 static void reject_connection(struct mk_acceptor *a, int fd, unsigned status)
 {
-    struct mk_conn_manager *s = a->service;
+    struct mk_conn_manager *s = a->manager;
     mk_counter_add(&s->counters->dropped, 1);
     if (!a->wants_tls && !a->wants_h2 && mk_accept_hooks_sends_rejection(s, status))
         mk_sock_send_and_close(&fd, mk_h1_output_rejection(status));
@@ -65,7 +65,7 @@ static void reject_connection(struct mk_acceptor *a, int fd, unsigned status)
 
 static void serve_connection(struct mk_acceptor *a, int fd, const struct mk_addr *peer)
 {
-    struct mk_conn_manager *s = a->service;
+    struct mk_conn_manager *s = a->manager;
     bool has_door = s->n_accept_hooks;
     mk_err e = has_door ? 0 : mk_client_limits_acquire(&s->peers, peer);
     if (e) {
@@ -92,11 +92,11 @@ static void serve_connection(struct mk_acceptor *a, int fd, const struct mk_addr
     c->ops->advance(c);
 }
 
-/* Uses the reserve descriptor to answer one connection with 503. False: even this failed. */
+/* Uses the reserve descriptor to answer one connection with 503. False: this failed as well. */
 static bool reject_one_when_exhausted(struct mk_acceptor *a)
 {
     struct mk_addr peer;
-    if (a->service->limits->overcapacity == MK_OVERCAPACITY_RESIST || a->reserve_fd < 0)
+    if (a->manager->limits->overcapacity == MK_OVERCAPACITY_RESIST || a->reserve_fd < 0)
         return false;
     mk_fd_close(&a->reserve_fd);
     int fd = mk_sock_accept(a->fd, &peer);
@@ -106,11 +106,12 @@ static bool reject_one_when_exhausted(struct mk_acceptor *a)
     return fd >= 0;
 }
 
-/* Handles a lack of descriptors, or of memory for sockets: closes idle files if possible; otherwise one
- * connection gets a 503, or all connections wait. */
+/* Handles a lack of file descriptors, or of memory for sockets. Closes cached files to free descriptors; if
+ * there are none, rejects one connection with 503. If that fails as well, all connections wait in the
+ * kernel's queue. */
 static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
 {
-    struct mk_conn_manager *s = a->service;
+    struct mk_conn_manager *s = a->manager;
     bool by_number = e == -EMFILE || e == -ENFILE;
     if (by_number && (mk_file_cache_close_idle_fds(&s->web->files) > 0 || reject_one_when_exhausted(a)))
         return;
@@ -121,7 +122,7 @@ static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
 /* Accepts a connection. False: accept no more connections in this iteration. */
 static bool accept_one(struct mk_acceptor *a)
 {
-    struct mk_conn_manager *s = a->service;
+    struct mk_conn_manager *s = a->manager;
     struct mk_addr peer;
     bool full = s->n_conns >= s->limits->connections_max;
     if (full && s->limits->overcapacity == MK_OVERCAPACITY_RESIST) {
@@ -164,7 +165,7 @@ void mk_acceptor_accept_queued(struct mk_acceptor *a)
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int fd)
 {
     *a = (struct mk_acceptor){
-        .watch = {.on_ready = on_listener_event}, .service = s, .fd = fd, .reserve_fd = -1, .paused = true};
+        .watch = {.on_ready = on_listener_event}, .manager = s, .fd = fd, .reserve_fd = -1, .paused = true};
     mk_timer_init(&a->retry, on_retry_timer);
     resume_accepting(a);
     return a->paused ? -EIO : 0;

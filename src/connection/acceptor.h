@@ -7,20 +7,20 @@
 
 struct mk_acceptor {
     struct mk_fd_watch watch;
-    struct mk_conn_manager *service;
+    struct mk_conn_manager *manager;
     int fd;         /* not owned */
     int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
     bool paused;    /* removed from the loop, because there is no capacity */
     bool wants_tls; /* set after mk_acceptor_start(): accept only TLS */
     bool wants_h2;  /* set after mk_acceptor_start(): accept only HTTP/2 */
-    const struct mk_vhosts *hosts; /* virtual hosts of accepted connections; NULL: those of the service */
+    const struct mk_vhosts *hosts; /* virtual hosts of accepted connections; NULL: those of the manager */
     struct mk_timer retry;
 };
 
 /* Starts accepting connections from `fd`, a non-blocking listener that must stay open. */
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int fd) MK_MUST_USE;
-/* Accepts the pending connections of the kernel's queue as capacity allows: the queue is lost with the
- * socket. */
+/* Accepts the connections that wait in the kernel's queue, as far as capacity allows. Call it before closing
+ * the socket, which discards its queue. */
 void mk_acceptor_accept_queued(struct mk_acceptor *a);
 /* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. */
 void mk_acceptor_stop(struct mk_acceptor *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the open connections of each client address. An IPv6 client counts as its /64 network, since a
- * client controls the whole network. */
+/* Counts the open connections of each client address. IPv6 clients are counted by /64 network, because a
+ * client controls all addresses of its network. */
 #ifndef MK_CONNECTION_CLIENT_LIMITS_H
 #define MK_CONNECTION_CLIENT_LIMITS_H
 

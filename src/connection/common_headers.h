@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Server and Date headers of every response as prepared text. Formatted at most once a second. */
+/* The Server and Date headers of every response, formatted at most once a second. */
 #ifndef MK_CONNECTION_COMMON_HEADERS_H
 #define MK_CONNECTION_COMMON_HEADERS_H
 
@@ -18,7 +18,7 @@ struct mk_common_headers {
     char packed[MK_COMMON_HEADERS_MAX]; /* the same headers, HPACK-encoded; the date is last */
 };
 
-/* Initialises the headers; truncates a server name that is too long. */
+/* Initializes the headers; truncates a server name that is too long. */
 static inline void mk_common_headers_init(struct mk_common_headers *s, mk_str server_name)
 {
     struct mk_buf text = mk_buf_fixed(s->text, sizeof s->text);

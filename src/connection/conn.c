@@ -54,15 +54,15 @@ static void on_conn_event(struct mk_fd_watch *w, uint32_t events)
     c->ops->advance(c);
 }
 
-/* Bytes sent and acknowledged by the peer. The kernel accepts more data only in large steps, so
- * acknowledgements of a slow peer in between must count. */
+/* Returns how many bytes the peer has acknowledged. The kernel accepts more data only in large steps; between
+ * them, acknowledgments are the only sign that a slow peer makes progress. */
 static uint64_t bytes_acknowledged(const struct mk_conn *c)
 {
     return c->progress - mk_sock_unsent_bytes(c->stream.fd);
 }
 
-/* Peers acknowledge in bursts, when much of their buffer is free again: a surplus in one interval counts
- * towards the following intervals for a while. */
+/* Peers acknowledge in bursts, when much of their buffer is free again: a surplus in one interval is credited
+ * to the following intervals. */
 bool mk_conn_rate_is_below_min(struct mk_conn_rate *r, uint64_t progress,
                                const struct mk_request_limits *limits)
 {
@@ -85,7 +85,7 @@ const struct mk_request_limits *mk_conn_rate_more_lenient(const struct mk_reques
 static const struct mk_request_limits *request_limits_of(const struct mk_conn *c)
 {
     const struct mk_request_limits *own = c->ops->limits ? c->ops->limits(c) : NULL;
-    return own ? own : &c->service->limits->request;
+    return own ? own : &c->manager->limits->request;
 }
 
 /* Has the peer acknowledged data since the last check? The protocol restarts the timeout when it sees
@@ -123,7 +123,7 @@ uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_c
 
 uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    const struct mk_conn_manager_limits *l = c->service->limits;
+    const struct mk_conn_manager_limits *l = c->manager->limits;
     switch (timeout) {
     case MK_TIMEOUT_IDLE:
         return l->idle_ms;
@@ -148,14 +148,14 @@ void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
     bool restarts = c->timeout == timeout;
     if (restarts && timeout != MK_TIMEOUT_IDLE && timeout != MK_TIMEOUT_TUNNEL)
         return;
-    uint32_t span = MK_LIKELY(timeout == MK_TIMEOUT_IDLE) ? c->service->limits->idle_ms
+    uint32_t span = MK_LIKELY(timeout == MK_TIMEOUT_IDLE) ? c->manager->limits->idle_ms
                     : restarts                            ? c->span
                                                           : (c->span = mk_conn_timeout_ms(c, timeout));
     c->timeout = (uint8_t)timeout;
     if (timeout == MK_TIMEOUT_RATE)
         c->rate.progressed = bytes_acknowledged(c);
     if (span)
-        mk_loop_set_timer(c->service->loop, &c->timer, span);
+        mk_loop_set_timer(c->manager->loop, &c->timer, span);
     else
         mk_timer_stop(&c->timer);
 }
@@ -173,7 +173,7 @@ static struct mk_conn *alloc_conn(struct mk_conn_manager *s)
 static void recycle_conn(struct mk_loop_task *t)
 {
     struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     if (s->n_spare >= SPARE_CONNS) {
         mk_mem_free(c);
         return;
@@ -191,11 +191,11 @@ void mk_conn_free_freelist(struct mk_conn_manager *s)
 
 bool mk_conn_alloc_buffers(struct mk_conn_manager *s)
 {
-    if (!s->window.in)
-        s->window.in = mk_mem_alloc(MK_INPUT_BUFFER_SIZE);
+    if (!s->input_buffer.in)
+        s->input_buffer.in = mk_mem_alloc(MK_INPUT_BUFFER_SIZE);
     if (!s->out.p)
         s->out = mk_buf_fixed(mk_mem_alloc(MK_SEND_QUEUE_WIDE_BUFFER), MK_SEND_QUEUE_BUFFER);
-    return s->window.in && s->out.p;
+    return s->input_buffer.in && s->out.p;
 }
 
 struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops *ops, int fd,
@@ -206,7 +206,7 @@ struct mk_conn *mk_conn_open(struct mk_conn_manager *s, const struct mk_conn_ops
         return NULL;
     *c = (struct mk_conn){.watch = {.on_ready = on_conn_event},
                           .ops = ops,
-                          .service = s,
+                          .manager = s,
                           .hosts = s->web->hosts,
                           .peer = *peer};
     mk_state_init(&c->state, &mk_conn_machine, MK_CONN_IDLE);
@@ -223,13 +223,13 @@ static void schedule_task(struct mk_conn *c, void (*run)(struct mk_loop_task *t)
 {
     c->task.run = run;
     if (!c->task_set)
-        mk_loop_defer(c->service->loop, &c->task);
+        mk_loop_defer(c->manager->loop, &c->task);
     c->task_set = true;
 }
 
 void mk_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     if (c->state.current == MK_CONN_DEAD)
         return;
     c->ops->on_close(c, outcome);
@@ -264,9 +264,9 @@ static const struct mk_conn *next_resumed_conn(const struct mk_loop_task *t)
     return is_resumed ? MK_CONTAINER(t->next, struct mk_conn, task) : NULL;
 }
 
-/* A broadcast resumes thousands of connections: prefetches the memory of the next connection while this one
- * sends: the end of its exchange, the protocol's struct that follows in the same arena, and the data of its
- * handler. */
+/* A broadcast resumes thousands of connections. While one connection sends, this function prefetches the
+ * memory of the next one: the end of its exchange, the protocol's struct that follows in the same arena, and
+ * the data of its handler. */
 static void prefetch_exchange(const struct mk_conn *c)
 {
     enum { LINE = 64, BEFORE = 6 * LINE, BEHIND = 6 * LINE };
@@ -302,15 +302,15 @@ void mk_conn_queue_handshake(struct mk_conn *c)
         return;
     c->task.run = run_resumed;
     c->task_set = true;
-    mk_handshake_queue_push(&c->service->handshakes, &c->task);
+    mk_handshake_queue_push(&c->manager->handshakes, &c->task);
 }
 
 void mk_conn_begin_serving(struct mk_conn *c)
 {
-    struct mk_input_buffer *w = &c->service->window;
-    MK_ASSERT(c->n_saved <= MK_INPUT_BUFFER_SIZE && !c->service->serving);
-    c->service->serving = c;
-    c->service->bytes_left = ITERATION_BYTES;
+    struct mk_input_buffer *w = &c->manager->input_buffer;
+    MK_ASSERT(c->n_saved <= MK_INPUT_BUFFER_SIZE && !c->manager->serving);
+    c->manager->serving = c;
+    c->manager->bytes_left = ITERATION_BYTES;
     w->from = 0;
     w->to = c->n_saved;
     if (!c->saved)
@@ -338,18 +338,18 @@ static bool add_to_epoll(struct mk_conn *c)
 {
     if (c->watched)
         return true;
-    c->watched = mk_loop_add(c->service->loop, c->stream.fd, &c->watch,
+    c->watched = mk_loop_add(c->manager->loop, c->stream.fd, &c->watch,
                              EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) == 0;
     return c->watched;
 }
 
 void mk_conn_end_serving(struct mk_conn *c)
 {
-    c->service->serving = NULL;
+    c->manager->serving = NULL;
     if (c->state.current == MK_CONN_DEAD)
         return;
     if (!save_unused_input(c) || !add_to_epoll(c)) {
-        mk_log_warn(c->service->log, "a connection was closed: out of memory");
+        mk_log_warn(c->manager->log, "a connection was closed: out of memory");
         mk_conn_reset(c, MK_OUTCOME_FAILED);
     }
 }
@@ -358,17 +358,17 @@ ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap)
 {
     if (!mk_stream_is_readable(&c->stream))
         return -EAGAIN;
-    if (c->service->bytes_left == 0) {
+    if (c->manager->bytes_left == 0) {
         mk_conn_resume(c);
         return -EAGAIN;
     }
     ssize_t n = mk_stream_read(&c->stream, buf, cap);
     if (n > 0) {
         c->progress += (uint64_t)n;
-        c->service->bytes_left -= mk_min((size_t)n, c->service->bytes_left);
+        c->manager->bytes_left -= mk_min((size_t)n, c->manager->bytes_left);
     }
     if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
-        c->service->bytes_left = 0; /* this was much work for little data */
+        c->manager->bytes_left = 0; /* decrypting a small record is expensive: serve others */
     if (MK_UNLIKELY(c->stream.holds) && n == -EAGAIN)
         mk_conn_resume(c);
     return n;
@@ -376,7 +376,7 @@ ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap)
 
 ssize_t mk_conn_fill_input(struct mk_conn *c)
 {
-    struct mk_input_buffer *w = &c->service->window;
+    struct mk_input_buffer *w = &c->manager->input_buffer;
     if (w->from > 0) {
         memmove(w->in, w->in + w->from, w->to - w->from);
         w->to -= w->from;
@@ -392,12 +392,12 @@ ssize_t mk_conn_fill_input(struct mk_conn *c)
 mk_err mk_conn_local_addr(struct mk_conn *c, struct mk_addr *out)
 {
     struct mk_sockaddr local;
-    mk_err e = c->knows_local ? 0 : mk_sockaddr_getsockname(c->stream.fd, &local);
+    mk_err e = c->local_known ? 0 : mk_sockaddr_getsockname(c->stream.fd, &local);
     if (e)
         return e;
-    if (!c->knows_local)
+    if (!c->local_known)
         mk_sockaddr_to_addr(&local, &c->local);
-    c->knows_local = true;
+    c->local_known = true;
     *out = c->local;
     return 0;
 }
@@ -405,7 +405,7 @@ mk_err mk_conn_local_addr(struct mk_conn *c, struct mk_addr *out)
 void mk_conn_tls_info(const struct mk_conn *c, struct mk_tls_conn_info *out)
 {
     if (c->stream.tls)
-        c->service->tls->facts(&c->stream, out);
+        c->manager->tls->facts(&c->stream, out);
 }
 
 MK_COLD void mk_conn_linger(struct mk_conn *c, bool is_shut)
@@ -449,7 +449,7 @@ const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c)
 /* Charges the connection to that address. */
 int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer)
 {
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     mk_err e = c->admission == MK_CONN_COUNTED ? mk_client_limits_transfer(&s->peers, &c->peer, peer)
                                                : mk_client_limits_acquire(&s->peers, peer);
     if (e)
@@ -477,5 +477,5 @@ void mk_conn_consume(struct mk_conn *c, size_t n)
 
 struct mk_worker *mk_conn_worker(const struct mk_conn *c)
 {
-    return c->service->worker;
+    return c->manager->worker;
 }

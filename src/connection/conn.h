@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection: its state machine, timeouts and memory. The protocol (HTTP/1 or HTTP/2) parses and writes its
- * bytes; the connection knows it only as mk_conn_ops.
+ * bytes; the connection calls it only through mk_conn_ops.
  *
  *            +----------------------------------- request served ------------------------------+
  *            v                                                                                  |
@@ -11,8 +11,7 @@
  *            |        |      |            |         |                  v
  *            |        |      |            +---------+-> LINGER (all data sent, input is discarded)
  *            v        v      v            v         v     |
- *           DEAD <----+------+------------+---------+-----+
- */
+ *           DEAD <----+------+------------+---------+-----+ */
 #ifndef MK_CONNECTION_CONN_H
 #define MK_CONNECTION_CONN_H
 
@@ -46,7 +45,7 @@ enum mk_conn_timeout {
     MK_TIMEOUT_ACCEPT_HOOK, /* the input that an accept hook waits for */
 };
 
-/* Is the connection counted for the address of its client? */
+/* Does the connection count towards the limit of its client's address? */
 enum mk_conn_admission {
     MK_CONN_NOT_COUNTED,
     MK_CONN_AWAITS_HOOK, /* an accept hook waits for more of the client's data: counted in
@@ -97,7 +96,7 @@ struct mk_conn_ops {
 struct mk_conn {
     struct mk_fd_watch watch;
     const struct mk_conn_ops *ops;
-    struct mk_conn_manager *service;
+    struct mk_conn_manager *manager;
     struct mk_stream stream;
     union {
         struct mk_h1 *h1; /* the request in MK_CONN_DISPATCH and later; NULL between requests */
@@ -107,20 +106,20 @@ struct mk_conn {
     struct mk_timer timer;
     struct mk_send_queue out;
     uint64_t progress; /* bytes transferred in both directions */
-    uint32_t span;     /* duration of the timeout, so that a restart need not look up the limits again */
+    uint32_t span;     /* duration of the timeout in ms, kept so that a restart need not look up the limits */
     uint32_t n_saved;
     char *saved;           /* unconsumed input of the last iteration */
     struct mk_state state; /* enum mk_conn_state */
     uint8_t timeout;
     uint8_t admission; /* enum mk_conn_admission */
-    bool knows_local;
+    bool local_known;
     bool watched; /* registered in epoll */
     bool task_set;
     bool wants_tls : 1;            /* accepts only TLS */
     bool wants_h2 : 1;             /* accepts only HTTP/2 */
     bool forwarded_is_secure : 1;  /* a trusted proxy reports that its client uses TLS */
     uint16_t hooks_passed;         /* number of accept hooks passed */
-    uint32_t seen;                 /* saved bytes already seen by the head parser */
+    uint32_t seen;                 /* saved bytes that the head parser has already scanned */
     const struct mk_vhosts *hosts; /* virtual hosts of this listener */
     struct mk_list link;           /* in service->conns */
     uint64_t moves;                /* the last 16 states, the latest in the lowest four bits */
@@ -144,7 +143,7 @@ static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
 {
     mk_state_move(&c->state, &mk_conn_machine, c, to);
     c->moves = c->moves << 4 | (unsigned)to;
-    c->service->counters->moves = c->moves;
+    c->manager->counters->moves = c->moves;
 }
 
 /* Timeout in ms; 0: none. */
@@ -179,20 +178,20 @@ struct mk_conn *mk_conn_begin_resumed(struct mk_loop_task *t);
 /* Like mk_conn_resume(), but after earlier handshakes in the queue service->handshakes. */
 void mk_conn_queue_handshake(struct mk_conn *c);
 
-/* Between begin and leave, the input window holds this connection's data; leaving saves the unconsumed rest
- * and registers the connection with the loop if necessary. */
+/* Between these two calls, the manager's input buffer holds the data of this connection.
+ * mk_conn_end_serving() saves the unconsumed rest, and adds the connection to epoll if necessary. */
 void mk_conn_begin_serving(struct mk_conn *c);
 void mk_conn_end_serving(struct mk_conn *c);
 /* Reads into `buf`. Returns the number of bytes; 0 at EOF, -EAGAIN, or another error. If the peer sends
- * faster than we read, the result is also -EAGAIN once its share of the iteration is used up: the connection
- * is resumed after all others. */
+ * faster than we read, mk_conn_read() also returns -EAGAIN once the connection has used up its share of the
+ * loop iteration; the connection is then resumed after all others. */
 ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap);
-/* Like mk_conn_read(), but reads into the input window, which must have free space. */
+/* Like mk_conn_read(), but reads into the input buffer, which must have free space. */
 ssize_t mk_conn_fill_input(struct mk_conn *c);
 
-/* Has the client closed its sending side (RFC 9112, section 9.6)? Its FIN has arrived, or a read has returned
- * EOF. Bytes that arrived before the FIN may still be unread: use mk_http_stream_request_received() to see
- * whether a request body is complete, and MK_H2_REMOTE_CLOSED whether HTTP/2 has read all frames. */
+/* Has the client closed its sending side (RFC 9112, section 9.6)? True if its FIN has arrived, or a read has
+ * returned EOF. Bytes that arrived before the FIN may still be unread: use mk_http_stream_request_received()
+ * to see whether a request body is complete, and MK_H2_REMOTE_CLOSED whether HTTP/2 has read all frames. */
 static inline bool mk_conn_is_half_closed(const struct mk_conn *c)
 {
     return c->stream.ended;
@@ -200,18 +199,19 @@ static inline bool mk_conn_is_half_closed(const struct mk_conn *c)
 
 static inline mk_str mk_conn_input(const struct mk_conn *c)
 {
-    const struct mk_input_buffer *w = &c->service->window;
+    const struct mk_input_buffer *w = &c->manager->input_buffer;
     return mk_str_of(w->in + w->from, w->to - w->from);
 }
 
 static inline void mk_conn_consume_input(struct mk_conn *c, size_t n)
 {
-    c->service->window.from += n;
+    c->manager->input_buffer.from += n;
 }
 
 void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome outcome);
 void mk_conn_free_freelist(struct mk_conn_manager *s);
-/* Buffers that connections share while their input is processed, allocated for the first connection. */
+/* Allocates the buffers that connections share while their input is processed. Called for the first
+ * connection. */
 bool mk_conn_alloc_buffers(struct mk_conn_manager *s) MK_MUST_USE;
 
 #endif

@@ -34,7 +34,7 @@ void mk_conn_manager_fini(struct mk_conn_manager *s)
 {
     mk_offload_fini(&s->helper);
     mk_conn_free_freelist(s);
-    mk_mem_free(s->window.in);
+    mk_mem_free(s->input_buffer.in);
     mk_mem_free(s->out.p);
     mk_mem_free(s->fields);
     mk_client_limits_fini(&s->peers);

@@ -5,7 +5,7 @@
 
 #include "connection/conn_manager_type.h"
 
-/* Initialises the manager. `server_name`: value of the Server header. All pointers must outlive the
+/* Initializes the manager. `server_name`: value of the Server header. All pointers must outlive the
  * manager. */
 mk_err mk_conn_manager_init(struct mk_conn_manager *s, struct mk_loop *loop, struct mk_web_ctx *web,
                             const struct mk_conn_manager_limits *limits, struct mk_counters *counters,

@@ -25,12 +25,12 @@ struct mk_h2_limits {
     bool on;
     unsigned streams_max; /* concurrent streams per connection; not 0 */
     uint32_t unread_max;  /* unread body bytes of all requests of a connection; at least 64K */
-    uint32_t patience;    /* budget for useless frames; see h2_abuse.h */
+    uint32_t abuse_budget;    /* see h2_abuse.h */
 };
 
 /* Limits of a connection. Times in milliseconds; 0 means no limit unless stated otherwise. */
 struct mk_conn_manager_limits {
-    struct mk_request_head_limits head; /* none may be 0 */
+    struct mk_request_head_limits head; /* no member may be 0 */
     struct mk_h2_limits h2;
     struct mk_request_limits request; /* defaults for hosts and locations */
     uint64_t request_max;             /* maximum size of head and body together */
@@ -76,7 +76,7 @@ struct mk_conn_manager {
     size_t n_accept_hooks;
 
     struct mk_arena_cache arenas;
-    struct mk_input_buffer window;
+    struct mk_input_buffer input_buffer;
     struct mk_buf out; /* output buffer; see event/send_queue.h */
     struct mk_header_field *fields;
     struct mk_authority_cache last_host;
@@ -88,7 +88,7 @@ struct mk_conn_manager {
     const struct mk_tls_module *tls;     /* for listeners with TLS; set before connections are accepted */
     struct mk_handshake_queue handshakes;
 
-    struct mk_conn *serving; /* the connection whose input is in the window */
+    struct mk_conn *serving; /* the connection whose data is in the input buffer */
     size_t bytes_left;       /* bytes that this connection may still read in this iteration */
     struct mk_list conns;    /* all open connections */
     unsigned n_conns;
@@ -97,7 +97,7 @@ struct mk_conn_manager {
     unsigned n_spare;
     bool draining; /* each connection sends at most one more response */
     void (*on_conn_closed)(
-        struct mk_conn_manager *service); /* called when a connection was closed; may be NULL */
+        struct mk_conn_manager *manager); /* called when a connection was closed; may be NULL */
     struct mk_worker *worker;             /* NULL in tests */
 };
 

@@ -15,7 +15,7 @@ enum {
                                              alive */
     DRAIN_CHUNKS_MAX = 1024 * 1024,       /* the same limit for chunked bodies */
     BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* maximum batch of pipelined responses */
-    AT_ONCE = 4096,                       /* body bytes that our socket sends without waiting for the
+    AT_ONCE = 4096,                       /* body bytes that the kernel sends without waiting for the
                                            * client */
 };
 
@@ -33,7 +33,7 @@ static bool wait_for_request_head(struct mk_conn *c)
 
 MK_COLD static bool on_client_eof(struct mk_conn *c)
 {
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     /* Send batched responses first. */
     if (s->out.len &&
         mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
@@ -49,8 +49,8 @@ MK_COLD static bool on_client_eof(struct mk_conn *c)
 /* Does the input start with the HTTP/2 preface of a client with prior knowledge (RFC 9113, section 3.3)? */
 MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 {
-    return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
-           mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len)) && c->service->http2;
+    return c->manager->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
+           mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len)) && c->manager->http2;
 }
 
 enum head {
@@ -62,14 +62,14 @@ enum head {
 /* Parses a request head from the input. */
 static enum head parse_request_head(struct mk_conn *c, mk_str in)
 {
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     struct mk_request_head head;
     head.fields.at = s->fields;
     int n = mk_request_head_parse(&head, in, c->seen, &s->limits->head);
     if (n > 0)
         return mk_h1_request_start(c, &head) ? HEAD_BEGUN : HEAD_OVER;
     if (n < 0 && is_h2_preface(c, in)) {
-        c->ops = c->service->http2->ops;
+        c->ops = c->manager->http2->ops;
         return HEAD_OVER;
     }
     if (n < 0)
@@ -104,7 +104,7 @@ static void decide_unread_body(struct mk_h1 *h)
     if (mk_http_stream_needs_100_continue(d))
         (void)!mk_h1_input_send_100_continue(h);
     bool too_much = !by_source && h->left > DRAIN_MAX;
-    if (d->input.current == MK_INPUT_AWAITS_CONTINUE || too_much || d->conn->service->draining)
+    if (d->input.current == MK_INPUT_AWAITS_CONTINUE || too_much || d->conn->manager->draining)
         mk_h1_state_close_after_response(h);
 }
 
@@ -176,8 +176,8 @@ static bool shutdown_write(struct mk_conn *c)
     return !c->stream.shutdown_pending;
 }
 
-/* Can the client still be sending, or have unread data of ours? Closing now would send a reset, which may
- * destroy that data. */
+/* Can the client still be sending, or not have read all of our data? Closing now would send a reset, which
+ * may destroy that data. */
 static bool must_linger(const struct mk_conn *c)
 {
     const struct mk_h1 *h = c->h1;
@@ -223,7 +223,7 @@ static bool finish_response(struct mk_conn *c)
 static bool can_batch_responses(const struct mk_conn *c)
 {
     return c->h1->persistence == MK_H1_PERSISTENT && mk_send_queue_is_empty(&c->out) &&
-           mk_conn_input(c).len > 0 && c->service->out.len < BATCH_MAX &&
+           mk_conn_input(c).len > 0 && c->manager->out.len < BATCH_MAX &&
            mk_http_stream_request_received(&c->h1->d);
 }
 
@@ -334,10 +334,10 @@ static bool is_between_requests(const struct mk_conn *c)
     return c->state.current == MK_CONN_IDLE || c->state.current == MK_CONN_HEAD;
 }
 
-/* Sends the batched responses before leaving the connection. */
+/* Sends the batched responses before another connection is served. */
 static void flush_batched_responses(struct mk_conn *c)
 {
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     if (s->out.len == 0)
         return;
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent);
@@ -353,15 +353,15 @@ static void finish_serving(struct mk_conn *c)
     if (c->state.current != MK_CONN_DEAD)
         flush_batched_responses(c);
     if (c->state.current == MK_CONN_DEAD)
-        mk_buf_clear(&c->service->out);
-    c->service->out.cap = MK_SEND_QUEUE_BUFFER;
+        mk_buf_clear(&c->manager->out);
+    c->manager->out.cap = MK_SEND_QUEUE_BUFFER;
     mk_conn_end_serving(c);
 }
 
-/* The last batch did not fit: sends it before the next request. */
+/* The socket did not accept the whole last batch: sends the rest before the next request. */
 MK_COLD static void flush_queued_responses(struct mk_conn *c)
 {
-    uint64_t *sent = &c->service->counters->sent, before = *sent;
+    uint64_t *sent = &c->manager->counters->sent, before = *sent;
     mk_err e = mk_send_queue_flush(&c->out, &c->stream, sent);
     c->progress += *sent - before;
     if (e && e != -EAGAIN)
@@ -380,7 +380,7 @@ void mk_h1_serve(struct mk_conn *c)
     if (MK_LIKELY(c->ops == &mk_h1_ops))
         finish_serving(c);
     else
-        c->service->http2->serve(c);
+        c->manager->http2->serve(c);
 }
 
 static void on_h1_conn_event(struct mk_conn *c)

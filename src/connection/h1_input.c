@@ -11,13 +11,13 @@ mk_err mk_h1_input_send_100_continue(struct mk_h1 *h)
     mk_http_stream_set_input_state(d, MK_INPUT_WANTED);
     if (d->received || mk_conn_input(c).len || d->x->response.sealed)
         return 0; /* the client does not wait for it, or the response has begun */
-    mk_buf_add(&c->service->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
-    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
+    mk_buf_add(&c->manager->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
+    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->manager->out, false, &c->manager->counters->sent);
     return e == -EAGAIN ? 0 : e;
 }
 
-/* Result of mk_request_read() for a read result n: EOF within the body means that the client aborted the
- * request. */
+/* Converts the result of a read to the result of mk_request_read(): EOF within the body means that the client
+ * aborted the request. */
 static ssize_t check_body_eof(struct mk_h1 *h, ssize_t n)
 {
     if (n > 0 || n == -EAGAIN)
@@ -59,14 +59,14 @@ static ssize_t read_sized_body(struct mk_h1 *h, char *buf, size_t cap)
     return n;
 }
 
-/* Reads a piece of chunked body no longer than the buffer: the decoder is given only that much input. */
+/* Reads at most `cap` bytes of a chunked body: the decoder gets no more input than that. */
 static ssize_t decode_chunk(struct mk_h1 *h, char *buf, size_t cap)
 {
     mk_str in = mk_str_first(mk_conn_input(h->d.conn), cap), rest = in, data;
     int r = mk_chunked_decode(h->chunked, &rest, &data);
     mk_conn_consume_input(h->d.conn, in.len - rest.len);
     if (h->chunked->total > h->d.content_max)
-        return -EMSGSIZE; /* the excess is known as soon as the chunk size is */
+        return -EMSGSIZE; /* the chunk size alone may exceed the limit */
     if (r == MK_CHUNKED_DATA) {
         memcpy(buf, data.p, data.len);
         return (ssize_t)data.len;
@@ -131,8 +131,8 @@ MK_COLD static void fail_body_read(struct mk_h1 *h, mk_err e)
 ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap)
 {
     struct mk_http_stream *d = &h->d;
-    if (d->conn->service->serving != d->conn)
-        return -EAGAIN; /* called outside a handler or source: must be resumed first */
+    if (d->conn->manager->serving != d->conn)
+        return -EAGAIN; /* not called by a handler or body source: resume the request first */
     if (d->x->read_error)
         return d->x->read_error;
     if (mk_http_stream_request_received(d))

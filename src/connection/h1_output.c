@@ -9,14 +9,14 @@
 
 enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: reserved before the length is known */
-    ROOM_MIN = 4096, /* minimum buffer for a read of the source */
+    ROOM_MIN = 4096, /* minimum buffer space for reading a body source */
     BYTES_PER_ITERATION = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
-    COPY_MAX = 16 * 1024, /* file bytes: up to this size, copying after the head is cheaper than sendfile */
+    COPY_MAX = 16 * 1024, /* up to this many bytes of a file, copying is cheaper than sendfile() */
 };
 
 static struct mk_buf *output_buffer(const struct mk_h1 *h)
 {
-    return &h->d.conn->service->out;
+    return &h->d.conn->manager->out;
 }
 
 /* ---- The head ---- */
@@ -75,7 +75,7 @@ static bool has_cached_head(const struct mk_h1 *h, const struct mk_response *r)
 
 static bool write_response_head(struct mk_h1 *h, struct mk_buf *out)
 {
-    struct mk_conn_manager *s = h->d.conn->service;
+    struct mk_conn_manager *s = h->d.conn->manager;
     const struct mk_response *r = &h->d.x->response;
     mk_str stamp = mk_common_headers_at(&s->stamp, s->loop->now_unix);
     if (MK_LIKELY(has_cached_head(h, r))) {
@@ -85,7 +85,7 @@ static bool write_response_head(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_put(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
-    if (mk_response_body_is_raw(&r->content)) { /* regardless of what its head says about the connection */
+    if (mk_response_body_is_raw(&r->content)) { /* ignores a Connection header in the raw head */
         mk_h1_state_close_after_response(h);
         h->delimiter = MK_H1_BY_CLOSE;
         return true;
@@ -131,7 +131,7 @@ mk_err mk_h1_output_1xx(struct mk_h1 *h, unsigned status, const struct mk_header
     const struct mk_conn *c = h->d.conn;
     struct mk_buf *out = output_buffer(h);
     size_t from = out->len;
-    if (c->service->serving != c || !mk_send_queue_is_empty(&c->out))
+    if (c->manager->serving != c || !mk_send_queue_is_empty(&c->out))
         return -EAGAIN;
     mk_serialize_status_line(out, status);
     for (size_t i = 0; i < n; i++)
@@ -155,7 +155,8 @@ MK_COLD static bool replace_with_error(struct mk_h1 *h)
     return mk_h1_output_head(h);
 }
 
-/* Sends earlier responses that must not be lost with this one or occupy its space. */
+/* Sends earlier responses from the buffer, so that they are not lost if this response fails, and leave it
+ * enough space. */
 static bool flush_earlier_responses(struct mk_h1 *h)
 {
     return mk_h1_output_flush(h) != MK_H1_BROKEN;
@@ -195,8 +196,8 @@ static enum mk_h1_progress set_broken(struct mk_h1 *h, enum mk_outcome outcome)
 static enum mk_h1_progress flush_output(struct mk_h1 *h, bool more)
 {
     struct mk_conn *c = h->d.conn;
-    uint64_t *sent = &c->service->counters->sent, before = *sent;
-    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, more, sent);
+    uint64_t *sent = &c->manager->counters->sent, before = *sent;
+    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->manager->out, more, sent);
     if (h->d.reply.current == MK_RESPONSE_BUFFERED)
         mk_http_stream_set_response_state(&h->d, MK_RESPONSE_HEAD_SENT);
     c->progress += *sent - before;
@@ -248,7 +249,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_response_body *c
     mk_response_body_advance(content, (uint64_t)n);
     mk_http_stream_count_body_sent(&h->d, (uint64_t)n);
     c->progress += (uint64_t)n;
-    mk_counter_add(&c->service->counters->sent, (uint64_t)n);
+    mk_counter_add(&c->manager->counters->sent, (uint64_t)n);
     return MK_H1_COMPLETE;
 }
 
@@ -304,7 +305,7 @@ static void append_body(struct mk_h1 *h, struct mk_buf *out, size_t n)
     mk_http_stream_count_body_sent(&h->d, n);
 }
 
-/* Sends all ready output while the body has no data. */
+/* Sends the output buffer while the body source has no data. */
 static enum mk_h1_progress flush_and_wait_body(struct mk_h1 *h)
 {
     enum mk_h1_progress p = flush_output(h, false);
@@ -331,7 +332,7 @@ static enum mk_h1_progress pull_body(struct mk_h1 *h, const struct mk_response_b
     choose_buffer_size(h, out);
     if (out->cap - out->len < ROOM_MIN) {
         enum mk_h1_progress p =
-            flush_output(h, !content->source); /* a source may take any time to continue */
+            flush_output(h, !content->source); /* a source may take arbitrarily long to continue */
         if (p != MK_H1_COMPLETE)
             return p;
     }
@@ -353,7 +354,7 @@ static enum mk_h1_progress pull_body(struct mk_h1 *h, const struct mk_response_b
     return MK_H1_COMPLETE;
 }
 
-/* Is this a small file not yet checked by prefetch? Checked files continue with sendfile. */
+/* Is the part a small file that prefetch has not checked yet? Checked files are sent with sendfile(). */
 static bool is_copied_to_buffer(const struct mk_response_body_part *part)
 {
     return part->len <= COPY_MAX && part->cached_up_to == 0;

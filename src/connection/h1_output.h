@@ -23,7 +23,7 @@ bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;
 enum mk_h1_progress mk_h1_output_body(struct mk_h1 *h);
 /* Continues with the outgoing direction of a tunnel. */
 enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h);
-/* Sends the contents of the output buffer and the queue. */
+/* Sends the contents of the output buffer and of the send queue. */
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h);
 
 /* Complete response for a rejected connection: `status` is 429 (client limit) or 503. */

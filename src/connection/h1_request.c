@@ -65,8 +65,8 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
     return h;
 }
 
-/* Memory that a tunnel request needs in addition to its exchange; 0 for other requests, which get a standard
- * block. */
+/* Returns the memory that a tunnel request needs in addition to its exchange; 0 for other requests, which get
+ * a block of the standard size. */
 static size_t tunnel_request_size(const struct mk_request_head *head)
 {
     if (MK_LIKELY(!mk_headers_has(&head->fields, MK_HEADER_UPGRADE)))
@@ -78,7 +78,7 @@ static size_t tunnel_request_size(const struct mk_request_head *head)
 MK_COLD static bool reject_out_of_memory(struct mk_conn *c)
 {
     (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(503), false);
-    mk_log_warn(c->service->log, "a request was refused: out of memory");
+    mk_log_warn(c->manager->log, "a request was refused: out of memory");
     mk_conn_close(c, MK_OUTCOME_FAILED);
     return false;
 }
@@ -96,7 +96,7 @@ bool mk_h1_request_reject(struct mk_conn *c, unsigned status)
     return true;
 }
 
-/* Copies head and headers from the input window, which the next iteration overwrites, to the arena. */
+/* Copies head and headers from the input buffer, which the next iteration overwrites, to the arena. */
 static bool copy_head_to_arena(struct mk_exchange *x, struct mk_request_head *head, mk_str bytes)
 {
     size_t size = sizeof(struct mk_header_field) * head->fields.n;
@@ -142,13 +142,13 @@ static unsigned set_body_framing(struct mk_h1 *h, const struct mk_framing *f, si
 
 static enum mk_h1_persistence decide_persistence(const struct mk_conn *c, const struct mk_framing *f)
 {
-    const struct mk_conn_manager_limits *l = c->service->limits;
+    const struct mk_conn_manager_limits *l = c->manager->limits;
     bool may_follow =
-        l->keep_alive && !c->service->draining && (!l->requests_max || c->n_requests < l->requests_max);
+        l->keep_alive && !c->manager->draining && (!l->requests_max || c->n_requests < l->requests_max);
     return !f->keep_alive ? MK_H1_CLOSED_BY_CLIENT : may_follow ? MK_H1_PERSISTENT : MK_H1_CLOSED_BY_SERVER;
 }
 
-/* Upgrades only requests that are also valid without the upgrade, for handlers that do not support the
+/* Accepts Upgrade only in requests that are also valid without it, because a handler may not support the
  * protocol. */
 MK_COLD static void set_upgrade_protocol(struct mk_request *r, const struct mk_framing *f)
 {
@@ -192,7 +192,7 @@ static bool set_host_header(struct mk_request *r)
     return true;
 }
 
-/* The host comes from the Host header until the target names one. */
+/* The host comes from the Host header, unless the target names one. */
 static int parse_target(struct mk_request *r, const struct mk_request_head *head)
 {
     if (MK_UNLIKELY(!head->path_len || head->method == MK_METHOD_CONNECT))
@@ -212,7 +212,7 @@ static unsigned fill_request(struct mk_h1 *h, struct mk_request_head *head)
     mk_http_stream_note_request_line(&h->d,
                                      mk_str_of(line, (size_t)(head->target.p - line) + head->target.len));
     int bad = parse_target(r, head);
-    int worse = mk_framing_parse(head, &h->d.conn->service->last_host, &framing);
+    int worse = mk_framing_parse(head, &h->d.conn->manager->last_host, &framing);
     if (!bad && !r->host.p)
         r->host = framing.host; /* for error responses as well: the host may have an error page */
     if (bad || worse)

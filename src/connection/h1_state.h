@@ -12,13 +12,14 @@ static inline void mk_h1_state_close_after_response(struct mk_h1 *h)
         h->persistence = MK_H1_CLOSED_BY_SERVER;
 }
 
-/* May there be unread bytes from the client, or its unread EOF? */
+/* Can there be unread bytes or an unread EOF from the client? */
 static inline bool mk_h1_state_has_input(const struct mk_conn *c)
 {
     return mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0;
 }
 
-/* May dispatch or the body source be called now? If it waits for body data, readable input suffices. */
+/* May dispatch or the body source be called now? If the call waits for body data, it is allowed as soon as
+ * there is input. */
 static inline bool mk_h1_state_may_call_handler(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;

@@ -32,7 +32,7 @@ mk_err mk_h1_trailers_parse(struct mk_h1 *h)
     mk_str name, value, section = h->trailers ? mk_buf_str(h->trailers) : MK_STR("");
     unsigned n = 0;
     while (mk_trailer_next(&section, &name, &value)) {
-        if (n++ == h->d.conn->service->limits->head.fields_max)
+        if (n++ == h->d.conn->manager->limits->head.fields_max)
             return -EBADMSG;
         if (mk_trailer_is_allowed(name) && !mk_trailers_add(&r->trailers, r->arena, name, value))
             return -ENOMEM;

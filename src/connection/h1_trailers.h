@@ -5,8 +5,8 @@
 
 #include "connection/h1_types.h"
 
-/* Appends a piece of the section of request trailers (MK_CHUNKED_TRAILERS); at the end, parses the whole
- * section. Returns 0, -EBADMSG if there are too many trailers, or -ENOMEM. */
+/* Append a piece of the request's trailer section (MK_CHUNKED_TRAILERS) and, at its end, parse the whole
+ * section. Both return 0, -EBADMSG if there are too many trailers, or -ENOMEM. */
 mk_err mk_h1_trailers_append(struct mk_h1 *h, mk_str piece) MK_MUST_USE;
 mk_err mk_h1_trailers_parse(struct mk_h1 *h) MK_MUST_USE;
 

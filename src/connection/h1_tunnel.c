@@ -41,8 +41,8 @@ static void shutdown_write(struct mk_h1 *h)
     h->persistence = MK_H1_WRITE_SHUTDOWN;
 }
 
-/* Runs both directions. Each direction sets d->awaits; the condition of the client's direction must not be
- * lost. */
+/* Runs both directions. Both set d->awaits; the condition that the client's direction has set must be
+ * kept. */
 static enum mk_h1_progress run_both_directions(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;

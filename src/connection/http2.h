@@ -12,11 +12,11 @@
 struct mk_http2_module {
     const char *vendor;            /* name and version of the library */
     const struct mk_conn_ops *ops; /* for connections that start with HTTP/2 */
-    /* Takes over a connection for which mk_conn_begin_serving() was called, and leaves it. Its state is IDLE
-     * or HEAD, and the input starts with the preface or its first bytes. */
+    /* Takes over a connection for which mk_conn_begin_serving() was called, and calls mk_conn_end_serving().
+     * Its state is IDLE or HEAD, and the input starts with the preface or its first bytes. */
     void (*serve)(struct mk_conn *c);
     mk_h2_head_writer *pack_head;
-    /* HPACK-encodes initialised common headers. */
+    /* HPACK-encodes initialized common headers. */
     void (*encode_common_headers)(struct mk_common_headers *stamp);
 };
 

@@ -45,19 +45,19 @@ static const char *stream_invariant_error(const void *owner)
 {
     const struct mk_http_stream *d = owner;
     return mk_http_stream_response_written(d) && d->reply.current == MK_RESPONSE_PENDING
-               ? "its response is begun"
+               ? "its response has begun"
                : NULL;
 }
 
 static const char *response_invariant_error(const void *owner)
 {
     const struct mk_http_stream *d = owner;
-    return d->reply.current == MK_RESPONSE_PENDING && d->sent ? "no content is sent" : NULL;
+    return d->reply.current == MK_RESPONSE_PENDING && d->sent ? "no body bytes are sent" : NULL;
 }
 
 const struct mk_state_machine mk_http_stream_machine = {"exchange", &states, MK_HTTP_STREAM_STATES,
                                                         stream_invariant_error};
-const struct mk_state_machine mk_http_stream_input_machine = {"request content", &input_states,
+const struct mk_state_machine mk_http_stream_input_machine = {"request body", &input_states,
                                                               MK_INPUT_STATES, NULL};
 const struct mk_state_machine mk_http_stream_response_machine = {
     "response", &response_states, MK_RESPONSE_STATES, response_invariant_error};
@@ -77,7 +77,7 @@ MK_COLD static struct mk_exchange *new_tunnel_exchange(struct mk_conn_manager *s
 void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
                          size_t room)
 {
-    struct mk_conn_manager *s = c->service;
+    struct mk_conn_manager *s = c->manager;
     struct mk_exchange *x = MK_UNLIKELY(room)
                                 ? new_tunnel_exchange(s, room)
                                 : mk_exchange_new(s->web, &s->arenas, s->loop->now_ms, s->loop->now_unix);
@@ -118,8 +118,8 @@ void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome out
     mk_http_stream_set_response_state(d, MK_RESPONSE_RECORDED);
     if (!d->outcome)
         d->outcome = outcome;
-    count_request(d->conn->service->counters, &d->x->response, d->outcome);
-    mk_dispatch_end(d->x, d->outcome, d->sent, d->conn->service->loop->now_ms);
+    count_request(d->conn->manager->counters, &d->x->response, d->outcome);
+    mk_dispatch_end(d->x, d->outcome, d->sent, d->conn->manager->loop->now_ms);
 }
 
 void mk_http_stream_free(struct mk_http_stream *d)
@@ -152,7 +152,7 @@ void mk_http_stream_note_request(struct mk_http_stream *d, mk_str method, mk_str
 
 unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_len, uint64_t length)
 {
-    const struct mk_conn_manager_limits *l = d->conn->service->limits;
+    const struct mk_conn_manager_limits *l = d->conn->manager->limits;
     uint64_t max = mk_http_stream_limits(d)->content_max;
     if (mk_http_stream_check_head_size(d, head_len))
         return 413;
@@ -219,7 +219,7 @@ static void on_file_cached(void *data)
 
 bool mk_http_stream_is_file_cached(struct mk_http_stream *d, struct mk_response_body_part *part)
 {
-    struct mk_conn_manager *s = d->conn->service;
+    struct mk_conn_manager *s = d->conn->manager;
     uint64_t offset = part->offset, len = part->len;
     if (d->pending_prefetch || offset < part->cached_up_to)
         return !d->pending_prefetch;
@@ -230,7 +230,7 @@ bool mk_http_stream_is_file_cached(struct mk_http_stream *d, struct mk_response_
     return !d->pending_prefetch;
 }
 
-/* The body has no data. Does it wait for a disk? */
+/* Determines what a body without data waits for: a disk or its source. */
 static enum mk_http_stream_pull_body wait_for_response_body(struct mk_http_stream *d)
 {
     struct mk_response_body *content = &d->x->response.content;
@@ -238,7 +238,7 @@ static enum mk_http_stream_pull_body wait_for_response_body(struct mk_http_strea
     if (d->awaits == MK_AWAITS_NOTHING) /* a filter has yielded and resumed itself */
         return MK_PULL_WAITS;
     d->pending_prefetch =
-        mk_prefetch_start_for_body(d->conn->service, content, &in_the_way, on_file_cached, d);
+        mk_prefetch_start_for_body(d->conn->manager, content, &in_the_way, on_file_cached, d);
     if (!in_the_way || d->pending_prefetch)
         return MK_PULL_WAITS;
     mk_http_stream_allow_call(d);
@@ -293,7 +293,7 @@ static void discard_tunnel_input(struct mk_http_stream *d)
         continue;
 }
 
-/* A handler called with has_input = false need not attempt a read to be called for the next input. */
+/* A handler called with has_input = false is called for the next input even if it does not try to read. */
 static void call_on_input(struct mk_http_stream *d, bool has_input)
 {
     struct mk_response_body *content = &d->x->response.content;

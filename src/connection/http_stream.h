@@ -108,7 +108,7 @@ static inline void mk_http_stream_close_local(struct mk_http_stream *d)
 /* ---- Lifetime ---- */
 
 /* Creates a request with its exchange. Returns `size` bytes in the exchange's arena that begin with the
- * stream; the rest is uninitialised. `space`: the additional memory that the exchange is expected to need; 0:
+ * stream; the rest is uninitialized. `space`: the additional memory that the exchange is expected to need; 0:
  * unknown. NULL: out of memory. */
 void *mk_http_stream_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
                          size_t space) MK_MUST_USE;
@@ -130,7 +130,7 @@ void mk_http_stream_note_request(struct mk_http_stream *d, mk_str method, mk_str
 /* Checks the size of a head without body: 0 or 413. */
 static inline unsigned mk_http_stream_check_head_size(const struct mk_http_stream *d, size_t head_len)
 {
-    uint64_t max = d->conn->service->limits->request_max;
+    uint64_t max = d->conn->manager->limits->request_max;
     return max && head_len > max ? 413 : 0;
 }
 /* Checks body limits: 0, or 413 if a head of `head_len` bytes with a body of `length` bytes (0: unknown) is
@@ -164,8 +164,8 @@ static inline enum mk_conn_timeout mk_http_stream_timeout(const struct mk_http_s
 {
     return d->awaits == MK_AWAITS_BODY ? MK_TIMEOUT_RATE : MK_TIMEOUT_HANDLER;
 }
-/* Has the client closed its sending side while the handler waits for something else, and does the handler
- * follow the client or wait without limit? See mk_request_cancel_on_disconnect(). */
+/* Has the client closed its sending side while the handler waits for something else, and is the handler to be
+ * cancelled then, or does it wait without a time limit? See mk_request_cancel_on_disconnect(). */
 bool mk_http_stream_is_client_gone(const struct mk_http_stream *d);
 /* Does the response body depend on request body data that the client holds back? After the response head, 100
  * Continue would be too late. */
@@ -222,8 +222,8 @@ static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
 {
     return mk_response_body_is_tunnel(&d->x->response.content) && d->x->step == MK_DISPATCH_READY;
 }
-/* Passes the client's bytes to the tunnel handler, or discards them if it wants no more. `has_unread`: there
- * may be unread input. */
+/* Passes the client's bytes to the tunnel handler, or discards them if the handler wants no more.
+ * `has_unread`: there may be unread input. */
 void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread);
 /* Has the client's direction ended, or does the handler not want the rest? `unread`: unread bytes have
  * arrived. */

@@ -79,12 +79,12 @@ struct mk_prefetch *mk_prefetch_start(struct mk_conn_manager *s, struct mk_open_
 }
 
 struct mk_prefetch *mk_prefetch_start_for_body(struct mk_conn_manager *s, struct mk_response_body *content,
-                                               bool *in_the_way, void (*on_read)(void *data), void *data)
+                                               bool *awaits_disk, void (*on_read)(void *data), void *data)
 {
     struct mk_response_body *origin = mk_filter_unfiltered_body(content);
     struct mk_response_body_part *part = origin->source ? NULL : mk_response_body_current_part(origin);
-    *in_the_way = part && part->file && part->missed;
-    if (!*in_the_way)
+    *awaits_disk = part && part->file && part->missed;
+    if (!*awaits_disk)
         return NULL;
     part->missed = false;
     part->cached_up_to = part->offset + clamp_to_window(part->len);

@@ -12,19 +12,20 @@ struct mk_prefetch;
 /* Bytes that are checked and read at a time. */
 enum { MK_PREFETCH_WINDOW = 1024 * 1024 };
 
-/* Are these bytes cached, according to a cheap check? For a file of one window, the result is trusted for a
- * second. */
+/* Are these bytes in the page cache, according to a cheap check? For a file that fits into one window, the
+ * result is reused for a second. */
 bool mk_prefetch_is_cached(struct mk_conn_manager *s, struct mk_open_file *f, uint64_t offset, uint64_t len);
 
-/* Reads the window in the background, then calls on_read(data) in the loop. NULL: that is not possible; send
+/* Reads the window in the background, then calls on_read(data) in the loop. NULL: no thread can read it; send
  * the file anyway. */
 struct mk_prefetch *mk_prefetch_start(struct mk_conn_manager *s, struct mk_open_file *f, uint64_t offset,
                                       uint64_t len, void (*on_read)(void *data), void *data);
-/* Call it when the body has no data yet: sets *in_the_way if the body waits for a disk, and starts the read.
- * Returns the same values as mk_prefetch_start(); the same file does not block a second time. */
+/* Call it when the body has no data yet: sets *awaits_disk if the body waits for a disk, and then starts the
+ * read. Returns the same values as mk_prefetch_start(). If it returns NULL, the window counts as cached from
+ * then on. */
 struct mk_prefetch *mk_prefetch_start_for_body(struct mk_conn_manager *s, struct mk_response_body *content,
-                                               bool *in_the_way, void (*on_read)(void *data), void *data);
-/* Call it when the request has ended: on_read is then never called. */
+                                               bool *awaits_disk, void (*on_read)(void *data), void *data);
+/* Call it when the request has ended: on_read is not called any more. */
 void mk_prefetch_detach(struct mk_prefetch *r);
 
 #endif

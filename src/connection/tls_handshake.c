@@ -20,8 +20,8 @@ MK_COLD static bool reject_handshake(struct mk_conn *c, const char *error)
     char buf[64];
     struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     mk_addr_format(&c->peer, &peer);
-    mk_counter_add(&c->service->counters->unsecured, 1);
-    mk_log_debug(c->service->log, "TLS failed with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), error);
+    mk_counter_add(&c->manager->counters->unsecured, 1);
+    mk_log_debug(c->manager->log, "the TLS handshake with %.*s failed: %s", MK_STR_ARG(mk_buf_str(&peer)), error);
     mk_conn_close(c, MK_OUTCOME_REJECTED);
     return false;
 }
@@ -34,7 +34,7 @@ MK_COLD static bool answer_plain_http(struct mk_conn *c)
     mk_str text = MK_STR("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 80\r\n"
                          "Connection: close\r\n\r\n" PLAIN_TEXT);
     _Static_assert(sizeof PLAIN_TEXT - 1 == 80, "its length is written in the head");
-    mk_counter_add(&c->service->counters->unsecured, 1);
+    mk_counter_add(&c->manager->counters->unsecured, 1);
     mk_conn_consume_input(c, mk_conn_input(c).len);
     (void)c->stream.ops->write(&c->stream, text, false);
     mk_conn_linger(c, false);
@@ -67,7 +67,7 @@ static bool read_first_record(struct mk_conn *c)
         if (got == -EAGAIN)
             return wait_for_client(c);
         if (got <= 0 && in.len)
-            return reject_handshake(c, "the peer is gone");
+            return reject_handshake(c, "the peer closed the connection");
         if (got <= 0) {
             mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
             return false;
@@ -77,11 +77,11 @@ static bool read_first_record(struct mk_conn *c)
 
 static bool open_tls_stream(struct mk_conn *c)
 {
-    const struct mk_conn_manager *s = c->service;
+    const struct mk_conn_manager *s = c->manager;
     mk_str in = mk_conn_input(c);
     mk_err e = s->tls ? s->tls->open(&c->stream, c->stream.fd, &c->hosts->tls, in) : -ENOSYS;
     if (e) {
-        mk_log_warn(s->log, "a connection was closed: TLS cannot begin: %s", mk_err_text(e));
+        mk_log_warn(s->log, "a connection was closed: cannot start TLS: %s", mk_err_text(e));
         mk_conn_reset(c, MK_OUTCOME_FAILED);
         return false;
     }
@@ -94,7 +94,7 @@ static bool open_tls_stream(struct mk_conn *c)
 static bool run_handshake(struct mk_conn *c)
 {
     const char *error;
-    mk_err e = c->service->tls->handshake(&c->stream, &error);
+    mk_err e = c->manager->tls->handshake(&c->stream, &error);
     if (e == -EAGAIN && c->stream.holds)
         mk_conn_resume(c);
     if (e == -EAGAIN)
@@ -109,7 +109,7 @@ static bool advance_handshake(struct mk_conn *c)
         return false;
     bool is_cheap =
         c->stream.tls && c->stream.dry; /* no input arrived: only pending output needs to be sent */
-    if (!is_cheap && !mk_handshake_queue_try_start(&c->service->handshakes)) {
+    if (!is_cheap && !mk_handshake_queue_try_start(&c->manager->handshakes)) {
         mk_conn_set_timeout(c, MK_TIMEOUT_HEAD);
         mk_conn_queue_handshake(c);
         return false;
@@ -121,7 +121,7 @@ static void hand_over_to_http(struct mk_conn *c)
 {
     struct mk_tls_conn_info facts;
     mk_conn_tls_info(c, &facts);
-    mk_counter_add(&c->service->counters->secured, 1);
+    mk_counter_add(&c->manager->counters->secured, 1);
     mk_conn_stop_timeout(c); /* the first request gets its full timeout */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
         c->ops = &mk_h1_ops; /* the ACME server has received the challenge certificate (RFC 8737) */
@@ -131,7 +131,7 @@ static void hand_over_to_http(struct mk_conn *c)
     }
     mk_conn_set_state(c, MK_CONN_IDLE);
     if (mk_str_eq(facts.protocol, MK_STR("h2"))) {
-        c->service->http2->serve(c);
+        c->manager->http2->serve(c);
         return;
     }
     c->ops = &mk_h1_ops;
@@ -161,15 +161,15 @@ static void on_handshake_timeout(struct mk_conn *c, enum mk_conn_timeout timeout
 {
     (void)timeout;
     if (c->stream.tls || c->n_saved)
-        mk_counter_add(&c->service->counters->unsecured, 1);
+        mk_counter_add(&c->manager->counters->unsecured, 1);
     mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
-static void on_close(struct mk_conn *c, enum mk_outcome outcome)
+static void on_conn_close(struct mk_conn *c, enum mk_outcome outcome)
 {
     (void)c;
     (void)outcome;
 }
 
 const struct mk_conn_ops mk_tls_handshake_ops = {
-    .advance = on_handshake_event, .on_timeout = on_handshake_timeout, .on_close = on_close};
+    .advance = on_handshake_event, .on_timeout = on_handshake_timeout, .on_close = on_conn_close};

@@ -7,7 +7,8 @@
 
 extern const struct mk_conn_ops mk_tls_handshake_ops;
 
-/* The ops->advance of a connection for which mk_conn_begin_serving() was called; leaves the connection. */
+/* The ops->advance of a connection for which mk_conn_begin_serving() was called; calls
+ * mk_conn_end_serving(). */
 void mk_tls_handshake_serve(struct mk_conn *c);
 
 #endif

@@ -14,11 +14,11 @@
 
 enum { TABLE_MAX = 4096 /* default size of a client's HPACK table */ };
 
-/* ---- Beginning ---- */
+/* ---- Opening and closing ---- */
 
 static void send_settings(struct mk_h2 *h2)
 {
-    const struct mk_conn_manager_limits *l = h2->conn->service->limits;
+    const struct mk_conn_manager_limits *l = h2->conn->manager->limits;
     struct mk_buf *out = mk_h2_write_reserve(h2, 52);
     mk_h2_frame_emit_head(out, 5 * 6, MK_H2_SETTINGS, 0, 0);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_CONCURRENT_STREAMS, l->h2.streams_max);
@@ -53,7 +53,7 @@ static struct mk_h2 *new_h2_connection(struct mk_conn *c)
     return h2;
 }
 
-/* Closes all streams and frees the HTTP/2 state. */
+/* Closes all streams, and frees the HTTP/2 state of the connection. */
 static void free_h2_connection(struct mk_conn *c, enum mk_outcome outcome)
 {
     struct mk_h2 *h2 = c->h2;
@@ -133,7 +133,7 @@ static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout timeo
     if (timeout == MK_TIMEOUT_IDLE)
         c->h2->idle_at = c->n_requests;
     if (timeout != MK_TIMEOUT_RATE)
-        c->h2->limits_left = NULL;
+        c->h2->pending_limits = NULL;
 }
 
 /* All streams share the socket: the client is too slow only if it violates the most lenient limit of its
@@ -141,9 +141,9 @@ static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout timeo
 static const struct mk_request_limits *most_lenient_limits(const struct mk_conn *c)
 {
     const struct mk_h2 *h2 = c->state.current == MK_CONN_HTTP2 ? c->h2 : NULL;
-    const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
+    const struct mk_request_limits *easiest = h2 ? h2->pending_limits : NULL;
     if (h2 && !h2->n_streams)
-        return easiest ? mk_conn_rate_more_lenient(easiest, &c->service->limits->request) : NULL;
+        return easiest ? mk_conn_rate_more_lenient(easiest, &c->manager->limits->request) : NULL;
     for (unsigned i = 0; h2 && i < MK_H2_BUCKETS; i++)
         for (const struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next) {
             const struct mk_request_limits *own = mk_http_stream_limits(&s->d);
@@ -155,7 +155,7 @@ static const struct mk_request_limits *most_lenient_limits(const struct mk_conn 
 /* Has the connection served its last request, or is the worker draining? */
 static bool must_shut_down(const struct mk_h2 *h2)
 {
-    const struct mk_conn_manager *s = h2->conn->service;
+    const struct mk_conn_manager *s = h2->conn->manager;
     return s->draining || !s->limits->keep_alive ||
            (s->limits->requests_max && h2->conn->n_requests >= s->limits->requests_max);
 }
@@ -168,7 +168,7 @@ static void send_goaway_if_due(struct mk_h2 *h2)
     /* A client that keeps sending requests after the first GOAWAY receives the final GOAWAY even if it has
      * not acknowledged the PING. */
     if (h2->local.current == MK_H2_LOCAL_WARNED &&
-        h2->conn->n_requests - h2->warned_at >= h2->conn->service->limits->h2.streams_max)
+        h2->conn->n_requests - h2->warned_at >= h2->conn->manager->limits->h2.streams_max)
         mk_h2_write_goaway(h2);
 }
 
@@ -179,7 +179,7 @@ static void finish_iteration(struct mk_conn *c)
         mk_h2_stream_send_window_updates(h2);
         send_goaway_if_due(h2);
     }
-    if (c->service->out.len)
+    if (c->manager->out.len)
         (void)mk_h2_write_flush(h2);
     if (h2->local.current == MK_H2_LOCAL_FAILED)
         mk_h2_stream_close_all(h2, MK_OUTCOME_REJECTED);
@@ -196,14 +196,14 @@ static void end_serving_connection(struct mk_conn *c)
 {
     if (c->state.current == MK_CONN_HTTP2)
         finish_iteration(c);
-    mk_buf_clear(&c->service->out);
+    mk_buf_clear(&c->manager->out);
     mk_conn_end_serving(c);
 }
 
 static void serve_connection(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
-    uint64_t *sent = &c->service->counters->sent, before = *sent;
+    uint64_t *sent = &c->manager->counters->sent, before = *sent;
     mk_err e = mk_send_queue_flush(&c->out, &c->stream, sent);
     c->progress += *sent - before;
     if (e && e != -EAGAIN)
@@ -223,7 +223,7 @@ void mk_h2_serve(struct mk_conn *c)
     mk_conn_set_state(c, MK_CONN_HTTP2);
     c->h2 = h2;
     if (!h2) {
-        mk_log_warn(c->service->log, "a connection was closed: out of memory");
+        mk_log_warn(c->manager->log, "a connection was closed: out of memory");
         mk_conn_close(c, MK_OUTCOME_FAILED);
         mk_conn_end_serving(c);
         return;
@@ -257,7 +257,7 @@ static void on_h2_conn_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
         return;
     }
     if (timeout == MK_TIMEOUT_RATE) {
-        mk_counter_add(&c->service->counters->h2_ended[MK_H2_SLOW], 1);
+        mk_counter_add(&c->manager->counters->h2_ended[MK_H2_SLOW], 1);
         mk_conn_reset(c, MK_OUTCOME_TIMEOUT);
         return;
     }

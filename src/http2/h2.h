@@ -7,8 +7,8 @@
 
 extern const struct mk_conn_ops mk_h2_ops;
 
-/* Takes over a connection for which mk_conn_begin_serving() was called, and leaves it. Its state is IDLE or
- * HEAD, and the input starts with the client's preface or its first bytes. */
+/* Takes over a connection for which mk_conn_begin_serving() was called, and calls mk_conn_end_serving(). Its
+ * state is IDLE or HEAD, and the input starts with the client's preface or its first bytes. */
 void mk_h2_serve(struct mk_conn *c);
 
 extern const struct mk_http2_module mk_h2_module;

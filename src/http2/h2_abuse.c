@@ -5,30 +5,30 @@
 
 void mk_h2_abuse_init(struct mk_h2 *h2)
 {
-    h2->patience = h2->conn->service->limits->h2.patience;
-    h2->patience_ms = h2->conn->service->loop->now_ms;
+    h2->abuse_budget = h2->conn->manager->limits->h2.abuse_budget;
+    h2->abuse_refilled_ms = h2->conn->manager->loop->now_ms;
 }
 
 /* Restores a tenth of the budget each second. */
 static void refill_budget(struct mk_h2 *h2)
 {
-    uint32_t most = h2->conn->service->limits->h2.patience;
-    uint64_t passed_ms = h2->conn->service->loop->now_ms - h2->patience_ms;
+    uint32_t most = h2->conn->manager->limits->h2.abuse_budget;
+    uint64_t passed_ms = h2->conn->manager->loop->now_ms - h2->abuse_refilled_ms;
     uint64_t by = passed_ms * most / 10000;
     if (!by)
-        return; /* keeps the time that has passed for the next call */
-    h2->patience = by < most - h2->patience ? h2->patience + (uint32_t)by : most;
-    h2->patience_ms = h2->conn->service->loop->now_ms;
+        return; /* the next call counts the elapsed time */
+    h2->abuse_budget = by < most - h2->abuse_budget ? h2->abuse_budget + (uint32_t)by : most;
+    h2->abuse_refilled_ms = h2->conn->manager->loop->now_ms;
 }
 
-bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason error)
+bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason reason)
 {
-    if (h2->patience < cost)
+    if (h2->abuse_budget < cost)
         refill_budget(h2);
-    if (h2->patience < cost) {
-        mk_h2_write_goaway_error(h2, MK_H2_ENHANCE_YOUR_CALM, error);
+    if (h2->abuse_budget < cost) {
+        mk_h2_write_goaway_error(h2, MK_H2_ENHANCE_YOUR_CALM, reason);
         return false;
     }
-    h2->patience -= cost;
+    h2->abuse_budget -= cost;
     return true;
 }

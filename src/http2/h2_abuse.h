@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Abuse budget: each useless frame of an HTTP/2 client costs something, and the budget is restored over time.
- * When it is used up, the connection is closed. */
+/* Abuse budget: each useless frame of an HTTP/2 client is charged to the budget of its connection, which
+ * refills over time. When the budget is used up, the connection is closed. */
 #ifndef MK_HTTP2_H2_ABUSE_H
 #define MK_HTTP2_H2_ABUSE_H
 
@@ -10,6 +10,6 @@ enum { MK_H2_RESET_COST = 5 }; /* cost of a request cancelled after its start */
 
 void mk_h2_abuse_init(struct mk_h2 *h2);
 /* Charges a frame to the budget. False: the budget is used up, and the connection has failed. */
-bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason error);
+bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason reason);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { MALFORMED = MK_H2_HEAD_MALFORMED };
 
-/* A piece of Cookie, which may be split into many (RFC 9113, section 8.2.3), with the following pieces. */
+/* A piece of a Cookie header, which clients may split (RFC 9113, section 8.2.3), in a linked list. */
 struct mk_h2_cookie_crumb {
     struct mk_h2_cookie_crumb *next;
     mk_str text;
@@ -214,9 +214,9 @@ int mk_h2_head_on_header(void *head, mk_str name, mk_str value)
 {
     struct mk_h2_head *h = head;
     bool is_pseudo = name.len && name.p[0] == ':';
-    if (!h->answer)
-        h->answer = is_pseudo ? add_pseudo_header(h, name, value) : add_regular_header(h, name, value);
-    return h->answer;
+    if (!h->result)
+        h->result = is_pseudo ? add_pseudo_header(h, name, value) : add_regular_header(h, name, value);
+    return h->result;
 }
 
 /* ---- Checks of the whole head ---- */
@@ -289,10 +289,10 @@ static int check_head(struct mk_h2_head *h, int bad_host)
 
 int mk_h2_head_finish(struct mk_h2_head *h)
 {
-    if (h->is_trailers || h->answer == MALFORMED)
-        return h->answer;
+    if (h->is_trailers || h->result == MALFORMED)
+        return h->result;
     int bad_host = parse_authority_or_host(h);
-    if (!h->answer)
-        h->answer = check_head(h, bad_host);
-    return h->answer;
+    if (!h->result)
+        h->result = check_head(h, bad_host);
+    return h->result;
 }

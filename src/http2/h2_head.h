@@ -7,10 +7,8 @@
 #include "base/arena.h"
 #include "http/request_head.h"
 
-enum {
-    MK_H2_HEAD_HEADER_OVERHEAD = 32
-}; /* size of a field in addition to its bytes (RFC 9113, section
-                                           * 6.5.2) */
+/* Size of a header in addition to its bytes (RFC 9113, section 6.5.2). */
+enum { MK_H2_HEAD_HEADER_OVERHEAD = 32 };
 
 struct mk_h2_cookie_crumb;
 
@@ -32,11 +30,11 @@ struct mk_h2_head {
     const struct mk_request_head_limits *limits;
     struct mk_h2_cookie_crumb *first_crumb, **next_crumb;
     size_t size, cookie_len; /* total size as counted by the limit; length of all joined cookie pieces */
-    int answer;              /* result of mk_h2_head_finish(); 0: no error so far */
+    int result;              /* result of mk_h2_head_finish(); 0: no error so far */
     bool is_trailers, is_regular, has_host;
 };
 
-/* Initialises an empty head. `buf` holds limits->fields_max lines; both, and the arena, must outlive *h. */
+/* Initializes an empty head. `buf` holds limits->fields_max lines; both, and the arena, must outlive *h. */
 void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *buf,
                      const struct mk_request_head_limits *limits, bool is_trailers);
 

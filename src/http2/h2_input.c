@@ -85,7 +85,7 @@ static bool depends_on_itself(const struct mk_h2_frame *f, mk_str payload)
 
 static void begin_header_block(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str piece)
 {
-    h2->block = mk_buf_growing(h2->conn->service->limits->head.head_max + MK_H2_FRAME_MAX);
+    h2->block = mk_buf_growing(h2->conn->manager->limits->head.head_max + MK_H2_FRAME_MAX);
     h2->block_stream = f->stream;
     h2->block_flags = f->flags;
     h2->block_frames = 1;
@@ -130,8 +130,8 @@ static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_st
 
 /* ---- Windows ---- */
 
-/* Is the stream receiving a body: after its head and before its end? */
-static bool is_sending_body(const struct mk_h2_stream *s)
+/* Has the server begun, but not finished, to send the response? */
+static bool is_response_in_progress(const struct mk_h2_stream *s)
 {
     return s->d.reply.current != MK_RESPONSE_PENDING && !mk_http_stream_response_written(&s->d);
 }
@@ -148,7 +148,7 @@ static void grow_send_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t 
     }
     bool opens = *window <= 0 && *window + by > 0;
     *window += by;
-    if (s && opens && is_sending_body(s))
+    if (s && opens && is_response_in_progress(s))
         mk_h2_stream_queue_output(s);
 }
 
@@ -183,13 +183,13 @@ static bool apply_initial_window(struct mk_h2 *h2, uint32_t size)
             s->send_window += by;
             if (s->send_window > MK_H2_WINDOW_MAX)
                 return false;
-            if (opens && is_sending_body(s))
+            if (opens && is_response_in_progress(s))
                 mk_h2_stream_queue_output(s);
         }
     return true;
 }
 
-/* ---- Connection headers ---- */
+/* ---- Control frames ---- */
 
 static bool apply_setting(struct mk_h2 *h2, unsigned id, uint32_t value)
 {
@@ -386,7 +386,7 @@ MK_COLD static void on_input_end(struct mk_h2 *h2, ssize_t n)
         mk_h2_stream_end_input(h2);
 }
 
-/* Is so much output pending that input should not be read? Responses would pile up. */
+/* Is so much output pending that more requests would only add responses that cannot be sent? */
 static bool has_too_much_unsent(const struct mk_h2 *h2)
 {
     return mk_send_queue_len(&h2->conn->out) > UNSENT_MAX;

@@ -38,11 +38,11 @@ static void encode_headers(struct mk_buf *out, const struct mk_header_field *fie
 
 static void encode_head(struct mk_h2_stream *s, struct mk_buf *out)
 {
-    struct mk_conn_manager *service = s->h2->conn->service;
+    struct mk_conn_manager *manager = s->h2->conn->manager;
     const struct mk_response *r = &s->d.x->response;
     mk_str stamp =
-        mk_common_headers_without_own(mk_common_headers_hpack_at(&service->stamp, service->loop->now_unix),
-                                      service->stamp.packed_server_len, r->own);
+        mk_common_headers_without_own(mk_common_headers_hpack_at(&manager->stamp, manager->loop->now_unix),
+                                      manager->stamp.packed_server_len, r->own);
     if (MK_LIKELY(r->status == 200 && r->n_blocks == 1 && r->blocks[0]->cached_head_h2.p)) {
         mk_buf_add(out, r->blocks[0]->cached_head_h2);
         mk_buf_add(out, stamp);
@@ -294,7 +294,7 @@ static void wait_for_body(struct mk_h2_stream *s)
     mk_conn_resume(s->h2->conn);
 }
 
-/* A client that has closed its side will not open a window. */
+/* Aborts the stream if the client has closed its side: it will send no WINDOW_UPDATE. */
 static void wait_for_window(struct mk_h2_stream *s, enum progress which)
 {
     if (s->h2->remote.current == MK_H2_REMOTE_CLOSED) {
@@ -334,7 +334,7 @@ static bool handle_send_result(struct mk_h2_stream *s, enum progress p)
 
 void mk_h2_output_send(struct mk_h2 *h2)
 {
-    uint64_t until = h2->conn->service->counters->sent + ITERATION_BYTES_MAX;
+    uint64_t until = h2->conn->manager->counters->sent + ITERATION_BYTES_MAX;
     struct mk_h2_stream *s;
     if (!h2->ready_mask || !mk_send_queue_is_empty(&h2->conn->out))
         return;
@@ -343,7 +343,7 @@ void mk_h2_output_send(struct mk_h2 *h2)
         mk_h2_stream_free_closed(h2);
         if (!go_on)
             return;
-        if (h2->conn->service->counters->sent >= until) {
+        if (h2->conn->manager->counters->sent >= until) {
             mk_conn_resume(h2->conn);
             return;
         }

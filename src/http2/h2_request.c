@@ -14,9 +14,9 @@
 
 enum { REFUSED_COST = 2 };
 
-static struct mk_conn_manager *service_of(const struct mk_h2 *h2)
+static struct mk_conn_manager *manager_of(const struct mk_h2 *h2)
 {
-    return h2->conn->service;
+    return h2->conn->manager;
 }
 
 /* Every block must be decoded, even if it is discarded: it changes the table used by later blocks. False: the
@@ -41,7 +41,7 @@ static int ignore_header(void *ctx, mk_str name, mk_str value)
 
 /* ---- Priority ---- */
 
-/* A list member without its parameters ("u=1;x=2"). */
+/* Returns the next list member, without its parameters ("u=1;x=2"). */
 static mk_str next_list_member(mk_str *list)
 {
     size_t n = mk_str_find(*list, ',');
@@ -202,7 +202,7 @@ static unsigned fill_request(struct mk_h2_stream *s, const struct mk_h2_head *he
 /* May the client open another stream? Otherwise rejects it. */
 static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
 {
-    const struct mk_conn_manager_limits *l = service_of(h2)->limits;
+    const struct mk_conn_manager_limits *l = manager_of(h2)->limits;
     bool late = mk_h2_stream_is_late(h2, id);
     if (!late && h2->n_streams < l->h2.streams_max)
         return true;
@@ -214,7 +214,7 @@ static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
 
 static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
 {
-    struct mk_conn_manager *service = service_of(h2);
+    struct mk_conn_manager *manager = manager_of(h2);
     struct mk_h2_head head;
     h2->last_stream = id;
     if (!admit_stream(h2, id, block))
@@ -225,7 +225,7 @@ static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
             mk_h2_write_rst_stream(h2, id, MK_H2_REFUSED_STREAM);
         return;
     }
-    mk_h2_head_init(&head, &s->d.x->arena, service->fields, &service->limits->head, false);
+    mk_h2_head_init(&head, &s->d.x->arena, manager->fields, &manager->limits->head, false);
     if (!decode_block(h2, block, mk_h2_head_on_header, &head))
         return; /* the connection has failed, and all streams with it */
     int status = mk_h2_head_finish(&head);
@@ -256,10 +256,10 @@ static bool store_trailers(struct mk_h2_stream *s, const struct mk_headers *fiel
 
 static void end_with_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
 {
-    struct mk_conn_manager *service = service_of(s->h2);
+    struct mk_conn_manager *manager = manager_of(s->h2);
     struct mk_h2 *h2 = s->h2;
     struct mk_h2_head head;
-    mk_h2_head_init(&head, &s->d.x->arena, service->fields, &service->limits->head, true);
+    mk_h2_head_init(&head, &s->d.x->arena, manager->fields, &manager->limits->head, true);
     if (!decode_block(h2, block, mk_h2_head_on_header, &head))
         return;
     if (!ends || mk_h2_head_finish(&head)) {

@@ -20,9 +20,9 @@ struct mk_h2_body_chunk {
 
 enum { FRAME_ROOM = 64, FIELD_ROOM = 16 }; /* maximum overhead of a header block, and of each header */
 
-static struct mk_conn_manager *service_of(const struct mk_h2_stream *s)
+static struct mk_conn_manager *manager_of(const struct mk_h2_stream *s)
 {
-    return s->h2->conn->service;
+    return s->h2->conn->manager;
 }
 
 /* ---- Finding ---- */
@@ -61,7 +61,7 @@ void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id)
  * aside. Half of the rest is divided among all streams that may be open. */
 void mk_h2_stream_init_windows(struct mk_h2 *h2)
 {
-    const struct mk_h2_limits *l = &h2->conn->service->limits->h2;
+    const struct mk_h2_limits *l = &h2->conn->manager->limits->h2;
     uint32_t usable = l->unread_max > MK_H2_WINDOW ? l->unread_max - MK_H2_WINDOW : 0;
     uint32_t share = usable / 2 / l->streams_max;
     h2->share = share < MK_H2_WINDOW ? share : MK_H2_WINDOW;
@@ -84,7 +84,7 @@ static void mark_recv_window_changed(struct mk_h2_stream *s)
         mk_list_add_last(&s->h2->touched, &s->touched);
 }
 
-/* Takes back the part of the window beyond the stream's share. */
+/* Returns the part of the window beyond the stream's share to the connection. */
 static void shrink_window(struct mk_h2_stream *s)
 {
     s->h2->spare += s->window_size - s->h2->share;
@@ -153,7 +153,7 @@ static void discard_body(struct mk_h2_stream *s)
         free_first_chunk(s);
 }
 
-/* Reads held data. Returns 0 if no data is held. Bytes that were read count as held until their piece is freed. */
+/* Reads held data. Returns 0 if no data is held. Bytes that were read count as held until their chunk is freed. */
 static size_t read_body(struct mk_h2_stream *s, char *buf, size_t cap)
 {
     struct mk_h2_body_chunk *p = s->first;
@@ -212,7 +212,7 @@ static void update_stream_window(struct mk_h2_stream *s)
  * data of closed streams. */
 static void update_connection_window(struct mk_h2 *h2)
 {
-    int64_t by = (int64_t)h2->conn->service->limits->h2.unread_max - h2->receive_window - h2->held;
+    int64_t by = (int64_t)h2->conn->manager->limits->h2.unread_max - h2->receive_window - h2->held;
     if (by <= 0 || (by < UPDATE_MIN && by < h2->receive_window))
         return;
     h2->receive_window += by;
@@ -258,7 +258,7 @@ static void on_stream_timer(struct mk_timer *t)
 
 void mk_h2_stream_set_timeout(struct mk_h2_stream *s, enum mk_conn_timeout timeout)
 {
-    struct mk_conn_manager *service = service_of(s);
+    struct mk_conn_manager *manager = manager_of(s);
     if ((s->timeout == timeout && timeout != MK_TIMEOUT_TUNNEL) || mk_h2_stream_is_closed(s))
         return;
     uint32_t span = mk_conn_request_timeout_ms(mk_http_stream_limits(&s->d), timeout);
@@ -266,7 +266,7 @@ void mk_h2_stream_set_timeout(struct mk_h2_stream *s, enum mk_conn_timeout timeo
     if (timeout == MK_TIMEOUT_RATE)
         s->rate.progressed = s->progress;
     if (span)
-        mk_loop_set_timer(service->loop, &s->timer, span);
+        mk_loop_set_timer(manager->loop, &s->timer, span);
     else
         mk_timer_stop(&s->timer);
 }
@@ -315,15 +315,15 @@ static mk_err on_interim(void *ctx, unsigned status, const struct mk_header *fie
 {
     struct mk_h2_stream *s = ctx;
     const struct mk_conn *c = s->h2->conn;
-    bool may = service_of(s)->serving == c && mk_send_queue_is_empty(&c->out);
+    bool may = manager_of(s)->serving == c && mk_send_queue_is_empty(&c->out);
     return may && send_interim(s, status, fields, n) ? 0 : -EAGAIN;
 }
 
 static ssize_t on_body_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_h2_stream *s = ctx;
-    if (service_of(s)->serving != s->h2->conn)
-        return -EAGAIN; /* called outside a handler or source: must be resumed first */
+    if (manager_of(s)->serving != s->h2->conn)
+        return -EAGAIN; /* not called by a handler or body source: resume the request first */
     if (s->d.x->request.tunnel.p && !mk_http_stream_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
@@ -406,8 +406,8 @@ static void keep_rate_limits(const struct mk_h2_stream *s)
     if (MK_LIKELY(!s->d.x->limits && (!site || (!site->limits && !site->n_locations))))
         return;
     const struct mk_request_limits *own = mk_http_stream_limits(&s->d);
-    h2->left = *(h2->limits_left ? mk_conn_rate_more_lenient(h2->limits_left, own) : own);
-    h2->limits_left = &h2->left;
+    h2->left = *(h2->pending_limits ? mk_conn_rate_more_lenient(h2->pending_limits, own) : own);
+    h2->pending_limits = &h2->left;
 }
 
 void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome)

@@ -78,12 +78,12 @@ struct mk_h2 {
     unsigned block_frames;
 
     /* The abuse budget; see h2_abuse.h. */
-    uint32_t patience;
-    uint64_t patience_ms;
+    uint32_t abuse_budget;
+    uint64_t abuse_refilled_ms;
 
     /* The most lenient limits of closed streams whose output may still be pending; NULL: the server's
      * limits. */
-    const struct mk_request_limits *limits_left;
+    const struct mk_request_limits *pending_limits;
     struct mk_request_limits left; /* copy of these limits, since a stream may have its own */
 
     unsigned n_flushes;   /* number of flushes of the output buffer */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2_write.h"
 
-/* The client acknowledges this when it has received the first GOAWAY. */
+/* Payload of the PING after the first GOAWAY: its acknowledgment proves that the client has received the
+ * GOAWAY. */
 #define WARNING_PING MK_STR("draining")
 
 /* ---- The output buffer ---- */
@@ -9,10 +10,10 @@
 bool mk_h2_write_flush(struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
-    uint64_t *sent = &c->service->counters->sent, before = *sent;
+    uint64_t *sent = &c->manager->counters->sent, before = *sent;
     if (h2->local.current == MK_H2_LOCAL_LOST)
         return false;
-    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->service->out, false, sent);
+    mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->manager->out, false, sent);
     h2->n_flushes++;
     c->progress += *sent - before;
     if (!e || e == -EAGAIN)
@@ -48,9 +49,9 @@ void mk_h2_write_window_update(struct mk_h2 *h2, uint32_t stream, uint32_t by)
     mk_h2_frame_emit_window_update(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 4), stream, by);
 }
 
-/* ---- Blocks of fields ---- */
+/* ---- Header blocks ---- */
 
-/* When a client reduces the table size, the next field block must confirm it (RFC 7541, section 4.2). We
+/* When a client reduces the table size, the next header block must confirm it (RFC 7541, section 4.2). We
  * never use the table, so the confirmed size is 0. */
 enum { TABLE_SIZE_0 = 0x20 };
 
@@ -150,8 +151,8 @@ void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_
     if (!mk_h2_state_is_alive(h2))
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_FAILED);
-    mk_counter_add(&h2->conn->service->counters->h2_ended[message], 1);
-    mk_log_debug(h2->conn->service->log, "ended an HTTP/2 connection: %s",
+    mk_counter_add(&h2->conn->manager->counters->h2_ended[message], 1);
+    mk_log_debug(h2->conn->manager->log, "closed an HTTP/2 connection: %s",
                  mk_conn_manager_h2_reason_names[message]);
     write_goaway_frame(h2, error);
 }
@@ -167,7 +168,7 @@ void mk_h2_write_goaway_warning(struct mk_h2 *h2)
     mk_h2_frame_emit_ping(mk_h2_write_reserve_control(h2, MK_H2_FRAME_HEAD + 8), false, WARNING_PING);
 }
 
-/* Any PING acknowledgement counts: an unsolicited one only shortens the wait. */
+/* Any PING acknowledgment counts: an unsolicited one only shortens the wait. */
 void mk_h2_write_goaway_after_ping(struct mk_h2 *h2)
 {
     if (h2->local.current == MK_H2_LOCAL_WARNED)

@@ -8,7 +8,7 @@
 /* Returns the worker's output buffer, which collects frames while the connection is served. */
 static inline struct mk_buf *mk_h2_write_buffer(const struct mk_h2 *h2)
 {
-    return &h2->conn->service->out;
+    return &h2->conn->manager->out;
 }
 /* Reserves space for a frame of n bytes in the output buffer. */
 struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n);

@@ -20,7 +20,7 @@ static mk_err on_log_full(struct mk_worker *w, const struct mk_logfile *log)
     mk_err e = mk_logfile_is_full(log) ? rotate_log(log) : 0; /* another thread may have rotated the log */
     pthread_mutex_unlock(&s->lock);
     if (e)
-        mk_log_error(w->service.log, "cannot rotate the log %s: %s", log->where.p, mk_err_text(e));
+        mk_log_error(w->manager.log, "cannot rotate the log %s: %s", log->where.p, mk_err_text(e));
     return e;
 }
 

@@ -103,8 +103,8 @@ static mk_err init_log(struct mk_lib_worker *r)
     const struct mk_server *s = r->server;
     const struct mk_config_generation *g = s->generation;
     mk_err e = mk_errorlog_init(&r->log, (enum mk_log_level)g->server.log_level, g->error_log);
-    r->log.hear = s->options.on_log;
-    r->log.hear_ctx = s->options.log_ctx;
+    r->log.on_message = s->options.on_log;
+    r->log.on_message_ctx = s->options.log_ctx;
     r->log.is_silent = true;
     return e;
 }

@@ -7,7 +7,8 @@
 #include "base/codec.h"
 #include "base/json.h"
 
-/* Bytes logged of each string that a client sent: four such strings, escaped, and a user fit one line. */
+/* Maximum bytes logged of each string from a client: four such strings, escaped, and a user name fit into one
+ * line. */
 enum { TEXT_MAX = 768, USER_MAX = 192 };
 
 /* strftime() would use the program's locale for the month. */
@@ -49,7 +50,7 @@ static void append_or_dash(struct mk_buf *out, mk_str s)
         mk_buf_add_char(out, '-');
 }
 
-/* Writes the user as one word: log readers split the fields before the first quote at spaces. */
+/* Writes the user as one word: log parsers split the fields before the first quote at spaces. */
 static void append_user(struct mk_buf *out, mk_str user)
 {
     size_t end = mk_min(out->len + USER_MAX, out->cap);

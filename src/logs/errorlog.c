@@ -63,8 +63,8 @@ static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
     struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
     if (e->writer->lost)
         report_lost_lines(e);
-    if (e->hear)
-        e->hear(e->hear_ctx, level, text);
+    if (e->on_message)
+        e->on_message(e->on_message_ctx, level, text);
     (void)write_message(e, level, text);
 }
 

@@ -12,8 +12,8 @@ struct mk_errorlog {
                                   * messages go to standard error */
     /* The log callback of the program: receives every message, and is the only receiver if there is no
      * file. */
-    void (*hear)(void *ctx, enum mk_log_level level, mk_str text);
-    void *hear_ctx;
+    void (*on_message)(void *ctx, enum mk_log_level level, mk_str text);
+    void *on_message_ctx;
     bool is_silent; /* in a program without a log callback: messages are dropped if there is no file */
 };
 
@@ -29,8 +29,8 @@ void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level le
                              struct mk_buf *out);
 /* Switches to the level and the log of another configuration. */
 void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
-/* Sends lines, and the count of lost lines, to this writer, which the caller owns, until NULL is set. Logs of
- * another kind ignore the call. */
+/* Sends lines, and the count of lost lines, to this writer, which the caller owns, until NULL is set. Logs
+ * other than mk_errorlog ignore the call. */
 mk_err mk_errorlog_set_writer(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
 /* Reports how many lines were lost, if the log is writable again. Each message also reports lost lines. */
 void mk_errorlog_report_lost(struct mk_log *log);

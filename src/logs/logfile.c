@@ -100,7 +100,7 @@ mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_ident
         return 0;
     int fd = mk_logfile_reopen(f);
     if (fd < 0 && f->kind == MK_LOGFILE_SYSLOG) {
-        f->absent = (mk_err)fd;
+        f->syslog_error = (mk_err)fd;
         fd = syslog_socket();
     }
     f->fd = fd < 0 ? -1 : fd;

@@ -22,15 +22,15 @@ struct mk_logfile {
     const struct mk_identity *workers; /* the user that must not control the file; NULL: no such user */
     bool at_once;                      /* the log is a terminal: write without delay */
     bool has_priorities;               /* syslog or the journal, which add time and process to each line */
-    mk_err absent;                     /* why syslog could not be reached when opened; 0: connected */
+    mk_err syslog_error;                     /* why syslog could not be reached when opened; 0: connected */
     uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
     unsigned keep;                     /* how many rotated files are kept */
 };
 
 /* `where` is NUL-terminated and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
  * `workers`, a file is opened only if that user cannot replace it or redirect the path: otherwise -ELOOP or
- * -EPERM, as for mk_safe_open(). A syslog service may start later than the server: until then, `absent` has
- * the reason, and each flush of a writer tries to connect. */
+ * -EPERM, as for mk_safe_open(). A syslog service may start later than the server: until then, `syslog_error`
+ * holds the reason, and each flush of a writer tries to connect. */
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers) MK_MUST_USE;
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
 mk_err mk_logfile_replace_fd(const struct mk_logfile *f, int fd) MK_MUST_USE;

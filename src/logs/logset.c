@@ -25,13 +25,11 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
 static const char *error_hint(mk_err error)
 {
     if (error == -ELOOP)
-        return "as root, monkey follows only links of root to folders, where `User` may not write: write the "
-               "path "
-               "that the link leads to";
+        return "as root, Monkey follows no link to a log, and a link to a folder only if root owns the link "
+               "and `User` cannot replace it: write the path that the link leads to";
     if (error == -EPERM)
-        return "`User` may replace the file or a folder above it: give the folder to root, and let no other "
-               "user "
-               "write to it";
+        return "`User` could replace the file or a folder above it: make root the owner of the folder, and "
+               "let no other user write to it";
     return NULL;
 }
 
@@ -42,14 +40,14 @@ struct mk_logfile *mk_logset_open_or_report(struct mk_logset *set, mk_str where,
     mk_err e;
     size_t before = set->n;
     struct mk_logfile *f = mk_logset_open(set, where, max_size, keep, &e);
-    if (f && f->absent && set->n > before)
+    if (f && f->syslog_error && set->n > before)
         mk_conf_report_warn(report, at,
                             "no syslog service listens on /dev/log (%s): lines are lost until one does",
-                            mk_err_text(f->absent));
+                            mk_err_text(f->syslog_error));
     if (f)
         return f;
     if (e == -E2BIG)
-        mk_conf_report_error(report, at, "more than %d log files", MK_LOGFILES_MAX);
+        mk_conf_report_error(report, at, "too many logs: at most %d are possible", MK_LOGFILES_MAX);
     else
         mk_conf_report_error(report, at, "cannot open the log `%s`: %s", where.p, mk_err_text(e));
     if (error_hint(e))

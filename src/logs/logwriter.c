@@ -14,7 +14,7 @@
 
 enum { PRIORITY_LEN = 3 }; /* "<6>" */
 
-/* Finds out which kind of file the descriptor refers to. */
+/* Detects which kind of file the descriptor refers to. */
 static void detect_file_kind(struct mk_logwriter *w)
 {
     struct stat st;
@@ -40,8 +40,8 @@ void mk_logwriter_fini(struct mk_logwriter *w)
 /* Keeps only the rest of a partly written line, and discards all other pending data. */
 static void reset_writer(struct mk_logwriter *w, const struct mk_logfile *file)
 {
-    w->lost += w->half;
-    w->half = false;
+    w->lost += w->has_partial_line;
+    w->has_partial_line = false;
     mk_buf_clear(&w->lines);
     w->file = file;
     detect_file_kind(w);
@@ -107,7 +107,7 @@ static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err error)
 
 /* Removes the priority that mk_logwriter_reserve() wrote before the line; later lines of the same entry have
  * none. */
-static int take_severity(mk_str *line)
+static int cut_priority(mk_str *line)
 {
     if (line->len < PRIORITY_LEN || line->p[0] != '<' || line->p[2] != '>')
         return LOG_INFO;
@@ -125,7 +125,7 @@ static void send_to_syslog(struct mk_logwriter *w)
     while (rest.len) {
         struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
         mk_str line = mk_str_cut(&rest, '\n');
-        int severity = take_severity(&line);
+        int severity = cut_priority(&line);
         mk_buf_addf(&text, "<%d>monkey[%d]: ", LOG_DAEMON | severity, (int)getpid());
         mk_buf_add(&text, mk_str_first(line, sizeof buf - text.len));
         mk_err e = send_datagram(w, mk_buf_str(&text));
@@ -188,7 +188,7 @@ bool mk_logwriter_write_now(struct mk_logwriter *w, enum mk_log_level level, mk_
         return false;
     mk_buf_add(out, line);
     mk_logwriter_flush(w);
-    return w->lost == lost && !w->half;
+    return w->lost == lost && !w->has_partial_line;
 }
 
 static ssize_t write_pipe(const struct mk_logwriter *w, mk_str text)
@@ -245,10 +245,10 @@ static bool truncate_partial_line(const struct mk_logwriter *w, mk_str written)
 {
     struct stat st;
     size_t line_end = mk_str_find_last(written, '\n');
-    if (!w->is_file || (line_end == MK_STR_NONE && w->half) || fstat(w->file->fd, &st) < 0)
+    if (!w->is_file || (line_end == MK_STR_NONE && w->has_partial_line) || fstat(w->file->fd, &st) < 0)
         return false;
-    off_t half = (off_t)(written.len - (line_end == MK_STR_NONE ? 0 : line_end + 1));
-    return st.st_size >= half && ftruncate(w->file->fd, st.st_size - half) == 0;
+    off_t has_partial_line = (off_t)(written.len - (line_end == MK_STR_NONE ? 0 : line_end + 1));
+    return st.st_size >= has_partial_line && ftruncate(w->file->fd, st.st_size - has_partial_line) == 0;
 }
 
 void mk_logwriter_flush(struct mk_logwriter *w)
@@ -262,12 +262,12 @@ void mk_logwriter_flush(struct mk_logwriter *w)
     mk_err error = 0;
     mk_str all = mk_buf_str(&w->lines), rest = write_lines(w, all, &error);
     mk_str written = mk_str_first(all, all.len - rest.len);
-    w->half =
+    w->has_partial_line =
         rest.len &&
-        (written.len ? !mk_str_ends(written, MK_STR("\n")) && !truncate_partial_line(w, written) : w->half);
-    count_lost(w, count_lines(rest) - w->half, error);
+        (written.len ? !mk_str_ends(written, MK_STR("\n")) && !truncate_partial_line(w, written) : w->has_partial_line);
+    count_lost(w, count_lines(rest) - w->has_partial_line, error);
     /* The rest of a partly written line comes first. */
-    size_t kept = w->half ? mk_str_find(rest, '\n') + 1 : 0;
+    size_t kept = w->has_partial_line ? mk_str_find(rest, '\n') + 1 : 0;
     mk_buf_consume(&w->lines, written.len);
     w->lines.len = kept;
 }

@@ -12,11 +12,11 @@ struct mk_logwriter {
     const struct mk_logfile *file;
     bool is_file, is_socket; /* neither: a pipe or a device */
     bool may_wait;           /* shared with other processes, maybe blocking: poll before each write */
-    bool half;               /* `lines` begins with the rest of a partly written line */
+    bool has_partial_line;               /* `lines` begins with the rest of that line */
     struct mk_buf lines;     /* lines not written yet; allocated on first use */
     uint64_t lost;           /* lines dropped since the last report of lost lines */
     mk_err lost_by;          /* why the last of these lines was dropped */
-    uint64_t asked_ms;       /* when the worker requested a rotation; 0: no request is pending */
+    uint64_t rotation_requested_ms;       /* when the worker requested a rotation; 0: no request is pending */
 };
 
 void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file);

@@ -192,7 +192,7 @@ static void replace_log_fd(struct worker_process *p, const struct mk_control_mes
         mk_err e = mk_logwriter_replace_fd(&p->worker.logs[i], m->fd);
         if (e)
             mk_log_error(p->log, "cannot replace the log %.*s: %s", MK_STR_ARG(m->text), mk_err_text(e));
-        p->worker.logs[i].asked_ms = 0;
+        p->worker.logs[i].rotation_requested_ms = 0;
     }
 }
 

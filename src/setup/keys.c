@@ -392,7 +392,7 @@ static const struct mk_conf_key server_keys[] = {
          "wait with more.")},
     {.name = "HTTP2AbuseBudget",
      .type = MK_CONF_NUM,
-     SERVER(patience),
+     SERVER(abuse_budget),
      .min = 100,
      .max = 1000000,
      .default_value = "1000",

@@ -89,7 +89,7 @@ struct mk_server_settings {
     unsigned max_fields;
     unsigned max_streams;
     uint64_t max_unread_body;
-    uint32_t patience;
+    uint32_t abuse_budget;
     uint32_t head_ms, idle_ms, linger_ms, drain_ms, loop_ms;
     uint32_t ticket_ms; /* 0: no tickets */
     unsigned file_cache;

@@ -68,7 +68,7 @@ void mk_tls_session_on_handshake_done(struct mk_tls *t)
 }
 
 /* Copies the session, because OpenSSL lets only one connection resume a TLS 1.3 session. That prevents
- * eavesdroppers from recognising a client, but would cost a full handshake for each additional connection
+ * eavesdroppers from recognizing a client, but would cost a full handshake for each additional connection
  * that begins before the first one has its ticket. */
 void mk_tls_session_resume(struct mk_tls *t)
 {

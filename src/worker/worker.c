@@ -78,9 +78,9 @@ static void report_lost_lines(struct mk_worker *w, struct mk_logwriter *log)
     if (!log->lost)
         return;
     if (log == errors)
-        mk_errorlog_report_lost(w->service.log);
+        mk_errorlog_report_lost(w->manager.log);
     else
-        mk_log_error(w->service.log, "%llu lines of the log %s were lost: %s", (unsigned long long)log->lost,
+        mk_log_error(w->manager.log, "%llu lines of the log %s were lost: %s", (unsigned long long)log->lost,
                      log->file->where.p, mk_logwriter_loss_reason(log));
     if (log != errors && errors->lost <= before)
         log->lost = 0;
@@ -160,7 +160,7 @@ static void set_conn_limits(struct mk_conn_manager_limits *l, const struct mk_se
         .h2 = {.on = s->site.tls.http2,
                .streams_max = s->max_streams,
                .unread_max = (uint32_t)s->max_unread_body,
-               .patience = s->patience},
+               .abuse_budget = s->abuse_budget},
         .request = *request,
         .request_max = s->max_request_size,
         .requests_max = s->max_requests,
@@ -179,7 +179,7 @@ static void set_conn_limits(struct mk_conn_manager_limits *l, const struct mk_se
 
 static bool is_drained(const struct mk_worker *w)
 {
-    return w->draining && w->service.n_conns == 0 && w->n_refs == 0;
+    return w->draining && w->manager.n_conns == 0 && w->n_refs == 0;
 }
 
 static void on_connection_closed(struct mk_conn_manager *s)
@@ -194,10 +194,10 @@ static void on_connection_closed(struct mk_conn_manager *s)
 static void on_drain_timeout(struct mk_timer *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, drain_timer);
-    if (w->service.n_conns)
-        mk_log_warn(w->service.log, "closed %u connections: DrainTimeout is over", w->service.n_conns);
+    if (w->manager.n_conns)
+        mk_log_warn(w->manager.log, "closed %u connections: DrainTimeout is over", w->manager.n_conns);
     if (w->n_refs)
-        mk_log_warn(w->service.log, "broke off work of plugins: DrainTimeout is over");
+        mk_log_warn(w->manager.log, "broke off work of plugins: DrainTimeout is over");
     mk_loop_stop(&w->loop);
 }
 
@@ -209,7 +209,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
     for (size_t i = 0; i < o->n_listeners; i++) {
         mk_err e = mk_sock_start_listening(o->listeners[i].fd, MK_LISTENERS_BACKLOG);
         if (!e)
-            e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
+            e = mk_acceptor_start(&w->acceptors[i], &w->manager, o->listeners[i].fd);
         if (e)
             return e;
         w->acceptors[i].wants_tls = o->listeners[i].tls;
@@ -253,7 +253,7 @@ static mk_err init_loop_web_and_conns(struct mk_worker *w, const struct mk_worke
     if (!e) {
         e = mk_worker_async_init(w);
         if (!e)
-            e = mk_conn_manager_init(&w->service, &w->loop, &w->web, &w->limits, o->counters, name);
+            e = mk_conn_manager_init(&w->manager, &w->loop, &w->web, &w->limits, o->counters, name);
         if (e)
             mk_worker_async_fini(w);
         if (e)
@@ -287,13 +287,13 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
         return e;
     }
     w->loop.pulse = &o->counters->pulse;
-    w->service.worker = w;
-    mk_conn_manager_limit_open_files(&w->service);
-    w->service.on_conn_closed = on_connection_closed;
-    w->service.tls = o->generation->tls;
-    mk_conn_manager_set_http2(&w->service, o->generation->http2);
-    w->service.accept_hooks = o->generation->accept_hooks;
-    w->service.n_accept_hooks = o->generation->n_accept_hooks;
+    w->manager.worker = w;
+    mk_conn_manager_limit_open_files(&w->manager);
+    w->manager.on_conn_closed = on_connection_closed;
+    w->manager.tls = o->generation->tls;
+    mk_conn_manager_set_http2(&w->manager, o->generation->http2);
+    w->manager.accept_hooks = o->generation->accept_hooks;
+    w->manager.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_subprocesses_init(&w->children, &w->loop, o->log, o->spawner);
     if (!e)
         e = mk_worker_start_plugins(w);
@@ -314,7 +314,7 @@ void mk_worker_fini(struct mk_worker *w)
     for (size_t i = 0; i < w->n_acceptors; i++)
         mk_acceptor_stop(&w->acceptors[i]);
     w->n_acceptors = 0;
-    mk_conn_close_all(&w->service, MK_OUTCOME_SHUTDOWN);
+    mk_conn_close_all(&w->manager, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
     mk_worker_set_activity(w, "waiting for its threads", "");
     mk_worker_async_fini(w); /* called before the targets of its callbacks are freed */
@@ -324,7 +324,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_worker_flush_logs(w);
     mk_subprocesses_fini(&w->children);
     mk_worker_messages_fini(w);
-    mk_conn_manager_fini(&w->service);
+    mk_conn_manager_fini(&w->manager);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
     mk_mem_free(w->acceptors);
@@ -339,7 +339,7 @@ mk_err mk_worker_run(struct mk_worker *w)
 /* Tells HTTP/2 clients to send no more requests (GOAWAY). */
 static void notify_conns_draining(struct mk_worker *w)
 {
-    MK_LIST_EACH_SAFE (at, &w->service.conns) {
+    MK_LIST_EACH_SAFE (at, &w->manager.conns) {
         struct mk_conn *c = MK_LIST_ENTRY(at, struct mk_conn, link);
         if (c->ops->on_drain)
             c->ops->on_drain(c);
@@ -350,7 +350,7 @@ void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms)
 {
     if (w->draining)
         return;
-    w->service.draining = true;
+    w->manager.draining = true;
     for (size_t i = 0; i < w->n_acceptors; i++) {
         if (!has_successor)
             mk_acceptor_accept_queued(&w->acceptors[i]);

@@ -21,7 +21,7 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
 {
     va_list args;
     va_start(args, fmt);
-    mk_log_va(w->service.log, level, fmt, args);
+    mk_log_va(w->manager.log, level, fmt, args);
     va_end(args);
 }
 
@@ -117,7 +117,7 @@ struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w)
 uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
 {
     const struct mk_scoreboard_slot *slot =
-        MK_CONTAINER(w->service.counters, struct mk_scoreboard_slot, counters);
+        MK_CONTAINER(w->manager.counters, struct mk_scoreboard_slot, counters);
     struct mk_stat_registry *r = mk_worker_statistics(w);
     return r && w->scoreboard.n ? mk_stat_cells(r, series, (unsigned)(slot - w->scoreboard.at) + 1) : NULL;
 }
@@ -144,14 +144,14 @@ static struct mk_conn_info conn_info_of(const struct mk_conn *c)
     info.method = r->method_text;
     info.target = r->target_text;
     info.host = r->host;
-    info.age_ms = c->service->loop->now_ms - r->now_ms;
+    info.age_ms = c->manager->loop->now_ms - r->now_ms;
     return info;
 }
 
 void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_info *info, void *ctx),
                          void *ctx)
 {
-    MK_LIST_EACH_SAFE (at, &w->service.conns) {
+    MK_LIST_EACH_SAFE (at, &w->manager.conns) {
         struct mk_conn_info info = conn_info_of(MK_LIST_ENTRY(at, struct mk_conn, link));
         if (!each(&info, ctx))
             return;

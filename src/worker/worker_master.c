@@ -41,14 +41,14 @@ enum mk_log_level mk_worker_log_level(const struct mk_worker *w)
 void mk_worker_request_rotation(struct mk_worker *w, struct mk_logwriter *log)
 {
     uint64_t now = w->loop.now_ms;
-    bool has_asked = log->asked_ms && now - log->asked_ms < ASK_AGAIN_MS;
+    bool has_asked = log->rotation_requested_ms && now - log->rotation_requested_ms < ASK_AGAIN_MS;
     if (has_asked || !mk_logfile_is_full(log->file))
         return;
     if (w->on_full) {
-        log->asked_ms = w->on_full(w, log->file) ? now : 0;
+        log->rotation_requested_ms = w->on_full(w, log->file) ? now : 0;
         return;
     }
     mk_err e =
         send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_ROTATE, .text = log->file->where});
-    log->asked_ms = e ? 0 : now;
+    log->rotation_requested_ms = e ? 0 : now;
 }

@@ -107,7 +107,7 @@ const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i)
 
 void mk_worker_set_activity(struct mk_worker *w, const char *what, const char *of)
 {
-    struct mk_counters *n = w->service.counters;
+    struct mk_counters *n = w->manager.counters;
     n->moves = 0; /* marks the line as something other than a request */
     snprintf(n->line, sizeof n->line, "%s%s", what, of);
     mk_loop_heartbeat(&w->loop, true);

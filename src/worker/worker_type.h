@@ -37,7 +37,7 @@ struct mk_worker {
     struct mk_loop loop;
     struct mk_conn_manager_limits limits;
     struct mk_web_ctx web;
-    struct mk_conn_manager service;
+    struct mk_conn_manager manager;
     struct mk_access_clock clock;
     struct mk_logwriter *logs;   /* indexed by log */
     struct mk_timer flush_timer; /* runs while a log has pending lines */

@@ -151,9 +151,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     n_received = n_records = 0;
     struct mk_conn *c = peer_connect();
     play(c, data + 1, n_plan);
-    mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
+    mk_conn_close_all(&manager, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&loop);
-    MK_ASSERT(service.n_conns == 0 && peer.closed);
+    MK_ASSERT(manager.n_conns == 0 && peer.closed);
     check_answers();
     return 0;
 }

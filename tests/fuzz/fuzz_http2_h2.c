@@ -16,7 +16,7 @@ enum { STEPS_MAX = 20000, SAY_MAX = 1 << 22, LATER_MS = 40000, ROUNDS_MAX = 100 
 
 static const struct mk_conn_manager_limits limits = {
     .head = {.head_max = 2000, .target_max = 200, .fields_max = 16},
-    .h2 = {.on = true, .streams_max = 6, .unread_max = 200000, .patience = 150},
+    .h2 = {.on = true, .streams_max = 6, .unread_max = 200000, .abuse_budget = 150},
     .request.content_max = 100000,
     .requests_max = 60,
     .connections_max = 4,
@@ -192,7 +192,7 @@ static void begin(void)
     static char large[200000];
     server_begin(&limits, on_done);
     site_add(&site, "large", mk_str_of(large, sizeof large));
-    mk_conn_manager_set_http2(&service, &mk_h2_module);
+    mk_conn_manager_set_http2(&manager, &mk_h2_module);
     site.host.pack_head = mk_h2_module.pack_head;
     handlers.loop = &loop;
 }
@@ -402,9 +402,9 @@ static void arrive_all(struct mk_conn *c)
 
 static void drain(struct mk_conn *c)
 {
-    if (peer.closed || service.draining || c->ops != &mk_h2_ops)
+    if (peer.closed || manager.draining || c->ops != &mk_h2_ops)
         return;
-    service.draining = true;
+    manager.draining = true;
     c->ops->on_drain(c);
     run_tasks(c);
 }
@@ -491,7 +491,7 @@ static void play(struct mk_conn *c, struct script *s)
     }
     note_said();
     if (full) { /* the input can no longer be analyzed */
-        mk_conn_close_all(&service, MK_OUTCOME_SHUTDOWN);
+        mk_conn_close_all(&manager, MK_OUTCOME_SHUTDOWN);
         return;
     }
     peer.write_max = SIZE_MAX;
@@ -534,15 +534,15 @@ static void make_peer(bool greets)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct script script = {data, data + size};
-    if (!service.window.in)
+    if (!manager.input_buffer.in)
         begin();
     make_peer(!(next(&script) & 1));
-    service.draining = false;
+    manager.draining = false;
     struct mk_conn *c = conn = peer_connect();
     advance(c);
     play(c, &script);
     mk_loop_run_tasks(&loop);
-    MK_ASSERT(service.n_conns == 0);
+    MK_ASSERT(manager.n_conns == 0);
     for (unsigned i = 0; i < client.n; i++) /* each stream with a response has left a record */
         MK_ASSERT(!client.at[i].status || records[i].made);
     forget_peer();

@@ -15,7 +15,7 @@
 static struct site site;
 static struct mk_loop loop;
 static struct mk_counters counters;
-static struct mk_conn_manager service;
+static struct mk_conn_manager manager;
 static struct handlers handlers;
 static struct handlers_routes routes;
 
@@ -72,7 +72,7 @@ static struct mk_conn *peer_connect(void)
     static const struct mk_stream_ops ops = {
         .read = peer_read, .write = peer_write, .shutdown = peer_shutdown, .close = peer_close};
     static const struct mk_addr who = {.is_unix = 1};
-    struct mk_conn *c = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
+    struct mk_conn *c = mk_conn_open(&manager, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
     MK_ASSERT(c != NULL);
     c->stream.ops = &ops;
     return c;
@@ -82,7 +82,7 @@ static const size_t accept_sizes[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_
 
 static void server_end(void)
 {
-    mk_conn_manager_fini(&service);
+    mk_conn_manager_fini(&manager);
     mk_loop_fini(&loop);
     site_fini(&site);
 }
@@ -95,7 +95,7 @@ static void server_begin(const struct mk_conn_manager_limits *limits,
     site.web.on_record = on_done;
     site.web.log = NULL;
     MK_ASSERT(mk_loop_init(&loop) == 0);
-    MK_ASSERT(mk_conn_manager_init(&service, &loop, &site.web, limits, &counters, MK_STR("Monkey")) == 0);
+    MK_ASSERT(mk_conn_manager_init(&manager, &loop, &site.web, limits, &counters, MK_STR("Monkey")) == 0);
     site.host.n_routes = handlers_route(&routes, &handlers, &mk_static);
     site.host.routes = routes.at;
     atexit(server_end);
@@ -104,7 +104,7 @@ static void server_begin(const struct mk_conn_manager_limits *limits,
 /* Checks the invariants that hold after each step of the server. */
 static void check_at_rest(const struct mk_conn *c)
 {
-    MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);
+    MK_ASSERT(manager.out.len == 0 && !manager.out.failed && manager.serving == NULL);
     MK_ASSERT(c->state.current != MK_CONN_DEAD || peer.closed);
 }
 

@@ -138,7 +138,7 @@ def test_log_symlinks_are_not_followed_as_root(monkey, run, site, tmp_path):
     assert not victim.exists() and "/?after" in (logs / "old").read_text()
     done = run("-t", "-c", server.config)
     assert done.code == 3 and "cannot open the log" in done.err and "Too many levels of symbolic links" in done.err
-    assert "hint: as root, monkey follows only links of root to folders" in done.err
+    assert "hint: as root, Monkey follows no link to a log" in done.err
 
 
 @as_root
@@ -159,7 +159,7 @@ def test_log_folder_may_be_a_symlink_of_root(monkey, run, site, tmp_path):
     server.stop()
     ways.chmod(0o777)  # now a worker could replace the link
     done = run("-t", "-c", server.config)
-    assert done.code == 3 and "hint: as root, monkey follows only links of root to folders" in done.err
+    assert done.code == 3 and "hint: as root, Monkey follows no link to a log" in done.err
 
 
 @as_root
@@ -172,7 +172,7 @@ def test_log_folder_writable_by_workers_is_refused(run, site, tmp_path):
     logs.chmod(0o777)
     done = run("-t", "-c", config)
     assert done.code == 3 and re.search(r"c:4:\d+: error: cannot open the log `\S+`", done.err)
-    assert "hint: `User` may replace the file or a folder above it" in done.err
+    assert "hint: `User` could replace the file or a folder above it" in done.err
     write_config(tmp_path / "c", server="AccessLog logs/access.log")
     assert run("-t", "-c", config).code == 0  # without `User`, no other user can replace the link
     write_config(tmp_path / "c", server="User nobody", plugins=["logger"], sections="[LOGGER]\n    AccessLog logs/a\n")

@@ -312,7 +312,7 @@ static const struct mk_handler handlers[] = {
 
 static struct mk_conn_manager_limits limits = {
     .head = {.head_max = 8192, .target_max = 4096, .fields_max = 64},
-    .h2 = {.on = true, .streams_max = 100, .unread_max = 16777216, .patience = 1000},
+    .h2 = {.on = true, .streams_max = 100, .unread_max = 16777216, .abuse_budget = 1000},
     .request.content_max = 2147483648,
     .requests_max = 0,
     .connections_max = 1000,

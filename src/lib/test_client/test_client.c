@@ -35,7 +35,7 @@ static void on_worker_end(struct mk_end_hook *h)
 static struct mk_test_client *client_of_stream(struct mk_stream *s)
 {
     struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
-    struct mk_end_hook *h = MK_CONTAINER(c->service->worker, struct mk_lib_worker, worker)->end_hooks;
+    struct mk_end_hook *h = MK_CONTAINER(c->manager->worker, struct mk_lib_worker, worker)->end_hooks;
     while (h->run != on_worker_end || client_of_end_hook(h)->conn != c)
         h = h->next;
     return client_of_end_hook(h);
@@ -111,7 +111,7 @@ static void free_http2_client(struct mk_test_client *p)
 
 mk_err mk_test_client_reconnect(struct mk_test_client *p)
 {
-    struct mk_conn_manager *s = &worker_of_client(p)->worker.service;
+    struct mk_conn_manager *s = &worker_of_client(p)->worker.manager;
     struct mk_addr peer;
     bool has_door = s->n_accept_hooks;
     if (p->conn) /* after an error response the connection lingers: a new one replaces it */
@@ -183,7 +183,7 @@ int mk_test_client_use_http2(struct mk_test_client *p)
         return -ESHUTDOWN;
     if (mk_lib_worker_is_in_call(p->server))
         return -EBUSY;
-    struct mk_conn_manager *s = &worker_of_client(p)->worker.service;
+    struct mk_conn_manager *s = &worker_of_client(p)->worker.manager;
     if (!s->limits->h2.on || !s->http2)
         return -EOPNOTSUPP;
     if (p->http2)

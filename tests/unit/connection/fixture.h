@@ -24,7 +24,7 @@ struct conn_fixture {
     struct mk_loop loop;
     struct mk_conn_manager_limits limits;
     struct mk_counters counters;
-    struct mk_conn_manager service;
+    struct mk_conn_manager manager;
     struct handlers handlers;
     struct handlers_routes routes;
     struct mk_conn *conn;   /* the last connection opened; it may be closed and freed */
@@ -70,10 +70,10 @@ static inline void conn_init(struct conn_fixture *t)
     t->site.web.on_record = conn_on_done;
     t->site.web.on_record_data = t;
     assert_int_equal(
-        mk_conn_manager_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")),
+        mk_conn_manager_init(&t->manager, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")),
         0);
-    assert_true(mk_conn_alloc_buffers(&t->service)); /* the buffers outlive connections */
-    t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->service.helper};
+    assert_true(mk_conn_alloc_buffers(&t->manager)); /* the buffers outlive connections */
+    t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->manager.helper};
     t->site.host.n_routes = handlers_route(&t->routes, &t->handlers, &mk_static);
     t->site.host.routes = t->routes.at;
     t->fd = -1;
@@ -83,11 +83,11 @@ static inline void conn_init(struct conn_fixture *t)
 static inline void conn_fini(struct conn_fixture *t)
 {
     mk_fd_close(&t->fd);
-    mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
+    mk_conn_close_all(&t->manager, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&t->loop);
-    assert_int_equal(t->service.n_conns, 0);
-    assert_int_equal(t->service.out.len, 0);
-    mk_conn_manager_fini(&t->service);
+    assert_int_equal(t->manager.n_conns, 0);
+    assert_int_equal(t->manager.out.len, 0);
+    mk_conn_manager_fini(&t->manager);
     mk_loop_fini(&t->loop);
     site_fini(&t->site);
     mk_buf_free(&t->received);
@@ -124,8 +124,8 @@ static inline void conn_open_by(struct conn_fixture *t, const struct mk_conn_ops
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     conn_send(t, text);
     bool counts = ops != &mk_accept_hooks_ops;
-    assert_int_equal(counts ? mk_client_limits_acquire(&t->service.peers, peer) : 0, 0);
-    t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
+    assert_int_equal(counts ? mk_client_limits_acquire(&t->manager.peers, peer) : 0, 0);
+    t->conn = mk_conn_open(&t->manager, ops, ends[0], peer);
     assert_non_null(t->conn);
     t->conn->admission = counts ? MK_CONN_COUNTED : MK_CONN_NOT_COUNTED;
     t->conn->ops->advance(t->conn);
@@ -262,7 +262,7 @@ static inline void conn_expect_end(struct conn_fixture *t, unsigned n_records, u
 
 static inline void conn_expect_state(struct conn_fixture *t, enum mk_conn_state state)
 {
-    assert_int_equal(t->service.n_conns, 1);
+    assert_int_equal(t->manager.n_conns, 1);
     if (t->conn->state.current != state)
         fail_msg("it is in %s, not in %s", mk_conn_machine.states->names[t->conn->state.current],
                  mk_conn_machine.states->names[state]);

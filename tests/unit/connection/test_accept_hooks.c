@@ -57,8 +57,8 @@ static struct mk_log error_log = {.level = MK_LOG_ERROR, .write = write_log};
 
 static void use(size_t n)
 {
-    t.service.accept_hooks = hooks;
-    t.service.n_accept_hooks = n;
+    t.manager.accept_hooks = hooks;
+    t.manager.n_accept_hooks = n;
 }
 
 static void setup(void)
@@ -67,7 +67,7 @@ static void setup(void)
     memset(n_calls, 0, sizeof n_calls);
     n_errors = 0;
     set_error = 0;
-    t.service.log = &error_log;
+    t.manager.log = &error_log;
     client = (struct mk_addr){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 7}};
     for (size_t i = 0; i < HOOKS_MAX; i++) {
         hooks[i] = (struct mk_accept_hook){.name = "sample", .on_accept = on_accept, .data = &verdicts[i]};
@@ -92,7 +92,7 @@ static void expect_refused(void)
     conn_run(&t);
     conn_expect_nothing(&t);
     assert_true(t.ended || t.reset);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(t.counters.dropped, 1);
     assert_int_equal(t.n_records, 0);
 }
@@ -167,19 +167,19 @@ static void accept_hooks_invalid_verdict_is_refused_and_reported(void **state)
     conn_run(&t);
     assert_true(t.ended || t.reset);
     assert_int_equal(n_errors, 2);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 static void accept_hooks_can_query_worker_and_address(void **state)
 {
     (void)state;
-    t.service.worker = (struct mk_worker *)(void *)&t;
+    t.manager.worker = (struct mk_worker *)(void *)&t;
     use(1);
     verdicts[0] = MK_WAIT;
     connect_from("");
     assert_ptr_equal(mk_conn_worker(t.conn), &t);
     assert_memory_equal(mk_conn_client_addr(t.conn)->ip, client.ip, 16);
-    t.service.worker = NULL;
+    t.manager.worker = NULL;
 }
 
 /* ---- Hooks that wait for input ---- */
@@ -264,7 +264,7 @@ static void accept_hooks_slow_client_is_closed(void **state)
     assert_true(t.ended || t.reset);
     assert_true(mk_clock_ms() - began >= SHORT_MS * 2);
     conn_expect_nothing(&t);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(t.n_records, 0);
 }
 
@@ -290,13 +290,13 @@ static void accept_hooks_disconnect_leaves_no_record(void **state)
     connect_from("PEER 1");
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(t.n_records, 0);
     assert_int_equal(t.counters.dropped, 0);
     connect_from("PEER 1");
     mk_fd_close(&t.fd);
     conn_run_server(&t);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 static void accept_hooks_half_closed_client_is_served(void **state)
@@ -321,7 +321,7 @@ static void accept_hooks_full_input_buffer_ends_wait(void **state)
     connect_from("");
     conn_send_bytes(&t, mk_str_of(long_input, MK_INPUT_BUFFER_SIZE - 1));
     conn_run(&t);
-    assert_int_equal(t.service.n_conns, 1);
+    assert_int_equal(t.manager.n_conns, 1);
     assert_int_equal(t.conn->n_saved, MK_INPUT_BUFFER_SIZE - 1);
     conn_send(&t, "x");
     expect_refused();
@@ -352,8 +352,8 @@ static void accept_hooks_wait_ends_with_server(void **state)
 {
     (void)state;
     connect_from("PEER 1");
-    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
-    assert_int_equal(t.service.n_conns, 0);
+    mk_conn_close_all(&t.manager, MK_OUTCOME_SHUTDOWN);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(t.n_records, 0);
 }
 
@@ -362,7 +362,7 @@ static void accept_hooks_wait_ends_with_server(void **state)
 static void setup_with_shares(void)
 {
     setup_with_peers();
-    mk_client_limits_init(&t.service.peers, 2);
+    mk_client_limits_init(&t.manager.peers, 2);
 }
 
 static void accept_hooks_named_client_over_limit_is_refused(void **state)
@@ -375,7 +375,7 @@ static void accept_hooks_named_client_over_limit_is_refused(void **state)
         before[i] = t.fd;
         t.fd = -1;
     }
-    assert_int_equal(t.service.peers.n, 1); /* the client is counted, but not the proxy */
+    assert_int_equal(t.manager.peers.n, 1); /* the client is counted, but not the proxy */
     connect_from("PEER 198.51.100.9\n");
     assert_int_equal(set_error, -EDQUOT);
     conn_run(&t);
@@ -391,14 +391,14 @@ static void accept_hooks_named_client_over_limit_is_refused(void **state)
     mk_fd_close(&before[1]);
     mk_fd_close(&t.fd);
     conn_run_server(&t);
-    assert_int_equal(t.service.peers.n, 0);
+    assert_int_equal(t.manager.peers.n, 0);
 }
 
 static void accept_hooks_peer_naming_itself_counts_once(void **state)
 {
     (void)state;
-    mk_client_limits_fini(&t.service.peers);
-    mk_client_limits_init(&t.service.peers, 1);
+    mk_client_limits_fini(&t.manager.peers);
+    mk_client_limits_init(&t.manager.peers, 1);
     connect_from("PEER 192.0.2.7\n" REQUEST);
     assert_int_equal(set_error, 0);
     conn_run(&t);

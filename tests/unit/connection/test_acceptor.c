@@ -27,7 +27,7 @@ static void setup(void)
 {
     conn_setup(&t);
     listener_setup(&listener, &where);
-    t.service.on_conn_closed = on_conn_closed;
+    t.manager.on_conn_closed = on_conn_closed;
     n_clients = 0;
 }
 
@@ -36,12 +36,12 @@ static void teardown(void)
     mk_acceptor_stop(&acceptor);
     while (n_clients)
         close(clients[--n_clients]);
-    t.service.on_conn_closed = NULL;
+    t.manager.on_conn_closed = NULL;
 }
 
 static void accept_all(void)
 {
-    assert_int_equal(mk_acceptor_start(&acceptor, &t.service, listener), 0);
+    assert_int_equal(mk_acceptor_start(&acceptor, &t.manager, listener), 0);
 }
 
 /* Connects a client that has sent a request. */
@@ -96,7 +96,7 @@ static void acceptor_connections_are_served(void **state)
     int a = call(), b = call();
     expect(a, "HTTP/1.1 200 OK\r\n");
     expect(b, "HTTP/1.1 200 OK\r\n");
-    assert_int_equal(t.service.n_conns, 2);
+    assert_int_equal(t.manager.n_conns, 2);
     assert_int_equal(t.counters.accepted, 2);
     assert_int_equal(t.counters.dropped, 0);
 }
@@ -127,12 +127,12 @@ static void acceptor_runs_accept_hooks_first(void **state)
     (void)state;
     enum mk_verdict verdict = MK_ERROR;
     const struct mk_accept_hook hook = {.name = "sample", .on_accept = on_accept, .data = &verdict};
-    t.service.accept_hooks = &hook;
-    t.service.n_accept_hooks = 1;
+    t.manager.accept_hooks = &hook;
+    t.manager.n_accept_hooks = 1;
     accept_all();
     expect(call(), "reset");
     assert_int_equal(t.counters.dropped, 1);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     verdict = MK_NEXT;
     expect(call(), "HTTP/1.1 200 OK\r\n");
     assert_int_equal(t.counters.dropped, 1);
@@ -151,7 +151,7 @@ static void acceptor_over_limit_resist_waits(void **state)
     expect(b, "HTTP/1.1 200 OK\r\n");
     expect(c, "");
     assert_true(acceptor.paused);
-    assert_int_equal(t.service.n_conns, 2);
+    assert_int_equal(t.manager.n_conns, 2);
     hang_up(a);
     expect(c, "HTTP/1.1 200 OK\r\n");
     assert_int_equal(t.counters.dropped, 0);
@@ -192,8 +192,8 @@ static void acceptor_limits_connections_of_one_client(void **state)
 {
     (void)state;
     t.limits.overcapacity = MK_OVERCAPACITY_RESIST;
-    mk_client_limits_fini(&t.service.peers);
-    mk_client_limits_init(&t.service.peers, 2);
+    mk_client_limits_fini(&t.manager.peers);
+    mk_client_limits_init(&t.manager.peers, 2);
     accept_all();
     int a = call(), b = call(), c = call();
     expect(a, "HTTP/1.1 200 OK\r\n");

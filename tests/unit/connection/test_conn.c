@@ -51,7 +51,7 @@ static struct mk_conn *open_conn(int *client)
     const struct mk_addr peer = {.is_unix = 1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     *client = ends[1];
-    struct mk_conn *c = mk_conn_open(&t.service, &ops, ends[0], &peer);
+    struct mk_conn *c = mk_conn_open(&t.manager, &ops, ends[0], &peer);
     assert_non_null(c);
     return c;
 }
@@ -133,14 +133,14 @@ static void conn_open_connections_are_counted(void **state)
     int a, b;
     struct mk_conn *first = open_conn(&a);
     (void)open_conn(&b);
-    assert_int_equal(t.service.n_conns, 2);
+    assert_int_equal(t.manager.n_conns, 2);
     assert_int_equal(t.counters.open, 2);
     assert_int_equal(t.counters.accepted, 2);
     mk_conn_close(first, MK_OUTCOME_OK);
-    assert_int_equal(t.service.n_conns, 1);
+    assert_int_equal(t.manager.n_conns, 1);
     assert_int_equal(t.counters.open, 1);
-    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
-    assert_int_equal(t.service.n_conns, 0);
+    mk_conn_close_all(&t.manager, MK_OUTCOME_SHUTDOWN);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(n_closes, 2);
     assert_int_equal(last_outcome, MK_OUTCOME_SHUTDOWN);
     close(a);
@@ -161,7 +161,7 @@ static void conn_close_happens_once(void **state)
     int client;
     char buffer[4];
     struct mk_conn *c = open_conn(&client);
-    t.service.on_conn_closed = on_conn_closed;
+    t.manager.on_conn_closed = on_conn_closed;
     n_sizes = 0;
     mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     mk_conn_close(c, MK_OUTCOME_OK);
@@ -183,15 +183,15 @@ static void conn_memory_is_reused_after_iteration(void **state)
     struct mk_conn *c = open_conn(&client), *other;
     close(client);
     mk_conn_close(c, MK_OUTCOME_OK);
-    assert_int_equal(t.service.n_spare, 0);
+    assert_int_equal(t.manager.n_spare, 0);
     other = open_conn(&client);
     assert_ptr_not_equal(other, c); /* an event of this iteration may still be pending for c */
     conn_run_server(&t);
-    assert_int_equal(t.service.n_spare, 1);
+    assert_int_equal(t.manager.n_spare, 1);
     int another;
     assert_ptr_equal(open_conn(&another), c);
     assert_int_equal(c->state.current, MK_CONN_IDLE);
-    assert_int_equal(t.service.n_spare, 0);
+    assert_int_equal(t.manager.n_spare, 0);
     close(client);
     close(another);
 }
@@ -242,7 +242,7 @@ static void conn_resume_calls_once_per_iteration(void **state)
     mk_conn_close(c, MK_OUTCOME_OK); /* now the task frees the connection */
     assert_int_equal(mk_loop_run_once(&t.loop, 0), 0);
     assert_int_equal(n_advances, 1);
-    assert_int_equal(t.service.n_spare, 1);
+    assert_int_equal(t.manager.n_spare, 1);
     close(client);
 }
 
@@ -260,7 +260,7 @@ static void conn_unconsumed_input_is_kept(void **state)
     mk_conn_consume_input(c, 6);
     mk_conn_end_serving(c);
     assert_int_equal(c->n_saved, 5);
-    memset(t.service.window.in, '?', 100); /* other connections now use the buffer */
+    memset(t.manager.input_buffer.in, '?', 100); /* other connections now use the buffer */
     assert_int_equal(send(client, "!", 1, 0), 1);
     mk_stream_on_input(&c->stream, false);
     mk_conn_begin_serving(c);

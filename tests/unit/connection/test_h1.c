@@ -45,7 +45,7 @@ static void h1_idle_connection_holds_no_memory(void **state)
     assert_null(t.conn->h1);
     assert_null(t.conn->saved);
     assert_true(mk_send_queue_is_empty(&t.conn->out));
-    assert_true(t.service.arenas.n > 0); /* the arena is free for the next request */
+    assert_true(t.manager.arenas.n > 0); /* the arena is free for the next request */
 }
 
 static void h1_connection_is_reused(void **state)
@@ -190,7 +190,7 @@ static void h1_client_may_disconnect_while_thread_works(void **state)
     conn_open(&t, GET("/thread"));
     mk_fd_close(&t.fd);
     conn_run_server(&t);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(t.outcomes[0], MK_OUTCOME_CLIENT_ABORTED);
     conn_run_for(&t, 50); /* the thread finishes after the connection was closed */
 }
@@ -266,7 +266,7 @@ static void h1_draining_service_closes_after_response(void **state)
     conn_open(&t, GET("/early"));
     conn_run(&t);
     expect(200, "early\n", false);
-    t.service.draining = true;
+    t.manager.draining = true;
     conn_send(&t, GET("/early") GET("/early"));
     conn_run(&t);
     expect(200, "early\n", true);
@@ -288,7 +288,7 @@ static void h1_lingering_close_discards_input(void **state)
     conn_expect_state(&t, MK_CONN_LINGER);
     mk_fd_close(&t.fd);
     conn_run_server(&t);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(t.n_records, 1);
 }
 
@@ -366,7 +366,7 @@ static void h1_silent_client_leaves_no_record(void **state)
     assert_true(t.ended);
     conn_expect_nothing(&t);
     assert_int_equal(t.n_records, 0);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 /* ---- Rejected requests ---- */

@@ -85,9 +85,9 @@ static void h1_clock_slow_reader_is_cut_off(void **state)
     conn_open(&t, "");
     conn_set_send_buffer(&t, 1);
     conn_send(&t, GET("/source?n=1000000"));
-    for (int i = 0; i < 1000 && t.service.n_conns; i++)
+    for (int i = 0; i < 1000 && t.manager.n_conns; i++)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     conn_run(&t);
     assert_true(t.received.len < 500000);
     assert_int_equal(t.n_records, 1);
@@ -225,7 +225,7 @@ static void h1_clock_location_may_disable_download_rate(void **state)
     conn_send(&t, GET("/source?n=20000"));
     for (int i = 0; i < SHORT_MS; i++) /* runs for many intervals */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
-    assert_int_equal(t.service.n_conns, 1);
+    assert_int_equal(t.manager.n_conns, 1);
     while (t.n_records == 0)
         conn_run_for(&t, 1);
     assert_int_equal(t.outcomes[0], MK_OUTCOME_OK);
@@ -256,7 +256,7 @@ static void h1_clock_stuck_body_source_closes_connection(void **state)
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.statuses[0], 200);
     assert_int_equal(t.outcomes[0], MK_OUTCOME_TIMEOUT);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 static void h1_clock_lingering_close_times_out(void **state)
@@ -268,7 +268,7 @@ static void h1_clock_lingering_close_times_out(void **state)
     conn_expect(&t, 400, NULL);
     conn_expect_state(&t, MK_CONN_LINGER);
     uint64_t began = mk_clock_ms();
-    while (t.service.n_conns && mk_clock_ms() - began < 3000) {
+    while (t.manager.n_conns && mk_clock_ms() - began < 3000) {
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL); /* input does not extend the timeout */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
     }
@@ -286,9 +286,9 @@ static void h1_clock_slow_discarded_upload_is_cut_off(void **state)
     conn_expect(&t, 200, "early\n");
     conn_expect_state(&t, MK_CONN_DRAIN);
     /* the bytes that the client has read count as progress for a while */
-    for (int i = 0; i < 50 && t.service.n_conns; i++)
+    for (int i = 0; i < 50 && t.manager.n_conns; i++)
         conn_run_for(&t, SHORT_MS);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_int_equal(t.n_records, 1);
 }
 
@@ -334,7 +334,7 @@ static void reach(size_t i)
 static void check_disconnect(size_t i, unsigned before, enum mk_outcome outcome)
 {
     bool was_over = situations[i].state >= MK_CONN_DRAIN || situations[i].state <= MK_CONN_HEAD;
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
     assert_true(t.n_records - before >= situations[i].n_records);
     if (situations[i].n_records) {
         assert_int_equal(t.statuses[before], situations[i].status);
@@ -355,7 +355,7 @@ static void h1_clock_client_may_disconnect_in_every_state(void **state)
         check_disconnect(i, before, MK_OUTCOME_CLIENT_ABORTED);
     }
     conn_run_for(&t, 50); /* lets late timers fire and late threads finish */
-    assert_int_equal(t.service.n_spare, 1);
+    assert_int_equal(t.manager.n_spare, 1);
 }
 
 static void h1_clock_server_may_exit_in_every_state(void **state)
@@ -365,7 +365,7 @@ static void h1_clock_server_may_exit_in_every_state(void **state)
     for (size_t i = 0; i < MK_LEN(situations); i++) {
         unsigned before = t.n_records;
         reach(i);
-        mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
+        mk_conn_close_all(&t.manager, MK_OUTCOME_SHUTDOWN);
         check_disconnect(i, before, MK_OUTCOME_SHUTDOWN);
     }
     conn_run_for(&t, 50);
@@ -383,7 +383,7 @@ static void h1_clock_client_may_half_close_in_every_state(void **state)
         bool waits_for_ever = strstr(situations[i].input, "/never");
         if ((t.ended || t.reset) == waits_for_ever)
             fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");
-        mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
+        mk_conn_close_all(&t.manager, MK_OUTCOME_SHUTDOWN);
     }
 }
 

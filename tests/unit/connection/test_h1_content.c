@@ -316,7 +316,7 @@ static void h1_body_truncated_gets_400(void **state)
     mk_fd_close(&t.fd);
     conn_run_server(&t);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 /* ---- Unread bodies ---- */

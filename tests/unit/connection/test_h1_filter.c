@@ -151,7 +151,7 @@ static void filter_may_wait(void **state)
     conn_run_until_received(&t, 201000);
     expect_shifted(200000, 1, true);
     expect_shifted(1000, 1, true);
-    assert_int_equal(t.service.helper.n_threads, 0); /* no disk caused the wait */
+    assert_int_equal(t.manager.helper.n_threads, 0); /* no disk caused the wait */
 }
 
 static void filter_waits_for_source(void **state)
@@ -282,12 +282,12 @@ static void filter_cold_file_without_thread_blocks(void **state)
     add_file("cold.bin", LARGE);
     page_cache_miss_next();
     struct mk_loop broken = {.epoll_fd = -1}; /* a thread cannot report that it has finished its work */
-    t.service.helper.loop = &broken;
+    t.manager.helper.loop = &broken;
     conn_open(&t, GET("/cold.bin"));
     conn_run_until_received(&t, LARGE);
     expect_shifted(LARGE, 1, true);
     assert_int_equal(t.counters.cold_reads, 0);
-    t.service.helper.loop = &t.loop;
+    t.manager.helper.loop = &t.loop;
 }
 
 /* ---- Files of a handler ---- */
@@ -400,8 +400,8 @@ static void file_of_handler_client_disconnects_during_cold_read(void **state)
     mk_fd_close(&t.fd);
     while (t.n_records < 1)
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
-    mk_offload_fini(&t.service.helper); /* the thread holds its own reference to the file */
-    assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
+    mk_offload_fini(&t.manager.helper); /* the thread holds its own reference to the file */
+    assert_int_equal(mk_offload_init(&t.manager.helper, &t.loop), 0);
     conn_run_server(&t);
     assert_true(mk_fd_count_open() <= fds + 1);
 }

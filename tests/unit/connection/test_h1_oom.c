@@ -67,7 +67,7 @@ static bool open_dialog(const struct dialog *d)
     conn_send(&t, d->input);
     if (d->mode == HALF_CLOSES)
         shutdown(t.fd, SHUT_WR);
-    t.conn = mk_conn_open(&t.service, &mk_h1_ops, ends[0], &peer);
+    t.conn = mk_conn_open(&t.manager, &mk_h1_ops, ends[0], &peer);
     if (!t.conn) {
         mk_fd_close(&ends[0]);
         return false;
@@ -107,12 +107,12 @@ static bool waits_for_thread(void)
 static void forget_all(void)
 {
     mk_fd_close(&t.fd);
-    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
-    mk_offload_fini(&t.service.helper); /* a thread may still be running */
-    assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
+    mk_conn_close_all(&t.manager, MK_OUTCOME_SHUTDOWN);
+    mk_offload_fini(&t.manager.helper); /* a thread may still be running */
+    assert_int_equal(mk_offload_init(&t.manager.helper, &t.loop), 0);
     mk_loop_run_tasks(&t.loop);
-    mk_conn_free_freelist(&t.service);
-    mk_arena_cache_fini(&t.service.arenas);
+    mk_conn_free_freelist(&t.manager);
+    mk_arena_cache_fini(&t.manager.arenas);
     mk_file_cache_evict_idle(&t.site.web.files);
     mk_file_cache_evict_idle(&t.site.web.files); /* evicts the files that finished requests had kept in use */
     assert_int_equal(t.site.web.files.n, 0);
@@ -125,7 +125,7 @@ static bool run_dialog(void)
         conn_run_server(&t);
     for (int i = 0; opened && waits_for_thread() && i < 200; i++) {
         conn_run_for(&t, 1);
-        if (t.n_records == current->n_answers || t.service.n_conns == 0 || t.ended)
+        if (t.n_records == current->n_answers || t.manager.n_conns == 0 || t.ended)
             break;
     }
     if (opened)
@@ -140,8 +140,8 @@ static bool run_dialog(void)
     conn_expect_nothing(&t);
     oom.fail_at = at;
     forget_all();
-    assert_int_equal(t.service.out.len, 0);
-    assert_null(t.service.serving);
+    assert_int_equal(t.manager.out.len, 0);
+    assert_null(t.manager.serving);
     return well && oom.n_failed == 0;
 }
 
@@ -160,7 +160,7 @@ static bool make_a_service(void)
     if (mk_conn_manager_init(&s, &t.loop, &t.site.web, &t.limits, &t.counters, MK_STR("Monkey")))
         return false;
     bool ok = mk_conn_alloc_buffers(&s);
-    assert_true(ok == (s.window.in && s.out.p));
+    assert_true(ok == (s.input_buffer.in && s.out.p));
     mk_conn_manager_fini(&s);
     return ok;
 }

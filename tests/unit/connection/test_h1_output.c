@@ -601,7 +601,7 @@ static void h1_output_queued_response_never_reaches_other_client(void **state)
     uint64_t until = mk_clock_ms() + 150;
     while (mk_clock_ms() < until) /* the handler times out, but its 504 has to wait */
         assert_int_equal(mk_loop_run_once(&t.loop, 5), 0);
-    assert_int_equal(t.service.out.len, 0);
+    assert_int_equal(t.manager.out.len, 0);
     conn_open(&t, GET("/early"));
     conn_run(&t);
     conn_expect(&t, 200, "early\n");

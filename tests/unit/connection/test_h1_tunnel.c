@@ -94,7 +94,7 @@ static void h1_tunnel_server_may_half_close(void **state)
     shutdown(t.fd, SHUT_WR);
     conn_run(&t);
     conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 static void h1_tunnel_unread_input_is_discarded(void **state)
@@ -163,7 +163,7 @@ static void h1_tunnel_failure_closes_connection(void **state)
     conn_run(&t);
     assert_int_equal(t.n_records, 1);
     assert_int_equal(t.outcomes[0], MK_OUTCOME_FAILED);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 static void h1_tunnel_client_disconnect_closes_tunnel(void **state)
@@ -174,7 +174,7 @@ static void h1_tunnel_client_disconnect_closes_tunnel(void **state)
     for (int i = 0; i < 10 && !t.n_records; i++)
         conn_run_server(&t);
     assert_int_equal(t.n_records, 1);
-    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.manager.n_conns, 0);
 }
 
 /* ---- Timeouts ---- */
@@ -250,7 +250,7 @@ static void h1_tunnel_closes_when_server_stops(void **state)
 {
     (void)state;
     open_tunnel(WISH("/tunnel"));
-    mk_conn_close_all(&t.service, MK_OUTCOME_SHUTDOWN);
+    mk_conn_close_all(&t.manager, MK_OUTCOME_SHUTDOWN);
     conn_run(&t);
     conn_expect_end(&t, 1, 101, MK_OUTCOME_SHUTDOWN);
 }

@@ -30,7 +30,7 @@ static void h1_width_large_socket_buffer_gets_large_pulls(void **state)
     (void)state;
     request_with_space(1 << 20, MK_SEND_QUEUE_WIDE_BUFFER, GET("/source?n=200000") GET("/source?n=100"));
     assert_in_range(handlers_largest_buffer, 190000, MK_SEND_QUEUE_WIDE_BUFFER);
-    assert_int_equal(t.service.out.cap, MK_SEND_QUEUE_BUFFER);
+    assert_int_equal(t.manager.out.cap, MK_SEND_QUEUE_BUFFER);
     conn_run(&t);
     expect_source(200000);
     expect_source(100);

@@ -64,7 +64,7 @@ static void http_stream_local_close_needs_response(void **state)
 {
     (void)state;
     struct mk_http_stream d = {0};
-    assert_aborts(close_local, &d, "exchange in state \"local closed\": its response is begun");
+    assert_aborts(close_local, &d, "exchange in state \"local closed\": its response has begun");
 }
 
 static void replace(void *ctx)
@@ -77,7 +77,7 @@ static void http_stream_partly_sent_response_is_not_replaced(void **state)
     (void)state;
     struct mk_http_stream d = {.sent = 1};
     mk_state_init(&d.reply, &mk_http_stream_response_machine, MK_RESPONSE_BUFFERED);
-    assert_aborts(replace, &d, "response in state \"pending\": no content is sent");
+    assert_aborts(replace, &d, "response in state \"pending\": no body bytes are sent");
 }
 
 int main(void)

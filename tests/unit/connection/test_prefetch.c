@@ -28,7 +28,7 @@ static void prefetch_recently_written_file_is_cached(void **state)
 {
     (void)state;
     assert_true(file->fd >= 0);
-    assert_true(mk_prefetch_is_cached(&t.service, file, 0, file->size));
+    assert_true(mk_prefetch_is_cached(&t.manager, file, 0, file->size));
     assert_true(file->warm_until_ms > t.loop.now_ms); /* the file is assumed to stay cached for a while */
     mk_open_file_release(file);
 }
@@ -37,7 +37,7 @@ static void prefetch_calls_waiting_caller_once(void **state)
 {
     (void)state;
     unsigned refs = file->refs;
-    assert_non_null(mk_prefetch_start(&t.service, file, 0, file->size, on_read, &t));
+    assert_non_null(mk_prefetch_start(&t.manager, file, 0, file->size, on_read, &t));
     assert_int_equal(file->refs, refs + 1); /* the file stays open while the thread reads it */
     assert_int_equal(t.counters.cold_reads, 1);
     assert_int_equal(n_read, 0);
@@ -53,7 +53,7 @@ static void prefetch_calls_waiting_caller_once(void **state)
 static void prefetch_detached_caller_is_not_called(void **state)
 {
     (void)state;
-    struct mk_prefetch *r = mk_prefetch_start(&t.service, file, 0, file->size, on_read, &t);
+    struct mk_prefetch *r = mk_prefetch_start(&t.manager, file, 0, file->size, on_read, &t);
     assert_non_null(r);
     mk_prefetch_detach(r);
     mk_file_cache_invalidate(file);
@@ -66,10 +66,10 @@ static void prefetch_detached_caller_is_not_called(void **state)
 static void prefetch_shutdown_waits_for_thread(void **state)
 {
     (void)state;
-    assert_non_null(mk_prefetch_start(&t.service, file, 0, file->size, on_read, &t));
-    mk_offload_fini(&t.service.helper);
+    assert_non_null(mk_prefetch_start(&t.manager, file, 0, file->size, on_read, &t));
+    mk_offload_fini(&t.manager.helper);
     assert_int_equal(n_read, 1);
-    assert_int_equal(mk_offload_init(&t.service.helper, &t.loop), 0);
+    assert_int_equal(mk_offload_init(&t.manager.helper, &t.loop), 0);
     mk_open_file_release(file);
 }
 

@@ -47,7 +47,7 @@ static void setup(void)
 {
     memset(&tls, 0, sizeof tls);
     conn_setup(&t);
-    t.service.tls = &fake;
+    t.manager.tls = &fake;
     site_add(&t.site, "page", MK_STR("content"));
 }
 
@@ -125,7 +125,7 @@ static void tls_handshake_that_cannot_start_closes_connection(void **state)
     tls.opens = -ENOMEM;
     open_with(MK_STR(HELLO));
     assert_true(t.ended || t.reset);
-    t.service.tls = NULL;
+    t.manager.tls = NULL;
     open_with(MK_STR(HELLO));
     assert_true(t.ended || t.reset);
 }
@@ -168,7 +168,7 @@ static void tls_handshake_quota_delays_handshake(void **state)
     (void)state;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    t.service.handshakes.left = 0; /* other handshakes have used up this iteration */
+    t.manager.handshakes.left = 0; /* other handshakes have used up this iteration */
     unsigned before = tls.n_steps;
     t.conn->stream.dry = false; /* data has arrived */
     t.conn->ops->advance(t.conn);
@@ -186,14 +186,14 @@ static void tls_handshake_queued_connection_may_close(void **state)
     (void)state;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    t.service.handshakes.left = 0;
+    t.manager.handshakes.left = 0;
     t.conn->stream.dry = false;
     t.conn->ops->advance(t.conn);
     assert_true(t.conn->task_set);
     mk_conn_close(t.conn, MK_OUTCOME_CLIENT_ABORTED);
     conn_run(&t);
-    assert_int_equal(t.service.n_conns, 0);
-    assert_null(t.service.handshakes.first);
+    assert_int_equal(t.manager.n_conns, 0);
+    assert_null(t.manager.handshakes.first);
 }
 
 int main(void)

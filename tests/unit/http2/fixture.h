@@ -25,8 +25,8 @@ static inline void h2_conn_init(struct h2_conn *h)
     h->conn.limits.h2 = (struct mk_h2_limits){.on = true,
                                               .streams_max = H2_CONN_STREAMS,
                                               .unread_max = H2_CONN_UNREAD,
-                                              .patience = H2_CONN_PATIENCE};
-    mk_conn_manager_set_http2(&h->conn.service, &mk_h2_module);
+                                              .abuse_budget = H2_CONN_PATIENCE};
+    mk_conn_manager_set_http2(&h->conn.manager, &mk_h2_module);
     h->conn.site.host.pack_head = mk_h2_module.pack_head;
     h->say = mk_buf_growing(1 << 26);
 }

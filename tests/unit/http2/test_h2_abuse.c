@@ -275,7 +275,7 @@ static void h2_abuse_tiny_window_updates_close_connection(void **state)
 static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
 {
     (void)state;
-    h.conn.limits.h2.patience = 1000;
+    h.conn.limits.h2.abuse_budget = 1000;
     h2_conn_open(&h);
     uint32_t size = 0;
     h2_send_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
@@ -341,7 +341,7 @@ static void h2_abuse_header_bomb_is_refused(void **state)
 static void h2_abuse_budget_is_restored_over_time(void **state)
 {
     (void)state;
-    h.conn.limits.h2.patience = 10;
+    h.conn.limits.h2.abuse_budget = 10;
     h2_conn_open(&h);
     for (int i = 0; i < 20; i++) {
         h.conn.loop.now_ms += 1000; /* restores a tenth of the budget */
@@ -349,7 +349,7 @@ static void h2_abuse_budget_is_restored_over_time(void **state)
         h2_conn_send(&h);
         mk_stream_on_input(&h.conn.conn->stream, false);
         h.conn.conn->ops->advance(h.conn.conn);
-        h.conn.conn->h2->patience_ms -= 1000; /* moves the time of the budget, since the loop sets its own */
+        h.conn.conn->h2->abuse_refilled_ms -= 1000; /* moves the time of the budget, since the loop sets its own */
         h2_conn_run(&h);
     }
     assert_int_equal(h.client.n_pongs, 20);
@@ -359,7 +359,7 @@ static void h2_abuse_budget_is_restored_over_time(void **state)
 static void h2_abuse_useful_frames_cost_nothing(void **state)
 {
     (void)state;
-    h.conn.limits.h2.patience = 10;
+    h.conn.limits.h2.abuse_budget = 10;
     h.conn.limits.request.content_max = UINT64_MAX;
     h2_conn_open(&h);
     uint32_t id = 1;

@@ -64,7 +64,7 @@ static void h2_clock_pings_do_not_extend_idle_timeout(void **state)
 {
     (void)state;
     h.conn.limits.idle_ms = SHORT_MS * 2;
-    h.conn.limits.h2.patience = 100000;
+    h.conn.limits.h2.abuse_budget = 100000;
     h2_conn_open(&h);
     h2_conn_get(&h, 1, "/early");
     h2_conn_run(&h);
@@ -117,7 +117,7 @@ static void be_slow(void)
 static void expect_slow(void)
 {
     assert_int_equal(h.conn.counters.h2_ended[MK_H2_SLOW], 1);
-    assert_int_equal(h.conn.service.n_conns, 0);
+    assert_int_equal(h.conn.manager.n_conns, 0);
     assert_int_equal(h.conn.outcomes[h.conn.n_records - 1], MK_OUTCOME_TIMEOUT);
 }
 
@@ -130,7 +130,7 @@ static void h2_clock_client_must_read_output(void **state)
     h2_conn_get(&h, 1, "/source?n=60000");
     h2_conn_get(&h, 3, "/never");
     h2_conn_send(&h);
-    for (int i = 0; i < 1000 && h.conn.service.n_conns; i++)
+    for (int i = 0; i < 1000 && h.conn.manager.n_conns; i++)
         assert_int_equal(mk_loop_run_once(&h.conn.loop, 5), 0);
     assert_int_equal(h.conn.n_records, 2);
     expect_slow();
@@ -153,7 +153,7 @@ static void h2_clock_pings_do_not_replace_window_updates(void **state)
 {
     (void)state;
     be_slow();
-    h.conn.limits.h2.patience = 100000;
+    h.conn.limits.h2.abuse_budget = 100000;
     h2_conn_open(&h);
     h2_conn_get(&h, 1, "/source?n=100000");
     h2_send_window_update(&h.client, &h.say, 1, 100000);
@@ -235,7 +235,7 @@ static void h2_clock_tiny_window_updates_are_not_enough(void **state)
 {
     (void)state;
     be_slow();
-    h.conn.limits.h2.patience = 100000;
+    h.conn.limits.h2.abuse_budget = 100000;
     h2_conn_open(&h);
     h2_send_window_update(&h.client, &h.say, 0, 1000000);
     h2_conn_get(&h, 1, "/source?n=100000");
@@ -340,7 +340,7 @@ static void h2_clock_location_may_disable_download_rate(void **state)
     h2_conn_get(&h, 3, "/early"); /* all streams share the socket */
     h2_conn_send(&h);
     wait_without_reading();
-    assert_int_equal(h.conn.service.n_conns, 1);
+    assert_int_equal(h.conn.manager.n_conns, 1);
     wait_for_records(2);
     h2_conn_expect(&h, 1, 200, NULL);
     h2_conn_expect(&h, 3, 200, "early\n");
@@ -359,15 +359,15 @@ static void h2_clock_disabled_rate_covers_end_of_response(void **state)
     h2_conn_send(&h);
     wait_without_reading();
     assert_int_equal(h.conn.n_records, 1);
-    assert_int_equal(h.conn.service.n_conns, 1);
+    assert_int_equal(h.conn.manager.n_conns, 1);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
     h.conn.site.host.n_locations = 0; /* the location's limit does not apply to later responses */
     h2_conn_get(&h, 3, "/source?n=20000");
     h2_conn_send(&h);
-    for (int i = 0; i < 1000 && h.conn.service.n_conns; i++)
+    for (int i = 0; i < 1000 && h.conn.manager.n_conns; i++)
         assert_int_equal(mk_loop_run_once(&h.conn.loop, 5), 0);
-    assert_int_equal(h.conn.service.n_conns, 0);
+    assert_int_equal(h.conn.manager.n_conns, 0);
     assert_int_equal(h.conn.counters.h2_ended[MK_H2_SLOW], 1);
 }
 
@@ -407,7 +407,7 @@ static void h2_clock_request_may_set_rate(void **state)
     h2_conn_send(&h);
     wait_without_reading();
     h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_OK);
-    assert_int_equal(h.conn.service.n_conns, 1);
+    assert_int_equal(h.conn.manager.n_conns, 1);
     h2_conn_run(&h);
     h2_conn_expect(&h, 1, 200, NULL);
 }
@@ -581,7 +581,7 @@ static void reach(size_t i)
 
 static void check_gone(size_t i)
 {
-    assert_int_equal(h.conn.service.n_conns, 0);
+    assert_int_equal(h.conn.manager.n_conns, 0);
     if (h.conn.n_records != situations[i].n_records)
         fail_msg("case %zu left %u records", i, h.conn.n_records);
 }
@@ -603,7 +603,7 @@ static void h2_clock_server_may_exit_in_every_state(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(situations); i++) {
         reach(i);
-        mk_conn_close_all(&h.conn.service, MK_OUTCOME_SHUTDOWN);
+        mk_conn_close_all(&h.conn.manager, MK_OUTCOME_SHUTDOWN);
         check_gone(i);
     }
     conn_run_for(&h.conn, 50);
@@ -621,7 +621,7 @@ static void h2_clock_client_may_half_close_in_every_state(void **state)
             h2_conn_run_for(&h, 5);
         if (is_over() == waits_for_ever)
             fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");
-        mk_conn_close_all(&h.conn.service, MK_OUTCOME_SHUTDOWN);
+        mk_conn_close_all(&h.conn.manager, MK_OUTCOME_SHUTDOWN);
         check_gone(i);
     }
 }

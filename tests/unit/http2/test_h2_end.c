@@ -5,7 +5,7 @@
 
 static void start_drain(void)
 {
-    h.conn.service.draining = true;
+    h.conn.manager.draining = true;
     h.conn.conn->ops->on_drain(h.conn.conn);
     h2_conn_run(&h);
 }

@@ -128,7 +128,7 @@ static bool connect_it(void)
     t->read = 0;
     h2_conn_send(&h);
     mk_buf_free(&h.say);
-    t->conn = mk_conn_open(&t->service, &mk_h1_ops, ends[0], &peer);
+    t->conn = mk_conn_open(&t->manager, &mk_h1_ops, ends[0], &peer);
     if (!t->conn) {
         mk_fd_close(&ends[0]);
         return false;
@@ -170,7 +170,7 @@ static bool has_received_all(void)
 static bool is_done(void)
 {
     struct conn_fixture *t = &h.conn;
-    return t->n_records == current->n_streams || t->service.n_conns == 0 || t->ended || t->reset ||
+    return t->n_records == current->n_streams || t->manager.n_conns == 0 || t->ended || t->reset ||
            has_received_all();
 }
 
@@ -194,12 +194,12 @@ static void forget_all(void)
 {
     struct conn_fixture *t = &h.conn;
     mk_fd_close(&t->fd);
-    mk_conn_close_all(&t->service, MK_OUTCOME_SHUTDOWN);
-    mk_offload_fini(&t->service.helper); /* a thread may still be running */
-    assert_int_equal(mk_offload_init(&t->service.helper, &t->loop), 0);
+    mk_conn_close_all(&t->manager, MK_OUTCOME_SHUTDOWN);
+    mk_offload_fini(&t->manager.helper); /* a thread may still be running */
+    assert_int_equal(mk_offload_init(&t->manager.helper, &t->loop), 0);
     mk_loop_run_tasks(&t->loop);
-    mk_conn_free_freelist(&t->service);
-    mk_arena_cache_fini(&t->service.arenas);
+    mk_conn_free_freelist(&t->manager);
+    mk_arena_cache_fini(&t->manager.arenas);
     mk_file_cache_evict_idle(&t->site.web.files);
     /* evicts the files that finished requests had kept in use */
     mk_file_cache_evict_idle(&t->site.web.files);
@@ -228,8 +228,8 @@ static bool run_dialog(void)
     size_t n = oom.n_allocs;
     forget_all();
     oom.n_allocs = n;
-    assert_int_equal(t->service.out.len, 0);
-    assert_null(t->service.serving);
+    assert_int_equal(t->manager.out.len, 0);
+    assert_null(t->manager.serving);
     return well && oom.n_failed == 0;
 }
 

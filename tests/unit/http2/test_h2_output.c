@@ -388,7 +388,7 @@ static void h2_output_slow_socket_gets_everything(void **state)
 static void h2_output_client_not_reading_is_not_read(void **state)
 {
     (void)state;
-    h.conn.limits.h2.patience = 1000000;
+    h.conn.limits.h2.abuse_budget = 1000000;
     h2_conn_open(&h);
     conn_set_send_buffer(&h.conn, 1);
     h2_conn_get(&h, 1, "/source?n=60000");
@@ -562,7 +562,7 @@ static void h2_output_resume_at_request_end_is_harmless(void **state)
     mk_fd_close(&h.conn.fd);
     conn_run_server(&h.conn);
     assert_int_equal(h.conn.n_records, 4);
-    assert_int_equal(h.conn.service.n_conns, 0);
+    assert_int_equal(h.conn.manager.n_conns, 0);
 }
 
 int main(void)

@@ -274,7 +274,7 @@ static void h2_tunnel_is_closed_when_worker_drains(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel");
-    h.conn.service.draining = true;
+    h.conn.manager.draining = true;
     h.conn.conn->ops->on_drain(h.conn.conn);
     h2_conn_run(&h);
     mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));

@@ -41,7 +41,7 @@ static void *serve(void *ctx)
         write_line(&w->writers[2], w->name, i);
         if (i % 10 == 0)
             mk_log_error(&w->errors.log, "%c %06d", w->name, i);
-        w->writers[1].asked_ms = w->n_full += mk_logfile_is_full(&logs[1]);
+        w->writers[1].rotation_requested_ms = w->n_full += mk_logfile_is_full(&logs[1]);
     }
     for (size_t i = 0; i < LOGS; i++)
         mk_logwriter_fini(&w->writers[i]);
