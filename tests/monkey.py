@@ -32,7 +32,7 @@ SECONDS = 30  # time limit for the program to start, to exit, or to print the ex
 
 # No log may contain these: reports of sanitizers and assertions, and workers that a signal killed.
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
-                  r"monkey: bug:|worker \d+ was killed by signal|worker \d+ ended unexpectedly|did not end were killed|"
+                  r"monkey: bug:|worker \d+ was killed by signal|worker \d+ exited unexpectedly|killed workers that did not exit|"
                   r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"
                   r"== (Invalid |Conditional jump|Use of uninit|Syscall param|Process terminating|"
                   r".* (definitely|possibly) lost)", re.IGNORECASE)

@@ -41,10 +41,10 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {
-        "serves with 1 worker", "workers run as root", "ending when all open requests",
+        "serves with 1 worker", "workers run as root", "shutting down when all open requests",
         ": upstream service: the server unix:", ": upstream service, server unix:"};
     static const char *const info[] = {" [info] "}, *const reference[] = {", reference "};
-    return line_contains_any(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": ending")) ||
+    return line_contains_any(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": shutting down")) ||
            (line_contains_any(line, info, 1) && line_contains_any(line, reference, 1));
 }
 
@@ -60,14 +60,14 @@ static bool is_crash_message(mk_str line)
 {
     static const char *const known[] = {
         " was killed by signal ",           " crashed with SIG",      ":   #",
-        ": source lines of that stack in ", " terminated its worker", " ended unexpectedly with code "};
+        ": source lines of that stack in ", " terminated its worker", " exited unexpectedly with code "};
     return line_contains_any(line, known, MK_LEN(known));
 }
 
 /* Is it the message about a dead worker that the master logs whatever the cause of death? */
 static bool is_worker_death_message(mk_str line)
 {
-    static const char *const known[] = {" was killed by signal ", " ended unexpectedly with code "};
+    static const char *const known[] = {" was killed by signal ", " exited unexpectedly with code "};
     return line_contains_any(line, known, MK_LEN(known));
 }
 

@@ -40,7 +40,7 @@ static bool show_reload_result(struct cheetah_session *s, const struct reload_wa
                                       (unsigned long long)w->awaited);
     else
         cheetah_session_finish_answer(s, CHEETAH_FAILED,
-                                      "the new configuration is rejected: keeping the old one");
+                                      "the new configuration is invalid: keeping the old one");
     return true;
 }
 

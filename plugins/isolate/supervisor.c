@@ -241,7 +241,7 @@ static void log_unexpected_exit(struct supervisor *k, int status)
                                      WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         isolate_log_forwarder_printf(&k->lines, "error",
-                                     "the group ended unexpectedly with code %d; it starts again",
+                                     "the group exited unexpectedly with code %d; it starts again",
                                      WEXITSTATUS(status));
 }
 

@@ -23,9 +23,9 @@ enum mk_overcapacity {
 
 struct mk_h2_limits {
     bool on;
-    unsigned streams_max; /* concurrent streams per connection; not 0 */
-    uint32_t unread_max;  /* unread body bytes of all requests of a connection; at least 64K */
-    uint32_t abuse_budget;    /* see h2_abuse.h */
+    unsigned streams_max;  /* concurrent streams per connection; not 0 */
+    uint32_t unread_max;   /* unread body bytes of all requests of a connection; at least 64K */
+    uint32_t abuse_budget; /* see h2_abuse.h */
 };
 
 /* Limits of a connection. Times in milliseconds; 0 means no limit unless stated otherwise. */

@@ -21,7 +21,8 @@ MK_COLD static bool reject_handshake(struct mk_conn *c, const char *error)
     struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     mk_addr_format(&c->peer, &peer);
     mk_counter_add(&c->manager->counters->unsecured, 1);
-    mk_log_debug(c->manager->log, "the TLS handshake with %.*s failed: %s", MK_STR_ARG(mk_buf_str(&peer)), error);
+    mk_log_debug(c->manager->log, "the TLS handshake with %.*s failed: %s", MK_STR_ARG(mk_buf_str(&peer)),
+                 error);
     mk_conn_close(c, MK_OUTCOME_REJECTED);
     return false;
 }

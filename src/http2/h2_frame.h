@@ -66,7 +66,6 @@ enum {
     MK_H2_STREAM_MAX = 0x7fffffff,
 };
 
-
 struct mk_h2_frame {
     uint32_t length; /* payload length */
     uint8_t type, flags;

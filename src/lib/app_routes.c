@@ -179,7 +179,7 @@ const struct mk_router_param *mk_server_param(const struct mk_request *request, 
     return NULL;
 }
 
-/* ---- Being loaded ---- */
+/* ---- Plugin callbacks ---- */
 
 static int load_routes(struct mk_config *c, void **data)
 {
@@ -230,7 +230,7 @@ static int bind_vhost(struct mk_config *c, struct mk_vhost *h, void *data, void 
 }
 
 const struct mk_plugin mk_app_routes_plugin = {MK_PLUGIN_HEAD, .name = "program",
-                                               .help = "The routes of the program around the server.",
+                                               .help = "The routes of the program that embeds the server.",
                                                .load = load_routes, .host = bind_vhost};
 
 /* ---- Accept filter ---- */
@@ -249,5 +249,6 @@ static enum mk_verdict run_accept_filter(struct mk_conn *connection, void *data)
 }
 
 const struct mk_plugin mk_app_accept_plugin = {MK_PLUGIN_HEAD, .name = "program-accept",
-                                               .help = "The accept filter of the program around the server.",
+                                               .help =
+                                                   "The accept filter of the program that embeds the server.",
                                                .load = load_accept_filter, .on_accept = run_accept_filter};

@@ -57,7 +57,7 @@ mk_err mk_last_error_require_setup(struct mk_server *s)
     if (!mk_handle_is_valid(s))
         return -EINVAL;
     if (s->phase != MK_SERVER_SETTING_UP)
-        return mk_last_error_set_misuse(s, "the server was started: set it up before");
+        return mk_last_error_set_misuse(s, "the server was started already: call this function before");
     mk_last_error_clear_misuse();
     mk_buf_clear(&s->why);
     return mk_last_error_terminate(s, 0);
@@ -68,6 +68,6 @@ const char *mk_server_error(const struct mk_server *s)
     if (!s)
         return "out of memory";
     if (!mk_handle_is_valid(s))
-        return "this is no server: it was freed, or never made";
+        return "this is not a server: it was freed, or never created";
     return misuse.server == s ? misuse.text : s->why.p ? s->why.p : "";
 }

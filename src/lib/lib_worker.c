@@ -28,7 +28,7 @@ bool mk_lib_worker_is_in_call(const struct mk_server *s)
     return false;
 }
 
-/* ---- Being stopped ---- */
+/* ---- Stopping ---- */
 
 /* An open socket keeps its queue alive when no worker accepts from it any longer, so the last worker that
  * drains closes all of them. */
@@ -150,7 +150,7 @@ static void run_end_hooks(struct mk_lib_worker *r)
     }
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Start and stop ---- */
 
 mk_err mk_lib_worker_start(struct mk_lib_worker *r)
 {

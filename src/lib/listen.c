@@ -59,7 +59,8 @@ static mk_err check_listen(struct mk_server *s, const char *where, struct mk_lis
     if (is_listening_on(&s->listeners, &one->addr))
         return mk_last_error_set(s, -EINVAL, "`%s` already has a Listen", where);
     if (s->listeners.n == MK_LISTENERS_MAX)
-        return mk_last_error_set(s, -EINVAL, "more than %d addresses to listen on", MK_LISTENERS_MAX);
+        return mk_last_error_set(s, -EINVAL, "too many addresses to listen on: at most %d are possible",
+                                 MK_LISTENERS_MAX);
     return 0;
 }
 
@@ -71,7 +72,7 @@ int mk_server_listen(struct mk_server *s, const char *where, unsigned *port)
     if (e)
         return e;
     if (!where)
-        return mk_last_error_set(s, -EINVAL, "there is no address");
+        return mk_last_error_set(s, -EINVAL, "the address is NULL");
     e = check_listen(s, where, &one);
     if (e)
         return e;
@@ -99,7 +100,7 @@ static mk_err inspect_socket(int fd, struct mk_sockaddr *addr)
     mk_err e = type == SOCK_STREAM ? mk_sockaddr_getsockname(fd, addr) : -EPROTOTYPE;
     if (e)
         return e;
-    mk_sockaddr_format(addr, &text); /* a socket without a name has no name in the configuration either */
+    mk_sockaddr_format(addr, &text); /* a socket without a name stays without one in the configuration */
     bool is_bound = addr->any.sa_family == AF_UNIX || mk_sockaddr_port(addr);
     return !is_bound || text.failed || mk_sockaddr_parse(mk_buf_str(&text), MK_STR(""), &again) ||
                    !mk_sockaddr_eq(&again, addr)

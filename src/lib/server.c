@@ -77,9 +77,9 @@ int mk_server_load_config(struct mk_server *s, const char *file_or_folder)
     if (e)
         return e;
     if (!file_or_folder || !*file_or_folder)
-        return mk_last_error_set(s, -EINVAL, "there is no name of a file");
+        return mk_last_error_set(s, -EINVAL, "the file name is NULL");
     if (s->path)
-        return mk_last_error_set(s, -EINVAL, "`%s` is read already", s->path);
+        return mk_last_error_set(s, -EINVAL, "`%s` was loaded already", s->path);
     size_t len = strlen(file_or_folder);
     s->path = mk_mem_alloc(len + 1);
     if (!s->path)
@@ -106,11 +106,11 @@ int mk_server_set(struct mk_server *s, const char *section, const char *key, con
         return mk_last_error_set(s, -EINVAL, "there is no %s", odd);
     mk_str in = mk_str_from_c(section), k = mk_str_from_c(key), v = mk_str_from_c(value);
     if (mk_str_find(v, '\n') != MK_STR_NONE)
-        return mk_last_error_set(
-            s, -EINVAL,
-            "the value of `%s` in [%s] has more than one line; expected what one line of a configuration "
-            "file holds, such as the path of a file",
-            key, section);
+        return mk_last_error_set(s, -EINVAL,
+                                 "the value of `%s` in [%s] has more than one line; expected what fits on "
+                                 "one line of a configuration "
+                                 "file holds, such as the path of a file",
+                                 key, section);
     e = mk_setting_check(in, k, v, &s->why);
     if (e)
         return mk_last_error_terminate(s, e);
@@ -179,9 +179,10 @@ int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
     if (!plugin)
         return mk_last_error_set(s, -EINVAL, "there is no plugin");
     if (has_plugin_named(s, plugin))
-        return mk_last_error_set(s, -EINVAL, "another plugin `%s` was added already", plugin->name);
+        return mk_last_error_set(s, -EINVAL, "another plugin named `%s` was added already", plugin->name);
     if (s->embedding.n_plugins == MK_LEN(s->plugins))
-        return mk_last_error_set(s, -EINVAL, "more than %zu plugins", MK_LEN(s->plugins) - 1);
+        return mk_last_error_set(s, -EINVAL, "too many plugins: at most %zu are possible",
+                                 MK_LEN(s->plugins) - 1);
     s->plugins[s->embedding.n_plugins++] = plugin;
     return 0;
 }
@@ -241,11 +242,11 @@ static mk_err add_file(struct mk_server *s, const struct mk_memory_file *file)
     mk_str path = mk_str_from_c(file->path ? file->path : "");
     mk_str index = MK_STR("/index.html");
     if (!is_plain_path(file->path))
-        return mk_last_error_set(s, -EINVAL, "`%s` is no path of a file: expected `/` first, as in a URL",
-                                 path.p);
+        return mk_last_error_set(s, -EINVAL,
+                                 "`%s` is not the path of a file: expected `/` first, as in a URL", path.p);
     mk_str type = mk_str_from_c(file->type ? file->type : "a/b");
     if (type.len > FILE_TYPE_MAX || !mk_mime_is_type(type))
-        return mk_last_error_set(s, -EINVAL, "the type of `%s` is no media type: expected TYPE/SUBTYPE",
+        return mk_last_error_set(s, -EINVAL, "the type of `%s` is not a media type: expected TYPE/SUBTYPE",
                                  path.p);
     struct mk_app_file *prepared = mk_app_files_add(&s->program.files, file);
     mk_err e = prepared ? add_file_route(s, path, prepared) : mk_last_error_set_code(s, -ENOMEM);

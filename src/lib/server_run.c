@@ -51,7 +51,7 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
     }
     if (s->generation && s->generation->listens.n == 0 && !s->options.in_memory)
         mk_conf_report_warn(&report, &(struct mk_conf_source_pos){0},
-                            "the server has no address: call mk_server_listen() before it starts");
+                            "the server has no address: call mk_server_listen() before you start it");
     mk_setting_print_problems(&report, &s->why); /* including warnings */
     bool lacks_memory = mk_conf_report_out_of_memory(&report);
     mk_arena_fini(&arena);
@@ -338,7 +338,8 @@ int mk_server_step(struct mk_server *s)
     if (s->phase == MK_SERVER_ENDED)
         return 0;
     if (s->phase != MK_SERVER_RUNNING || s->way != MK_SERVER_IN_STEPS || mk_lib_worker_is_in_call(s))
-        return mk_last_error_set_misuse(s, "a step needs mk_server_fd() before it, and no step around it");
+        return mk_last_error_set_misuse(
+            s, "call mk_server_fd() before the first step, and do not call mk_server_step() inside a step");
     if (atomic_exchange(&s->is_stepping, true))
         return mk_last_error_set_misuse(s, "another thread is in mk_server_step()");
     struct mk_lib_worker *r = &s->runners[0];

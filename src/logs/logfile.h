@@ -22,7 +22,7 @@ struct mk_logfile {
     const struct mk_identity *workers; /* the user that must not control the file; NULL: no such user */
     bool at_once;                      /* the log is a terminal: write without delay */
     bool has_priorities;               /* syslog or the journal, which add time and process to each line */
-    mk_err syslog_error;                     /* why syslog could not be reached when opened; 0: connected */
+    mk_err syslog_error;               /* why syslog could not be reached when opened; 0: connected */
     uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
     unsigned keep;                     /* how many rotated files are kept */
 };

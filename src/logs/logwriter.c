@@ -263,8 +263,8 @@ void mk_logwriter_flush(struct mk_logwriter *w)
     mk_str all = mk_buf_str(&w->lines), rest = write_lines(w, all, &error);
     mk_str written = mk_str_first(all, all.len - rest.len);
     w->has_partial_line =
-        rest.len &&
-        (written.len ? !mk_str_ends(written, MK_STR("\n")) && !truncate_partial_line(w, written) : w->has_partial_line);
+        rest.len && (written.len ? !mk_str_ends(written, MK_STR("\n")) && !truncate_partial_line(w, written)
+                                 : w->has_partial_line);
     count_lost(w, count_lines(rest) - w->has_partial_line, error);
     /* The rest of a partly written line comes first. */
     size_t kept = w->has_partial_line ? mk_str_find(rest, '\n') + 1 : 0;

@@ -10,13 +10,13 @@
 
 struct mk_logwriter {
     const struct mk_logfile *file;
-    bool is_file, is_socket; /* neither: a pipe or a device */
-    bool may_wait;           /* shared with other processes, maybe blocking: poll before each write */
-    bool has_partial_line;               /* `lines` begins with the rest of that line */
-    struct mk_buf lines;     /* lines not written yet; allocated on first use */
-    uint64_t lost;           /* lines dropped since the last report of lost lines */
-    mk_err lost_by;          /* why the last of these lines was dropped */
-    uint64_t rotation_requested_ms;       /* when the worker requested a rotation; 0: no request is pending */
+    bool is_file, is_socket;        /* neither: a pipe or a device */
+    bool may_wait;                  /* shared with other processes, maybe blocking: poll before each write */
+    bool has_partial_line;          /* `lines` begins with the rest of that line */
+    struct mk_buf lines;            /* lines not written yet; allocated on first use */
+    uint64_t lost;                  /* lines dropped since the last report of lost lines */
+    mk_err lost_by;                 /* why the last of these lines was dropped */
+    uint64_t rotation_requested_ms; /* when the worker requested a rotation; 0: no request is pending */
 };
 
 void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file);

@@ -89,7 +89,7 @@ void mk_config_trial_reap(struct mk_config_trial *a, pid_t pid, int status)
     finish_trial(a, a->is_late ? SIGALRM : mk_crash_probe_result(status));
 }
 
-/* The trial has its own alarm, but plugin code may block that. */
+/* The trial sets its own alarm, but plugin code may block the signal. */
 static void on_trial_timeout(struct mk_timer *t)
 {
     struct mk_config_trial *a = MK_CONTAINER(t, struct mk_config_trial, trial_timer);

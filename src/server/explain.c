@@ -126,7 +126,7 @@ static void explain_host(const struct mk_request *r, struct mk_buf *out)
     const char *message = !r->host.p                          ? "the request names no host: the default one"
                           : host_has_name(h, r->host)         ? "by its name"
                           : regex.p                           ? "by the regular expression "
-                          : host_matches_wildcard(h, r->host) ? "by a name with a star"
+                          : host_matches_wildcard(h, r->host) ? "by a name with a wildcard"
                                                               : "no host has this name: the default one";
     write_fact(out, "host", "%.*s (%s), %s%.*s",
                MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")), h->written_at.p, message,
@@ -239,7 +239,8 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
     if (found->is_fallback && found->what != MK_STATIC_FILE && found->what != MK_STATIC_ELSEWHERE)
         write_fact(out, "fallback", "%.*s would answer, but cannot be sent", MK_STR_ARG(page));
     else if (found->is_fallback)
-        write_fact(out, "fallback", "%.*s, because the path leads nowhere and its last part has no dot",
+        write_fact(out, "fallback",
+                   "%.*s, because there is no file at this path and its last part has no dot",
                    MK_STR_ARG(page));
     else if (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX)
         write_fact(out, "fallback",
@@ -247,7 +248,8 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
                    "text/html gets it",
                    MK_STR_ARG(page));
     else
-        write_fact(out, "fallback", "not %.*s, because the path leads somewhere", MK_STR_ARG(page));
+        write_fact(out, "fallback", "not %.*s, because there is a file or folder at this path",
+                   MK_STR_ARG(page));
 }
 
 /* Explains the file. True: workers may not read it, and will reject the request. */
@@ -259,7 +261,7 @@ static bool explain_file(const struct mk_config_generation *g, struct mk_request
     if (found.root->at.len)
         write_fact(out, "alias", "%.*s  %s", MK_STR_ARG(found.root->at), found.root->path);
     if (found.what == MK_STATIC_ELSEWHERE) {
-        write_fact(out, "file", "%.*s, which another route answers for", MK_STR_ARG(found.elsewhere));
+        write_fact(out, "file", "%.*s, which another route handles", MK_STR_ARG(found.elsewhere));
         (void)explain_route(r, found.elsewhere, out);
         return false;
     }

@@ -19,7 +19,7 @@ struct mk_local_ca {
     struct mk_local_names foreign; /* names of the machine that the CA may not certify */
 };
 
-/* How long to wait for another process that checks or creates the same files. */
+/* Timeout for another process that checks or creates the same files. */
 enum { MK_LOCAL_CA_WAIT_MS = 10000 };
 
 /* Checks existing files, and creates or replaces files that are missing or due for renewal. `extra`

@@ -154,7 +154,7 @@ static bool find_config_origin(const struct mk_arguments *a, const struct mk_htt
     return !text->failed;
 }
 
-/* ---- Looking at a configuration ---- */
+/* ---- Commands that inspect a configuration ---- */
 
 /* Loads the configuration. NULL: the error was printed, and *code is the exit code. */
 static struct mk_config_generation *load_config(const struct mk_config_source *origin, int *code)
@@ -293,7 +293,7 @@ static int run_with_config(const struct mk_arguments *a, struct mk_https *https,
     return code;
 }
 
-/* Apart from its caller, whose stack stays as small as that of a server without TLS. */
+/* Not inlined, so that the stack of the caller stays as small as without TLS. */
 static MK_NOINLINE int run_with_https(const struct mk_arguments *a, char **argv)
 {
     struct mk_https https;
@@ -339,7 +339,7 @@ static bool may_be_plugin_command(const char *word)
            !mk_options_find_command(word);
 }
 
-/* Tells users who meant the folder how to specify it. */
+/* Tells users who meant the folder how to write its path. */
 static int hint_folder_path(const char *word, int code)
 {
     struct stat st;
@@ -357,8 +357,8 @@ static bool reject_options_before_command(int argc, char **argv)
     if (word == argv[1] || !may_be_plugin_command(word) || !mk_cli_plugins_has_command(word))
         return false;
     fprintf(stderr,
-            "monkey: `%s` takes no options of the server\nWrite `monkey %s ...`, with its own options "
-            "behind it.\n",
+            "monkey: `%s` takes no options of the server\nWrite `monkey %s ...`, with the options of the "
+            "command after it.\n",
             word, word);
     (void)hint_folder_path(word, MK_EXIT_USAGE);
     return true;

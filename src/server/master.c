@@ -67,7 +67,7 @@ static void notify_service_manager(struct master *m, const char *state)
 static void on_kill_timeout(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, kill_timer);
-    mk_log_warn(&m->log.log, "workers that did not end were killed");
+    mk_log_warn(&m->log.log, "killed workers that did not exit in time");
     mk_workers_stop(&m->workers, NULL, SIGKILL, false);
 }
 
@@ -77,7 +77,8 @@ static void begin_shutdown(struct master *m, int signal, int exit_code)
 {
     const struct mk_lifecycle_shutdown ending = mk_lifecycle_begin_shutdown(&m->life, signal == SIGTERM);
     if (ending.is_first) {
-        mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all open requests are finished" : "");
+        mk_log_info(&m->log.log, "shutting down%s",
+                    signal == SIGQUIT ? " when all open requests are finished" : "");
         if (!m->upgrade.child) /* otherwise the successor keeps serving */
             notify_service_manager(m, "STOPPING=1");
         m->exit_code = exit_code;
@@ -179,7 +180,7 @@ static void end_failed_reload(struct master *m)
     notify_service_manager(m, "READY=1");
 }
 
-/* Abandons a reload whose workers cannot serve, or were not started. */
+/* Ends a reload whose workers cannot serve, or were not started. */
 static void abandon_reload(struct master *m, mk_str error)
 {
     mk_workers_stop(&m->workers, m->other, SIGKILL, false);
@@ -195,13 +196,13 @@ static void abandon_reload(struct master *m, mk_str error)
 static void fail_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
-    abandon_reload(m, MK_STR("its workers cannot serve: the error log says why"));
+    abandon_reload(m, MK_STR("its workers cannot serve: see the error log"));
 }
 
 /* Aborts a reload that has taken so long that the new configuration may never serve. */
 static void give_up_slow_reload(struct master *m)
 {
-    const mk_str error = MK_STR("the new configuration has not begun to serve: giving it up");
+    const mk_str error = MK_STR("the new workers do not serve in time: keeping the old configuration");
     mk_log_warn(&m->log.log, "%.*s", MK_STR_ARG(error));
     mk_config_trial_stop(&m->attempt);
     if (m->other && m->workers.generation == m->other) {
@@ -238,7 +239,7 @@ static mk_err open_sockets(struct master *m, const struct mk_config_generation *
     if (e == -EADDRINUSE)
         mk_conf_report_hint(report, "another program listens there; choose another port (-p PORT)");
     if (e == -EACCES && failed && mk_sockaddr_port(&failed->addr) < 1024)
-        mk_conf_report_hint(report, "ports below 1024 are for root, or for CAP_NET_BIND_SERVICE");
+        mk_conf_report_hint(report, "ports below 1024 require root or CAP_NET_BIND_SERVICE");
     return e;
 }
 
@@ -254,7 +255,7 @@ static void reject_config(struct master *m)
 {
     if (m->other)
         free_other_config(m);
-    mk_log_error(&m->log.log, "the new configuration is rejected: keeping the old one");
+    mk_log_error(&m->log.log, "the new configuration is invalid: keeping the old one");
     end_failed_reload(m);
 }
 
@@ -427,7 +428,9 @@ static void on_hand_over_timeout(struct mk_timer *t)
     struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
     if (m->life.phase.current != MK_PHASE_HANDING_OVER)
         return;
-    mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
+    mk_log_warn(
+        &m->log.log,
+        "old workers have not confirmed that they stopped accepting: they may still accept connections");
     mk_lifecycle_old_workers_late(&m->life);
     run_due_steps(m);
 }
@@ -498,7 +501,7 @@ static void on_other_child_exit(struct mk_workers *w, pid_t pid, int status)
 static void on_child_exit(struct master *m)
 {
     if (mk_upgrade_successor_died(&m->upgrade)) {
-        mk_log_error(&m->log.log, "the new program ended before it was ready: keeping the old one");
+        mk_log_error(&m->log.log, "the new program exited before it was ready: keeping the old one");
         mk_master_pid_file_reacquire(&m->pid);
     }
     mk_workers_reap(&m->workers);
@@ -593,7 +596,7 @@ static void warn_of_unwanted_sockets(const struct master *m, struct mk_conf_repo
         struct mk_buf addr = mk_buf_fixed(buf, sizeof buf);
         mk_sockaddr_format(&m->listeners.at[i].addr, &addr);
         if (m->listeners.at[i].managed && !m->listeners.at[i].wanted)
-            mk_conf_report_warn(report, &at, "no Listen names the passed socket %.*s: closed",
+            mk_conf_report_warn(report, &at, "no Listen uses the inherited socket %.*s: closed",
                                 MK_STR_ARG(mk_buf_str(&addr)));
     }
 }

@@ -33,7 +33,7 @@ const char *mk_master_pid_file_acquire(struct mk_master_pid_file *p, mk_str path
         return NULL;
     p->path = mk_arena_copy(&p->arena, path);
     mk_err e = p->path.p ? mk_pidfile_acquire(p->path.p, &p->fd) : -ENOMEM;
-    return !e ? NULL : e == -EBUSY ? "a running monkey holds it" : mk_err_text(e);
+    return !e ? NULL : e == -EBUSY ? "another Monkey process holds it" : mk_err_text(e);
 }
 
 /* Removes the old file first: both paths may name the same file. */

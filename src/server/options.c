@@ -10,7 +10,7 @@ enum { PUBLIC = 1, HTTPS = 2, COLUMN = 34 };
 
 const struct mk_option mk_options[] = {
     {'p', "port", MK_ARG_WORD, "[ADDRESS:]PORT",
-     "Listen there instead of on the configured addresses; may be repeated."},
+     "Listen on this address instead of the configured ones; may be repeated."},
     {PUBLIC, "public", MK_ARG_NONE, NULL, "Serve a folder to other machines as well, not only to this one."},
     {HTTPS, "https", MK_ARG_NONE, NULL,
      "Serve a folder over HTTPS, with a certificate from a private CA of this machine."},
@@ -31,7 +31,7 @@ const size_t mk_options_n = MK_LEN(mk_options);
 
 const struct mk_cli_command mk_options_commands[] = {
     {"explain", "METHOD URL",
-     "Show what would answer a request, and why: listener, host, route, file, response.", 2},
+     "Explain how the server handles a request: listener, host, route, file, response.", 2},
     {"plugins", "", "List the available plugins, or those of a configuration in their order.", 0},
     {"help", "[COMMAND]", "Print this help, or that of a command.", 0},
     {"ca", "", "Show how to make browsers trust the CA of --https; create it if it does not exist.", 0},
@@ -165,7 +165,7 @@ static bool parse_operands(struct mk_arguments *a, int argc, char **argv)
     return true;
 }
 
-/* Does an option ask to serve, check or print, which commands do not do? */
+/* Is there an option to serve, check or print, which is invalid with a command? */
 static bool has_serve_option(const struct mk_arguments *a)
 {
     return a->test || a->print || a->daemon || a->pid_file;
@@ -190,7 +190,7 @@ bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
     if (!parse_operands(out, argc - optind, argv + optind))
         return false;
     if (out->verb && has_serve_option(out))
-        return usage_error("-t, -T, -D and -I do not go with the command ", out->verb->name);
+        return usage_error("-t, -T, -D and -I are not valid with the command ", out->verb->name);
     if (out->config && out->one_shot) {
         out->root = out->folder;
         out->folder = NULL;

@@ -24,7 +24,7 @@ static inline bool mk_option_has_letter(const struct mk_option *o)
 extern const struct mk_option mk_options[];
 extern const size_t mk_options_n;
 
-/* A command in place of the folder. */
+/* A command: the first argument, in place of a folder. */
 struct mk_cli_command {
     const char *name, *args, *help;
     int n_args;

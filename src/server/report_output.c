@@ -27,20 +27,20 @@ static enum mk_log_level problem_log_level(const struct mk_conf_problem *p)
     return p->severity == MK_CONF_ERROR ? MK_LOG_ERROR : MK_LOG_WARN;
 }
 
-/* Calls `take` for each problem, and for the count of omitted problems. */
+/* Calls print() for each problem, and for the count of omitted problems. */
 static void for_each_problem(const struct mk_conf_report *report,
-                             void (*take)(void *ctx, enum mk_log_level level, mk_str text), void *ctx)
+                             void (*print)(void *ctx, enum mk_log_level level, mk_str text), void *ctx)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
     for (const struct mk_conf_problem *p = report->first; p; p = p->next) {
         mk_buf_clear(&text);
         mk_conf_report_print_one(p, &text);
-        take(ctx, problem_log_level(p), mk_buf_str(&text));
+        print(ctx, problem_log_level(p), mk_buf_str(&text));
     }
     mk_buf_clear(&text);
     mk_conf_report_print_omitted(report, &text);
     if (text.len)
-        take(ctx, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
+        print(ctx, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
     mk_buf_free(&text);
 }
 
@@ -125,7 +125,7 @@ static void log_encoded_problems(struct mk_log *log, struct mk_buf *all, mk_str 
 static const char *trial_failure_cause(void)
 {
     return mk_proc_executable_is_replaced()
-               ? "the program on disk is another build than the one that runs: restart the server"
+               ? "the program on disk is not the build that runs: restart the server"
                : "one of its plugins is broken";
 }
 

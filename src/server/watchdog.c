@@ -30,14 +30,14 @@ static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
         return;
     }
     uint64_t ms = w->loop->now_ms - p->changed_ms;
-    if (ms >= STUCK_MS && mk_proc_is_stopped(p->pid)) { /* a stop is not caused by a plugin */
+    if (ms >= STUCK_MS && mk_proc_is_stopped(p->pid)) { /* a debugger or SIGSTOP, not a plugin, stopped it */
         p->changed_ms = w->loop->now_ms;
         return;
     }
     if (ms >= STUCK_MS && !p->stuck)
         report_blocked_worker(p, ms);
     if (limit_ms && ms >= limit_ms) {
-        mk_log_error(&w->log->log, "worker %d is killed: WatchdogTimeout is over", (int)p->pid);
+        mk_log_error(&w->log->log, "killed worker %d: WatchdogTimeout has expired", (int)p->pid);
         p->changed_ms = w->loop->now_ms; /* the process may take a moment to die */
         kill(p->pid, SIGKILL);
     }
@@ -49,8 +49,8 @@ static void on_watchdog_timer(struct mk_timer *t)
     struct mk_workers *w = d->workers;
     uint64_t now = w->loop->now_ms;
     /* If the master itself was stopped, the workers were stopped as well. */
-    bool late = now - d->looked_ms > LATE_MS;
-    d->looked_ms = now;
+    bool late = now - d->checked_ms > LATE_MS;
+    d->checked_ms = now;
     for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].slot; i++) { /* later slots were never used */
         if (late)
             w->procs[i].changed_ms = now;
@@ -63,7 +63,7 @@ static void on_watchdog_timer(struct mk_timer *t)
 
 void mk_watchdog_start(struct mk_watchdog *d, struct mk_workers *w)
 {
-    *d = (struct mk_watchdog){.workers = w, .looked_ms = w->loop->now_ms};
+    *d = (struct mk_watchdog){.workers = w, .checked_ms = w->loop->now_ms};
     mk_timer_init(&d->timer, on_watchdog_timer);
     mk_loop_set_timer(w->loop, &d->timer, LOOK_MS);
 }

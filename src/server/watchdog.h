@@ -9,7 +9,7 @@
 struct mk_watchdog {
     struct mk_timer timer;
     struct mk_workers *workers;
-    uint64_t looked_ms;
+    uint64_t checked_ms;
 };
 
 void mk_watchdog_start(struct mk_watchdog *d, struct mk_workers *w);

@@ -31,7 +31,7 @@ struct worker_process {
     bool has_spawner;
 };
 
-/* ---- Fatal errors ---- */
+/* ---- Sandbox and privileges ---- */
 
 static mk_err allow_host_folders(struct mk_sandbox *box, const struct mk_vhost_config *s)
 {
@@ -120,9 +120,9 @@ static void check_spool_folder(const struct mk_config_generation *g, struct mk_l
 {
     int fd = g->wants_spool ? mk_spool_open_tmpfile(g->server.spool_folder.p) : -1;
     if (g->wants_spool && fd < 0)
-        mk_log_error(log,
-                     "workers cannot spool content in SpoolFolder %s: %s; requests with more than 64 KB fail",
-                     g->server.spool_folder.p, mk_err_text(fd));
+        mk_log_error(
+            log, "workers cannot spool request bodies in SpoolFolder %s: %s; bodies above 64 KB will fail",
+            g->server.spool_folder.p, mk_err_text(fd));
     mk_fd_close(&fd);
 }
 
@@ -135,7 +135,7 @@ static mk_err drop_privileges(struct worker_process *p, const struct mk_config_g
         mk_log_warn(log, "FDLimit %llu: %s; it stays at %llu", (unsigned long long)g->server.fd_limit,
                     mk_err_text(e), (unsigned long long)fds);
     if (g->has_identity && (e = mk_identity_become(&g->identity))) {
-        mk_log_error(log, "cannot become the user %s: %s", g->identity.user, mk_err_text(e));
+        mk_log_error(log, "cannot switch to the user %s: %s", g->identity.user, mk_err_text(e));
         return e;
     }
     e = mk_sandbox_drop_privileges();
@@ -225,14 +225,15 @@ static void on_master_message(struct mk_fd_watch *w, uint32_t events)
         handle_master_message(p, &m);
         mk_fd_close(&m.fd);
     }
-    if (e == -EPIPE) { /* the master died without naming another worker */
+    if (e == -EPIPE) { /* the master died; no other worker will take over */
         mk_loop_remove(&p->worker.loop, p->control_fd);
         p->worker.master_fd = -1;
         start_draining(p, false);
     }
 }
 
-/* Requests of plugins to the master at startup may have filled the channel: blocks until it reads them. */
+/* Blocks until the master has read the requests that plugins sent at startup, which may have filled the
+ * channel. */
 static mk_err send_ready(int control_fd)
 {
     struct pollfd buf = {.fd = control_fd, .events = POLLOUT};

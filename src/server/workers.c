@@ -24,8 +24,8 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
     if (e)
         return e;
     w->procs = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->procs);
-    w->revivals = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->revivals);
-    if (!w->procs || !w->revivals)
+    w->restarts = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->restarts);
+    if (!w->procs || !w->restarts)
         return -ENOMEM;
     return 0;
 }
@@ -44,7 +44,7 @@ void mk_workers_fini(struct mk_workers *w)
     close_control_channels(w);
     mk_scoreboard_close(&w->scoreboard);
     mk_mem_free(w->procs);
-    mk_mem_free(w->revivals);
+    mk_mem_free(w->restarts);
 }
 
 static void replace_draining_worker(struct mk_worker_slot *p);
@@ -186,9 +186,9 @@ static void set_generation(struct mk_workers *w, struct mk_config_generation *g)
         g->serial = ++w->n_generations;
     w->wanted = g->server.workers;
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (w->revivals[i].all) {
-            mk_timer_stop(&w->revivals[i].timer);
-            w->revivals[i].young_deaths = 0;
+        if (w->restarts[i].all) {
+            mk_timer_stop(&w->restarts[i].timer);
+            w->restarts[i].young_deaths = 0;
         }
 }
 
@@ -201,7 +201,7 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g)
     return e;
 }
 
-/* ---- Counting and ending ---- */
+/* ---- Counting and stopping ---- */
 
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool only_ready)
 {
@@ -253,7 +253,7 @@ void mk_workers_broadcast(struct mk_workers *w, const struct mk_control_message 
             send_to_worker(&w->procs[i], m);
 }
 
-/* ---- Death ---- */
+/* ---- Exits and restarts ---- */
 
 static void on_restart_timer(struct mk_timer *t)
 {
@@ -277,14 +277,14 @@ static void report_death(struct mk_workers *w, const struct mk_worker_slot *p, i
         mk_log_error(&w->log->log, "worker %d was killed by signal %d (%s); %.*s", (int)p->pid,
                      WTERMSIG(status), strsignal(WTERMSIG(status)), MK_STR_ARG(mk_buf_str(&work)));
     else
-        mk_log_error(&w->log->log, "worker %d ended unexpectedly with code %d", (int)p->pid,
+        mk_log_error(&w->log->log, "worker %d exited unexpectedly with code %d", (int)p->pid,
                      WEXITSTATUS(status));
 }
 
 /* Allocated on first use: most are never needed. */
 static struct mk_worker_restart *get_worker_restart(struct mk_workers *w, unsigned index)
 {
-    struct mk_worker_restart *r = &w->revivals[index];
+    struct mk_worker_restart *r = &w->restarts[index];
     if (!r->all) {
         *r = (struct mk_worker_restart){.all = w, .index = index};
         mk_timer_init(&r->timer, on_restart_timer);

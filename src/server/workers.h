@@ -23,7 +23,7 @@ struct mk_worker_slot {
     uint64_t started_ms;
     uint64_t pulse;      /* loop iteration count at the last change */
     uint64_t changed_ms; /* time of that change */
-    bool stuck;          /* reported as stuck */
+    bool stuck;          /* reported as blocked */
     bool ready;
     bool draining; /* the master has told the worker to shut down: its exit is expected */
     bool awaited;  /* told to shut down, but has not confirmed that it stopped accepting */
@@ -47,7 +47,7 @@ struct mk_workers {
     bool silent;                        /* daemon */
     struct mk_scoreboard scoreboard;    /* shared memory, one slot per worker */
     struct mk_worker_slot *procs;       /* MK_WORKERS_MAX slots */
-    struct mk_worker_restart *revivals; /* one per index */
+    struct mk_worker_restart *restarts; /* one per index */
     uint64_t n_generations;             /* number of generations so far */
     bool ending;
     bool early_death; /* a worker of the current set died before it served; for on_change */

@@ -78,10 +78,11 @@ static void report_fd_shortage(struct mk_config_generation *g, const struct mk_c
     (void)!mk_fd_set_limit(0, &limit);
     mk_conf_report_error(report, at, "cannot open the folders of all hosts: %s", mk_err_text(e));
     if (e == -EMFILE)
-        mk_conf_report_hint(report,
-                            "each folder needs a descriptor, and this process may have %llu: raise the limit "
-                            "(LimitNOFILE= in the unit, `ulimit -Hn` in a shell)",
-                            (unsigned long long)limit);
+        mk_conf_report_hint(
+            report,
+            "each folder needs a file descriptor, and this process may have %llu: raise the limit "
+            "(LimitNOFILE= in the unit, `ulimit -Hn` in a shell)",
+            (unsigned long long)limit);
 }
 
 void mk_alias_open_folder(struct mk_config_generation *g, const char *path,

@@ -34,8 +34,8 @@ static char unescape_char(char c)
     return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
 
-/* The text between the quotes, with \n, \t, \" and \\ unescaped. False: the closing quote is not the last
- * character. */
+/* Gets the text between the quotes, with \n, \t, \" and \\ unescaped. False: the closing quote is not the
+ * last character. */
 static bool parse_quoted(mk_str s, char *out, mk_str *text)
 {
     size_t len = 0, i = 1;

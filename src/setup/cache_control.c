@@ -78,7 +78,7 @@ static void check_directive_argument(const struct rule_line *l, const struct dir
     if (d->argument == NOTHING && value.p)
         report_directive_error(l, element, "`%.*s` takes no value", MK_STR_ARG(d->name));
     else if (d->argument == FIELDS && value.p && !is_quoted(value))
-        report_directive_error(l, element, "`%.*s` takes names of fields in quotes: `%.*s=\"Set-Cookie\"`",
+        report_directive_error(l, element, "`%.*s` takes header names in quotes: `%.*s=\"Set-Cookie\"`",
                                MK_STR_ARG(d->name), MK_STR_ARG(d->name));
     else if (d->argument == SECONDS && !(value.p && mk_num_parse(value, &seconds)))
         report_directive_error(l, element, "`%.*s` takes a number of seconds: `%.*s=3600`",
@@ -133,7 +133,7 @@ static mk_str check_directives(const struct mk_conf_pair *pair, mk_str value, st
         check_directive(&l, element);
     if (l.n == 0)
         report_directive_error(&l, pair->value,
-                               "there is no directive: expected `PATTERN... DIRECTIVE, ...`, such as "
+                               "a directive is missing: expected `PATTERN... DIRECTIVE, ...`, such as "
                                "`*.css *.js max-age=3600`");
     return value;
 }

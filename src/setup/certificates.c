@@ -10,7 +10,7 @@
 
 enum { WARN_DAYS = 14, DAY_S = 86400 };
 
-/* A certificate whose files are unusable: that of the previous generation is kept. */
+/* A certificate whose files are invalid: the certificate of the previous generation stays in use. */
 struct kept_certificate {
     struct kept_certificate *next;
     const char *certificate;
@@ -120,7 +120,7 @@ static bool uses_kept_context(const struct tls_builder *b, const struct pairs *p
 }
 
 /* Collects the certificates of the host itself and of plugins, or else the inherited certificates. A host
- * without a certificate uses that of the default host. */
+ * without a certificate uses the certificate of the default host. */
 static bool collect_keypairs(struct tls_builder *b, const struct mk_vhost_config *s, struct pairs *out)
 {
     const struct mk_vhost_config *from = has_any_certificate(s) ? s : default_host_of(s);
@@ -173,7 +173,7 @@ static struct mk_plugin_certificate *find_plugin_certificate(const struct mk_vho
     return NULL;
 }
 
-/* Position of a rule, which may be absent. */
+/* Position of the first key that is set, or else of the section. */
 static struct mk_conf_source_pos tls_policy_pos(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
@@ -198,14 +198,14 @@ static struct mk_conf_source_pos tls_file_pos(const struct tls_builder *b, const
     return tls_policy_pos(b, s);
 }
 
-/* Reports the problem, if any: an error, or (fine) a warning. */
+/* Reports the problem, if any: as a warning if the context is usable, else as an error. */
 static void report_tls_error(struct tls_builder *b, const struct mk_vhost_config *s,
-                             const struct mk_tls_settings_error *p, bool fine)
+                             const struct mk_tls_settings_error *p, bool is_usable)
 {
     struct mk_conf_source_pos at = tls_file_pos(b, s, p->file);
     if (!*p->text)
         return;
-    if (fine)
+    if (is_usable)
         mk_conf_report_warn(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
     else
         mk_conf_report_error(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
@@ -246,8 +246,10 @@ static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vho
     *k = (struct kept_certificate){
         .next = b->kept_certificate, .certificate = pair->certificate, .context = previous};
     b->kept_certificate = k;
-    mk_conf_report_warn(b->report, &at, "%s: %s; the certificate loaded before stays until the next start",
-                        p->file, p->text);
+    mk_conf_report_warn(
+        b->report, &at,
+        "%s: %s; the server keeps the certificate that it has loaded before until it is restarted", p->file,
+        p->text);
     return true;
 }
 
@@ -261,7 +263,7 @@ static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost
     if (!certificate)
         return false;
     certificate->failed = true;
-    mk_conf_report_warn(b->report, &certificate->entry->at, "%s: %s; it is not used", p->file, p->text);
+    mk_conf_report_warn(b->report, &certificate->entry->at, "%s: %s; the certificate is not used", p->file, p->text);
     return true;
 }
 
@@ -275,7 +277,7 @@ static void warn_of_expiry(struct tls_builder *b, const struct mk_vhost_config *
         return;
     struct mk_conf_source_pos at = mk_https_rules_key_pos(b->g, s, "Certificate");
     mk_https_rules_format_date(made->expires, date);
-    mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
+    mk_conf_report_warn(b->report, &at, "the certificate expires in %lld day%s, on %s",
                         (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
 }
 
@@ -448,7 +450,7 @@ static bool check_tls_listens(struct tls_builder *b)
         if (!l->tls || can_serve_tls(b, l))
             continue;
         ok = false;
-        if (b->report->n_errors) /* a host that should have a certificate may be among them */
+        if (b->report->n_errors) /* the host with the certificate may be invalid */
             continue;
         mk_conf_report_error(b->report, &l->at,
                              "no [HOST] has a Certificate: TLS connections cannot be served");
@@ -512,10 +514,10 @@ static void log_certificate_expiry(const struct mk_shared_tls_context *m, int64_
     mk_str name = h->n_names ? h->names[0] : MK_STR("without a name");
     mk_https_rules_format_date(m->expires, date);
     if (m->expires <= now)
-        mk_log_error(log, "the certificate of the host %.*s (%s) expired on %s: clients refuse it",
+        mk_log_error(log, "the certificate of the host %.*s (%s) expired on %s: clients reject it",
                      MK_STR_ARG(name), h->written_at.p, date);
     else
-        mk_log_warn(log, "the certificate of the host %.*s (%s) ends on %s", MK_STR_ARG(name),
+        mk_log_warn(log, "the certificate of the host %.*s (%s) expires on %s", MK_STR_ARG(name),
                     h->written_at.p, date);
 }
 

@@ -19,7 +19,7 @@ static void report_regex_error(struct mk_conf_report *report, const struct mk_co
     if (error->code == -ENOMEM) {
         report->no_memory = true;
     } else if (error->code == -ENOENT) {
-        mk_conf_report_error(report, at, "`%.*s`: this server has no regular expressions: %s",
+        mk_conf_report_error(report, at, "`%.*s`: this server does not support regular expressions: %s",
                              MK_CONF_REPORT_ARG(pattern), error->text);
         mk_conf_report_hint(report, "build with PCRE2 (libpcre2-dev)");
     } else {
@@ -35,7 +35,7 @@ struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report
 {
     struct mk_regex_error error;
     if (pattern.len == 0) {
-        mk_conf_report_error(report, at, "expected a regular expression behind the `~`");
+        mk_conf_report_error(report, at, "expected a regular expression after `~`");
         return NULL;
     }
     struct mk_regex *r = mk_regex_new(pattern, nocase, &error);

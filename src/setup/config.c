@@ -275,9 +275,10 @@ void mk_config_replace_access_log(struct mk_config *c)
 void mk_config_enable_subprocesses(struct mk_config *c)
 {
     if (c->generation->embedding)
-        mk_config_warn(c, NULL, NULL,
-                       "the plugin `%s` starts programs, which libmonkey does not: it gets errors",
-                       c->plugin->object.plugin->name);
+        mk_config_warn(
+            c, NULL, NULL,
+            "the plugin `%s` starts subprocesses, which libmonkey does not support: each start will fail",
+            c->plugin->object.plugin->name);
     c->generation->wants_children = true;
 }
 

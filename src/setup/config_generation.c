@@ -257,7 +257,7 @@ static void hint_missing_plugins(struct config_loader *l)
         if (!name)
             continue;
         l->report->open = p;
-        mk_conf_report_hint(l->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", name, name);
+        mk_conf_report_hint(l->report, "the plugin `%s` has it: add `Load %s` to [PLUGINS]", name, name);
     }
 }
 
@@ -470,8 +470,7 @@ static void check_head_sizes(struct config_loader *l)
     struct mk_conf_source_pos at = server_key_pos(l, "MaxURISize");
     if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], section, MK_STR("MaxURISize")) &&
         s->max_uri_size > s->max_head_size)
-        mk_conf_report_error(l->report, &at,
-                             "MaxURISize is above MaxHeaderSize, but the target is part of the head");
+        mk_conf_report_error(l->report, &at, "MaxURISize exceeds MaxHeaderSize, which includes the target");
 }
 
 static void resolve_spool_folder(struct config_loader *l)
@@ -488,10 +487,11 @@ static void check_spool_folder(struct config_loader *l)
         mk_fd_close(&fd);
         return;
     }
-    mk_conf_report_error(l->report, &at, "cannot spool content in `%s`: %s", folder.p, mk_err_text(fd));
+    mk_conf_report_error(l->report, &at, "cannot spool request bodies in `%s`: %s", folder.p,
+                         mk_err_text(fd));
     mk_conf_report_hint(l->report, "%s",
                         fd == -EOPNOTSUPP
-                            ? "its file system has no O_TMPFILE: choose a folder on a local disk"
+                            ? "its file system does not support O_TMPFILE: choose a folder on a local disk"
                             : "create it, or choose another folder with SpoolFolder in [SERVER]");
 }
 

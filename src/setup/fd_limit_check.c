@@ -34,7 +34,7 @@ static void check_master_fds(const struct mk_config_generation *g, uint64_t limi
     if (expected <= limit)
         return;
     mk_conf_report_warn(report, &at,
-                        "%zu hosts need about %llu descriptors in the master, which may have %llu",
+                        "%zu hosts need about %llu file descriptors in the master, which may have %llu",
                         g->n_sites, (unsigned long long)expected, (unsigned long long)limit);
     hint_raise_limit(report);
 }
@@ -49,10 +49,11 @@ static void check_worker_fds(const struct mk_config_generation *g, uint64_t limi
         limit = g->server.fd_limit;
     if (fixed + each <= limit)
         return;
-    mk_conf_report_warn(report, &at,
-                        "a worker may have %llu descriptors: %llu remain for connections, %llu are %s",
-                        (unsigned long long)limit, (unsigned long long)(limit > fixed ? limit - fixed : 0),
-                        (unsigned long long)each, most ? "its share of MaxConnections" : "too few to serve");
+    mk_conf_report_warn(
+        report, &at,
+        "a worker may have %llu file descriptors, of which %llu remain for connections: %llu are %s",
+        (unsigned long long)limit, (unsigned long long)(limit > fixed ? limit - fixed : 0),
+        (unsigned long long)each, most ? "its share of MaxConnections" : "too few to serve");
     hint_raise_limit(report);
 }
 

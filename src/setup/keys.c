@@ -106,7 +106,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
      AT(IN.max_body_size),                                                                                   \
      .zero_word = "unlimited",                                                                               \
      .default_value = DEF("1M"),                                                                             \
-     .help = MK_HELP("Bytes of request content (413).")},                                                    \
+     .help = MK_HELP("Maximum bytes of a request body (413).")},                                                      \
         {.name = "HandlerTimeout",                                                                           \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.handler_ms),                                                                                  \
@@ -240,7 +240,7 @@ static const struct mk_conf_key server_keys[] = {
     {.name = "PidFile",
      .type = MK_CONF_TEXT,
      SERVER(pid_file),
-     .help = MK_HELP("Contains the process ID of the master while it runs.")},
+     .help = MK_HELP("The file that contains the process ID of the master while it runs.")},
     {.name = "Sandbox",
      .type = MK_CONF_BOOL,
      SERVER(sandbox),
@@ -303,9 +303,9 @@ static const struct mk_conf_key server_keys[] = {
      .max = 86400000,
      .zero_word = "unlimited",
      .default_value = "30",
-     .help = MK_HELP(
-         "How long a plugin may block a worker, while it starts, serves or ends, before the worker is "
-         "killed and replaced. It is reported within 2 seconds. A worker that a debugger holds is spared.")},
+     .help = MK_HELP("How long a plugin may block a worker, while it starts, serves or ends, before the master kills "
+         "and replaces the worker. A blocked worker is reported within 2 seconds. A worker that a debugger "
+         "has stopped is spared.")},
     {.name = "TicketLifetime",
      .type = MK_CONF_TIME,
      SERVER(ticket_ms),
@@ -351,45 +351,44 @@ static const struct mk_conf_key server_keys[] = {
      .unit = 1024,
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = MK_HELP("Bytes of head and content of a request together (413); a bare number counts KB, as in "
-                     "Monkey 1.6.")},
+     .help = MK_HELP("Maximum bytes of a request's head and body together (413); a bare number counts KB, as in "
+             "Monkey 1.6.")},
     {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      SERVER(max_head_size),
      .min = 256,
      .max = 60 * 1024,
      .default_value = "16K",
-     .help = MK_HELP("Bytes of a request head (431).")},
+     .help = MK_HELP("Maximum bytes of a request head (431).")},
     {.name = "MaxURISize",
      .type = MK_CONF_SIZE,
      SERVER(max_uri_size),
      .min = 64,
      .max = 59 * 1024,
      .default_value = "8K",
-     .help = MK_HELP("Bytes of a request target (414).")},
+     .help = MK_HELP("Maximum bytes of a request target (414).")},
     {.name = "MaxHeaders",
      .type = MK_CONF_NUM,
      SERVER(max_fields),
      .min = 8,
      .max = MK_HEADERS_MAX,
      .default_value = "100",
-     .help = MK_HELP("Field lines of a request head (431).")},
+     .help = MK_HELP("Maximum number of headers of a request (431).")},
     {.name = "MaxStreams",
      .type = MK_CONF_NUM,
      SERVER(max_streams),
      .min = 1,
      .max = 1000,
      .default_value = "100",
-     .help = MK_HELP("Concurrent requests on one HTTP/2 connection; more are refused.")},
+     .help = MK_HELP("Concurrent requests on one HTTP/2 connection; further requests are refused.")},
     {.name = "HTTP2ConnWindow",
      .type = MK_CONF_SIZE,
      SERVER(max_unread_body),
      .min = 128 * 1024,
      .max = 1024 * 1024 * 1024,
      .default_value = "1M",
-     .help = MK_HELP(
-         "Bytes of request content on one HTTP/2 connection that no handler has read yet; the client has to "
-         "wait with more.")},
+     .help = MK_HELP("Bytes of request bodies on one HTTP/2 connection that no handler has read yet; at this limit, the "
+         "client must wait.")},
     {.name = "HTTP2AbuseBudget",
      .type = MK_CONF_NUM,
      SERVER(abuse_budget),
@@ -404,17 +403,16 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_TEXT,
      SERVER(spool_folder),
      .default_value = "/var/tmp",
-     .help = MK_HELP(
-         "Where content of requests above 64 KB is kept in unlinked files while it arrives, if a plugin "
-         "such as cgi wants all of it first. The workers' user must be able to write there, and the file "
-         "system must know O_TMPFILE.")},
+     .help = MK_HELP("The folder for request bodies above 64 KB: unlinked files hold a body while it arrives, if a "
+             "plugin such as cgi needs all of it first. The workers' user must be able to write to the "
+             "folder, and the file system must support O_TMPFILE.")},
     {.name = "SpoolMax",
      .type = MK_CONF_SIZE,
      SERVER(spool_max),
      .zero_word = "unlimited",
      .default_value = "1G",
-     .help = MK_HELP(
-         "Bytes that one worker keeps in such files (503 for more). One client address gets half of it.")},
+     .help = MK_HELP("Bytes that one worker keeps in such files (503 above it). One client address may use half of "
+             "them.")},
     {.name = "OpenFileCache",
      .type = MK_CONF_BOOL,
      SERVER(fdt),
@@ -474,10 +472,9 @@ static const struct mk_conf_key host_keys[] = {
     {.name = "ServerName",
      .type = MK_CONF_WORDS,
      HOST(names),
-     .help = MK_HELP(
-         "Names of this host, without a port; `*.example.org` matches all names below example.org, and "
-         "`~REGEX` all that match a regular expression (PCRE2), in any case of letters. The first "
-         "host also gets requests for unknown names, unless another host sets `Default on`.")},
+     .help = MK_HELP("Names of this host, without a port; `*.example.org` matches all names below example.org, and "
+             "`~REGEX` all that match a regular expression (PCRE2), case-insensitively. The first "
+             "host also gets requests for unknown names, unless another host sets `Default on`.")},
     {.name = "DocumentRoot",
      .type = MK_CONF_TEXT,
      HOST(root),
@@ -532,10 +529,9 @@ static const struct mk_conf_key location_keys[] = {
     {.name = "Path",
      .type = MK_CONF_WORDS,
      LOCATION(paths),
-     .help = MK_HELP(
-         "Patterns of paths and regular expressions (`~ REGEX`), as in [ROUTES]. They are compared with "
-         "the path "
-         "that the client asks for, before any rewrite.")},
+     .help = MK_HELP("Patterns of paths and regular expressions (`~ REGEX`), as in [ROUTES]. They are compared with "
+             "the path "
+             "that the client requests, before any rewrite.")},
     REQUEST_KEYS(LOCATION, request, NO_DEFAULT),
 };
 
@@ -590,7 +586,7 @@ PAIRS_TABLE(error_pages_table, "ERROR_PAGES", "STATUS|4xx|5xx FILE",
             "Files to send instead of the built-in error pages.",
             "A status from 400 to 599 and a file beneath the document root. `4xx` and `5xx` apply to every "
             "status of their class without a line of its own.");
-PAIRS_TABLE(cache_table, "CACHE_CONTROL", "PATTERN... DIRECTIVE, ...", "Cache-Control fields for files.",
+PAIRS_TABLE(cache_table, "CACHE_CONTROL", "PATTERN... DIRECTIVE, ...", "Cache-Control headers of files.",
             "Patterns of paths, then directives of RFC 9111, RFC 8246 and RFC 5861. The first line with a "
             "pattern that matches the path of the file decides.");
 PAIRS_TABLE(mime_table, "MIMETYPES", "EXTENSION TYPE", "Media types, in addition to the built-in ones.",

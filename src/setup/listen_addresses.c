@@ -89,7 +89,7 @@ static bool has_same_protocol(const struct mk_listen *a, const struct mk_listen 
 
 static const char *protocol_name(const struct mk_listen *l)
 {
-    return l->tls ? "TLS" : l->http2 ? "HTTP/2 alone" : "plain HTTP";
+    return l->tls ? "TLS" : l->http2 ? "HTTP/2 only" : "plain HTTP";
 }
 
 static void report_protocol_conflict(struct listen_collector *c, const struct mk_listen *one,

@@ -45,7 +45,7 @@ static bool is_invalid_key(const struct mk_conf_table *t, const struct mk_conf_k
 const char *mk_plugin_check_build_hint(void)
 {
     return mk_proc_executable_is_replaced()
-               ? "; the program on disk is another build than this one: restart the server"
+               ? "; the program on disk is not the build that runs: restart the server"
                : "";
 }
 
@@ -71,10 +71,10 @@ static bool check_plugin_contents(const struct mk_plugin *p, char message[MK_PLU
             return false;
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
         if (!(*h)->name || !(*h)->handle)
-            return mk_plugin_check_set_error(message, "one of its handlers lacks its name or its handle()");
+            return mk_plugin_check_set_error(message, "one of its handlers has no name or no handle()");
     for (const struct mk_command *const *v = p->commands; v && *v; v++)
         if (!(*v)->name || !(*v)->run)
-            return mk_plugin_check_set_error(message, "one of its verbs lacks its name or its run()");
+            return mk_plugin_check_set_error(message, "one of its commands has no name or no run()");
     return true;
 }
 

@@ -17,9 +17,9 @@ static const struct mk_plugin *find_plugin_symbol(void *handle)
     return dlsym(handle, "mk_plugin");
 }
 
-/* dlopen() returns the object that was loaded under the same name, even if the file was replaced since: it
- * opens only unknown names. This function therefore adds slashes and dots that encode the inode of the file,
- * which yields a unique name for the same file. */
+/* dlopen() returns the object that was loaded under the same name, even if the file was replaced since. This
+ * function therefore adds slashes and dots to the path, which encode the inode of the file: a replaced file
+ * gets a different name. */
 static bool unique_path_by_inode(const char *path, char name[PATH_MAX])
 {
     struct stat st;
@@ -68,7 +68,7 @@ static bool survives_probe(char *path, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
                                          mk_plugin_check_build_hint());
     if (e == -ECANCELED)
         return mk_plugin_check_set_error(message, "it is broken: loading it exits the program");
-    return e ? mk_plugin_check_set_error(message, "cannot start a process to try it out: %s", mk_err_text(e))
+    return e ? mk_plugin_check_set_error(message, "cannot start a process that tests it: %s", mk_err_text(e))
              : true;
 }
 

@@ -26,7 +26,7 @@ static void add_loaded_plugin(struct mk_config_generation *g, struct mk_loaded_p
     g->plugins_by_order[at] = l;
 }
 
-/* ---- Lines ---- */
+/* ---- Load entries ---- */
 
 static bool is_plugins_section(const struct mk_conf_section *s)
 {
@@ -84,7 +84,7 @@ static void report_missing_plugin(struct mk_config_generation *g, mk_str path,
 {
     mk_str name = plugin_name_in_path(path);
     const char *successor = mk_plugins_suggest_successor(g, name);
-    mk_conf_report_error(report, at, "there is no `%.*s`, and no plugin `%.*s` of this server",
+    mk_conf_report_error(report, at, "there is no `%.*s`, and this server has no plugin `%.*s`",
                          MK_CONF_REPORT_ARG(path), MK_CONF_REPORT_ARG(name));
     if (successor)
         mk_conf_report_hint(report,
@@ -132,7 +132,7 @@ static void add_plugin_or_close(struct mk_config_generation *g, struct mk_loaded
     const char *name = l->object.plugin->name;
     const struct mk_loaded_plugin *other = mk_plugin_list_find_name(g, name);
     if (!other && g->n_plugins == MK_PLUGINS_MAX) {
-        mk_conf_report_error(report, at, "more than %d plugins", MK_PLUGINS_MAX);
+        mk_conf_report_error(report, at, "too many plugins: at most %d are possible", MK_PLUGINS_MAX);
     } else if (!other && !report_name_conflicts(g, l->object.plugin, at, report)) {
         add_loaded_plugin(g, l);
         return;
@@ -168,7 +168,7 @@ static const struct mk_conf_entry *find_load_line(const struct mk_config_generat
 static void open_needed_plugin(struct mk_config_generation *g, const struct mk_loaded_plugin *by, mk_str name,
                                struct mk_conf_report *report, unsigned depth)
 {
-    char error[MK_PLUGIN_OBJECT_ERROR_MAX] = "plugins need each other";
+    char error[MK_PLUGIN_OBJECT_ERROR_MAX] = "the plugins depend on each other";
     const struct mk_conf_entry *line = depth < DEPTH_MAX ? find_load_line(g, name) : NULL;
     struct mk_conf_source_pos at = mk_conf_tree_value_pos(by->entry, by->entry->value);
     struct mk_loaded_plugin *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);

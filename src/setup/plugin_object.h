@@ -7,7 +7,7 @@
 #include "setup/plugin_check.h"
 
 /* `name` is a word ("security": built in, or monkey-security.so next to the program or in the plugin folder)
- * or a file name with a slash. False: it failed; `message` holds the reason. Each file is first loaded in a
+ * or a file name with a slash. False: it failed; `error` holds the reason. Each file is first loaded in a
  * child process, because a broken file could crash the process. */
 bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name,
                            char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
@@ -15,7 +15,7 @@ bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name,
  * linker. */
 bool mk_plugin_object_open_needed(struct mk_plugin_object *o, const struct mk_plugin_object *by, mk_str name,
                                   char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
-/* Takes a plugin of the embedding program. False: it failed; `message` holds the reason. */
+/* Validates a plugin of the embedding program. False: it is invalid; `error` holds the reason. */
 bool mk_plugin_object_from_program(struct mk_plugin_object *o, const struct mk_plugin *plugin,
                                    char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
 void mk_plugin_object_close(struct mk_plugin_object *o);

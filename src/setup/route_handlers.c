@@ -29,7 +29,7 @@ static void report_unknown_handler(struct mk_config_generation *g, struct mk_con
         MK_CONF_REPORT_ARG(name));
     const char *plugin = mk_plugins_suggest_for_handler(g, name);
     if (plugin)
-        mk_conf_report_hint(report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin, plugin);
+        mk_conf_report_hint(report, "the plugin `%s` has it: add `Load %s` to [PLUGINS]", plugin, plugin);
     else if (near.best.p || !mk_str_starts(entry->key, MK_STR("~")))
         mk_conf_report_suggest(report, near.best);
     else

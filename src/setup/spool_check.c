@@ -30,10 +30,10 @@ static void warn_body_max(struct spool_check *c, const struct mk_conf_entry *e, 
     mk_conf_value_write_size(&share, c->share, 1);
     mk_conf_report_warn(
         c->report, &at,
-        "MaxBodySize allows more than the half of SpoolMax that one client may use: content of "
-        "more than %.*s is a 413",
+        "MaxBodySize exceeds the half of SpoolMax that one client may use: request bodies above "
+        "%.*s get 413",
         MK_STR_ARG(mk_buf_str(&share)));
-    mk_conf_report_hint(c->report, "raise SpoolMax in [SERVER], or write `stream` behind the route");
+    mk_conf_report_hint(c->report, "raise SpoolMax in [SERVER], or add `stream` to the route");
 }
 
 static void check_host_body_max(struct spool_check *c, const struct mk_vhost_config *site)

@@ -125,7 +125,7 @@ static void find_user_homes(struct host_builder *b)
         return;
     if (!is_safe_relative_path(dir)) {
         struct mk_conf_source_pos at = host_key_pos(b, "UserDir");
-        mk_conf_report_error(b->report, &at, "`%.*s` is not a folder in the homes of users", MK_STR_ARG(dir));
+        mk_conf_report_error(b->report, &at, "`%.*s` is not a folder in home directories", MK_STR_ARG(dir));
         return;
     }
     struct mk_user_homes *homes = alloc_zeroed(b, 1, sizeof *homes);
@@ -166,8 +166,7 @@ static bool bind_match_route(struct host_builder *b, const struct mk_conf_pair *
                         MK_CONF_REPORT_ARG(name));
     const char *plugin = mk_plugins_suggest_for_handler(b->g, name);
     if (plugin)
-        mk_conf_report_hint(b->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin,
-                            plugin);
+        mk_conf_report_hint(b->report, "the plugin `%s` has it: add `Load %s` to [PLUGINS]", plugin, plugin);
     return bind_status_route(b, 501, words, route);
 }
 
@@ -186,7 +185,7 @@ static bool bind_regex_route(struct host_builder *b, const struct mk_conf_pair *
     }
     route->regex = mk_conf_regex_new(b->arena, b->report, &at, pattern, false);
     if (!route->regex && mk_str_eq(pair->key, MK_STR("~*")))
-        mk_conf_report_hint(b->report, "for any case of letters, write `~ (?i)REGEX`");
+        mk_conf_report_hint(b->report, "to ignore case, write `~ (?i)REGEX`");
     route->pattern.text = mk_arena_printf(b->arena, "~ %.*s", MK_STR_ARG(pattern));
     return route->regex && route->pattern.text.p &&
            mk_route_handlers_bind(b->g, b->site, b->report, pair->entry, mk_str_trim(rest), route);
@@ -290,7 +289,8 @@ static void warn_of_exact_folders(struct host_builder *b)
             continue;
         from = j + 1;
         mk_conf_report_warn(b->report, &written->at[j].entry->at,
-                            "`%.*s` is this path alone, without those below it", MK_CONF_REPORT_ARG(path));
+                            "`%.*s` matches only this path, not the paths below it",
+                            MK_CONF_REPORT_ARG(path));
         mk_conf_report_hint(b->report, "did you mean `%.*s*`?", MK_CONF_REPORT_ARG(path));
     }
 }

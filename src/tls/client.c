@@ -61,8 +61,8 @@ static mk_err set_client_certificate(struct mk_tls_client *c, const struct mk_tl
         mk_tls_loaded_keypair_free_all(&context);
         return e;
     }
-    return r->key ? mk_tls_settings_error_set(problem, r->key,
-                                              "the key has no certificate: expected both, or none")
+    return r->key ? mk_tls_settings_error_set(
+                        problem, r->key, "there is a key without a certificate: expected both or neither")
                   : 0;
 }
 

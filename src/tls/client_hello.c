@@ -16,8 +16,8 @@ enum { NAME_MAX_LEN = 253 };
 
 /* ---- Parsing ---- */
 
-/* The single name of the extension (RFC 6066, 3), in lower case and NUL-terminated. Empty: none. False:
- * malformed. */
+/* Gets the single name of the extension (RFC 6066, section 3), in lower case and NUL-terminated. Empty: none.
+ * False: malformed. */
 static bool parse_server_name(SSL *ssl, char buf[NAME_MAX_LEN + 1])
 {
     const unsigned char *p;
@@ -72,7 +72,7 @@ static bool apply_context(SSL *ssl, const struct mk_tls_context *to)
            apply_groups(ssl, from, to);
 }
 
-/* Is the name harmless as part of a path? */
+/* Can the name be part of a path safely? */
 static bool is_plain_host_name(const char *name)
 {
     for (const char *p = name; *p; p++) {
@@ -119,7 +119,7 @@ int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg)
     if (t->challenge && !challenge) /* a second ClientHello must not differ from the first (RFC 8446,
                                        4.1.2) */
         return reject_hello(t, alert, SSL_AD_ILLEGAL_PARAMETER,
-                            "it changed the protocol during the handshake");
+                            "the client changed the protocol during the handshake");
     t->challenge = challenge;
     if (!parse_server_name(ssl, name))
         return reject_hello(t, alert, SSL_AD_DECODE_ERROR, "the requested name is malformed");

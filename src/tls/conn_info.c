@@ -78,11 +78,11 @@ static struct mk_tls_client_cert_info *describe_certificate(const X509 *x)
 static const struct mk_tls_client_cert_info *client_cert_info(struct mk_tls *t)
 {
     X509 *x = t->call ? NULL : SSL_get0_peer_certificate(t->ssl);
-    if (t->visitor || !x || SSL_get_verify_result(t->ssl) != X509_V_OK)
-        return t->visitor;
-    t->visitor = describe_certificate(x);
+    if (t->client_cert || !x || SSL_get_verify_result(t->ssl) != X509_V_OK)
+        return t->client_cert;
+    t->client_cert = describe_certificate(x);
     ERR_clear_error();
-    return t->visitor;
+    return t->client_cert;
 }
 
 void mk_tls_conn_info_get(const struct mk_stream *s, struct mk_tls_conn_info *out)

@@ -23,10 +23,10 @@ static void set_reason_text(struct mk_tls *t, struct mk_buf *text, const char *i
 {
     mk_buf_add_char(text, '\0');
     t->why = in_short;
-    if (text->failed || !(t->call->said = mk_mem_alloc(text->len)))
+    if (text->failed || !(t->call->reason_text = mk_mem_alloc(text->len)))
         return;
-    memcpy(t->call->said, text->p, text->len);
-    t->why = t->call->said;
+    memcpy(t->call->reason_text, text->p, text->len);
+    t->why = t->call->reason_text;
 }
 
 /* ---- Certificates ---- */
@@ -97,9 +97,9 @@ static bool append_untrusted_reason(struct mk_buf *out, const X509 *x, int error
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
         mk_buf_add(out, MK_STR("its certificate is from an authority that is not trusted, "));
         append_name(out, X509_get_issuer_name(x));
-        mk_buf_add(out,
-                   MK_STR(": add that one to the file of trusted authorities; or, if it has its own from "
-                          "a trusted authority, let the server send that certificate, too"));
+        mk_buf_add(
+            out, MK_STR(": add that authority to the file of trusted authorities; or, if a trusted authority "
+                        "has certified it, make the server send that certificate as well"));
         return true;
     default:
         return false;
@@ -110,11 +110,10 @@ static void append_name_mismatch(struct mk_buf *out, const X509 *x, const struct
 {
     mk_buf_add(out, MK_STR("its certificate is for "));
     append_cert_names(out, x);
-    mk_buf_addf(
-        out,
-        " and not for %s: set the name to verify to one that the certificate has, or give the server a "
-        "certificate for this name",
-        t->call->name);
+    mk_buf_addf(out,
+                ", not for %s: set the name to verify to a name in the certificate, or give the server a "
+                "certificate for this name",
+                t->call->name);
 }
 
 static void append_validity_reason(struct mk_buf *out, const X509 *x, bool has_ended)
@@ -161,7 +160,7 @@ int mk_tls_connect_error_cert_cb(SSL *ssl, void *arg)
     return 1;
 }
 
-/* ---- All else ---- */
+/* ---- Other errors ---- */
 
 #define NO_TLS ": it may expect connections without TLS"
 
@@ -178,7 +177,7 @@ static const char *explain_ssl_reason(const struct mk_tls *t, int reason)
     case SSL_R_HTTP_REQUEST:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
     case SSL_R_UNKNOWN_PROTOCOL:
-        return "its answer is not TLS" NO_TLS;
+        return "its response is not TLS" NO_TLS;
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
         return "it supports neither TLS 1.2 nor TLS 1.3";
@@ -222,7 +221,7 @@ static void set_reason_from_error(struct mk_tls *t, unsigned long error)
     if (!plain)
         plain = "OpenSSL failed";
     if (reason == SSL_R_TLSV1_UNRECOGNIZED_NAME)
-        mk_buf_addf(&text, "it does not serve the name %s", t->call->name);
+        mk_buf_addf(&text, "it has no certificate for the name %s", t->call->name);
     else if (t->call->client_cert_requested && is_about_client_cert(reason))
         mk_buf_addf(&text, "it rejects our client certificate: %s", plain);
     else
@@ -242,5 +241,5 @@ void mk_tls_connect_error_explain(struct mk_tls *t)
     if (!t->why && !t->done)
         t->why = "it closed the connection during the handshake" NO_TLS;
     if (!t->why && t->ended)
-        t->why = "it ended the connection without close_notify: what it sent may be incomplete";
+        t->why = "it closed the connection without close_notify: the received data may be incomplete";
 }

@@ -77,7 +77,7 @@ SSL_CTX *mk_tls_context_without_certificate(void)
     return bare_ctx;
 }
 
-/* ---- One ---- */
+/* ---- The context of a host ---- */
 
 static mk_err set_session_tickets(struct mk_tls_context *c, const struct mk_tls_server_settings *r)
 {

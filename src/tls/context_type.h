@@ -13,7 +13,7 @@ enum { MK_TLS_KEYPAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
 /* An OCSP response as bytes. */
 struct mk_tls_ocsp_staple {
     X509 *certificate; /* the certificate in the context */
-    unsigned char *answer;
+    unsigned char *response;
     size_t len;
     int64_t until; /* seconds since 1970 */
 };

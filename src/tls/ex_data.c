@@ -20,7 +20,7 @@ static void free_context_cb(void *parent, void *p, CRYPTO_EX_DATA *data, int ind
         return;
     mk_tls_loaded_keypair_free_all(c);
     while (c->n_staples)
-        OPENSSL_free(c->staples[--c->n_staples].answer);
+        OPENSSL_free(c->staples[--c->n_staples].response);
     OPENSSL_free(c->challenges);
     OPENSSL_free(c->groups);
     OPENSSL_free(c);

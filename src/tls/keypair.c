@@ -76,10 +76,9 @@ static void check_validity(const char *file, X509 *x, const char *which,
     gmtime_r(&t, &tm);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
     if (until < now)
-        mk_tls_settings_error_warn(problem, file, "%s has expired, it ended on %s: clients refuse it", which,
-                                   when);
+        mk_tls_settings_error_warn(problem, file, "%s expired on %s: clients reject it", which, when);
     else if (from > now)
-        mk_tls_settings_error_warn(problem, file, "%s is not valid before %s: clients refuse it", which,
+        mk_tls_settings_error_warn(problem, file, "%s is not valid before %s: clients reject it", which,
                                    when);
 }
 
@@ -95,7 +94,7 @@ static mk_err check_key_type(const char *file, X509 *leaf, struct mk_tls_setting
         kind == EVP_PKEY_ED448)
         return 0;
     return mk_tls_settings_error_set(problem, file,
-                                     "TLS does not support its type of key: expected RSA, ECDSA or Ed25519");
+                                     "TLS does not support its key type: expected RSA, ECDSA or Ed25519");
 }
 
 static mk_err check_certificates(const char *file, X509 *leaf, STACK_OF(X509) * chain,
@@ -132,8 +131,8 @@ static mk_err parse_private_key(BIO *b, const char *file, EVP_PKEY **out,
     if (asked)
         return mk_tls_settings_error_set(
             problem, file,
-            "the key is protected by a password: expected one without, which only the server "
-            "may read");
+            "the key is protected by a password: expected a key without a password, in a file that only "
+            "the server may read");
     unsigned long last = ERR_peek_last_error();
     if (ERR_GET_LIB(last) == ERR_LIB_PEM || ERR_GET_REASON(last) == ERR_R_UNSUPPORTED)
         return mk_tls_settings_error_set(
@@ -166,7 +165,8 @@ static mk_err use_keypair(struct mk_tls_context *c, const char *file, const char
 {
     if (mk_tls_loaded_keypair_has_key_type(c, leaf)) /* the client selects by key type */
         return mk_tls_settings_error_set(
-            problem, file, "another certificate has the same type of key: expected one for each type");
+            problem, file,
+            "another certificate has the same key type: expected one certificate for each key type");
     if (!SSL_CTX_use_certificate(c->ctx, leaf))
         return mk_tls_settings_error_set_openssl(problem, file, "OpenSSL rejects the certificate");
     if (!SSL_CTX_set1_chain(c->ctx, chain))
@@ -176,8 +176,8 @@ static mk_err use_keypair(struct mk_tls_context *c, const char *file, const char
     if (!X509_check_private_key(leaf, key))
         return mk_tls_settings_error_set(
             problem, key_file,
-            "the key does not belong to the certificate in %s: expected the one that it was "
-            "made with",
+            "the key does not belong to the certificate in %s: expected the private key of this "
+            "certificate",
             file);
     return SSL_CTX_use_PrivateKey(c->ctx, key)
                ? 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates and keys loaded by a context: a later context takes them over if their files are unusable. */
+/* Certificates and keys that a context has loaded: a later context reuses them if their files are invalid by
+ * then. */
 #ifndef MK_TLS_LOADED_KEYPAIR_H
 #define MK_TLS_LOADED_KEYPAIR_H
 

@@ -221,7 +221,7 @@ static mk_err create_ca(mk_str host_name, const struct mk_tls_names *names, int6
     return clear_openssl_errors(e);
 }
 
-/* ---- Reading one ---- */
+/* ---- Loading a CA ---- */
 
 static const char *check_ca(X509 *x, const EVP_PKEY *key)
 {
@@ -229,7 +229,7 @@ static const char *check_ca(X509 *x, const EVP_PKEY *key)
     if (X509_check_private_key(x, key) != 1)
         return "its key does not match its certificate";
     if (X509_check_ca(x) != 1 || !(usage & KU_KEY_CERT_SIGN))
-        return "its certificate is not that of a CA";
+        return "its certificate is not a CA certificate";
     if (X509_self_signed(x, 1) != 1)
         return "its certificate is signed by another CA";
     return NULL;

@@ -16,7 +16,7 @@ static int64_t generalized_time_seconds(const ASN1_GENERALIZEDTIME *t)
     return t && ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : INT64_MAX;
 }
 
-/* Does the response cover that certificate? Until when is it valid? */
+/* Does the response cover that certificate? Sets *until to the end of its validity. */
 static bool find_cert_status(OCSP_BASICRESP *basic, X509 *certificate, int64_t *until)
 {
     const ASN1_INTEGER *serial = X509_get0_serialNumber(certificate);
@@ -56,7 +56,7 @@ static mk_err check_ocsp_response(OCSP_RESPONSE *r, X509 *certificate, const cha
 static mk_err add_staple(struct mk_tls_context *c, X509 *certificate, OCSP_RESPONSE *r, int64_t until)
 {
     struct mk_tls_ocsp_staple *s = &c->staples[c->n_staples];
-    int len = i2d_OCSP_RESPONSE(r, &s->answer);
+    int len = i2d_OCSP_RESPONSE(r, &s->response);
     if (len <= 0)
         return -ENOMEM;
     s->len = (size_t)len;
@@ -73,7 +73,7 @@ mk_err mk_tls_ocsp_staple_load(struct mk_tls_context *c, X509 *certificate, cons
     int64_t until = 0;
     if (!file)
         return 0;
-    mk_err e = mk_tls_file_read_to_bio(file, false, "OCSP answer", &b, problem);
+    mk_err e = mk_tls_file_read_to_bio(file, false, "OCSP response", &b, problem);
     if (e)
         return e;
     OCSP_RESPONSE *r = d2i_OCSP_RESPONSE_bio(b, NULL);
@@ -93,8 +93,8 @@ mk_err mk_tls_ocsp_staple_copy(struct mk_tls_context *c, const struct mk_tls_con
         struct mk_tls_ocsp_staple s = from->staples[i];
         if (s.certificate != certificate)
             continue;
-        s.answer = OPENSSL_memdup(s.answer, s.len);
-        if (!s.answer)
+        s.response = OPENSSL_memdup(s.response, s.len);
+        if (!s.response)
             return -ENOMEM;
         c->staples[c->n_staples++] = s;
     }
@@ -110,7 +110,7 @@ int mk_tls_ocsp_staple_status_cb(SSL *ssl, void *arg)
         const struct mk_tls_ocsp_staple *s = &c->staples[i];
         if (s->certificate != chosen || s->until + STALE_S < (int64_t)time(NULL))
             continue;
-        unsigned char *copy = OPENSSL_memdup(s->answer, s->len); /* owned by the connection */
+        unsigned char *copy = OPENSSL_memdup(s->response, s->len); /* owned by the connection */
         if (!copy)
             break;
         (void)SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)s->len);

@@ -79,7 +79,7 @@ static mk_err set_ciphers(struct mk_tls_context *c, const struct mk_tls_server_s
     if (e)
         return e;
     if (!SSL_CTX_set_cipher_list(c->ctx, r->ciphers ? r->ciphers : CIPHERS))
-        return mk_tls_settings_error_set(problem, NULL, "\"%s\" leaves no cipher of TLS 1.2", r->ciphers);
+        return mk_tls_settings_error_set(problem, NULL, "\"%s\" selects no cipher of TLS 1.2", r->ciphers);
     if (!SSL_CTX_set_ciphersuites(c->ctx, r->suites ? r->suites : SUITES))
         return mk_tls_settings_error_set(problem, NULL,
                                          "\"%s\" is not a list of TLS 1.3 ciphers: expected names such as "
@@ -142,7 +142,7 @@ static mk_err set_client_auth(struct mk_tls_context *c, const struct mk_tls_serv
     if (r->clients != MK_TLS_CLIENTS_OFF) {
         if (!r->client_authority)
             return mk_tls_settings_error_set(
-                problem, NULL, "client certificates are requested, but no authority for them is given");
+                problem, NULL, "client certificates are requested, but no client authority is configured");
         int mode = r->clients == MK_TLS_CLIENTS_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
         SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER | mode, NULL);
         X509_STORE_set_flags(SSL_CTX_get_cert_store(c->ctx), X509_V_FLAG_PARTIAL_CHAIN);

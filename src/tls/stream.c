@@ -100,7 +100,7 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *buf, si
             break;
         }
         got += n;
-        t->heard += n;
+        t->n_received += n;
         if (s->dry && !SSL_has_pending(t->ssl))
             break;
         if (++records == RECORDS_MAX) {
@@ -267,12 +267,12 @@ void mk_tls_stream_free(struct mk_tls *t)
 {
     if (t->call) {
         SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN); /* otherwise OpenSSL considers the session damaged */
-        mk_mem_free(t->call->said);
+        mk_mem_free(t->call->reason_text);
     }
     SSL_free(t->ssl);
     mk_mem_free(t->left);
     mk_mem_free(t->early);
-    mk_mem_free(t->visitor);
+    mk_mem_free(t->client_cert);
     mk_mem_free(t->call);
     mk_mem_free(t);
     ERR_clear_error();
@@ -378,7 +378,8 @@ static void limit_key_updates_cb(int is_ours, int version, int type, const void 
         return;
     t->updates++;
     bool ours_too = message[MESSAGE_HEAD] == UPDATE_REQUESTED;
-    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || (t->kernel && ours_too)) /* the kernel keeps its
+    if (t->updates > UPDATES_MAX + t->n_received / UPDATE_BYTES ||
+        (t->kernel && ours_too)) /* the kernel keeps its
                                                                                           keys */
         t->broken = -EPROTO;
 }

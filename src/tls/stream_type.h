@@ -27,7 +27,7 @@ struct mk_tls_client_conn {
     uint64_t client;                 /* number of the mk_tls_client of the stream */
     mk_err mute;                     /* sticky: writing failed, but the response may still arrive */
     int64_t until;                   /* expiry of the verified certificates: seconds since 1970 */
-    char *said;                      /* allocated text of mk_tls.why */
+    char *reason_text;               /* allocated text of mk_tls.why */
     bool resumes;                    /* that session was offered */
     bool client_cert_requested;      /* the server requested a certificate */
     char name[];                     /* name of the server as given by the caller */
@@ -44,17 +44,17 @@ struct mk_tls {
     struct mk_tls_unsent *left;
     size_t owed; /* bytes encrypted but not reported as written: the caller offers them again */
     struct mk_tls_early_input *early;
-    struct mk_tls_client_cert_info *visitor; /* information on the client certificate, once a plugin has
+    struct mk_tls_client_cert_info *client_cert; /* information on the client certificate, once a plugin has
                                                 requested it */
-    uint64_t heard;                          /* bytes received */
-    uint32_t updates;                        /* key updates of the peer */
-    uint32_t pulled;                         /* bytes read from the socket during the current call */
-    bool spent;                              /* this call has read enough */
-    bool challenge;                          /* only acme-tls/1 is negotiated */
-    bool done;                               /* the handshake is complete */
-    bool shut;                               /* close_notify was sent */
-    bool ended;                              /* socket EOF: without close_notify if OpenSSL still reads */
-    bool kernel;                             /* the kernel encrypts our output */
+    uint64_t n_received;                         /* bytes received */
+    uint32_t updates;                            /* key updates of the peer */
+    uint32_t pulled;                             /* bytes read from the socket during the current call */
+    bool spent;                                  /* this call has read enough */
+    bool challenge;                              /* only acme-tls/1 is negotiated */
+    bool done;                                   /* the handshake is complete */
+    bool shut;                                   /* close_notify was sent */
+    bool ended;                                  /* socket EOF: without close_notify if OpenSSL still reads */
+    bool kernel;                                 /* the kernel encrypts our output */
     bool control; /* the next record is not application data, which the kernel must know */
 };
 

@@ -17,9 +17,8 @@ enum { PATH_ROOM = 4096, HASH_DIGITS = 8 };
 
 /* ---- CAs from a file ---- */
 
-mk_err mk_tls_trust_store_read_file(const char *file, const char *what,
-                                    mk_err (*stamp_add_number)(void *ctx, X509 *x), void *ctx,
-                                    struct mk_tls_settings_error *problem)
+mk_err mk_tls_trust_store_read_file(const char *file, const char *what, mk_err (*add)(void *ctx, X509 *x),
+                                    void *ctx, struct mk_tls_settings_error *problem)
 {
     BIO *b;
     X509 *x;
@@ -28,7 +27,7 @@ mk_err mk_tls_trust_store_read_file(const char *file, const char *what,
     if (e)
         return e;
     for (; !e && (x = PEM_read_bio_X509(b, NULL, mk_tls_file_refuse_password_cb, NULL)); n++) {
-        e = stamp_add_number(ctx, x);
+        e = add(ctx, x);
         X509_free(x);
     }
     BIO_free(b);
@@ -191,10 +190,11 @@ X509_STORE *mk_tls_trust_store_acquire(const char *file, struct mk_tls_settings_
 {
     X509_STORE *store = file ? read_ca_file(file, problem) : acquire_shared_store();
     if (!store && !file)
-        (void)mk_tls_settings_error_set(problem, NULL,
-                                        "the system trusts no authorities, %s and %s are empty: install its "
-                                        "certificates of authorities, or name a file",
-                                        system_ca_file(), system_ca_folders());
+        (void)mk_tls_settings_error_set(
+            problem, NULL,
+            "the system has no trusted authorities, since %s and %s are empty: install its "
+            "certificates of authorities, or name a file",
+            system_ca_file(), system_ca_folders());
     return store;
 }
 

@@ -14,7 +14,7 @@ mk_err mk_tls_trust_store_read_file(const char *file, const char *what, mk_err (
                                     void *ctx, struct mk_tls_settings_error *problem);
 
 /* Loads the CAs of the file, or (NULL) those of the system, which all callers share. Returns a reference that
- * the caller drops. NULL: error, with the reason in *problem. */
+ * the caller releases. NULL: error, with the reason in *problem. */
 X509_STORE *mk_tls_trust_store_acquire(const char *file, struct mk_tls_settings_error *problem);
 void mk_tls_trust_store_release(X509_STORE *store);
 

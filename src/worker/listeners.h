@@ -43,7 +43,8 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expect
                          const struct mk_listen **failed) MK_MUST_USE;
 /* Closes the sockets opened since the last mk_listeners_close_unwanted(): their workers failed to start. */
 void mk_listeners_close_new(struct mk_listeners *l);
-/* Closes addresses that the last mk_listeners_open() did not want; the others are final. */
+/* Closes addresses that the last mk_listeners_open() did not want; mk_listeners_close_new() no longer closes
+ * the others. */
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
 
@@ -60,8 +61,8 @@ bool mk_listener_is_for_worker(const struct mk_listener *one, unsigned socket, u
 const struct mk_listen *mk_listener_find_listen(const struct mk_listener *one,
                                                 const struct mk_listens *expected);
 
-/* The environment variable that passes the sockets to a successor, as "NAME=value". Afterwards all sockets
- * survive an exec or, if false, are close-on-exec again. */
+/* Writes the environment variable that passes the sockets to a successor, as "NAME=value". With `on`, all
+ * sockets survive an exec from now on; without, they are close-on-exec again. */
 void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on);
 
 #endif

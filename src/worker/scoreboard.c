@@ -19,7 +19,8 @@ static size_t scoreboard_size(size_t n)
     return sizeof(struct scoreboard_memory) + n * sizeof(struct mk_scoreboard_slot);
 }
 
-/* Memory shared with processes started later; in a library, which starts none, heap memory. Zeroed. */
+/* Allocates zeroed memory that is shared with processes started later, or heap memory in a library, which
+ * starts no processes. */
 static void *alloc_shared(size_t size)
 {
     if (!mk_platform.owns_process)

@@ -32,7 +32,7 @@ struct spawner {
 
 /* ---- Starting ---- */
 
-/* The next string of *rest; NULL: unterminated. */
+/* Returns the next string of *rest; NULL: unterminated. */
 static char *next_string(mk_str *rest)
 {
     size_t len = mk_str_find(*rest, '\0');
@@ -93,7 +93,7 @@ static _Noreturn void kill_all_and_exit(const struct spawner *s)
 }
 
 /* Blocks until the socket is writable: a busy worker reads later. */
-static void send_answer(const struct spawner *s, uint32_t id, int status)
+static void send_exit_status(const struct spawner *s, uint32_t id, int status)
 {
     const struct mk_spawner_answer a = {.id = id, .status = status};
     struct pollfd p = {.fd = SOCKET, .events = POLLOUT};
@@ -109,7 +109,7 @@ static void start_child(struct spawner *s, const struct mk_spawner_request *q, m
 {
     pid_t pid = grow_children(s) ? spawn_program(q, text, fds) : -ENOMEM;
     if (pid < 0)
-        send_answer(s, q->id, pid);
+        send_exit_status(s, q->id, pid);
     else
         s->children[s->n++] = (struct child){.id = q->id, .pid = pid};
 }
@@ -136,7 +136,7 @@ static void handle_request(struct spawner *s)
         return;
     memcpy(&q, s->room, sizeof q); /* the header is valid even if its descriptors could not be received */
     if (n == -EMSGSIZE)
-        send_answer(s, q.id, -EMFILE);
+        send_exit_status(s, q.id, -EMFILE);
     else if ((size_t)n < sizeof q)
         kill_all_and_exit(s);
     else if (q.kind == MK_SPAWNER_START)
@@ -157,7 +157,7 @@ static void reap_children(struct spawner *s)
             if (s->children[i].pid == pid) {
                 uint32_t id = s->children[i].id;
                 s->children[i] = s->children[--s->n];
-                send_answer(s, id, status);
+                send_exit_status(s, id, status);
                 break;
             }
 }

@@ -43,7 +43,7 @@ static void on_spawner_gone(struct mk_subprocesses *c)
 {
     mk_loop_remove(c->loop, c->spawner.fd);
     mk_fd_close(&c->spawner.fd);
-    mk_log_error(c->log, "the spawner, process %d, has ended", (int)c->spawner.pid);
+    mk_log_error(c->log, "the spawner, process %d, has exited", (int)c->spawner.pid);
     while (!mk_list_empty(&c->list))
         finish_subprocess(MK_LIST_ENTRY(c->list.next, struct mk_subprocess, link), -EPIPE);
     if (c->on_lost)

@@ -195,9 +195,9 @@ static void on_drain_timeout(struct mk_timer *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, drain_timer);
     if (w->manager.n_conns)
-        mk_log_warn(w->manager.log, "closed %u connections: DrainTimeout is over", w->manager.n_conns);
+        mk_log_warn(w->manager.log, "closed %u connections: DrainTimeout has expired", w->manager.n_conns);
     if (w->n_refs)
-        mk_log_warn(w->manager.log, "broke off work of plugins: DrainTimeout is over");
+        mk_log_warn(w->manager.log, "aborted work of plugins: DrainTimeout has expired");
     mk_loop_stop(&w->loop);
 }
 

@@ -83,12 +83,12 @@ static void deliver_own_messages(struct mk_loop_task *t)
 static void warn_of_lost_messages(struct mk_worker_message_queue *q, mk_err error)
 {
     uint64_t now = q->worker->loop.now_ms;
-    if (q->complained_ms && now - q->complained_ms < COMPLAIN_AGAIN_MS)
+    if (q->warned_ms && now - q->warned_ms < COMPLAIN_AGAIN_MS)
         return;
-    q->complained_ms = now;
+    q->warned_ms = now;
     mk_log_warn(q->worker->web.log, "messages to worker %u are lost: %s",
                 (unsigned)(q - q->worker->mail.queues),
-                error == -EAGAIN ? "too many wait for it" : mk_err_text(error));
+                error == -EAGAIN ? "its queue is full" : mk_err_text(error));
 }
 
 static void watch_channel_writable(struct mk_worker_message_queue *q, bool expected)
@@ -99,7 +99,7 @@ static void watch_channel_writable(struct mk_worker_message_queue *q, bool expec
         return;
     if (!expected)
         mk_loop_remove(loop, channel_of(q)->send_fd);
-    else if ((e = mk_loop_add(loop, channel_of(q)->send_fd, &q->room, EPOLLOUT)))
+    else if ((e = mk_loop_add(loop, channel_of(q)->send_fd, &q->writable_watch, EPOLLOUT)))
         warn_of_lost_messages(q, e);
     if (e)
         mk_buf_free(&q->records);
@@ -140,7 +140,7 @@ static void flush_queue(struct mk_worker_message_queue *q)
 static void on_channel_writable(struct mk_fd_watch *watch, uint32_t events)
 {
     (void)events;
-    flush_queue(MK_CONTAINER(watch, struct mk_worker_message_queue, room));
+    flush_queue(MK_CONTAINER(watch, struct mk_worker_message_queue, writable_watch));
 }
 
 static void flush_queues(struct mk_loop_task *t)
@@ -196,8 +196,9 @@ static mk_err alloc_queues(struct mk_worker *w)
         return 0;
     m->queues = mk_mem_alloc((w->count + 1) * sizeof *m->queues);
     for (unsigned i = 0; m->queues && i <= w->count; i++)
-        m->queues[i] = (struct mk_worker_message_queue){
-            .worker = w, .room = {.on_ready = on_channel_writable}, .records = mk_buf_growing(WAITING_MAX)};
+        m->queues[i] = (struct mk_worker_message_queue){.worker = w,
+                                                        .writable_watch = {.on_ready = on_channel_writable},
+                                                        .records = mk_buf_growing(WAITING_MAX)};
     return m->queues ? 0 : -ENOMEM;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker offers its plugins: their data, time, events, threads; and how it starts and stops them. */
+/* Functions of a worker for its plugins (data, time, events, threads), and the start and stop of plugins. */
 
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 #include "worker/worker_async.h"
 
 enum {
-    ASIDE_MAX = 1024,                    /* waiting or running jobs */
+    OFFLOADS_MAX = 1024,                 /* waiting or running jobs */
     TIMER_MS_MAX = 20 * 24 * 3600 * 1000 /* the timer wheel spans 24 days */
 };
 
@@ -73,7 +73,8 @@ mk_err mk_worker_async_init(struct mk_worker *w)
 {
     mk_post_queue_init(&w->inbox, &w->loop);
     w->loop.on_wakeup = on_wakeup;
-    return mk_thread_pool_init(&w->thread_pool, &w->loop, MK_OFFLOAD_THREADS, ASIDE_MAX - MK_OFFLOAD_THREADS);
+    return mk_thread_pool_init(&w->thread_pool, &w->loop, MK_OFFLOAD_THREADS,
+                               OFFLOADS_MAX - MK_OFFLOAD_THREADS);
 }
 
 void mk_worker_async_fini(struct mk_worker *w)

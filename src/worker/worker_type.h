@@ -15,10 +15,10 @@
 /* Message queue for one worker index, or for this worker itself. */
 struct mk_worker_message_queue {
     struct mk_worker *worker;
-    struct mk_buf records;   /* not sent yet */
-    struct mk_fd_watch room; /* watches the socket until it is writable */
-    bool waits;              /* `room` is registered */
-    uint64_t complained_ms;  /* when lost messages were last logged; 0: never */
+    struct mk_buf records;             /* not sent yet */
+    struct mk_fd_watch writable_watch; /* watches the socket until it is writable */
+    bool waits;                        /* `writable_watch` is registered */
+    uint64_t warned_ms;                /* when lost messages were last logged; 0: never */
 };
 
 struct mk_worker_messages {

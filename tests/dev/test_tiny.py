@@ -56,7 +56,7 @@ SITE = "[SERVER]\n    Listen 127.0.0.1:2001\n[HOST]\n    DocumentRoot site\n"
 
 @pytest.mark.parametrize("config, message", [
     (SITE + "[HANDLERS]\n    Match /x.* static\n", "a.conf:6:5: error: `/x.*`: this server was built without expressions of Monkey 1.6"),
-    (SITE + "[ROUTES]\n    ~ ^/x static\n", "`^/x`: this server has no regular expressions: Monkey was built without PCRE2"),
+    (SITE + "[ROUTES]\n    ~ ^/x static\n", "`^/x`: this server does not support regular expressions: Monkey was built without PCRE2"),
     (SITE.replace("2001", "2001 tls"), "this server does not support TLS: Monkey was built without OpenSSL"),
     (SITE + "[PLUGINS]\n    Load auth\n", "cannot load the plugin `auth`: it is not built in, and this server was built without loadable"),
     (SITE + "[PLUGINS]\n    Load ./monkey-auth.so\n", "this server was built without loadable plugins (MK_EXPORTS)"),

@@ -166,9 +166,9 @@ def test_isolated_service_may_have_a_spool_folder_of_its_own(monkey, run, tmp_pa
     server = monkey(**settings(tmp_path / "own"))
     assert server.get("/all", method="POST", body=b"x" * MB).text == f"{MB}\n"
     server.config.write_text(server.config.read_text().replace("/own", "/none"))
-    assert f"the service `bodies` cannot serve: cannot spool content in `{tmp_path}/none`" in run("-t", "-c", server.config).err
+    assert f"the service `bodies` cannot serve: cannot spool request bodies in `{tmp_path}/none`" in run("-t", "-c", server.config).err
     server.config.write_text(server.config.read_text().replace(f"    SpoolFolder {tmp_path}/none\n", ""))
-    assert f"cannot spool content in `{tmp_path}/server`" in run("-t", "-c", server.config).err
+    assert f"cannot spool request bodies in `{tmp_path}/server`" in run("-t", "-c", server.config).err
 
 
 def test_client_cannot_raise_the_limit(server):

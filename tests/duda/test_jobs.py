@@ -137,7 +137,7 @@ def test_job_longer_than_the_drain_timeout_runs_again(queue):
     queue.push("held")
     wait_until(lambda: queue.noted("begin")["held"] == 1, "the job has begun")
     queue.server.stop(signal.SIGQUIT)
-    assert "broke off work of plugins: DrainTimeout is over" in queue.server.log
+    assert "aborted work of plugins: DrainTimeout has expired" in queue.server.log
     (queue.folder / "go").touch()
     queue.start()
     queue.wait_for_ends(["held"])

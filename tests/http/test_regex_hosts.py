@@ -77,7 +77,7 @@ def test_host_regex_appears_in_explain(server):
     text = explain(server, "http://late.example/")
     assert r"host      ~^www1 (" in text and r"by the regular expression ~^late\." in text, text
     assert "by its name" in explain(server, "http://www7.example.com/")
-    assert "by a name with a star" in explain(server, "http://www8.example.com/")
+    assert "by a name with a wildcard" in explain(server, "http://www8.example.com/")
     assert "no host has this name: the default one" in explain(server, "http://nobody.example/")
 
 
@@ -91,7 +91,7 @@ def test_host_regex_survives_printed_config(server, tmp_path):
 @pytest.mark.parametrize("names, message", [
     ("~^(a", "`^(a` is not a regular expression: missing closing parenthesis, at character 4"),
     ("~^[ab ]$", "hint: a blank ends the regular expression: write it as `\\x20`"),
-    ("~", "expected a regular expression behind the `~`"),
+    ("~", "expected a regular expression after `~`"),
     ("a.example ~[", "`[` is not a regular expression: missing terminating ] for character class, at character 2"),
 ])
 def test_host_regex_that_is_invalid_is_rejected(site, tmp_path, run, names, message):

@@ -129,7 +129,7 @@ def test_route_simple_regex_matches_paths_of_any_length(monkey, site, pattern):
     (r"~ ^/(a status 403", 7, "`^/(a` is not a regular expression: missing closing parenthesis, at character 5"),
     (r"~* \.php$ status 403", None, "`*` is not a regular expression: quantifier does not follow a repeatable item, at character 1"),
     (r"~ (*UTF)a status 403", 7, "using UTF is disabled by the application"),
-    (r"~* \.php$ status 403", None, "hint: for any case of letters, write `~ (?i)REGEX`"),
+    (r"~* \.php$ status 403", None, "hint: to ignore case, write `~ (?i)REGEX`"),
     (r"~ ^/my file$ static", 12, "hint: a blank ends the regular expression: write it as `\\x20`"),
     (r"~ ^/[ab ]x static", 7, "hint: a blank ends the regular expression: write it as `\\x20`"),
     (r"~ ^/a statci", 11, "hint: did you mean `static`?"),

@@ -252,7 +252,7 @@ def test_user_dir_outside_of_homes_is_rejected(monkey, site, folder):
     server = monkey(host=f"UserDir {folder}", expect_start=False)
     server.exit_code = 3
     server.wait()
-    assert "is not a folder in the homes of users" in server.err.text
+    assert "is not a folder in home directories" in server.err.text
 
 
 def test_user_dir_is_off_by_default(monkey, me):

@@ -90,20 +90,20 @@ def test_expired_certificate_is_a_warning(authority, tmp_path):
     pair = authority.issue(days=-1)
     server = Server(tmp_path, ["-", str(pair.certificate), str(pair.key)], program=HELPER)
     server.stop()
-    assert "the PEM text of the certificate: the certificate has expired, it ended on " in server.log
+    assert "the PEM text of the certificate: the certificate expired on " in server.log
 
 
 def test_two_certificates_with_one_type_of_key_prevent_the_start(authority):
     first, other = authority.issue(file="one"), authority.issue(file="other")
     code, message = refuse("-", first.certificate, first.key, "-", other.certificate, other.key)
-    assert code == -22 and "another certificate has the same type of key" in message
+    assert code == -22 and "another certificate has the same key type" in message
 
 
 def test_key_of_another_certificate_is_refused(authority):
     first, other = authority.issue(file="one"), authority.issue(file="other")
     code, message = refuse("-", first.certificate, other.key)
     assert (code, message) == (-22, "the PEM text of the key: the key does not belong to the certificate in the PEM text of the "
-                                    "certificate: expected the one that it was made with")
+                                    "certificate: expected the private key of this certificate")
 
 
 def protect(pair):

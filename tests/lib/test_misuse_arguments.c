@@ -130,7 +130,7 @@ static void plugin_added_twice_is_loaded_once(void **state)
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
     assert_int_equal(mk_server_add_plugin(s, &other), -EINVAL);
-    assert_holds(mk_server_error(s), "another plugin `twice`");
+    assert_holds(mk_server_error(s), "another plugin named `twice`");
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_int_equal(n_loads, 1);
     mk_server_free(s);

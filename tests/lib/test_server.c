@@ -175,7 +175,7 @@ static void start_without_address_says_so(void **state)
     assert_int_equal(mk_server_add_route(s, "GET /", respond_hello, NULL), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_string_equal(mk_server_error(s),
-                        "warning: the server has no address: call mk_server_listen() before it starts");
+                        "warning: the server has no address: call mk_server_listen() before you start it");
     mk_server_free(s);
 }
 
@@ -456,7 +456,7 @@ static void plugin_that_starts_programs_is_a_warning(void **state)
     struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "cgi"), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_holds(mk_server_error(s), "`cgi` starts programs, which libmonkey does not");
+    assert_holds(mk_server_error(s), "`cgi` starts subprocesses, which libmonkey does not support");
     mk_server_free(s);
 }
 

@@ -27,7 +27,7 @@ def refused(monkey):
     """Returns a function that runs a server that fails to start, and returns its error output."""
     def start(code=3, **keys):
         server = monkey(expect_start=False, **keys)
-        server.allow(r"worker \d+ ended unexpectedly")
+        server.allow(r"worker \d+ exited unexpectedly")
         server.exit_code = code
         server.wait()
         return server.err.text
@@ -121,7 +121,7 @@ def test_plugin_that_cannot_start_is_reported(refused, what, code, said):
 def test_plugin_that_cannot_start_on_reload_keeps_old_configuration(monkey, site, what):
     site.add("a", "old")
     server = monkey(plugins=load("fails_in_phase"), top="[FAIL]\n    What nothing\n")
-    server.allow(r"worker \d+ ended unexpectedly")
+    server.allow(r"worker \d+ exited unexpectedly")
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
     server.tell(signal.SIGHUP)
     server.err.wait_for("keeping the old one")
@@ -153,7 +153,7 @@ def test_reload_failure_names_replaced_program_as_cause(monkey, site, tmp_path, 
     (tmp_path / "next").rename(own)
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
     server.tell(signal.SIGHUP)
-    server.err.wait_for(rf"loading it {how}: the program on disk is another build than the one that runs: restart the server")
+    server.err.wait_for(rf"loading it {how}: the program on disk is not the build that runs: restart the server")
     assert server.get("/a").text == "old"
 
 
@@ -508,7 +508,7 @@ def test_worker_that_crashes_is_replaced(monkey, site, how, died):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misuse"), workers=2, sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     environment={"ASAN_OPTIONS": "handle_segv=0:detect_leaks=0"})
-    server.allow(r"worker \d+ was killed by signal", r"worker \d+ ended unexpectedly")
+    server.allow(r"worker \d+ was killed by signal", r"worker \d+ exited unexpectedly")
     for _ in range(3):
         before = set(server.workers)
         with server.connect() as c:
@@ -531,7 +531,7 @@ def test_worker_with_blocked_loop_is_killed_and_replaced(monkey, site):
         server.err.wait_for(r'worker \d+ serves nothing: it has been blocked for \d+ ms; last request "GET /bad\?spin"')
         assert set(server.workers) == before, "it has until WatchdogTimeout"
         assert c.sock.recv(100) == b"", "it is killed"
-    server.err.wait_for("is killed: WatchdogTimeout is over")
+    server.err.wait_for("WatchdogTimeout has expired")
     wait_until(lambda: len(set(server.workers) - before) == 1 and len(server.workers) == 2, "another worker")
     for _ in range(4):
         assert server.get("/a.txt").text == "hello"
@@ -549,7 +549,7 @@ def test_worker_that_never_exits_is_killed(monkey, site, where, what):
     server.err.wait_for("the new configuration serves")
     server.err.wait_for(rf"worker {old} serves nothing: it has been blocked for \d+ ms; {what}\n")
     assert server.get("/a.txt").text == "hello"
-    server.err.wait_for(rf"worker {old} is killed: WatchdogTimeout is over")
+    server.err.wait_for(rf"killed worker {old}: WatchdogTimeout has expired")
     wait_until(lambda: is_gone(old), "the worker is gone")
     assert server.get("/a.txt").text == "hello"
 
@@ -564,7 +564,7 @@ def test_worker_that_never_starts_is_killed(monkey, site):
     server.tell(signal.SIGHUP)
     server.err.wait_for(r"worker \d+ serves nothing: it has been blocked for \d+ ms; in worker_start\(\) of misuse\n")
     assert server.get("/a.txt").text == "hello"
-    server.err.wait_for(r"worker \d+ is killed: WatchdogTimeout is over")
+    server.err.wait_for(r"killed worker \d+: WatchdogTimeout has expired")
     server.err.wait_for("keeping the old one")
     wait_until(lambda: server.workers == before, "only the old worker remains")
     assert server.get("/a.txt").text == "hello"
@@ -585,9 +585,9 @@ def test_worker_death_is_noticed_with_ignored_sigchld(monkey, site):
     server = monkey(plugins=load("misuse"), sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     wrapper=[sys.executable, "-c", "import os, signal, sys; "
                              "signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"])
-    server.allow(r"worker \d+ ended unexpectedly")
+    server.allow(r"worker \d+ exited unexpectedly")
     with server.connect() as c:
         c.send(b"GET /bad?exit HTTP/1.1\r\nHost: a\r\n\r\n")
         assert c.sock.recv(100) == b""
     assert server.get("/a.txt").text == "hello"
-    server.err.wait_for("ended unexpectedly with code 3")
+    server.err.wait_for("exited unexpectedly with code 3")

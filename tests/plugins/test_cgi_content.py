@@ -242,7 +242,7 @@ def test_cgi_one_address_may_use_half_of_spool_max(serve):
     server.err.wait_for("SpoolMax, or the half of it that one client may use, is full")
 
 
-@pytest.mark.parametrize("folder,message", [("nowhere/at/all", "No such file or directory"), ("/proc", "its file system has no O_TMPFILE")])
+@pytest.mark.parametrize("folder,message", [("nowhere/at/all", "No such file or directory"), ("/proc", "its file system does not support O_TMPFILE")])
 def test_cgi_unusable_spool_folder_is_rejected(serve, folder, message):
     server = serve({"s": SCRIPTS["sh"]}, server=f"SpoolFolder {folder}", expect_start=False)
     server.exit_code = 3

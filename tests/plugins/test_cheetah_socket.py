@@ -289,7 +289,7 @@ def test_shell_reload_reports_configuration_errors(start, socket_folder):
     done = it("reload")
     assert done.code == 1 and done.out == "", done
     assert re.search(r"monkey\.conf:3:5: error: unknown key `Wrokers`", done.err)
-    assert done.err.endswith("monkey shell: the new configuration is rejected: keeping the old one\n")
+    assert done.err.endswith("monkey shell: the new configuration is invalid: keeping the old one\n")
     assert it.json("status")["failed_reloads"] == 1
     it.change("Wrokers 1", "Workers 2")
     assert it("reload").code == 0
@@ -299,14 +299,14 @@ def test_shell_reload_reports_configuration_errors(start, socket_folder):
 
 
 @with_test_plugins
-@pytest.mark.parametrize("failure, message", [("worker", "its workers cannot serve: the error log says why"),
+@pytest.mark.parametrize("failure, message", [("worker", "its workers cannot serve: see the error log"),
                                         ("master", "the plugin `fails-in-phase` cannot start: Invalid cross-device link"),
                                         ("load", "the plugin `fails-in-phase` cannot be loaded"),
                                         ("host", "the plugin `fails-in-phase` cannot serve this host")])
 @pytest.mark.processes("it does not reload")
 def test_shell_socket_survives_rejected_reload(start, socket_folder, failure, message):
     it = start(plugins=[BUILT / "monkey-fails_in_phase.so"], top="[FAIL]\n    What nothing\n")
-    it.server.allow(r"worker \d+ ended unexpectedly")
+    it.server.allow(r"worker \d+ exited unexpectedly")
     it.change("What nothing", f"What {failure}")
     for _ in range(2):
         done = it("reload")
@@ -364,6 +364,6 @@ def test_shell_failed_upgrade_keeps_socket(start, socket_folder):
     it = start()
     it.change("Workers 1", "Wrokers 1")
     it.server.tell(signal.SIGUSR2)
-    it.server.err.wait_for("the new program ended before it was ready")
+    it.server.err.wait_for("the new program exited before it was ready")
     assert it.json("status")["process"] == it.server.pid
     assert [each.name for each in socket_folder.iterdir()] == ["sock"]

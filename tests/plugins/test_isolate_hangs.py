@@ -61,7 +61,7 @@ static int crash(struct duda_ctx *d)
 DUDA_SERVICE(NAME, DUDA_START(begin), DUDA_GET("/pid", pid, ""), DUDA_GET("/crash", crash, ""));
 """
 
-CRASHES = ("serves nothing", "serves again", "did not end", "Sanitizer", "was killed by signal", "ended unexpectedly")
+CRASHES = ("serves nothing", "serves again", "did not exit", "Sanitizer", "was killed by signal", "exited unexpectedly")
 NAMES = ("firm", "weak")
 TOP = "[ISOLATE]\n    Service {}\n"
 ROUTES = "[ROUTES]\n    /firm/* isolate firm\n    /weak/* isolate weak\n    /* static\n"
@@ -137,7 +137,7 @@ def test_isolate_hanging_service_does_not_block_master(server, hang):
     get_pid(server, "firm")
     assert get_pid(server, "weak") == before["weak"], "its old worker still serves"
     cause.end()
-    reload(server, "the new configuration has not begun to serve: giving it up")
+    reload(server, "the new workers do not serve in time: keeping the old configuration")
     server.err.wait_for(rf"{server.pid}: the new configuration serves")
     assert get_pid(server, "weak") != before["weak"]
 
@@ -164,7 +164,7 @@ def test_isolate_object_that_hangs_rejects_configuration(server, hang):
     trial = others(server)
     assert trial
     cause.end()
-    reload(server, "the new configuration has not begun to serve: giving it up")
+    reload(server, "the new workers do not serve in time: keeping the old configuration")
     server.err.wait_for(rf"{server.pid}: the new configuration serves")
     assert get_pid(server, "weak") != before
     proc.wait_until(lambda: all(proc.is_gone(pid) for pid in trial), "the end of the trial")

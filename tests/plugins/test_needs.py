@@ -79,7 +79,7 @@ def test_plugin_dependency_missing_is_an_error(refused, tmp_path):
     for plugin, said in (("./monkey-caller.so", "cannot load the plugin `./monkey-caller.so`: monkey-callee.so: cannot open"),
                          (load("missing_dependency")[0],
                           "cannot load the plugin `no-such-plugin`, which `missing-dependency` needs: it is not built in"),
-                         (load("circular")[0], "cannot load the plugin `circular`, which `circular` needs: plugins need each other")):
+                         (load("circular")[0], "cannot load the plugin `circular`, which `circular` needs: the plugins depend on each other")):
         text = refused(plugins=[plugin])
         assert re.search(r"monkey\d*\.conf:\d+:\d+: error: " + re.escape(said), text), text
         assert text.count("error: ") == 1, text

@@ -92,7 +92,7 @@ def test_messages_to_stopped_worker_are_dropped(talk):
     for pid in (first, second):
         os.kill(pid, signal.SIGSTOP)
         try:
-            wait_until(lambda: it.server.err.text.count("are lost: too many wait for it"), "dropped messages of the other one")
+            wait_until(lambda: it.server.err.text.count("are lost: its queue is full"), "dropped messages of the other one")
         finally:
             os.kill(pid, signal.SIGCONT)
         it.goes_on()
@@ -117,7 +117,7 @@ def test_messages_continue_while_all_workers_drain(talk):
     with it.server.connect() as client:
         client.get("/messages")
         it.server.tell(signal.SIGQUIT)
-        it.server.err.wait_for("ending when all open requests are finished")
+        it.server.err.wait_for("shutting down when all open requests are finished")
         said, _, heard, wrong = map(int, client.get("/messages").text.split())
         assert heard and not wrong
     it.server.wait()

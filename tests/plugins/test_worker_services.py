@@ -146,7 +146,7 @@ def test_spawner_death_replaces_the_worker(program):
     other.get("/worker/info")
     pid = begin(client=client)
     os.kill(children(old)[0], signal.SIGKILL)
-    it.server.err.wait_for(r"the spawner, process \d+, has ended")
+    it.server.err.wait_for(r"the spawner, process \d+, has exited")
     it.server.err.wait_for(f"worker {old} accepts no more connections: starting a replacement")
     wait_until(lambda: is_gone(pid), "its program to die")
     wait_until(lambda: old not in it.server.workers or len(it.server.workers) == 2, "another worker")
@@ -243,7 +243,7 @@ def test_message_queue_of_slow_worker_drops_messages(bus):
         for _ in range(60):
             it.ask("flood", 1, clients[0])
             it.hears("32768 bytes", clients[0], count=_ + 1)
-        it.server.err.wait_for("messages to worker 1 are lost: too many wait for it")
+        it.server.err.wait_for("messages to worker 1 are lost: its queue is full")
     finally:
         os.kill(asleep, signal.SIGCONT)
     wait_until(lambda: 30 < it.ask("received", client=clients[1]).count("32768 bytes") < 60, "the queued messages")

@@ -307,7 +307,7 @@ def test_authority_with_unreadable_key_is_refused(authority, state, text):
 
 def test_authority_without_ca_flag_is_refused(authority, state):
     state.replace_authority(ca=False)
-    check_refused(authority(), state.key, "its certificate is not that of a CA")
+    check_refused(authority(), state.key, "its certificate is not a CA certificate")
 
 
 def test_authority_with_mismatched_key_is_refused(authority, state):

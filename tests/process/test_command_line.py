@@ -235,8 +235,8 @@ def test_help_option_lists_every_option(run, option):
     (["explain", "GET"], "usage: monkey"),
     (["explain", "GET", "/", "/"], "usage: monkey"),
     ([*["-p", "1"] * 17, "."], "too many -p"),
-    (["-t", "ca"], "-t, -T, -D and -I do not go with the command ca"),
-    (["-D", "-c", "x", "explain", "GET", "/"], "-t, -T, -D and -I do not go with the command explain"),
+    (["-t", "ca"], "-t, -T, -D and -I are not valid with the command ca"),
+    (["-D", "-c", "x", "explain", "GET", "/"], "-t, -T, -D and -I are not valid with the command explain"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_wrong_usage_exits_with_message(run, args, message):
     done = run(*args)
@@ -332,7 +332,7 @@ def test_privileged_port_error_explains_root(run, site):
     with open(PROGRAM, "rb") as program:  # opened here because other users cannot enter its folder
         done = run("-p", "1", "/", user=65534, group=65534, extra_groups=[], folder="/",
                    executable=f"/proc/self/fd/{program.fileno()}", pass_fds=[program.fileno()])
-    assert done.code == FAILED and "Permission denied" in done.err and "below 1024 are for root" in done.err
+    assert done.code == FAILED and "Permission denied" in done.err and "below 1024 require root" in done.err
 
 
 # Output streams

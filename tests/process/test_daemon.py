@@ -102,7 +102,7 @@ def test_daemon_keeps_stderr_redirected_to_a_file(daemon, tmp_path):
     wait_until(lambda: "the new configuration serves" in (tmp_path / "messages").read_text(), "a message")
     it.process.tell(signal.SIGTERM)
     it.process.wait()
-    assert "ending" in (tmp_path / "messages").read_text()
+    assert "shutting down" in (tmp_path / "messages").read_text()
 
 
 def test_daemon_keeps_its_working_directory(daemon, tmp_path):
@@ -153,7 +153,7 @@ def test_pid_file_of_running_server_prevents_second_start(monkey, tmp_path, site
     second = monkey(server="PidFile pid", expect_start=False)
     second.exit_code = 1
     second.wait()
-    assert "pid: a running monkey holds it" in second.err.text
+    assert "pid: another Monkey process holds it" in second.err.text
     assert (tmp_path / "pid").read_text() == f"{first.pid}\n"
 
 

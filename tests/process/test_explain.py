@@ -54,7 +54,7 @@ CASES = [
      r"route +/old/\*  redirect 302 http://new\.example\n(.|\n)+Location: http://new\.example/old/x\?y"),
     ("GET", "http://one.example/secret", 451, r"route +/secret  status 451"),
     ("GET", "http://two.example/t", 200, r"host +two\.example \(\S+:16\), by its name"),
-    ("GET", "http://www.two.example/t", 200, r"host +two\.example \(\S+:16\), by a name with a star"),
+    ("GET", "http://www.two.example/t", 200, r"host +two\.example \(\S+:16\), by a name with a wildcard"),
     ("GET", "http://TWO.example./t", 200, r"host +two\.example"),
     ("GET", "http://two.example/link", 200, r"site/two/link, 3 bytes"),
     ("GET", "http://moved.example/x", 301, r"Location: https://moved\.example\.net/x"),
@@ -139,13 +139,13 @@ def with_host(text, port=0):
 def test_explain_describes_fallback(run, tmp_path, folder):
     (tmp_path / "monkey.conf").write_text(with_host("[HOST]\n    DocumentRoot site\n    Fallback index.html\n"))
     for url, status, message in [
-            ("/none", 200, r"fallback +index\.html, because the path leads nowhere and its last part has no dot\n"
+            ("/none", 200, r"fallback +index\.html, because there is no file at this path and its last part has no dot\n"
                            r"file +\S+index\.html, 5 bytes \(the Fallback\)"),
             ("/folder/", 200, r"fallback +index\.html, because"),
-            ("/a%2Fb", 200, r"fallback +index\.html, because the path leads nowhere"),
+            ("/a%2Fb", 200, r"fallback +index\.html, because there is no file at this path"),
             ("/a%2Fb.js", 404, r"file +nothing there, because no name of a file has an encoded slash \(%2F\), beneath"),
             ("/none.js", 404, r"fallback +not index\.html, because the last part of the path has a dot"),
-            ("/a.txt", 200, r"fallback +not index\.html, because the path leads somewhere\nfile +\S+a\.txt")]:
+            ("/a.txt", 200, r"fallback +not index\.html, because there is a file or folder at this path\nfile +\S+a\.txt")]:
         done = run("-c", "monkey.conf", "explain", "GET", url)
         assert re.search(message, done.out) and re.search(rf"^answer +{status} ", done.out, re.MULTILINE), done.out
     os.remove(folder / "index.html")

@@ -177,4 +177,4 @@ def test_log_folder_writable_by_workers_is_refused(run, site, tmp_path):
     assert run("-t", "-c", config).code == 0  # without `User`, no other user can replace the link
     write_config(tmp_path / "c", server="User nobody", plugins=["logger"], sections="[LOGGER]\n    AccessLog logs/a\n")
     done = run("-t", "-c", config)
-    assert done.code == 3 and "hint: `User` may replace" in done.err
+    assert done.code == 3 and "hint: `User` could replace" in done.err

@@ -181,7 +181,7 @@ def test_monkey16_removed_plugin_is_an_error(run, folder, plugin, hint):
     path.write_text(path.read_text() + f"    Load /usr/lib/monkey/monkey-{plugin}.so\n")
     done = run("-t", "-c", folder / "conf")
     assert done.code == 3
-    assert re.search(rf"plugins\.load:\d+:10: error: there is no `/usr/lib/monkey/monkey-{plugin}\.so`, and no plugin `{plugin}` of "
+    assert re.search(rf"plugins\.load:\d+:10: error: there is no `/usr/lib/monkey/monkey-{plugin}\.so`, and this server has no plugin `{plugin}` of "
                      rf"this server\n.*\n.*\n    hint: {hint}\n", done.err), done.err
 
 
@@ -230,7 +230,7 @@ def test_monkey16_auth_section_without_plugin_is_an_error(run, folder):
     path.write_text(path.read_text().replace("    Load /usr/lib/monkey/monkey-auth.so\n", ""))
     done = run("-t", "-c", folder / "conf")
     assert done.code == 3 and re.search(r"sites/default:\d+:1: error: unknown section \[AUTH\]", done.err)
-    assert "hint: the plugin `auth` brings it: add `Load auth` to [PLUGINS]" in done.err
+    assert "hint: the plugin `auth` has it: add `Load auth` to [PLUGINS]" in done.err
 
 
 def test_monkey16_other_keys_apply(server, folder):

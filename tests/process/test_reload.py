@@ -232,7 +232,7 @@ def test_reload_waits_limited_time_for_hanging_worker(stopped_worker, site):
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
     it.write("DocumentRoot site\n", "DocumentRoot site/new\n").server.tell(signal.SIGHUP)
-    it.server.err.wait_for("old workers do not answer: they may still accept connections")
+    it.server.err.wait_for("old workers have not confirmed that they stopped accepting: they may still accept connections")
     it.server.err.wait_for("the new configuration serves", count=2)
     assert it.server.get("/").text == "new"
     resume(old)
@@ -245,7 +245,7 @@ def test_reload_can_be_interrupted_by_stop(stopped_worker, number):
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
     it.server.tell(number)
-    it.server.err.wait_for("ending")
+    it.server.err.wait_for("shutting down")
     resume(old)
     assert it.server.wait() == 0
 
@@ -365,7 +365,7 @@ def test_reload_with_invalid_configuration_changes_nothing(start, old, new, mess
     it.write(old, new)
     with Load(it.server, content=b"hello") as load:
         it.server.tell(signal.SIGHUP)
-        it.server.err.wait_for(r"the new configuration is rejected: keeping the old one")
+        it.server.err.wait_for(r"the new configuration is invalid: keeping the old one")
         load.more(5).check()
     assert re.search(rf"\[error\] {it.server.pid}: \S+/monkey\.conf:\d+:\d+: error: {message}", it.server.err.text)
     assert it.server.workers == pids
@@ -432,7 +432,7 @@ def test_reload_rejected_leaves_config_for_respawned_worker(start):
 def test_reload_with_failing_workers_keeps_old_ones(start):
     """The workers lack descriptors, and die before they serve any request."""
     it = start(workers=2)
-    it.server.allow("ended unexpectedly with code 1")
+    it.server.allow("exited unexpectedly with code 1")
     pids = it.server.workers
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
     with Load(it.server, content=b"hello") as load:
@@ -446,7 +446,7 @@ def test_reload_with_failing_workers_keeps_old_ones(start):
 
 def test_reload_with_failing_workers_closes_their_sockets(start):
     it = start(workers=1)
-    it.server.allow("ended unexpectedly with code 1")
+    it.server.allow("exited unexpectedly with code 1")
     pids = it.server.workers
     it.write("Workers 1\n", "Workers 4\n    FDLimit 4\n    Listen unix:socket\n")
     it.server.tell(signal.SIGHUP)
@@ -459,7 +459,7 @@ def test_reload_with_failing_workers_closes_their_sockets(start):
 
 def test_reload_failed_respawns_worker_that_died_meanwhile(start):
     it = start(workers=2)
-    it.server.allow("ended unexpectedly with code 1", "was killed by signal")
+    it.server.allow("exited unexpectedly with code 1", "was killed by signal")
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
     for round_ in range(10):  # the two events come in either order
         victim = it.server.workers[round_ % 2]

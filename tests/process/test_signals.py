@@ -30,7 +30,7 @@ def test_stop_signal_ends_server_cleanly(monkey, site, number):
     server = monkey(workers=2)
     server.get("/")
     assert server.stop(number) == 0
-    assert "ending" in server.err.text and refused(server)
+    assert "shutting down" in server.err.text and refused(server)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -69,7 +69,7 @@ def test_quit_closes_idle_connections_after_keep_alive_timeout(monkey, site):
     with server.connect() as active, server.connect() as silent:
         assert not active.get("/").closes and not silent.get("/").closes
         server.tell(signal.SIGQUIT)
-        server.err.wait_for("ending when all")
+        server.err.wait_for("shutting down when all")
         wait_until(lambda: refused(server), "new connections to be refused")
         reply = active.get("/")
         assert reply.text == "hello" and reply.closes
@@ -86,7 +86,7 @@ def test_quit_answers_partial_request(monkey, site):
         c.send(b"GET / HTTP/1.1\r\nHo")
         wait_until(lambda: accepted(server), "the connection to be accepted")
         server.tell(signal.SIGQUIT)
-        server.err.wait_for("ending when all")
+        server.err.wait_for("shutting down when all")
         wait_until(lambda: refused(server), "new connections to be refused")
         assert c.send(b"st: x\r\n\r\n").read().text == "hello"
         c.expect_end()
@@ -124,7 +124,7 @@ def test_quit_serves_connections_in_accept_queue(stopped):
     server = stopped()
     waiting = [server.connect().ask("/") for _ in range(400)]  # more connections than one loop iteration accepts
     server.tell(signal.SIGQUIT)
-    server.err.wait_for("ending when all")
+    server.err.wait_for("shutting down when all")
     go(server)
     for c in waiting:
         assert c.read("GET").text == "hello"
@@ -153,7 +153,7 @@ def test_drain_timeout_closes_remaining_connections(monkey, site):
         c.ask("/big")
         c.begin()
         server.stop(signal.SIGQUIT)
-    assert "closed 1 connections: DrainTimeout is over" in server.err.text
+    assert "closed 1 connections: DrainTimeout has expired" in server.err.text
 
 
 def test_term_ends_drain(monkey, site):
@@ -170,10 +170,10 @@ def test_term_ends_drain(monkey, site):
 
 def test_worker_that_hangs_is_killed_on_stop(monkey, site):
     server = monkey(workers=2)
-    server.allow("did not end were killed")
+    server.allow("killed workers that did not exit")
     os.kill(server.workers[0], signal.SIGSTOP)
     assert server.stop(signal.SIGTERM) == 0
-    assert "workers that did not end were killed" in server.err.text
+    assert "killed workers that did not exit in time" in server.err.text
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGPIPE])

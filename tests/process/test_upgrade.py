@@ -155,9 +155,9 @@ def test_upgrade_removes_removed_unix_socket(start, watch, tmp_path):
     good = server.config.read_text()
     less = good.replace(f"    Listen unix:{tmp_path}/socket\n", "")
     server.config.write_text(less.replace("Workers 2", "Workers 2\n    FDLimit 4"))
-    server.allow("ended unexpectedly with code 1")
+    server.allow("exited unexpectedly with code 1")
     server.tell(signal.SIGUSR2)
-    server.err.wait_for("the new program ended before it was ready")
+    server.err.wait_for("the new program exited before it was ready")
     assert server.get("/", listener=1).text == "hello", "a successor that does not serve must not remove it"
     server.config.write_text(less)
     new = upgrade(server, watch, tmp_path, 2)
@@ -185,7 +185,7 @@ def test_upgrade_to_failing_program_changes_nothing(start, tmp_path, how):
     with Load(server, content=b"hello") as load:
         for round_ in range(2):
             server.tell(signal.SIGUSR2)
-            server.err.wait_for("the new program ended before it was ready: keeping the old one", round_ + 1)
+            server.err.wait_for("the new program exited before it was ready: keeping the old one", round_ + 1)
         load.more(5).check()
     assert server.workers == pids
     wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() == f"{server.pid}\n", "the PID file")
@@ -198,7 +198,7 @@ def test_upgrade_with_invalid_configuration_changes_nothing(start, watch, tmp_pa
     good = server.config.read_text()
     server.config.write_text(good.replace("Workers", "Wrokers"))
     server.tell(signal.SIGUSR2)
-    server.err.wait_for("the new program ended before it was ready: keeping the old one")
+    server.err.wait_for("the new program exited before it was ready: keeping the old one")
     assert "unknown key `Wrokers`" in server.err.text
     assert server.get("/").text == "hello" and server.get("/", listener=1).text == "hello"
     server.config.write_text(good)

@@ -193,7 +193,7 @@ def test_folder_instead_of_a_file_is_rejected(refused, authority, tmp_path):
 
 def test_certificate_that_expires_soon_is_a_warning(secure, run, authority):
     server = secure(keys(authority.issue(days=10.5)))
-    assert "the certificate ends in 10 days, on" in server.server.err.text
+    assert "the certificate expires in 10 days, on" in server.server.err.text
     assert "ends in 10 days" in run("-c", server.server.config, "-t").err
 
 

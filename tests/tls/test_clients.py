@@ -109,7 +109,7 @@ def test_client_reports_a_missing_close_notify(serve, start_call, authority, ver
     server.process.wait()
     out, err = process.communicate("\n", timeout=3 * SECONDS)
     assert (process.returncode, err) == (0, "")
-    assert out == ("failed: Connection reset by peer: it ended the connection without close_notify: what it sent may be "
+    assert out == ("failed: Connection reset by peer: it closed the connection without close_notify: the received data may be "
                    "incomplete\n")
 
 
@@ -152,7 +152,7 @@ def test_client_rejects_a_certificate_for_another_name(serve, call, authority):
     for name in "a.example", "x.b.example", "127.0.0.1":
         assert "HTTP/1.0 200 ok" in call(server.port, name)
     for name in "b.example", "x.x.b.example", "127.0.0.2", "localhost":
-        assert (f"its certificate is for a.example, *.b.example, 127.0.0.1 and not for {name}: set the name"
+        assert (f"its certificate is for a.example, *.b.example, 127.0.0.1, not for {name}: set the name"
                 in call(server.port, name))
         assert "HTTP/1.0 200 ok" in call(server.port, name, verifies="n")
 
@@ -163,7 +163,7 @@ def test_client_sends_sni_for_names_but_not_for_addresses(serve, call, authority
                    "-cert2", pair.certificate, "-key2", pair.key)
     assert "HTTP/1.0 200 ok" in call(server.port, "a.example")
     assert "HTTP/1.0 200 ok" in call(server.port, "127.0.0.1")
-    assert "it does not serve the name b.example" in call(server.port, "b.example")
+    assert "it has no certificate for the name b.example" in call(server.port, "b.example")
 
 
 def test_client_rejects_an_expired_certificate(serve, call, authority):
@@ -177,14 +177,14 @@ def test_client_rejects_an_untrusted_authority(serve, call, authority, tmp_path)
     other = make_authority(tmp_path / "other", "other authority")
     server = serve(other.issue(), "-www")
     output = call(server.port)
-    assert "from an authority that is not trusted, CN=other authority,O=tests: add that one to the file" in output
+    assert "from an authority that is not trusted, CN=other authority,O=tests: add that authority to the file" in output
     assert "HTTP/1.0 200 ok" in call(server.port, authority=other.file)
 
 
 def test_client_reports_a_server_without_tls(call, monkey, site):
     site.add("index.html", "hello")
     server = monkey(protocol="h1", encryption=None)
-    assert "its answer is not TLS: it may expect connections without TLS" in call(server.port)
+    assert "its response is not TLS: it may expect connections without TLS" in call(server.port)
 
 
 def test_client_rejects_old_versions(serve, call, authority):

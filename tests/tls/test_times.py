@@ -9,7 +9,7 @@ from monkey import needs_processes
 from tls_server import PLUGIN, keys
 
 TIMES = [
-    pytest.param({"days": -10}, "the certificate has expired, it ended on ", "expired", id="expired"),
+    pytest.param({"days": -10}, "the certificate expired on ", "expired", id="expired"),
     pytest.param({"since": -10, "days": 20}, "the certificate is not valid before ", "not_yet_valid", id="early"),
 ]
 
@@ -59,7 +59,7 @@ def test_check_warns_of_an_invalid_certificate(secure, authority, run, times, me
     authority.issue(**times)
     done = run("-t", "-c", server.server.config)
     assert done.code == 0 and message in done.err, done
-    assert "clients refuse it" in done.err
+    assert "clients reject it" in done.err
 
 
 @pytest.mark.processes("an embedded server does not reload")

@@ -349,7 +349,8 @@ static void h2_abuse_budget_is_restored_over_time(void **state)
         h2_conn_send(&h);
         mk_stream_on_input(&h.conn.conn->stream, false);
         h.conn.conn->ops->advance(h.conn.conn);
-        h.conn.conn->h2->abuse_refilled_ms -= 1000; /* moves the time of the budget, since the loop sets its own */
+        h.conn.conn->h2->abuse_refilled_ms -=
+            1000; /* moves the time of the budget, since the loop sets its own */
         h2_conn_run(&h);
     }
     assert_int_equal(h.client.n_pongs, 20);

@@ -284,7 +284,7 @@ static void supervisor_dying_group_is_reported_once_and_backs_off(void **state)
     assert_true(isolate_process_now_ms() - began >= 300); /* delays of 0, 0, 100 and 200 ms */
     assert_false(has_answer());
     await(strstr(log_text(), "[error]") != NULL);
-    assert_non_null(strstr(log_text(), "shop: the group ended unexpectedly with code 3; it starts again\n"));
+    assert_non_null(strstr(log_text(), "shop: the group exited unexpectedly with code 3; it starts again\n"));
     shared->behavior = GOOD;
     int starts = shared->starts;
     await(shared->starts > starts || shared->pid);
@@ -486,7 +486,7 @@ static void supervisor_failed_user_change_is_reported(void **state)
     (void)state;
     begin(CANNOT_BE);
     expect_answer(ISOLATE_START, false);
-    await(strstr(log_text(), "shop: the group ended unexpectedly with code 127") != NULL);
+    await(strstr(log_text(), "shop: the group exited unexpectedly with code 127") != NULL);
     assert_non_null(strstr(log_text(), "shop: cannot become its user: Operation not permitted\n"));
     assert_int_equal(shared->starts, 0);
     order(ISOLATE_STOP);

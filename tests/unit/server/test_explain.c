@@ -56,7 +56,7 @@ static void explain_gives_reason_for_vhost(void **state)
 {
     (void)state;
     assert_contains(line(explain("GET", "/"), "host"), "the request names no host");
-    assert_contains(line(explain("GET", "http://x.two.example/"), "host"), "by a name with a star");
+    assert_contains(line(explain("GET", "http://x.two.example/"), "host"), "by a name with a wildcard");
     assert_contains(line(explain("GET", "http://other/"), "host"), "no host has this name");
     assert_contains(line(explain("GET", "http://other:99/"), "listener"), "no listener on port 99");
 }

@@ -143,7 +143,7 @@ static void housekeeping_expiring_certificate_is_logged_daily(void **state)
         char date[MK_HTTPS_RULES_DATE], line[256];
         mk_https_rules_format_date(soon.made.expires, date);
         snprintf(line, sizeof line,
-                 "warn: the certificate of the host soon.example (sites/a.conf:3) ends on %s\n", date);
+                 "warn: the certificate of the host soon.example (sites/a.conf:3) expires on %s\n", date);
         assert_string_equal(logged, line);
     }
 }

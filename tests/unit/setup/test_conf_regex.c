@@ -67,7 +67,7 @@ static void conf_regex_error_is_reported(void **state)
     assert_str(report.last->text, "`bad` is not a regular expression: it is wrong, at character 3");
     assert_int_equal(report.last->at.line, 3);
     assert_null(mk_conf_regex_new(&arena, &report, &at, MK_STR(""), false));
-    assert_str(report.last->text, "expected a regular expression behind the `~`");
+    assert_str(report.last->text, "expected a regular expression after `~`");
     assert_false(report.no_memory);
 }
 
@@ -75,7 +75,7 @@ static void conf_regex_missing_library_is_reported(void **state)
 {
     (void)state;
     assert_null(mk_conf_regex_new(&arena, &report, &at, MK_STR("no"), false));
-    assert_str(report.last->text, "`no`: this server has no regular expressions: it is wrong");
+    assert_str(report.last->text, "`no`: this server does not support regular expressions: it is wrong");
     assert_contains(report.last->hint, "libpcre2-dev");
 }
 

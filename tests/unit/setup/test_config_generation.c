@@ -312,7 +312,7 @@ static void config_mistakes_are_reported_with_their_line(void **state)
         {"[SERVER]\n    AccessLog no/such/folder\n" HOST, "monkey.conf:2: cannot open the log `"},
         {"[SERVER]\n    ErrorLog off\n" HOST, "monkey.conf:2: the error log cannot be off"},
         {"[SERVER]\n    DefaultMimeType text\n" HOST, "monkey.conf:2: `text` is not a media type"},
-        {"[SERVER]\n    MaxURISize 2K\n    MaxHeaderSize 1K\n" HOST, "monkey.conf:2: MaxURISize is above"},
+        {"[SERVER]\n    MaxURISize 2K\n    MaxHeaderSize 1K\n" HOST, "monkey.conf:2: MaxURISize exceeds"},
         {"[SERVER]\n    Workerz 1\n" HOST, "monkey.conf:2: "},
         {"[SERVER]\n    Workers many\n" HOST, "monkey.conf:2: "},
         {"[NOTHING]\n    a b\n" HOST, "monkey.conf:1: "},

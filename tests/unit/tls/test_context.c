@@ -72,7 +72,7 @@ static void context_rejects_duplicate_key_type(void **state)
     struct mk_tls_keypair pairs[2] = {w.pair, tls_fixture_keypair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
-    expect_wrong(pairs[1].certificate, "same type of key");
+    expect_wrong(pairs[1].certificate, "same key type");
 }
 
 static void context_without_certificate_needs_challenges(void **state)
@@ -158,7 +158,7 @@ static void context_validity_period_is_checked(void **state)
 {
     (void)state;
     w.pair = tls_fixture_keypair(&w, "late", EVP_EC_gen("P-256"), -3, -1);
-    expect_odd(w.pair.certificate, "has expired, it ended on ");
+    expect_odd(w.pair.certificate, "expired on ");
     w.pair = tls_fixture_keypair(&w, "early", EVP_EC_gen("P-256"), 2, 3);
     expect_odd(w.pair.certificate, "not valid before");
 }
@@ -213,7 +213,7 @@ static void context_invalid_ciphers_are_reported(void **state)
     w.rules.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256:NONSENSE";
     expect_wrong(NULL, "\"NONSENSE\" is not a cipher of TLS 1.2");
     w.rules.ciphers = "!ALL:ECDHE-ECDSA-AES128-GCM-SHA256";
-    expect_wrong(NULL, "leaves no cipher of TLS 1.2");
+    expect_wrong(NULL, "selects no cipher of TLS 1.2");
     w.rules.ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384:!SHA1:@STRENGTH";
     w.rules.suites = "TLS_NONSENSE";
     expect_wrong(NULL, "\"TLS_NONSENSE\" is not a cipher of TLS 1.3");
@@ -245,7 +245,7 @@ static void context_client_authority_is_validated(void **state)
 {
     (void)state;
     w.rules.clients = MK_TLS_CLIENTS_OPTIONAL;
-    expect_wrong(NULL, "no authority for them is given");
+    expect_wrong(NULL, "no client authority is configured");
     w.rules.client_authority = "/nowhere/at/all.pem";
     expect_wrong(w.rules.client_authority, "cannot read the client authority: No such file");
     w.rules.client_authority = w.pair.key;

@@ -361,7 +361,7 @@ static void local_ca_invalid_authority_is_rejected(void **state)
     assert_refused(mk_str_skip(pem, end_of_key), "it contains no readable private key");
     assert_refused(mk_str_first(pem, end_of_key), "it contains no readable certificate");
     assert_refused(mk_str_first(pem, pem.len - 40), "it contains no readable certificate");
-    assert_refused(mk_buf_str(&f.leaf), "its certificate is not that of a CA");
+    assert_refused(mk_buf_str(&f.leaf), "its certificate is not a CA certificate");
 }
 
 static void local_ca_mismatched_key_is_rejected(void **state)

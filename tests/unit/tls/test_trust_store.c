@@ -151,7 +151,7 @@ static void trust_store_skips_malformed_files(void **state)
 static void trust_store_empty_system_is_reported(void **state)
 {
     (void)state;
-    expect_wrong(NULL, "the system trusts no authorities, ");
+    expect_wrong(NULL, "the system has no trusted authorities, ");
     expect_wrong(NULL, "/hashed are empty: install its certificates of authorities, or name a file");
 }
 

@@ -31,7 +31,7 @@ static const struct mk_plugin plugin, deaf;
 static void on_log(struct mk_log *log, enum mk_log_level level, mk_str text)
 {
     (void)log, (void)level;
-    assert_contains(text, "messages to worker 1 are lost: too many wait for it");
+    assert_contains(text, "messages to worker 1 are lost: its queue is full");
     complaints++;
 }
 
