@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates from a CA (RFC 8555). A separate program, monkey-acme, communicates with the CA. This file
- * gives it its jobs, and serves the challenge responses. */
+ * passes jobs to it, and serves the challenge responses. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -190,12 +190,12 @@ static enum mk_verdict serve_challenge(struct mk_request *request, struct mk_res
                                        void *host_data)
 {
     const struct acme *a = host_data;
-    char buf[ACME_ANSWER_MAX];
+    char buf[ACME_RESPONSE_MAX];
     enum mk_method method = mk_request_method(request);
     mk_str token = acme_token_from_path(mk_request_path(request));
     if (!token.p || (method != MK_METHOD_GET && method != MK_METHOD_HEAD))
         return MK_NEXT;
-    size_t len = acme_token_read_answer(a->answers, token, buf);
+    size_t len = acme_token_read_response(a->answers, token, buf);
     mk_request_explain(request, "acme", "challenge response: %s", len ? "found" : "none");
     if (!len)
         return MK_NEXT;

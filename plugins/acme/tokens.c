@@ -19,7 +19,7 @@ mk_str acme_token_from_path(mk_str path)
     return token;
 }
 
-size_t acme_token_read_answer(const char *folder, mk_str token, char buf[ACME_ANSWER_MAX])
+size_t acme_token_read_response(const char *folder, mk_str token, char buf[ACME_RESPONSE_MAX])
 {
     char path[PATH_MAX];
     int len = snprintf(path, sizeof path, "%s/%.*s", folder, MK_STR_ARG(token));
@@ -28,7 +28,7 @@ size_t acme_token_read_answer(const char *folder, mk_str token, char buf[ACME_AN
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return 0;
-    ssize_t n = read(fd, buf, ACME_ANSWER_MAX);
+    ssize_t n = read(fd, buf, ACME_RESPONSE_MAX);
     close(fd);
     return n > 0 ? (size_t)n : 0;
 }

@@ -125,11 +125,11 @@ static struct auth_waiter *get_waiter(struct auth_check *v)
     return mk_request_attach(v->request, &MK_PLUGIN_OF(auth), wait, leave_job_on_request_end) ? NULL : wait;
 }
 
-static enum mk_verdict apply_verify_result(struct auth_check *v, mk_str user, enum auth_verify_result answer)
+static enum mk_verdict apply_verify_result(struct auth_check *v, mk_str user, enum auth_verify_result result)
 {
-    if (answer == AUTH_RESULT_VALID)
+    if (result == AUTH_RESULT_VALID)
         return grant_access(v, user);
-    return answer == AUTH_RESULT_INVALID ? reject_credentials(v, user) : respond_retry_after(v, 503, 1);
+    return result == AUTH_RESULT_INVALID ? reject_credentials(v, user) : respond_retry_after(v, 503, 1);
 }
 
 static enum mk_verdict join_running_check(struct auth_check *v, const struct auth_verify_query *q,
@@ -148,8 +148,8 @@ static enum mk_verdict verify_in_background(struct auth_check *v, struct auth_ve
     struct auth_waiter *wait = mk_request_attached(v->request, &MK_PLUGIN_OF(auth));
     if (wait && wait->job)
         return MK_WAIT;
-    if (wait && wait->place == v->place && wait->answer != AUTH_RESULT_UNKNOWN)
-        return apply_verify_result(v, q->user, wait->answer);
+    if (wait && wait->place == v->place && wait->result != AUTH_RESULT_UNKNOWN)
+        return apply_verify_result(v, q->user, wait->result);
     auth_verify_queue_set_mac(v->queue, q);
     struct auth_verify_job *same = auth_verify_queue_find_job(v->queue, q);
     if (same)
@@ -165,7 +165,7 @@ static enum mk_verdict verify_in_background(struct auth_check *v, struct auth_ve
         return respond_retry_after(v, 429, seconds);
     if (!auth_verify_queue_submit(v->queue, q, wait))
         return respond_retry_after(v, 503, 1);
-    return wait->job ? MK_WAIT : apply_verify_result(v, q->user, wait->answer);
+    return wait->job ? MK_WAIT : apply_verify_result(v, q->user, wait->result);
 }
 
 static enum mk_verdict verify_fast_hash(struct auth_check *v, const struct auth_verify_query *q)

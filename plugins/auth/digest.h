@@ -16,7 +16,7 @@ enum auth_digest_result {
 };
 
 /* `text` is the header's value after the scheme; *user becomes the claimed name. Changes only the nonce
- * table, and only if the result is RIGHT. */
+ * table, and only if the result is AUTH_DIGEST_VALID. */
 enum auth_digest_result auth_digest_check(struct auth_shared *s, const struct auth_location *place,
                                           struct mk_request *request, mk_str text, int64_t now, mk_str *user);
 /* Adds a WWW-Authenticate header for each offered algorithm. Returns 0 or -ENOMEM. */

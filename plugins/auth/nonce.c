@@ -122,7 +122,7 @@ static void record_evicted_time(_Atomic uint64_t *forgotten, uint64_t second)
 
 /* Returns true with the result in *answer; false if another worker changed the word first: then try again. */
 static bool try_consume_nonce(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
-                              bool *answer)
+                              bool *result)
 {
     size_t at = n->id % AUTH_BUCKETS;
     struct auth_bucket *b = &s->nonces[at];
@@ -130,26 +130,26 @@ static bool try_consume_nonce(struct auth_shared *s, const struct auth_nonce *n,
     int way = find_nonce_word(b, n, &word);
     if (way >= 0) {
         next = mark_count_used(word, count);
-        *answer = next != 0;
+        *result = next != 0;
     } else {
-        *answer = n->time > atomic_load(&s->forgotten[at]);
+        *result = n->time > atomic_load(&s->forgotten[at]);
         way = find_oldest_nonce_word(b, now, &word);
         next = pack_nonce_word(n, count, 1);
-        if (*answer && word)
+        if (*result && word)
             record_evicted_time(&s->forgotten[at], nonce_word_time(word, now));
     }
-    return !*answer || atomic_compare_exchange_strong(&b->way[way], &word, next);
+    return !*result || atomic_compare_exchange_strong(&b->way[way], &word, next);
 }
 
 bool auth_nonce_consume(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
                         uint32_t span_s)
 {
-    bool answer = false;
+    bool result = false;
     uint64_t latest = (uint64_t)now + SLACK_S;
     if (count == 0 || count > COUNT_MASK || nonce->time > latest || latest - nonce->time > span_s + SLACK_S)
         return false;
     for (int i = 0; i < TRIES; i++)
-        if (try_consume_nonce(s, nonce, count, now, &answer))
-            return answer;
+        if (try_consume_nonce(s, nonce, count, now, &result))
+            return result;
     return false;
 }

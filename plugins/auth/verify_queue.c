@@ -69,7 +69,7 @@ static void resume_waiters(struct auth_verify_job *j, enum auth_verify_result a)
         next = w->next;
         w->job = NULL;
         w->next = NULL;
-        w->answer = a;
+        w->result = a;
         mk_request_resume(w->request);
     }
     j->waits = NULL;
@@ -190,7 +190,7 @@ void auth_waiter_join_job(struct auth_waiter *wait, struct auth_verify_job *j,
                           const struct auth_verify_query *q)
 {
     wait->place = q->place;
-    wait->answer = AUTH_RESULT_UNKNOWN;
+    wait->result = AUTH_RESULT_UNKNOWN;
     wait->job = j;
     wait->next = j->waits;
     j->waits = wait;

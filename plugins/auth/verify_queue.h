@@ -43,7 +43,7 @@ struct auth_waiter {
     const struct auth_location *place;
     struct auth_verify_job *job; /* NULL: the check has finished */
     struct auth_waiter *next;
-    enum auth_verify_result answer;
+    enum auth_verify_result result;
 };
 
 /* Sets the cache key of a check. */

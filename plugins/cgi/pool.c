@@ -88,7 +88,7 @@ static bool may_start_process(const struct cgi_pool *p, const struct cgi_client 
 static void enqueue_request(struct cgi_pool *p, struct cgi_queue_entry *t)
 {
     struct cgi_client *c = t->client;
-    t->number = p->n_tickets++;
+    t->number = p->n_requests++;
     t->at = c->last;
     *c->last = t;
     c->last = &t->next;

@@ -35,7 +35,7 @@ struct cgi_pool {
     const struct cgi_settings *settings; /* set by the first request */
     unsigned used;                       /* slots used by processes and granted entries */
     unsigned waiting;
-    uint64_t n_tickets;
+    uint64_t n_requests;
     struct cgi_client *clients;    /* clients that run scripts or wait */
     struct cgi_process *processes; /* running processes */
 };

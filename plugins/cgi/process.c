@@ -38,7 +38,7 @@ static void resume_request(struct cgi_process *p)
         mk_request_resume(p->request);
 }
 
-/* ---- Its end ---- */
+/* ---- Exit ---- */
 
 static size_t unread_bytes(const struct cgi_process *p)
 {
@@ -128,7 +128,7 @@ void cgi_process_describe_exit(const struct cgi_process *p, struct mk_buf *out)
         mk_buf_addf(out, "exited with status %d", WEXITSTATUS(p->status));
 }
 
-/* ---- Its output ---- */
+/* ---- Output ---- */
 
 static void log_stderr_line(void *ctx, mk_str line)
 {
@@ -167,7 +167,7 @@ bool cgi_process_has_output(const struct cgi_process *p)
     return unread_bytes(p) > 0;
 }
 
-/* ---- Its input ---- */
+/* ---- Input ---- */
 
 ssize_t cgi_process_write(struct cgi_process *p, mk_str text)
 {
@@ -188,7 +188,7 @@ void cgi_process_close_stdin(struct cgi_process *p)
     close_fd_and_watcher(&p->in, &p->in_ready);
 }
 
-/* ---- Its beginning ---- */
+/* ---- Start ---- */
 
 /* The script's pipe ends. */
 struct ends {

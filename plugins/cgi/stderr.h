@@ -10,7 +10,7 @@ struct cgi_stderr {
     int fd; /* -1: closed */
     struct mk_watcher *watcher;
     struct mk_worker *worker;
-    struct mk_timer timer; /* resumes reading if there is more than one loop iteration may read */
+    struct mk_timer timer; /* resumes reading if there is more output than one loop iteration may read */
     struct mk_cgi_stderr lines;
 };
 

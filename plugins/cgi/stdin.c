@@ -5,9 +5,9 @@
 
 static bool ensure_buffer(struct cgi_stdin *in)
 {
-    if (!in->room)
-        in->room = mk_mem_alloc(CGI_STDIN_BUF_SIZE);
-    return in->room != NULL;
+    if (!in->buf)
+        in->buf = mk_mem_alloc(CGI_STDIN_BUF_SIZE);
+    return in->buf != NULL;
 }
 
 int cgi_stdin_buffer_body(struct cgi_stdin *in, struct mk_request *request)
@@ -15,7 +15,7 @@ int cgi_stdin_buffer_body(struct cgi_stdin *in, struct mk_request *request)
     if (!ensure_buffer(in))
         return -ENOMEM;
     while (in->to < CGI_STDIN_BUF_SIZE) {
-        ssize_t n = mk_request_read(request, in->room + in->to, CGI_STDIN_BUF_SIZE - in->to);
+        ssize_t n = mk_request_read(request, in->buf + in->to, CGI_STDIN_BUF_SIZE - in->to);
         if (n == -EAGAIN)
             return 0;
         if (n < 0)
@@ -46,7 +46,7 @@ int cgi_stdin_copy_body(struct cgi_stdin *in, struct mk_request *request, struct
         return -ENOMEM;
     for (;;) {
         while (in->from < in->to) {
-            ssize_t n = cgi_process_write(process, mk_str_of(in->room + in->from, in->to - in->from));
+            ssize_t n = cgi_process_write(process, mk_str_of(in->buf + in->from, in->to - in->from));
             if (n == -EAGAIN)
                 return CGI_STDIN_NEEDS_SCRIPT;
             if (n < 0)
@@ -56,7 +56,7 @@ int cgi_stdin_copy_body(struct cgi_stdin *in, struct mk_request *request, struct
         if (in->ended)
             return close_script_stdin(in, process);
         in->from = in->to = 0;
-        ssize_t n = mk_request_read(request, in->room, CGI_STDIN_BUF_SIZE);
+        ssize_t n = mk_request_read(request, in->buf, CGI_STDIN_BUF_SIZE);
         if (n < 0)
             return n == -EAGAIN ? CGI_STDIN_NEEDS_CLIENT : (int)n;
         in->to = (size_t)n;
@@ -66,7 +66,7 @@ int cgi_stdin_copy_body(struct cgi_stdin *in, struct mk_request *request, struct
 
 void cgi_stdin_fini(struct cgi_stdin *in)
 {
-    mk_mem_free(in->room);
-    in->room = NULL;
+    mk_mem_free(in->buf);
+    in->buf = NULL;
     in->from = in->to = 0;
 }

@@ -15,7 +15,7 @@ enum cgi_stdin_state {
 };
 
 struct cgi_stdin {
-    char *room;      /* allocated while in use; else NULL */
+    char *buf;       /* allocated while in use; else NULL */
     size_t from, to; /* range of the buffer that the script has not accepted yet */
     bool ended;      /* the client has sent everything */
 };

@@ -157,7 +157,7 @@ static int explain_connect_error(const struct cheetah_client_conn *l, int error)
     if (error == EACCES || error == EPERM)
         return explain_permission_error(l);
     if (error == EAGAIN)
-        return print_error(l, "no server answers at %s within %d s", l->path, CONNECT_S);
+        return print_error(l, "no server responded at %s within %d s", l->path, CONNECT_S);
     return print_error(l, "cannot connect to %s: %s", l->path, strerror(error));
 }
 
@@ -202,7 +202,7 @@ static int open_and_read_greeting(struct cheetah_client_conn *l)
     /* The process exited before it accepted the connection; another process will replace it. */
     if (errno == 0 || errno == ECONNRESET)
         return AGAIN;
-    return print_error(l, "the program at %s sends no greeting: %s", l->path, strerror(errno));
+    return print_error(l, "the program at %s sent no greeting: %s", l->path, strerror(errno));
 }
 
 int cheetah_client_conn_open(struct cheetah_client_conn *l)
@@ -254,7 +254,7 @@ static int report_lost_connection(struct cheetah_client_conn *l)
     const char *message =
         errno == 0 || errno == ECONNRESET ? "the process exited during the command" : strerror(errno);
     cheetah_client_conn_close(l);
-    return print_error(l, "the answer is incomplete: %s", message);
+    return print_error(l, "the response is incomplete: %s", message);
 }
 
 static int flush_output(struct cheetah_client_conn *l, int code)
@@ -265,7 +265,7 @@ static int flush_output(struct cheetah_client_conn *l, int code)
 }
 
 /* Prints the response. Returns ELSEWHERE if the command was not executed: send it again in a new session. */
-static int print_answer(struct cheetah_client_conn *l)
+static int print_response(struct cheetah_client_conn *l)
 {
     mk_str line;
     while (next_line(l, &line)) {
@@ -305,7 +305,7 @@ int cheetah_client_conn_run_command(struct cheetah_client_conn *l, mk_str comman
             return 1;
         int code = ELSEWHERE; /* the server did not execute an incomplete line */
         if (send_line(l, command))
-            code = print_answer(l);
+            code = print_response(l);
         if (code != ELSEWHERE)
             return code;
         cheetah_client_conn_close(l);

@@ -20,7 +20,7 @@ static void help_command(struct cheetah_session *s, mk_str args, bool json);
 static void quit_command(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args, (void)json;
-    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+    cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
     cheetah_session_close_later(s);
 }
 
@@ -28,7 +28,7 @@ static void quit_command(struct cheetah_session *s, mk_str args, bool json)
 static void clear_command(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args, (void)json;
-    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+    cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
 static const struct command commands[] = {
@@ -74,7 +74,7 @@ static void help_command(struct cheetah_session *s, mk_str args, bool json)
             "json COMMAND            status, workers, connections, upstreams, packages, routes and cache as "
             "JSON\n"));
     cheetah_session_write_output(s, mk_buf_str(&text));
-    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+    cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
 static const struct command *find_command(mk_str word)
@@ -95,8 +95,8 @@ static void report_unknown_command(struct cheetah_session *s, mk_str word)
     char buf[4 * SHOWN];
     struct mk_buf shown = mk_buf_fixed(buf, sizeof buf);
     mk_log_escape(&shown, mk_str_first(word, SHOWN));
-    cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "unknown command `%.*s%s`: see `help`",
-                                  MK_STR_ARG(mk_buf_str(&shown)), word.len > SHOWN ? "..." : "");
+    cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR, "unknown command `%.*s%s`: see `help`",
+                                    MK_STR_ARG(mk_buf_str(&shown)), word.len > SHOWN ? "..." : "");
 }
 
 void cheetah_command_run(struct cheetah_session *s, mk_str line)
@@ -108,13 +108,13 @@ void cheetah_command_run(struct cheetah_session *s, mk_str line)
     line = mk_str_trim(line);
     const struct command *c = find_command(word);
     if (!word.len && !json)
-        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+        cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
     else if (!c)
         report_unknown_command(s, word);
     else if (json && !c->has_json)
-        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "`%s` has no JSON", c->name);
+        cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR, "`%s` has no JSON", c->name);
     else if (line.len && !c->args)
-        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "`%s` takes no arguments", c->name);
+        cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR, "`%s` takes no arguments", c->name);
     else
         c->run(s, line, json);
 }

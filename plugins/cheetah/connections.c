@@ -92,7 +92,7 @@ struct listing {
     unsigned worker, tries, silent;
     uint32_t waited_ms;
     int64_t process, cursor; /* process of the queried worker; position of the page */
-    bool json, has_rows, has_asked;
+    bool json, has_rows, query_is_pending;
 };
 
 static void query_worker(struct cheetah_session *s, struct listing *a)
@@ -106,7 +106,7 @@ static void query_worker(struct cheetah_session *s, struct listing *a)
     note.json = a->json;
     note.has_rows = a->has_rows;
     note.cursor = a->cursor;
-    a->has_asked = true;
+    a->query_is_pending = true;
     (void)cheetah_message_send(shell, (int)a->worker, &note, MK_STR_NULL);
     cheetah_session_set_timer(s, TRY_MS);
 }
@@ -134,17 +134,17 @@ static void finish_listing(struct cheetah_session *s, const struct listing *a)
         cheetah_session_write_note(s, "%llu more in draining processes, not shown",
                                    (unsigned long long)unseen);
     if (a->silent)
-        cheetah_session_finish_answer(s, CHEETAH_FAILED,
-                                      "%u of %u workers did not answer: their connections are missing",
-                                      a->silent, mk_worker_count(w));
+        cheetah_session_finish_response(s, CHEETAH_FAILED,
+                                        "%u of %u workers did not answer: their connections are missing",
+                                        a->silent, mk_worker_count(w));
     else
-        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+        cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
 static void query_worker_or_finish(struct cheetah_session *s)
 {
     struct listing *a = cheetah_session_state(s);
-    if (a->has_asked)
+    if (a->query_is_pending)
         return;
     if (a->worker < mk_worker_count(cheetah_session_shell(s)->worker))
         query_worker(s, a);
@@ -157,13 +157,13 @@ static void advance_to_next_worker(struct listing *a)
     a->worker++;
     a->process = a->cursor = 0;
     a->tries = 0;
-    a->has_asked = false;
+    a->query_is_pending = false;
 }
 
 static void retry_or_skip_worker(struct cheetah_session *s)
 {
     struct listing *a = cheetah_session_state(s);
-    if (!a->has_asked) /* no query is pending: the session waits for its slow client */
+    if (!a->query_is_pending) /* no query is pending: the session waits for its slow client */
         return;
     a->waited_ms += TRY_MS;
     if (++a->tries < TRIES && a->waited_ms < PATIENCE_MS) {
@@ -178,7 +178,7 @@ static void retry_or_skip_worker(struct cheetah_session *s)
 static void on_worker_page(struct cheetah_session *s, const struct cheetah_message *note, mk_str text)
 {
     struct listing *a = cheetah_session_state(s);
-    bool is_expected = a->has_asked && note->question == CHEETAH_MESSAGE_CONNECTIONS &&
+    bool is_expected = a->query_is_pending && note->question == CHEETAH_MESSAGE_CONNECTIONS &&
                        note->from == a->worker && note->cursor == a->cursor &&
                        (note->next == CHEETAH_CURSOR_END || note->next > note->cursor);
     /* Ignores duplicate responses, and responses of the successor of a worker that died. */
@@ -188,7 +188,7 @@ static void on_worker_page(struct cheetah_session *s, const struct cheetah_messa
     a->has_rows |= text.len > 0;
     a->process = note->facts.process;
     a->cursor = note->next;
-    a->has_asked = false;
+    a->query_is_pending = false;
     a->tries = 0;
     if (a->cursor == CHEETAH_CURSOR_END)
         advance_to_next_worker(a);
@@ -201,7 +201,7 @@ void cheetah_connections_command(struct cheetah_session *s, mk_str args, bool js
 {
     struct mk_buf head = mk_buf_growing(1024);
     struct cheetah_table_writer writer = init_table_writer(&head, json, false);
-    struct listing *a = cheetah_session_defer_answer(s, &job, sizeof *a);
+    struct listing *a = cheetah_session_defer_response(s, &job, sizeof *a);
     (void)args;
     if (!a)
         return;

@@ -25,10 +25,11 @@ static void finish_loglevel(struct cheetah_session *s, const struct cheetah_work
     unsigned missing = cheetah_worker_query_n_missing(s, g);
     const char *name = cheetah_level_names[g->level];
     if (missing)
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "%u of %u workers did not confirm the log level %s",
-                                      missing, g->n, name);
+        cheetah_session_finish_response(
+            s, CHEETAH_FAILED, "%u of %u workers did not confirm the log level %s", missing, g->n, name);
     else
-        cheetah_session_finish_answer(s, CHEETAH_OK, "the log level is %s now, until the next reload", name);
+        cheetah_session_finish_response(s, CHEETAH_OK, "the log level is %s now, until the next reload",
+                                        name);
 }
 
 static void change_level(struct cheetah_session *s, enum mk_log_level level)
@@ -37,7 +38,7 @@ static void change_level(struct cheetah_session *s, enum mk_log_level level)
     cheetah_session_log(s, "changes the log level");
     int e = mk_worker_set_log_level(w, level);
     if (e) {
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
         return;
     }
     struct cheetah_worker_query *g =
@@ -55,11 +56,11 @@ void cheetah_loglevel_command(struct cheetah_session *s, mk_str args, bool json)
     (void)json;
     if (!word.len) {
         cheetah_session_write_output(s, mk_str_from_c(cheetah_level_names[level]));
-        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+        cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
     } else if (find_level(word, &level) && !mk_str_word(&args).len) {
         change_level(s, level);
     } else {
-        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR,
-                                      "invalid arguments: expected `loglevel error|warn|info|debug`");
+        cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR,
+                                        "invalid arguments: expected `loglevel error|warn|info|debug`");
     }
 }

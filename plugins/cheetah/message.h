@@ -25,8 +25,8 @@ enum { CHEETAH_CURSOR_END = -1 };
 struct cheetah_message {
     uint64_t token; /* set by the query and repeated in its responses */
     uint32_t question, from;
-    bool is_answer, json, has_rows; /* connections: the format, and whether earlier rows were sent */
-    int64_t cursor, next;           /* connections: position of the page; in responses, of the next page */
+    bool is_response, json, has_rows; /* connections: the format, and whether earlier rows were sent */
+    int64_t cursor, next;             /* connections: position of the page; in responses, of the next page */
     struct cheetah_worker_facts facts;
 };
 

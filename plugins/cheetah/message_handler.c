@@ -5,12 +5,12 @@
 
 enum { MESSAGE_MAX = 32 * 1024 };
 
-static void answer_query(struct shell *s, const struct cheetah_message *question)
+static void respond_to_query(struct shell *s, const struct cheetah_message *question)
 {
     struct cheetah_message note;
     struct mk_buf text = mk_buf_growing(MESSAGE_MAX);
     memcpy(&note, question, sizeof note);
-    note.is_answer = true;
+    note.is_response = true;
     note.from = mk_worker_index(s->worker);
     if (note.question == CHEETAH_MESSAGE_CLEAR_CACHE)
         mk_worker_cache_clear(s->worker);
@@ -30,9 +30,9 @@ void cheetah_on_message(struct mk_worker *worker, mk_str message, void *data)
     if (!s || message.len < sizeof note)
         return;
     memcpy(&note, message.p, sizeof note);
-    if (note.is_answer)
+    if (note.is_response)
         cheetah_session_on_message(s, &note, mk_str_skip(message, sizeof note));
     else if (!cheetah_is_worker_superseded(
                  worker)) /* in a draining worker, the query was meant for its successor */
-        answer_query(s, &note);
+        respond_to_query(s, &note);
 }

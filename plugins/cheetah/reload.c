@@ -31,16 +31,16 @@ static bool show_reload_result(struct cheetah_session *s, const struct reload_wa
     if (r.done + r.failed - w->before < w->awaited)
         return false;
     if (failed == 0) {
-        cheetah_session_finish_answer(s, CHEETAH_OK, "the new configuration serves");
+        cheetah_session_finish_response(s, CHEETAH_OK, "the new configuration serves");
         return true;
     }
     show_reload_error(s);
     if (failed < w->awaited) /* another session has requested a reload at the same time */
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "one of %llu configurations was rejected",
-                                      (unsigned long long)w->awaited);
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "one of %llu configurations was rejected",
+                                        (unsigned long long)w->awaited);
     else
-        cheetah_session_finish_answer(s, CHEETAH_FAILED,
-                                      "the new configuration is invalid: keeping the old one");
+        cheetah_session_finish_response(s, CHEETAH_FAILED,
+                                        "the new configuration is invalid: keeping the old one");
     return true;
 }
 
@@ -52,25 +52,25 @@ static void check_reload_result(struct cheetah_session *s)
     if (++w->looks < LOOKS_MAX)
         cheetah_session_set_timer(s, LOOK_MS);
     else
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "no result within %d s: see the error log",
-                                      LOOKS_MAX * LOOK_MS / 1000);
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "no result within %d s: see the error log",
+                                        LOOKS_MAX * LOOK_MS / 1000);
 }
 
 /* Responds when the worker exits, as it usually does after a successful reload. */
-static void answer_on_worker_stop(struct cheetah_session *s)
+static void respond_on_worker_stop(struct cheetah_session *s)
 {
     if (!show_reload_result(s, cheetah_session_state(s)))
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "this process exits; see the error log");
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "this process exits; see the error log");
 }
 
 static const struct cheetah_deferred_command job = {.on_timer = check_reload_result,
-                                                    .on_stop = answer_on_worker_stop};
+                                                    .on_stop = respond_on_worker_stop};
 
 void cheetah_reload_command(struct cheetah_session *s, mk_str args, bool json)
 {
     struct mk_worker *worker = cheetah_session_shell(s)->worker;
     struct mk_reloads r;
-    struct reload_wait *w = cheetah_session_defer_answer(s, &job, sizeof *w);
+    struct reload_wait *w = cheetah_session_defer_response(s, &job, sizeof *w);
     (void)args, (void)json;
     if (!w)
         return;
@@ -80,7 +80,7 @@ void cheetah_reload_command(struct cheetah_session *s, mk_str args, bool json)
     cheetah_session_log(s, "requests a reload");
     int e = mk_worker_request_reload(worker);
     if (e)
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
     else
         cheetah_session_set_timer(s, LOOK_MS);
 }

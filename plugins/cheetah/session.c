@@ -29,8 +29,8 @@ struct cheetah_session {
     void *state;
     uint64_t token;
     size_t in_len;
-    bool overlong;  /* input is ignored until the end of the line */
-    bool dismissed; /* the session ends when all output is sent */
+    bool overlong;   /* input is ignored until the end of the line */
+    bool is_closing; /* the session ends when all output is sent */
     bool dead;
     char in[CHEETAH_LINE_MAX];
 };
@@ -80,7 +80,7 @@ void cheetah_session_write_note(struct cheetah_session *s, const char *fmt, ...)
     va_end(args);
 }
 
-void cheetah_session_finish_answer(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
+void cheetah_session_finish_response(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -94,15 +94,15 @@ void cheetah_session_finish_answer(struct cheetah_session *s, enum cheetah_tag t
 
 void cheetah_session_close_later(struct cheetah_session *s)
 {
-    s->dismissed = true;
+    s->is_closing = true;
 }
 
-void *cheetah_session_defer_answer(struct cheetah_session *s, const struct cheetah_deferred_command *job,
-                                   size_t size)
+void *cheetah_session_defer_response(struct cheetah_session *s, const struct cheetah_deferred_command *job,
+                                     size_t size)
 {
     s->state = mk_mem_zalloc(1, size);
     if (!s->state) {
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "out of memory");
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "out of memory");
         return NULL;
     }
     s->job = job;
@@ -149,11 +149,11 @@ static void flush_output(struct cheetah_session *s)
 }
 
 /* Replaces the response with an error, which is possible because nothing was sent yet. */
-static void replace_failed_answer(struct cheetah_session *s)
+static void replace_failed_response(struct cheetah_session *s)
 {
     mk_buf_clear(&s->out);
-    cheetah_session_finish_answer(s, CHEETAH_FAILED,
-                                  "the answer exceeds %d MB, or the server is out of memory", OUT_MAX >> 20);
+    cheetah_session_finish_response(
+        s, CHEETAH_FAILED, "the response exceeds %d MB, or the server is out of memory", OUT_MAX >> 20);
 }
 
 /* ---- Input ---- */
@@ -163,15 +163,15 @@ static void run_command(struct cheetah_session *s, mk_str line)
     if (mk_str_ends(line, MK_STR("\r")))
         line = mk_str_first(line, line.len - 1);
     if (s->overlong)
-        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR, "a line has at most %d bytes",
-                                      CHEETAH_LINE_MAX - 1);
+        cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR, "a line has at most %d bytes",
+                                        CHEETAH_LINE_MAX - 1);
     else if (cheetah_is_worker_superseded(s->shell->worker))
-        cheetah_session_finish_answer(s, CHEETAH_RECONNECT, "this process exits");
+        cheetah_session_finish_response(s, CHEETAH_RECONNECT, "this process exits");
     else
         s->shell->run(s, line);
     s->overlong = false;
     if (s->out.failed)
-        replace_failed_answer(s);
+        replace_failed_response(s);
 }
 
 /* Returns false if there is no complete line. */
@@ -239,7 +239,7 @@ static bool advance_session_once(struct cheetah_session *s, unsigned *commands)
     }
     if (s->out.len)
         return false;
-    if (s->dismissed) {
+    if (s->is_closing) {
         s->dead = true;
         return false;
     }
@@ -288,7 +288,7 @@ static void on_idle_timeout(struct mk_timer *t)
         return;
     }
     if (!s->out.len)
-        cheetah_session_finish_answer(s, CHEETAH_RECONNECT, "no command for too long");
+        cheetah_session_finish_response(s, CHEETAH_RECONNECT, "no command for too long");
     flush_output(s);
     free_session(s);
 }
@@ -329,9 +329,9 @@ bool cheetah_session_open(struct shell *shell, int fd, int slot, const struct uc
     if (s->next)
         s->next->link = &s->next;
     shell->sessions = s;
-    cheetah_session_log(s, "is here");
-    cheetah_session_finish_answer(s, CHEETAH_OK, CHEETAH_GREETING " monkey/%s process %d", mk_version(),
-                                  (int)getpid());
+    cheetah_session_log(s, "has connected");
+    cheetah_session_finish_response(s, CHEETAH_OK, CHEETAH_GREETING " monkey/%s process %d", mk_version(),
+                                    (int)getpid());
     advance_session_until_blocked(s);
     return true;
 }
@@ -341,8 +341,8 @@ static void end_session_on_worker_exit(struct cheetah_session *s)
     if (s->job && s->job->on_stop)
         s->job->on_stop(s);
     if (s->job)
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "this process exits");
-    cheetah_session_finish_answer(s, CHEETAH_RECONNECT, "this process exits");
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "this process exits");
+    cheetah_session_finish_response(s, CHEETAH_RECONNECT, "this process exits");
     flush_output(s);
 }
 

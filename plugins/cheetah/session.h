@@ -43,15 +43,15 @@ void cheetah_session_log(const struct cheetah_session *s, const char *what);
 void cheetah_session_write_output(struct cheetah_session *s, mk_str lines);
 void cheetah_session_write_note(struct cheetah_session *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /* Writes the last line of the response. */
-void cheetah_session_finish_answer(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
+void cheetah_session_finish_response(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /* Ends the session after the response. */
 void cheetah_session_close_later(struct cheetah_session *s);
 
 /* Defers the response. Returns a zeroed state of `size` bytes that lives until the response ends, or NULL if
  * out of memory, which is reported. The token for queries is unpredictable. */
-void *cheetah_session_defer_answer(struct cheetah_session *s, const struct cheetah_deferred_command *job,
-                                   size_t size);
+void *cheetah_session_defer_response(struct cheetah_session *s, const struct cheetah_deferred_command *job,
+                                     size_t size);
 void *cheetah_session_state(const struct cheetah_session *s);
 uint64_t cheetah_session_token(const struct cheetah_session *s);
 void cheetah_session_set_timer(struct cheetah_session *s, uint32_t ms);

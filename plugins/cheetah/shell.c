@@ -106,7 +106,7 @@ static void on_socket_readable(void *ctx, unsigned which)
 
 static void free_shell(struct shell *s)
 {
-    mk_watcher_free(s->door);
+    mk_watcher_free(s->accept_watcher);
     mk_timer_stop(&s->again);
     if (s->statm_fd >= 0)
         close(s->statm_fd);
@@ -125,8 +125,8 @@ int cheetah_worker_start(struct mk_worker *worker, void *data)
     s->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     mk_timer_init(&s->again, on_accept_retry);
     if (c->fd >= 0)
-        s->door = mk_watcher_new(worker, c->fd, MK_READABLE, on_socket_readable, s);
-    if (c->fd >= 0 && !s->door) {
+        s->accept_watcher = mk_watcher_new(worker, c->fd, MK_READABLE, on_socket_readable, s);
+    if (c->fd >= 0 && !s->accept_watcher) {
         free_shell(s);
         return -ENOMEM;
     }

@@ -27,7 +27,7 @@ struct cheetah_session;
 struct shell {
     struct mk_worker *worker;
     struct cheetah *cheetah;
-    struct mk_watcher *door;
+    struct mk_watcher *accept_watcher;
     struct mk_timer again; /* retries to accept sessions when descriptors or memory have run out */
     struct cheetah_session *sessions;
     void (*run)(struct cheetah_session *s, mk_str line); /* responds to a line, now or later */

@@ -12,13 +12,13 @@
 void cheetah_show_text(struct cheetah_session *s, struct mk_buf *text)
 {
     if (text->failed)
-        cheetah_session_finish_answer(s, CHEETAH_FAILED,
-                                      "the answer exceeds %d MB, or the server is out of memory",
-                                      CHEETAH_TEXT_MAX >> 20);
+        cheetah_session_finish_response(s, CHEETAH_FAILED,
+                                        "the response exceeds %d MB, or the server is out of memory",
+                                        CHEETAH_TEXT_MAX >> 20);
     else
         cheetah_session_write_output(s, mk_buf_str(text));
     if (!text->failed)
-        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+        cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
     mk_buf_free(text);
 }
 
@@ -116,7 +116,7 @@ void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json)
     (void)args, (void)json;
     mk_buf_addf(&text, "Monkey %s", mk_version());
     cheetah_session_write_output(s, mk_buf_str(&text));
-    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+    cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
 void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json)
@@ -126,7 +126,7 @@ void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json)
     (void)args, (void)json;
     cheetah_append_duration(&text, server_uptime_s(cheetah_session_shell(s)->worker));
     cheetah_session_write_output(s, mk_buf_str(&text));
-    cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+    cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
 /* ---- Workers ---- */
@@ -201,20 +201,20 @@ static void show_cache_result(struct cheetah_session *s, const struct cheetah_wo
     mk_buf_free(&text);
     unsigned missing = cheetah_worker_query_n_missing(s, g);
     if (missing)
-        cheetah_session_finish_answer(s, CHEETAH_FAILED, "%u of %u workers did not answer", missing, g->n);
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "%u of %u workers did not answer", missing, g->n);
     else
-        cheetah_session_finish_answer(s, CHEETAH_OK, "%s", "");
+        cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
 static void show_cache_clear_result(struct cheetah_session *s, const struct cheetah_worker_query *g)
 {
     unsigned missing = cheetah_worker_query_n_missing(s, g);
     if (missing)
-        cheetah_session_finish_answer(s, CHEETAH_FAILED,
-                                      "%u of %u workers did not answer: their caches may be unchanged",
-                                      missing, g->n);
+        cheetah_session_finish_response(s, CHEETAH_FAILED,
+                                        "%u of %u workers did not answer: their caches may be unchanged",
+                                        missing, g->n);
     else
-        cheetah_session_finish_answer(s, CHEETAH_OK, "cleared in %u worker%s", g->n, g->n == 1 ? "" : "s");
+        cheetah_session_finish_response(s, CHEETAH_OK, "cleared in %u worker%s", g->n, g->n == 1 ? "" : "s");
 }
 
 void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json)
@@ -226,8 +226,8 @@ void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json)
         cheetah_session_log(s, "clears the cache");
         (void)cheetah_worker_query_start(s, CHEETAH_MESSAGE_CLEAR_CACHE, false, show_cache_clear_result);
     } else {
-        cheetah_session_finish_answer(s, CHEETAH_USAGE_ERROR,
-                                      "invalid arguments: expected `cache` or `cache clear`");
+        cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR,
+                                        "invalid arguments: expected `cache` or `cache clear`");
     }
 }
 

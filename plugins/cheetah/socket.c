@@ -55,7 +55,7 @@ static int report_socket_error(struct mk_config *config, const struct cheetah *c
     else if (error == EACCES || error == EROFS || (error == EPERM && c->group == getegid()))
         mk_config_hint(config, "set a Socket in [CHEETAH] where this user can create one");
     else if (error == EPERM)
-        mk_config_hint(config, "only root and members of a group can give a file to it");
+        mk_config_hint(config, "only root and members of a group can assign a file to that group");
     return -EINVAL;
 }
 
@@ -105,7 +105,7 @@ static int find_listening_process(struct mk_config *config, const struct cheetah
         return 0;
     mk_config_error(config, c->section, "Socket", "another server is listening at %s: process %d",
                     c->settings.path.p, (int)cred.pid);
-    mk_config_hint(config, "each server needs a Socket of its own in [CHEETAH]");
+    mk_config_hint(config, "each server needs its own Socket in [CHEETAH]");
     return -EINVAL;
 }
 

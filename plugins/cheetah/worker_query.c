@@ -3,16 +3,16 @@
 
 enum { TRY_MS = 300, TRIES = 4 };
 
-static bool has_answered(const struct cheetah_worker_query *g, unsigned worker)
+static bool has_responded(const struct cheetah_worker_query *g, unsigned worker)
 {
     const struct cheetah_worker_facts *f = &g->facts[worker];
     return f->process && (!g->wants_level || f->level == g->level);
 }
 
-static bool have_all_answered(const struct cheetah_worker_query *g)
+static bool have_all_responded(const struct cheetah_worker_query *g)
 {
     unsigned n = 0;
-    while (n < g->n && has_answered(g, n))
+    while (n < g->n && has_responded(g, n))
         n++;
     return n == g->n;
 }
@@ -45,7 +45,7 @@ static void store_worker_facts(struct cheetah_session *s, const struct cheetah_m
     if (note->question != g->question || note->from >= g->n)
         return;
     g->facts[note->from] = note->facts;
-    if (have_all_answered(g))
+    if (have_all_responded(g))
         g->finish(s, g);
 }
 
@@ -57,7 +57,8 @@ cheetah_worker_query_start(struct cheetah_session *s, enum cheetah_message_type 
                            void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g))
 {
     unsigned n = mk_worker_count(cheetah_session_shell(s)->worker);
-    struct cheetah_worker_query *g = cheetah_session_defer_answer(s, &job, sizeof *g + n * sizeof *g->facts);
+    struct cheetah_worker_query *g =
+        cheetah_session_defer_response(s, &job, sizeof *g + n * sizeof *g->facts);
     if (!g)
         return NULL;
     g->finish = finish;
@@ -72,7 +73,7 @@ unsigned cheetah_worker_query_n_missing(struct cheetah_session *s, const struct 
 {
     unsigned n = 0;
     for (unsigned i = 0; i < g->n; i++) {
-        if (has_answered(g, i))
+        if (has_responded(g, i))
             continue;
         cheetah_session_write_note(s, "worker %u does not answer", i);
         n++;

@@ -15,7 +15,7 @@ enum {
 /* Standard builds of the library call exit() when out of memory, so the coder allocates its memory in
  * advance. */
 struct brotli {
-    struct room *room;
+    struct heap *room;
     BrotliEncoderState *state;
 };
 

@@ -28,7 +28,7 @@ struct job {
     enum coding coding;
 };
 
-/* ---- Fields ---- */
+/* ---- Headers ---- */
 
 /* Combines all members in one line, because some caches ignore a second Vary line. */
 static int add_vary(struct mk_response *response)

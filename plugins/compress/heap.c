@@ -12,14 +12,14 @@ struct unit {
     bool used;
 };
 
-struct room {
+struct heap {
     size_t n;
     struct unit units[];
 };
 
-struct room *compress_heap_new(size_t size)
+struct heap *compress_heap_new(size_t size)
 {
-    struct room *r = mk_mem_alloc(size);
+    struct heap *r = mk_mem_alloc(size);
     if (!r)
         return NULL;
     r->n = (size - sizeof *r) / sizeof r->units[0];
@@ -27,20 +27,20 @@ struct room *compress_heap_new(size_t size)
     return r;
 }
 
-void compress_heap_destroy(struct room *r)
+void compress_heap_destroy(struct heap *r)
 {
     mk_mem_free(r);
 }
 
 /* Merges the block with all free blocks after it. */
-static void merge_free_units(struct room *r, size_t at)
+static void merge_free_units(struct heap *r, size_t at)
 {
     struct unit *u = &r->units[at];
     for (size_t next = at + 1 + u->n; next < r->n && !r->units[next].used; next = at + 1 + u->n)
         u->n += 1 + r->units[next].n;
 }
 
-static void *use_units(struct room *r, size_t at, size_t n)
+static void *use_units(struct heap *r, size_t at, size_t n)
 {
     struct unit *u = &r->units[at];
     if (u->n > n) {
@@ -51,7 +51,7 @@ static void *use_units(struct room *r, size_t at, size_t n)
     return u + 1;
 }
 
-void *compress_heap_alloc(struct room *r, size_t size)
+void *compress_heap_alloc(struct heap *r, size_t size)
 {
     size_t n = size / sizeof(struct unit) + 1;
     for (size_t at = 0; at < r->n; at += 1 + r->units[at].n) {
@@ -64,7 +64,7 @@ void *compress_heap_alloc(struct room *r, size_t size)
     return mk_mem_alloc(size);
 }
 
-void compress_heap_free(struct room *r, void *p)
+void compress_heap_free(struct heap *r, void *p)
 {
     uintptr_t at = (uintptr_t)p, from = (uintptr_t)r->units, to = (uintptr_t)(r->units + r->n);
     if (at >= from && at < to)

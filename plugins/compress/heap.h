@@ -6,14 +6,14 @@
 
 #include <stddef.h>
 
-struct room;
+struct heap;
 
 /* Allocates a heap with a total size of `size`. Returns NULL if out of memory. */
-struct room *compress_heap_new(size_t size);
-void compress_heap_destroy(struct room *r);
+struct heap *compress_heap_new(size_t size);
+void compress_heap_destroy(struct heap *r);
 
 /* Returns NULL only if both this heap and the system heap are exhausted. */
-void *compress_heap_alloc(struct room *r, size_t size);
-void compress_heap_free(struct room *r, void *p);
+void *compress_heap_alloc(struct heap *r, size_t size);
+void compress_heap_free(struct heap *r, void *p);
 
 #endif

@@ -18,7 +18,7 @@ struct stream {
     struct cached *copy; /* cache entry that gets a copy of the output; NULL: none */
     enum coder_op op;
     bool holds_back; /* the coder has consumed input that a flush would output */
-    bool tired;      /* the stream has compressed a PIECE, and yields to other connections */
+    bool must_yield; /* the stream has compressed a PIECE, and yields to other connections */
     bool ended;
     const char *at; /* next input byte in `room` */
     size_t left;
@@ -43,7 +43,7 @@ struct stream *compress_stream_new(struct pool *pool, struct mk_request *request
     s->coding = coding;
     s->copy = NULL;
     s->op = CODER_RUN;
-    s->holds_back = s->tired = s->ended = false;
+    s->holds_back = s->must_yield = s->ended = false;
     s->at = s->room;
     s->left = 0;
     compress_pool_add_stream(pool);
@@ -80,7 +80,7 @@ static void close_stream(void *ctx)
 static ssize_t read_input(struct stream *s, struct mk_filter_next *inner, size_t *budget)
 {
     if (*budget == 0) {
-        s->tired = true;
+        s->must_yield = true;
         return 0;
     }
     ssize_t n = mk_filter_next_read(inner, s->room, *budget < ROOM ? *budget : ROOM);
@@ -129,9 +129,9 @@ static void copy_to_cache(struct stream *s, mk_str bytes)
 
 static ssize_t yield_stream_to_loop(struct stream *s)
 {
-    if (s->tired)
+    if (s->must_yield)
         mk_request_resume(s->request);
-    s->tired = false;
+    s->must_yield = false;
     return -EAGAIN;
 }
 
@@ -143,7 +143,7 @@ static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *bu
     ssize_t goes_on = 1;
     if (s->ended)
         return 0;
-    if (s->tired)
+    if (s->must_yield)
         return yield_stream_to_loop(s);
     while (goes_on > 0 && io.out_len < cap) {
         bool is_idle = s->op == CODER_RUN && s->left == 0;

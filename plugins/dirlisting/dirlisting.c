@@ -119,7 +119,7 @@ static struct listing_options choose_options(const struct mk_request *request, c
 {
     struct listing_options w = {.sort = (enum sort_key)s->sort, .down = s->order != 0};
     parse_query(mk_request_query(request), &w);
-    w.format_is_asked = w.format != NULL;
+    w.has_format_query = w.format != NULL;
     if (!w.format)
         w.format = choose_format(request);
     return w;
@@ -181,7 +181,7 @@ static enum mk_verdict redirect_to_slash(struct mk_request *request, struct mk_r
 static bool add_headers(struct mk_response *r, const struct listing_options *w)
 {
     return mk_response_add_header_nocopy(r, MK_STR("Content-Type"), w->format->content_type) == 0 &&
-           (w->format_is_asked || mk_response_add_header_nocopy(r, MK_STR("Vary"), MK_STR("Accept")) == 0) &&
+           (w->has_format_query || mk_response_add_header_nocopy(r, MK_STR("Vary"), MK_STR("Accept")) == 0) &&
            mk_response_add_header_nocopy(r, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) == 0 &&
            (w->format != &dirlisting_format_html ||
             mk_response_add_header_nocopy(
@@ -193,16 +193,16 @@ static bool add_headers(struct mk_response *r, const struct listing_options *w)
 static enum mk_verdict respond_with_listing(struct mk_request *request, struct mk_response *response, int fd,
                                             const struct settings *settings)
 {
-    struct listing_options wish = choose_options(request, settings);
+    struct listing_options options = choose_options(request, settings);
     size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
-    struct listing *l = dirlisting_listing_new(request, fd, settings, shared, &wish);
+    struct listing *l = dirlisting_listing_new(request, fd, settings, shared, &options);
     if (!l)
         return respond_error(response, 503);
     if (mk_response_set_body_source(response, &dirlisting_source, l, MK_LENGTH_UNKNOWN) != 0 ||
-        !add_headers(response, &wish))
+        !add_headers(response, &options))
         return respond_error(response, 503);
     mk_response_set_status(response, 200);
-    mk_request_explain(request, "dirlisting", "lists the folder as %s", wish.format->word);
+    mk_request_explain(request, "dirlisting", "lists the folder as %s", options.format->word);
     return MK_DONE;
 }
 

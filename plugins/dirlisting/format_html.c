@@ -51,7 +51,7 @@ static void write_breadcrumbs(const struct listing *l, struct mk_buf *out)
 static void write_sort_query(const struct listing *l, struct mk_buf *out, enum sort_key key, bool down)
 {
     mk_buf_addf(out, "?sort=%s&amp;order=%s", dirlisting_sort_words[key], down ? "desc" : "asc");
-    if (l->wish.format_is_asked)
+    if (l->options.has_format_query)
         mk_buf_add(out, MK_STR("&amp;format=html"));
 }
 
@@ -60,10 +60,10 @@ static void write_column_header(const struct listing *l, struct mk_buf *out, enu
                                 const char *name)
 {
     bool is_sorted = dirlisting_listing_sort_key(l) == key,
-         down = is_sorted ? !l->wish.down : key != SORT_NAME;
+         down = is_sorted ? !l->options.down : key != SORT_NAME;
     mk_buf_addf(out, "<th scope=\"col\" class=\"%s\"", dirlisting_sort_words[key]);
     if (is_sorted)
-        mk_buf_addf(out, " aria-sort=\"%s\"", l->wish.down ? "descending" : "ascending");
+        mk_buf_addf(out, " aria-sort=\"%s\"", l->options.down ? "descending" : "ascending");
     mk_buf_add(out, MK_STR(">"));
     if (l->is_large) {
         mk_buf_addf(out, "%s</th>", name);

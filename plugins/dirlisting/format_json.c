@@ -14,7 +14,7 @@ static void write_head(const struct listing *l, struct mk_buf *out)
     mk_json_string(mk_json_key(&w, "path"), l->path);
     mk_json_cstr(mk_json_key(&w, "sort"), dirlisting_sort_words[order]);
     if (order != SORT_NONE)
-        mk_json_cstr(mk_json_key(&w, "order"), l->wish.down ? "desc" : "asc");
+        mk_json_cstr(mk_json_key(&w, "order"), l->options.down ? "desc" : "asc");
     mk_json_begin_array(mk_json_key(&w, "entries"));
 }
 

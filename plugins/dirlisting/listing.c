@@ -17,12 +17,12 @@ const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NUL
 
 static bool is_sorting(const struct listing *l)
 {
-    return l->wish.sort != SORT_NONE && !l->is_large;
+    return l->options.sort != SORT_NONE && !l->is_large;
 }
 
 enum sort_key dirlisting_listing_sort_key(const struct listing *l)
 {
-    return is_sorting(l) ? l->wish.sort : SORT_NONE;
+    return is_sorting(l) ? l->options.sort : SORT_NONE;
 }
 
 static void free_sort_store(struct listing *l)
@@ -45,7 +45,7 @@ static void read_and_sort_in_thread(void *ctx)
 {
     struct listing *l = ctx;
     if (l->step == STEP_SORT)
-        dirlisting_entry_store_sort(&l->store, l->wish.sort, l->wish.down);
+        dirlisting_entry_store_sort(&l->store, l->options.sort, l->options.down);
     else
         dirlisting_folder_read(&l->folder);
 }
@@ -190,7 +190,7 @@ static int write_entries(struct listing *l)
             l->step = STEP_FOOT;
             return 0;
         }
-        l->wish.format->entry(l, &e, &l->out);
+        l->options.format->entry(l, &e, &l->out);
         l->n_shown++;
         if (e.kind != ENTRY_FOLDER && e.size > 0)
             l->bytes_shown += (uint64_t)e.size;
@@ -210,13 +210,13 @@ static int run_listing_step(struct listing *l)
         l->step = STEP_HEAD;
         return 0;
     case STEP_HEAD:
-        l->wish.format->write_head(l, &l->out);
+        l->options.format->write_head(l, &l->out);
         l->step = STEP_ENTRIES;
         return 0;
     case STEP_ENTRIES:
         return write_entries(l);
     case STEP_FOOT:
-        l->wish.format->write_foot(l, &l->out);
+        l->options.format->write_foot(l, &l->out);
         l->step = STEP_END;
         return 0;
     case STEP_END:
@@ -285,7 +285,7 @@ static void close_listing(void *ctx)
 const struct mk_body_source_ops dirlisting_source = {.read = read_listing, .close = close_listing};
 
 struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const struct settings *settings,
-                                       size_t *shared, const struct listing_options *wish)
+                                       size_t *shared, const struct listing_options *options)
 {
     struct listing *l = mk_mem_zalloc(1, sizeof *l);
     if (!l) {
@@ -297,8 +297,8 @@ struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const
     l->settings = settings;
     l->shared = shared;
     l->path = mk_request_path(request);
-    l->wish = *wish;
-    l->step = wish->sort == SORT_NONE ? STEP_HEAD : STEP_COLLECT;
+    l->options = *options;
+    l->step = options->sort == SORT_NONE ? STEP_HEAD : STEP_COLLECT;
     l->out = mk_buf_growing(OUT_MAX);
     l->store.n_max = settings->sort_max;
     l->folder.fd = fd;

@@ -22,7 +22,7 @@ struct settings {
 /* The options that the client has requested. */
 struct listing_options {
     const struct format *format;
-    bool format_is_asked; /* the query names the format */
+    bool has_format_query; /* the query names the format */
     enum sort_key sort;
     bool down;
 };
@@ -35,7 +35,7 @@ struct listing {
     const struct settings *settings;
     size_t *shared; /* memory used for the entries of all listings of this worker */
     mk_str path;    /* ends with '/' */
-    struct listing_options wish;
+    struct listing_options options;
     enum step step;
     bool running;        /* a thread uses folder and store */
     bool closed;         /* the request has ended */
@@ -70,7 +70,7 @@ enum sort_key dirlisting_listing_sort_key(const struct listing *l);
 extern const struct mk_body_source_ops dirlisting_source;
 /* Takes ownership of `fd`, even if it returns NULL (out of memory). */
 struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const struct settings *settings,
-                                       size_t *shared, const struct listing_options *wish);
+                                       size_t *shared, const struct listing_options *options);
 
 /* Writes "2026-01-31T12:00:00Z" or, for HTML, "2026-01-31<span> 12:00</span>"; nothing if the time has no
  * date. */

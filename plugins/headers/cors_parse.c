@@ -29,7 +29,7 @@ static bool report_bad_origin(const struct mk_conf_ctx *ctx, mk_str word)
 {
     mk_conf_ctx_error(ctx, word, "`%.*s` is neither an origin nor an option", MK_STR_ARG(word));
     if (mk_str_eq_nocase(word, MK_STR("null")))
-        mk_conf_ctx_hint(ctx, "any page can make itself one of the origin `null`");
+        mk_conf_ctx_hint(ctx, "any page can give itself the origin `null`");
     else
         mk_conf_ctx_hint(
             ctx, "an origin is `*`, or scheme://host[:port] without a path, as https://example.org or "
@@ -62,7 +62,7 @@ static bool parse_list(const struct mk_conf_ctx *ctx, mk_str word, mk_str list, 
         mk_str one = mk_str_cut(&list, ',');
         if (!mk_is_token(one)) {
             mk_conf_ctx_error(ctx, word,
-                              "`%.*s` is not a list: expected names with commas between them, and no blanks",
+                              "`%.*s` is not a list: expected names separated by commas, without spaces",
                               MK_STR_ARG(word));
             return false;
         }
@@ -125,7 +125,7 @@ static bool check_cors_rule(const struct mk_conf_ctx *ctx, const struct cors_rul
                           "private responses. List the origins");
     else if (r->credentials && (is_wildcard(r->methods) || is_wildcard(r->headers) || is_wildcard(r->expose)))
         mk_conf_ctx_error(ctx, r->written,
-                          "with `credentials` browsers take a `*` for a name: list the names");
+                          "with `credentials`, browsers take `*` as a literal name: list the names");
     else
         return true;
     return false;

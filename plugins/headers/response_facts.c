@@ -28,8 +28,8 @@ mk_str headers_response_facts_media_type(struct response_facts *f)
 {
     if (!f->type.p) {
         mk_str type = mk_str_first(determine_media_type(f), TYPE_MAX);
-        memcpy(f->type_room, type.p, type.len); /* copied, because a rule may remove the header */
-        f->type = mk_str_of(f->type_room, type.len);
+        memcpy(f->type_buf, type.p, type.len); /* copied, because a rule may remove the header */
+        f->type = mk_str_of(f->type_buf, type.len);
     }
     return f->type;
 }

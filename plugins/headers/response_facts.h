@@ -17,7 +17,7 @@ struct response_facts {
     uint64_t names; /* bitmap of header names, as in a Bloom filter: it may contain other names */
     bool knows_names;
     unsigned status;
-    char type_room[TYPE_MAX];
+    char type_buf[TYPE_MAX];
 };
 
 void headers_response_facts_init(struct response_facts *f, struct mk_request *request,

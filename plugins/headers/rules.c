@@ -29,7 +29,7 @@ static bool is_server_header(mk_str name)
 static bool check_header_name(const struct mk_conf_ctx *ctx, mk_str name)
 {
     if (!mk_is_token(name)) {
-        mk_conf_ctx_error(ctx, name, "`%.*s` is neither a condition nor the name of a field",
+        mk_conf_ctx_error(ctx, name, "`%.*s` is neither a condition nor the name of a header",
                           MK_STR_ARG(name));
         mk_conf_ctx_hint(ctx,
                          "write `Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE`; a name has no colon");
@@ -39,7 +39,7 @@ static bool check_header_name(const struct mk_conf_ctx *ctx, mk_str name)
         return true;
     mk_conf_ctx_error(ctx, name, "header `%.*s` cannot be changed: the server sets it", MK_STR_ARG(name));
     if (mk_str_eq_nocase(name, MK_STR("Server")))
-        mk_conf_ctx_hint(ctx, "`HideVersion on` in [SERVER] leaves the version out of it");
+        mk_conf_ctx_hint(ctx, "`HideVersion on` in [SERVER] omits the version from it");
     return false;
 }
 

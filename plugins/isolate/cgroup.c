@@ -13,7 +13,7 @@
 enum { PERIOD_US = 100000, TEXT_MAX = 4096, TRIES = 20, TRY_NS = 50000000, ROUNDS = 8 };
 
 #define HOW_TO                                                                                               \
-    "start the server by systemd with `Delegate=cpu memory`, or as root, or leave out CPUQuota and "         \
+    "start the server with systemd and `Delegate=cpu memory`, or as root, or omit CPUQuota and "             \
     "MemoryMax"
 
 static bool set_cgroup_error(char *error, const char *what, const char *path)
@@ -85,11 +85,11 @@ bool isolate_cgroup_find_own(const char *proc, struct isolate_cgroup_path *out,
     (void)snprintf(path, sizeof path, "%s/cgroup", proc);
     errno = 0;
     if (!find_cgroup_mount(proc, out->mount, sizeof out->mount) || !read_text(path, text))
-        return set_cgroup_error(error, "there are no control groups of version 2 here", "");
+        return set_cgroup_error(error, "this system has no control groups of version 2", "");
     char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
     char *own = line ? strchr(line, '/') : NULL;
     if (!own)
-        return set_cgroup_error(error, "this process has no control group of version 2", "");
+        return set_cgroup_error(error, "this process is in no control group of version 2", "");
     own[strcspn(own, "\n")] = '\0';
     size_t len = strlen(own), end = sizeof part - 1;
     if (len >= end && strcmp(own + len - end, part) == 0) /* the server has moved into its subgroup */
@@ -182,7 +182,7 @@ static bool is_controller_available(const struct isolate_cgroup_path *p, const c
     char path[PATH_MAX], text[TEXT_MAX], what[80];
     errno = 0;
     own_cgroup_path(p, "cgroup.controllers", path);
-    (void)snprintf(what, sizeof what, "the controller `%s` is not in", controller);
+    (void)snprintf(what, sizeof what, "the controller `%s` is missing in", controller);
     return read_text(path, text) && has_word(text, controller) ? true : set_cgroup_error(error, what, path);
 }
 

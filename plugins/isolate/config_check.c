@@ -15,7 +15,7 @@
 #include "group_config.h"
 #include "process.h"
 
-enum { SAID_MAX = 16 * 1024, CHECK_MS = 20000 };
+enum { OUTPUT_MAX = 16 * 1024, CHECK_MS = 20000 };
 
 extern char **environ;
 
@@ -40,14 +40,14 @@ static _Noreturn void run_check_in_child(const struct isolate_group *group, int 
         _exit(127);
     int e = isolate_process_drop_privileges(group, 0);
     if (e)
-        dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
+        dprintf(STDERR_FILENO, "cannot switch to its user: %s\n", strerror(-e));
     else
         exec_config_check(group, parent);
     _exit(127);
 }
 
-/* Reads the output of the check to the end. Returns false on timeout. */
-static bool read_output(int from, struct mk_buf *said)
+/* Reads the output of the check until EOF. Returns false on timeout. */
+static bool read_output(int from, struct mk_buf *output)
 {
     char buf[4096];
     ssize_t n = 1;
@@ -58,7 +58,7 @@ static bool read_output(int from, struct mk_buf *said)
             continue;
         n = read(from, buf, sizeof buf);
         if (n > 0)
-            mk_buf_add(said, mk_str_of(buf, (size_t)n));
+            mk_buf_add(output, mk_str_of(buf, (size_t)n));
     }
     return n == 0;
 }
@@ -72,7 +72,7 @@ static void reap_check(pid_t pid, bool kills, int *status)
         continue;
 }
 
-static int run_check_process(const struct isolate_group *group, int config_fd, struct mk_buf *said,
+static int run_check_process(const struct isolate_group *group, int config_fd, struct mk_buf *output,
                              int *status)
 {
     int ends[2];
@@ -85,11 +85,11 @@ static int run_check_process(const struct isolate_group *group, int config_fd, s
     close(ends[1]);
     if (!e) {
         (void)setpgid(pid, pid);
-        bool is_over = read_output(ends[0], said);
+        bool is_over = read_output(ends[0], output);
         reap_check(pid, !is_over, status);
         if (!is_over)
-            mk_buf_addf(said,
-                        "its check has not ended within %d seconds: something hangs where it is loaded\n",
+            mk_buf_addf(output,
+                        "its check did not finish within %d seconds: the service hangs while it is loaded\n",
                         CHECK_MS / 1000);
     }
     close(ends[0]);
@@ -107,9 +107,9 @@ static mk_str strip_file_position(mk_str line)
 
 /* Reports the errors in the output. Skips source lines and markers, which are indented, and warnings. */
 static void report_output(struct mk_config *config, const struct isolate_group *group,
-                          const struct mk_buf *said)
+                          const struct mk_buf *output)
 {
-    mk_str rest = mk_buf_str(said);
+    mk_str rest = mk_buf_str(output);
     bool has_any = false;
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
@@ -121,26 +121,26 @@ static void report_output(struct mk_config *config, const struct isolate_group *
         has_any = true;
     }
     if (!has_any)
-        mk_config_error(config, group->settings, "Service", "the service `%s` cannot serve: it ended at once",
-                        group->name);
+        mk_config_error(config, group->settings, "Service",
+                        "the service `%s` cannot serve: its process exited at once", group->name);
 }
 
 bool isolate_config_check(struct mk_config *config, const struct isolate_group *group)
 {
     if (mk_config_was_validated(config))
         return true;
-    struct mk_buf said = mk_buf_growing(SAID_MAX);
+    struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
     int e =
         fd < 0 ? -errno : isolate_group_config_write(group, "/", fd); /* the check serves no files from "/" */
     if (!e)
-        e = run_check_process(group, fd, &said, &status);
+        e = run_check_process(group, fd, &output, &status);
     if (e)
-        mk_buf_addf(&said, "cannot start a process: %s", strerror(-e));
+        mk_buf_addf(&output, "cannot start a process: %s", strerror(-e));
     if (e || status)
-        report_output(config, group, &said);
+        report_output(config, group, &output);
     if (fd >= 0)
         close(fd);
-    mk_buf_free(&said);
+    mk_buf_free(&output);
     return !e && !status;
 }

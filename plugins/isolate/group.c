@@ -45,11 +45,12 @@ static bool set_group_name(struct mk_config *c, struct isolate_group *g)
         char one = name.p[i];
         bool fits = (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9') || one == '-' || one == '_';
         if (!fits)
-            return report_error(c, s, "Name",
-                                "the name of a service has lower-case letters, digits, `-` and `_` alone");
+            return report_error(
+                c, s, "Name",
+                "the name of a service may contain only lower-case letters, digits, `-` and `_`");
     }
     if (!name.len || name.len > ISOLATE_NAME_MAX)
-        return report_error(c, s, "Name", "the name of the service is empty or too long: say `Name`");
+        return report_error(c, s, "Name", "the name of the service is empty or too long: set `Name`");
     mk_str copy = mk_config_copy(c, name);
     g->name = copy.p;
     return copy.p;
@@ -84,7 +85,7 @@ static bool check_env_names(struct mk_config *c, const struct isolate_settings *
         if (!isolate_environment_may_inherit(s->env.v[i]))
             return report_error(
                 c, s, "Env",
-                "expected names of environment variables, and none that the server sets for the group");
+                "expected names of environment variables, except those that the server sets for the group");
         mk_str name = mk_config_copy(c, s->env.v[i]);
         if (name.p && !getenv(name.p))
             mk_config_warn(c, s, "Env", "the server has no environment variable `%s`", name.p);
@@ -169,7 +170,7 @@ static bool open_group_record(struct mk_config *c, struct isolate_group *g)
     if (!g->record)
         return false;
     if (!choose_folder_and_socket(c, g->record, g->name))
-        return report_error(c, g->settings, "Service", "there is no place for a socket");
+        return report_error(c, g->settings, "Service", "there is no folder for the socket");
     (void)snprintf(address, sizeof address, "unix:%s", g->record->socket);
     uint32_t wait = g->settings->handler_ms ? g->settings->handler_ms + ANSWER_SPARE_MS : 0;
     mk_str socket = mk_config_copy(c, mk_str_from_c(address));

@@ -30,11 +30,12 @@ enum {
 /* Seals the scoreboard: workers of the group can write to it, but truncating it would crash its readers. */
 static int open_scoreboard(struct isolate_record *r)
 {
-    r->board_fd = memfd_create("isolate-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (r->board_fd < 0 || ftruncate(r->board_fd, sizeof *r->scoreboard) < 0 ||
-        fcntl(r->board_fd, F_ADD_SEALS, FILE_SEALS) < 0)
+    r->scoreboard_fd = memfd_create("isolate-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (r->scoreboard_fd < 0 || ftruncate(r->scoreboard_fd, sizeof *r->scoreboard) < 0 ||
+        fcntl(r->scoreboard_fd, F_ADD_SEALS, FILE_SEALS) < 0)
         return -errno;
-    void *scoreboard = mmap(NULL, sizeof *r->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, r->board_fd, 0);
+    void *scoreboard =
+        mmap(NULL, sizeof *r->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, r->scoreboard_fd, 0);
     if (scoreboard == MAP_FAILED)
         return -errno;
     r->scoreboard = scoreboard;
@@ -165,7 +166,7 @@ static int start_supervisor(const struct isolate_group *g)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     const int fds[ISOLATE_SUPERVISOR_FDS] = {fcntl(r->listen_fd, F_DUPFD_CLOEXEC, 0),
-                                             fcntl(r->board_fd, F_DUPFD_CLOEXEC, 0),
+                                             fcntl(r->scoreboard_fd, F_DUPFD_CLOEXEC, 0),
                                              reopen_read_only(r->config_fd),
                                              ends[1],
                                              open_presence_file(),
@@ -209,20 +210,23 @@ static void format_supervisor_settings(const struct isolate_group *g, char out[I
 static int report_not_serving(struct mk_config *c, const struct isolate_group *g, bool is_late)
 {
     if (g->wait.has_served && is_late)
+        mk_config_error(c, g->settings, "Service",
+                        "the service `%s` did not start within %d seconds: it hangs while it starts", g->name,
+                        RELOAD_MS / 1000);
+    else if (g->wait.has_served)
         mk_config_error(
             c, g->settings, "Service",
-            "the service `%s` has not begun to serve within %d seconds: something hangs where it starts",
-            g->name, RELOAD_MS / 1000);
-    else if (g->wait.has_served)
-        mk_config_error(c, g->settings, "Service",
-                        "the service `%s` cannot serve its new configuration: its log says why", g->name);
+            "the service `%s` cannot serve its new configuration: see its messages in the error log",
+            g->name);
     else if (is_late)
         mk_config_warn(c, g->settings, "Service",
-                       "the service `%s` has not begun to serve within %d seconds: 503 until it does",
+                       "the service `%s` did not start within %d seconds: requests get 503 until it serves",
                        g->name, FIRST_MS / 1000);
     else
-        mk_config_warn(c, g->settings, "Service",
-                       "the service `%s` does not serve yet: its log says why; it is tried again", g->name);
+        mk_config_warn(
+            c, g->settings, "Service",
+            "the service `%s` does not serve yet: see its messages in the error log; it will be restarted",
+            g->name);
     return g->wait.has_served ? -ETIMEDOUT : 0;
 }
 
@@ -243,14 +247,14 @@ static int is_group_ready(struct mk_config *config, void *data)
     struct isolate_group *g = data;
     struct isolate_supervisor_reply answer;
     bool is_late = isolate_process_now_ms() > g->wait.end_ms;
-    if (!g->wait.is_answered) {
+    if (!g->wait.is_done) {
         ssize_t n = recv(g->record->control_fd, &answer, sizeof answer, MSG_DONTWAIT);
         bool is_pending = n < 0 && (errno == EAGAIN || errno == EINTR);
         if (!is_pending && (n != (ssize_t)sizeof answer || !answer.serves))
             return report_not_serving(config, g, false);
-        g->wait.is_answered = !is_pending;
+        g->wait.is_done = !is_pending;
     }
-    int e = g->wait.is_answered ? check_scoreboard(config, g) : -EAGAIN;
+    int e = g->wait.is_done ? check_scoreboard(config, g) : -EAGAIN;
     return e == -EAGAIN && is_late ? report_not_serving(config, g, true) : e;
 }
 
@@ -307,11 +311,11 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     return e ? report_start_error(config, g, e) : mk_config_wait_ready(config, is_group_ready, g);
 }
 
-/* ---- Ending ---- */
+/* ---- Stopping ---- */
 
 /* Returns to the previous configuration after this one was abandoned. Processes that start from now on get
- * it. If the limits differ, processes must be restarted; otherwise running processes still have it, or return
- * to it. */
+ * the previous configuration. If the limits differ, processes must be restarted; otherwise running processes
+ * still have that configuration, or return to it. */
 static void restore_previous_config(const struct isolate_group *g)
 {
     struct isolate_record *r = g->record;

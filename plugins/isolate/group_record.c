@@ -10,7 +10,7 @@ static struct isolate_record *all;
 
 void isolate_record_close_private_fds(struct isolate_record *r)
 {
-    int *const fds[] = {&r->control_fd, &r->listen_fd, &r->board_fd, &r->config_fd};
+    int *const fds[] = {&r->control_fd, &r->listen_fd, &r->scoreboard_fd, &r->config_fd};
     for (size_t i = 0; i < MK_LEN(fds); i++) {
         if (*fds[i] >= 0)
             close(*fds[i]);
@@ -46,8 +46,12 @@ static struct isolate_record *add_record(const char *name)
     struct isolate_record *r = register_atfork_once() ? mk_mem_alloc(sizeof *r) : NULL;
     if (!r)
         return NULL;
-    *r = (struct isolate_record){
-        .next = all, .control_fd = -1, .listen_fd = -1, .board_fd = -1, .config_fd = -1, .presence_fd = -1};
+    *r = (struct isolate_record){.next = all,
+                                 .control_fd = -1,
+                                 .listen_fd = -1,
+                                 .scoreboard_fd = -1,
+                                 .config_fd = -1,
+                                 .presence_fd = -1};
     (void)snprintf(r->name, sizeof r->name, "%s", name);
     all = r;
     return r;

@@ -20,16 +20,16 @@ struct isolate_record {
     char socket[ISOLATE_SOCKET_MAX];
     uid_t uid; /* user of the public workers, who owns the socket */
     gid_t gid;
-    pid_t master;              /* the process that holds these descriptors; 0: nothing was started yet */
-    int control_fd, listen_fd; /* -1: none. Every child closes these and the next two descriptors */
-    int board_fd, config_fd;   /* memory files */
-    int presence_fd;           /* memory file on which live public workers hold locks */
+    pid_t master;                 /* the process that holds these descriptors; 0: nothing was started yet */
+    int control_fd, listen_fd;    /* -1: none. Every child closes these and the next two descriptors */
+    int scoreboard_fd, config_fd; /* memory files */
+    int presence_fd;              /* memory file on which live public workers hold locks */
     struct isolate_scoreboard *scoreboard;
     unsigned char secret[ISOLATE_SECRET]; /* trusted copy: the group can overwrite that of the scoreboard */
     unsigned configs;                     /* number of configurations that name the group */
     unsigned users;                       /* number of active configurations that name it */
     char shell[ISOLATE_SHELL_MAX];        /* settings that cannot change while the processes run */
-    struct isolate_group *latest;         /* its configuration is the one that the processes have or get */
+    struct isolate_group *latest;         /* the group whose configuration the processes have or will get */
 };
 
 /* A [ROUTES] pattern that is mapped to the group. */
@@ -43,7 +43,7 @@ struct isolate_wait {
     uint64_t version;
     int64_t end_ms;
     bool has_served; /* the group has already served an earlier configuration */
-    bool is_answered;
+    bool is_done;
 };
 
 /* A group in one configuration. */

@@ -13,10 +13,10 @@
 
 struct isolate_inner_server {
     struct isolate_scoreboard *scoreboard;
-    int board_fd;
+    int scoreboard_fd;
     uint64_t version;
     unsigned char secret[ISOLATE_SECRET]; /* copied from the scoreboard before the service could run */
-    bool has_told;                        /* this process has logged a request without a signature */
+    bool has_logged;                      /* this process has logged a request without a signature */
 };
 
 static void unmap_scoreboard(void *scoreboard)
@@ -31,18 +31,18 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
     *out = NULL;
     if (!variable.p)
         return 0;
-    struct isolate_inner_server *inside = mk_config_alloc(config, sizeof *inside);
+    struct isolate_inner_server *inner = mk_config_alloc(config, sizeof *inner);
     (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user can neither read the secret nor attach */
-    if (!inside || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
-        return inside ? -EINVAL : -ENOMEM;
-    void *scoreboard = mmap(NULL, sizeof *inside->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+    if (!inner || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
+        return inner ? -EINVAL : -ENOMEM;
+    void *scoreboard = mmap(NULL, sizeof *inner->scoreboard, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
     if (scoreboard == MAP_FAILED)
         return -errno;
-    inside->scoreboard = scoreboard;
-    inside->board_fd = (int)fd;
-    inside->version = atomic_load(&inside->scoreboard->version);
-    memcpy(inside->secret, inside->scoreboard->secret, sizeof inside->secret);
-    *out = inside;
+    inner->scoreboard = scoreboard;
+    inner->scoreboard_fd = (int)fd;
+    inner->version = atomic_load(&inner->scoreboard->version);
+    memcpy(inner->secret, inner->scoreboard->secret, sizeof inner->secret);
+    *out = inner;
     return mk_config_add_cleanup(config, unmap_scoreboard, scoreboard) ? 0 : -ENOMEM;
 }
 
@@ -58,9 +58,9 @@ static enum mk_verdict decline_request(struct mk_request *request, struct mk_res
 
 static const struct mk_handler passes = {.name = "isolate", .handle = decline_request};
 
-void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_inner_server *inside)
+void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_inner_server *inner)
 {
-    mk_config_add_route(config, MK_STR("/*"), &passes, inside);
+    mk_config_add_route(config, MK_STR("/*"), &passes, inner);
 }
 
 /* ---- Requests ---- */
@@ -68,23 +68,23 @@ void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_
 /* Rejects other programs of the same user, which can also connect: CGI scripts, other groups, and
  * subprocesses of services. */
 static enum mk_verdict reject_foreign_sender(struct mk_request *request, struct mk_response *response,
-                                             struct isolate_inner_server *inside)
+                                             struct isolate_inner_server *inner)
 {
-    if (!inside->has_told)
+    if (!inner->has_logged)
         mk_worker_log(mk_request_worker(request), MK_LOG_WARN,
-                      "a process that is no worker of the server in front has sent a request to the socket "
+                      "a process other than a worker of the front server has sent a request to the socket "
                       "of the group: 403");
-    inside->has_told = true;
+    inner->has_logged = true;
     (void)mk_response_set_status(response, 403);
     return MK_ERROR;
 }
 
 enum mk_verdict isolate_inner_server_check_sender(struct mk_request *request, struct mk_response *response,
-                                                  struct isolate_inner_server *inside)
+                                                  struct isolate_inner_server *inner)
 {
     uint64_t max;
-    if (!mk_local_backend_verify(request, mk_str_of((const char *)inside->secret, sizeof inside->secret)))
-        return reject_foreign_sender(request, response, inside);
+    if (!mk_local_backend_verify(request, mk_str_of((const char *)inner->secret, sizeof inner->secret)))
+        return reject_foreign_sender(request, response, inner);
     int e = mk_local_backend_accept_client(request);
     if (!e && mk_num_parse(mk_request_header(request, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)), &max))
         e = mk_request_set_body_max(request, max);
@@ -106,20 +106,20 @@ static void mark_worker_up(void *ctx)
     struct worker *w = ctx;
     atomic_store_explicit(&w->slot->state, ISOLATE_WORKER_SERVES, memory_order_release);
     atomic_store(&w->scoreboard->down_ms, 0);
-    atomic_store(&w->scoreboard->told, 0);
+    atomic_store(&w->scoreboard->failure_logged, 0);
 }
 
-int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inside,
+int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inner,
                                const struct mk_plugin *plugin)
 {
     /* Only the master of the group may use these descriptors, because a worker may be compromised. */
-    close(inside->board_fd);
+    close(inner->scoreboard_fd);
     close(ISOLATE_CONFIG_FD);
     struct worker *w = mk_mem_alloc(sizeof *w);
     if (!w)
         return -ENOMEM;
-    *w = (struct worker){.slot = isolate_scoreboard_acquire_slot(inside->scoreboard, inside->version),
-                         .scoreboard = inside->scoreboard};
+    *w = (struct worker){.slot = isolate_scoreboard_acquire_slot(inner->scoreboard, inner->version),
+                         .scoreboard = inner->scoreboard};
     mk_worker_set_data(worker, plugin, w);
     return w->slot ? mk_worker_post(worker, mark_worker_up, w) : -ENOSPC;
 }

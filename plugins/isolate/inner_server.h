@@ -14,13 +14,13 @@ struct isolate_inner_server;
 int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_server **out);
 /* Adds a route after all others: the front server handles requests that no handler of the group has
  * handled. */
-void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_inner_server *inside);
-int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inside,
+void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_inner_server *inner);
+int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inner,
                                const struct mk_plugin *plugin);
 void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin);
 void isolate_inner_server_stop(struct mk_worker *worker, const struct mk_plugin *plugin);
 /* The first hook of each request. Rejects requests that were not sent by a public worker. */
 enum mk_verdict isolate_inner_server_check_sender(struct mk_request *request, struct mk_response *response,
-                                                  struct isolate_inner_server *inside);
+                                                  struct isolate_inner_server *inner);
 
 #endif

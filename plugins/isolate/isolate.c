@@ -13,7 +13,7 @@ MK_PLUGIN_DECLARE(isolate);
 enum { LOOK_MS = 500 };
 
 struct isolate {
-    struct isolate_inner_server *inside; /* NULL: this is the front server */
+    struct isolate_inner_server *inner; /* NULL: this is the front server */
     struct isolate_group *groups;
     pid_t master; /* 0: the configuration was never used */
 };
@@ -38,8 +38,9 @@ static bool load_groups(struct mk_config *config, struct isolate *all)
         if (!g)
             continue;
         if (is_group_known(all, g->name)) {
-            mk_config_error(config, s, "Service", "a service of the name `%s` is isolated already", g->name);
-            mk_config_hint(config, "say `Name`");
+            mk_config_error(config, s, "Service", "another [ISOLATE] already has a service named `%s`",
+                            g->name);
+            mk_config_hint(config, "set another `Name`");
             ok = false;
         }
         *end = g;
@@ -71,17 +72,17 @@ static void warn_of_shared_users(struct mk_config *config, const struct isolate 
         if (is_of_workers)
             mk_config_warn(
                 config, g->settings, "User",
-                "the service `%s` has the user of the public workers, so it is separated from them by "
-                "the sandbox alone",
+                "the service `%s` runs as the user of the public workers, so only the sandbox separates it "
+                "from them",
                 g->name);
         else if (with != g)
-            mk_config_warn(
-                config, g->settings, "User",
-                "the service `%s` has the user of the service `%s`, so the sandbox alone separates them",
-                g->name, with->name);
+            mk_config_warn(config, g->settings, "User",
+                           "the service `%s` runs as the same user as the service `%s`, so only the sandbox "
+                           "separates them",
+                           g->name, with->name);
         if (is_of_workers || with != g)
             mk_config_hint(config, geteuid() ? "start the server as root, and give each service a `User`"
-                                             : "give each service a `User` of its own");
+                                             : "give each service its own `User`");
     }
 }
 
@@ -90,11 +91,11 @@ static int load_plugin(struct mk_config *config, void **data)
     struct isolate *all = mk_config_alloc(config, sizeof *all);
     if (!all)
         return -ENOMEM;
-    int e = isolate_inner_server_load(config, &all->inside);
+    int e = isolate_inner_server_load(config, &all->inner);
     if (e)
         return e;
     *data = all;
-    if (!all->inside && !load_groups(config, all))
+    if (!all->inner && !load_groups(config, all))
         return -EINVAL;
     warn_of_shared_users(config, all);
     return 0;
@@ -114,7 +115,7 @@ static bool bind_group_handler(const struct mk_conf_ctx *conf, mk_str words, voi
             *data = g;
             return isolate_group_mount(config, g, mk_conf_ctx_key(conf));
         }
-    mk_conf_ctx_error(conf, name, "no [ISOLATE] has a service of this name");
+    mk_conf_ctx_error(conf, name, "no [ISOLATE] has a service with this name");
     return false;
 }
 
@@ -122,11 +123,11 @@ static bool bind_group_handler(const struct mk_conf_ctx *conf, mk_str words, voi
 
 static void log_group_down(struct mk_request *request, const struct isolate_group *g)
 {
-    if (!atomic_exchange(&g->record->scoreboard->told, 1))
-        mk_worker_log(
-            mk_request_worker(request), MK_LOG_ERROR,
-            "the service `%s` does not serve: its processes die, or do not start; 503 until they do",
-            g->name);
+    if (!atomic_exchange(&g->record->scoreboard->failure_logged, 1))
+        mk_worker_log(mk_request_worker(request), MK_LOG_ERROR,
+                      "the service `%s` does not serve: its processes crash or do not start; requests get "
+                      "503 until it serves",
+                      g->name);
 }
 
 static enum mk_verdict respond_503(struct mk_request *request, struct mk_response *response,
@@ -225,9 +226,9 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 {
     struct isolate *all = data;
     (void)host;
-    if (all->inside) {
-        isolate_inner_server_add_fallback(config, all->inside);
-        *host_data = all->inside;
+    if (all->inner) {
+        isolate_inner_server_add_fallback(config, all->inner);
+        *host_data = all->inner;
     }
     for (struct isolate_group *g = all->groups; g; g = g->next)
         if (!g->mounts)
@@ -282,20 +283,20 @@ static int worker_start(struct mk_worker *worker, void *data)
     struct isolate *all = data;
     for (const struct isolate_group *g = all->groups; g; g = g->next)
         isolate_group_hold_presence(g);
-    return all->inside ? isolate_inner_server_start(worker, all->inside, &MK_PLUGIN_OF(isolate)) : 0;
+    return all->inner ? isolate_inner_server_start(worker, all->inner, &MK_PLUGIN_OF(isolate)) : 0;
 }
 
 static void worker_drain(struct mk_worker *worker, void *data)
 {
     const struct isolate *all = data;
-    if (all->inside)
+    if (all->inner)
         isolate_inner_server_drain(worker, &MK_PLUGIN_OF(isolate));
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     const struct isolate *all = data;
-    if (all->inside)
+    if (all->inner)
         isolate_inner_server_stop(worker, &MK_PLUGIN_OF(isolate));
 }
 
@@ -307,7 +308,7 @@ MK_PLUGIN(isolate) = {
     MK_PLUGIN_HEAD,
     .name = "isolate",
     .version = MK_VERSION,
-    .help = "Services in processes of their own, with a user and limits of their own.",
+    .help = "Runs services in separate processes, with their own users and limits.",
     .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .handlers = handlers,

@@ -25,8 +25,8 @@ struct isolate_slot {
 struct isolate_scoreboard {
     unsigned char secret[ISOLATE_SECRET]; /* the public workers' secret, which never changes */
     _Atomic uint64_t version;             /* version of the configuration that the group should have */
-    _Atomic uint64_t down_ms; /* time of the first request that found no serving worker; 0: none */
-    _Atomic uint32_t told;    /* whether the failure was logged */
+    _Atomic uint64_t down_ms;        /* time of the first request that found no serving worker; 0: none */
+    _Atomic uint32_t failure_logged; /* whether the failure was logged */
     struct isolate_slot slots[ISOLATE_SLOTS];
 };
 

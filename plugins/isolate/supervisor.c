@@ -28,7 +28,8 @@ enum { SETTLED_MS = 60000, IDLE_CHECK_MS = 60000, CHECK_MS = 250, READS = 16 };
 struct supervisor {
     const struct isolate_group *group;
     struct isolate_log_forwarder lines;
-    int control, signals, ready, said; /* `ready`: socket for the readiness messages of the group's server */
+    int control, signals, ready,
+        output; /* `ready`: socket for the readiness messages of the group's server */
     char ready_name[108];
     pid_t pid; /* pid of the group's server; 0: none */
     struct isolate_lifecycle life;
@@ -106,10 +107,10 @@ static _Noreturn void exec_group_server(struct supervisor *k, int out, pid_t par
         ok = ok && fcntl(fd, F_SETFD, 0) == 0;
     bool is_limited = isolate_cgroup_has_limits(&g->settings->limits);
     if (is_limited && write(ISOLATE_LIMITS_FD, "0", 1) < 0)
-        ok = dprintf(STDERR_FILENO, "cannot enter its control group: %s\n", strerror(errno)) < 0;
+        ok = dprintf(STDERR_FILENO, "cannot join its control group: %s\n", strerror(errno)) < 0;
     int e = isolate_process_drop_privileges(g, g->settings->memory);
     if (e)
-        dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
+        dprintf(STDERR_FILENO, "cannot switch to its user: %s\n", strerror(-e));
     (void)setpgid(0, 0);                    /* a process group, which can be killed as a whole */
     (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* set here, because a change of user resets it */
     char **environment = build_environment(k);
@@ -142,11 +143,11 @@ static void start_group_server(struct supervisor *k)
         isolate_lifecycle_started(&k->life, now_ms(), true);
     }
     close(ends[1]);
-    if (k->said >= 0)
-        close(k->said);
+    if (k->output >= 0)
+        close(k->output);
     isolate_log_forwarder_flush(&k->lines); /* a process may have outlived the group and hold its pipe */
-    k->said = ends[0];
-    (void)fcntl(k->said, F_SETFL, O_NONBLOCK);
+    k->output = ends[0];
+    (void)fcntl(k->output, F_SETFL, O_NONBLOCK);
     k->pid = pid > 0 ? pid : 0;
     k->lines.group = k->pid;
 }
@@ -157,15 +158,15 @@ static void start_group_server(struct supervisor *k)
 static void forward_output(struct supervisor *k)
 {
     char buf[4096];
-    for (int i = 0; i < READS && k->said >= 0; i++) {
-        ssize_t n = read(k->said, buf, sizeof buf);
+    for (int i = 0; i < READS && k->output >= 0; i++) {
+        ssize_t n = read(k->output, buf, sizeof buf);
         if (n < 0 && errno != EINTR)
             return;
         if (n > 0)
             isolate_log_forwarder_append(&k->lines, mk_str_of(buf, (size_t)n));
         if (n == 0) {
-            close(k->said);
-            k->said = -1;
+            close(k->output);
+            k->output = -1;
             isolate_log_forwarder_flush(&k->lines);
         }
     }
@@ -237,11 +238,11 @@ static void log_unexpected_exit(struct supervisor *k, int status)
 {
     if (WIFSIGNALED(status))
         isolate_log_forwarder_printf(&k->lines, "error",
-                                     "the group was killed by signal %d (%s); it starts again",
+                                     "the group was killed by signal %d (%s): restarting it",
                                      WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         isolate_log_forwarder_printf(&k->lines, "error",
-                                     "the group exited unexpectedly with code %d; it starts again",
+                                     "the group exited unexpectedly with code %d: restarting it",
                                      WEXITSTATUS(status));
 }
 
@@ -267,7 +268,7 @@ static void reap_children(struct supervisor *k)
             on_group_exit(k, status);
 }
 
-/* ---- Its life ---- */
+/* ---- Main loop ---- */
 
 /* The master of a daemon detaches from its terminal some time after it has started the supervisor. */
 static void detach_from_terminal(struct supervisor *k, uint64_t now)
@@ -296,8 +297,7 @@ static int poll_timeout_ms(const struct supervisor *k)
 static void kill_hung_start(struct supervisor *k)
 {
     isolate_log_forwarder_printf(&k->lines, "error",
-                                 "the group has not begun to serve within 60 seconds: it is killed, and "
-                                 "starts again");
+                                 "the group did not start within 60 seconds: killed it, and restarting it");
     reply_to_master(k, false);
     isolate_lifecycle_restart(&k->life);
     signal_group(k, SIGKILL);
@@ -331,7 +331,7 @@ static void run_supervisor_once(struct supervisor *k)
     struct pollfd at[] = {{.fd = k->control, .events = POLLIN},
                           {.fd = k->signals, .events = POLLIN},
                           {.fd = k->ready, .events = POLLIN},
-                          {.fd = k->said, .events = POLLIN}};
+                          {.fd = k->output, .events = POLLIN}};
     (void)poll(at, sizeof at / sizeof *at, poll_timeout_ms(k));
     run_master_commands(k);
     read_notify_socket(k);
@@ -362,7 +362,7 @@ _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
 {
     const struct isolate_record *r = group->record;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    struct supervisor k = {.first_ms = now_ms(), .group = group, .control = ISOLATE_CONTROL_FD, .said = -1};
+    struct supervisor k = {.first_ms = now_ms(), .group = group, .control = ISOLATE_CONTROL_FD, .output = -1};
     (void)setpgid(0, 0); /* signals from a terminal are meant only for the master */
     (void)prctl(PR_SET_NAME, "monkey: keeper");
     (void)dup2(null, STDIN_FILENO);

@@ -21,8 +21,8 @@ struct vhost_limits {
 /* The data of a worker, which throttles log lines about limited clients. */
 struct log_throttle {
     uint64_t told_ms;
-    bool told;  /* the worker has logged before */
-    unsigned n; /* number of limited requests since then */
+    bool has_logged; /* the worker has logged before */
+    unsigned n;      /* number of limited requests since then */
 };
 
 MK_PLUGIN_DECLARE(limits);
@@ -75,11 +75,11 @@ static void log_limit_hit(struct mk_request *request, const char *what, const st
     if (!t)
         return;
     t->n++;
-    if (t->told && now - t->told_ms < TELL_EVERY_MS)
+    if (t->has_logged && now - t->told_ms < TELL_EVERY_MS)
         return;
     mk_request_log(request, MK_LOG_WARN, "limits: %s by `%.*s` (%u times recently)", what,
                    MK_STR_ARG(rule->written), t->n);
-    t->told = true;
+    t->has_logged = true;
     t->told_ms = now;
     t->n = 0;
 }
@@ -202,7 +202,7 @@ static enum mk_verdict apply_request_rule(const struct vhost_limits *vhost_limit
     uint64_t wait = charge_path_and_variants(rule, vhost_limits->table, request, p);
     if (wait == 0)
         return MK_NEXT;
-    log_limit_hit(request, s->report ? "would be refused (429)" : "refused (429)", rule);
+    log_limit_hit(request, s->report ? "would be rejected (429)" : "rejected (429)", rule);
     return s->report ? MK_NEXT : respond_429(response, wait);
 }
 

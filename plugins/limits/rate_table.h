@@ -29,7 +29,7 @@ struct limits_bucket {
 struct limits_table {
     struct mk_hash_key key; /* secret, so that clients cannot choose their bucket */
     uint64_t is_ready;
-    uint64_t room[5]; /* pads the header to whole cache lines */
+    uint64_t padding[5]; /* pads the header to whole cache lines */
     struct limits_bucket lines[LIMITS_BUCKETS];
 };
 
@@ -42,7 +42,7 @@ struct limits_charge {
  * `subject` is a hash with the table's key. */
 uint64_t limits_bucket_charge(struct limits_bucket *line, uint64_t subject, uint64_t now_ms,
                               const struct limits_charge *c);
-/* Gives back the part of a charge that the client did not use. */
+/* Refunds the part of a charge that the client did not use. */
 void limits_bucket_refund(struct limits_bucket *line, uint64_t subject, uint64_t now_ms, uint64_t cost);
 
 static inline struct limits_bucket *limits_table_bucket(struct limits_table *t, uint64_t subject)

@@ -44,10 +44,10 @@ struct line {
 static bool parse_keyword_value(struct line *line, mk_str name, mk_str *value)
 {
     if (value->p)
-        return report_rule_error(line->ctx, name, "there already", "it once");
+        return report_rule_error(line->ctx, name, "already set", "it once");
     if (!mk_conf_ctx_word(line->ctx, &line->rest, value))
         return false;
-    return value->p || report_rule_error(line->ctx, name, "the last word", "a value behind it");
+    return value->p || report_rule_error(line->ctx, name, "the last word", "a value after it");
 }
 
 static bool parse_counting_key(struct line *line, mk_str word)
@@ -64,7 +64,7 @@ static bool parse_counting_key(struct line *line, mk_str word)
         return mk_is_token(rule->header) ||
                report_rule_error(line->ctx, rule->header, "not the name of a header", "X-Api-Key");
     } else {
-        return report_rule_error(line->ctx, word, "nothing to count by",
+        return report_rule_error(line->ctx, word, "not a key to count by",
                                  line->is_bandwidth ? "response, address, path, all or header"
                                                     : "address, path, all or header");
     }
@@ -86,7 +86,7 @@ static bool parse_counting_keys(struct line *line, mk_str by)
         if (!more.p)
             return true;
         if (alone)
-            return report_rule_error(line->ctx, more, "one too many", "nothing behind `all` or `response`");
+            return report_rule_error(line->ctx, more, "one too many", "nothing after `all` or `response`");
         if (!parse_counting_key(line, more))
             return false;
     }
@@ -132,7 +132,8 @@ static bool set_request_burst(struct line *line)
                                  "a number of requests from 1 to 1000000");
     rule->tolerance = (n - 1) * rule->interval;
     return rule->tolerance <= LIMITS_AHEAD_MAX / 2 ||
-           report_rule_error(line->ctx, line->burst, "too much", "a burst that is made good within a day");
+           report_rule_error(line->ctx, line->burst, "too large",
+                             "a burst that the rate makes up for within a day");
 }
 
 static bool set_bandwidth(struct line *line)

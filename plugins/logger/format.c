@@ -133,7 +133,7 @@ static bool check_directive(const struct format_compiler *c, const struct direct
                             const struct parsed_directive *w)
 {
     if (v->word && v->word[0] == '\0' && !mk_is_token(w->braces))
-        return report_bad_directive(c, w->whole, "does not name a field");
+        return report_bad_directive(c, w->whole, "does not name a header");
     if (c->json && !c->quoted && !v->is_bare)
         return report_bad_directive(c, w->whole, "is text: in JSON it needs quotes");
     return true;
@@ -170,7 +170,7 @@ static bool check_whole_format(const struct format_compiler *c, mk_str value)
     else if (c->json && !mk_str_ends(c->text, MK_STR("}")))
         mk_conf_ctx_error(c->ctx, value, "a format that begins with `{` is JSON, and ends with `}`");
     else if (c->longest > LOGGER_LINE_MAX)
-        mk_conf_ctx_error(c->ctx, value, "its lines could have %zu bytes: %d is the most", c->longest,
+        mk_conf_ctx_error(c->ctx, value, "its lines could have %zu bytes: at most %d are allowed", c->longest,
                           LOGGER_LINE_MAX);
     else
         return true;
@@ -205,7 +205,7 @@ bool logger_format_parse(const struct mk_conf_ctx *ctx, mk_str value, void *fiel
         return false;
     if (text.p == value.p && mk_str_starts(value, MK_STR("\"")) && mk_str_find(value, '\\') != MK_STR_NONE) {
         mk_conf_ctx_error(ctx, value,
-                          "a format has no quotes around it, and no backslashes before those in it");
+                          "do not put quotes around a format, or backslashes before the quotes in it");
         return false;
     }
     size_t most = 1;

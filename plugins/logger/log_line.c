@@ -55,7 +55,7 @@ static void add_time(struct line *line, const struct step *s)
         logger_line_append(line, logger_clock_text(line->clock, (enum time_form)s->how, time));
 }
 
-/* ---- Texts ---- */
+/* ---- Strings ---- */
 
 static void add_escaped(struct line *line, mk_str text, size_t end)
 {
@@ -218,7 +218,7 @@ static void add_host(struct line *line, const struct step *s)
     add_text(line, s, mk_request_host(line->request));
 }
 
-static void add_site(struct line *line, const struct step *s)
+static void add_vhost(struct line *line, const struct step *s)
 {
     const struct mk_vhost *site = mk_request_vhost(line->request);
     add_text(line, s, site ? mk_vhost_name(site) : MK_STR(""));
@@ -258,7 +258,7 @@ static void add_duration(struct line *line, const struct step *s)
     mk_buf_add_num(&line->out, mk_access_record_duration_us(line->record) / s->how);
 }
 
-static void add_ending(struct line *line, const struct step *s)
+static void add_outcome(struct line *line, const struct step *s)
 {
     (void)s;
     logger_line_append(line, mk_str_from_c(mk_outcome_name(mk_access_record_outcome(line->record))));
@@ -311,7 +311,7 @@ const struct directive logger_directives[] = {
     {'H', NULL, false, 0, WORD, add_protocol},
     {'S', NULL, false, 0, WORD, add_scheme},
     {'V', NULL, false, 0, TEXT, add_host},
-    {'v', NULL, false, 0, TEXT, add_site},
+    {'v', NULL, false, 0, TEXT, add_vhost},
     {'R', NULL, false, 0, TEXT, add_route},
     {'i', "", false, 0, TEXT, add_request_field},
     {'o', "", false, 0, TEXT, add_response_field},
@@ -323,7 +323,7 @@ const struct directive logger_directives[] = {
     {'T', "s", true, 1000000, WORD, add_duration},
     {'T', "ms", true, 1000, WORD, add_duration},
     {'T', "us", true, 1, WORD, add_duration},
-    {'X', NULL, false, 0, WORD, add_ending},
+    {'X', NULL, false, 0, WORD, add_outcome},
     {'P', NULL, true, 0, WORD, add_pid},
     {'W', NULL, true, 0, WORD, add_worker},
 };

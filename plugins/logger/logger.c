@@ -34,7 +34,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct settings, format),
      .default_value = "combined",
-     .syntax = "combined, common, json or a text with verbs like %h or %{Referer}i",
+     .syntax = "combined, common, json or a string with verbs like %h or %{Referer}i",
      .parse = logger_format_parse,
      .show = logger_format_show,
      .help = MK_HELP(

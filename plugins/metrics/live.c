@@ -8,7 +8,8 @@
 
 enum { TICK_MS = 1000, SETTLE_MS = 1000, FRESH_MS = 500, RETRY_MS = 1000 };
 
-/* An event is reference-counted, because slow viewers still receive it while others receive the next one. */
+/* Events are reference-counted, because slow viewers may still receive an event while others receive the next
+ * one. */
 struct event {
     unsigned users;
     size_t len;
@@ -87,10 +88,10 @@ static bool replace_latest_event(struct live *l)
 static void on_tick_timer(struct mk_timer *t)
 {
     struct live *l = MK_CONTAINER(t, struct live, tick);
-    if (!l->watchers)
+    if (!l->viewers)
         return;
     (void)replace_latest_event(l);
-    for (struct live_viewer *w = l->watchers; w; w = w->next)
+    for (struct live_viewer *w = l->viewers; w; w = w->next)
         mk_request_resume(w->request);
     mk_timer_set(&l->tick, l->worker, TICK_MS);
 }
@@ -133,7 +134,7 @@ static void close_viewer(void *ctx)
     *w->link = w->next;
     if (w->next)
         w->next->link = w->link;
-    if (--w->live->n_watchers == 0)
+    if (--w->live->n_viewers == 0)
         mk_timer_stop(&w->live->tick);
     mk_mem_free(w);
 }
@@ -152,11 +153,11 @@ static struct live_viewer *add_viewer(struct live *l, struct mk_request *request
         return NULL;
     }
     *w = (struct live_viewer){
-        .live = l, .request = request, .event = history, .next = l->watchers, .link = &l->watchers};
+        .live = l, .request = request, .event = history, .next = l->viewers, .link = &l->viewers};
     if (w->next)
         w->next->link = &w->next;
-    l->watchers = w;
-    if (l->n_watchers++ == 0)
+    l->viewers = w;
+    if (l->n_viewers++ == 0)
         mk_timer_set(&l->tick, l->worker, TICK_MS);
     return w;
 }
@@ -164,7 +165,7 @@ static struct live_viewer *add_viewer(struct live *l, struct mk_request *request
 int metrics_live_add_viewer(struct live *l, struct mk_request *request, struct mk_response *response,
                             uint32_t max)
 {
-    if (l->n_watchers >= max)
+    if (l->n_viewers >= max)
         return -EBUSY;
     struct live_viewer *w = add_viewer(l, request);
     return w ? mk_response_set_body_source(response, &events, w, MK_LENGTH_UNKNOWN) : -ENOMEM;

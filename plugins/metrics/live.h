@@ -21,8 +21,8 @@ struct live {
     struct mk_timer tick;    /* active while the page has viewers */
     struct event *latest;
     uint64_t latest_ms, n_events;
-    struct live_viewer *watchers;
-    uint32_t n_watchers;
+    struct live_viewer *viewers;
+    uint32_t n_viewers;
 };
 
 /* Returns NULL if out of memory. */

@@ -65,7 +65,7 @@ static enum mk_verdict respond_event_stream(struct live *l, struct mk_request *r
         return respond_error(response, 503);
     if (mk_request_method(request) == MK_METHOD_HEAD)
         return MK_DONE;
-    int e = metrics_live_add_viewer(l, request, response, s->watchers);
+    int e = metrics_live_add_viewer(l, request, response, s->viewers);
     if (e == -EBUSY)
         (void)mk_response_add_header_nocopy(response, MK_STR("Retry-After"), MK_STR("10"));
     return e ? respond_error(response, 503) : MK_DONE;

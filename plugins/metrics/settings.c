@@ -149,7 +149,7 @@ static const struct mk_conf_key keys[] = {
      .help = MK_HELP("Counts requests under the host's first `ServerName` instead of `other`.")},
     {.name = "MaxViewers",
      .type = MK_CONF_NUM,
-     MK_CONF_AT(struct settings, watchers),
+     MK_CONF_AT(struct settings, viewers),
      .default_value = "16",
      .max = 1000,
      .zero_word = "off",

@@ -19,7 +19,7 @@ struct settings {
     struct networks allow, allow_health;
     mk_str paths[VIEWS]; /* absent: no route */
     bool count, by_host;
-    uint32_t watchers;          /* maximum number of viewers of the live page, in each worker */
+    uint32_t viewers;           /* maximum number of viewers of the live page, in each worker */
     uint64_t ready_connections; /* a worker with more connections is not ready; 0: no limit */
     mk_str not_ready_file;      /* workers are not ready while this file exists; absent: none */
 };

@@ -79,7 +79,7 @@ static bool parse_condition(const struct mk_conf_ctx *ctx, struct condition *c)
     c->negated = mk_str_starts(name, MK_STR("!"));
     c->subject = (enum subject)word_index(mk_str_skip(name, c->negated), subjects, SUBJECTS);
     if (c->subject == SUBJECTS) {
-        mk_conf_ctx_error(ctx, name, "expected " SUBJECT_WORDS ", or one of them behind a `!`, not `%.*s`",
+        mk_conf_ctx_error(ctx, name, "expected " SUBJECT_WORDS ", or one of them after a `!`, not `%.*s`",
                           MK_STR_ARG(name));
         return false;
     }
@@ -178,7 +178,7 @@ static bool parse_rule(const struct mk_conf_ctx *ctx, struct rule *r, bool is_re
     r->value = rest;
     if (is_redirect && (!expect_word(ctx, &rest, &word, "a status") || !parse_status(ctx, word, &r->status)))
         return false;
-    if (!parse_pattern(ctx, &rest, r) || !expect_word(ctx, &rest, &target, "where it leads to"))
+    if (!parse_pattern(ctx, &rest, r) || !expect_word(ctx, &rest, &target, "a target"))
         return false;
     while (true) {
         if (!mk_conf_ctx_word(ctx, &rest, &word))

@@ -14,15 +14,15 @@ void security_log_proxy_fault(struct security_worker *w, struct mk_worker *worke
     uint64_t now = mk_worker_now_ms(worker);
     if (!w)
         return;
-    w->n_complaints++;
-    if (w->complained && now - w->complained_ms < WARN_EVERY_MS)
+    w->n_faults++;
+    if (w->has_logged && now - w->logged_ms < WARN_EVERY_MS)
         return;
     mk_addr_format(peer, &text);
     mk_worker_log(worker, MK_LOG_WARN, "security: trusted proxy %.*s: %s (%u times)",
-                  MK_STR_ARG(mk_buf_str(&text)), what, w->n_complaints);
-    w->complained = true;
-    w->complained_ms = now;
-    w->n_complaints = 0;
+                  MK_STR_ARG(mk_buf_str(&text)), what, w->n_faults);
+    w->has_logged = true;
+    w->logged_ms = now;
+    w->n_faults = 0;
 }
 
 /* Reads the PROXY header. Returns MK_NEXT once the client address of the connection is known. */
@@ -62,16 +62,17 @@ static bool is_addr_denied(const struct security_policy *place, const struct mk_
 enum mk_verdict security_accept_check(struct mk_conn *c, const struct security *all,
                                       struct security_worker *w)
 {
-    const struct security_policy *door = all->door;
-    if (all->asks_proxies && mk_network_set_contains(all->top->trusted.set, mk_conn_client_addr(c))) {
+    const struct security_policy *accept_policy = all->accept_policy;
+    if (all->requires_proxy_header &&
+        mk_network_set_contains(all->top->trusted.set, mk_conn_client_addr(c))) {
         enum mk_verdict v = read_proxy_header(c, w);
         if (v != MK_NEXT)
             return v;
     }
-    if (!door || !(door->parts & SECURITY_FROM))
+    if (!accept_policy || !(accept_policy->parts & SECURITY_FROM))
         return MK_NEXT;
     const struct mk_addr *peer = mk_conn_client_addr(c);
-    if (mk_network_set_contains(door->real.trusted, peer))
+    if (mk_network_set_contains(accept_policy->real.trusted, peer))
         return MK_NEXT; /* a trusted proxy names the client in each request */
-    return is_addr_denied(door, peer) ? MK_ERROR : MK_NEXT;
+    return is_addr_denied(accept_policy, peer) ? MK_ERROR : MK_NEXT;
 }

@@ -6,9 +6,9 @@
 
 /* The state of a worker. */
 struct security_worker {
-    uint64_t complained_ms; /* time of the last log message */
-    bool complained;        /* the worker has logged a fault before */
-    unsigned n_complaints;  /* number of faults since the last message */
+    uint64_t logged_ms; /* time of the last log message */
+    bool has_logged;    /* the worker has logged a fault before */
+    unsigned n_faults;  /* number of faults since the last message */
 };
 
 enum mk_verdict security_accept_check(struct mk_conn *c, const struct security *all,

@@ -29,7 +29,7 @@ bool security_add_network(const struct mk_conf_ctx *ctx, struct security_rule *r
     if (!mk_network_parse(word, &network))
         return security_condition_error(
             ctx, word, "not an address or a network",
-            "192.0.2.7, 192.0.2.0/24 or 2001:db8::/32 (without bits behind its length), "
+            "192.0.2.7, 192.0.2.0/24 or 2001:db8::/32 (without bits after its prefix), "
             "unix:, all, or a condition: path, "
             "contains, from, method or referer");
     return security_add_parsed_network(ctx, rule, &network);
@@ -136,7 +136,7 @@ bool security_networks_parse(const struct mk_conf_ctx *ctx, mk_str value, void *
 {
     struct security_networks *known = field;
     mk_str word;
-    known->said = true;
+    known->is_set = true;
     if (mk_str_eq_nocase(value, MK_STR("off")))
         return true;
     while (mk_conf_ctx_word(ctx, &value, &word)) {
@@ -151,7 +151,7 @@ bool security_networks_parse(const struct mk_conf_ctx *ctx, mk_str value, void *
 bool security_networks_show(const void *field, size_t i, struct mk_buf *out)
 {
     const struct security_networks *known = field;
-    if (known->n == 0 && known->said && i == 0)
+    if (known->n == 0 && known->is_set && i == 0)
         mk_buf_add(out, MK_STR("off"));
     else if (i < known->n)
         mk_buf_add(out, known->words[i]);

@@ -13,7 +13,7 @@ static bool parse_real_header(const struct mk_conf_ctx *ctx, mk_str value, void 
 {
     struct security_field *real = field;
     (void)ctx;
-    real->said = true;
+    real->is_set = true;
     if (mk_str_eq_nocase(value, MK_STR("off")))
         return true;
     real->name = value;
@@ -24,7 +24,7 @@ static bool show_real_header(const void *field, size_t i, struct mk_buf *out)
 {
     const struct security_field *real = field;
     mk_buf_add(out, real->name.p ? real->name : MK_STR("off"));
-    return i == 0 && real->said;
+    return i == 0 && real->is_set;
 }
 
 static const struct mk_conf_key keys[] = {
@@ -187,13 +187,13 @@ static mk_str default_scheme_header(mk_str field)
 static void set_real_ip(struct security_policy *place, const struct security *all,
                         const struct security_settings *s)
 {
-    const struct security_settings *trusts = s && s->trusted.said ? s : all->top;
-    const struct security_settings *names = s && s->real.said ? s : all->top;
-    const struct security_settings *schemes = s && s->scheme.said ? s : all->top;
+    const struct security_settings *trusts = s && s->trusted.is_set ? s : all->top;
+    const struct security_settings *names = s && s->real.is_set ? s : all->top;
+    const struct security_settings *schemes = s && s->scheme.is_set ? s : all->top;
     if (!trusts)
         return;
     mk_str field = names ? names->real.name : MK_STR_NULL;
-    mk_str scheme = schemes && schemes->scheme.said ? schemes->scheme.name : default_scheme_header(field);
+    mk_str scheme = schemes && schemes->scheme.is_set ? schemes->scheme.name : default_scheme_header(field);
     if (!field.p && !scheme.p)
         return;
     place->real = (struct security_real_ip){.field = field,
@@ -229,11 +229,11 @@ static void check_proxy_protocol(struct mk_config *config, const struct security
 static void check_real_ip(struct mk_config *config, const struct security *all,
                           const struct security_settings *s, const struct security_policy *place)
 {
-    bool has_trusted = s->trusted.n || (!s->trusted.said && all->top && all->top->trusted.n);
+    bool has_trusted = s->trusted.n || (!s->trusted.is_set && all->top && all->top->trusted.n);
     if ((s->real.name.p || s->scheme.name.p) && !has_trusted)
         mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
                        "no effect without `TrustedProxy`");
-    else if (s->trusted.n && !place->real.trusted && !all->asks_proxies)
+    else if (s->trusted.n && !place->real.trusted && !all->requires_proxy_header)
         mk_config_warn(config, s, "TrustedProxy",
                        "no effect without RealAddress, RealScheme or ProxyProtocol: the address of the "
                        "connection is used");
@@ -246,13 +246,13 @@ int security_policy_load(struct mk_config *config, void **data)
         return -ENOMEM;
     all->top = mk_config_section(config, &security_table, NULL);
     all->old_top = mk_config_section(config, &security_old_table, NULL);
-    all->door = all->shared = new_policy(config, all, all->top, all->old_top);
+    all->accept_policy = all->shared = new_policy(config, all, all->top, all->old_top);
     if (!all->shared)
         return -ENOMEM;
     if (all->top) {
-        all->asks_proxies = all->top->proxy_protocol;
+        all->requires_proxy_header = all->top->proxy_protocol;
         check_proxy_protocol(config, all->top);
-        check_real_ip(config, all, all->top, all->door);
+        check_real_ip(config, all, all->top, all->accept_policy);
     }
     *data = all;
     return 0;
@@ -266,7 +266,7 @@ int security_policy_bind_vhost(struct mk_config *config, struct mk_vhost *host, 
     (void)host;
     bool has_others = s != all->top || old != all->old_top;
     if (has_others)
-        all->door = NULL; /* this host may admit clients that other hosts reject */
+        all->accept_policy = NULL; /* this host may admit clients that other hosts reject */
     bool is_own = s && s != all->top;
     if (is_own && s->proxy_protocol)
         mk_config_error(config, s, "ProxyProtocol",

@@ -10,7 +10,7 @@ enum security_status { SECURITY_403, SECURITY_404, SECURITY_CLOSE };
 
 struct security_field {
     mk_str name; /* absent: `off` */
-    bool said;
+    bool is_set;
 };
 
 struct security_settings {
@@ -38,11 +38,11 @@ struct security_policy {
 
 /* The data of a configuration. */
 struct security {
-    struct security_settings *top;        /* [SECURITY] above all hosts; NULL: none */
-    const struct security_rules *old_top; /* [RULES] above all hosts */
-    struct security_policy *shared;       /* policy of all hosts without sections of their own */
-    struct security_policy *door;         /* policy with rules that apply to new connections; NULL: none */
-    bool asks_proxies;                    /* trusted peers must send a PROXY header */
+    struct security_settings *top;         /* [SECURITY] above all hosts; NULL: none */
+    const struct security_rules *old_top;  /* [RULES] above all hosts */
+    struct security_policy *shared;        /* policy of all hosts without sections of their own */
+    struct security_policy *accept_policy; /* policy with rules that apply to new connections; NULL: none */
+    bool requires_proxy_header;            /* trusted peers must send a PROXY header */
 };
 
 /* Iterates over the rules of a policy in order, skipping rules whose `from` does not match the peer. */

@@ -41,7 +41,7 @@ struct security_networks {
     mk_str *words; /* networks as written in the configuration */
     size_t n;
     const struct mk_network_set *set; /* NULL: not built yet */
-    bool said;                        /* the key is configured; without networks, it is `off` */
+    bool is_set;                      /* the key is configured; if it has no networks, its value is `off` */
 };
 
 #endif

@@ -43,9 +43,9 @@ struct line {
 static bool begin_condition(struct line *line, const struct part *part, mk_str word)
 {
     if (line->named.p)
-        return security_condition_error(line->ctx, line->named, "without a value", "what it is about");
+        return security_condition_error(line->ctx, line->named, "without a value", "a value after it");
     if (line->rule->parts & part->bit)
-        return security_condition_error(line->ctx, word, "there already", "each condition once");
+        return security_condition_error(line->ctx, word, "already set", "each condition once");
     line->rule->parts |= part->bit;
     if (line->negation.p)
         line->rule->negated |= part->bit;
@@ -61,8 +61,8 @@ static bool parse_rule_word(struct line *line, mk_str word)
     if (part)
         return begin_condition(line, part, word);
     if (line->negation.p)
-        return security_condition_error(line->ctx, word, "no condition",
-                                        "path, from, method, referer or contains behind `not`");
+        return security_condition_error(line->ctx, word, "not a condition",
+                                        "path, from, method, referer or contains after `not`");
     if (mk_str_eq(word, MK_STR("not"))) {
         line->negation = word;
         return true;
@@ -78,10 +78,10 @@ static bool parse_rule_line(struct line *line, mk_str rest)
     mk_str word;
     while (mk_conf_ctx_word(line->ctx, &rest, &word)) {
         if (!word.p && line->named.p)
-            return security_condition_error(line->ctx, line->named, "without a value", "what it is about");
+            return security_condition_error(line->ctx, line->named, "without a value", "a value after it");
         if (!word.p && line->negation.p)
             return security_condition_error(line->ctx, line->negation, "the last word",
-                                            "path, from, method, referer or contains behind it");
+                                            "path, from, method, referer or contains after it");
         if (!word.p)
             return true;
         if (!parse_rule_word(line, word))

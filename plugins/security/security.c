@@ -14,7 +14,8 @@ static struct security_worker *get_worker_state(struct mk_worker *w)
 static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 {
     const struct security *all = data;
-    return security_accept_check(c, all, all->asks_proxies ? get_worker_state(mk_conn_worker(c)) : NULL);
+    return security_accept_check(c, all,
+                                 all->requires_proxy_header ? get_worker_state(mk_conn_worker(c)) : NULL);
 }
 
 /* ---- Requests ---- */

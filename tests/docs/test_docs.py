@@ -35,7 +35,7 @@ def test_manual_has_configurations():
 def complaints(stderr):
     """Returns the errors and warnings, except those about error pages, which the examples lack, and about users, which
     are all the same here."""
-    expected = "there is no `|the service `.*` has the user of the public workers"
+    expected = "there is no `|the service `.*` runs as the user of the public workers"
     return [line for line in stderr.splitlines() if re.search(rf": (error|warning): (?!{expected})", line)]
 
 

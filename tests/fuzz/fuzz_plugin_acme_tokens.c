@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char buffer[ACME_ANSWER_MAX];
+    char buffer[ACME_RESPONSE_MAX];
     mk_str path = mk_str_of((const char *)data, size), token = acme_token_from_path(path);
     if (!token.p)
         return 0;
@@ -17,6 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         mk_str_find(token, '.') != MK_STR_NONE || mk_str_find(token, '\0') != MK_STR_NONE ||
         !mk_str_ends(path, token))
         abort();
-    (void)acme_token_read_answer("/nonexistent", token, buffer);
+    (void)acme_token_read_response("/nonexistent", token, buffer);
     return 0;
 }

@@ -259,8 +259,8 @@ def serve_lines(path, lines):
     (b"+cheetah 2 monkey/9 process 1\n", "uses another version"),
     (b"-all 1 sessions are taken\n", "all 1 sessions are taken"),
     (b"+cheetah 1 monkey/2 process 1\n*what?\n", "violates the protocol"),
-    (b"+cheetah 1 monkey/2 process 1\n", "the answer is incomplete: the process exited during the command"),
-    (b"x" * (1 << 21), "sends no greeting"), (b"", "closes every session at once"),
+    (b"+cheetah 1 monkey/2 process 1\n", "the response is incomplete: the process exited during the command"),
+    (b"x" * (1 << 21), "sent no greeting"), (b"", "closes every session at once"),
 ], ids=["mail", "version", "refusal", "nonsense", "end", "flood", "silence"])
 def test_shell_rejects_socket_of_another_program(socket_folder, lines, message):
     pid = serve_lines(socket_folder / "sock", lines)

@@ -321,7 +321,7 @@ def test_shell_output_over_limit_is_an_error(start, tmp_path):
     it = start(sections="@INCLUDE *.part\n")
     for command in ("hosts", "configuration"):
         done = it(command)
-        assert (done.code, done.out) == (1, "") and "the answer exceeds 4 MB" in done.err, done.err[:200]
+        assert (done.code, done.out) == (1, "") and "the response exceeds 4 MB" in done.err, done.err[:200]
     assert it("version").code == 0
 
 
@@ -335,7 +335,7 @@ def test_shell_output_error_is_a_failure(start):
 def test_shell_sessions_are_logged(start):
     it = start()
     with it.raw():
-        it.server.err.wait_for(rf"shell: process {os.getpid()} of user {os.geteuid()}, group {os.getegid()} is here")
+        it.server.err.wait_for(rf"shell: process {os.getpid()} of user {os.geteuid()}, group {os.getegid()} has connected")
     it("reload")
     it("version")
     it.server.err.wait_for("is here", 3)

@@ -155,7 +155,7 @@ def test_shell_socket_of_running_server_is_an_error(start, monkey, socket_folder
     it = start()
     output = refused_start(monkey, f"[CHEETAH]\n    Socket {it.path}\n")
     assert re.search(rf"monkey1\.conf:\d+:12: error: another server is listening at {it.path}: process {it.server.pid}\n", output)
-    assert "each server needs a Socket of its own in [CHEETAH]" in output
+    assert "each server needs its own Socket in [CHEETAH]" in output
     assert it.json("status")["process"] == it.server.pid
     other = ShellServer(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {socket_folder}/other\n"), socket_folder / "other")
     assert other.json("status")["process"] == other.server.pid

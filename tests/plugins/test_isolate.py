@@ -430,7 +430,7 @@ def test_isolated_service_that_cannot_start_does_not_affect_others(isolate, own,
     server.allow(*CRASHES)
     proc.wait_until(lambda: server.get("/guest/pid").status == 503, "the alarm")
     assert server.get("/guest/pid")["Retry-After"] == "2"
-    server.err.wait_for("the service `guest` does not serve: its processes die, or do not start; 503 until they do")
+    server.err.wait_for("the service `guest` does not serve: its processes crash or do not start; requests get 503 until it serves")
     assert server.get("/a.txt").text == "a file"
     broken.unlink()
     proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
@@ -609,7 +609,7 @@ def test_isolated_reload_with_failing_service_changes_nothing(isolate, own):
     server.allow(*CRASHES)
     (own.parent / "broken").touch()
     server.tell(signal.SIGHUP)
-    server.err.wait_for("the service `guest` cannot serve its new configuration: its log says why")
+    server.err.wait_for("the service `guest` cannot serve its new configuration: see its messages in the error log")
     assert server.get("/guest/pid").status == 200
     (own.parent / "broken").unlink()
     reload(server)
@@ -622,7 +622,7 @@ def test_isolated_group_restarts_with_old_config_after_rejected_reload(isolate, 
     server.config.write_text(server.config.read_text().replace(f"{own}\n    Workers 1", f"{own}\n    Workers 2"))
     (own.parent / "broken").touch()
     server.tell(signal.SIGHUP)
-    server.err.wait_for("the service `guest` cannot serve its new configuration: its log says why")
+    server.err.wait_for("the service `guest` cannot serve its new configuration: see its messages in the error log")
     (own.parent / "broken").unlink()
     _, master, workers = group_of(server)
     os.kill(master, signal.SIGKILL)

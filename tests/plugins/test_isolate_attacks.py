@@ -138,7 +138,7 @@ def test_isolate_forged_client_header_is_refused(server):
                   [made_up, "Monkey-Signature: " + "f" * 63]):
         answer = ask(path, *lines)
         assert answer.startswith("HTTP/1.1 403 ") and "|root|" not in answer, answer
-    server.err.wait_for(r"\[warn\] \d+: vault: a process that is no worker of the server in front has sent a request")
+    server.err.wait_for(r"\[warn\] \d+: vault: a process other than a worker of the front server has sent a request")
     assert server.get("/vault/who").status == 200
 
 
@@ -245,8 +245,8 @@ def test_isolate_env_key_with_invalid_name_is_reported(run, tmp_path, objects, n
 
 
 def test_isolate_shared_user_is_warned_of(server):
-    server.err.wait_for(r"warning: the service `shop` has the user of the public workers")
-    server.err.wait_for(r"warning: the service `vault` has the user of the public workers")
+    server.err.wait_for(r"warning: the service `shop` runs as the user of the public workers")
+    server.err.wait_for(r"warning: the service `vault` runs as the user of the public workers")
 
 
 @pytest.fixture
@@ -277,9 +277,9 @@ def test_isolate_warning_names_only_groups_that_share_a_user(run, tmp_path, publ
         return [re.search(r"the service `\w+` has the user of the (public workers|service `\w+`)", line)[0]
                 for line in done.err.splitlines() if " has the user of " in line]
 
-    assert tell("daemon", "daemon") == ["the service `vault` has the user of the service `shop`"]
+    assert tell("daemon", "daemon") == ["the service `vault` runs as the same user as the service `shop`"]
     assert tell("daemon", "games") == []
-    assert tell("nobody", "games") == ["the service `shop` has the user of the public workers"]
+    assert tell("nobody", "games") == ["the service `shop` runs as the user of the public workers"]
 
 
 def with_descendants(pid):

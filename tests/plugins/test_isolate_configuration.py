@@ -46,9 +46,9 @@ def section(guest, *keys):
 @pytest.mark.parametrize("keys, routes, message", [
     (["Include none.conf"], "", r"a\.conf:\d+:\d+: error: the service `guest` cannot serve: .*none\.conf"),
     (["Include bad.conf"], "", r"the service `guest` cannot serve: .*bad\.conf:2:\d+: error: .*Wrod"),
-    (["Name Guest"], "", "the name of a service has lower-case letters"),
+    (["Name Guest"], "", "the name of a service may contain only lower-case letters"),
     (["User no-such-user"], "", "there is no such user"),
-    ([], "    /x isolate other\n", "no \\[ISOLATE\\] has a service of this name"),
+    ([], "    /x isolate other\n", "no \\[ISOLATE\\] has a service with this name"),
     (["Memory 1M"], "", "Memory"),
 ])
 def test_isolate_invalid_configuration_is_rejected(run, tmp_path, guest, keys, routes, message):
@@ -61,7 +61,7 @@ def test_isolate_invalid_configuration_is_rejected(run, tmp_path, guest, keys, r
 
 def test_isolate_duplicate_service_name_is_rejected(run, tmp_path, guest):
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=2 * section(guest), root=tmp_path)
-    assert "a service of the name `guest` is isolated already" in run("-t", "-c", config).err
+    assert "another [ISOLATE] already has a service named `guest`" in run("-t", "-c", config).err
 
 
 def test_isolate_section_appears_in_printed_config_and_explain(run, tmp_path, guest):

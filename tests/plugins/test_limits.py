@@ -209,7 +209,7 @@ def test_limits_dry_run_only_logs(limited, site):
     server = limited("Requests / 2/d\nBandwidth 1K\nDryRun on")
     assert ask(server, n=20) == [200] * 20
     assert ask(server, "/large") == [200]
-    server.err.wait_for(r"GET / from 127\.0\.0\.1: limits: would be refused \(429\) by `/ 2/d` \(1 times recently\)")
+    server.err.wait_for(r"GET / from 127\.0\.0\.1: limits: would be rejected \(429\) by `/ 2/d` \(1 times recently\)")
     assert server.err.text.count("limits:") < 18
 
 
@@ -218,7 +218,7 @@ def test_limits_refusals_are_logged_with_rate_limit(limited, site):
     with server.connect() as c:
         for _ in range(300):
             c.get("/x")
-    server.err.wait_for(r"GET /x from 127\.0\.0\.1: limits: refused \(429\) by `1/d` \(1 times recently\)")
+    server.err.wait_for(r"GET /x from 127\.0\.0\.1: limits: rejected \(429\) by `1/d` \(1 times recently\)")
     server.stop()
     assert server.err.text.count("limits:") < 100
 
@@ -378,11 +378,11 @@ WRONG = {
     "Requests 1/s 2/s": "`2/s` is unknown here: expected burst or by",
     "Requests 1/s burst": "`burst` is the last word",
     "Requests 1/s burst 0": "`0` is not a burst",
-    "Requests 1/h burst 100": "`100` is too much: expected a burst that is made good within a day",
-    "Requests 1/s burst 2 burst 3": "`burst` is there already",
+    "Requests 1/h burst 100": "`100` is too large: expected a burst that the rate makes up for within a day",
+    "Requests 1/s burst 2 burst 3": "`burst` is already set",
     "Requests 1/s by": "`by` is the last word",
-    "Requests 1/s by moon": "`moon` is nothing to count by: expected address, path, all or header",
-    "Requests 1/s by response": "`response` is nothing to count by",
+    "Requests 1/s by moon": "`moon` is not a key to count by: expected address, path, all or header",
+    "Requests 1/s by response": "`response` is not a key to count by",
     "Requests 1/s by header": "`header` is the last word",
     "Requests 1/s by header X:": "`X:` is not the name of a header",
     "Requests 1/s by all address": "`address` is one too many",

@@ -422,7 +422,7 @@ MISTAKES = [
     ("Redirect", "`Redirect` has no value"),
     ("Redirect 301", "expected prefix, glob or regex at the end"),
     ("Redirect 301 prefix", "expected a pattern at the end"),
-    ("Redirect 301 prefix /a", "expected where it leads to at the end"),
+    ("Redirect 301 prefix /a", "expected a target at the end"),
     ("Redirect 200 prefix /a /b", "expected 301, 302, 303, 307 or 308, not `200`"),
     ("Redirect permanent prefix /a /b", "not `permanent`"),
     ("Redirect 301 perfix /a /b", "expected prefix, glob or regex, not `perfix`"),

@@ -51,13 +51,13 @@ static bool is_token(const char *token)
 }
 
 /* A CA may connect several times, from several places, so response files stay until the order ends. */
-static void record_answer_file(struct acme_client *c, const char *folder, const char *name)
+static void record_response_file(struct acme_client *c, const char *folder, const char *name)
 {
-    mk_buf_addf(&c->answers, "%s/%s\n", folder, name);
+    mk_buf_addf(&c->response_files, "%s/%s\n", folder, name);
 }
 
-static bool store_answer(const struct acme_client *c, const char *name, const char *token,
-                         const struct acme_cert_spec *spec, struct acme_error *f)
+static bool store_response(const struct acme_client *c, const char *name, const char *token,
+                           const struct acme_cert_spec *spec, struct acme_error *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX), pem = mk_buf_growing(TEXT_MAX);
     char digest[32];
@@ -73,9 +73,9 @@ static bool store_answer(const struct acme_client *c, const char *name, const ch
     return ok;
 }
 
-void acme_challenge_remove_answers(struct acme_client *c)
+void acme_challenge_remove_responses(struct acme_client *c)
 {
-    mk_str rest = mk_buf_str(&c->answers);
+    mk_str rest = mk_buf_str(&c->response_files);
     for (mk_str path; (path = mk_str_cut(&rest, '\n')).len;) {
         size_t at = mk_str_find(path, '/');
         char name[512];
@@ -86,7 +86,7 @@ void acme_challenge_remove_answers(struct acme_client *c)
         else
             acme_store_remove(ACME_ALPN, name, ".pem");
     }
-    mk_buf_clear(&c->answers);
+    mk_buf_clear(&c->response_files);
 }
 
 /* ---- The authorization ---- */
@@ -162,8 +162,8 @@ static bool start_challenge(struct acme_client *c, const json_t *challenge, cons
     return ok;
 }
 
-static bool answer_challenge(struct acme_client *c, const char *authorization, const json_t *a,
-                             const char *name, const struct acme_cert_spec *spec, struct acme_error *f)
+static bool respond_to_challenge(struct acme_client *c, const char *authorization, const json_t *a,
+                                 const char *name, const struct acme_cert_spec *spec, struct acme_error *f)
 {
     const json_t *challenge = find_challenge(a, spec->challenge);
     const char *token = acme_json_string(challenge, "token"), *url = acme_json_string(challenge, "url");
@@ -171,9 +171,9 @@ static bool answer_challenge(struct acme_client *c, const char *authorization, c
         return acme_error_set(f, "the authority does not offer %s for %s", spec->challenge, name);
     if (!token || !is_token(token) || !url)
         return acme_error_set(f, "the challenge for %s is invalid: no token, or no url", name);
-    record_answer_file(c, is_http_challenge(spec) ? ACME_HTTP : ACME_ALPN,
-                       is_http_challenge(spec) ? token : name);
-    if (!store_answer(c, name, token, spec, f))
+    record_response_file(c, is_http_challenge(spec) ? ACME_HTTP : ACME_ALPN,
+                         is_http_challenge(spec) ? token : name);
+    if (!store_response(c, name, token, spec, f))
         return false;
     return start_challenge(c, challenge, url, f) && poll_authorization(c, authorization, name, spec, f);
 }
@@ -191,7 +191,7 @@ bool acme_challenge_complete(struct acme_client *c, const char *authorization,
     else if (a && strcmp(status, "valid") == 0)
         ok = true; /* validated for an earlier order */
     else if (a && strcmp(status, "pending") == 0)
-        ok = answer_challenge(c, authorization, a, name, spec, f);
+        ok = respond_to_challenge(c, authorization, a, name, spec, f);
     else if (a)
         fail_authorization(a, name, status, spec, f);
     json_decref(a);

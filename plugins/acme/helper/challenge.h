@@ -20,6 +20,6 @@ bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s);
 bool acme_challenge_complete(struct acme_client *c, const char *authorization,
                              const struct acme_cert_spec *spec, struct acme_error *f);
 /* Removes the responses for an order that has ended. */
-void acme_challenge_remove_answers(struct acme_client *c);
+void acme_challenge_remove_responses(struct acme_client *c);
 
 #endif

@@ -192,7 +192,7 @@ static void warn_of_clock_skew(int64_t theirs)
 bool acme_client_open(struct acme_client *c, const struct acme_job *plan, struct acme_error *f)
 {
     struct acme_response r = {0};
-    *c = (struct acme_client){.plan = plan, .answers = mk_buf_growing(ANSWERS_MAX)};
+    *c = (struct acme_client){.plan = plan, .response_files = mk_buf_growing(ANSWERS_MAX)};
     c->net = acme_http_open(plan->agent, plan->authority, f);
     bool ok = c->net && acme_http_request(c->net, plan->directory, MK_STR_NULL, &r, f);
     json_t *d = ok ? json_loadb(r.body.p ? r.body.p : "", r.body.len, 0, NULL) : NULL;
@@ -213,6 +213,6 @@ void acme_client_close(struct acme_client *c)
 {
     acme_http_close(c->net);
     EVP_PKEY_free(c->key);
-    mk_buf_free(&c->answers);
+    mk_buf_free(&c->response_files);
     *c = (struct acme_client){0};
 }

@@ -15,8 +15,8 @@ struct acme_client {
     char new_nonce[ACME_URL_MAX], new_account[ACME_URL_MAX], new_order[ACME_URL_MAX];
     char terms[ACME_URL_MAX]; /* URL of the terms of service; "": none */
     bool wants_binding;
-    struct mk_buf answers; /* files to remove at the end, one per line */
-    char nonce[256];       /* nonce for the next request; "": none */
+    struct mk_buf response_files; /* files to remove at the end, one per line */
+    char nonce[256];              /* nonce for the next request; "": none */
 };
 
 /* Reads the directory. */

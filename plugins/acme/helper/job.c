@@ -33,7 +33,7 @@ static bool read_cert_specs(struct acme_job *p, const json_t *list)
     p->specs = mk_mem_zalloc(json_array_size(list) + 1, sizeof *p->specs);
     if (!p->specs)
         return false;
-    json_array_foreach(list, i, each) if (!read_cert_spec(&p->specs[p->n_wishes++], each)) return false;
+    json_array_foreach(list, i, each) if (!read_cert_spec(&p->specs[p->n_specs++], each)) return false;
     return true;
 }
 

@@ -28,7 +28,7 @@ struct acme_job {
     unsigned renew_percent;       /* renew a certificate after this percentage of its lifetime */
     uint64_t retry_s;             /* first delay after a failure */
     struct acme_cert_spec *specs;
-    size_t n_wishes;
+    size_t n_specs;
 };
 
 bool acme_job_read(struct acme_job *p, int fd, struct acme_error *f);

@@ -92,7 +92,7 @@ static void renew_all(const struct acme_job *plan)
 {
     int64_t now = time(NULL);
     struct renewal_run r = {.plan = plan, .next = now + LOOK_S};
-    for (size_t i = 0; i < plan->n_wishes; i++)
+    for (size_t i = 0; i < plan->n_specs; i++)
         renew_if_due(&r, &plan->specs[i]);
     acme_client_close(&r.client);
     now = time(NULL);

@@ -279,7 +279,7 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
     bool ok = resume_or_create_order(&o, f) && advance_order(&o, f) && download_certificate(&o, f);
     if (ok || !f->affects_all) { /* the order is finished or has failed */
         delete_saved_order(&o);
-        acme_challenge_remove_answers(c);
+        acme_challenge_remove_responses(c);
     }
     if (ok)
         acme_report_log(MK_LOG_INFO, "%s: new certificate obtained, valid for %lld hours", spec->name,

@@ -127,11 +127,11 @@ static void verify_queue_correct_password_is_accepted_and_cached(void **state)
     assert_true(submit(&q, &waits[0]));
     assert_non_null(waits[0].job);
     assert_ptr_equal(waits[0].place, &location);
-    assert_int_equal(waits[0].answer, AUTH_RESULT_UNKNOWN);
+    assert_int_equal(waits[0].result, AUTH_RESULT_UNKNOWN);
     assert_true(is_counted(&q));
     finish_work();
     assert_null(waits[0].job);
-    assert_int_equal(waits[0].answer, AUTH_RESULT_VALID);
+    assert_int_equal(waits[0].result, AUTH_RESULT_VALID);
     assert_int_equal(resumed, 1);
     assert_false(is_counted(&q));
     assert_true(auth_verify_queue_is_cached(desk, &q));
@@ -147,7 +147,7 @@ static void verify_queue_wrong_password_is_counted(void **state)
     (void)state;
     assert_true(submit(&q, &waits[0]));
     finish_work();
-    assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
+    assert_int_equal(waits[0].result, AUTH_RESULT_INVALID);
     assert_true(is_counted(&q));
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
@@ -160,7 +160,7 @@ static void verify_queue_unknown_user_is_rejected(void **state)
     q.exists = false;
     assert_true(submit(&q, &waits[0]));
     finish_work();
-    assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
+    assert_int_equal(waits[0].result, AUTH_RESULT_INVALID);
     assert_true(is_counted(&q));
     assert_false(auth_verify_queue_is_cached(desk, &q));
 }
@@ -173,7 +173,7 @@ static void verify_queue_location_without_cache_caches_nothing(void **state)
     q.place = &forgetful;
     assert_true(submit(&q, &waits[0]));
     finish_work();
-    assert_int_equal(waits[0].answer, AUTH_RESULT_VALID);
+    assert_int_equal(waits[0].result, AUTH_RESULT_VALID);
     assert_false(auth_verify_queue_is_cached(desk, &same));
     assert_true(submit(&same, &waits[1])); /* the same users, in a location with a cache */
     finish_work();
@@ -204,10 +204,10 @@ static void verify_queue_identical_queries_share_a_job(void **state)
     assert_null(waits[2].job);
     finish_work();
     finish_work();
-    assert_int_equal(waits[0].answer, AUTH_RESULT_INVALID);
-    assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
-    assert_int_equal(waits[2].answer, AUTH_RESULT_UNKNOWN);
-    assert_int_equal(waits[3].answer, AUTH_RESULT_VALID);
+    assert_int_equal(waits[0].result, AUTH_RESULT_INVALID);
+    assert_int_equal(waits[1].result, AUTH_RESULT_VALID);
+    assert_int_equal(waits[2].result, AUTH_RESULT_UNKNOWN);
+    assert_int_equal(waits[3].result, AUTH_RESULT_VALID);
     assert_int_equal(resumed, 3);
     assert_null(auth_verify_queue_find_job(desk, &q));
 }
@@ -240,7 +240,7 @@ static void verify_queue_runs_two_jobs_at_once_in_order(void **state)
         finish_work();
         assert_int_equal(n_submitted, i + 3 < 5 ? i + 3 : 5);
         for (unsigned k = 0; k < 5; k++)
-            assert_int_equal(waits[k].answer, k <= i ? AUTH_RESULT_VALID : AUTH_RESULT_UNKNOWN);
+            assert_int_equal(waits[k].result, k <= i ? AUTH_RESULT_VALID : AUTH_RESULT_UNKNOWN);
     }
 }
 
@@ -282,9 +282,9 @@ static void verify_queue_abandoned_job_is_dropped(void **state)
         finish_work();
     assert_int_equal(n_done, 5);
     assert_int_equal(resumed, 4);
-    assert_int_equal(waits[0].answer, AUTH_RESULT_UNKNOWN);
-    assert_int_equal(waits[4].answer, AUTH_RESULT_VALID);
-    assert_int_equal(waits[7].answer, AUTH_RESULT_VALID);
+    assert_int_equal(waits[0].result, AUTH_RESULT_UNKNOWN);
+    assert_int_equal(waits[4].result, AUTH_RESULT_VALID);
+    assert_int_equal(waits[7].result, AUTH_RESULT_VALID);
 }
 
 static void verify_queue_worker_exit_completes_waiters(void **state)
@@ -298,7 +298,7 @@ static void verify_queue_worker_exit_completes_waiters(void **state)
     refusal = -EAGAIN; /* the threads accept no more work */
     finish_work();
     finish_work();
-    assert_int_equal(waits[3].answer, AUTH_RESULT_BUSY);
+    assert_int_equal(waits[3].result, AUTH_RESULT_BUSY);
     assert_false(is_counted(&q[3]));
 }
 
@@ -311,12 +311,12 @@ static void verify_queue_without_threads_is_busy(void **state)
     refusal = -EAGAIN;
     assert_true(submit(&q, &waits[0]));
     assert_null(waits[0].job);
-    assert_int_equal(waits[0].answer, AUTH_RESULT_BUSY);
+    assert_int_equal(waits[0].result, AUTH_RESULT_BUSY);
     assert_false(is_counted(&q));
     refusal = 0;
     assert_true(submit(&q, &waits[1]));
     finish_work();
-    assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
+    assert_int_equal(waits[1].result, AUTH_RESULT_VALID);
 }
 
 static void verify_queue_busy_threads_are_retried(void **state)
@@ -332,7 +332,7 @@ static void verify_queue_busy_threads_are_retried(void **state)
     finish_work();
     assert_int_equal(n_submitted, 2);
     finish_work();
-    assert_int_equal(waits[1].answer, AUTH_RESULT_VALID);
+    assert_int_equal(waits[1].result, AUTH_RESULT_VALID);
 }
 
 int main(void)

@@ -109,7 +109,7 @@ static void cgroup_missing_controller_is_reported(void **state)
     (void)state;
     put("cgroup.controllers", "cpuset io hugetlb");
     assert_false(isolate_cgroup_check_limits(&paths, &limits, why));
-    assert_non_null(strstr(why, "the controller `cpu` is not in"));
+    assert_non_null(strstr(why, "the controller `cpu` is missing in"));
     assert_non_null(strstr(why, "Delegate=cpu memory"));
     assert_int_equal(isolate_cgroup_create(&paths, "shop", &limits, why), -1);
 }
@@ -121,9 +121,9 @@ static void cgroup_without_version_2_mount_is_rejected(void **state)
     (void)state;
     put("mounts", "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n");
     assert_false(isolate_cgroup_find_own(top.path, &paths, why));
-    assert_non_null(strstr(why, "there are no control groups of version 2"));
+    assert_non_null(strstr(why, "this system has no control groups of version 2"));
     assert_false(isolate_cgroup_find_own("/there/is/no/such/folder", &paths, why));
-    assert_non_null(strstr(why, "there are no control groups of version 2"));
+    assert_non_null(strstr(why, "this system has no control groups of version 2"));
 }
 
 static void cgroup_process_outside_version_2_is_rejected(void **state)
@@ -133,7 +133,7 @@ static void cgroup_process_outside_version_2_is_rejected(void **state)
     (void)state;
     put("cgroup", "4:memory:/old\n10::/odd\n");
     assert_false(isolate_cgroup_find_own(top.path, &paths, why));
-    assert_non_null(strstr(why, "this process has no control group of version 2"));
+    assert_non_null(strstr(why, "this process is in no control group of version 2"));
 }
 
 /* The server moves into the subgroup "/server"; a group whose name merely ends in "server" is the server's

@@ -145,8 +145,8 @@ static int crashes(void)
 static void config_check_silent_exit_is_reported(void **state)
 {
     (void)state;
-    expect_report(print_nothing, "the service `shop` cannot serve: it ended at once\n");
-    expect_report(crashes, "the service `shop` cannot serve: it ended at once\n");
+    expect_report(print_nothing, "the service `shop` cannot serve: its process exited at once\n");
+    expect_report(crashes, "the service `shop` cannot serve: its process exited at once\n");
 }
 
 /* Writes more than the report buffer holds: the check must read everything, so that the service can exit. */
@@ -213,8 +213,8 @@ static void config_check_hanging_service_is_killed_with_children(void **state)
         is_late = true;
         expect_report(
             hangs,
-            "the service `shop` cannot serve: its check has not ended within 20 seconds: something hangs "
-            "where it is loaded\n");
+            "the service `shop` cannot serve: its check did not finish within 20 seconds: the service hangs "
+            "while it is loaded\n");
         is_late = false;
     } while (pids[1] <= 0);
     while (!has_ended(pids[0]) || !has_ended(pids[1]))
@@ -250,7 +250,7 @@ static void config_check_failed_user_change_is_reported(void **state)
     (void)state;
     confined = -EPERM;
     expect_report(is_fine,
-                  "the service `shop` cannot serve: cannot become its user: Operation not permitted\n");
+                  "the service `shop` cannot serve: cannot switch to its user: Operation not permitted\n");
     confined = 0;
 }
 

@@ -284,7 +284,7 @@ static void supervisor_dying_group_is_reported_once_and_backs_off(void **state)
     assert_true(isolate_process_now_ms() - began >= 300); /* delays of 0, 0, 100 and 200 ms */
     assert_false(has_answer());
     await(strstr(log_text(), "[error]") != NULL);
-    assert_non_null(strstr(log_text(), "shop: the group exited unexpectedly with code 3; it starts again\n"));
+    assert_non_null(strstr(log_text(), "shop: the group exited unexpectedly with code 3: restarting it\n"));
     shared->behavior = GOOD;
     int starts = shared->starts;
     await(shared->starts > starts || shared->pid);
@@ -300,7 +300,7 @@ static void supervisor_serving_group_that_dies_restarts_at_once(void **state)
     int first = shared->pid;
     assert_int_equal(kill((pid_t)first, SIGKILL), 0);
     await(shared->starts == 2 && shared->pid != first);
-    await(strstr(log_text(), "shop: the group was killed by signal 9 (Killed); it starts again\n") != NULL);
+    await(strstr(log_text(), "shop: the group was killed by signal 9 (Killed): restarting it\n") != NULL);
     assert_false(has_answer());
     order(ISOLATE_RELOAD);
     expect_answer(ISOLATE_RELOAD, true);
@@ -487,7 +487,7 @@ static void supervisor_failed_user_change_is_reported(void **state)
     begin(CANNOT_BE);
     expect_answer(ISOLATE_START, false);
     await(strstr(log_text(), "shop: the group exited unexpectedly with code 127") != NULL);
-    assert_non_null(strstr(log_text(), "shop: cannot become its user: Operation not permitted\n"));
+    assert_non_null(strstr(log_text(), "shop: cannot switch to its user: Operation not permitted\n"));
     assert_int_equal(shared->starts, 0);
     order(ISOLATE_STOP);
     expect_end();
@@ -501,7 +501,7 @@ static void supervisor_failed_cgroup_entry_prevents_start(void **state)
     begin(GOOD);
     expect_answer(ISOLATE_START, false);
     assert_int_equal(shared->starts, 0);
-    await(strstr(log_text(), "shop: cannot enter its control group: ") != NULL);
+    await(strstr(log_text(), "shop: cannot join its control group: ") != NULL);
     order(ISOLATE_STOP);
     expect_end();
     settings.limits.memory = 0;

@@ -160,7 +160,7 @@ static void housekeeping_expired_certificate_is_an_error(void **state)
     mk_https_rules_format_date(old.made.expires, date);
     snprintf(line, sizeof line,
              "error: the certificate of the host without a name (sites/a.conf:3) expired on %s: clients "
-             "refuse it\n",
+             "reject it\n",
              date);
     assert_string_equal(logged, line);
 }
