@@ -57,8 +57,8 @@ static const char *response_invariant_error(const void *owner)
 
 const struct mk_state_machine mk_http_stream_machine = {"exchange", &states, MK_HTTP_STREAM_STATES,
                                                         stream_invariant_error};
-const struct mk_state_machine mk_http_stream_input_machine = {"request body", &input_states,
-                                                              MK_INPUT_STATES, NULL};
+const struct mk_state_machine mk_http_stream_input_machine = {"request body", &input_states, MK_INPUT_STATES,
+                                                              NULL};
 const struct mk_state_machine mk_http_stream_response_machine = {
     "response", &response_states, MK_RESPONSE_STATES, response_invariant_error};
 

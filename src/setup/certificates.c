@@ -263,7 +263,8 @@ static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost
     if (!certificate)
         return false;
     certificate->failed = true;
-    mk_conf_report_warn(b->report, &certificate->entry->at, "%s: %s; the certificate is not used", p->file, p->text);
+    mk_conf_report_warn(b->report, &certificate->entry->at, "%s: %s; the certificate is not used", p->file,
+                        p->text);
     return true;
 }
 
