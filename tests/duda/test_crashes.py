@@ -135,7 +135,7 @@ DUDA_SERVICE(fragile,
     DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""), DUDA_GET("/compute", compute, ""),
     DUDA_GET("/narrow/:n", dig, ""), DUDA_GET("/wide/:n", dig, "", .stack = 512 * 1024));
 """
-CRASHES = ("Sanitizer", "was killed by signal", "ended unexpectedly")
+CRASHES = ("Sanitizer", "was killed by signal", "exited unexpectedly")
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def crash(server):
 def loaded(monkey, tmp_path, request):
     server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)], workers=2, top=request.param,
                     server="KeepAliveRequests unlimited")
-    server.allow("was killed by signal", "ended unexpectedly", "Sanitizer")
+    server.allow("was killed by signal", "exited unexpectedly", "Sanitizer")
     load = [NewConnectionLoad(server, "/echo"), NewConnectionLoad(server, "/echo"), PersistentLoad(server, "/echo"), PersistentLoad(server, "/echo"), PersistentLoad(server, "/nap"),
             PersistentLoad(server, "/nap")]
     for thread in load:

@@ -143,4 +143,4 @@ def test_crash_page_shows_this_crash_only(faulty):
     assert "exit(3)" in page and "SIGSEGV" not in page and "in_libc" not in page.split("Output")[0]
     assert "said by second" in page and "said by first" not in page
     page = faulty.get("/left").text
-    assert "closed the connection" in page and "ended unexpectedly with code 4" in page and "exit(3)" not in page and "said by" not in page
+    assert "closed the connection" in page and "exited unexpectedly with code 4" in page and "exit(3)" not in page and "said by" not in page

@@ -534,7 +534,7 @@ def test_no_log_contains_a_session_id(people, store, tmp_path):
     """The secret stays out of the logs even with debug logging, after a crash, and while the store is unreachable."""
     log = tmp_path / "access.log"
     server = people(store, server=f"LogLevel debug\nAccessLog {log}")
-    server.allow("Sanitizer", "was killed by signal", "ended unexpectedly")
+    server.allow("Sanitizer", "was killed by signal", "exited unexpectedly")
     cookies = [cookie_of(get(server, "/visit/ana"))]
     cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))
     assert [show(server, c) for c in cookies] == ["-", "ana"]

@@ -503,7 +503,7 @@ def test_source_that_never_produces_is_cut_off(bad):
     assert bad.get("/a.txt").text == "hello"
 
 
-@pytest.mark.parametrize("how, died", [("crash", r"was killed by signal 11"), ("exit", r"ended unexpectedly")])
+@pytest.mark.parametrize("how, died", [("crash", r"was killed by signal 11"), ("exit", r"exited unexpectedly")])
 def test_worker_that_crashes_is_replaced(monkey, site, how, died):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misuse"), workers=2, sections="[ROUTES]\n    /bad misbehave\n    /* static\n",

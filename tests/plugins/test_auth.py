@@ -678,7 +678,7 @@ def test_auth_survives_failure_of_any_allocation_of_a_reload(guarded, tmp_path):
     fault = Fault("failmalloc", tmp_path)
     fault.master = 1
     server = guarded(**fault.how)
-    server.allow("ended unexpectedly")
+    server.allow("exited unexpectedly")
 
     def ended():
         return server.err.text.count("configuration serves") + server.err.text.count("keeping the old one")

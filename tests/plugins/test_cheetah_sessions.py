@@ -338,7 +338,7 @@ def test_shell_sessions_are_logged(start):
         it.server.err.wait_for(rf"shell: process {os.getpid()} of user {os.geteuid()}, group {os.getegid()} has connected")
     it("reload")
     it("version")
-    it.server.err.wait_for("is here", 3)
-    assert len(re.findall("is here", it.server.err.text)) == 3
+    it.server.err.wait_for("has connected", 3)
+    assert len(re.findall("has connected", it.server.err.text)) == 3
     assert not re.search(rf"shell: process {it.server.pid} ", it.server.err.text)
     it.server.err.wait_for(r"shell: process \d+ of user \d+, group \d+ requests a reload")

@@ -203,7 +203,7 @@ DUDA_SERVICE(guest, DUDA_START(begin),
 """
 
 RELEASED = proc.RELEASE.parent / "plugins"
-CRASHES = ("Sanitizer", "was killed by signal", "ended unexpectedly")
+CRASHES = ("Sanitizer", "was killed by signal", "exited unexpectedly")
 LOADED = "[ROUTES]\n    /guest/* guest\n    /* static\n"
 ISOLATED = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
 LIMIT = "[LIMITS]\n    Requests /guest/keep 2/d\n"

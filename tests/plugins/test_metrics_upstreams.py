@@ -160,7 +160,7 @@ def test_metrics_keep_upstreams_when_reload_fails(monkey, site, backend, failure
     server = run(plugins=["proxy", OTHER_PLUGIN], top=group(backend, keys="MaxConnections 5") + "[FAIL]\n    What nothing\n", sections=ROUTES)
     text, (before,) = server.config.read_text(), status(server)["upstreams"]
     server.config.write_text(text.replace(f"Server {backend.address}", "Server 127.0.0.1:1").replace("What nothing", f"What {failure}"))
-    server.allow("cannot start", "ended unexpectedly")
+    server.allow("cannot start", "exited unexpectedly")
     server.tell(signal.SIGHUP)
     server.err.wait_for("keeping the old")
     wait_until(lambda: status(server)["upstreams"] == [before], "only the servers of the old configuration")

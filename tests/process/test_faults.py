@@ -188,7 +188,7 @@ def test_master_without_memory_reloads_or_keeps_old_configuration(monkey, folder
     fault = Fault("failmalloc", tmp_path)
     fault.master = 1
     server = monkey(sections=SECTIONS, server="AccessLog access.log", **fault.how)
-    server.allow("ended unexpectedly")
+    server.allow("exited unexpectedly")
     for n in (*range(1, 60), *range(60, 600, 23)):
         fault.failed, fault.count, fault.after = 0, 1, n
         done = server.err.text.count("configuration serves") + server.err.text.count("keeping the old one")

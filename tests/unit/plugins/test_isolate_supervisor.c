@@ -271,7 +271,7 @@ static void supervisor_start_and_stop_serving_group(void **state)
     assert_int_equal(shared->starts, 1);
     assert_int_equal(shared->removed, 0);
     assert_non_null(strstr(log_text(), "shop: begins\\x1B\n"));
-    assert_null(strstr(log_text(), "ended unexpectedly"));
+    assert_null(strstr(log_text(), "exited unexpectedly"));
 }
 
 static void supervisor_dying_group_is_reported_once_and_backs_off(void **state)
