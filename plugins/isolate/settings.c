@@ -76,7 +76,8 @@ static const struct mk_conf_key keys[] = {
      .default_value = "10",
      .max = 19,
      .zero_word = "off",
-     .help = MK_HELP("Nice value of the group's processes: with a higher value, they yield to the server when CPU time is short.")},
+     .help = MK_HELP("Nice value of the group's processes: with a higher value, they yield to the server "
+                     "when CPU time is short.")},
     {.name = "Workers",
      .type = MK_CONF_NUM,
      AT(workers),

@@ -133,7 +133,7 @@ void mk_http_stream_free(struct mk_http_stream *d)
 
 void mk_http_stream_note_request_line(struct mk_http_stream *d, mk_str line)
 {
-    struct mk_counters *counters = d->conn->service->counters;
+    struct mk_counters *counters = d->conn->manager->counters;
     size_t n = mk_min(line.len, MK_COUNTERS_LINE_MAX - 1);
     if (n)
         memcpy(counters->line, line.p, n);

@@ -106,7 +106,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
      AT(IN.max_body_size),                                                                                   \
      .zero_word = "unlimited",                                                                               \
      .default_value = DEF("1M"),                                                                             \
-     .help = MK_HELP("Maximum bytes of a request body (413).")},                                                      \
+     .help = MK_HELP("Maximum bytes of a request body (413).")},                                             \
         {.name = "HandlerTimeout",                                                                           \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.handler_ms),                                                                                  \
@@ -303,7 +303,8 @@ static const struct mk_conf_key server_keys[] = {
      .max = 86400000,
      .zero_word = "unlimited",
      .default_value = "30",
-     .help = MK_HELP("How long a plugin may block a worker, while it starts, serves or ends, before the master kills "
+     .help = MK_HELP(
+         "How long a plugin may block a worker, while it starts, serves or ends, before the master kills "
          "and replaces the worker. A blocked worker is reported within 2 seconds. A worker that a debugger "
          "has stopped is spared.")},
     {.name = "TicketLifetime",
@@ -351,8 +352,9 @@ static const struct mk_conf_key server_keys[] = {
      .unit = 1024,
      .zero_word = "unlimited",
      .default_value = "unlimited",
-     .help = MK_HELP("Maximum bytes of a request's head and body together (413); a bare number counts KB, as in "
-             "Monkey 1.6.")},
+     .help =
+         MK_HELP("Maximum bytes of a request's head and body together (413); a bare number counts KB, as in "
+                 "Monkey 1.6.")},
     {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      SERVER(max_head_size),
@@ -387,7 +389,8 @@ static const struct mk_conf_key server_keys[] = {
      .min = 128 * 1024,
      .max = 1024 * 1024 * 1024,
      .default_value = "1M",
-     .help = MK_HELP("Bytes of request bodies on one HTTP/2 connection that no handler has read yet; at this limit, the "
+     .help = MK_HELP(
+         "Bytes of request bodies on one HTTP/2 connection that no handler has read yet; at this limit, the "
          "client must wait.")},
     {.name = "HTTP2AbuseBudget",
      .type = MK_CONF_NUM,
@@ -403,16 +406,18 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_TEXT,
      SERVER(spool_folder),
      .default_value = "/var/tmp",
-     .help = MK_HELP("The folder for request bodies above 64 KB: unlinked files hold a body while it arrives, if a "
-             "plugin such as cgi needs all of it first. The workers' user must be able to write to the "
-             "folder, and the file system must support O_TMPFILE.")},
+     .help = MK_HELP(
+         "The folder for request bodies above 64 KB: unlinked files hold a body while it arrives, if a "
+         "plugin such as cgi needs all of it first. The workers' user must be able to write to the "
+         "folder, and the file system must support O_TMPFILE.")},
     {.name = "SpoolMax",
      .type = MK_CONF_SIZE,
      SERVER(spool_max),
      .zero_word = "unlimited",
      .default_value = "1G",
-     .help = MK_HELP("Bytes that one worker keeps in such files (503 above it). One client address may use half of "
-             "them.")},
+     .help = MK_HELP(
+         "Bytes that one worker keeps in such files (503 above it). One client address may use half of "
+         "them.")},
     {.name = "OpenFileCache",
      .type = MK_CONF_BOOL,
      SERVER(fdt),
@@ -472,9 +477,10 @@ static const struct mk_conf_key host_keys[] = {
     {.name = "ServerName",
      .type = MK_CONF_WORDS,
      HOST(names),
-     .help = MK_HELP("Names of this host, without a port; `*.example.org` matches all names below example.org, and "
-             "`~REGEX` all that match a regular expression (PCRE2), case-insensitively. The first "
-             "host also gets requests for unknown names, unless another host sets `Default on`.")},
+     .help = MK_HELP(
+         "Names of this host, without a port; `*.example.org` matches all names below example.org, and "
+         "`~REGEX` all that match a regular expression (PCRE2), case-insensitively. The first "
+         "host also gets requests for unknown names, unless another host sets `Default on`.")},
     {.name = "DocumentRoot",
      .type = MK_CONF_TEXT,
      HOST(root),
@@ -529,9 +535,10 @@ static const struct mk_conf_key location_keys[] = {
     {.name = "Path",
      .type = MK_CONF_WORDS,
      LOCATION(paths),
-     .help = MK_HELP("Patterns of paths and regular expressions (`~ REGEX`), as in [ROUTES]. They are compared with "
-             "the path "
-             "that the client requests, before any rewrite.")},
+     .help = MK_HELP(
+         "Patterns of paths and regular expressions (`~ REGEX`), as in [ROUTES]. They are compared with "
+         "the path "
+         "that the client requests, before any rewrite.")},
     REQUEST_KEYS(LOCATION, request, NO_DEFAULT),
 };
 

@@ -194,7 +194,7 @@ def test_folder_instead_of_a_file_is_rejected(refused, authority, tmp_path):
 def test_certificate_that_expires_soon_is_a_warning(secure, run, authority):
     server = secure(keys(authority.issue(days=10.5)))
     assert "the certificate expires in 10 days, on" in server.server.err.text
-    assert "ends in 10 days" in run("-c", server.server.config, "-t").err
+    assert "expires in 10 days" in run("-c", server.server.config, "-t").err
 
 
 def test_two_certificates_of_one_key_type_are_rejected(refused, authority):
