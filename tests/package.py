@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import urllib.parse
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from monkey import BUGS, ENVIRONMENT, ROOT, SECONDS
 
 RELEASE = ROOT / "build" / "release"
+BINDING = ROOT / "bindings" / "python"
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 

@@ -31,6 +31,7 @@ def _files():
     info = f"{NAME}-{VERSION}.dist-info"
     found = {path.relative_to(HERE).as_posix(): path.read_bytes() for path in sorted((HERE / NAME).glob("*.py"))}
     found[f"{info}/METADATA"] = METADATA.encode() + (HERE / "README.md").read_bytes()
+    found[f"{info}/entry_points.txt"] = b"[console_scripts]\nmonkey-asgi = libmonkey.asgi_command:main\n"
     found[f"{info}/WHEEL"] = WHEEL.encode()
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python binding as its users install it: with pip into a virtual environment."""
-import importlib.util
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -10,25 +8,10 @@ import tarfile
 import pytest
 
 from monkey import ROOT
-from package import call
+from package import PIP, call
 from proc import wait_until
 
-BINDING = ROOT / "bindings" / "python"
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 APP = ROOT / "tests" / "lib" / "python_app.py"
-
-
-@pytest.fixture(scope="module")
-def python(package, tmp_path_factory):
-    """The interpreter of a virtual environment. It uses the pip of the tests, so that no pip needs to be installed."""
-    if not importlib.util.find_spec("pip"):
-        pytest.skip("needs pip")
-    folder = tmp_path_factory.mktemp("python")
-    shutil.copytree(BINDING, folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
-    call(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
-    interpreter = folder / "venv" / "bin" / "python"
-    call(*PIP, "--python", interpreter, "install", "--quiet", "--no-index", "--no-compile", folder / "source")
-    return interpreter
 
 
 def test_python_binding_installs_from_source_archive(package, python, tmp_path):

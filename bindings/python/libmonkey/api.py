@@ -2,8 +2,8 @@
 """ctypes declarations of the libmonkey.so.1 functions that the binding calls: see <monkey/server.h> and related headers."""
 import ctypes
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint32,
-                    c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint8,
+                    c_uint16, c_uint32, c_uint64, c_void_p)
 
 NEXT, DONE, WAIT, REFUSE = range(1, 5)  # enum mk_verdict
 LENGTH_UNKNOWN = -1
@@ -69,6 +69,30 @@ class SourceOps(Structure):
     _fields_ = [("read", Read), ("close", Close), ("reserved", c_uint64 * 2)]
 
 
+class Addr(Structure):
+    """struct mk_addr"""
+    _fields_ = [("ip", c_uint8 * 16), ("port", c_uint16), ("is_unix", c_uint8)]
+
+
+WebSocketMessage = CFUNCTYPE(None, c_void_p, c_void_p, c_int, Str)
+WebSocketWritable = CFUNCTYPE(None, c_void_p, c_void_p)
+WebSocketPong = CFUNCTYPE(None, c_void_p, c_void_p, Str)
+WebSocketClose = CFUNCTYPE(None, c_void_p, c_void_p, c_uint, Str)
+
+
+class WebSocketOps(Structure):
+    """struct mk_websocket_ops"""
+    _fields_ = [("on_message", WebSocketMessage), ("on_writable", WebSocketWritable), ("on_pong", WebSocketPong),
+                ("on_close", WebSocketClose)]
+
+
+class WebSocketOptions(Structure):
+    """struct mk_websocket_options"""
+    _fields_ = [("size", c_size_t), ("ops", POINTER(WebSocketOps)), ("subprotocols", c_char_p), ("origins", c_char_p),
+                ("message_max", c_size_t), ("frame_max", c_size_t), ("queue_max", c_size_t), ("ping_ms", c_uint32),
+                ("close_ms", c_uint32), ("flags", c_uint), ("compress_min", c_size_t)]
+
+
 MAJOR_VERSION = 2  # releases of this major version have all functions below, with the same meaning
 
 DECLARATIONS = {
@@ -95,6 +119,13 @@ DECLARATIONS = {
     "mk_request_host": (Str, c_void_p),
     "mk_request_scheme": (Str, c_void_p),
     "mk_request_client_text": (Str, c_void_p),
+    "mk_request_client_addr": (POINTER(Addr), c_void_p),
+    "mk_request_local_addr": (c_int, c_void_p, POINTER(Addr)),
+    "mk_request_has_encoded_slash": (c_bool, c_void_p),
+    "mk_request_version": (c_uint, c_void_p),
+    "mk_request_tunnel": (Str, c_void_p),
+    "mk_request_length": (c_int64, c_void_p),
+    "mk_request_set_handler_timeout": (c_int, c_void_p, c_uint32),
     "mk_request_header": (Str, c_void_p, Str),
     "mk_request_header_at": (c_bool, c_void_p, c_size_t, POINTER(Str), POINTER(Str)),
     "mk_server_param": (POINTER(Param), c_void_p, c_char_p),
@@ -102,6 +133,11 @@ DECLARATIONS = {
     "mk_request_resume": (None, c_void_p),
     "mk_request_cancel_on_disconnect": (None, c_void_p),
     "mk_request_add_cleanup": (c_int, c_void_p, Close, c_void_p),
+    "mk_websocket_open": (c_int, c_void_p, c_void_p, POINTER(WebSocketOptions), c_void_p, POINTER(c_void_p)),
+    "mk_websocket_send": (c_int, c_void_p, c_int, Str),
+    "mk_websocket_close": (c_int, c_void_p, c_uint, Str),
+    "mk_websocket_pause": (None, c_void_p),
+    "mk_websocket_resume": (None, c_void_p),
     "mk_response_set_status": (c_int, c_void_p, c_uint),
     "mk_response_add_header": (c_int, c_void_p, Str, Str),
     "mk_response_set_header": (c_int, c_void_p, Str, Str),

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""monkey-asgi serves ASGI applications, over real connections."""
+import http.client
+import json
+import signal
+import socket
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect as websocket
+
+from monkey import ROOT, SECONDS
+from package import Program
+from proc import wait_until
+
+FOLDER = ROOT / "tests" / "lib"
+
+
+@pytest.fixture(scope="module")
+def start(package, python):
+    """start("asgi_app:app", ...) starts monkey-asgi."""
+    running = []
+
+    def start_server(*words, **environment):
+        command = (python.parent / "monkey-asgi", *words, "--app-dir", FOLDER, "-b", "127.0.0.1:0")
+        running.append(Program(command, package.environment | {"PYTHONDONTWRITEBYTECODE": "1", **environment}))
+        return running[-1]
+
+    yield start_server
+    for program in running:
+        program.__exit__()
+
+
+@pytest.fixture(scope="module")
+def server(start):
+    return start("asgi_app:app")
+
+
+def fetch(server, path, method="GET", body=None, **headers):
+    connection = server.connect()
+    connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    response = connection.getresponse()
+    data = response.read()
+    connection.close()
+    return response.status, response.headers, data
+
+
+def events(server):
+    return json.loads(fetch(server, "/events")[2])
+
+
+def test_asgi_scope_describes_request(server):
+    scope = json.loads(fetch(server, "/a%20b/%C3%A9?x=%20y", X_Name="v\xe9")[2])
+    assert (scope["type"], scope["method"], scope["scheme"], scope["http_version"]) == ("http", "GET", "http", "1.1")
+    assert (scope["path"], scope["raw_path"], scope["query_string"]) == ("/a b/\xe9", "/a%20b/%C3%A9", "x=%20y")
+    assert ["x-name", "v\xe9"] in scope["headers"] and scope["root_path"] == ""
+    assert scope["client"][0] == "127.0.0.1" and scope["client"][1] > 0
+    assert scope["server"] == ["127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])]
+    assert scope["state"] == {"greeting": "from startup"}
+
+
+def test_asgi_encoded_slash_is_decoded_in_path_only(server):
+    scope = json.loads(fetch(server, "/a%2Fb")[2])
+    assert (scope["path"], scope["raw_path"]) == ("/a/b", "/a%2Fb")
+
+
+def test_asgi_status_and_repeated_headers_are_sent(server):
+    status, headers, body = fetch(server, "/teapot")
+    assert (status, headers.get_all("x-a"), body) == (418, ["1", "2"], b"short and stout")
+
+
+@pytest.mark.parametrize("size", [0, 1, 70000, 1000000])
+def test_asgi_request_body_is_read(server, size):
+    assert fetch(server, "/count", "POST", bytes(size))[2] == b"%d" % size
+
+
+def test_asgi_body_is_echoed_while_it_arrives(server):
+    connection = server.connect()
+    connection.putrequest("POST", "/echo")
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    connection.send(b"5\r\nfirst\r\n")
+    response = connection.getresponse()
+    assert response.read(5) == b"first"
+    connection.send(b"6\r\nsecond\r\n0\r\n\r\n")
+    assert response.read() == b"second"
+    connection.close()
+
+
+def test_asgi_streamed_body_arrives_whole(server):
+    assert fetch(server, "/stream")[2] == b"".join(b"%d" % (i % 10) * 10000 for i in range(200))
+
+
+def test_asgi_known_length_is_sent_without_chunks(server):
+    _status, headers, body = fetch(server, "/length")
+    assert (headers["Content-Length"], body) == ("10", b"0123456789")
+    wait_until(lambda: "known length sent" in events(server), "the application has sent all messages")
+    assert fetch(server, "/length", "HEAD")[1]["Content-Length"] == "10"
+
+
+@pytest.mark.parametrize("path, event", [("/endless", "send failed"), ("/wait", "http.disconnect")])
+def test_asgi_disconnect_is_reported(server, path, event):
+    with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), SECONDS) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        if path == "/endless":
+            client.recv(1000)
+    wait_until(lambda: event in events(server), "the application has noticed the disconnect")
+
+
+@pytest.mark.parametrize("path", ["/fail", "/silent"])
+def test_asgi_application_without_response_gives_500(server, path):
+    assert fetch(server, path)[0] == 500
+    assert fetch(server, "/count")[0] == 200
+
+
+def test_asgi_failure_within_body_ends_connection(server):
+    with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+        fetch(server, "/fail-late")
+
+
+# ---- WebSocket ----
+
+def connect(server, path, **options):
+    return websocket(server.url.replace("http", "ws").rstrip("/") + path, open_timeout=SECONDS, **options)
+
+
+def test_asgi_websocket_echoes_text_and_bytes(server):
+    with connect(server, "/ws", subprotocols=["one", "two"]) as client:
+        assert (client.subprotocol, client.response.headers["x-ws"]) == ("two", "yes")
+        for message in ("text \xe9", b"bytes", "", b"\0" * 300000):
+            client.send(message)
+            assert client.recv(SECONDS) == message
+        client.close(4002, "bye")
+    wait_until(lambda: [4002, "bye"] in events(server), "the application has the close code")
+
+
+def test_asgi_websocket_denied_with_response(server):
+    with pytest.raises(InvalidStatus) as caught:
+        connect(server, "/deny")
+    response = caught.value.response
+    assert (response.status_code, response.headers["x-why"], response.body) == (401, "no token", b"who are you?")
+    with pytest.raises(InvalidStatus) as caught:
+        connect(server, "/close")
+    assert caught.value.response.status_code == 403
+
+
+def test_asgi_websocket_sender_waits_for_slow_client(server):
+    with connect(server, "/flood", max_queue=1) as client:
+        received = [client.recv(SECONDS) for _ in range(200)]
+        assert received == [bytes(20000)] * 200
+        with pytest.raises(ConnectionClosed) as caught:
+            client.recv(SECONDS)
+        assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (4001, "enough")
+
+
+def test_asgi_websocket_failure_closes_with_1011(server):
+    with connect(server, "/fail") as client, pytest.raises(ConnectionClosed) as caught:
+        client.recv(SECONDS)
+    assert caught.value.rcvd.code == 1011
+
+
+# ---- Lifespan, processes ----
+
+def test_asgi_shutdown_waits_for_open_requests(start):
+    server = start("asgi_app:app")
+    connection = server.connect()
+    connection.putrequest("POST", "/count")
+    connection.putheader("Content-Length", "5")
+    connection.endheaders(b"ab")
+    assert fetch(server, "/count")[0] == 200
+    server._process.send_signal(signal.SIGTERM)
+    wait_until(lambda: not accepts(server), "the server has stopped listening")
+    connection.send(b"cde")
+    response = connection.getresponse()
+    assert (response.status, response.read()) == (200, b"5"), server._process.stderr.read()
+    connection.close()
+    out, error = server._process.communicate(timeout=SECONDS)
+    assert (server._process.returncode, out, error) == (0, "shut down\n", "")
+
+
+def accepts(server):
+    try:
+        with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), SECONDS):
+            return True
+    except OSError:
+        return False
+
+
+def test_asgi_failed_startup_is_reported(start):
+    with pytest.raises(AssertionError, match="monkey-asgi: the application failed at startup: no database"):
+        start("asgi_app:app", FAIL="startup")
+
+
+@pytest.mark.parametrize("words, message", [
+    (["asgi_none:app"], "cannot import asgi_none: no such module in"), (["asgi_app:none"], "asgi_app has no none"),
+    (["asgi_app:app", "-w", "0"], "--workers: expected at least 1"), (["asgi_app:app", "--key", "x"], "--certificate and --key belong together"),
+    (["asgi_app:app", "-b", "127.0.0.1:x"], "cannot listen on 127.0.0.1:x"), (["asgi_app:plain", "--lifespan", "on"], "the application failed at startup")])
+def test_asgi_wrong_usage_is_reported(start, words, message):
+    with pytest.raises(AssertionError, match=message):
+        start(*words)
+
+
+def test_asgi_application_without_lifespan_is_served(start):
+    for words in (["asgi_app:plain"], ["asgi_app:make_app", "--factory"], ["asgi_app:plain", "--lifespan", "off"]):
+        server = start(*words)
+        assert fetch(server, "/")[2] == b"plain"
+        server.end()
+
+
+def test_asgi_crashed_worker_is_replaced(start):
+    server = start("asgi_app:app", "--workers", "2")
+    workers = set()
+    wait_until(lambda: len(workers.add(fetch(server, "/process")[2]) or workers) == 2, "two workers respond")
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        fetch(server, "/exit")
+    seen = set()
+    wait_until(lambda: len(seen.add(fetch(server, "/process")[2]) or seen) == 2 and seen != workers, "another worker responds")
+    assert "starting another" in server.end()
