@@ -83,14 +83,14 @@ WebSocketClose = CFUNCTYPE(None, c_void_p, c_void_p, c_uint, Str)
 class WebSocketOps(Structure):
     """struct mk_websocket_ops"""
     _fields_ = [("on_message", WebSocketMessage), ("on_writable", WebSocketWritable), ("on_pong", WebSocketPong),
-                ("on_close", WebSocketClose)]
+                ("on_close", WebSocketClose), ("reserved", c_uint64 * 4)]
 
 
 class WebSocketOptions(Structure):
     """struct mk_websocket_options"""
-    _fields_ = [("size", c_size_t), ("ops", POINTER(WebSocketOps)), ("subprotocols", c_char_p), ("origins", c_char_p),
+    _fields_ = [("ops", POINTER(WebSocketOps)), ("subprotocols", c_char_p), ("origins", c_char_p),
                 ("message_max", c_size_t), ("frame_max", c_size_t), ("queue_max", c_size_t), ("ping_ms", c_uint32),
-                ("close_ms", c_uint32), ("flags", c_uint), ("compress_min", c_size_t)]
+                ("close_ms", c_uint32), ("flags", c_uint), ("compress_min", c_size_t), ("reserved", c_uint64 * 6)]
 
 
 MAJOR_VERSION = 2  # releases of this major version have all functions below, with the same meaning

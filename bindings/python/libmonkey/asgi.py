@@ -474,7 +474,7 @@ class Host:
         found = self.options.get(subprotocol)
         if not found:
             found = self.options[subprotocol] = WebSocketOptions(
-                size=ctypes.sizeof(WebSocketOptions), ops=ctypes.pointer(self.websocket_ops),
+                ops=ctypes.pointer(self.websocket_ops),
                 subprotocols=subprotocol.encode() if subprotocol else None, message_max=16 * 1024 * 1024, flags=1)
         return found
 
