@@ -356,7 +356,7 @@ def test_headers_printed_config_loads_again(monkey, files, tmp_path):
 BAD = [
     ("Set", "no value"), ("Set X-A", "missing value of `X-A`"), ("Set /x", "missing header name"), ("Set /x /y X-A 1", "a rule accepts one path"),
     ("Set type:text/css type:a/b X-A 1", "a rule accepts one type"), ("Set status:404 status:4xx X-A 1", "a rule accepts one status"),
-    ("Set X-A: 1", "nor the name of a field"), ("Set X(A) 1", "nor the name of a field"), ('Set "" 1', "nor the name"),
+    ("Set X-A: 1", "nor the name of a header"), ("Set X(A) 1", "nor the name of a field"), ('Set "" 1', "nor the name"),
     ('Set X-A "1" 2', "after the value"), ('Set X-A "1', "quote"), ("Set X-A a\x01b", "control byte"),
     ("Set X-A a\x7fb", "control byte"), ("Remove X-A now", "after the name"), ("Remove /x", "missing header name"),
     ("Set type:css X-A 1", "not a media type"), ("Set type:*/css X-A 1", "not a media type"),
@@ -372,7 +372,7 @@ BAD = [
     ("Expires 99999999999999999999y", "not a time"), ("Expires -1", "not a time"), ("Expires d", "not a time"),
     ("Cors", "no value"), ("Cors /x", "no origin given"), ("Cors example.org", "neither an origin"),
     ("Cors https://example.org/", "neither an origin"), ("Cors https://a*.example.org", "neither an origin"),
-    ("Cors https://*", "neither an origin"), ("Cors null", "any page can make itself"), ("Cors * credentials", "every site could read"),
+    ("Cors https://*", "neither an origin"), ("Cors null", "any page can give itself"), ("Cors * credentials", "every site could read"),
     ("Cors * https://example.org", "allows all origins already"), ("Cors https://", "neither an origin"),
     ("Cors https://example.org methods=GET,,PUT", "not a list"), ("Cors https://example.org headers=", "not a list"),
     ("Cors https://example.org methods=* credentials", "list the names"), ("Cors https://example.org max-age=x", "not a time"),

@@ -434,11 +434,11 @@ def test_isolated_service_that_cannot_start_does_not_affect_others(isolate, own,
     assert server.get("/a.txt").text == "a file"
     broken.unlink()
     proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
-    assert server.err.text.count("does not serve: its processes die") == 1
+    assert server.err.text.count("does not serve: its processes crash") == 1
     broken.touch()
     os.kill(group_of(server)[1], signal.SIGKILL)
     proc.wait_until(lambda: server.get("/guest/pid").status == 503, "the alarm")
-    proc.wait_until(lambda: server.err.text.count("does not serve: its processes die") == 2, "the next message")
+    proc.wait_until(lambda: server.err.text.count("does not serve: its processes crash") == 2, "the next message")
     broken.unlink()
     proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
 

@@ -274,8 +274,8 @@ def test_isolate_warning_names_only_groups_that_share_a_user(run, tmp_path, publ
                                               f"{parts}[HOST]\n    DocumentRoot {tmp_path}\n")
         done = run("-t", "-c", tmp_path / "monkey.conf")
         assert done.code == 0, done.err
-        return [re.search(r"the service `\w+` has the user of the (public workers|service `\w+`)", line)[0]
-                for line in done.err.splitlines() if " has the user of " in line]
+        return [re.search(r"the service `\w+` runs as (the user of the public workers|the same user as the service `\w+`)", line)[0]
+                for line in done.err.splitlines() if ", so only the sandbox separates " in line]
 
     assert tell("daemon", "daemon") == ["the service `vault` runs as the same user as the service `shop`"]
     assert tell("daemon", "games") == []

@@ -82,7 +82,7 @@ def test_proxy_tls_uses_system_trust_store(proxy, backend, authority):
 def test_proxy_tls_wrong_name_gets_502_with_reason(proxy, backend):
     server = proxy(backend().port, "TLSName other.example")
     assert server.get("/").status == 502
-    server.err.wait_for(r"\[error\] .*TLS with the server 127\.0\.0\.1:\d+ failed: its certificate is for back\.example, 127\.0\.0\.1 "
+    server.err.wait_for(r"\[error\] .*TLS with the server 127\.0\.0\.1:\d+ failed: its certificate is for back\.example, 127\.0\.0\.1"
                         r", not for other\.example")
     assert proxy(backend().port, "TLSName other.example", "TLSVerify off").get("/").text == "hello"
 
