@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* src/libc replaces functions of the C library in small static programs; here, they bear other names beside them. */
+/* src/os/libc replaces functions of the C library in small static programs; here, they bear other names beside them. */
 #define vsnprintf    small_vsnprintf
 #define snprintf     small_snprintf
 #define vfprintf     small_vfprintf
@@ -19,10 +19,10 @@
 #define PASSWD_FILE  test_passwd
 #define GROUP_FILE   test_group
 static char test_passwd[64], test_group[64];
-#include "libc/format.c"
-#include "libc/sort.c"
+#include "os/libc/format.c"
+#include "os/libc/sort.c"
 #define format_one strftime_one
-#include "libc/strftime.c"
+#include "os/libc/strftime.c"
 #undef vsnprintf
 #undef snprintf
 #undef vfprintf
@@ -31,7 +31,7 @@ static char test_passwd[64], test_group[64];
 #undef strftime
 #undef qsort
 #undef qsort_r
-#include "libc/users.c"
+#include "os/libc/users.c"
 int snprintf(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 size_t strftime(char *buf, size_t size, const char *format, const struct tm *t);
 
