@@ -3,7 +3,7 @@
 
 A struct that crosses the interface with its size (monkey/sized.h) may have more members in later releases. A program that was
 compiled with these copies must run with today's server. The header <older.h> has at_end(), which places such a struct directly
-before a page without access, so that a function that reads or writes today's size crashes.
+before an inaccessible guard page, so that a function that reads or writes today's size crashes.
 """
 import re
 

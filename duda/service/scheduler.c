@@ -52,7 +52,7 @@ static int run_before_middleware(struct duda_ctx *d)
     return d->session_error ? d->session_error : result;
 }
 
-static int run_middleware_and_handler(struct duda_ctx *d)
+static int run_before_middleware_and_handler(struct duda_ctx *d)
 {
     const struct duda_route *route = d->route_entry->route;
     int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
@@ -68,7 +68,7 @@ static void handler_fiber_main(void *arg)
 {
     struct duda_ctx *d = arg;
     d->result_route = d->route_entry->route;
-    d->result = run_middleware_and_handler(d);
+    d->result = run_before_middleware_and_handler(d);
     for (const struct duda_middleware *s = d->route_entry->after; s; s = s->outer)
         (void)s->fn(d);
     duda_memory_run_cleanups(d);

@@ -265,8 +265,8 @@ static size_t params_text_size(const struct mk_router_match *match)
     return n;
 }
 
-/* The handler of a tunnel may end long before the tunnel, and a terminated handler outlives its request: so
- * it has its own memory. */
+/* A handler has its own memory, separate from its request's: the handler of a tunnel may end long before the
+ * tunnel, and a terminated handler outlives its request. */
 static struct duda_ctx *alloc_request_ctx(struct mk_request *request, size_t size)
 {
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(mk_request_worker(request));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolves a logged stack to source lines with addr2line, a tool of the compiler. Neither the crashed process
- * nor the event loop waits for it. */
+/* Resolves a logged stack to source lines with addr2line, which is part of binutils. Neither the crashed
+ * process nor the event loop waits for it. */
 #ifndef DUDA_SERVICE_SYMBOLIZER_H
 #define DUDA_SERVICE_SYMBOLIZER_H
 

@@ -170,7 +170,7 @@ void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_w
     mk_websocket_message_free(delivery.framed);
 }
 
-size_t duda_topic_table_count(const struct duda_topic_table *r, mk_str name)
+size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name)
 {
     const struct duda_topic *topic = *find_topic(r, name, mk_hash(&r->key, name));
     return topic ? topic->n : 0;

@@ -37,6 +37,6 @@ mk_str duda_topic_table_name(const struct duda_subscriber *m);
 /* Delivers to all subscribers in this worker. */
 void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
                               mk_str text);
-size_t duda_topic_table_count(const struct duda_topic_table *r, mk_str name);
+size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name);
 
 #endif

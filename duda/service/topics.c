@@ -105,7 +105,8 @@ size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
 {
     struct full_name full;
     mk_str name = full_topic_name(duda_scope(d), topic, &full);
-    return d->worker_ctx->topics && name.p ? duda_topic_table_count(d->worker_ctx->topics, name) : 0;
+    return d->worker_ctx->topics && name.p ? duda_topic_table_count_subscribers(d->worker_ctx->topics, name)
+                                           : 0;
 }
 
 /* ---- Publishing ---- */

@@ -40,7 +40,7 @@ static void log_report(struct mk_worker *worker, mk_str report)
     }
 }
 
-static void log_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
+static void log_crash_report(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
 {
     uint32_t len = atomic_exchange(&crash_slot->len, 0);
     if (!len || len > sizeof crash_slot->report)
@@ -53,14 +53,14 @@ static void log_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_cras
 void duda_worker_ctx_log_crash(struct duda_worker_ctx *worker_ctx)
 {
     if (worker_ctx->crash_slot)
-        log_dead_worker(worker_ctx, worker_ctx->crash_slot);
+        log_crash_report(worker_ctx, worker_ctx->crash_slot);
 }
 
 /* Handles the crash slot left by a worker with this number, which may have died in a handler. */
 static void handle_dead_worker(struct duda_worker_ctx *worker_ctx, struct duda_crash_slot *crash_slot)
 {
     bool closes;
-    log_dead_worker(worker_ctx, crash_slot);
+    log_crash_report(worker_ctx, crash_slot);
     struct duda_route_slot *p = duda_crash_table_count_crash(
         worker_ctx->crash_table, crash_slot, worker_ctx->rules, mk_worker_now(worker_ctx->worker), &closes);
     uint64_t *cells = p ? mk_worker_cells(worker_ctx->worker, atomic_load(&p->stats_series)) : NULL;

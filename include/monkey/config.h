@@ -192,8 +192,9 @@ struct mk_conf_table {
     const char *section;
     const struct mk_conf_key *keys;
     size_t n;
-    /** True: each section of this name fills its own struct. False: a virtual host has one section of this
-     * name, which later sections with rules (`entry`) or repeatable keys extend. */
+    /** True: each section of this name fills its own struct. False: all sections of this name in a virtual
+     * host fill one struct. A second section is then allowed only if the table has rules (`entry`),
+     * repeatable keys or keys of type MK_CONF_WORDS; it adds to the first section. */
     bool repeatable;
     const char *help; /**< MK_HELP() of a paragraph; may be NULL */
     /** Receives, in order, the entries that match no key above. For sections whose keys are patterns, codes,

@@ -51,7 +51,7 @@ MK_API mk_str mk_request_raw_target(const struct mk_request *request);
 /** The original path and query, before rewrites, in the same form; CGI programs get it as REQUEST_URI. */
 MK_API mk_str mk_request_uri(const struct mk_request *request);
 
-/** The path, decoded once, without dot segments and repeated slashes. It starts with '/', contains no
+/** The path, decoded once, without dot segments or repeated slashes. It starts with '/', contains no
  * NUL, and is NUL-terminated. "*" for OPTIONS *. */
 MK_API mk_str mk_request_path(const struct mk_request *request);
 

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /*
- * A struct whose options or results may become more in later releases crosses the interface with its size: the
- * exported function has the suffix `_sized` and takes the size of the caller's struct after the struct, and an
- * inline function of the header passes it. Plugins that export functions to other plugins can do the same.
+ * A struct that may gain members in later releases is passed together with its size: the exported function
+ * has the suffix `_sized` and takes the size of the caller's struct after the struct, and an inline function
+ * of the header passes this size. Plugins that export functions to other plugins can do the same.
  *
  *     int mine_open_sized(const struct mine_options *options, size_t options_size)
  *     {

@@ -61,8 +61,8 @@ struct mk_tunnel_ops {
  * The request body, if any, must have been read until mk_request_read() returned 0.
  *
  * Returns 0; -EINVAL if the client requested no tunnel, or the request body was not read to its end; -EPROTO
- * if the WebSocket handshake is invalid (RFC 6455, section 4.2.1): status and headers are then set, so return
- * MK_ERROR; -EALREADY; or -ENOMEM.
+ * if the WebSocket handshake is invalid (RFC 6455, section 4.2.1); -EALREADY; or -ENOMEM. On -EPROTO, status
+ * and headers are already set: return MK_ERROR from the handler.
  *
  *     if (!mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")))
  *         return MK_NEXT;

@@ -42,8 +42,8 @@ enum {
     MK_WEBSOCKET_NORMAL = 1000,
     MK_WEBSOCKET_GOING_AWAY = 1001,     /**< the user left the page, or the server shuts down */
     MK_WEBSOCKET_PROTOCOL_ERROR = 1002, /**< invalid frames */
-    MK_WEBSOCKET_NO_CODE = 1005,        /**< the peer sent no code; never sent */
-    MK_WEBSOCKET_ABNORMAL = 1006,       /**< no closing handshake; never sent */
+    MK_WEBSOCKET_NO_CODE = 1005,        /**< the peer's close frame had no code; never sent in a frame */
+    MK_WEBSOCKET_ABNORMAL = 1006,       /**< no closing handshake; never sent in a frame */
     MK_WEBSOCKET_BAD_DATA = 1007,       /**< invalid UTF-8, or a message that cannot be decompressed */
     MK_WEBSOCKET_POLICY = 1008,         /**< a message that violates the rules of the application */
     MK_WEBSOCKET_TOO_BIG = 1009,        /**< a message or frame exceeds its limit */

@@ -157,10 +157,14 @@ MK_API void mk_worker_unref(struct mk_worker *worker);
  * arrives complete, or is lost because the receiver dies after taking it or the sender before sending it.
  * Messages queued for an exiting worker go to its replacement.
  *
- * Up to 1 MB is queued in the sender for each receiver. Beyond that, the result is -EAGAIN (try again later).
- * With MK_TO_ALL, the other workers still receive the message, and only the overloaded receiver misses it,
- * unless that is the sender itself. Returns 0, -EMSGSIZE, -EINVAL (invalid index), -EAGAIN, -ENOMEM, or
- * -ENOTCONN without a master: then only the sender receives it. On all other errors, no worker receives it.
+ * The sender queues up to 1 MB of messages for each receiver, itself included. If the receiver's queue is
+ * full, the function returns -EAGAIN (try again later). With MK_TO_ALL, it returns -EAGAIN only if the
+ * sender's own queue is full, and then no worker receives the message. Another worker whose queue is full
+ * misses the message, with a warning in the log; all others receive it, and the function returns 0.
+ *
+ * Returns 0, -EMSGSIZE, -EINVAL (invalid index), -EAGAIN, -ENOMEM, or -ENOTCONN without a master: then the
+ * sender receives the message if `to` includes it, and no other worker does. On all other errors, no worker
+ * receives the message.
  */
 MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plugin, int to, mk_str message);
 /** All workers, as the receiver of a message. */

@@ -117,7 +117,7 @@ static bool is_known_file_name(const char *name)
 
 /* The workers' user becomes the owner of the folder and everything in it, so it must not be a shared folder
  * such as /etc. */
-static void warn_of_foreign_files(struct mk_config *config, const struct acme_settings *s)
+static void report_unknown_files(struct mk_config *config, const struct acme_settings *s)
 {
     DIR *d = opendir(s->state.p);
     const struct dirent *entry = NULL;
@@ -143,7 +143,7 @@ void acme_state_folder_check(struct mk_config *config, const struct acme_setting
     if (!check_state_folder(config, s, &o, s->state.p) || stat(s->state.p, &st) < 0)
         return;
     if (can_change_owner(&o, &st)) {
-        warn_of_foreign_files(config, s);
+        report_unknown_files(config, s);
         return;
     }
     for (size_t i = 0; i < MK_LEN(inner_folders); i++) {

@@ -77,7 +77,7 @@ static void run_command_line(struct client *c, mk_str line)
         c->code = code;
 }
 
-static int run_command_of_arguments(struct client *c, char **words, int n)
+static int run_command_from_args(struct client *c, char **words, int n)
 {
     char buf[CHEETAH_LINE_MAX];
     struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
@@ -209,8 +209,8 @@ int cheetah_client_run(int argc, char **argv)
     c.line.prefix = c.interactive ? "" : "monkey shell: ";
     int code = connect_and_greet(&c);
     if (!code)
-        code = taken < argc ? run_command_of_arguments(&c, argv + taken, argc - taken)
-                            : run_commands_of_stdin(&c);
+        code =
+            taken < argc ? run_command_from_args(&c, argv + taken, argc - taken) : run_commands_of_stdin(&c);
     cheetah_client_conn_close(&c.line);
     mk_buf_free(&c.line.in);
     mk_buf_free(&c.in);

@@ -63,7 +63,8 @@ static bool read_output(int from, struct mk_buf *output)
     return n == 0;
 }
 
-/* Waits for the check, and if `kills` is set, kills it with its subprocesses. *status is from waitpid(2). */
+/* If `kills` is set, kills the check and its subprocesses. Then waits for the check. *status is from
+ * waitpid(2). */
 static void reap_check(pid_t pid, bool kills, int *status)
 {
     if (kills)

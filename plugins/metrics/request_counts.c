@@ -131,12 +131,12 @@ static struct seen *add_seen_status(struct counter *c, unsigned status)
     return &c->seen[c->n++];
 }
 
-static struct seen *find_seen_status(struct counter *c, unsigned status)
+static struct seen *find_or_add_status(struct counter *c, unsigned status)
 {
     for (unsigned i = 0; i < c->n; i++)
         if (c->seen[i].status == status)
             return &c->seen[i];
-    return c->n >= STATUSES && status != STATUS_OTHER ? find_seen_status(c, STATUS_OTHER)
+    return c->n >= STATUSES && status != STATUS_OTHER ? find_or_add_status(c, STATUS_OTHER)
                                                       : add_seen_status(c, status);
 }
 
@@ -171,7 +171,7 @@ void metrics_counters_add(struct counters *all, const struct label *l, const str
     struct counter *c = &all->of[l->index];
     unsigned method = mk_request_method(mk_access_record_request(record)),
              status = mk_access_record_status(record);
-    struct seen *s = c->n && c->seen[0].status == status ? c->seen : find_seen_status(c, status);
+    struct seen *s = c->n && c->seen[0].status == status ? c->seen : find_or_add_status(c, status);
     method = method < MK_METHODS ? method : MK_METHOD_UNKNOWN;
     if (s && !s->cells[method])
         s->cells[method] = find_cell(all, l, s->status, method);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Poisons recycled memory: the address sanitizer reports every access until the memory is allocated again. */
+/* Poisons recycled memory: AddressSanitizer reports every access until the memory is allocated again. */
 #ifndef MK_BASE_POISON_H
 #define MK_BASE_POISON_H
 

@@ -146,8 +146,8 @@ static inline void mk_http_stream_allow_call(struct mk_http_stream *d)
 {
     d->awaits = MK_AWAITS_NOTHING;
 }
-/* Call it before dispatch or the body source, which then waits for a resume unless it sets another
- * condition. */
+/* Call it before dispatch or the body source. The next call then waits for a resume, unless this call sets
+ * another condition. */
 static inline void mk_http_stream_begin_call(struct mk_http_stream *d)
 {
     d->awaits = MK_AWAITS_RESUME;

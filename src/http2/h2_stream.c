@@ -7,7 +7,7 @@
 
 enum {
     PIECE_MIN = 1024,         /* small frames share a piece */
-    WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if the spare part is large enough */
+    WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if h2->spare is large enough */
     UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless the window is nearly
                                  closed */
 };
@@ -84,7 +84,7 @@ static void mark_recv_window_changed(struct mk_h2_stream *s)
         mk_list_add_last(&s->h2->touched, &s->touched);
 }
 
-/* Returns the part of the window beyond the stream's share to the connection. */
+/* Gives the part of the window beyond the stream's share back to the connection. */
 static void shrink_window(struct mk_h2_stream *s)
 {
     s->h2->spare += s->window_size - s->h2->share;
@@ -178,8 +178,8 @@ static uint64_t wanted_window(const struct mk_h2_stream *s)
     return s->d.received < s->window_size ? s->window_size : 2 * (uint64_t)s->window_size;
 }
 
-/* Call it when the handler has read everything. Takes at most half of the spare part: the rest is for other
- * streams. */
+/* Widens the stream's receive window. Call it when the handler has read everything that has arrived. Takes at
+ * most half of `h2->spare`, and leaves the rest for other streams. */
 static void grow_recv_window(struct mk_h2_stream *s)
 {
     uint64_t to = wanted_window(s);
@@ -208,8 +208,8 @@ static void update_stream_window(struct mk_h2_stream *s)
     mk_h2_write_window_update(s->h2, s->id, (uint32_t)by);
 }
 
-/* Returns everything that has arrived and is not held: body data that was read or discarded, padding, and
- * data of closed streams. */
+/* Gives window credit back to the client for all bytes that have arrived and are no longer held: body data
+ * that was read or discarded, padding, and data of closed streams. */
 static void update_connection_window(struct mk_h2 *h2)
 {
     int64_t by = (int64_t)h2->conn->manager->limits->h2.unread_max - h2->receive_window - h2->held;

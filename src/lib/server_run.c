@@ -150,7 +150,7 @@ static void signal_ready(struct mk_lib_worker *r, mk_err e)
     atomic_store(&r->serves, e == 0);
     r->result = e;
     pthread_mutex_unlock(&s->lock);
-    pthread_cond_broadcast(&s->changed); /* the lock is free for the threads that wake up */
+    pthread_cond_broadcast(&s->changed); /* after unlocking, so that the woken threads get the lock at once */
     if (!e && atomic_load(&s->stop_at) != MK_SERVER_STOP_NOT_REQUESTED)
         mk_loop_wakeup(&r->worker.loop); /* for an earlier stop */
 }

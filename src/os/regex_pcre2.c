@@ -201,7 +201,7 @@ static enum mk_regex_result match_regex(const struct mk_regex *r, mk_str text, s
         return n == PCRE2_ERROR_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;
     if (out)
         copy_captures(match_context->data, n ? (unsigned)n : MK_REGEX_CAPTURES_MAX, text,
-                      out); /* rc is 0 if there are more groups than pairs */
+                      out); /* n is 0 if there are more groups than pairs */
     return MK_REGEX_MATCH;
 }
 

@@ -105,7 +105,7 @@ int mk_spool_fd(struct mk_spool *s)
     if (!e && s->kept.len)
         e = mk_spool_write_to_file(s, "");
     if (e && is_new)
-        mk_fd_close(&s->fd); /* everything is in the file */
+        mk_fd_close(&s->fd); /* `kept` still has all bytes */
     if (!e && lseek(s->fd, 0, SEEK_SET) < 0)
         e = mk_err_last();
     return e ? e : s->fd;

@@ -36,7 +36,7 @@ class RecipeServer:
         self.folder, self.start = folder, start
 
     def file(self, path, text="", mode=0o644):
-        """Creates the file of an absolute path, but inside the test's folder."""
+        """Creates the file that an absolute path names, but below the test's folder."""
         target = self.folder / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The redis package with a cluster of six nodes, and with Sentinels: commands, jobs and shared state find their nodes,
-also after a slot has migrated and when a master is killed or frozen under load. The test counts the surviving
-acknowledged writes."""
+"""The redis package with a cluster of six nodes, and with Sentinels: commands, jobs and shared state reach the right nodes,
+even after a slot has migrated, and while a master is killed or frozen under load. Tests check that no acknowledged write is
+lost."""
 import concurrent.futures
 import re
 import threading

@@ -699,7 +699,7 @@ static int keep(struct duda_ctx *d)
     return duda_printf(d, "%s %s", query.p, form.p);
 }
 
-/* Copies byte by byte: the address sanitizer would report a read by a library function. */
+/* Copies byte by byte: AddressSanitizer would report a read by a library function. */
 static int show(struct duda_ctx *d)
 {
     char copy[40] = "";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service compiled with the address sanitizer runs in a server without it. The sanitizer detects access to a request's
+"""A service compiled with AddressSanitizer runs in a server without it. The sanitizer detects access to a request's
 memory after the end of the request."""
 import os
 import re
@@ -23,7 +23,7 @@ def sanitizer():
 
 pytestmark = pytest.mark.skipif(
     not services.BUILT.exists() or not shutil.which("gcc") or not RELEASE.exists() or not Path(sanitizer()).is_absolute(),
-    reason="no Duda, no release build, or no address sanitizer here")
+    reason="no Duda, no release build, or no AddressSanitizer here")
 
 KEPT = r"""/* cflags: -fsanitize=address */
 #include <duda.h>

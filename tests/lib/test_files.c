@@ -156,7 +156,7 @@ static void files_in_smaller_structs_are_served(void **state)
         const char *path;
         mk_str content;
     };
-    struct older_file *older = malloc(2 * sizeof *older); /* the address sanitizer reports reads behind it */
+    struct older_file *older = malloc(2 * sizeof *older); /* AddressSanitizer reports reads beyond it */
     unsigned older_port;
     struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &older_port);
     older[0] = (struct older_file){"/first.txt", MK_STR("first")};

@@ -172,7 +172,7 @@ static bool is_long_option(mk_str word)
     return false;
 }
 
-const char *wr_command_find_conflicting_option(const struct wr_command *c)
+const char *wr_command_find_concurrency_conflict(const struct wr_command *c)
 {
     mk_str option = mk_str_from_c(c->kind->concurrency);
     for (size_t i = 1; i < c->n; i++) {

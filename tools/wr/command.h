@@ -28,7 +28,7 @@ unsigned wr_command_concurrency(const struct wr_command *c);
 bool wr_command_has_placeholder(const struct wr_command *c);
 /* Returns an option that conflicts with wr's own concurrency, such as --connections=10 or -kc 10; NULL if
  * there is none. */
-const char *wr_command_find_conflicting_option(const struct wr_command *c);
+const char *wr_command_find_concurrency_conflict(const struct wr_command *c);
 /* Returns the first URL in the command, or MK_STR_NULL. */
 mk_str wr_command_find_url(char *const *words);
 /* Formats the command for display; quotes words for the shell where needed. */

@@ -17,7 +17,7 @@ struct wr_range {
 
 void wr_samples_init(struct wr_samples *s);
 void wr_samples_fini(struct wr_samples *s);
-/* Ignores negative numbers, which are unknown. */
+/* Ignores a negative number, which stands for an unknown value. */
 void wr_samples_add(struct wr_samples *s, double number);
 /* Sorts the numbers. The median of an even count is the mean of the middle two. All -1 if memory ran out. */
 struct wr_range wr_samples_range(struct wr_samples *s);

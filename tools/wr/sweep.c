@@ -74,7 +74,7 @@ static bool init_command(struct wr_sweep *s)
     }
     if (!wr_command_init(&s->command, words, s->arena))
         return false;
-    const char *conflict = s->options->n_steps ? wr_command_find_conflicting_option(&s->command) : NULL;
+    const char *conflict = s->options->n_steps ? wr_command_find_concurrency_conflict(&s->command) : NULL;
     return !conflict ||
            wr_message_error("the command contains %s, but the sweep sets the connections: write {c} "
                             "in place of their number",

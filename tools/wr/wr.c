@@ -24,7 +24,7 @@ static bool write_output(FILE *to, struct mk_buf *text)
     return good || wr_message_error("cannot write the results: is the disk full?");
 }
 
-static bool open_file(const char *path, FILE **out)
+static bool create_output_file(const char *path, FILE **out)
 {
     *out = fopen(path, "we");
     return *out || wr_message_error("cannot write %s: %s", path, mk_err_text(mk_err_last()));
@@ -34,8 +34,8 @@ static bool open_outputs(const struct wr_options *o, struct outputs *out)
 {
     bool to_stdout = o->json && strcmp(o->json, "-") == 0;
     *out = (struct outputs){.table = to_stdout ? NULL : stdout, .json = to_stdout ? stdout : NULL};
-    return (!o->csv || open_file(o->csv, &out->csv)) &&
-           (!o->json || to_stdout || open_file(o->json, &out->json));
+    return (!o->csv || create_output_file(o->csv, &out->csv)) &&
+           (!o->json || to_stdout || create_output_file(o->json, &out->json));
 }
 
 static bool on_step_finished(void *data, const struct wr_sweep *sweep, const struct wr_step *step)

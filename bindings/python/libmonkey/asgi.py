@@ -48,8 +48,8 @@ def add_headers(response, headers):
 
 
 class Exchange:
-    """A request, its response, and the task that runs the application. States of the response: nothing sent by the application
-    (`status` is None); started; `is_complete`. `was_handed_over` once the library has it, and sends it."""
+    """A request, its response, and the task that runs the application. The response is not started (`status` is None), started,
+    or complete (`is_complete`). `was_handed_over` is set once the library has taken it over to send it."""
 
     def __init__(self, host, request, response):
         self.host, self.request, self.response = host, request, response

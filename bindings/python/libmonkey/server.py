@@ -345,7 +345,7 @@ class Server:
             self._end_use()
 
     def close(self):
-        """Stops the server at once and frees it, after run() and wait() have returned in other threads."""
+        """Stops the server at once, waits until run() and wait() have returned in other threads, and frees it."""
         if self._active_calls.callbacks or self._active_calls.calls:
             raise RuntimeError("a handler, on_log or the thread of run() cannot close the server: call stop()")
         if self._watched is not None and threading.get_ident() != self._loop_thread:

@@ -56,7 +56,8 @@ MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, m
  */
 MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t timeout_ms,
                                  mk_str *text) MK_API_MUST_USE;
-/** Ends the subscription before the handler, or the worker, ends. */
+/** Ends the subscription early. Without this call, a subscription of duda_postgres_subscribe() ends with its
+ * handler, and one with a callback ends with the worker. */
 MK_API void duda_postgres_unsubscribe(struct duda_postgres_sub *sub);
 
 /**

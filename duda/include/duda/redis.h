@@ -128,8 +128,8 @@ MK_API int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *re
                                        const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /** Sends n commands as one pipeline and waits for their replies. A command that the server rejects gets a
- * reply of type DUDA_REDIS_ERROR and does not stop the others. Returns errors as above, except those of a
- * rejection. */
+ * reply of type DUDA_REDIS_ERROR and does not stop the others. Returns 0, even if the server rejects
+ * commands, so never -EREMOTEIO or -ENOSPC; other errors as above. */
 MK_API int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *redis,
                                const struct duda_redis_command *commands, size_t n,
                                struct duda_redis_reply *replies) MK_API_MUST_USE;

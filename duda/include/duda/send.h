@@ -39,9 +39,9 @@ MK_API int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *
  */
 MK_API int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_t modified) MK_API_MUST_USE;
 
-/** Serves a file, such as a static file or a download: sends it from below the document root of the virtual
- * host, with its media type and validators. Return the result from the handler: 0, 304, 404 if the file does
- * not exist, or an error. May wait for the disk. */
+/** Serves a file, such as a static file or a download, with its media type and validators. `path` begins with
+ * a slash and is relative to the document root of the virtual host. Return the result from the handler: 0,
+ * 304, 404 if the file does not exist, or an error. May wait for the disk. */
 MK_API int duda_send_file(struct duda_ctx *d, const char *path);
 /** Sends `length` bytes of an open file, starting at `offset`, in place of the response body; the kernel
  * copies the data. Takes ownership of the descriptor, even if it fails. */

@@ -30,7 +30,7 @@ struct duda_schema;
  * - 200 to 399: the same, with this status.
  * - 400 to 599: sends the error page of this status and discards the response written so far.
  * - DUDA_HANDLED: sends the response as written, with the status that was set.
- * - a negative errno value, such as Duda's own functions return: sends the error page of the matching status:
+ * - a negative errno value, as returned by Duda's own functions: sends the error page of the matching status:
  *
  *       400  -EBADMSG
  *       401  -EKEYREJECTED -EKEYEXPIRED -EKEYREVOKED

@@ -16,8 +16,8 @@ enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
 
 /** The functions of a backend. They work like those of store.h, except that `delete_if` with an absent value
  * returns -ENOENT if there was no entry. duda-store builds each key from the service's scope and the key that
- * the service passes: at most DUDA_STORE_FULL_KEY_MAX bytes. The service's own calls must not be able to
- * reach these keys. */
+ * the service passes; a key has at most DUDA_STORE_FULL_KEY_MAX bytes. A backend must keep these keys out of
+ * reach of the service's own calls to the same database. */
 struct duda_store_ops {
     int (*get)(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str *value);
     int (*set)(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value, uint64_t ttl_ms);

@@ -110,9 +110,10 @@ MK_API int duda_wait_begin(struct duda_ctx *d, struct duda_wait *wait,
 MK_API int duda_wait_suspend(struct duda_wait *wait) MK_API_MUST_USE;
 /** Resumes the handler, from the event loop of its worker; does nothing unless the wait is active. */
 MK_API void duda_wait_wake(struct duda_wait *wait);
-/** Ends a wait; does nothing if it has ended. End nested waits in reverse order. No function may
- * return during a wait in its stack frame: debug builds of the server (CMAKE_BUILD_TYPE=Debug) abort when the
- * handler begins or continues another wait, or when it returns. */
+/** Ends a wait; does nothing if it has ended. End nested waits in reverse order. A function
+ * must not return while a `struct duda_wait` in its stack frame is active: otherwise debug builds of the
+ * server (CMAKE_BUILD_TYPE=Debug) abort when the handler begins or continues another wait, or when it
+ * returns. */
 MK_API void duda_wait_end(struct duda_wait *wait);
 
 /**

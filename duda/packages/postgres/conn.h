@@ -9,7 +9,8 @@
 int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struct postgres_settings *settings,
                        struct postgres_resolver *hosts, const struct package_conn_ops *ops);
 void postgres_conn_fini(struct postgres_conn *c);
-/* Members of struct package_conn_ops, which the owner of the connection provides. */
+/* Callbacks for the struct package_conn_ops that the owner of the connection passes to
+ * postgres_conn_init(). */
 void postgres_conn_connect(struct package_conn *conn);
 void postgres_conn_close(struct package_conn *conn);
 void postgres_conn_on_timeout(struct package_conn *conn);

@@ -73,8 +73,8 @@ static bool is_option(const PQconninfoOption *o, const char *keyword)
 
 /* Collects the host lists, lets workers read the files, and rejects an encoding other than UTF-8, on which
  * duda_postgres_quote() depends. */
-static bool handle_conninfo_option(struct mk_config *config, struct postgres_settings *s,
-                                   const PQconninfoOption *o, struct lists *lists)
+static bool apply_conninfo_option(struct mk_config *config, struct postgres_settings *s,
+                                  const PQconninfoOption *o, struct lists *lists)
 {
     if (is_option(o, "host"))
         lists->hosts = o->val;
@@ -105,7 +105,7 @@ bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings 
     }
     for (const PQconninfoOption *o = options; o->keyword && is_valid; o++)
         if (o->val && o->val[0])
-            is_valid = handle_conninfo_option(config, s, o, &lists);
+            is_valid = apply_conninfo_option(config, s, o, &lists);
     if (!lists.hosts && !lists.addresses)
         lists.hosts = getenv("PGHOST");
     is_valid = is_valid && fill_host_list(config, s, &lists);

@@ -28,7 +28,7 @@ struct duda_subprocess {
     int failure; /* 0, or the error that all calls return from now on */
 };
 
-/* Starts the process. Returns 0, or a negative errno value, after releasing all resources. */
+/* Starts the process. Returns 0; on failure, releases all resources and returns a negative errno value. */
 int duda_process_start(struct duda_subprocess *c, struct duda_ctx *d,
                        const struct duda_subprocess_options *o);
 /* Kills the process if it is still running, and closes its pipes. Safe to call twice. */

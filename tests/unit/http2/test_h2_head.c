@@ -188,7 +188,7 @@ static const struct sample hosts[] = {
     {"an empty authority and a host", GET ":authority|\nhost|a\n", 400},
     {"a user", GET ":authority|me@a\n", 400},
     {"an address", GET ":authority|[::1]:80\n", 0},
-    {"a port beyond all", GET ":authority|a:65536\n", 400},
+    {"a port above 65535", GET ":authority|a:65536\n", 400},
     {"dots", GET ":authority|..\n", 400},
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two workers, which are threads of one process, write to the logs of one configuration. Built with the
- * thread sanitizer, which fails the program if they share mutable data. */
+/* Two workers, which are threads of one process, write to the logs of one configuration. Built with
+ * ThreadSanitizer, which fails the program if they share mutable data. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -81,11 +81,11 @@ static void command_own_concurrency_and_headers_are_known(void **state)
     assert_int_equal(wr_command_concurrency(&c), 10);
     assert_string_equal(c.fields[0], "Host: a");
     assert_null(c.fields[1]);
-    assert_null(wr_command_find_conflicting_option(&c));
+    assert_null(wr_command_find_concurrency_conflict(&c));
     assert_str(wr_command_find_url(words), "http://h/");
     assert_true(wr_command_init(&c, other, &arena));
     assert_int_equal(wr_command_concurrency(&c), 0);
-    assert_string_equal(wr_command_find_conflicting_option(&c), "--connections=3");
+    assert_string_equal(wr_command_find_concurrency_conflict(&c), "--connections=3");
     mk_arena_fini(&arena);
 }
 
@@ -100,7 +100,7 @@ static const char *conflict(const char *first, const char *second)
     snprintf(buffer[1], LINE, "%s", first);
     snprintf(buffer[2], LINE, "%s", second);
     assert_true(wr_command_init(&c, words, &arena));
-    const char *word = wr_command_find_conflicting_option(&c);
+    const char *word = wr_command_find_concurrency_conflict(&c);
     mk_arena_fini(&arena);
     return word;
 }

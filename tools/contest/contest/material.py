@@ -75,7 +75,7 @@ def _add(material: Material, name: str, data: bytes) -> None:
 
 
 def _add_cgi(material: Material) -> None:
-    """Writes a CGI script for servers without another dynamic response."""
+    """Writes a CGI script, for servers that generate a dynamic response in no other way."""
     path = material.root / "cgi-bin" / "hello"
     path.parent.mkdir()
     fields = ["Content-Type: text/plain", f"Content-Length: {len(HELLO)}", "Connection: close", "", HELLO]

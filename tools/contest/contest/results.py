@@ -195,8 +195,8 @@ class Results:
         return self.record.contestants[contestant].forks and "processes" in self.kinds(case, contestant)
 
     def _uncounted(self, case, names):
-        """Returns contestants with CPU times that cannot be compared: cgroup times and sums over processes differ, so the
-        majority is compared."""
+        """Returns the contestants whose CPU times cannot be compared with the others. CPU times of a cgroup and sums over
+        processes differ, so only contestants with the more frequent source are compared."""
         whole = [n for n in names if not self.counted_in_parts(case, n)]
         kinds = {n: self.kinds(case, n) for n in whole}
         votes = Counter(next(iter(k)) for k in kinds.values() if len(k) == 1)
