@@ -195,7 +195,7 @@ SAID = [
     ("/odd", "22 [HTTP_CLIENT] main: its JSON, line 1, column 8: `of` must be a string of at most 3 characters; and 1 more"),
     ("/cut", r"74 [HTTP_CLIENT] main: its JSON, line 2, column 7: "),
     ("/cut&any", r"74 [HTTP_CLIENT] main: its JSON, line 2, column 7: "),
-    ("/long&list", "27 [HTTP_CLIENT] main: its JSON, line 1, "),
+    ("/long&list", "90 [HTTP_CLIENT] main: its JSON, line 1, "),
     ("/none", "74 [HTTP_CLIENT] main: its content is not JSON, but text/html"),
     ("/untyped", "74 [HTTP_CLIENT] main: its content is not JSON: it has no Content-Type"),
 ]

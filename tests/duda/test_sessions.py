@@ -27,6 +27,7 @@ SOURCE = r"""
 #endif
 #ifdef HAS_REDIS
 #include <duda/redis.h>
+#endif
 
 /* Absent if there is none, or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
@@ -35,7 +36,6 @@ static inline mk_str session_value(struct duda_ctx *d, const char *name)
     (void)!duda_session_get(d, name, &value);
     return value;
 }
-#endif
 
 static int visit(struct duda_ctx *d)
 {

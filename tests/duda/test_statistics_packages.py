@@ -211,7 +211,7 @@ USES = {
     "/smtp": ("smtp", "box", "0 -74", 2, 1),
     "/jobs": ("jobs", "jobs", "0 0 0", 4, 2),
     "/topics": ("topics", "main", "0 -22", 2, 1),
-    "/child": ("subprocess", "main", "0 7 -2 -110", 4, 2),
+    "/child": ("subprocess", "main", "0 7 -2 -62", 4, 2),
 }
 
 

@@ -181,7 +181,7 @@ ONE = "[HOST]\n    ServerName a\n    DocumentRoot one\n    Listen 8081\n"
 MISTAKES = [
     (ONE + "[HOST]\n    ServerName b\n    DocumentRoot two\n    Listen 8081 tls\n", 8,
      r"`8081` is for TLS here and for plain HTTP in \S+monkey.conf:4"),
-    ("[SERVER]\n    Listen 8081 http2\n" + ONE, 6, r"`8081` is for plain HTTP here and for HTTP/2 alone in \S+:2"),
+    ("[SERVER]\n    Listen 8081 http2\n" + ONE, 6, r"`8081` is for plain HTTP here and for HTTP/2 only in \S+:2"),
     (ONE + "[HOST]\n    ServerName A\n    DocumentRoot two\n    Listen 8082\n    Listen 8081\n", 5,
      r"another \[HOST\] already has the ServerName `A`: the one in \S+monkey.conf:1"),
     (ONE + "    Default on\n[HOST]\n    DocumentRoot two\n    Listen 8081\n    Default on\n", 9,

@@ -239,7 +239,7 @@ def test_cgi_one_address_may_use_half_of_spool_max(serve):
         assert refused.status == 503 and refused["Retry-After"] == "1"
         body = b"x" * 200_000
         assert other.get("/cgi-bin/s", "POST", body=body).text == answer_to(body)
-    server.err.wait_for("SpoolMax, or the half of it that one client may use, is full")
+    server.err.wait_for("SpoolMax, or the half of it that one client may use, is exhausted")
 
 
 @pytest.mark.parametrize("folder,message", [("nowhere/at/all", "No such file or directory"), ("/proc", "its file system does not support O_TMPFILE")])

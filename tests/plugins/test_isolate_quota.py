@@ -66,7 +66,7 @@ def test_isolate_quota_without_cgroups_explains_solution(run, monkey, guest, tmp
     path = tmp_path / "monkey.conf"
     path.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load isolate\n[ISOLATE]\n    Service {guest}\n    CPUQuota 50\n"
                     f"[HOST]\n    DocumentRoot {tmp_path}/site\n")
-    how_to = r"start the server by systemd with `Delegate=cpu memory`"
+    how_to = r"start the server with systemd and `Delegate=cpu memory`"
     checked = run("-t", "-c", path)
     assert checked.code == 0 and re.search(rf"warning: .*{how_to}", checked.err), checked.err
     started = run("-c", path)

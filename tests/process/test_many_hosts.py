@@ -93,9 +93,9 @@ def check(config, soft, hard):
 
 @pytest.mark.parametrize("keys, hard, message", [
     ("Workers 8", 330, "300 hosts need about "),
-    ("MaxConnections 1000\n    Workers 1", 700, "remain for connections, 1000 are its share of MaxConnections"),
-    ("MaxConnections 10000\n    Workers 10", 700, "remain for connections, 1000 are its share of MaxConnections"),
-    ("FDLimit 310", 700, "a worker may have 310 descriptors: "),
+    ("MaxConnections 1000\n    Workers 1", 700, "remain for connections: 1000 are its share of MaxConnections"),
+    ("MaxConnections 10000\n    Workers 10", 700, "remain for connections: 1000 are its share of MaxConnections"),
+    ("FDLimit 310", 700, "a worker may have 310 file descriptors, of which 0 remain"),
 ])
 def test_check_warns_of_insufficient_descriptor_limit(hosts, tmp_path, keys, hard, message):
     (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    {keys}\n\n" + hosts(300))
@@ -150,7 +150,7 @@ def test_check_time_is_linear_in_the_number_of_lines(tmp_path, kind):
 
 WRONG = {
     "handlers": (HOST.format(0) + "[ROUTES]\n", "    /{} no-handler\n", "there is no handler `no-handler`"),
-    "sections": (HOST.format(0), "[DIRLISTING]\n    Wrong {}\n", "the plugin `dirlisting` brings it"),
+    "sections": (HOST.format(0), "[DIRLISTING]\n    Wrong {}\n", "the plugin `dirlisting` has it"),
     "plugins": (HOST.format(0) + "[PLUGINS]\n", "    Load /gone/monkey-{}.so\n", "there is no `/gone/monkey-0.so`"),
 }
 

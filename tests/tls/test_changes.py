@@ -260,7 +260,7 @@ def test_links_in_the_folder_of_a_plugin_are_not_followed(secure, authority, tmp
 """)
     link(both, tmp_path / "late.pem")
     server.server.err.wait_for(TAKEN)
-    assert "it is not used" in server.server.err.text
+    assert "the certificate is not used" in server.server.err.text
     assert server.shown("late.example") == own.serial
 
 

@@ -79,7 +79,8 @@ struct duda_http_response {
  * Errors, which response->error describes: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
  * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
- * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize; -EOVERFLOW: the response headers are too long;
+ * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize, or the request has more than
+ * DUDA_HTTP_HEADERS_MAX headers; -EOVERFLOW: the response headers are too long;
  * -EINVAL: the request is invalid, for example a line break in a header; -ENOMEM; or an error of
  * the wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
  * connection if the first one fails before its response starts.

@@ -49,6 +49,8 @@ struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_cl
 
 /* ---- The request ---- */
 
+_Static_assert(DUDA_HTTP_HEADERS_MAX == 64, "http_stream_start() names the limit in a message");
+
 static mk_str request_method(const struct duda_http_request *request, bool has_content)
 {
     return request->method.p ? request->method : has_content ? MK_STR("POST") : MK_STR("GET");
@@ -60,8 +62,10 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
     const struct duda_http_client *http = stream->http;
     size_t n = 0;
     mk_str method = request_method(request, request->body.p || source);
-    if (request->n_headers > DUDA_HTTP_HEADERS_MAX)
+    if (request->n_headers > DUDA_HTTP_HEADERS_MAX) {
+        stream->error_text = "the request has more than 64 headers";
         return -EMSGSIZE;
+    }
     if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
         return -EINVAL;
     struct mk_header *fields = duda_alloc(stream->d, (request->n_headers + 2) * sizeof *fields);
