@@ -23,7 +23,7 @@ enum {
 static void open_reserve_fd(struct mk_acceptor *a)
 {
     if (a->reserve_fd < 0)
-        a->reserve_fd = eventfd(0, EFD_CLOEXEC); /* an open file without a path lookup */
+        a->reserve_fd = eventfd(0, EFD_CLOEXEC); /* any descriptor will do; an eventfd needs no path */
 }
 
 static void resume_accepting(struct mk_acceptor *a)

@@ -49,7 +49,7 @@ enum mk_conn_timeout {
 enum mk_conn_admission {
     MK_CONN_NOT_COUNTED,
     MK_CONN_AWAITS_HOOK, /* an accept hook waits for more of the client's data: counted in
-                          * service->n_awaiting_hooks */
+                          * manager->n_awaiting_hooks */
     MK_CONN_COUNTED,
 };
 
@@ -121,7 +121,7 @@ struct mk_conn {
     uint16_t hooks_passed;         /* number of accept hooks passed */
     uint32_t seen;                 /* saved bytes that the head parser has already scanned */
     const struct mk_vhosts *hosts; /* virtual hosts of this listener */
-    struct mk_list link;           /* in service->conns */
+    struct mk_list link;           /* in manager->conns */
     uint64_t moves;                /* the last 16 states, the latest in the lowest four bits */
     struct mk_conn_rate rate;
     uint32_t n_requests;
@@ -175,7 +175,7 @@ bool mk_conn_discard_input(struct mk_conn *c);
 void mk_conn_resume(struct mk_conn *c);
 /* Returns the connection whose resumed task runs. */
 struct mk_conn *mk_conn_begin_resumed(struct mk_loop_task *t);
-/* Like mk_conn_resume(), but after earlier handshakes in the queue service->handshakes. */
+/* Like mk_conn_resume(), but after the handshakes that already wait in manager->handshakes. */
 void mk_conn_queue_handshake(struct mk_conn *c);
 
 /* Between these two calls, the manager's input buffer holds the data of this connection.

@@ -21,8 +21,8 @@ static struct mk_buf *output_buffer(const struct mk_h1 *h)
 
 /* ---- The head ---- */
 
-/* Does the response need Upgrade: naming the new protocol, or, for a rejected handshake, the acceptable
- * one? */
+/* Does the response need an Upgrade header? It names the new protocol or, after a rejected handshake, the
+ * acceptable protocol. */
 static bool needs_upgrade_header(const struct mk_response *r)
 {
     return r->status == 101 || (r->status == 426 && mk_response_header(r, MK_STR("Sec-WebSocket-Version")).p);
@@ -155,8 +155,8 @@ MK_COLD static bool replace_with_error(struct mk_h1 *h)
     return mk_h1_output_head(h);
 }
 
-/* Sends earlier responses from the buffer, so that they are not lost if this response fails, and leave it
- * enough space. */
+/* Sends earlier responses from the buffer. Otherwise they would be lost if this response fails, and would
+ * take up its space. */
 static bool flush_earlier_responses(struct mk_h1 *h)
 {
     return mk_h1_output_flush(h) != MK_H1_BROKEN;

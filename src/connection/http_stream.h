@@ -164,8 +164,9 @@ static inline enum mk_conn_timeout mk_http_stream_timeout(const struct mk_http_s
 {
     return d->awaits == MK_AWAITS_BODY ? MK_TIMEOUT_RATE : MK_TIMEOUT_HANDLER;
 }
-/* Has the client closed its sending side while the handler waits for something else, and is the handler to be
- * cancelled then, or does it wait without a time limit? See mk_request_cancel_on_disconnect(). */
+/* Must the request end because the client has closed its sending side while the handler waits for something
+ * other than the body? Only if the handler has called mk_request_cancel_on_disconnect(), or waits without a
+ * time limit. */
 bool mk_http_stream_is_client_gone(const struct mk_http_stream *d);
 /* Does the response body depend on request body data that the client holds back? After the response head, 100
  * Continue would be too late. */

@@ -83,7 +83,7 @@ static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
     return c->most > 0 && (!crowded || ++c->n_rejected % ADMIT_ONE_IN == 0);
 }
 
-/* Grows the table. If out of memory, the chains grow instead. */
+/* Grows the table. If memory runs out, the chains grow instead. */
 static void grow_buckets(struct mk_file_cache *c)
 {
     size_t n = 2 * c->n_buckets;

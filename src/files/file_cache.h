@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cache of open files: maps paths beneath a root to files, revalidated at most once a second.
  *
- * An entry is small, so that thousands of files can stay open. Memory for the content of small files and for
- * attachments has a separate limit: first come, first served. An entry without memory retries each
- * second, and may then evict the memory of entries not used in that second.
+ * An entry is small, so thousands of files can stay open. Memory for the content of small files and for
+ * attachments has a separate limit: first come, first served. An entry without memory retries each second,
+ * and may then evict the memory of entries not used in that second.
  *
  * When the file of an entry has changed, the entry is replaced, never modified: a response that is still
  * sending the old file holds a reference to the old entry. Errors are not cached. Independent of HTTP. */

@@ -20,7 +20,8 @@ static const struct mk_state_table local_states = {
     MK_STATE_ROW(MK_H2_LOCAL_LOST, "lost", 0),
 };
 
-/* Without our GOAWAY, each stream is served; before the client has sent HTTP/2, no stream exists. */
+/* Two invariants: until the server has sent its final GOAWAY, each stream is served; until the client has
+ * sent its preface and SETTINGS, no stream exists. */
 static const char *remote_invariant_error(const void *owner)
 {
     const struct mk_h2 *h2 = owner;

@@ -74,8 +74,7 @@ static inline void mk_h2_stream_stop_timeout(struct mk_h2_stream *s)
 {
     s->timeout = MK_TIMEOUT_NONE;
 }
-/* Sets the timeout of the stream's current wait; closes the stream if its client is gone and the handler
- * follows the client. */
+/* Sets the timeout of the stream's current wait; closes the stream if mk_http_stream_is_client_gone(). */
 void mk_h2_stream_set_wait_timeout(struct mk_h2_stream *s);
 
 #endif

@@ -34,7 +34,7 @@ struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n)
 
 struct mk_buf *mk_h2_write_reserve_control(struct mk_h2 *h2, size_t n)
 {
-    h2->conn->progress -= n; /* sending the frame adds the same amount */
+    h2->conn->progress -= n; /* sending the frame will add n again */
     return mk_h2_write_reserve(h2, n);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only file that uses libnghttp2, which decodes. */
+/* HPACK: decodes with libnghttp2, which no other file uses; encodes without a library. */
 #include "http2/hpack.h"
 
 #include <nghttp2/nghttp2.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK (RFC 7541). Decoding is stateful, and done by a library; encoding is stateless: nothing is ever added
- * to the peer's dynamic table, so that an encoded header is valid on every connection. */
+ * to the peer's dynamic table, so an encoded header is valid on every connection. */
 #ifndef MK_HTTP2_HPACK_H
 #define MK_HTTP2_HPACK_H
 

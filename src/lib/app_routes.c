@@ -187,7 +187,8 @@ static int load_routes(struct mk_config *c, void **data)
     return 0;
 }
 
-/* Returns the number of the host among the hosts of the program; 0: the host is from the file. */
+/* Returns the number of the host among the hosts of the program; 0: the host is from the configuration
+ * file. */
 static unsigned app_vhost_number(const struct mk_config_generation *g, const struct mk_vhost_config *site)
 {
     unsigned n = 1;

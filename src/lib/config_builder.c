@@ -56,7 +56,7 @@ static bool is_section_name(mk_str s)
            mk_str_trim(s).len == s.len;
 }
 
-/* Is it a word that the configuration parser can only take for a key? */
+/* Does the configuration parser always read this word as a key? */
 static bool is_config_key(mk_str s)
 {
     return s.len > 0 && is_printable(s) && mk_str_find(s, ' ') == MK_STR_NONE && s.p[0] != '#' &&

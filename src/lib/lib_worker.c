@@ -53,8 +53,8 @@ static uint32_t remaining_drain_ms(const struct mk_lib_worker *r, int64_t stop_a
     return left < 1 ? 1 : (uint32_t)left;
 }
 
-/* Posts and threads wake the loop as well: only a new deadline may set the drain timer, or a program that
- * posts at short intervals would postpone it forever. */
+/* Posted calls and threads wake the loop as well, so only a new deadline sets the drain timer: otherwise, a
+ * program that posts at short intervals would postpone the timer forever. */
 static void apply_stop_deadline(struct mk_lib_worker *r)
 {
     int64_t stop_at = atomic_load(&r->server->stop_at);
@@ -66,7 +66,7 @@ static void apply_stop_deadline(struct mk_lib_worker *r)
     uint32_t span = remaining_drain_ms(r, stop_at);
     if (!w->draining)
         mk_worker_drain(w, stop_at == MK_SERVER_STOP_AT_ONCE,
-                        span); /* without time, queued work is dropped */
+                        span); /* an immediate stop drops queued connections */
     else if (span)
         mk_loop_set_timer(&w->loop, &w->drain_timer, span);
     if (stop_at == MK_SERVER_STOP_AT_ONCE)

@@ -32,8 +32,9 @@ static bool copy_options(struct mk_server_options *copy, const struct mk_server_
 static void export_own_symbols(void)
 {
     Dl_info own;
-    /* Kept open: exported symbols cannot be hidden again. A program that is linked with the static library is
-     * not found by that name; it exports its symbols itself, or need not. */
+    /* The handle stays open, because exported symbols cannot be hidden again. In a program that is linked
+     * with the static library, dlopen() has no effect: the program itself exports the symbols, or plugins do
+     * not need them. */
     if (dladdr((void *)(uintptr_t)mk_server_new, &own) && own.dli_fname)
         (void)!dlopen(own.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }

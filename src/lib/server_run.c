@@ -59,7 +59,7 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
     return mk_last_error_terminate(s, s->generation ? 0 : lacks_memory ? -ENOMEM : -EINVAL);
 }
 
-/* Opens all configured sockets. The sockets that the program has opened are among these. */
+/* Opens all configured sockets. These include the sockets that the program has already opened. */
 static mk_err open_sockets(struct mk_server *s, unsigned threads)
 {
     char buf[MK_SOCKADDR_TEXT_MAX];
@@ -93,7 +93,7 @@ static mk_err create_workers(struct mk_server *s, unsigned threads)
     return 0;
 }
 
-/* A caller needs only one write to a descriptor, so this spins for microseconds. */
+/* A caller only writes once to a descriptor, so this loop spins for microseconds. */
 static void wait_for_wakeup_callers(struct mk_server *s)
 {
     while (atomic_load(&s->n_ringing))

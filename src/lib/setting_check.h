@@ -12,7 +12,7 @@ mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf 
 /* Parses a value of Listen. */
 mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_buf *error) MK_MUST_USE;
 
-/* Prints all problems, without the last line end. */
+/* Prints all problems, without a trailing newline. */
 void mk_setting_print_problems(const struct mk_conf_report *report, struct mk_buf *out);
 
 #endif

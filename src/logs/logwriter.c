@@ -217,8 +217,7 @@ static ssize_t write_nowait(const struct mk_logwriter *w, mk_str text)
 }
 
 /* Returns whole lines up to the size that a pipe takes atomically, so that the lines of several workers do
- * not mix.
- */
+ * not mix. */
 static mk_str atomic_piece(const struct mk_logwriter *w, mk_str text)
 {
     if (w->is_file || text.len <= PIPE_BUF)

@@ -252,7 +252,7 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
                    MK_STR_ARG(page));
 }
 
-/* Explains the file. True: workers may not read it, and will reject the request. */
+/* Explains the file. True: workers lack permission to read it, and will reject the request. */
 static bool explain_file(const struct mk_config_generation *g, struct mk_request *r, struct mk_buf *out)
 {
     struct mk_static_result found;

@@ -21,7 +21,7 @@ static bool add_certified_address(struct mk_https *h, const char *listen, size_t
     struct mk_sockaddr a;
     char buf[INET6_ADDRSTRLEN];
     if (mk_sockaddr_parse(mk_str_from_c(listen), MK_STR("127.0.0.1"), &a) || mk_sockaddr_is_any(&a))
-        return true; /* the parser of the configuration reports its errors */
+        return true; /* the configuration parser reports the error */
     if (a.any.sa_family == AF_INET)
         inet_ntop(AF_INET, &a.v4.sin_addr, buf, sizeof buf);
     else if (a.any.sa_family == AF_INET6)

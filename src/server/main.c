@@ -230,7 +230,7 @@ static int list_plugins(const struct mk_config_source *origin)
 
 /* ---- Serving ---- */
 
-/* Warns if the root folder has no index file, so that its URL gets an error page. */
+/* Warns if the root folder has no index file: its URL then gets an error page. */
 static void warn_missing_index(const struct mk_vhost *h, struct mk_buf *out)
 {
     for (size_t i = 0; i < h->n_index; i++) {
@@ -321,7 +321,7 @@ static int run_arguments(const struct mk_arguments *a, char **argv)
 }
 
 /* If standard streams are closed, files opened later would take their numbers and receive our output. The
- * descriptors that fill them reject writes, so printing still fails. */
+ * descriptors opened here are read-only, so printing still fails. */
 static void reserve_standard_fds(void)
 {
     int fd;

@@ -587,7 +587,7 @@ static mk_err init_loop(struct master *m)
     return e;
 }
 
-/* A service manager's socket without a Listen: connections to it would never be answered. */
+/* Warns of a service manager's socket that no Listen uses: connections to it would never be answered. */
 static void warn_of_unwanted_sockets(const struct master *m, struct mk_conf_report *report)
 {
     const struct mk_conf_source_pos at = {.file = MK_STR("LISTEN_FDS")};

@@ -103,7 +103,8 @@ static mk_err enter_sandbox(const struct mk_config_generation *g, struct mk_log 
     return e;
 }
 
-/* Programs started by the spawner have the worker's user, but only the signal restriction of its sandbox. */
+/* Programs that the spawner starts run as the worker's user. Of the worker's sandbox, only the restriction on
+ * sending signals applies to them. */
 static mk_err start_spawner(struct worker_process *p, const struct mk_config_generation *g)
 {
     if (!g->wants_children)
@@ -329,7 +330,7 @@ static mk_err start_worker_process(struct worker_process *p, const struct mk_wor
         e = init_worker(p, o);
     if (!e)
         e = watch_signals_and_master(p, o);
-    if (!e && p->has_spawner) /* programs have our user, but must not read our memory */
+    if (!e && p->has_spawner) /* programs run as our user, but must not read our memory */
         mk_proc_protect_memory();
     if (!e && o->silent)
         redirect_to_null(o, null);

@@ -8,9 +8,8 @@
 #include "upstream/pool_type.h"
 
 enum {
-    MK_CANCELLED_CONN_MS = 60 * 1000, /* default if the request has no timeout */
-    MK_CANCELLED_CONN_BYTES =
-        64 * 1024, /* response bytes to discard; then the connection is closed, which tells the server */
+    MK_CANCELLED_CONN_MS = 60 * 1000,    /* default if the request has no timeout */
+    MK_CANCELLED_CONN_BYTES = 64 * 1024, /* maximum response bytes to discard before closing the connection */
 };
 
 /* Half-closes the connection and discards further input. False: the server has closed it or is sending a long

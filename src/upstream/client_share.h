@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits how many of a server's connections one client address uses at once, across all workers. However slow
- * its requests are, no client gets all connections. */
+/* Limits how many of a server's connections one client address uses at once, across all workers. No client
+ * gets all connections, however slow its requests are. */
 #ifndef MK_UPSTREAM_CLIENT_SHARE_H
 #define MK_UPSTREAM_CLIENT_SHARE_H
 
@@ -9,8 +9,9 @@
 /* Hash of the client's address, used in shared memory; 0: the client has no address and therefore no
  * limit. */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer);
-/* The limit for the server's connections, taken from the newest configuration. A worker of an older
- * configuration, whose requests wait longest, would otherwise block others with a lower limit. */
+/* The limit for the server's connections, taken from the newest configuration. With the lower limit of an
+ * older configuration, a worker whose request has waited longest would leave a free slot unused and block the
+ * other workers. */
 struct mk_conn_limit_rule mk_client_share_limit_rule(const struct mk_backend *o);
 /* Does the client already use its full share of this server's connections? */
 bool mk_client_share_is_used_up(const struct mk_backend *o, uint64_t client);

@@ -19,8 +19,8 @@ bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *options)
     return false;
 }
 
-/* Is the name free of `=`, which would end the name of an environment variable? The last 8-byte word overlaps
- * the one before it. */
+/* Is the name free of `=`, which would end the name of an environment variable? The last 8 bytes are tested
+ * as one word, which may overlap the word before. */
 static inline bool is_variable_name(mk_str name)
 {
     if (name.len < 8)

@@ -14,7 +14,7 @@ mk_err mk_codec_cgi_check_request(const struct mk_upstream_request_options *opti
  * program. */
 bool mk_codec_cgi_has_nul(const struct mk_upstream_request_options *options);
 
-/* Is the variable written by the codec itself? A second one would contradict it. */
+/* Is the variable written by the codec itself? A second variable of that name would contradict it. */
 static inline bool mk_codec_cgi_is_reserved(mk_str name)
 {
     switch (name.len) {

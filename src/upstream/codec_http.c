@@ -111,8 +111,8 @@ static bool write_request_line(struct head_writer *w)
     return true;
 }
 
-/* Is it a connection or framing header, which only the codec writes? The caller decides about 100 Continue,
- * not a header from the client. */
+/* Is it a connection or framing header, which only the codec writes? Expect counts as one, because the
+ * caller decides about 100 Continue. */
 static bool is_managed_header(enum mk_header_id id)
 {
     return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;

@@ -22,7 +22,7 @@ static void append_variables(struct mk_buf *out, const struct mk_upstream_reques
             append_variable(out, options->headers[i].name, options->headers[i].value);
 }
 
-/* Writes the length last, because it is known only then, although it comes first. */
+/* Writes the variables to a separate buffer first, because their length precedes them in the netstring. */
 static mk_err scgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
                               const char **problem)
 {

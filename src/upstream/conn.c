@@ -61,8 +61,8 @@ static void log_tls_error(struct mk_upstream_conn *c, const char *message)
 
 static void on_deferred_read(void *ctx);
 
-/* TLS has buffered input, for which no event will arrive: continues after other connections have had their
- * turn. If out of memory, the next event continues reading. */
+/* Schedules a read of input that TLS has buffered, because no event will report that input. The read runs
+ * after other connections have had their turn. If memory runs out, the next event continues reading. */
 static void schedule_read(struct mk_upstream_conn *c)
 {
     if (!c->stream.holds)
@@ -322,8 +322,8 @@ bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c)
     return c->is_answered;
 }
 
-/* The kernel does not delay the first bytes (Nagle), and many connections carry a single request in one
- * write. */
+/* Sets TCP_NODELAY only before the second write: Nagle's algorithm does not delay the first bytes, and many
+ * connections carry a single request in one write. */
 ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
 {
     if (MK_UNLIKELY(c->state.current != MK_UPSTREAM_CONN_OPEN))

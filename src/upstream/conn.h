@@ -69,7 +69,7 @@ struct mk_upstream_conn {
     int chosen;                 /* index of the server chosen last; -1: none */
     int fault;                  /* negated errno value of the error to log for the request */
     uint32_t cancelled_ms;      /* see mk_upstream_conn_mark_cancelled() */
-    uint8_t n_failed;           /* failed addresses of this server */
+    uint8_t n_failed;           /* number of this server's addresses that failed */
     bool callback_notes_events; /* on_ready calls mk_upstream_conn_note_event() */
     bool is_cancelled, streams;
     bool is_held_back; /* the last attempt was rejected because the client's share was used up */

@@ -165,7 +165,7 @@ static void clear_row(const struct mk_conn_limit *l, unsigned row)
         l->on_empty(l->ctx, row);
 }
 
-/* Worker threads live as long as the memory. */
+/* Locks the row if workers are processes. Otherwise only marks it: threads live as long as the memory. */
 static bool try_acquire_row(const struct mk_conn_limit *l, unsigned row)
 {
     uint32_t *is_taken = &l->memory->rows[row].is_taken, none = 0;
@@ -259,9 +259,7 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
                                    bool hides)
 {
     if (hides)
-        set_waiters_unpublished(l, backend, row,
-                                true); /* set first, because a request can be published or hidden at
-                                                 * any time */
+        set_waiters_unpublished(l, backend, row, true); /* first: readers must never miss a waiting request */
     struct mk_conn_limit_waiter *shown = mk_conn_limit_backend(l, backend)->waiters[row];
     for (unsigned k = 0; k < MK_CONN_LIMIT_WAITERS; k++) {
         if (LOAD(&shown[k].client) != waiters[k].client)
@@ -269,7 +267,9 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
         if (LOAD(&shown[k].since_ms) != waiters[k].since_ms)
             STORE(&shown[k].since_ms, waiters[k].since_ms);
     }
-    if (!waiters[0].since_ms) /* not earlier: readers look at the two fields one after the other */
+    /* Cleared only when no request waits: readers read the bitmap and the waiters one after the other, and
+     * could miss a request that moves from one to the other in between. */
+    if (!waiters[0].since_ms)
         set_waiters_unpublished(l, backend, row, false);
 }
 
@@ -278,8 +278,8 @@ static uint64_t waiter_stale_at_ms(const struct mk_conn_limit_rule *r, uint64_t 
     return since_ms + r->wait_ms + LATE_MS;
 }
 
-/* Checks one worker's row; *best becomes the start of its oldest wait. Usually no request waits, and the
- * clock is not read. */
+/* Checks one worker's row; *best becomes the start of its oldest wait. Reads the clock only if a request
+ * waits, which is rare. */
 static bool find_older_in_row(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                               const struct mk_conn_limit_waiter *waiters, uint64_t *best)
 {

@@ -21,7 +21,7 @@ enum {
     MK_CONN_LIMIT_MAX = 1024, /* connections to one backend */
     MK_CONN_LIMIT_BUCKETS = 64,
     MK_CONN_LIMIT_WAITERS = 2, /* per worker and backend */
-    MK_CONN_LIMIT_EVENTS = 16, /* eventfds that wake workers; with more workers, several share one */
+    MK_CONN_LIMIT_EVENTS = 16, /* eventfds that wake workers; more workers than that share them */
     MK_CONN_LIMIT_WORDS = MK_UPSTREAM_SERVERS / 64
 };
 
@@ -41,7 +41,7 @@ struct mk_conn_limit_backend {
     /* For each worker: the longest waiting request that may use the backend, and the longest waiting request
      * of another client that has not used up its share. */
     struct mk_conn_limit_waiter waiters[MK_UPSTREAM_WORKERS][MK_CONN_LIMIT_WAITERS];
-    /* Bitmap of rows that have waiting requests of other clients, whose shares may have free capacity
+    /* Bitmap of the rows with waiting requests of further clients, whose shares may have free capacity
      * later. */
     uint64_t hiding[MK_UPSTREAM_WORKERS / 64];
 };
@@ -118,7 +118,8 @@ void mk_conn_limit_unassign_slot(const struct mk_conn_limit *l, unsigned backend
 
 /* ---- Order of the workers ---- */
 
-/* Publishes this worker's waiting requests for the backend; `hides`: other clients are waiting as well. */
+/* Publishes this worker's waiting requests for the backend; `hides`: requests of further clients are waiting
+ * as well. */
 void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backend, unsigned row,
                                    const struct mk_conn_limit_waiter waiters[MK_CONN_LIMIT_WAITERS],
                                    bool hides);

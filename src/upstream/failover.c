@@ -10,7 +10,7 @@ void mk_failover_broadcast(struct mk_backend *o)
 {
     uint32_t message = mk_failover_encode(o->server);
     struct mk_pool *p = o->pool;
-    if (o->server->upstream->n > 1) /* otherwise there is no other server */
+    if (o->server->upstream->n > 1) /* with a single server, there is no alternative */
         (void)mk_worker_send(p->worker, p->upstreams->plugin, MK_TO_ALL,
                              mk_str_of((const char *)&message, sizeof message));
 }

@@ -33,7 +33,7 @@ enum mk_verdict mk_upstream_handler_error(struct mk_response *response, unsigned
     return MK_ERROR;
 }
 
-/* Keeps the upstream request until ours ends: headers of the response may point into it. */
+/* Keeps the upstream request until the client's request ends: headers of the response may point into it. */
 static enum mk_verdict handler_error(struct mk_upstream_handler *h, unsigned status)
 {
     mk_upstream_handler_move(h, MK_HANDLER_DONE);

@@ -217,7 +217,7 @@ static uint32_t parse_max_forwards(mk_str digits)
 }
 
 /* Responds to a request whose Max-Forwards is 0. TRACE is rejected, because its response would expose headers
- * to scripts that browsers hide from them. */
+ * that browsers hide from scripts. */
 static enum mk_verdict respond_to_max_forwards_0(struct mk_proxy *p, enum mk_method method)
 {
     if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&
@@ -267,7 +267,7 @@ static mk_str proxy_find_upgrade(const struct mk_request *request)
     return protocol;
 }
 
-/* A local backend sends 100 Continue or rejects the request without its body, like a handler of this
+/* A local backend sends 100 Continue or rejects the request before receiving its body, like a handler of this
  * server. */
 static bool proxy_expects_continue(struct mk_request *request)
 {

@@ -88,8 +88,8 @@ static bool is_server_failure(struct mk_health_checker *c, const struct mk_socka
     return !at || !mk_resolver_mark_failed(names, at) || ++c->n_failed >= names->n;
 }
 
-/* Handles a failure to connect. A local shortage, or a single failed address, says nothing about the server,
- * but the next check may. */
+/* Handles a failure to connect. A local shortage, or a single failed address, does not show that the server
+ * is down: the next check decides. */
 static void handle_connect_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
 {
     c->was_refused = error == -ECONNREFUSED || error == -ENOENT;

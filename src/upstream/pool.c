@@ -368,7 +368,7 @@ void mk_pool_serve_queue(struct mk_backend_set *g)
     schedule_queue_deadline(g);
 }
 
-/* Returns -EAGAIN: the request waits; or the result of acquire_from_set(); -EBUSY: the queue is full. */
+/* Returns -EAGAIN if the request waits, -EBUSY if the queue is full, or the result of acquire_from_set(). */
 static int enqueue(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     if (g->n_waiting >= g->upstream->settings->queue_max || !mk_wait_queue_has_room_for(g, l))
@@ -422,8 +422,8 @@ static void keep_conn_idle(struct mk_upstream_conn *c)
     mk_pool_schedule_sweep(o->pool);
 }
 
-/* Hands the connection to the first waiting request that can use it. If that request needs a new
- * connection, it takes over this connection's slot: otherwise, later waiters overtake it (starvation). */
+/* Hands the connection to the first waiting request that can use it. If that request needs a new connection,
+ * it takes over this connection's slot: otherwise, later waiters would overtake it (starvation). */
 static bool reuse_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;

@@ -26,7 +26,7 @@ struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct
                                                      void (*on_down)(void *ctx), void *ctx);
 /* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that the request
  * is sent together with the other requests of the iteration, and the servers work on all of them at once. A
- * new connection has woken its server already. */
+ * new connection is not delayed, because connecting has already woken its server. */
 bool mk_pool_notify_if_reused(struct mk_upstream_conn *c);
 /* Counts a new request, for which the connection was acquired. */
 void mk_pool_count_request(const struct mk_upstream_conn *c);
@@ -38,7 +38,8 @@ void mk_pool_report_failure(struct mk_backend *o, int error, const char *message
 
 /* ---- For the sweep and the lifecycle ---- */
 
-/* Call it when a server has failed: updates the published state of the server until it is up again. */
+/* Call it when a server has failed: the sweep updates the published state of the server until the server is
+ * up again. */
 void mk_pool_schedule_sweep(struct mk_pool *p);
 /* Schedules a sweep at a point in time; UINT64_MAX: no sweep. */
 void mk_pool_schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at);

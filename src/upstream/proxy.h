@@ -119,7 +119,7 @@ struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker);
 void mk_proxy_mirror_free(struct mk_proxy_mirror *m);
 
 /* Sends a copy of the request to the route's mirror if the request is sampled. The copy is then independent
- * of the request. A request is not mirrored if too many copies are in flight, if out of memory, or if its
+ * of the request. A request is not mirrored if too many copies are in flight, if memory runs out, or if its
  * body is not buffered. */
 void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_proxy_route *route,

@@ -263,7 +263,7 @@ static unsigned headers_reserve(struct request_headers *l)
     return l->text.p ? 0 : 503;
 }
 
-/* Headers that a local backend interprets as the server does. */
+/* Headers that a local backend interprets as this server does. */
 static bool local_backend_gets_header(enum mk_header_role role, mk_str name)
 {
     bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;

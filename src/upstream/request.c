@@ -118,8 +118,9 @@ static bool attempt_retry(struct mk_upstream_request *c, int error, const char *
     return false;
 }
 
-/* The server is down: fails over to another server if the request may be resent. False: no change. RetryBudget does
- * not apply: the server responds to none of its requests, so each request causes only one response. */
+/* The server is down: fails over to another server if the request may be resent. False: no change.
+ * RetryBudget does not apply: the failed server responds to none of its requests, so a second attempt does
+ * not multiply the load. */
 static bool attempt_failover(struct mk_upstream_request *c)
 {
     int server = mk_upstream_conn_server(c->conn);

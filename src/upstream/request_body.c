@@ -87,7 +87,7 @@ static ssize_t body_read_spool(struct mk_request_body *b, char *buf, size_t cap)
     return n;
 }
 
-/* The backend may accept more at any time, but we can read only after the server has called us. */
+/* The backend may accept more at any time, but mk_request_read() may be called only when `is_readable`. */
 static ssize_t body_pull(void *ctx, char *buf, size_t cap)
 {
     struct mk_request_body *b = ctx;

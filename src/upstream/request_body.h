@@ -29,7 +29,7 @@ struct mk_request_body {
     bool (*sends_trailer)(struct mk_request_body *b, mk_str name);
     uint8_t mode;
     enum mk_request_body_upgrade upgrade;
-    bool is_held; /* the client waits for 100 Continue; the backend decides */
+    bool is_held; /* the client waits for 100 Continue, which the backend may send */
 
     bool is_readable; /* mk_request_read() may be called, because the server has called the handler or its
                       * body source */
@@ -40,7 +40,7 @@ struct mk_request_body {
     uint64_t spool_sent;
 };
 
-/* Initialises the body. False: out of memory. */
+/* Initializes the body. False: out of memory. */
 bool mk_request_body_init(struct mk_request_body *b);
 /* Receives the part that must be buffered before a backend is contacted. 0: complete; -EAGAIN; or an error
  * for mk_spool_status(). */

@@ -144,7 +144,8 @@ static bool is_omitted_header(const struct mk_upstream_request *c, const struct 
     return c->input.reply.head.names_fields && mk_headers_has_token(fields, MK_HEADER_CONNECTION, f->name);
 }
 
-/* Consecutive lines in our own format are copied in one piece. */
+/* A run of consecutive header lines that are already canonical (see is_canonical_line()) and are therefore
+ * copied in one piece. */
 struct header_run {
     const char *from, *to; /* source */
     char *at;              /* destination */
@@ -190,7 +191,7 @@ static struct mk_header append_header_line(struct header_run *r, const struct mk
     return (struct mk_header){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
 }
 
-/* Copies the visible headers, followed by their text. Returns the end. */
+/* Copies the headers that are not omitted, followed by their text. Returns the end. */
 static char *copy_headers(struct mk_upstream_request *c, struct mk_header *kept)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
@@ -221,8 +222,8 @@ static bool copy_connection_options(struct mk_upstream_request *c)
     return !c->named.failed;
 }
 
-/* Copies the visible headers, and the data after the head, because the bytes read are in the caller's
- * buffer. */
+/* Copies the headers that are not omitted, and the data after the head, because the bytes read are in the
+ * caller's buffer. */
 static bool copy_head(struct mk_upstream_request *c)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
@@ -262,7 +263,7 @@ static bool is_requested_upgrade(const struct mk_upstream_request *c)
                                 mk_str_of(c->upgrade, c->upgrade_len));
 }
 
-/* The server responded without the held body and will no longer read it. */
+/* Drops the held body: the server responded without asking for it and will no longer read it. */
 static void drop_held_body(struct mk_upstream_request *c)
 {
     if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
@@ -310,7 +311,8 @@ static void start_head_timer(struct mk_upstream_request *c)
         mk_upstream_request_timer_set_head(c);
 }
 
-/* Yields when the server keeps sending without useful data. */
+/* Yields to other connections when the server keeps sending bytes that complete no head and hold no body
+ * data. */
 static int yield_iteration(struct mk_upstream_request *c)
 {
     mk_upstream_request_timer_run_later(c);
@@ -385,7 +387,7 @@ int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 
 /* ---- Body ---- */
 
-/* Moves body data to the buffer, where it may be already, and removes its framing. */
+/* Moves body data to the buffer, where the data may already be, and removes the framing. */
 static size_t copy_body(struct mk_upstream_request *c, char *buf, size_t cap)
 {
     size_t len = 0;
@@ -426,7 +428,7 @@ static ssize_t read_body(struct mk_upstream_request *c, char *buf, size_t cap, s
     if (n == 1) {
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
         len += copy_body(c, buf + len, cap - len);
-        c->in = mk_str_of("", 0); /* everything was parsed, or never will be */
+        c->in = mk_str_of("", 0); /* all bytes read were parsed, or are discarded */
         return (ssize_t)len;
     }
     if (n == 0)

@@ -3,10 +3,8 @@
 
 #include "upstream/request_state.h"
 
-enum {
-    ROOM_MIN = 4096
-}; /* minimum space for body data: for less space, a call to the source, or a smaller buffer, is not
-                           * worthwhile */
+/* Minimum space for body data: less space is not worth a call to the source, nor is a smaller buffer. */
+enum { ROOM_MIN = 4096 };
 
 /* ---- Body into the buffer ---- */
 

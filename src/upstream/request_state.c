@@ -138,7 +138,7 @@ void mk_upstream_request_timer_fini(struct mk_upstream_request *c)
     mk_deferred_free(c->later);
 }
 
-/* If out of memory, the next event continues the work. */
+/* If memory runs out, the next event continues the work. */
 void mk_upstream_request_timer_run_later(struct mk_upstream_request *c)
 {
     if (!c->later)

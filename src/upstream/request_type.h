@@ -125,7 +125,7 @@ struct mk_upstream_request {
     char upgrade[]; /* protocol requested by Upgrade, followed by the expected Sec-WebSocket-Accept */
 };
 
-/* One of the functions of monkey/upstream.h can continue. */
+/* Notifies the owner that one of the functions of monkey/upstream.h can continue. */
 static inline void mk_upstream_request_notify(struct mk_upstream_request *c)
 {
     if (c->resumes)

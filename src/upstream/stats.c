@@ -167,7 +167,7 @@ void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned sl
 
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former)
 {
-    former->n_shown = ++s->memory->n_shown;
+    former->serial = ++s->memory->n_published;
     former->pid = (uint32_t)getpid();
     for (unsigned i = 0; i < s->memory->n; i++) {
         const uint64_t *cells = mk_upstream_stats_shared(s, i);
@@ -182,8 +182,9 @@ void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stat
 
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former)
 {
-    bool is_ours = former->pid == (uint32_t)getpid(); /* workers have copies of earlier configurations */
-    if (!former->n_shown || !is_ours || s->memory->n_shown != former->n_shown)
+    /* A worker that frees its copy of a configuration restores nothing. */
+    bool is_ours = former->pid == (uint32_t)getpid();
+    if (!former->serial || !is_ours || s->memory->n_published != former->serial)
         return;
     for (unsigned i = 0; i < s->memory->n; i++) {
         mk_upstream_stats_set_server(s, i, former->of[i].backup, former->of[i].weight, former->of[i].max);

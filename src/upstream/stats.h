@@ -45,7 +45,7 @@ struct mk_upstream_stats_health {
     uint32_t fails;                   /* consecutive failures */
     uint32_t is_check_failed;         /* the last HealthFall health checks of the server failed */
     uint32_t checks_in_a_row;         /* consecutive checks that contradict is_check_failed */
-    uint64_t trouble_ms, nameless_ms; /* times of the last log messages: */
+    uint64_t trouble_ms, nameless_ms; /* when trouble and is_nameless were last logged */
     uint32_t trouble;                 /* last error; 0: the server responds */
     uint32_t is_nameless;             /* the name does not resolve */
     uint32_t max;                     /* connection limit in the active configuration; 0: none */
@@ -54,8 +54,8 @@ struct mk_upstream_stats_health {
 };
 
 struct mk_upstream_stats_memory {
-    uint64_t n_shown; /* number of configurations published so far */
-    uint32_t n;       /* slots used so far */
+    uint64_t n_published; /* number of configurations published so far */
+    uint32_t n;           /* slots used so far */
     struct mk_upstream_stats_health of[MK_UPSTREAM_SERVERS];
     uint32_t idle[MK_UPSTREAM_SERVERS]
                  [MK_UPSTREAM_WORKERS]; /* connections per worker, indexed by the worker's row in the
@@ -75,8 +75,8 @@ struct mk_upstream_stats_plan {
 
 /* State before a configuration was published. */
 struct mk_upstream_stats_snapshot {
-    uint64_t n_shown; /* n_shown after publishing that configuration; 0: not published */
-    uint32_t pid;     /* pid of the master */
+    uint64_t serial; /* number of that configuration, from 1; 0: not published */
+    uint32_t pid;    /* pid of the master */
     struct {
         uint32_t is_hidden, backup, weight, max;
     } of[MK_UPSTREAM_SERVERS];
@@ -100,7 +100,7 @@ void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published. */
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);
 /* Master only: restores that state when the configuration is discarded. If no other configuration was
- * published since, the discarded one was never active, and the previous one stays in use. */
+ * published since then, the discarded one was never active, and the previous one stays in use. */
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former);
 
 /* Callback for mk_conn_limit.on_empty, with the stats as its argument: clears the values of the worker that

@@ -28,7 +28,7 @@ struct mk_upstream_settings {
     uint32_t max_fails, fail_ms, slow_ms;
     uint32_t resolve_ms;
     mk_str check;
-    uint32_t check_ms, check_timeout_ms; /* check_timeout_ms 0: check_ms */
+    uint32_t check_ms, check_timeout_ms; /* check_timeout_ms 0: the same as check_ms */
     uint32_t check_rise, check_fall;     /* consecutive results that change the state */
     mk_str check_host;
     struct mk_health_check_status {

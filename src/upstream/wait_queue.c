@@ -47,7 +47,8 @@ static struct mk_conn_limit_waiter limit_waiter_of(const struct mk_upstream_conn
              : (struct mk_conn_limit_waiter){0, 0};
 }
 
-/* Other workers change the use of shares, so requests that a share holds back are published as well. */
+/* Shows this worker's waiting requests to the other workers, even requests whose client has used up its
+ * share: a connection released in another worker may free part of that share. */
 static void publish_waiters(const struct mk_backend *o)
 {
     struct mk_client_share_pass pass = {.n = 0};
@@ -138,8 +139,8 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
     return n < max;
 }
 
-/* `all`: also wakes workers with unpublished requests. False if there was no progress: otherwise workers
- * would keep waking each other. */
+/* `all`: also wakes workers with unpublished requests. Must be false if nothing has changed in this worker:
+ * otherwise workers would keep waking each other. */
 static void wake_older_waiter(const struct mk_backend *o, bool all)
 {
     const struct mk_pool *p = o->pool;
@@ -173,7 +174,7 @@ void mk_wait_queue_wake_for_free_slots(const struct mk_backend_set *g, bool has_
             wake_older_waiter(&g->backends[i], has_changed);
 }
 
-/* Calls fn, unless NULL, for each other worker with idle connections. Returns whether there are any. */
+/* Calls fn (may be NULL) for each other worker with idle connections. Returns whether there are any. */
 static bool each_worker_with_idle(const struct mk_backend *o,
                                   void (*fn)(const struct mk_conn_limit *l, unsigned backend, unsigned row))
 {
