@@ -9,7 +9,7 @@
 enum mk_conf_line_kind {
     MK_CONF_LINE_SECTION,  /* [word]; an absent word: the header is invalid, so ignore the entries below */
     MK_CONF_LINE_ENTRY,    /* word rest */
-    MK_CONF_LINE_DIRECTIVE /* word rest, the word with its @ */
+    MK_CONF_LINE_DIRECTIVE /* @word rest; the word includes the `@` */
 };
 
 struct mk_conf_line {

@@ -22,7 +22,7 @@ struct mk_conf_path_list {
 };
 
 /* Finds the files that match, in byte order. Omits names that begin with a dot or end with a tilde, unless
- * the file name in the pattern does so. At most MK_CONF_FILES_MAX + 1. */
+ * the file name in the pattern does so. Returns at most MK_CONF_FILES_MAX + 1 paths. */
 mk_err mk_conf_path_glob(struct mk_arena *a, const struct mk_conf_io *io, mk_str pattern,
                          struct mk_conf_path_list *out) MK_MUST_USE;
 

@@ -146,7 +146,7 @@ void mk_loop_run_tasks(struct mk_loop *loop)
 int mk_loop_timeout_ms(const struct mk_loop *loop)
 {
     int until_timer = has_tasks(loop) ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
-    /* The clock may lag by one step: avoids repeated early wakeups. */
+    /* The clock may lag by one step: a longer wait avoids repeated early wakeups. */
     return until_timer > 0 ? until_timer + (int)loop->clock_resolution_ms : until_timer;
 }
 

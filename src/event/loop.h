@@ -12,7 +12,7 @@
 /* Watches the events of a descriptor. The owner keeps the watch in memory until the end of the iteration in
  * which it was removed: an event of the same iteration may still be pending (see mk_loop_defer()). */
 struct mk_fd_watch {
-    void (*on_ready)(struct mk_fd_watch *w, uint32_t events); /* NULL: it belongs to a mk_watcher */
+    void (*on_ready)(struct mk_fd_watch *w, uint32_t events); /* NULL: the watch belongs to a mk_watcher */
 };
 
 /* A call deferred until all events of this iteration have been handled. A call deferred by a deferred call
@@ -28,7 +28,7 @@ struct mk_loop {
     int epoll_fd;
     int wakeup_fd;
     struct mk_fd_watch bell;
-    void (*on_wakeup)(struct mk_loop *loop); /* in the loop's thread, after mk_loop_wakeup; may be NULL */
+    void (*on_wakeup)(struct mk_loop *loop); /* called in the loop's thread after a wakeup; may be NULL */
     uint64_t now_ms;                         /* read once per iteration */
     int64_t now_unix;
     unsigned clock_resolution_ms; /* the clock may lag by this much */

@@ -115,7 +115,7 @@ static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 MK_NOINLINE static void empty_due_slots(struct mk_timer_wheel *w, uint32_t now)
 {
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
-    if (now < w->now) /* the 32-bit time wrapped, but its ticks did not, as 2^32 is a multiple of a tick */
+    if (now < w->now) /* the 32-bit time has wrapped: add 2^32 ms before dividing */
         ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);
     uint32_t first = slot_of_time(w->now) + 1;
     w->now = now;

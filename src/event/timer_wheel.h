@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timers of a loop (monkey/timer.h). Postponing a timer is cheap, because nearly all timers are
- * postponed.
+/* The timers of a loop (monkey/timer.h), in a timer wheel. Nearly all timers are postponed before they fire,
+ * so postponing a timer is cheap: it only records the new time, and when the old slot is due, the timer moves
+ * to a later slot.
  *
- * A timer wheel. Postponing a timer only records its new time; when its old slot is due, the timer moves to a
- * later slot. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24 days
- * ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before; later only when more than
- * MK_TIMER_WHEEL_AT_ONCE are due in one iteration. */
+ * Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24 days ahead. A
+ * timer fires at its time or up to MK_TIMER_TICK_MS after it, never before; later only if more than
+ * MK_TIMER_WHEEL_AT_ONCE timers are due in one iteration. */
 #ifndef MK_EVENT_TIMER_WHEEL_H
 #define MK_EVENT_TIMER_WHEEL_H
 

@@ -34,7 +34,8 @@ enum mk_tls_clients {
     MK_TLS_CLIENTS_REQUIRED,
 };
 
-/* PEM files, or PEM strings, whose file names appear only in messages. */
+/* A certificate and its key, in PEM files or in PEM strings. With strings, the file names appear only in
+ * messages. */
 struct mk_tls_keypair {
     const char *certificate;      /* certificate file, followed by its chain */
     const char *key;              /* NULL: in the same file */
@@ -42,7 +43,7 @@ struct mk_tls_keypair {
     const char *key_text;         /* NULL: in the same text */
     const char *ocsp;             /* stapled OCSP response (DER) for the certificate; NULL: none */
     bool from_plugin; /* from a plugin, in a folder that other users may write to: do not follow links */
-    /* Use this context's copy of the certificate of that name, with its key and OCSP response, instead of
+    /* Use this context's copy of the certificate from that file, with its key and OCSP response, instead of
      * reading files or strings. NULL: read them. */
     const struct mk_tls_context *kept_by;
 };

@@ -25,8 +25,8 @@ struct mk_tls_local_ca_info {
 
 /* `pem` receives a key and its certificate, and must not move while it grows: see mk_buf_fixed(). */
 struct mk_tls_local_ca_ops {
-    /* Creates an authority, constrained to these names and their subdomains (not for names without a dot),
-     * names in .local, private addresses and any IPv6 address. `host_name`: display name of the machine. */
+    /* Creates an authority, constrained to these names, the subdomains of those with a dot, names in .local,
+     * private addresses and any IPv6 address. `host_name`: display name of the machine. */
     mk_err (*make)(mk_str host_name, const struct mk_tls_names *names, int64_t now, struct mk_buf *pem);
     /* Loads the output of make(). -EINVAL: invalid, with the reason in *error (static text). */
     mk_err (*open)(mk_str pem, struct mk_tls_local_ca **out, const char **error);

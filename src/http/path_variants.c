@@ -611,8 +611,8 @@ static unsigned add_all_variants(struct variants *v, mk_str of)
     return status ? status : add_decoded_variants(v, path);
 }
 
-/* Adds the path that a script receives, and variants of that path: with the folder of the script, because
- * other paths of that folder may lead to the script, or without it. */
+/* Adds the path after a script name, and its variants. `folder` is empty or the folder of the script: a path
+ * in that folder without the script name may lead to the same script. */
 static unsigned add_path_info(struct variants *v, mk_str folder, mk_str rest)
 {
     unsigned status = alloc_variant(v);

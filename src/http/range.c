@@ -64,7 +64,8 @@ static struct mk_range merge_ranges(struct mk_range a, struct mk_range b)
                              .last = a.last > b.last ? a.last : b.last};
 }
 
-/* Adds a range to disjoint ranges. Merges all ranges that it touches at the position of the first. */
+/* Adds a range to disjoint ranges. Merges it with all ranges that it touches; the result takes the place of
+ * the first of them. */
 static unsigned add_range(struct mk_range *ranges, unsigned n, struct mk_range r)
 {
     unsigned place = n, kept = 0;

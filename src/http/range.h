@@ -12,8 +12,8 @@ struct mk_range {
 
 /* Parses Range for a representation of `size` bytes into `out`, which holds `max` ranges. Returns
  *
- *   > 0  the number of ranges. None overlaps or touches another: such ranges were merged at the position of
- *        the first; otherwise the order is kept
+ *   > 0  the number of ranges, in the order of the header. Ranges that overlap or touch are merged; the
+ *        result takes the place of the first of them
  *     0  ignore the header: another unit, malformed, more than `max` ranges, or an empty representation
  *  -416  no range can be satisfied */
 int mk_range_parse(mk_str value, uint64_t size, struct mk_range *out, unsigned max) MK_MUST_USE;

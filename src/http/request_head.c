@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single pass from left to right. For a prefix, each step returns its result for the whole head, or that it
- * needs more; the result is therefore independent of fragmentation. */
+/* Single pass from left to right. Given only a prefix of a head, each step returns either its result for the
+ * whole head or MORE; the result is therefore independent of fragmentation. */
 #include "http/request_head.h"
 
 #include <limits.h>

@@ -20,7 +20,7 @@ struct route {
     struct route_text as_added;
     mk_str *names; /* names of parameters, with text in the same block */
     size_t n_names;
-    uint64_t methods; /* bitmap of method numbers; any: bits of all remaining methods */
+    uint64_t methods; /* bitmap of method numbers; UINT64_MAX: any method */
     uint32_t next;    /* next route with the same pattern; UINT32_MAX: none */
 };
 

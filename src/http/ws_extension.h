@@ -8,7 +8,7 @@
 
 enum {
     MK_WS_EXTENSION_BITS_MAX = 15,
-    MK_WS_EXTENSION_BITS_MIN = 9, /* for our direction: zlib does not support 8 */
+    MK_WS_EXTENSION_BITS_MIN = 9, /* minimum in our direction: zlib does not support 8 */
     MK_WS_EXTENSION_TEXT_MAX = 160,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server without threads (MK_THREADS=OFF): the umask changes for the moment of the call. */
+/* A server without threads (MK_THREADS=OFF): changes the umask of the process during the call. */
 #include "os/bind_unix.h"
 
 #include <sys/stat.h>

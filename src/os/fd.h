@@ -15,7 +15,7 @@ mk_err mk_fd_set_block(int fd) MK_MUST_USE;
 mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
 /* Closes `first` and all descriptors above it. */
 void mk_fd_close_from(int first);
-/* Raises the soft RLIMIT_NOFILE to the hard one, to at most MK_FD_MAX. */
+/* Raises the soft RLIMIT_NOFILE to the hard limit, but to at most MK_FD_MAX. */
 void mk_fd_raise_limit(void);
 /* Restores the original limit before another program runs: select() fails beyond 1024 descriptors. Allowed
  * after vfork(). */

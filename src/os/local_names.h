@@ -14,8 +14,8 @@ struct mk_local_names {
 };
 
 /* Collects localhost, the host name, the host name in .local, 127.0.0.1, ::1, and the addresses of all
- * interfaces, except IPv6 addresses that are valid only with the interface. Drops names beyond
- * MK_LOCAL_NAMES_MAX. False: out of memory. */
+ * interfaces, except link-local IPv6 addresses, which need a scope ID. Drops names beyond MK_LOCAL_NAMES_MAX.
+ * False: out of memory. */
 bool mk_local_names_collect(struct mk_arena *arena, struct mk_local_names *out) MK_MUST_USE;
 
 /* Adds a name unless it is present. */

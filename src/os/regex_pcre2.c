@@ -192,7 +192,7 @@ static enum mk_regex_result match_regex(const struct mk_regex *r, mk_str text, s
     pcre2_set_match_limit(match_context->limits, match_limit_for(p, text.len));
     int n =
         pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, 0, match_context->data, match_context->limits);
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has more stack */
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the JIT stack does not limit the interpreter */
         n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, PCRE2_NO_JIT, match_context->data,
                         match_context->limits);
     if (n == PCRE2_ERROR_MATCHLIMIT && !p->anchored)

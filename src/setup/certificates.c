@@ -81,7 +81,7 @@ static void watch_file(struct tls_builder *b, const char *path)
         (void)!mk_file_watch_add(&b->g->watched, &b->g->arena, path);
 }
 
-/* Call it before reading the files, so that later changes are detected. */
+/* Call this before reading the files, so that later changes are detected. */
 static void watch_host_files(struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
@@ -268,7 +268,8 @@ static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost
     return true;
 }
 
-/* Expired certificates were reported with their files. */
+/* Warns of certificates that expire soon. Expired ones have already been reported when their files were
+ * read. */
 static void warn_of_expiry(struct tls_builder *b, const struct mk_vhost_config *s,
                            const struct mk_shared_tls_context *made)
 {

@@ -15,11 +15,11 @@ struct mk_shared_tls_context {
     bool is_kept;            /* one of its certificates was kept from the previous generation */
 };
 
-/* Call it after mk_https_rules_setup() returned true, and plugins have added their certificates. Errors go to
- * the report. A server without TLS (certificates_none.c) refuses addresses that require it. */
+/* Call this after mk_https_rules_setup() has returned true and plugins have added their certificates. Errors
+ * go to the report. A server without TLS (certificates_none.c) refuses addresses that require it. */
 void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_report *report);
 void mk_certificates_free(struct mk_config_generation *g);
-/* Warns of certificates that expire soon. */
+/* Logs certificates that have expired or expire soon. */
 void mk_certificates_warn_expiring(const struct mk_config_generation *g, struct mk_log *log);
 
 #endif

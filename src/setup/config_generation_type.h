@@ -47,8 +47,8 @@ struct mk_config_source {
                                                   * load */
 };
 
-/* A certificate assigned to a host by a plugin, whose files may be missing, or by the program, without files:
- * see pair.kept_by. */
+/* A certificate that a plugin assigned to a host, with files that may be missing, or that the embedding
+ * program assigned, without files: see pair.kept_by. */
 struct mk_plugin_certificate {
     struct mk_plugin_certificate *next;
     struct mk_tls_keypair pair;
@@ -80,7 +80,7 @@ struct mk_vhost_config {
     const struct mk_vhosts *hosts; /* virtual hosts of the first address of this host */
     struct mk_plugin_sections sections;
     bool spools;       /* one of its routes spools request bodies */
-    bool has_conflict; /* the host shares a name with another host, which was reported */
+    bool has_conflict; /* the host shares a name with another host; already reported */
     struct mk_vhost_config *next;
 };
 
@@ -166,7 +166,7 @@ struct mk_config_generation {
     bool wants_children;               /* workers may start subprocesses */
     bool wants_spool; /* plugins spool bodies: workers may write files in `server.spool_folder` */
     bool has_identity;
-    bool lacks_descriptors; /* descriptors ran out while opening folders of hosts, which was reported */
+    bool lacks_descriptors; /* descriptors ran out while opening folders of hosts; already reported */
     struct mk_identity identity;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the TLS keys of a host require of every server, also of one without TLS: redirects to HTTPS, HSTS,
- * and no plain requests where client certificates are required. */
+/* Rules from the TLS keys of a host that apply even in a server without TLS: redirects to HTTPS, HSTS, and no
+ * plain requests where client certificates are required. */
 #ifndef MK_SETUP_HTTPS_RULES_H
 #define MK_SETUP_HTTPS_RULES_H
 
 #include "setup/config_generation_type.h"
 
-/* Call it after hosts are built. False: an address has no valid hosts, which was reported. */
+/* Call this after hosts are built. False: an address has no valid hosts, and the error was reported. */
 bool mk_https_rules_setup(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
 /* Position of the key in the section of the host, or else in [SERVER]. */
 struct mk_conf_source_pos mk_https_rules_key_pos(const struct mk_config_generation *g,

@@ -73,7 +73,7 @@ static bool survives_probe(char *path, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 }
 
 /* Programs that link libmonkey.a export its functions to plugins only if they are linked with -rdynamic;
- * static programs never do. */
+ * static programs never export any. */
 static bool fail_to_load(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *error)
 {
     const char *symbol = error ? strstr(error, "undefined symbol: mk_") : NULL;

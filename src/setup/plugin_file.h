@@ -9,10 +9,10 @@
 /* Opens and validates the file. False: it failed; `message` holds the reason. */
 bool mk_plugin_file_open(struct mk_plugin_object *o, mk_str path,
                          char message[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
-/* The same for monkey-NAME.so of the plugin folders. */
+/* Like mk_plugin_file_open(), but for monkey-NAME.so in the plugin folders. */
 bool mk_plugin_file_open_by_name(struct mk_plugin_object *o, mk_str name,
                                  char message[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
-/* Is monkey-NAME.so in the folder of `by`? `path` is set to it. */
+/* Is monkey-NAME.so in the folder of `by`? Stores its path in `path`. */
 bool mk_plugin_file_is_beside(const struct mk_plugin_object *by, mk_str name,
                               char path[PATH_MAX]) MK_MUST_USE;
 void mk_plugin_file_close(struct mk_plugin_object *o);

@@ -10,7 +10,7 @@
 /* Opens one channel per configured worker if a plugin wants messages; otherwise none, which is not an error.
  * After an error, channels already opened stay open until mk_worker_channels_close(). */
 mk_err mk_worker_channels_open(struct mk_config_generation *g) MK_MUST_USE;
-/* Call it in the worker with that index: closes the receiving ends of the other workers. */
+/* Call this in the worker with that index: closes the receiving ends of the other workers. */
 void mk_worker_channels_keep_own(struct mk_config_generation *g, unsigned index);
 void mk_worker_channels_close(struct mk_config_generation *g);
 

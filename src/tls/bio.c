@@ -12,7 +12,7 @@
  * OpenSSL's own socket BIO executes them: it is pushed below ours when the first one arrives. */
 enum { SET_KTLS = 72, SET_KTLS_CONTROL = 74, CLEAR_KTLS_CONTROL = 75 };
 
-enum { PULL_MAX = 128 * 1024 }; /* ciphertext bytes per call: records may be empty */
+enum { PULL_MAX = 128 * 1024 }; /* maximum ciphertext per call: records may be empty */
 
 static BIO_METHOD *bio_method;
 
@@ -21,7 +21,7 @@ static BIO_METHOD *bio_method;
 enum {
     RECORD_MORE = 64,                                            /* record overhead, rounded up */
     ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the records of one call */
-    SMALL = 4096,                                                /* kept rests up to this size are sent with
+    SMALL = 4096,                                                /* unsent data up to this size is sent with
                                                                     the next data */
     KEPT_MAX = 256 * 1024, /* protocol messages that the peer does not read */
 };
@@ -115,7 +115,7 @@ mk_err mk_tls_bio_save_unsent(struct mk_tls *t)
     return thread_buffers->len ? append_unsent(t, thread_buffers->sealed, thread_buffers->len) : 0;
 }
 
-/* Prepends a small kept rest to the next data if there is space. */
+/* Prepends a small amount of unsent data to the next data if there is space. */
 static bool prepend_unsent(struct mk_tls *t)
 {
     size_t n = t->left->len - t->left->from;

@@ -36,7 +36,7 @@ struct mk_tls_context {
     char *challenges;
     char *groups;
     bool h2;
-    int64_t begins, expires;      /* latest start and earliest end */
+    int64_t begins, expires;      /* validity of the certificates: latest notBefore, earliest notAfter */
     unsigned char session_id[32]; /* sessions of other contexts are not resumed */
 };
 

@@ -8,13 +8,13 @@
 
 /* Callback for SSL_CTX_sess_set_new_cb. */
 int mk_tls_session_new_cb(SSL *ssl, SSL_SESSION *session);
-/* Call it when the handshake is complete. */
+/* Call this when the handshake is complete. */
 void mk_tls_session_on_handshake_done(struct mk_tls *t);
 
-/* Call it before the handshake: resumes the caller's last session if that session belongs to the same client
- * and name. */
+/* Call this before the handshake: resumes the caller's last session if that session belongs to the same
+ * client and name. */
 void mk_tls_session_resume(struct mk_tls *t);
-/* Call it when the handshake has failed: discards the session, which may be the cause. */
+/* Call this when the handshake has failed: discards the session, which may be the cause. */
 void mk_tls_session_discard(struct mk_tls *t);
 void mk_tls_session_free(struct mk_tls_session *session);
 

@@ -17,7 +17,7 @@ enum {
     UPDATES_MAX = 32,         /* free key updates, */
     UPDATE_BYTES = 16 * 1024, /* and one more for this many bytes */
     KEY_UPDATE = 24,          /* RFC 8446, 4 */
-    UPDATE_REQUESTED = 1,     /* 4.6.3, the byte after the message header */
+    UPDATE_REQUESTED = 1,     /* 4.6.3: the byte after the message header */
     MESSAGE_HEAD = 4,
 };
 
@@ -191,7 +191,7 @@ static ssize_t hold_small_write(struct mk_tls *t)
     return e ? e : told;
 }
 
-/* Data counts as written once the socket has accepted all of it except the kept rest. */
+/* Reports the data as written, except for as many bytes as are still unsent. */
 static ssize_t finish_write(struct mk_tls *t, size_t offered, bool more)
 {
     if (more && unsent_len(t) + t->owed <= SMALL && t->owed <= offered)

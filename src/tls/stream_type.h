@@ -28,7 +28,7 @@ struct mk_tls_client_conn {
     mk_err mute;                     /* sticky: writing failed, but the response may still arrive */
     int64_t until;                   /* expiry of the verified certificates: seconds since 1970 */
     char *reason_text;               /* allocated text of mk_tls.why */
-    bool resumes;                    /* that session was offered */
+    bool resumes;                    /* *session was offered for resumption */
     bool client_cert_requested;      /* the server requested a certificate */
     char name[];                     /* name of the server as given by the caller */
 };
@@ -55,7 +55,7 @@ struct mk_tls {
     bool shut;                                   /* close_notify was sent */
     bool ended;                                  /* socket EOF: without close_notify if OpenSSL still reads */
     bool kernel;                                 /* the kernel encrypts our output */
-    bool control; /* the next record is not application data, which the kernel must know */
+    bool control; /* the next record is not application data: tell the kernel its type */
 };
 
 /* The error that all later writes return. */

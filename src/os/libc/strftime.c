@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces strftime() of the C library in small static programs (MK_SMALL_LIBC). Knows b, d, H, m, M, S, Y and z. */
+/* Replaces strftime() of the C library in small static programs (MK_SMALL_LIBC). Supports the conversions b,
+ * d, H, m, M, S, Y and z. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
