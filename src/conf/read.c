@@ -193,7 +193,7 @@ static bool may_include(struct reader *r, const struct include_frame *up, mk_str
     return !r->limit_exceeded;
 }
 
-/* Reports a file in the format of another server: no other errors of that file are reported. Returns true
+/* Reports a file in the format of another server: no other errors in that file are reported. Returns true
  * for such a file. */
 static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
 {

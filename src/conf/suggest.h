@@ -27,7 +27,7 @@ void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate);
 /* The maximum length of a word that can have a suggestion. */
 enum { MK_CONF_SUGGEST_LEN = 64 };
 #define MK_CONF_SUGGEST_FAR ((unsigned)-1)
-/* Returns the distance of two words; MK_CONF_SUGGEST_FAR if one of them is longer than
+/* Returns the distance between two words; MK_CONF_SUGGEST_FAR if one of them is longer than
  * MK_CONF_SUGGEST_LEN. */
 unsigned mk_conf_suggest_distance(mk_str a, mk_str b);
 

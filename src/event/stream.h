@@ -59,7 +59,7 @@ static inline ssize_t mk_stream_read(struct mk_stream *s, char *buf, size_t cap)
     if (is_short && !s->holds)
         s->dry = true;
     if (n <= 0 && n != -EAGAIN)
-        s->ended = true; /* close_notify may arrive without a FIN, which an event would report */
+        s->ended = true; /* close_notify may arrive without a FIN, and then no event reports the end */
     return n;
 }
 

@@ -101,8 +101,8 @@ size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value)
     return nuls;
 }
 
-/* Splits the parameters into records: inserts the further record headers, and moves the later records
- * first. */
+/* Splits the parameters into records: inserts the additional record headers, and moves the records,
+ * beginning with the last. */
 void mk_fcgi_end_params(struct mk_buf *out, size_t begun)
 {
     if (out->failed)

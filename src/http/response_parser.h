@@ -49,7 +49,7 @@ void mk_response_parser_fini(struct mk_response_parser *r);
  * MK_RESPONSE_PARSER_ERROR, further calls return the same event. */
 enum mk_response_parser_event mk_response_parser_next(struct mk_response_parser *r, mk_str *in,
                                                       mk_str *data) MK_MUST_USE;
-/* Was the whole body returned, so that only the end of the message may be missing? */
+/* Was the whole body returned? The end of the message may still be missing. */
 bool mk_response_parser_has_all_body(const struct mk_response_parser *r);
 /* Returns the body bytes left, if declared by the head; else UINT64_MAX. */
 uint64_t mk_response_parser_body_left(const struct mk_response_parser *r);

@@ -19,7 +19,7 @@ struct mk_identity {
 };
 
 /* Looks up a user and a group; an empty group means the user's own group. -ENOENT: the user does not exist;
- * libmonkey always returns it, because it keeps the user of its program. -ENOMEM: out of memory. */
+ * libmonkey always returns -ENOENT, because it keeps the user of its program. -ENOMEM: out of memory. */
 mk_err mk_identity_find(const char *user, const char *group, struct mk_identity *out) MK_MUST_USE;
 /* Switches to that user permanently: sets the supplementary groups, all three group IDs and all three user
  * IDs, then checks that the process cannot regain its old IDs. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens files for a privileged process so that a less privileged process cannot redirect it to another
- * file. */
+/* Opens files for a privileged process, and prevents a less privileged process from redirecting an open to
+ * another file. */
 #ifndef MK_OS_SAFE_OPEN_H
 #define MK_OS_SAFE_OPEN_H
 

@@ -99,7 +99,7 @@ static void read_config(struct config_loader *l)
         return;
     read_config_file(l, is_folder ? path_in_folder(l, "monkey.conf") : mk_str_from_c(path));
     l->unread = l->report->n_errors && !l->g->tree.first;
-    if (!l->unread) /* otherwise errors of these files would hide the important one */
+    if (!l->unread) /* otherwise errors in these files would hide the important one */
         read_default_files(l);
     if (l->g->embedding)
         mk_embedding_merge_text(l->g, l->origin->text, l->report);

@@ -18,7 +18,7 @@ static const struct mk_plugin *find_plugin_symbol(void *handle)
 }
 
 /* dlopen() returns the object that was loaded under the same name, even if the file was replaced since. This
- * function therefore adds slashes and dots to the path, which encode the inode of the file: a replaced file
+ * function therefore encodes the inode of the file in extra slashes and dots in the path: a replaced file
  * gets a different name. */
 static bool unique_path_by_inode(const char *path, char name[PATH_MAX])
 {

@@ -81,8 +81,8 @@ static bool is_safe_relative_path(mk_str path)
 
 /* ---- Users ---- */
 
-/* A link of a user may lead anywhere: the master, as root, must not open a folder that the workers could not
- * enter. */
+/* A user's symbolic link may lead anywhere: the master, as root, must not open a folder that the workers
+ * could not enter. */
 static mk_err open_folder_as_worker(const struct host_builder *b, const char *path, int *fd)
 {
     struct mk_identity_saved own;

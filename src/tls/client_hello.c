@@ -16,7 +16,7 @@ enum { NAME_MAX_LEN = 253 };
 
 /* ---- Parsing ---- */
 
-/* Gets the single name of the extension (RFC 6066, section 3), in lower case and NUL-terminated. Empty: none.
+/* Gets the single name in the extension (RFC 6066, section 3), in lower case and NUL-terminated. Empty: none.
  * False: malformed. */
 static bool parse_server_name(SSL *ssl, char buf[NAME_MAX_LEN + 1])
 {

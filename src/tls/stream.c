@@ -416,7 +416,8 @@ static mk_err send_last_flight(struct mk_tls *t)
     return e == -EAGAIN ? 0 : e;
 }
 
-/* A server may have sent an alert before it closed, which is unread if a write failed first. */
+/* A server may have sent an alert before it closed the connection. If a write failed, the alert is still
+ * unread. */
 MK_COLD static void read_pending_alert(struct mk_tls *t)
 {
     char c;

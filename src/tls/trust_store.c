@@ -109,7 +109,7 @@ static void each_system_ca_file(ca_file_fn *on_file, void *ctx)
     }
 }
 
-/* Errors in single system files are ignored. */
+/* Errors in individual system files are ignored. */
 static void load_ca_file(void *ctx, const char *file)
 {
     (void)X509_load_cert_file(ctx, file, X509_FILETYPE_PEM);

@@ -31,7 +31,7 @@ struct representations {
     uint64_t looked_ms;                           /* time of the last search for variants */
     bool was_searched;
     bool has_variant;  /* a variant exists */
-    bool is_permanent; /* cached as long as the entry, so that preparing heads is worthwhile */
+    bool is_permanent; /* cached as long as the entry, so preparing heads is worthwhile */
 };
 
 static void free_encoded_variant(struct representations *f, size_t i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP metadata of a file: type, validators, caching, and its precompressed variants. Computed once per open
- * file and cached with it, so that a request only selects a representation. */
+ * file and cached with it, so a request only has to select a representation. */
 #ifndef MK_WEB_REPRESENTATION_H
 #define MK_WEB_REPRESENTATION_H
 

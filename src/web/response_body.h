@@ -80,7 +80,7 @@ struct mk_response_body_part *mk_response_body_current_part(struct mk_response_b
 void mk_response_body_advance(struct mk_response_body *c, uint64_t n);
 
 /* Reads bytes of any kind of body, with the results of mk_body_source_ops.read. -EIO: a file was truncated;
- * -EAGAIN also if the part at the cursor is a file range that is not cached, so that reading would block. */
+ * -EAGAIN also if the part at the cursor is a file range that is not cached, so reading would block. */
 ssize_t mk_response_body_read(struct mk_response_body *c, char *buf, size_t cap);
 
 #endif

@@ -29,7 +29,7 @@ static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk
     return mk_pattern_matches(&r->pattern, path) ? MK_REGEX_MATCH : MK_REGEX_NO_MATCH;
 }
 
-/* Does the pattern match every path, so that the route is not specific to this path? */
+/* Does the pattern match every path? Such a route is not specific to any path. */
 static inline bool mk_route_is_catch_all(const struct mk_route *r)
 {
     return !r->regex && r->pattern.kind == MK_PATTERN_ALL;
