@@ -115,11 +115,11 @@ static void fail_with_session_error(struct duda_ctx *d)
         (void)duda_reason(d, d->session_error, "the session cannot be read: %s", strerror(-d->session_error));
 }
 
-/* A handler that has taken a form that could not be received for an empty one does not get through. */
+/* Does a handler succeed that has taken a form that could not be received for an empty one? */
 static bool has_hidden_form_error(const struct duda_ctx *d)
 {
-    bool succeeds = d->result == DUDA_HANDLED || (d->result >= 0 && d->result < 400);
-    return d->form_error && succeeds && !d->cancel_error && d->output != DUDA_OUTPUT_TUNNEL;
+    return d->form_error && !d->cancel_error && d->output != DUDA_OUTPUT_TUNNEL &&
+           (d->result == DUDA_HANDLED || (d->result >= 0 && d->result < 400));
 }
 
 void duda_result_validate(struct duda_ctx *d)

@@ -328,11 +328,21 @@ static enum mk_router_result find_route(const struct mk_router *r, mk_str method
     return MK_ROUTER_FOUND;
 }
 
-enum mk_router_result mk_router_find_sized(const struct mk_router *r, mk_str method, mk_str path,
-                                           struct mk_router_match *out, size_t out_size)
+/* For callers with an older, smaller struct. */
+static __attribute__((noinline)) enum mk_router_result find_route_copied(const struct mk_router *r,
+                                                                         mk_str method, mk_str path,
+                                                                         struct mk_router_match *out,
+                                                                         size_t out_size)
 {
     struct mk_router_match full = {0};
     enum mk_router_result result = find_route(r, method, path, &full);
     mk_sized_out(out, out_size, &full, sizeof full);
     return result;
+}
+
+enum mk_router_result mk_router_find_sized(const struct mk_router *r, mk_str method, mk_str path,
+                                           struct mk_router_match *out, size_t out_size)
+{
+    return out_size < sizeof *out ? find_route_copied(r, method, path, out, out_size)
+                                  : find_route(r, method, path, out);
 }
