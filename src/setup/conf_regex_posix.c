@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions of Monkey 1.6, by libc: a build option (MK_POSIX_REGEX). */
+/* Regular expressions of Monkey 1.6, compiled with libc: a build option (MK_POSIX_REGEX). */
 #include <regex.h>
 
 #include "setup/conf_regex.h"

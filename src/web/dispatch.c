@@ -169,7 +169,8 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
-/* Called before the hooks: does the host have connection requirements, and may the request be exempt? */
+/* Called before the hooks: determines whether the host has connection requirements, and whether the request
+ * may be exempt. */
 static void start_https_policy(struct mk_exchange *x)
 {
     x->entered = !mk_https_policy_is_needed(&x->request);
