@@ -134,8 +134,8 @@ struct mk_tls_module {
     /* Returns the properties of the connection; only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
     const struct mk_tls_local_ca_ops *authority;
-    /* Sets the function that sends from a file if the kernel encrypts; libmonkey sets one that blocks SIGPIPE.
-     * The loader calls this once, before all other functions. */
+    /* Sets the function that sends from a file if the kernel encrypts; libmonkey sets one that blocks
+     * SIGPIPE. The loader calls this once, before all other functions. */
     void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
                                                size_t len));
     /* Returns 0, or a negative errno value, which *problem explains. */
