@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces the functions of the C library for users and groups in small static programs (MK_SMALL_LIBC):
- * reads /etc/passwd and /etc/group, without nscd and without streams. Each result is valid until the next call;
- * members of a group are not listed. */
+ * reads /etc/passwd and /etc/group, without nscd and without streams. Each result is valid until the next
+ * call; members of a group are not listed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
