@@ -306,7 +306,7 @@ static void dispatch_frame(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str
     case MK_H2_PING:
         on_ping(h2, f, payload);
         break;
-    case MK_H2_GOAWAY: /* the connection ends after its open streams */
+    case MK_H2_GOAWAY: /* the connection closes when its open streams have ended */
         if (h2->remote.current == MK_H2_REMOTE_OPEN)
             mk_h2_state_move_remote(h2, MK_H2_REMOTE_GOAWAY);
         break;

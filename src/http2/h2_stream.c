@@ -153,7 +153,8 @@ static void discard_body(struct mk_h2_stream *s)
         free_first_chunk(s);
 }
 
-/* Reads held data. Returns 0 if no data is held. Bytes that were read count as held until their chunk is freed. */
+/* Reads held data. Returns 0 if no data is held. Bytes that were read count as held until their chunk is
+ * freed. */
 static size_t read_body(struct mk_h2_stream *s, char *buf, size_t cap)
 {
     struct mk_h2_body_chunk *p = s->first;

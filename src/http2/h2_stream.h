@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 streams: creation and end, timeouts, and request body data: data that no handler has read yet, and the
- * receive windows that limit it (RFC 9113, section 5.2).
+/* HTTP/2 streams: creation and end, timeouts, and request body data: data that no handler has read yet, and
+ * the receive windows that limit it (RFC 9113, section 5.2).
  *
  * A connection holds at most limits->h2.unread_max bytes: its window opens only when data is read or
  * discarded. Each stream has a share of that, so streams that no handler reads cannot close the connection's

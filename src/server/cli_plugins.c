@@ -165,7 +165,7 @@ void mk_cli_plugins_write_commands(struct mk_buf *out)
 
 struct suggest_search {
     struct mk_conf_suggest *near;
-    char *room; /* buffer for a copy of the best name: the object that contains the name is closed */
+    char *room; /* buffer for a copy of the best name, because the object that holds that name is closed */
 };
 
 static bool suggest_plugin_command(const struct mk_plugin_object *o, void *ctx)

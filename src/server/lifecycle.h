@@ -54,7 +54,7 @@ extern const struct mk_state_machine mk_lifecycle_machine;
 /* The master's count of workers. */
 struct mk_lifecycle_workers {
     unsigned wanted, there, ready;  /* newest set: number of configured, existing and serving workers */
-    unsigned old_wanted, old_there; /* the set that serves during a reload: likewise */
+    unsigned old_wanted, old_there; /* the same for the set that serves during a reload */
     unsigned all;                   /* number of workers in all sets, including exiting workers */
     bool accept_still;              /* a draining worker may still accept connections */
 };

@@ -114,8 +114,8 @@ static void begin_serving(struct master *m)
 {
     char state[64];
     mk_master_housekeeping_set_config(&m->upkeep, m->generation);
-    mk_listeners_own_socket_files(
-        &m->listeners); /* first: closing a predecessor's unwanted sockets then removes their files */
+    /* Called first, so that closing the predecessor's unwanted sockets also removes their files. */
+    mk_listeners_own_socket_files(&m->listeners);
     mk_listeners_close_unwanted(&m->listeners, true);
     announce_serving(m);
     mk_log_info(&m->log.log, "monkey " MK_VERSION " serves with %u worker%s", m->workers.wanted,

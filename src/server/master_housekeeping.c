@@ -76,7 +76,7 @@ void mk_master_housekeeping_set_config(struct mk_master_housekeeping *u, const s
         set_timer(u, &u->look, LOOK_MS);
     else
         mk_timer_stop(&u->look);
-    if (g->tls) /* loading has warned already */
+    if (g->tls) /* the reminder comes later: loading has just warned */
         set_timer(u, &u->remind, REMIND_MS);
     else
         mk_timer_stop(&u->remind);

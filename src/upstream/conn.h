@@ -106,7 +106,7 @@ void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(
 /* Passes the events of the open connection to the request from now on. */
 void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c);
 
-/* Connecting failed: notifies the owner. */
+/* Notifies the owner that connecting has failed. */
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 
 /* Is this event on an idle connection harmless: writability, bytes that were read earlier, or a TLS message

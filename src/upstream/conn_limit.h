@@ -113,7 +113,7 @@ bool mk_conn_limit_is_share_used_up(const struct mk_conn_limit *l, const struct 
  * its share. */
 bool mk_conn_limit_assign_slot(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                unsigned slot, uint64_t client);
-/* The slot no longer serves a client. */
+/* Marks the slot as serving no client. */
 void mk_conn_limit_unassign_slot(const struct mk_conn_limit *l, unsigned backend, unsigned slot);
 
 /* ---- Order of the workers ---- */

@@ -10,7 +10,7 @@
 void mk_failover_broadcast(struct mk_backend *o);
 /* Moves the requests of this worker only. */
 void mk_failover_move_requests(struct mk_backend *o);
-/* A worker reported that a server is down. */
+/* Handles a worker's report that a server is down. */
 void mk_failover_on_message(struct mk_pool *p, mk_str message);
 
 /* Encodes the message that tells workers that a server is down. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connection pool of one worker: acquires and releases connections for requests (see monkey/upstream.h), keeps
- * idle connections, and queues requests. */
+/* Connection pool of one worker: acquires and releases connections for requests (see monkey/upstream.h),
+ * keeps idle connections, and queues requests. */
 #ifndef MK_UPSTREAM_POOL_H
 #define MK_UPSTREAM_POOL_H
 
@@ -17,9 +17,9 @@ void mk_pool_stop(struct mk_pool *p);
 enum { MK_POOL_BLOCK = 1024 };
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 
-/* Like mk_upstream_conn_acquire(), but on_event calls mk_upstream_conn_note_event() itself, so that the loop calls
- * it directly, and on_down is called when the server went down before it responded, for a failover to another
- * server. */
+/* Like mk_upstream_conn_acquire(), but on_event calls mk_upstream_conn_note_event() itself, so that the loop
+ * calls it directly, and on_down is called when the server went down before it responded, for a failover to
+ * another server. */
 struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),
@@ -45,8 +45,8 @@ void mk_pool_schedule_sweep(struct mk_pool *p);
 void mk_pool_schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at);
 /* Callback of mk_pool.end: notifies the requests whose connection has changed. */
 void mk_pool_run_notifications(void *pool);
-/* Removes and returns the most recently used idle connection, which the server is least likely to close. NULL:
- * none. */
+/* Removes and returns the most recently used idle connection, which the server is least likely to close.
+ * NULL: none. */
 struct mk_upstream_conn *mk_pool_pop_idle(struct mk_backend *o);
 void mk_pool_remove_idle(struct mk_upstream_conn *c);
 /* Closes and frees a connection that no request uses and that is not idle. */

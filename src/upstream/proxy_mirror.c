@@ -6,7 +6,8 @@
 #include <monkey/plugin.h>
 #include <monkey/worker.h>
 
-/* Requests in flight per worker, and bytes read per response; beyond that, the connection is closed. */
+/* Maximum number of copies in flight per worker; maximum bytes read of a response, after which its connection
+ * is closed; size of the read buffer. */
 enum { IN_FLIGHT_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 
 struct mirrored_request {

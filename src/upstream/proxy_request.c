@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request to the upstream server: its target, the Destination of COPY and MOVE (RFC 4918, section 10.3), and
- * its headers. */
+/* The request to the upstream server: its target, the Destination of COPY and MOVE (RFC 4918, section 10.3),
+ * and its headers. */
 #include "upstream/proxy.h"
 
 #include <monkey/text.h>

@@ -25,7 +25,7 @@ static void fill_queue(struct mk_upstream_request *c)
             return;
         }
         if (mk_spool_queue_reserve(a->queue, &buf, &cap))
-            return; /* on_queue_room() or the next read continues */
+            return; /* on_queue_room(), or the next read, continues */
         ssize_t n = mk_upstream_request_receive_body(c, buf, cap < left ? cap : left);
         if (n <= 0)
             return;

@@ -97,8 +97,8 @@ static bool can_retry(struct mk_upstream_request *c, int error)
     return !is_final_answer(c, error) && choose_other_server(c) && mk_upstream_request_send_rewind(c);
 }
 
-/* The connection failed with `error` before a response. True: the request waits for another connection. False: the
- * request has failed. */
+/* The connection failed with `error` before a response. True: the request waits for another connection.
+ * False: the request has failed. */
 static bool attempt_retry(struct mk_upstream_request *c, int error, const char *problem)
 {
     bool stale = is_stale_conn(c, error), repeats = can_retry(c, error);
@@ -198,9 +198,8 @@ static void on_conn_event(void *ctx, unsigned which)
     struct mk_upstream_request *c = ctx;
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
     mk_upstream_conn_note_event(c->conn, which);
-    if (is_readable &&
-        c->state.current == MK_UPSTREAM_REQUEST_CONTENT) /* from now on, the response waits for its
-                                                                    * reader */
+    /* Once body data has arrived, the response waits for its reader and no longer for the server. */
+    if (is_readable && c->state.current == MK_UPSTREAM_REQUEST_CONTENT)
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     bool has_news = advance_request(c);
     has_news |= is_readable && mk_upstream_request_state_is_connected(c);

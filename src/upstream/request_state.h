@@ -39,7 +39,7 @@ void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, co
 /* Call it when the request can no longer be sent; a response may still arrive. */
 void mk_upstream_request_state_end_output(struct mk_upstream_request *c, int error, const char *problem);
 
-/* ---- Timeouts. The timer is lazy: re-armed only when it fires; the current deadline is checked then. ---- */
+/* ---- Timeouts. The timer is lazy: it is re-armed only when it fires; the deadline is checked then. ---- */
 
 void mk_upstream_request_timer_init(struct mk_upstream_request *c, void (*on_due)(struct mk_timer *t),
                                     void (*on_later)(void *c));
@@ -54,7 +54,7 @@ void mk_upstream_request_timer_run_later(struct mk_upstream_request *c);
 void mk_upstream_request_timer_set(struct mk_upstream_request *c, enum mk_upstream_request_wait_kind what);
 /* Waits for the response head: its first byte or its remainder. */
 void mk_upstream_request_timer_set_head(struct mk_upstream_request *c);
-/* Called in on_due: has the deadline passed? Otherwise re-arms the timer, if there is a limit. */
+/* Call it in on_due: has the deadline passed? Otherwise re-arms the timer, if there is a limit. */
 bool mk_upstream_request_timer_expired(struct mk_upstream_request *c) MK_MUST_USE;
 /* Describes the wait that timed out (static string). */
 const char *mk_upstream_request_timer_text(const struct mk_upstream_request *c);

@@ -31,7 +31,7 @@ enum mk_upstream_request_output {
                                            source */
     MK_UPSTREAM_REQUEST_OUTPUT_ENDING,  /* the body's source has ended; the rest is being sent */
     MK_UPSTREAM_REQUEST_OUTPUT_SENT,
-    MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, /* the server accepts no more, or the body's source has failed; a response
+    MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, /* the server accepts no more, or the source has failed; a response
                                         * may still arrive */
     MK_UPSTREAM_REQUEST_OUTPUT_STATES
 };

@@ -95,7 +95,7 @@ bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, m
 /* Master only: sets the properties of the server that has this slot. */
 void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned slot, bool backup,
                                   unsigned weight, unsigned max);
-/* Master only: the backend is no longer in the configuration. */
+/* Master only: hides the slot of a backend that is no longer in the configuration. */
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published. */
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);

@@ -71,7 +71,8 @@ static bool copy_server_address(struct upstream_builder *m, struct mk_upstream_s
     return s->host.p && s->port;
 }
 
-/* A section was parsed earlier, and its errors were reported then. */
+/* Parses the address. Errors in a section are not reported here: they were reported when the section was
+ * parsed. */
 static bool parse_server_address(const struct upstream_builder *m, mk_str address, struct mk_endpoint *out)
 {
     if (mk_endpoint_parse(out, address))

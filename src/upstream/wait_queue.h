@@ -50,13 +50,13 @@ static inline bool mk_wait_queue_is_first(const struct mk_backend *o, const stru
 }
 /* Has another worker's request waited longer than all of ours for the server? */
 bool mk_wait_queue_has_older_elsewhere(const struct mk_backend *o);
-/* A slot is available: wakes the worker whose request has waited longest. */
+/* Call it when a slot is available: wakes the worker whose request has waited longest. */
 void mk_wait_queue_wake_older(const struct mk_backend *o);
 /* Like mk_wait_queue_wake_older(), but for all servers of the set with a slot that no request of ours uses.
  * `has_changed`: one of our requests has left the queue. */
 void mk_wait_queue_wake_for_free_slots(const struct mk_backend_set *g, bool has_changed);
-/* A client's share has free capacity again: wakes workers if a slot, or an idle connection of another worker,
- * is available for a waiting request. */
+/* Call it when a client's share has free capacity again: wakes workers if a slot, or an idle connection of
+ * another worker, is available for a waiting request. */
 void mk_wait_queue_wake_if_available(const struct mk_backend *o);
 /* Call it when our requests wait: wakes workers with idle connections, so that these workers close them. */
 void mk_wait_queue_request_idle_conns(const struct mk_backend_set *g);

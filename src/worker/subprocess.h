@@ -13,7 +13,7 @@ mk_err mk_subprocesses_init(struct mk_subprocesses *c, struct mk_loop *loop, str
                             const struct mk_spawner *spawner) MK_MUST_USE;
 /* Kills running subprocesses. No callback is called afterwards. */
 void mk_subprocesses_fini(struct mk_subprocesses *c);
-/* A child of this process has exited: reaps it if it is the spawner. */
+/* Call it when a child of this process has exited: reaps the child if it is the spawner. */
 void mk_subprocesses_reap_spawner(struct mk_subprocesses *c);
 
 #endif

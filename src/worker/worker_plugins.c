@@ -67,7 +67,7 @@ static void on_wakeup(struct mk_loop *loop)
         w->on_wakeup(w);
 }
 
-/* ---- Lifetime of the above ---- */
+/* ---- Start and end of the asynchronous operations ---- */
 
 mk_err mk_worker_async_init(struct mk_worker *w)
 {
