@@ -11,7 +11,7 @@ METRICS = {"plugins": ["metrics"], "top": "[METRICS]\n    Metrics /metrics\n"}
 
 
 def bunches(pieces, size=16):
-    """Joins the pieces of each write: with one write for each piece, the client would be slower than the server."""
+    """Joins `size` pieces into one write: with a write for each piece, the client would be slower than the server."""
     pieces = iter(pieces)
     while bunch := b"".join(itertools.islice(pieces, size)):
         yield bunch

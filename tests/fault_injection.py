@@ -69,8 +69,8 @@ def fail_in_a_row(fault, server, count, play):
 
 
 def recover(fault, server, play):
-    """Ends the failures, so that the server refuses no request. A process that is just counting may overwrite the zeros, so they
-    are written again until no request fails."""
+    """Stops the injected failures, and waits until all requests succeed. A process that updates the counters at this moment may
+    overwrite the zeros, so each attempt writes them again."""
     def is_well():
         fault.count = fault.after = 0
         return play(server) == 0

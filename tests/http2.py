@@ -211,7 +211,7 @@ class Http2Client:
 
     @property
     def active(self):
-        """The number of streams that count towards the server's limit."""
+        """The number of streams that count toward the server's limit."""
         self.live = [s for s in self.live if not s.is_over or not (s.finished or s.reset or s.cancelled)]
         return len(self.live)
 

@@ -201,7 +201,7 @@ class Server:
 
     @property
     def is_h2(self):
-        """Do connections of connect() use HTTP/2?"""
+        """Does connect() open HTTP/2 connections?"""
         return self.protocol.startswith("h2")
 
     def way(self, listener=0, protocol=None):

@@ -19,8 +19,8 @@ struct config_scan {
 
 static void scan_config_file(struct config_scan *r, const char *path);
 
-/* Scans the files that an `@INCLUDE` names: one file or a glob pattern, relative to the folder of the
- * file. */
+/* Scans the files that an `@INCLUDE` in the file `path` names: one file or a glob pattern, relative to the
+ * folder of `path`. */
 static void scan_include(struct config_scan *r, const char *path, mk_str pattern)
 {
     char full[PATH_MAX];

@@ -35,9 +35,10 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
     return any;
 }
 
-/* Is it a message that developers need not see? The servers print some messages on every start and stop, that
- * is, after each saved file. A service that ended during a request has a better report. Error pages show info
- * messages with a reference to users. */
+/* Is it a message that developers need not see? Such messages are printed whenever a server starts or stops,
+ * which happens after each saved file; or they say that a service exited during a request, which another
+ * message reports with more details; or they are info messages with the reference of an error page, which
+ * only helps to find the message of a user's error. */
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {

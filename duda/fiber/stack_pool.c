@@ -70,7 +70,7 @@ void duda_stack_pool_free(struct duda_stack_pool *s)
 /* ---- Slabs ---- */
 
 /* Maps everything writable, then makes the guards inaccessible. A slab is a single mapping, but all of it
- * counts towards data limits and committed memory. */
+ * counts toward data limits and committed memory. */
 static bool map_slab_with_guards(struct slab *slab)
 {
     slab->base = mmap(NULL, slab->size, PROT_READ | PROT_WRITE,
@@ -85,7 +85,7 @@ static bool map_slab_with_guards(struct slab *slab)
     return true;
 }
 
-/* Maps everything inaccessible, then makes the stacks writable. Only stacks count towards limits, but each
+/* Maps everything inaccessible, then makes the stacks writable. Only stacks count toward limits, but each
  * stack and each guard is a separate mapping. */
 static bool map_slab_page_by_page(struct slab *slab)
 {

@@ -49,7 +49,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),
      .help = "Folders that services may write to, for example for uploads. They must exist and be writable "
-             "for the workers' user. The sandbox denies writing elsewhere."},
+             "by the workers' user. The sandbox denies writing elsewhere."},
     {.name = "Share",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,

@@ -169,7 +169,7 @@ int duda_render(struct duda_ctx *d, const char *name, struct duda_value value)
     if (t)
         return render_template(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
     duda_log_plain(d, MK_LOG_ERROR, "the service has no template templates/%s", name);
-    return -EINVAL; /* a bug of the service: -ENOENT would become 404 */
+    return -EINVAL; /* a bug in the service; -ENOENT would become a 404 */
 }
 
 /* A template that is used once. */

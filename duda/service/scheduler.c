@@ -261,7 +261,7 @@ void duda_scheduler_fini(struct duda_worker_ctx *worker_ctx)
     mk_deferred_free(worker_ctx->deferred);
 }
 
-int duda_scheduler_start_handler(struct duda_ctx *d)
+int duda_scheduler_create_fiber(struct duda_ctx *d)
 {
     struct duda_stack_pool *stacks =
         stack_pool_for(d->worker_ctx, d->route_entry->route->stack ? d->route_entry->route->stack : STACK);

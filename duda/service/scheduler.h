@@ -10,7 +10,7 @@ void duda_scheduler_on_request_end(void *ctx_ref);
 /* Cancels a handler: its waits return -ECANCELED until it returns. */
 void duda_scheduler_cancel(struct duda_ctx *d);
 /* Creates the fiber of the handler of d->route_entry, without running it. Returns 0 or -ENOMEM. */
-int duda_scheduler_start_handler(struct duda_ctx *d);
+int duda_scheduler_create_fiber(struct duda_ctx *d);
 /* Runs the handler until it waits or returns; the result is the verdict for the server. */
 enum mk_verdict duda_scheduler_run(struct duda_ctx *d);
 

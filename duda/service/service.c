@@ -388,7 +388,7 @@ static enum mk_verdict start_request_handler(struct mk_request *request, struct 
         d->path = path;
         mk_request_set_data(request, d);
     }
-    if (d && !duda_scheduler_start_handler(d))
+    if (d && !duda_scheduler_create_fiber(d))
         return duda_scheduler_run(d);
     (void)mk_response_set_status(response, 503);
     return MK_ERROR;

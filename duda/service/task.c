@@ -75,7 +75,7 @@ int duda_task_spawn_sized(struct mk_worker *worker, const struct duda_task *task
     k->d.owner = task->owner ? task->owner : spawning_service(worker_ctx);
     assign_task_id(k);
     k->d.output = DUDA_OUTPUT_TUNNEL; /* only duda_wake() resumes a background task */
-    int e = duda_scheduler_start_handler(&k->d);
+    int e = duda_scheduler_create_fiber(&k->d);
     if (e) {
         duda_memory_release_block(worker_ctx, k);
         return e;

@@ -153,9 +153,10 @@ MK_API enum mk_header_role mk_request_header_role(const struct mk_request *reque
 
 /** The client address as text, without port. */
 MK_API mk_str mk_request_client_text(struct mk_request *request);
-/** The client address. A hook that identifies the client behind a proxy sets the address for all later
- * calls (returns 0 or -ENOMEM). */
+/** The client address: the peer of the connection, unless a hook has set another address. */
 MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *request);
+/** Sets the client address that all later calls return, for hooks that identify the client behind a proxy.
+ * Returns 0 or -ENOMEM. */
 MK_API int mk_request_set_client_addr(struct mk_request *request, const struct mk_addr *peer);
 /** Returns the local address of the connection in *out. Returns 0, or a negative errno value if there
  * is none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Table-driven state machines. A constant table names the states of a machine and the allowed
  * transitions; only mk_state_move() changes a state. A transition that is not in the table is a bug: the
- * process aborts, and in debug builds the message lists the last transitions. Thread-safe, but each object
- * belongs to one thread. */
+ * process aborts, and in debug builds the message lists the last transitions. Threads may use different
+ * objects at the same time; each object belongs to one thread. */
 #ifndef MONKEY_STATE_MACHINE_H
 #define MONKEY_STATE_MACHINE_H
 

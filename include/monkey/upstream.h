@@ -213,9 +213,9 @@ struct mk_upstream_request_options {
     /**
      * The request headers, with exactly one Host for HTTP. The functions below generate the connection and
      * framing headers themselves and ignore them here: Connection, Content-Length, Expect, HTTP2-Settings,
-     * Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade, and TE, which only indicates whether you want
-     * trailers. Omit headers that the Connection header lists. For the other protocols, `headers` holds
-     * variables, and CONTENT_LENGTH is ignored.
+     * Keep-Alive, Proxy-Connection, Transfer-Encoding and Upgrade. TE is not forwarded either; it only tells
+     * them whether you want trailers. Omit headers that the Connection header lists. For the other protocols,
+     * `headers` holds variables, and CONTENT_LENGTH is ignored.
      */
     const struct mk_header *headers;
     size_t n_headers;

@@ -10,8 +10,8 @@ struct cheetah_client_conn {
     const char *prefix; /* prefix of error messages */
     int fd;             /* -1: no session; the next command opens one */
     struct mk_buf in;
-    size_t in_at;      /* input before this offset was read */
-    char greeting[64]; /* the server's greeting */
+    size_t in_at;      /* offset of the first unprocessed byte of `in` */
+    char greeting[64]; /* the line that the server sent when the session was opened */
 };
 
 void cheetah_client_conn_init(struct cheetah_client_conn *l, const char *path);

@@ -68,7 +68,7 @@ struct isolate_group {
     struct mk_config *config;     /* for error reports during startup, else NULL */
     struct isolate_wait wait;
     bool is_used; /* this configuration is counted in record->users */
-    bool is_over; /* this configuration was the last active one */
+    bool is_over; /* no configuration uses the record any more: the group must be closed */
 };
 
 #endif

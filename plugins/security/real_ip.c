@@ -16,8 +16,8 @@ static bool is_escaped(mk_str s, size_t at)
     return n % 2 == 1;
 }
 
-/* Removes the last element of *rest. Parsing starts at the end, where our own proxy has appended its element,
- * so that text that a client has put before cannot change how this element is parsed. */
+/* Removes the last element of *rest. Parsing starts at the end, where our own proxy has appended its element:
+ * text that a client has put in front of this element cannot change how it is parsed. */
 static mk_str pop_last_element(mk_str *rest)
 {
     bool quoted = false;

@@ -45,7 +45,7 @@ enum mk_conn_timeout {
     MK_TIMEOUT_ACCEPT_HOOK, /* the input that an accept hook waits for */
 };
 
-/* Does the connection count towards the limit of its client's address? */
+/* Does the connection count toward the limit of its client's address? */
 enum mk_conn_admission {
     MK_CONN_NOT_COUNTED,
     MK_CONN_AWAITS_HOOK, /* an accept hook waits for more of the client's data: counted in

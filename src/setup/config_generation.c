@@ -503,7 +503,7 @@ static void build_generation(struct config_loader *l)
     find_worker_identity(l);
     open_logs(l);
     resolve_spool_folder(l);
-    mk_plugins_load(l->g, l->report);
+    mk_plugins_call_load(l->g, l->report);
     build_hosts(l);
     check_access_of_roots(l);
     mk_plugins_configure_hosts(l->g, l->report);

@@ -156,7 +156,7 @@ static void report_hook_failure(struct mk_config *c, const char *what, size_t n_
                         mk_err_text(e));
 }
 
-void mk_plugins_load(struct mk_config_generation *g, struct mk_conf_report *report)
+void mk_plugins_call_load(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     for (struct mk_loaded_plugin *l = g->plugins; l && !g->arena.failed; l = l->next) {
         struct mk_config c = {.generation = g, .report = report, .plugin = l};

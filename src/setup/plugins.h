@@ -7,7 +7,7 @@
 #include "setup/plugin_object.h"
 
 /* Calls each load(). All sections must be bound. */
-void mk_plugins_load(struct mk_config_generation *g, struct mk_conf_report *report);
+void mk_plugins_call_load(struct mk_config_generation *g, struct mk_conf_report *report);
 /* Calls each host() and sets the hooks of every host. All hosts must be built. */
 void mk_plugins_configure_hosts(struct mk_config_generation *g, struct mk_conf_report *report);
 /* Calls each master_start() in the master, before the workers of the generation start. False: a plugin

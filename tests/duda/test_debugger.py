@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A debugger attaches to a service like to any other program: it stops at a breakpoint and shows the handler's own stack."""
+"""A debugger attaches to a service as it does to any other program: it stops at a breakpoint and shows the handler's
+own stack."""
 import os
 import re
 import shutil

@@ -254,7 +254,7 @@ class PostgresLogStorage(PostgresStorage):
 
 
 class OwnStorage(Storage):
-    """A file of the service itself."""
+    """Storage in files that the service opens itself, without a database server."""
 
     def data(self):
         folder = self.disk.folder if self.disk else self.folder / "data"

@@ -103,7 +103,7 @@ def test_recompilation_loses_no_request(start, src):
 
 
 def test_save_during_a_compilation_is_served_next(start, src, tmp_path):
-    """This compiler script saves another version before or after it reads the source, at startup and later."""
+    """The compiler script saves another version before or after the compiler reads the source, at startup and later."""
     path, before, after, compiler = write_hello(src), src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {path}\n{COMPILER} "$@"\ncode=$?\n'
                         f'[ ! -e {after} ] || mv {after} {path}\nexit $code\n')

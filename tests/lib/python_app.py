@@ -47,7 +47,7 @@ def this_file(_request, response):
 
 @server.route("GET /wrong")
 def wrong(_request, _response):
-    raise RuntimeError("a mistake of the handler")
+    raise RuntimeError("a mistake in the handler")
 
 
 @server.route("GET /gone")

@@ -207,7 +207,8 @@ def test_compress_stream_memory_is_freed(release, tmp_path, coding):
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("size", [3_000, 300_000])
 def test_compress_survives_failure_of_any_allocation(start, site, tmp_path, coding, size):
-    """A response with a Content-Encoding is valid or visibly truncated. MaxStreams is 1, and the stream is always freed."""
+    """A response with a Content-Encoding is valid or visibly truncated. The stream is always freed: MaxStreams is 1,
+    so no response would be compressed after a leak."""
     site.add("lines.txt", lines(size))
     fault = Fault("failmalloc", tmp_path)
     server = start("MaxStreams 1\nCacheSize 1M", server="OpenFileCacheSize 0\nKeepAliveRequests unlimited", **fault.how)

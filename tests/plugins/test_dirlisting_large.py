@@ -65,7 +65,7 @@ def test_dirlisting_sort_memory_is_shared_by_all_listings(monkey, site):
     stuck = server.connect(receive_buffer=4096)
     try:
         stuck.ask("/big/")
-        assert b"ascending" in stuck.read_until(b"file-000000")  # this listing has reserved the memory, and holds it
+        assert b"ascending" in stuck.read_until(b"file-000000")  # this listing holds the memory that it has reserved
         wait_until(lambda: listed_json(server, "/big/")["sort"] == "none", "the memory is exhausted")
         assert len(names_of(server, "/big/")) == 4000
     finally:

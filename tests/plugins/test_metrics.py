@@ -578,7 +578,7 @@ def test_live_page_streams_do_not_count_in_latency(start):
     wait_until(lambda: status(server)["requests"]["by_outcome"]["client_aborted"] == 1, "the end of the stream to be noticed")
     latency = status(server)["latency_us"]
     assert latency["p999"] < 900_000
-    assert latency["count"] == status(server)["requests"]["total"] - 2  # excludes the stream and the status request before
+    assert latency["count"] == status(server)["requests"]["total"] - 2  # without the stream and the previous status request
 
 
 def test_live_page_viewers_are_limited(start):

@@ -55,7 +55,7 @@ def curl(*args, **how):
 
 
 def fetch(address, context, name="localhost"):
-    """Returns the status line that a Python client receives, which verifies everything."""
+    """Returns the status line that a Python client receives; the client verifies the certificate and its name."""
     with socket.create_connection(address, 10) as plain, context.wrap_socket(plain, server_hostname=name) as sock:
         host = f"[{name}]" if ":" in name else name
         sock.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())

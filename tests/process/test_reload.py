@@ -97,7 +97,7 @@ def test_reload_under_heaviest_load_loses_no_request(start):
 
 @pytest.mark.http1
 def test_reload_answers_pipelines_or_closes_properly(start):
-    """The server has not started to process requests after a response with `close`: the client sends them again."""
+    """The server does not process the requests that follow a response with `close`: the client sends them again."""
     it = start(workers=2)
     for round_ in range(5):
         with it.server.connect() as c:

@@ -155,7 +155,8 @@ def test_worker_that_keeps_crashing_is_replaced_with_backoff(monkey, site):
 
 
 def test_worker_backoff_does_not_delay_reload(monkey, site):
-    """The worker that is due for replacement belongs to the old set: the master neither waits for it nor starts it."""
+    """The pending replacement belongs to the old set of workers: after the reload, the master neither waits for it
+    nor starts it."""
     server = monkey(workers=2)
     server.allow(DIED)
     for _ in range(4):

@@ -32,8 +32,8 @@ static const struct wr_process *find_dead_server(const struct wr_measure *f)
     return wr_process_tree_find_dead_root(f->server);
 }
 
-/* A dying server closes its connections shortly before the kernel reports its exit: if the client failed,
- * check repeatedly. */
+/* If the client failed, checks the server several times: a dying server closes its connections shortly before
+ * the kernel reports its exit. */
 static bool is_server_alive(const struct wr_measure *f, const struct wr_child *client)
 {
     enum { RETRIES = 20 };
@@ -49,7 +49,7 @@ static bool is_server_alive(const struct wr_measure *f, const struct wr_child *c
 }
 
 /* Returns the tail of the output, standard error first, for error messages. */
-static mk_str last_output_line(const struct wr_child *c)
+static mk_str output_tail(const struct wr_child *c)
 {
     enum { LINE_MAX_SHOWN = 400 };
     for (int i = 1; i >= 0; i--) {
@@ -64,7 +64,7 @@ static mk_str last_output_line(const struct wr_child *c)
 
 static bool check_exit_status(const struct wr_measure *f, const struct wr_child *c)
 {
-    mk_str output = last_output_line(c);
+    mk_str output = output_tail(c);
     if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0)
         return true;
     if (WIFSIGNALED(c->status))
@@ -84,7 +84,7 @@ static bool parse_output(const struct wr_measure *f, const struct wr_child *c, s
         return true;
     return wr_message_error("cannot read the output of %s: %s%s; it ends with: %.*s", f->kind->name, why,
                             c->was_cut ? " (it exceeds a megabyte; its beginning is lost)" : "",
-                            MK_STR_ARG(last_output_line(c)));
+                            MK_STR_ARG(output_tail(c)));
 }
 
 uint64_t wr_measure_first_sample_us(uint64_t interval_us)

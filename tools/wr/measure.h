@@ -15,8 +15,8 @@ struct wr_measure {
     const char *title; /* for the progress line */
 };
 
-/* Returns the time of the first sample, which is before the end of the interval, because short shots end
- * earlier. */
+/* Returns the delay of the first sample, which is shorter than the interval, because a short shot may end
+ * before the first interval does. */
 uint64_t wr_measure_first_sample_us(uint64_t interval_us);
 /* On failure, prints a message and returns false. */
 bool wr_measure_run(const struct wr_measure *f, struct wr_measurement *out) MK_MUST_USE;

@@ -147,7 +147,7 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
     struct wr_cpu used = wr_cpu_diff(&cpu, &m->at_start);
     if (!wr_process_tree_add_descendants(m->server))
         return false;
-    if (!m->server->cgroup) { /* processes since the last sample are not yet in `used` */
+    if (!m->server->cgroup) { /* `used` lacks the processes that started after the last sample */
         struct wr_cpu more;
         wr_process_tree_read_new_cpu(m->server, &more);
         wr_cpu_add(&used, &more);

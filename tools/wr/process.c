@@ -105,7 +105,7 @@ void wr_process_read_cpu(struct wr_process *p)
     p->waited = cpu_from_ticks(s.waited_user, s.waited_system);
     if (!read_cpu_clocks(p->pid, &self))
         self = cpu_from_ticks(s.user, s.system);
-    /* if the process has exited since then, the clock lacks its last threads */
+    /* the clocks of a process that has just exited lack the time of its last threads: keep the larger sum */
     if (self.total >= p->self.total)
         p->self = self;
 }
@@ -127,7 +127,7 @@ static struct wr_thread *find_or_add_thread(struct wr_process *p, pid_t tid)
     return &p->threads[p->n_threads++];
 }
 
-static void add_switches(struct wr_switches *to, const struct wr_switches *what)
+static void add_context_switches(struct wr_switches *to, const struct wr_switches *what)
 {
     to->voluntary += what->voluntary;
     to->involuntary += what->involuntary;
@@ -146,7 +146,7 @@ static void read_thread_stats(struct wr_process *p, struct wr_thread *t)
         return;
     t->seen = true;
     if (now.voluntary < t->switches.voluntary) { /* the tid was reused by another thread */
-        add_switches(&p->switches_ended, &t->switches);
+        add_context_switches(&p->switches_ended, &t->switches);
         t->run_at_start = (struct wr_schedstat){0, 0};
     }
     t->switches = now;
@@ -162,7 +162,7 @@ static void remove_ended_threads(struct wr_process *p)
         if (p->threads[i].seen)
             p->threads[n++] = p->threads[i];
         else
-            add_switches(&p->switches_ended, &p->threads[i].switches);
+            add_context_switches(&p->switches_ended, &p->threads[i].switches);
     }
     p->n_threads = n;
 }
@@ -219,6 +219,6 @@ struct wr_switches wr_process_switches(const struct wr_process *p)
 {
     struct wr_switches sum = p->switches_ended;
     for (size_t i = 0; i < p->n_threads; i++)
-        add_switches(&sum, &p->threads[i].switches);
+        add_context_switches(&sum, &p->threads[i].switches);
     return sum;
 }

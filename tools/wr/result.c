@@ -48,7 +48,7 @@ static bool fail_result(struct wr_result *r, const char **why, const char *text)
     return false;
 }
 
-bool wr_result_complete(struct wr_result *r, const char **why)
+bool wr_result_fill_in(struct wr_result *r, const char **why)
 {
     double requests = (double)r->requests;
     if (r->requests < 0)

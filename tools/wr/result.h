@@ -54,6 +54,6 @@ int64_t wr_result_errors(const struct wr_result *r);
 /* The last step of each parser: computes the missing one of rate and seconds, and drops the latency without
  * requests. If the requests, or both rate and seconds, are missing, sets all numbers to WR_UNKNOWN and `why`,
  * and returns false. */
-bool wr_result_complete(struct wr_result *r, const char **why);
+bool wr_result_fill_in(struct wr_result *r, const char **why);
 
 #endif

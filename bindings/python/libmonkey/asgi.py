@@ -56,7 +56,7 @@ class Exchange:
         self.status, self.headers = None, ()
         self.pieces, self.size = collections.deque(), 0
         self.is_complete = self.was_handed_over = self.has_ended = False
-        self.left = lib.mk_request_length(request)  # of the request body; -1: unknown
+        self.left = lib.mk_request_length(request)  # unread bytes of the request body; -1: unknown
         self.unsent = None  # bytes that follow according to Content-Length; None: unknown
         self.task = self.reader = self.writer = self.end_waiter = None
 

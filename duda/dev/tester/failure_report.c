@@ -8,7 +8,7 @@
 
 enum { SHOWN = 160, AHEAD = 24 };
 
-/* Shortens the file, whose path is absolute in the compiler's output. */
+/* Prints the path relative to the current folder if it is below it: the compiler makes paths absolute. */
 void tester_report_location(const char *file, int line)
 {
     char here[PATH_MAX];

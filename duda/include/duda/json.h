@@ -36,7 +36,8 @@ enum { DUDA_JSON_DEPTH_MAX = 64 };
 MK_API int duda_json_read(mk_str text, const struct duda_schema *schema, const struct duda_allocator *memory,
                           const struct duda_json_limits *limits, void *out,
                           struct duda_validation_errors *errors) MK_API_MUST_USE;
-/** Parses a list of structs: *list and *n; the elements are in `memory`. */
+/** Parses a JSON array of structs. Sets *list to the structs, which are allocated from `memory`, and *n to
+ * their number. */
 MK_API int duda_json_read_list(mk_str text, const struct duda_schema *schema,
                                const struct duda_allocator *memory, const struct duda_json_limits *limits,
                                void *list, size_t *n, struct duda_validation_errors *errors) MK_API_MUST_USE;

@@ -45,11 +45,12 @@ struct duda_store {
     uint64_t reserved[4];    /**< must be zero */
 };
 
-/** Call it in a backend's load(): declares `section` as a store with this name, which must live as long as
- * the configuration. A duplicate name is reported as an error at the section's `Name`. */
+/** Declares `section` as a store called `name`. Call this function in a backend's load(). The text of `name`
+ * must live as long as the configuration. A duplicate name is reported as an error at the section's
+ * `Name`. */
 MK_API void duda_store_declare(struct mk_config *config, const void *section, mk_str name);
-/** Call it in host() of a plugin whose section has a key `Store`: checks that a store with that name exists.
- * If not, reports an error at the key and suggests a similar name. */
+/** Checks that a store called `name` exists. Call this function in host() of a plugin whose section has a key
+ * `Store`. If there is no such store, reports an error at the key and suggests a similar name. */
 MK_API void duda_store_require(struct mk_config *config, const void *section, mk_str name);
 
 /** Registers the store. Call it in the worker_start of a backend whose `needs` lists "duda-store". Returns 0,

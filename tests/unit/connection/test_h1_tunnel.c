@@ -56,7 +56,7 @@ static void h1_tunnel_output_alone_is_no_input(void **state)
     assert_true(t.ended);
     t.read = t.received.len;
     assert_int_equal(handlers_input_calls[true], 0);
-    conn_send(&t, "more"); /* this input is noticed although the handler has read nothing before */
+    conn_send(&t, "more"); /* the handler is notified although it has not read anything yet */
     conn_run_server(&t);
     assert_int_equal(handlers_input_calls[true], 1);
     shutdown(t.fd, SHUT_WR);

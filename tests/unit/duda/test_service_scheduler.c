@@ -75,7 +75,7 @@ static struct duda_ctx *make(size_t i, duda_fn *fn)
                                     .route_entry = &entries[i],
                                     .on_task_end = on_over,
                                     .task_end_ctx = &n_over};
-    assert_int_equal(duda_scheduler_start_handler(&handlers[i]), 0);
+    assert_int_equal(duda_scheduler_create_fiber(&handlers[i]), 0);
     return &handlers[i];
 }
 

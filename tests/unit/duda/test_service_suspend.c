@@ -221,7 +221,7 @@ static void begin_wait_after_end(void)
     send_question();
 }
 
-/* The package ignores the failure of the wait to begin, and registers it anyway. */
+/* The function ignores that duda_wait_begin() failed, and suspends the handler anyway. */
 static void suspend_cancelled_handler_cannot_begin_wait(void **state)
 {
     (void)state;

@@ -84,7 +84,7 @@ static void send_queue_keeps_unwritten_data(void **state)
     assert_int_equal(flush("hello world", false), -EAGAIN);
     check("hell");
     assert_false(mk_send_queue_is_empty(&q));
-    memset(buffer, '?', sizeof buffer); /* others reuse the scratch buffer */
+    memset(buffer, '?', sizeof buffer); /* other connections reuse the scratch buffer */
     stream.plan = again;
     assert_int_equal(push(), -EAGAIN);
     check("hell");

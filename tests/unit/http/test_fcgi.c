@@ -29,7 +29,7 @@ static void note(struct outcome *o, enum mk_fcgi_event step, mk_str data)
     }
 }
 
-/* Gives half of each output piece back to the parser once, which must return it again. */
+/* Gives half of each output piece back to the parser once; the parser must return this half again. */
 static void parse_piece(struct mk_fcgi *f, struct outcome *o, mk_str in)
 {
     bool gave_back = false;

@@ -91,7 +91,7 @@ static void recv_window_unread_streams_do_not_block_another(void **state)
         h2_conn_expect_open(&h, id);
 }
 
-/* The handlers have read the bodies until the client stopped reading their responses. */
+/* The handlers stop reading the bodies because the client does not read their responses. */
 static void recv_window_stalled_echoes_do_not_block_another(void **state)
 {
     (void)state;

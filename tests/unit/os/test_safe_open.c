@@ -109,7 +109,7 @@ static void safe_open_rejects_folders_writable_by_other(void **state)
     set_mode("in", 0775);
     assert_int_equal(open_as("in/log", &member), -EPERM);
     assert_int_equal(open_as("in/log", &other), 0);
-    member.n_groups = -1; /* such a user may belong to any group */
+    member.n_groups = -1; /* the groups are unknown: the user may belong to any group */
     assert_int_equal(open_as("in/log", &member), -EPERM);
 }
 

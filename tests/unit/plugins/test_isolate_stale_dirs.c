@@ -134,8 +134,8 @@ static void stale_dirs_other_names_and_files_are_kept(void **state)
     assert_true(is_there("monkey-000000000000000a/guest"));
 }
 
-/* The cleanup removes the empty folder that a group uses as document root together with the socket, but no
- * other files. */
+/* The cleanup removes the socket and the empty folder that the group uses as its document root, but no other
+ * files. */
 static void stale_dirs_empty_document_root_is_removed_but_no_files(void **state)
 {
     char path[PATH_MAX];

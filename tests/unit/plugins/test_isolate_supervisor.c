@@ -473,7 +473,7 @@ static void supervisor_ignores_ready_of_other_process(void **state)
     char *const environment[] = {name, NULL};
     notify(environment, "READY=1\n");
     shared->behavior = GOOD;
-    order(ISOLATE_RELOAD); /* would send SIGHUP if that READY=1 had counted */
+    order(ISOLATE_RELOAD); /* the supervisor would send SIGHUP if READY=1 had counted */
     expect_answer(ISOLATE_RELOAD, true);
     assert_int_equal(shared->hups, 0);
     assert_int_equal(shared->starts, 2);

@@ -25,7 +25,7 @@ struct issuer {
 struct subject {
     const char *names; /* "DNS:a.example,IP:127.0.0.1"; NULL: only the common name */
     const char *usage; /* NULL: serverAuth */
-    int from, days;    /* counted in days from now */
+    int from, days;    /* start and end of the validity, in days from now */
     unsigned bits;     /* size of the RSA key; 0: P-256 */
     bool is_authority;
 };
@@ -210,8 +210,8 @@ static inline mk_err tls_client_accept(struct tls_client_fixture *c)
     return e;
 }
 
-/* Runs the handshake until the client is done, and the server as well, unless it waits for the client's next
- * bytes. */
+/* Runs the handshake until there are no more bytes to relay. Returns the client's result; c->server_error is
+ * the server's result, or -EAGAIN if the server still waits for the client. */
 static inline mk_err tls_client_handshake(struct tls_client_fixture *c)
 {
     mk_err ours = -EAGAIN;

@@ -38,7 +38,8 @@ static void tls_client_uses_system_authorities(void **state)
     tls_client_connect(&c, "a.example");
 }
 
-/* With an intermediate authority alone, the client trusts the certificates that it has signed. */
+/* A client that trusts only an intermediate authority accepts the certificates that this authority has
+ * signed. */
 static void tls_client_trusts_intermediate_authority(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of cancelled requests: the limits to which they count, and when they are closed. */
+/* Connections of cancelled requests: the limits toward which they count, and when they are closed. */
 #include "upstream/cancelled_conn.h"
 
 #include <errno.h>

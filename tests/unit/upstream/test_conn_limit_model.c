@@ -189,7 +189,7 @@ static void serve(const struct actor *a)
 static void request(struct actor *a)
 {
     struct process *me = a->me;
-    struct request w = {.client = pick(&a->random, CLIENTS)}; /* 0: no share limits the request */
+    struct request w = {.client = pick(&a->random, CLIENTS)}; /* client 0: no share limits its requests */
     if (me->n_held == HELD_MAX || me->n_waiting == WAITING_MAX || acquire(a, &w) == 0)
         return;
     w.since_ms = mk_clock_ms();

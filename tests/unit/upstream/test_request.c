@@ -427,7 +427,7 @@ static void response_head_has_size_limits(void **state)
     mk_buf_free(&lines);
 }
 
-/* This saves a system call that would find nothing. */
+/* Another read would be a system call that returns no data. */
 static void response_short_read_of_drained_stream_is_not_repeated(void **state)
 {
     (void)state;

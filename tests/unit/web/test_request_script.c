@@ -96,7 +96,7 @@ static void script_is_first_file_with_extension(void **state)
     expect("/lib.php/b.php/z", 0, "/lib.php/b.php", "/z");
 }
 
-/* Finds a script without an extension, with this many lookups. */
+/* Expects that the path leads to a script without an extension, after this many lookups. */
 static void expect_without(const char *path, unsigned status, const char *want_name, const char *want_info,
                            unsigned n_looks)
 {

@@ -304,7 +304,7 @@ static void response_change_recognizes_file_bodies(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(mk_response_set_body_file(&r, open_file("0123456789"), 0, 10), 0);
         assert_true(mk_response_is_file(&r));
-        /* nothing is known about the file of a bare descriptor */
+        /* the file has no ID, because the response has only its descriptor */
         assert_false(mk_response_file_id(&r, &id));
         if (i == 0)
             assert_int_equal(mk_response_set_body_nocopy(&r, MK_STR("text")), 0);

@@ -394,7 +394,7 @@ static void static_index_script_without_handler_is_not_shown(void **state)
     site.host.n_routes = 2;
     site.host.index = index;
     site_add(&site, "index.php", MK_STR("the file itself"));
-    /* the script handler has declined, so the file is served as under its own name */
+    /* the script handler declines, so the index file is served, as it is under its own name */
     expect_file("/", "the file itself");
     expect_file("/index.php", "the file itself");
 }

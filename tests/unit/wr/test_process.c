@@ -54,7 +54,7 @@ static void await(struct worker *w)
 
 static void end_worker(struct worker *w)
 {
-    /* an EOF would not do, since later children hold the other end, too */
+    /* closing is not enough: children that were started later inherited this end, so there is no EOF */
     assert_int_equal(write(w->go, "", 1), 1);
     close(w->go);
     assert_int_equal(waitpid(w->pid, NULL, 0), w->pid);

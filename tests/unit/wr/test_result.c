@@ -37,7 +37,7 @@ static bool finish(struct wr_result *r, int64_t requests, double seconds, double
     r->seconds = seconds;
     r->rate = rate;
     r->latency_us.mean = 5;
-    bool ok = wr_result_complete(r, &why);
+    bool ok = wr_result_fill_in(r, &why);
     assert_int_equal(ok, why == NULL);
     return ok;
 }

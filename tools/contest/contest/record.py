@@ -106,7 +106,7 @@ class Record:
     shots: list[Shot] = field(default_factory=list)
     seed: int | None = None  # seed of the random order of contestants
     noise: float | None = None  # a shot with a larger share is noisy
-    site: str = ""  # the content of the real web site
+    site: str = ""  # name of the real web site that was served
     verified: dict[str, dict[str, int]] = field(default_factory=dict)  # {case: {contestant: responses compared under load}}
     disqualified: list[Exclusion] = field(default_factory=list)  # through their own fault
     unmeasured: list[Exclusion] = field(default_factory=list)  # through a fault of the contest or of a client

@@ -115,5 +115,5 @@ bool wr_ab_read(mk_str output, struct wr_result *out, const char **why)
     if (a.rate > 0)
         out->seconds = a.complete / a.rate;
     merge_latency(&out->latency_us, &a.csv, &a.table);
-    return wr_result_complete(out, why);
+    return wr_result_fill_in(out, why);
 }

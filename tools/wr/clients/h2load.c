@@ -104,7 +104,7 @@ bool wr_h2load_read(mk_str output, struct wr_result *out, const char **why)
     for (mk_str line; wr_text_next_line(&output, &line);)
         parse_line(&h, line);
     if (h.has_time && h.has_requests && h.has_status)
-        return wr_result_complete(out, why);
+        return wr_result_fill_in(out, why);
     wr_result_init(out);
     *why = !h.has_time       ? "it has no line such as \"finished in 1.00s, 1000.00 req/s\""
            : !h.has_requests ? "it has no line such as \"requests: 1000 total, ..., 0 timeout\""

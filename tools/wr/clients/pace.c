@@ -87,5 +87,5 @@ bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
     parse_quantities(json, out);
     if (wr_json_member(json, MK_STR("kept_pace"), &kept) && mk_str_eq(kept, MK_STR("false")))
         parse_doubtful_latencies(json, out);
-    return wr_result_complete(out, why);
+    return wr_result_fill_in(out, why);
 }

@@ -65,7 +65,7 @@ static bool fill_result(const struct siege *s, struct wr_result *out, const char
      * mean. */
     if (s->concurrency > 0 && s->hits + s->failed > 0)
         out->latency_us.mean = s->concurrency * s->seconds / (s->hits + s->failed) * 1e6;
-    return wr_result_complete(out, why);
+    return wr_result_fill_in(out, why);
 }
 
 bool wr_siege_read(mk_str output, struct wr_result *out, const char **why)

@@ -56,7 +56,7 @@ static bool parse_text(mk_str output, struct wr_result *out, const char **why)
         parse_line(out, &c, line);
     if (c.has_time && c.has_requests && c.has_status) {
         set_counts(out, &c);
-        return wr_result_complete(out, why);
+        return wr_result_fill_in(out, why);
     }
     wr_result_init(out);
     *why = !c.has_time       ? "it has neither JSON nor a line that begins with \"finished in\""
@@ -100,7 +100,7 @@ static bool parse_json(mk_str json, struct wr_result *out, const char **why)
     if (wr_json_number(json, "traffic/bytes_total", &bytes))
         out->bytes = (int64_t)bytes;
     parse_latency(json, &out->latency_us);
-    return wr_result_complete(out, why);
+    return wr_result_fill_in(out, why);
 }
 
 bool wr_weighttp_read(mk_str output, struct wr_result *out, const char **why)

@@ -79,5 +79,5 @@ bool wr_wrk_read(mk_str output, struct wr_result *out, const char **why)
                               : "it has no line such as \"1000 requests in 1.00s, 1.00MB read\"";
         return false;
     }
-    return wr_result_complete(out, why);
+    return wr_result_fill_in(out, why);
 }
