@@ -38,7 +38,7 @@ struct isolate_mount {
     mk_str pattern;
 };
 
-/* Waits until the processes serve a configuration. */
+/* State of a wait for the processes to serve a configuration. */
 struct isolate_wait {
     uint64_t version;
     int64_t end_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log format, compiled when the configuration is loaded to literal text and steps that write properties of
- * the request. */
+/* A log format, compiled at configuration load into literal text and steps that write properties of the
+ * request. */
 #ifndef LOGGER_FORMAT_H
 #define LOGGER_FORMAT_H
 

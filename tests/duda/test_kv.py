@@ -297,7 +297,7 @@ def test_kv_section_rejects_invalid_keys(run, tmp_path, section, message):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can change the owner of a folder")
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
-    """If root owned the folder, the next start would take root for the user of the workers."""
+    """A start does not change the owner of an existing folder: if root still owned it, the workers could not write to it."""
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
                     wrapper=["setpriv", "--bounding-set", "-chown"])
     server.exit_code = NOT_STARTED

@@ -31,7 +31,7 @@ static void check_constant(mk_str in)
     mk_buf_free(&back);
 }
 
-/* Reads a cell like COPY FROM. */
+/* Decodes the cell as COPY FROM does, and checks that the result equals `in`. */
 static void check_cell(mk_str cell, mk_str in)
 {
     static const char letters[] = "\\nrtbfv", meant[] = "\\\n\r\t\b\f\v";

@@ -144,8 +144,8 @@ static inline struct mk_exchange *site_run_get(struct site *s, const char *targe
     return x;
 }
 
-/* Returns the response body, or its beginning if it fails or has to wait; NUL-terminated, in the memory of
- * the request. */
+/* Returns the response body; if a read fails or would wait, only the part before it. NUL-terminated, in the
+ * request's arena. */
 static inline mk_str site_content(struct mk_exchange *x)
 {
     struct mk_buf out = mk_buf_growing(SITE_CONTENT);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sends: the lower bound for the cost of a broadcast: one send per subscriber, and nothing else.
+/* broadcast_floor: the lower bound for the cost of a broadcast: one send() per subscriber, and nothing else.
  *
  * Every connection is a subscriber and gets a WebSocket handshake response; a request for /say sends one
  * WebSocket message to all subscribers. One thread, no parsing.
  *     cc -O2 -o broadcast_floor broadcast_floor.c
- *     ./sends PORT [ADDRESS] */
+ *     ./broadcast_floor PORT [ADDRESS] */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -429,7 +429,7 @@ static size_t wait_for_events(struct pace_load_generator *l)
     return n;
 }
 
-/* Waits at most TICK: pace detects its own stops only by timers that fire late. */
+/* Waits at most TICK: only a timer that fires late tells pace that a signal has stopped it. */
 static void wait_and_handle_events(struct pace_load_generator *l, uint64_t now)
 {
     uint64_t until = mk_list_empty(&l->again) ? next_wakeup(l, now) : now;

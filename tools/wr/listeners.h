@@ -28,7 +28,7 @@ void wr_listeners_fini(struct wr_listeners *l);
  * else wildcard sockets. Returns false and keeps all if no address is reachable. */
 bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, size_t n) MK_MUST_USE;
 /* Finds the holders. Two holders belong to the same server if they share a socket, if one is an ancestor of
- * the other, or if they have the same name and listen at the same address. Returns false
+ * the other, or if they have the same name and listen on the same address. Returns false
  * with errno if out of memory or /proc is unreadable. */
 bool wr_listeners_find_holders(struct wr_listeners *l) MK_MUST_USE;
 /* Returns the index of the server of a holder; equal for all its holders. */

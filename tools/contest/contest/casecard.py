@@ -8,7 +8,7 @@ from contest.metrics import RANKED, metric as metric_of, span, step as write_ste
 
 
 def scrolled(content, label):
-    """Makes wide content scroll on its own instead of the page."""
+    """Wraps wide content in a container with its own scroll bar, so that the page does not scroll sideways."""
     return tag("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 

@@ -230,8 +230,8 @@ CHECKS = {"db": _check_db, "queries": _check_rows, "cached": _check_rows, "updat
 
 
 def check(port: int, path: str, number_of=None) -> str | None:
-    """Requests a path of TechEmpower's tests in all ways that the rules require. Returns what is wrong, or None. `number_of`
-    returns the value of a row in the database, provided that no other client changes rows."""
+    """Sends every request that TechEmpower's rules require for this path, and checks the responses. Returns an error message, or
+    None. `number_of` reads the value of a row from the database; no other client may change rows during the check."""
     n = int(path.rpartition("=")[2]) if "=" in path else 1
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A record by case, contestant and metric: estimates and winners. All judgments of a report are made here.
 
-A sweep has a value for each step; as a whole it is judged by the geometric mean over its steps, computed for each round, so that
-its interval is also an interval between rounds.
+A sweep has a value for each step. The whole sweep is judged by the geometric mean over its steps. This mean is computed for each
+round, because the median and its interval need one value per round.
 """
 from collections import Counter
 from dataclasses import dataclass, field, replace

@@ -152,7 +152,7 @@ def _fault_of_bytes(shot, case, lengths, count):
     if total is None:
         return None
     least, most = n * min(lengths), n * (max(lengths) + HEAD_BYTES) + count * (max(lengths) + HEAD_BYTES)
-    rounding = max(20_000, total // 100)  # clients print megabytes with two digits
+    rounding = max(20_000, total // 100)  # clients print the total in megabytes with two decimals
     if total + rounding < least:
         return f"{total / n:.0f} bytes per request, but the shortest response has {min(lengths)}"
     if total - rounding > most:
