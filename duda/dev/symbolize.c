@@ -121,7 +121,7 @@ bool dev_symbolize_is_exit_report(mk_str report)
 void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
 {
     struct dev_frame f = {.is_first =
-                              !dev_symbolize_is_exit_report(report)}; /* exit() is a call, not a fault */
+                              !dev_symbolize_is_exit_report(report)}; /* exit report: return addresses only */
     bool excerpted = false, in_service = false;
     for (unsigned n = 0; report.p && !(in_service && n >= FRAMES_SHOWN);) {
         if (!dev_symbolize_parse_frame(mk_str_cut(&report, '\n'), &f))

@@ -9,7 +9,7 @@
 struct dev_frame {
     mk_str object, symbol; /* object: its file; symbol: its function, if known */
     unsigned long long offset;
-    bool is_first;
+    bool is_first; /* frame of the crash: `offset` is the instruction itself, not a return address */
 };
 /* Returns false if the line is not a frame. */
 bool dev_symbolize_parse_frame(mk_str line, struct dev_frame *f);

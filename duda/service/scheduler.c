@@ -87,7 +87,8 @@ static void free_fiber(struct duda_ctx *d)
 static bool resume_fiber(struct duda_ctx *d)
 {
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
-    struct duda_ctx *outer = worker_ctx->runs; /* a handler whose action ends this request, or NULL */
+    /* The running handler, whose action ended the request of `d` and thereby resumes `d`; NULL: none. */
+    struct duda_ctx *outer = worker_ctx->runs;
     d->runs = true;
     worker_ctx->runs = d;
     duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table, d->route_entry->route_slot);

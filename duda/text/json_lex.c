@@ -28,7 +28,7 @@ static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_f
     return added;
 }
 
-/* The fatal error comes first: the others may only follow from it, as in truncated text. */
+/* Puts the fatal error first: the others may be mere consequences of it, as in truncated text. */
 static void move_last_error_first(struct duda_validation_errors *errors)
 {
     struct duda_validation_error last = errors->items[errors->n - 1];

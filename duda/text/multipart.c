@@ -140,7 +140,8 @@ static int end_part(struct duda_multipart *m, bool is_last)
     return e;
 }
 
-/* Searches for a mark. Returns 1 if the state has changed, 0 if more data is needed, or an error. */
+/* Processes body bytes up to the next delimiter. Returns 1 to continue with the rest of the buffer, 0 if more
+ * data is needed, or an error. */
 static int parse_part_body(struct duda_multipart *m)
 {
     char *found = memmem(m->buf, m->len, m->mark, m->mark_len);

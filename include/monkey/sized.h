@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structs of callers that were built with older headers, whose structs had fewer members. */
+/* Passing structs between binaries built with different versions of these headers: the struct of an older
+ * caller may have fewer members. */
 #ifndef MONKEY_SIZED_H
 #define MONKEY_SIZED_H
 

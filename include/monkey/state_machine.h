@@ -35,7 +35,8 @@ struct mk_state_table {
     char names[MK_STATES_MAX][14]; /**< for messages; NUL-terminated */
 };
 
-/** A row of the table: a state, its name of up to 13 characters, and MK_STATE_TO() of each successor. */
+/** A row of the table: a state, its name of up to 13 characters, and the bitwise OR of MK_STATE_TO() of its
+ * successors. */
 #define MK_STATE_ROW(state, name, to) .next[state] = (to), .names[state] = (name)
 
 /** A machine: a constant shared by all objects of a type. */

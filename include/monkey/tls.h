@@ -52,8 +52,10 @@ MK_API bool mk_config_has_certificate(const struct mk_config *config);
  * Only in host(): adds a certificate for this virtual host, as PEM files that need not exist yet. If `key` is
  * NULL, the key is in the same file. Once both exist and are valid, the server uses them instead of those
  * inherited from [SERVER]. It checks them every few seconds, and reloads the configuration when they change.
- * While they are missing or invalid (a warning states the reason), the virtual host has no certificate. To
- * replace the files, write them under other names and rename them, the certificate last. The master reads
+ * While the files are missing, the virtual host presents its other certificates: those of its own section, or
+ * else the inherited ones, or else those of the default host, if any. The same applies while the files are
+ * invalid (a warning states the reason), unless the server has loaded valid ones before: it then keeps those.
+ * To replace the files, write them under other names and rename them, the certificate last. The master reads
  * them with its own privileges. The paths are absolute and are copied.
  */
 MK_API void mk_config_add_certificate(struct mk_config *config, const char *certificate, const char *key);

@@ -11,8 +11,8 @@
 
 enum { MK_UPGRADE_KEY_LEN = 24, MK_UPGRADE_ACCEPT_LEN = 28 };
 
-/* Returns the first protocol in Upgrade, if Connection lists Upgrade; absent if there is none, or if the list
- * is malformed up to there. Normalized to MK_UPGRADE_WEBSOCKET for WebSocket. */
+/* Returns the first protocol in Upgrade; MK_UPGRADE_WEBSOCKET for WebSocket in any letter case. Absent if
+ * there is none, if the first element is malformed, or if Connection does not list Upgrade. */
 mk_str mk_upgrade_protocol(const struct mk_headers *fields);
 
 /* Validates a WebSocket handshake. Returns 0, or the status with which to reject it: 426 for a version other

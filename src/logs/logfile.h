@@ -27,10 +27,11 @@ struct mk_logfile {
     unsigned keep;                     /* how many rotated files are kept */
 };
 
-/* `where` is NUL-terminated and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
- * `workers`, a file is opened only if that user cannot replace it or redirect the path: otherwise -ELOOP or
- * -EPERM, as for mk_safe_open(). A syslog service may start later than the server: until then, `syslog_error`
- * holds the reason, and each flush of a writer tries to connect. */
+/* Opens the log `where`: a path, "stdout", "stderr", "syslog" or "off". The text is NUL-terminated and must
+ * live as long as `f`. If `workers` is not NULL, opens a file only if that user can neither replace the file
+ * nor redirect the path; otherwise returns -ELOOP or -EPERM, like mk_safe_open(). A syslog service may start
+ * later than the server: the call then succeeds and sets `syslog_error`, and each flush of a log writer tries
+ * to connect. */
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers) MK_MUST_USE;
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
 mk_err mk_logfile_replace_fd(const struct mk_logfile *f, int fd) MK_MUST_USE;

@@ -153,7 +153,8 @@ void mk_listen_addresses_collect(struct mk_config_generation *g, const struct mk
 
 /* ---- Hosts ---- */
 
-/* An address and its hosts; NULL: the hosts without a Listen. */
+/* The assignment of hosts to an address. If `listen` is NULL, the hosts are those without a Listen of their
+ * own. */
 struct assign_hosts {
     struct mk_config_generation *g;
     struct mk_conf_report *report;

@@ -106,7 +106,7 @@ static ssize_t read_file_part(const struct mk_response_body_part *p, char *buf, 
     ssize_t n = -EINVAL;
     if (p->offset >= p->cached_up_to)
         n = mk_file_read_nowait(p->file->fd, buf, cap, p->offset);
-    if (n < 0 && n != -EAGAIN) { /* the file system may not support the check */
+    if (n < 0 && n != -EAGAIN) { /* cached, or the file system may not support RWF_NOWAIT */
         n = pread(p->file->fd, buf, cap, (off_t)p->offset);
         n = n < 0 ? mk_err_last() : n;
     }

@@ -4,9 +4,9 @@
 
 enum {
     CLIENT_MAX = 256 * 1024, /* buffer bytes per client */
-    CLIENT_SHARE = 2,        /* share of one client's requests in the disk space: 1/n */
-    RESPONSES_SHARE = 2,     /* share of all responses in the disk space: 1/n */
-    RESPONSE_SHARE = 4,      /* share of one client's responses in the disk space: 1/n */
+    CLIENT_SHARE = 2,        /* share of the disk space for one client's requests: 1/n */
+    RESPONSES_SHARE = 2,     /* share of the disk space for all responses: 1/n */
+    RESPONSE_SHARE = 4,      /* share of the disk space for one client's responses: 1/n */
 };
 
 /* ---- Clients ---- */

@@ -39,7 +39,7 @@ MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
 
 /** Reads the query into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other result
- * from the handler: the client gets problem details with status 400 that list each error, 413, or 503. */
+ * from the handler: the client gets 413, 503, or 400 with problem details that list each error. */
 MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out) MK_API_MUST_USE;
 
 /** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the handler

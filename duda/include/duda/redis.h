@@ -189,8 +189,7 @@ MK_API void duda_redis_unsubscribe(struct duda_redis_sub *sub);
 #ifdef __cplusplus
 }
 
-/* A function of this name would hide the struct of the same name only where both are in scope: the caller then
- * writes `struct duda_redis *`, as in C. */
+/* In C++ this function hides the struct of the same name; callers write `struct duda_redis *`, as in C. */
 template <typename... strings>
 static inline MK_API_MUST_USE int duda_redis(struct duda_ctx *d, struct duda_redis *r,
                                              struct duda_redis_reply *reply, strings... parts)

@@ -41,7 +41,8 @@ struct duda_schema_field {
     bool is_signed;
     const char *const *values; /**< DUDA_KIND_ENUM: NULL-terminated */
     const char *json_name;     /**< name in JSON and forms, if different */
-    /** The member may be absent or null; it then keeps its previous value, the default. */
+    /** The member may be absent or null; it then keeps the value it had before the call, so set the default
+     * there first. In forms and queries, an absent bool becomes false. */
     bool optional;
     /** Range of integers and doubles. Both 0: no limit; `maximum` below `minimum`: no upper limit. */
     double minimum, maximum;
@@ -136,8 +137,8 @@ static inline const char *duda_schema_field_name(const struct duda_schema_field 
 {
     return field->json_name ? field->json_name : field->name;
 }
-/** Returns the i-th field of a schema. Its struct may be that of an earlier release, and then ends before
- * members that were added later. */
+/** Returns the i-th field of a schema. If the service was built against an earlier release, the returned
+ * struct lacks the members that were added later. */
 static inline const struct duda_schema_field *duda_schema_field_at(const struct duda_schema *schema, size_t i)
 {
     const char *first = MK_API_CAST(const char *, MK_API_CAST(const void *, schema->fields));

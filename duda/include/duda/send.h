@@ -31,7 +31,7 @@ MK_API int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *
  * Evaluates conditional requests (RFC 9110, section 13) against the current version of the page. `etag` is
  * any string without `"` (NULL: none), `modified` is in seconds since 1970 (0: unknown). Returns 0 if the
  * handler should continue. Return any other result from the handler: 304 (the client has this version), 412
- * (the client wants to change another version), or an error.
+ * (the client's change is based on a different version), or an error.
  *
  *     int e = duda_check_preconditions(d, version, 0);
  *     if (e)

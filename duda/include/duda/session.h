@@ -27,9 +27,10 @@ MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
  * cookies; -EALREADY: the response has started; -ENOMEM.
  *
  * Duda reserves the names `SCOPE-session` and `SCOPE-token` for the scope (duda/scope.h) of every service of
- * the server, with or without the prefix `__Host-` or `__Secure-`. No function sets or deletes these cookies,
- * including duda_header_set() and duda_header_add(): a client that controls the name of a cookie could
- * otherwise plant its own session in another user's browser. The error log names the cookie.
+ * the server, with or without the prefix `__Host-` or `__Secure-`. You cannot set or delete these cookies
+ * with any function, not even duda_header_set() or duda_header_add(): a client that controls the name of a
+ * cookie could otherwise plant its own session in another user's browser. Each attempt logs a warning with
+ * the name of the cookie.
  *
  *     int e = duda_cookie_set(d, &(struct duda_cookie){.name = "theme", .value = MK_STR("dark")});
  */

@@ -17,7 +17,7 @@ enum {
     DUDA_TOPIC_MESSAGE_MAX = 31 << 10, /**< bytes of a message */
     DUDA_TOPIC_QUEUE_MAX = 64,         /**< messages queued for a subscriber; then the oldest is dropped */
     DUDA_TOPIC_SUBSCRIPTIONS_MAX =
-        1024, /**< topics per WebSocket or handler: clients may choose their names */
+        1024, /**< topics per WebSocket or handler; limited because topic names may come from clients */
 };
 
 /** Subscribes a WebSocket to a topic (a room or channel); closing the WebSocket ends all its

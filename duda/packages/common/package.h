@@ -17,7 +17,8 @@ struct package_settings {
     uint32_t meter; /* set when the section is read */
 };
 
-/* This worker's metrics of the calls to a section. */
+/* Returns this worker's metrics for the calls that use a section. `settings`: those of the section, which
+ * begin with a struct package_settings. */
 static inline uint64_t *package_meter(const struct mk_worker *w, const void *settings)
 {
     return mk_worker_cells(w, ((const struct package_settings *)settings)->meter);

@@ -30,7 +30,7 @@ struct memcached_call {
 };
 
 struct memcached_conn {
-    struct package_stream stream; /* must be first: a connection is cast to its server */
+    struct package_stream stream; /* must be first: a package_conn is cast to its memcached_conn */
     const struct memcached_settings *settings;
     struct mk_buf in; /* an incomplete reply */
 };
