@@ -8,6 +8,9 @@
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC system_header
 #endif
+#if defined(__cplusplus) && defined(__clang_major__) && __clang_major__ >= 18
+#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers" /* also where a macro is used */
+#endif
 
 #include <monkey/plugin.h>
 
