@@ -97,7 +97,7 @@ struct duda_route {
     int line;
     const char *summary;  /**< one-line description */
     size_t stack;         /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
-    uint32_t deadline_ms; /**< calls duda_deadline() at the start; 0: none */
+    uint32_t deadline_ms; /**< passed to duda_deadline() before the middleware runs; 0: no deadline */
     /** Documentation of the route for `monkey doc` and `monkey openapi`, given by name after the summary. It
      * has no effect on requests: `DUDA_POST("/items", create, "Creates an item.", .request_body =
      * &item_schema, .response_body = &item_schema, .responses = "201 409")` */
