@@ -145,7 +145,7 @@ def test_step_10_builds_loads_routes_and_reloads(monkey, deployed):
     plain = configurations(step(10))[0]
     server = monkey(args=["-c", deployed(plain)], program=RELEASE)
     assert server.get("/?name=you").text == "hello you\n" and server.get("/file.txt").text == "a file"
-    route = re.search(r"With `(.*?)` in `\[ROUTES\]`", step(10))[1]
+    route = re.search(r"With `(.*?)` in\s+`\[ROUTES\]`", step(10))[1]
     with Load(server, "/file.txt", content=b"a file") as load:
         deployed(f"{plain}\n[ROUTES]\n    {route}\n    /* static\n", word="hullo")
         server.tell(signal.SIGHUP)

@@ -16,13 +16,10 @@
 
 /* fixture_test(fn, setup) or fixture_test(fn, setup, teardown): a test case that runs after setup() and
  * before teardown() and the cleanups of its fixtures (unit/harness.h). Both functions may be NULL. */
+/* clang-format off */
 #define fixture_test(fn, ...)                                                                                \
-    {                                                                                                        \
-#fn, fn, fixture_setup, fixture_teardown, (void *)(void (*[2])(void))                                \
-        {                                                                                                    \
-            __VA_ARGS__                                                                                      \
-        }                                                                                                    \
-    }
+    {#fn, fn, fixture_setup, fixture_teardown, (void *)(void (*[2])(void)){__VA_ARGS__}}
+/* clang-format on */
 
 static inline int fixture_setup(void **state)
 {
