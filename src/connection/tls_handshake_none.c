@@ -15,9 +15,9 @@ static void on_event(struct mk_conn *c)
     mk_tls_handshake_serve(c);
 }
 
-static void on_timeout(struct mk_conn *c, enum mk_conn_timeout clock)
+static void on_handshake_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    (void)clock;
+    (void)timeout;
     mk_conn_close(c, MK_OUTCOME_TIMEOUT);
 }
 
@@ -28,4 +28,4 @@ static void on_close(struct mk_conn *c, enum mk_outcome outcome)
 }
 
 const struct mk_conn_ops mk_tls_handshake_ops = {
-    .advance = on_event, .on_timeout = on_timeout, .on_close = on_close};
+    .advance = on_event, .on_timeout = on_handshake_timeout, .on_close = on_close};

@@ -34,7 +34,7 @@ class Disconnected(OSError):
 
 
 def add_headers(response, headers):
-    """Adds the headers that the application sent, except those that the server sets itself. Returns the Content-Length."""
+    """Adds the application's headers, except framing headers, which the server sets. Returns the Content-Length, or None."""
     length = None
     for name, value in headers:
         if name.lower() in FRAMING:

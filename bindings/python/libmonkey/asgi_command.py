@@ -124,7 +124,7 @@ def stop_with_parent(parent):
 
 
 class Supervisor:
-    """Starts workers, replaces those that crash, and stops them all at SIGTERM or SIGINT."""
+    """Starts the workers, replaces crashed ones, and stops all workers on SIGTERM or SIGINT."""
 
     def __init__(self, options, listeners):
         self.options, self.listeners = options, listeners

@@ -78,7 +78,7 @@ uint64_t jobs_now_ms(void);
 /* Starts one slot for each job that may run at the same time (the concurrency of the job type). Returns 0 or
  * a negated errno value. */
 int jobs_runner_start(struct jobs_runner *r);
-/* Stops taking jobs; the worker waits for those that are running. */
+/* Stops taking jobs; the worker waits for running jobs to finish. */
 void jobs_runner_drain(struct jobs_runner *r);
 void jobs_runner_stop(struct jobs_runner *r);
 
