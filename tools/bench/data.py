@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares Duda with Node.js, Go and Python by the cost of requests that query a database, in one run, and checks the goals.
+"""Compares Duda with Node.js, Go and Python by the cost of requests that query a database, in one run, and checks the results
+against the goals.
 
     data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python]
     [--libpq FOLDER] [--tcp]
@@ -10,8 +11,8 @@ run the programs of tools/contest/data, which the script installs once into buil
 motd. `pages` compares Duda pages that differ only in the source of their text: the code, kv, Redis, or one of 10,000 sessions.
 CPU time is that of a server's own processes, without the databases, from procfs. The server runs on the first core, databases and
 client (wrk) on the last. All servers use unix sockets; with --tcp they connect to PostgreSQL over TCP at 127.0.0.1:5432. Servers
-take turns; results are medians with the minimum and maximum round. Responses are checked first. Run it on an idle machine: it
-prints the load. Exits with 1 if a goal is missed.
+take turns; results are medians with the minimum and maximum round. Responses are checked first. Run the script on an idle
+machine: it prints the load. Exits with 1 if a goal is missed.
 """
 import argparse
 import contextlib
@@ -71,7 +72,8 @@ class Data(Bench):
 
     @staticmethod
     def children_of(pid):
-        """Returns the pid of Redis. PostgreSQL, which replaced the shell by exec, stops only its own children."""
+        """Yields the pid of Redis, which must be stopped separately: `pid` is PostgreSQL, which replaced the shell by exec and
+        stops only its own children."""
         for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             if Path(f"/proc/{each}/comm").read_text().startswith("redis"):
                 yield int(each)

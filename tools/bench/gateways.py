@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares Monkey and nginx as gateways by the cost of a request to a backend, in one run, and checks the goals.
+"""Compares Monkey and nginx as gateways by the cost of a request to a backend, in one run, and checks the results against
+the goals.
 
     gateways.py [--build build/release] [--rounds 7] [--seconds 1] [--connections 50] [--apart] [--only small,large,kept,each]
 

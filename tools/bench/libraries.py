@@ -11,7 +11,7 @@ request in microseconds, the median of alternating rounds, and its ratio to the 
 --count prints instructions (callgrind) and system calls (strace) per request over one connection instead of times: these numbers
 do not depend on the load of the machine.
 
-It then starts and stops 10,000 servers, and prints how much memory an idle server adds to a program.
+In both cases, the script then starts and stops 10,000 servers, and prints how much memory an idle server adds to a program.
 
 The C files of llhttp come from Debian's package node-llhttp, which is downloaded into the build folder.
 """

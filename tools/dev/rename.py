@@ -57,7 +57,7 @@ def local_words(rules, name, kind="local"):
 
 
 def is_function(text, start, end):
-    """Is the identifier a call, a definition or a value, and no member or variable?"""
+    """Returns whether the identifier is a function's, in a call, a definition or a value, not a member's or a variable's."""
     before, after, name = text[max(0, start - 40):start].rstrip(), text[end:end + 1], text[start:end]
     if before.endswith((".", "->")):
         return False

@@ -149,7 +149,7 @@ class Reader:
         self.at = 0
         self.parts = [Part(f"{book.prefix}/{path.name}")]
         self.comment = self.entry = None
-        self.branches = []  # for each open #if: whether its text counts
+        self.branches = []  # for each open #if: whether its text is part of the page
 
     def take(self, ends):
         """Returns the lines up to and including the first one for which `ends` is true."""

@@ -20,23 +20,24 @@ struct pace_connection {
     bool used;    /* a response has arrived on this connection */
     bool retried; /* the request is a retry on a new connection */
     uint64_t due, begun, free_since;
-    uint64_t own; /* upper bound of pace's own share in the latency */
+    uint64_t own; /* upper bound of pace's own share of the latency */
     size_t sent;
     struct mk_response_parser reply;
     struct pace_comparison comparison;
 };
 
 void pace_connection_init(struct pace_connection *c);
-/* Starts a non-blocking connect: PACE_CONNECTING. */
+/* Starts a non-blocking connect; `phase` becomes PACE_CONNECTING. */
 mk_err pace_connection_open(struct pace_connection *c, const struct mk_sockaddr *to,
                             struct pace_poller *w) MK_MUST_USE;
-/* Checks the result of the connect once the socket is writable or failed; on success: PACE_SENDING. */
+/* Checks the result of the connect once the socket is writable or has failed; on success, `phase` becomes
+ * PACE_SENDING. */
 mk_err pace_connection_finish_open(struct pace_connection *c) MK_MUST_USE;
-/* Sends as much as the socket accepts; PACE_WAITING once the whole request is sent. */
+/* Sends as much as the socket accepts; `phase` becomes PACE_WAITING once the whole request is sent. */
 mk_err pace_connection_send(struct pace_connection *c, mk_str request) MK_MUST_USE;
 /* Resets the request and response state for the next request. */
 void pace_connection_reset_response(struct pace_connection *c);
-/* Closes; `hard`: with RST, because the server may still be sending. */
+/* Closes the connection; `hard`: with RST, because the server may still be sending. */
 void pace_connection_close(struct pace_connection *c, bool hard);
 
 #endif

@@ -32,7 +32,7 @@ struct pace_load_generator {
     uint64_t seen;    /* time of the previous poll: pending events arrived later */
     uint64_t at;      /* start of the current step */
     int starved_fd;
-    uint64_t starved; /* last value of the run delay */
+    uint64_t starved; /* run-queue wait time at the last reading */
     struct pace_schedule *schedule;
     struct pace_tally *tally;
 };

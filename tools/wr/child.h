@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { WR_CHILD_KEEPS = 1 << 20 }; /* bytes of each output's tail, at least */
+enum { WR_CHILD_KEEPS = 1 << 20 }; /* keeps at least this many bytes from the end of each output */
 
 enum wr_child_event { WR_CHILD_RUNS, WR_CHILD_ENDED, WR_CHILD_INTERRUPTED };
 

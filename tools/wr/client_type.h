@@ -14,7 +14,7 @@ struct wr_client_type {
      * the command already contains one of `has`. */
     const char *adds[3];
     const char *has[3];
-    double bytes_step; /* rounding of the reported bytes: at most this much */
+    double bytes_step; /* the largest rounding error of the reported bytes */
     /* Parses stdout and stderr in `output`, in any order, or with lines interleaved. If there is no reliable
      * result, returns false and sets `why` to the continuation of "cannot read the output of wrk: ". */
     bool (*read)(mk_str output, struct wr_result *out, const char **why);

@@ -18,7 +18,7 @@ struct wr_find {
     const struct load_url
         *url; /* the URL that `port` comes from: selects the listener at its address; or NULL */
     const char *name;
-    const char *cgroup; /* NULL: detect whether the server has its own */
+    const char *cgroup; /* NULL: detect whether the server has its own cgroup */
 };
 
 /* Fills the tree with the server's processes and all their descendants. On failure, prints a message and

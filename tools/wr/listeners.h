@@ -31,7 +31,7 @@ bool wr_listeners_filter(struct wr_listeners *l, const struct mk_sockaddr *to, s
  * the other, or if they have the same name and listen on the same address. Returns false
  * with errno if out of memory or /proc is unreadable. */
 bool wr_listeners_find_holders(struct wr_listeners *l) MK_MUST_USE;
-/* Returns the index of the server of a holder; equal for all its holders. */
+/* Returns the index of a holder's server, which all holders of that server share. */
 size_t wr_listeners_server_of(const struct wr_listeners *l, const struct wr_holder *h);
 
 #endif

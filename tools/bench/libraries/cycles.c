@@ -2,7 +2,7 @@
 /* cycles N: creates, starts in a thread, stops and frees a server N times. Prints the wall-clock and CPU
  * seconds, and by how many KB the program grew after the first 100 cycles. cycles idle: prints the KB that an
  * idle server adds: anonymous memory, and all resident pages including mapped files (shared or not), except
- * those of the libc. */
+ * those of libc. */
 #include <monkey/server.h>
 #include <stdio.h>
 #include <stdlib.h>

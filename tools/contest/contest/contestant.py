@@ -53,7 +53,7 @@ class Found:
 
 @dataclass
 class Setup:
-    """Settings common to all contestants. Ports with None are not opened."""
+    """Settings common to all contestants. Ports that are None are not opened."""
     folder: Path  # for configuration, sockets and logs; must exist and be empty
     root: Path  # the document root
     port: int  # HTTP/1.1 in clear text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates HTML that the contents of a record cannot break: all other text is escaped.
+"""Generates HTML that the contents of a record cannot break: all text except Markup is escaped.
 
     tag("p", "1 < 2, ", tag("b", "truly"), class_="note")   ->   <p class="note">1 &lt; 2, <b>truly</b></p>
 """

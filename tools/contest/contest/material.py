@@ -14,8 +14,8 @@ from contest.contestant import HELLO, PROJECT
 
 SEED = 2011
 FIXED = {"100.html": 100, "1400.html": 1400, "200k.bin": 200_000, "10m.bin": 10_000_000}
-# More files than any configured cache of open files holds, but fewer than the descriptor limit on many machines (20,000 on some):
-# lighttpd responds with 403 when it runs out of descriptors.
+# More files than any configured cache of open files holds, but fewer than the descriptor limit, which is only 20,000 on some
+# machines: lighttpd responds with 403 when it runs out of descriptors.
 TREE_FILES, TREE_BYTES, TREE_PER_FOLDER = 12_000, 4096, 200
 # A real, published web site: pages, style sheets, scripts and pictures of many sizes.
 SITE_PACKAGE, SITE = "sqlite3-doc", Path("/usr/share/doc/sqlite3")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds free ports on the loopback."""
+"""Finds free ports on the loopback interface."""
 import collections
 import random
 import socket

@@ -82,7 +82,7 @@ class Shot:
     noisy: bool = False  # the recorded shot was also disturbed
     noise: float | None = None  # share of the used cores taken by other programs and the hypervisor
     counted_by: str | None = None  # source of the CPU time: cgroup or processes
-    doubtful: list[str] = field(default_factory=list)  # omitted metrics: the client reported that they may be its own
+    doubtful: list[str] = field(default_factory=list)  # latencies omitted because the client may have caused much of them itself
 
 
 @dataclass

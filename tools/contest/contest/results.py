@@ -188,7 +188,7 @@ class Results:
         return bool(shots) and self.noisy(case, contestant, step) / shots >= NOISY_SHARE
 
     def kinds(self, case, contestant):
-        """Returns the sources of its CPU times: cgroup, processes, or None if unknown."""
+        """Returns the sources of the contestant's CPU times: cgroup, processes, or None if unknown."""
         return self._kinds.get((case, contestant), set())
 
     def counted_in_parts(self, case, contestant):
@@ -292,7 +292,7 @@ class Results:
         return self._rank(metric, there, able, free, marks)
 
     def _below(self, standing):
-        """Returns servers with a known limit that lies entirely below the minimum of another server."""
+        """Returns servers not limited by the client whose whole interval is below that of another server."""
         of = standing.estimates
         return tuple(n for n in standing.order if n not in standing.bound
                      and any(statistics.better(of[other], of[n], True) for other in standing.order))

@@ -17,7 +17,7 @@ from pathlib import Path
 TICK_SECONDS = 2
 DRIP = 20  # bytes per write of a slow writer
 SIP = 40960  # bytes per read of a slow reader
-SETTLE_SECONDS = 1.5  # time until the buffers of the slow readers are full, so that only their slowness matters
+SETTLE_SECONDS = 1.5  # by then the buffers of the slow readers are full, so they read only at their own slow rate
 
 
 class Client:

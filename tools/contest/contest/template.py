@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration templates: @name@ is replaced with a value; the lines between `@if name@` and `@end@` are included only if the
-condition is true, with `@if not name@` only if it is false. There is nothing else, so templates look like their results."""
+condition is true, and after `@if not name@` only if it is false. Templates look like their results, because there is no other
+syntax."""
 import re
 
 from contest.user_error import UserError

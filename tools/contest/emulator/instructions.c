@@ -2,8 +2,8 @@
 /* A plugin for qemu-user that counts the instructions of the emulated program and all its children, in a
  * shared file of 8 bytes that can be read at any time. `-plugin instructions.so,counter=PATH`.
  *
- * The plugin interface is declared here, because Debian's qemu-user lacks the header; all of it is older than
- * QEMU 5. The build tries the versions of the interface (MK_QEMU_API). */
+ * The plugin interface is declared here, because Debian's qemu-user lacks the header; all of it dates from
+ * before QEMU 5. The build tries the versions of the interface (MK_QEMU_API). */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
