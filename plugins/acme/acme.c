@@ -76,7 +76,8 @@ static int load_settings(struct mk_config *config, void **data)
     return 0;
 }
 
-/* Called once, for the first host that needs a certificate: without such a host, the plugin needs nothing. */
+/* Runs once, for the first host that needs a certificate. Without such a host, incomplete settings are not an
+ * error. */
 static int prepare_helper_once(struct mk_config *config, struct acme *a)
 {
     if (a->is_prepared)

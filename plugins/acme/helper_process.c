@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum {
-    FIRST_MS = 300,  /* `monkey explain` exits before that */
-    BUSY_MS = 10000, /* the helper of an older configuration uses the same state */
+    FIRST_MS = 300,  /* delay of the first run: `monkey explain` exits earlier */
+    BUSY_MS = 10000, /* retry delay while the helper of an older configuration has the lock */
     AGAIN_MS = 10000,
     AGAIN_MAX_MS = 3600 * 1000,
     LOOK_S = 12 * 3600,       /* maximum interval between two runs: the clock may be set in the meantime */

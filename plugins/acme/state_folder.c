@@ -76,7 +76,8 @@ static bool check_state_folder(struct mk_config *config, const struct acme_setti
     return false;
 }
 
-/* Workers must be able to traverse the parent folders. Ignores the user's supplementary groups. */
+/* Returns whether the workers' user can traverse a parent folder. The check ignores the user's supplementary
+ * groups. */
 static bool can_search_folder(const struct owner *o, const struct stat *st)
 {
     mode_t bit = st->st_uid == o->uid ? S_IXUSR : st->st_gid == o->gid ? S_IXGRP : S_IXOTH;
@@ -230,7 +231,7 @@ static int chown_entry(int at, const char *name, const struct owner *o, unsigned
 }
 
 /* Changes the owner of the folder after that of its contents, so that no other user can change the contents
- * before. Closes the descriptor. */
+ * in the meantime. Closes the descriptor. */
 static int chown_folder(int fd, const struct owner *o, unsigned depth)
 {
     int e = depth > DEPTH_MAX ? -ELOOP : 0;

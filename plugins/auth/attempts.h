@@ -23,7 +23,7 @@ uint32_t auth_attempts_blocked_s(struct auth_shared *s, const struct auth_attemp
 /* Like auth_attempts_blocked_s(), but also counts one attempt. Call it before the password is checked, so
  * that parallel attempts cannot exceed the limit. */
 uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now);
-/* Subtracts an attempt that was counted but whose password was not wrong. */
+/* Takes back an attempt that auth_attempts_charge() has counted, because its password was not wrong. */
 void auth_attempts_refund(struct auth_shared *s, const struct auth_attempt_key *c, int64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caches recently verified passwords, so that not every request computes a hash. The cache contains only a
+/* Caches recently verified passwords, so that most requests need no slow hash. The cache contains only a
  * limited number of keyed hashes, and lasts as long as its worker, and thus as the configuration. */
 #ifndef AUTH_CACHE_H
 #define AUTH_CACHE_H

@@ -176,7 +176,7 @@ bool auth_location_allows_addr(const struct auth_location *place, const struct m
     return mk_network_set_contains(place->required.networks.set, peer);
 }
 
-/* "/private/" also covers "/private", because a handler may respond to it with content of the folder. */
+/* "/private/" also covers "/private", because a handler may respond to it with the folder's content. */
 static bool location_covers(mk_str location, mk_str path)
 {
     if (location.len == path.len + 1 && location.p[path.len] == '/')

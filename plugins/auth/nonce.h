@@ -16,7 +16,7 @@ struct auth_nonce {
 
 /* Creates a nonce for the realm, in hexadecimal. */
 void auth_nonce_generate(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN]);
-/* Returns false if the server did not create the nonce, or not for this realm. */
+/* Returns false if the server did not create the nonce, or created it for another realm. */
 bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, struct auth_nonce *out);
 /* Marks the nonce's count as used. Returns false if the nonce is too old or the count was used before. Call
  * it only if the credentials are otherwise valid, so that other clients cannot fill the table. */

@@ -6,7 +6,8 @@
 
 static const char *const types[] = {"Basic", "Digest", "None", NULL};
 
-/* Requests are compared in decoded form, without dot segments, so any other path would protect nothing. */
+/* Request paths are compared in decoded form, without dot segments, so any other path would protect
+ * nothing. */
 static bool is_normalized_path(mk_str path)
 {
     while (path.p) {

@@ -12,7 +12,7 @@ enum { AUTH_HASH_TEXT_MAX = 383 };
 struct auth_hash_scheme {
     const char *name, *prefix;
     size_t tail;     /* characters after the last '$' */
-    bool can_make;   /* `monkey passwd` may write it */
+    bool can_make;   /* `monkey passwd` can create such hashes */
     size_t password; /* bytes of a password beyond this number are ignored */
     unsigned cost;   /* the default; 0: libcrypt's default */
 };

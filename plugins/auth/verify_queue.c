@@ -148,7 +148,7 @@ static bool offload_job(struct auth_verify_job *j)
     return false;
 }
 
-/* Starts the next jobs. If they cannot start and no job is running whose end would retry them, rejects
+/* Starts the next jobs. If they cannot start, and no running job would retry them when it ends, rejects
  * them. */
 static void start_queued_jobs(struct auth_verify_queue *d)
 {

@@ -50,14 +50,14 @@ struct auth_waiter {
 void auth_verify_queue_set_mac(const struct auth_verify_queue *d, struct auth_verify_query *q);
 /* Returns whether this password was verified recently. */
 bool auth_verify_queue_is_cached(const struct auth_verify_queue *d, const struct auth_verify_query *q);
-/* Finds a running check with the same input from the same address, for which the request can then also
- * wait. */
+/* Finds a running check of the same input from the same address, so that the request can wait for its result.
+ * Returns NULL if there is none. */
 struct auth_verify_job *auth_verify_queue_find_job(const struct auth_verify_queue *d,
                                                    const struct auth_verify_query *q);
 void auth_waiter_join_job(struct auth_waiter *wait, struct auth_verify_job *job,
                           const struct auth_verify_query *q);
-/* Starts a check. The attempt was counted; it is refunded if the password is right or the check fails.
- * Resumes the request when wait->answer is set. Returns false if too many checks are running. */
+/* Starts a check. The caller has counted the attempt; it is refunded if the password is right or the check
+ * fails. Resumes the request when wait->answer is set. Returns false if too many checks are running. */
 bool auth_verify_queue_submit(struct auth_verify_queue *d, const struct auth_verify_query *q,
                               struct auth_waiter *wait);
 /* Call this when the request was aborted. */

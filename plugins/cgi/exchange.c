@@ -57,7 +57,7 @@ void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input)
 
 /* ---- Stopping ---- */
 
-/* Returns whether the client has its complete response, or the script can add nothing to it. */
+/* Returns whether the client has its complete response, or the script can add nothing more to it. */
 static bool is_response_complete(const struct cgi_exchange *c)
 {
     if (c->phase != CGI_CONTENT || c->late)

@@ -42,8 +42,8 @@ struct cgi_exchange *cgi_exchange_new(struct mk_request *request, const struct c
 
 /* Starts the timeout for the total run time of the script. */
 void cgi_exchange_start_max_time(struct cgi_exchange *c);
-/* Resumes the handler after `ms` (0: no limit), or when the run time is over. `error`: the configuration key
- * that sets `ms`, named in the error message. */
+/* Resumes the handler after `ms` (0: no limit), or when the run time is over. `error` is the configuration
+ * key that sets `ms`, for the error message. */
 void cgi_exchange_set_timer(struct cgi_exchange *c, uint32_t ms, const char *error);
 /* Waits for output of the script. `input` is the result of cgi_stdin_copy_body(). */
 void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input);

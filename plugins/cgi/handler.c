@@ -227,7 +227,7 @@ enum mk_verdict cgi_handler_run(struct mk_request *request, struct mk_response *
     if (c)
         return run_phase(c, response);
     unsigned status = cgi_script_find(request, settings, route, &script);
-    if (status == 404) { /* keeps `static` from sending the source if the script reappears meanwhile */
+    if (status == 404) { /* so that `static` does not send the source if the script reappears */
         (void)mk_response_set_status(response, 404);
         return MK_NEXT;
     }

@@ -15,7 +15,8 @@ struct cgi_client {
 static const struct mk_state_table states = {
     MK_STATE_ROW(CGI_SLOT_NONE, "none", TO(WAITING) | TO(GRANTED)),
     MK_STATE_ROW(CGI_SLOT_WAITING, "waiting", TO(GRANTED) | TO(REJECTED) | TO(NONE)),
-    MK_STATE_ROW(CGI_SLOT_GRANTED, "granted", TO(NONE)), /* to a process, or back to the pool */
+    /* a process takes the slot, or the pool gets it back */
+    MK_STATE_ROW(CGI_SLOT_GRANTED, "granted", TO(NONE)),
     MK_STATE_ROW(CGI_SLOT_REJECTED, "rejected", TO(NONE)),
 };
 

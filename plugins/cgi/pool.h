@@ -15,7 +15,7 @@ enum cgi_slot_state {
     CGI_SLOT_NONE,
     CGI_SLOT_WAITING,
     CGI_SLOT_GRANTED,  /* a script may be started in this slot */
-    CGI_SLOT_REJECTED, /* the queue was full, and a client with fewer requests took the place */
+    CGI_SLOT_REJECTED, /* the queue was full, and another client's request took this place */
     CGI_SLOT_STATES
 };
 

@@ -19,7 +19,8 @@ static const struct cgi_interpreter *find_interpreter(const struct cgi_settings 
     return NULL;
 }
 
-/* Asks the kernel, which also decides at the start of the script; if that is impossible, checks the mode. */
+/* Asks the kernel, which applies the same check when it executes the script. If the kernel gives no answer,
+ * checks the mode bits. */
 static bool is_executable(int fd)
 {
     struct stat st;

@@ -41,7 +41,7 @@ void cheetah_client_conn_close(struct cheetah_client_conn *l)
 
 /* ---- Printing ---- */
 
-/* Escapes the text, because only a genuine server has already done so. */
+/* Escapes the text again, because a program that is not the server may have sent it unescaped. */
 static bool print_line(FILE *to, const char *prefix, mk_str text)
 {
     struct mk_buf line = mk_buf_growing(4 * IN_MAX);
@@ -71,7 +71,7 @@ static int print_error(const struct cheetah_client_conn *l, const char *fmt, ...
 
 /* ---- Receiving ---- */
 
-/* Waits for more input. Returns false on failure, with the reason in errno, or 0 at EOF. */
+/* Waits for more input. Returns false on failure, with errno set, and at EOF, with errno 0. */
 static bool receive_bytes(struct cheetah_client_conn *l)
 {
     struct pollfd p = {.fd = l->fd, .events = POLLIN};
@@ -303,7 +303,7 @@ int cheetah_client_conn_run_command(struct cheetah_client_conn *l, mk_str comman
         cheetah_client_conn_check_eof(l);
         if (l->fd < 0 && cheetah_client_conn_open(l))
             return 1;
-        int code = ELSEWHERE; /* if send_line() fails: servers execute only complete lines */
+        int code = ELSEWHERE; /* stays if send_line() fails: servers execute only complete lines */
         if (send_line(l, command))
             code = print_response(l);
         if (code != ELSEWHERE)

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-/* Detects dead workers, which have not released their slots. */
+/* Detects dead workers, which could not release their slots. */
 static bool is_worker_alive(const struct mk_worker *w, int64_t process)
 {
     struct mk_worker_stats stats;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The socket file, which appears with its final mode and group. A new configuration replaces it atomically,
- * and restores the previous socket if the configuration is finally rejected. */
+ * and restores the previous socket if the configuration is later rejected. */
 #ifndef CHEETAH_SOCKET_H
 #define CHEETAH_SOCKET_H
 

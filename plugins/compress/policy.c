@@ -57,7 +57,7 @@ static bool is_path_skipped(const struct settings *s, mk_str path)
     return false;
 }
 
-/* A 304 has no type: uses the type of the file, or that of a page for a folder. */
+/* A 304 has no Content-Type, so the type of the file counts, or text/html for a folder. */
 static bool is_type_compressible(const struct settings *s, const struct mk_request *request,
                                  const struct response_info *f)
 {

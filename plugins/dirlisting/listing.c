@@ -83,7 +83,7 @@ static bool is_name_hidden(const struct listing *l, mk_str name)
     return false;
 }
 
-/* Replaces a link by its target. Returns false if clients may not request the target. */
+/* Replaces a link with its target. Returns false if clients may not request the target. */
 static bool resolve_link(struct listing *l, struct entry *e)
 {
     char buf[8192];
@@ -238,7 +238,7 @@ static size_t copy_output(struct listing *l, char *buf, size_t cap)
     return left.len;
 }
 
-/* Discards buffered output, because a client must not take a truncated entry for a complete one. */
+/* Discards buffered output, because a client must not mistake a truncated entry for a complete one. */
 static int set_listing_error(struct listing *l, int e)
 {
     l->error = e;

@@ -12,7 +12,7 @@ void headers_response_facts_init(struct response_facts *f, struct mk_request *re
     f->status = mk_response_status(response);
 }
 
-/* A 304 has no type: uses the type of the file, or that of a page for a folder. */
+/* A 304 has no Content-Type, so the type of the file counts, or text/html for a folder. */
 static mk_str determine_media_type(const struct response_facts *f)
 {
     mk_str type = mk_response_header(f->response, MK_STR("Content-Type"));

@@ -25,7 +25,7 @@ void headers_response_facts_init(struct response_facts *f, struct mk_request *re
 /* Returns the media type; for a 304, that of the corresponding 200. */
 mk_str headers_response_facts_media_type(struct response_facts *f);
 
-/* Returns whether the response has that header. If not, as is usual, the bitmap shows it at once. */
+/* Returns whether the response has that header. Usually it does not, which the bitmap alone shows. */
 bool headers_response_has(struct response_facts *f, mk_str name);
 /* Adds a header. Its name and value must live at least as long as the request. */
 void headers_response_add(struct response_facts *f, mk_str name, mk_str value);

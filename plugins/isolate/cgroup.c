@@ -153,8 +153,8 @@ static int move_own_processes(const char *from, const char *to, bool *has_others
     return n;
 }
 
-/* Except for the root, the kernel does not allow a cgroup to have both processes and limited children. So all
- * existing processes move: the supervisors of other services and, after a reload, the workers. */
+/* The kernel does not allow a cgroup, except for the root, to have both processes and limited children. So
+ * all existing processes move: the supervisors of other services and, after a reload, the workers. */
 static bool move_into_subgroup(const struct isolate_cgroup_path *p, char *error)
 {
     char to[PATH_MAX], from[PATH_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment of a group. It is only the necessary part of the server's environment, which may contain
- * secrets of other services. */
+/* The environment of a group. The environment of the server may contain secrets of other services, so a group
+ * gets only the necessary part of it. */
 #ifndef ISOLATE_ENVIRONMENT_H
 #define ISOLATE_ENVIRONMENT_H
 
@@ -11,8 +11,8 @@
 
 /* Returns whether the name is valid and not that of a variable that this plugin sets. */
 bool isolate_environment_may_inherit(mk_str name);
-/* Builds an environment for execve(2) from `all`, followed by `ours`. It is never freed. Returns NULL if out
- * of memory. */
+/* Builds an environment for execve(2) from `all`, followed by `ours`. The result is never freed. Returns NULL
+ * if out of memory. */
 char **isolate_environment_build(const struct isolate_group *group, char *const *all, char *const *ours);
 
 #endif

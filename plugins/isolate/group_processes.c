@@ -205,8 +205,8 @@ static void format_supervisor_settings(const struct isolate_group *g, char out[I
                    (unsigned long long)s->limits.memory, (unsigned long long)hash_names(&s->env), g->log);
 }
 
-/* Reports a warning if the group has never served, because the server must start without it. Otherwise
- * reports an error, and the group keeps its previous configuration. */
+/* Reports a warning if the group has never served, because the server must be able to start without it.
+ * Otherwise reports an error, and the group keeps its previous configuration. */
 static int report_not_serving(struct mk_config *c, const struct isolate_group *g, bool is_late)
 {
     if (g->wait.has_served && is_late)

@@ -38,7 +38,7 @@ struct isolate_mount {
     mk_str pattern;
 };
 
-/* State of a wait for the processes to serve a configuration. */
+/* The master's state while it waits for the processes to serve a configuration. */
 struct isolate_wait {
     uint64_t version;
     int64_t end_ms;
@@ -64,7 +64,7 @@ struct isolate_group {
     struct isolate_mount *mounts;
     struct isolate_record *record;
     struct mk_local_backend *part;
-    struct isolate_group *before; /* `latest` before this group was started; NULL: none in use */
+    struct isolate_group *before; /* the record's `latest` before this group was started; NULL: none */
     struct mk_config *config;     /* for error reports during startup, else NULL */
     struct isolate_wait wait;
     bool is_used; /* this configuration is counted in record->users */

@@ -202,8 +202,8 @@ static enum mk_verdict forward_to_group(struct mk_request *request, struct mk_re
     return verdict;
 }
 
-/* Leaves the limit to the group, which knows that of this host, because its routes may have their own
- * limits. */
+/* Leaves the body limit to the group. The group knows this host's limit, and its routes may have limits of
+ * their own. */
 static uint64_t unlimited_body_max(struct mk_request *request, void *data)
 {
     (void)request, (void)data;

@@ -40,7 +40,7 @@ static const char *state_invariant(const void *owner)
     return l->state.current == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
 }
 
-/* A starting process already reads the new configuration, so a reload during a start has begun. */
+/* A process that starts reads the new configuration, so a reload cannot stay pending during a restart. */
 static const char *pending_invariant(const void *owner)
 {
     const struct isolate_lifecycle *l = owner;

@@ -37,8 +37,9 @@ enum isolate_pending {
 /* How long the group must keep running. */
 enum isolate_stay {
     ISOLATE_STAYS,
-    ISOLATE_LEAVES,    /* until no worker needs it: the master has exited or has another supervisor */
-    ISOLATE_IS_REMOVED /* until no worker needs it; its folder is removed: the configuration dropped it */
+    ISOLATE_LEAVES, /* until no worker needs it, because the master has exited or has another supervisor */
+    /* likewise, because the configuration no longer contains it; then its folder is removed */
+    ISOLATE_IS_REMOVED
 };
 
 struct isolate_lifecycle {

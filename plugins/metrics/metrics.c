@@ -162,8 +162,8 @@ static bool is_known_host_name(const struct mk_request *request)
     return host.len == 0; /* HTTP/1.0: browsers and proxies with virtual hosts always send a host */
 }
 
-/* A client on loopback may be a browser that a foreign name has misled (DNS rebinding), or a proxy that
- * forwards requests of other clients. So clients on loopback must also request a known name, unless `all`
+/* A client on loopback may be a browser that was misled by a foreign name (DNS rebinding), or a proxy that
+ * forwards other clients' requests. So clients on loopback must also request a known name, unless `all`
  * admits every client. */
 static bool may_view(struct mk_request *request, const struct settings *s, enum view view)
 {

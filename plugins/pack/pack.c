@@ -81,7 +81,7 @@ static int parse_pack_options(int argc, char **argv, struct pack_options *o)
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     int letter;
-    optind = 0; /* the program has parsed options before */
+    optind = 0; /* resets getopt, which the program has already used */
     while ((letter = getopt_long(argc, argv, "o:n:h", options, NULL)) != -1)
         if (!parse_pack_option(o, letter)) {
             fputs(usage, stderr);
@@ -101,7 +101,7 @@ static int parse_pack_options(int argc, char **argv, struct pack_options *o)
 
 /* ---- Files ---- */
 
-/* Appends the whole file. False: errno says why. */
+/* Appends the whole file. Returns false on failure, with errno set. */
 static bool read_file(const char *path, struct mk_buf *out)
 {
     FILE *in = fopen(path, "rbe");
@@ -117,7 +117,7 @@ static bool read_file(const char *path, struct mk_buf *out)
     return e == 0;
 }
 
-/* The characters that mk_server_add_files() rejects: a route or a header would take them for syntax. */
+/* The characters that mk_server_add_files() rejects, because they are syntax in a route or a header. */
 static const char *find_invalid_character(const char *url_path)
 {
     for (const unsigned char *p = (const unsigned char *)url_path; *p; p++)
@@ -126,7 +126,7 @@ static const char *find_invalid_character(const char *url_path)
     return NULL;
 }
 
-/* Is the file the compressed variant of another one? */
+/* Returns whether the file is the compressed variant of another one. */
 static bool is_variant(const struct pack_folder *f, const struct pack_file *file)
 {
     size_t len = strlen(file->url_path);
@@ -156,7 +156,7 @@ struct pack_entry {
 struct pack_run {
     const struct pack_options *options;
     struct pack_folder folder;
-    struct pack_entry *entries; /* for each file of the folder */
+    struct pack_entry *entries; /* one for each file of the folder */
     FILE *out;
 };
 
@@ -275,7 +275,7 @@ static int write_to(struct pack_run *r, const char *path)
     return r->out ? write_and_close(r, path) : print_pack_error(PACK_FAILED, path, strerror(errno));
 }
 
-/* Writes to a temporary file and renames it: a build never compiles half a file. */
+/* Writes to a temporary file and renames it, so that a build never compiles a partial file. */
 static int replace_file(struct pack_run *r, const char *path)
 {
     size_t len = strlen(path);
@@ -301,7 +301,7 @@ static int write_output(struct pack_run *r)
         r->out = stdout;
         return write_and_close(r, "standard output");
     }
-    bool is_device = stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* or a pipe: nothing to replace */
+    bool is_device = stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* or a pipe; rename() would replace it */
     return is_device ? write_to(r, path) : replace_file(r, path);
 }
 

@@ -37,7 +37,7 @@ static char *join_path(const char *folder, const char *name)
     return path;
 }
 
-/* Hands the path to the caller, for the error message. */
+/* Passes ownership of the path to the caller, for the error message. Returns false. */
 static bool fail_at_path(struct folder_walk *w, char *path)
 {
     mk_mem_free(*w->error_path);

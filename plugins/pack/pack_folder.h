@@ -7,7 +7,7 @@
 
 struct pack_file {
     char *disk_path;
-    const char *url_path; /* the end of disk_path: begins with a slash */
+    const char *url_path; /* the last part of disk_path; begins with a slash */
 };
 
 struct pack_folder {
@@ -15,17 +15,19 @@ struct pack_folder {
     size_t n, cap;
 };
 
-/* Lists all regular files. Skips names that begin with a dot, and follows symbolic links to files only.
- * False: `*error_path`, which the caller frees with mk_mem_free(), is the file or folder that errno is about. */
+/* Lists all regular files. Skips names that begin with a dot, and follows symbolic links to files only. On
+ * failure, returns false with errno set, and *error_path is the file or folder that failed. Free it with
+ * mk_mem_free(). */
 bool pack_folder_list(struct pack_folder *f, const char *root, char **error_path);
 
 void pack_folder_free(struct pack_folder *f);
 
-/* The file with this path and the suffix, such as ".gz"; NULL: there is none. */
+/* Returns the file with this path and the suffix, such as ".gz"; NULL if there is none. */
 const struct pack_file *pack_folder_find(const struct pack_folder *f, const char *url_path,
                                          const char *suffix);
 
-/* A copy of the first len bytes, with a NUL; to be freed with mk_mem_free(). */
+/* Returns a NUL-terminated copy of the first `len` bytes; NULL if out of memory. Free it with
+ * mk_mem_free(). */
 char *pack_copy(const char *s, size_t len);
 
 #endif

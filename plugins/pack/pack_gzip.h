@@ -4,8 +4,9 @@
 
 #include <monkey/buf.h>
 
-/* Compresses the content into `out`, with the same bytes each time. False: the program was built without zlib,
- * or the result is not at least a tenth smaller. If memory ran out, out->failed is set as well. */
+/* Compresses the content into `out`, reproducibly. Returns false if the program was built without zlib, if
+ * the result is not at least a tenth smaller, or if memory ran out; out->failed is set only in the last
+ * case. */
 bool pack_gzip(mk_str content, struct mk_buf *out);
 
 #endif

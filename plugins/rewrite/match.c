@@ -217,9 +217,9 @@ static bool targets_own_path(const struct rule *rule, mk_str path)
     return begin.len && mk_str_starts(path, begin) && (!rest.len || rest.p[0] == '/');
 }
 
-/* A redirect, or a variant that is another reading of the path, always applies. Otherwise the variant comes
- * from a script in the path or from a Destination, and a rewrite that leads to the script or file itself does
- * not apply. */
+/* A redirect always applies, as does any rule to a variant that is another interpretation of the path. All
+ * other variants come from a script in the path or from a Destination: a rewrite that leads to that script or
+ * file does not apply to them. */
 static bool applies_to_variant(const struct rule *rule, const struct mk_request *request, size_t i)
 {
     return rule->status || mk_request_variant_kind(request, i) == MK_VARIANT_READING ||

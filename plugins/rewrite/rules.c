@@ -50,7 +50,7 @@ static bool check_condition_word(const struct mk_conf_ctx *ctx, enum subject sub
     return true;
 }
 
-/* Returns a copy in lower case, in which host names are compared. */
+/* Returns a copy in lower case, because host names are compared in lower case. */
 static mk_str lowercase_copy(const struct mk_conf_ctx *ctx, mk_str s)
 {
     char *buf = mk_conf_ctx_alloc(ctx, s.len + 1);

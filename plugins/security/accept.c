@@ -42,8 +42,8 @@ static enum mk_verdict read_proxy_header(struct mk_conn *c, struct security_work
     return header.has_peer && mk_conn_set_client_addr(c, &header.peer) ? MK_ERROR : MK_NEXT;
 }
 
-/* Returns whether every request of the peer would be denied. A rule with request conditions may admit some of
- * them if it allows, and changes nothing if it denies. */
+/* Returns whether every request of the peer would be denied. An `Allow` rule with request conditions may
+ * admit some requests; a `Deny` rule with such conditions changes nothing. */
 static bool is_addr_denied(const struct security_policy *place, const struct mk_addr *peer)
 {
     struct security_facts facts = {.peer = peer};

@@ -225,7 +225,8 @@ static void check_proxy_protocol(struct mk_config *config, const struct security
     }
 }
 
-/* Warns of a header without trusted proxies, and of the reverse, because it is probably a mistake. */
+/* Warns of a header without trusted proxies, and of trusted proxies without a header: both are probably
+ * mistakes. */
 static void check_real_ip(struct mk_config *config, const struct security *all,
                           const struct security_settings *s, const struct security_policy *place)
 {

@@ -5,7 +5,7 @@
 
 enum { HOPS_MAX = 64 };
 
-/* ---- Lists, from their end ---- */
+/* ---- Parsing lists from their end ---- */
 
 /* Returns whether the quote is escaped by an odd number of backslashes. */
 static bool is_escaped(mk_str s, size_t at)
@@ -169,7 +169,7 @@ static void parse_scheme(mk_str word, struct security_client *client)
     client->is_secure = is_secure;
 }
 
-/* Each proxy may have added an element, or only the first proxy. Of the elements that trusted proxies have
+/* Either every proxy has added an element, or only the first one. Of the elements that trusted proxies have
  * added, the one furthest from us counts. */
 void security_real_ip_find_scheme(const struct security_real_ip *real, const struct mk_request *request,
                                   struct security_client *client)

@@ -133,7 +133,7 @@ void security_rules_parse(const struct mk_conf_ctx *ctx, struct security_rules *
                           MK_STR_ARG(mk_str_first(key, 80)));
 }
 
-/* ---- Use by the configuration ---- */
+/* ---- Rules that ignore case ---- */
 
 static bool lowercase_pattern(struct mk_config *config, struct mk_pattern *pattern)
 {

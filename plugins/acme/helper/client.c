@@ -51,8 +51,8 @@ void acme_client_parse_problem(const json_t *problem, const char *what, struct a
     acme_error_set(f, "%s: %.*s", what, (int)text.len, text.p);
 }
 
-/* Do the remaining certificates fail for the same reason: because the authority rejects the account, or fails
- * itself? A rate limit may apply to one name alone. */
+/* Returns whether the remaining certificates would fail as well, because the authority rejects the account or
+ * has an internal error. A rate limit may apply to one name only. */
 static bool affects_all_certificates(const struct acme_error *f)
 {
     static const char *const types[] = {"accountDoesNotExist", "unauthorized", "userActionRequired",
@@ -180,7 +180,8 @@ static bool read_directory(struct acme_client *c, const json_t *d, struct acme_e
     return true;
 }
 
-/* Clients check a certificate's validity against their clocks, the helper against that of this machine. */
+/* Clients check a certificate's validity against their own clocks; the helper uses the clock of this
+ * machine. */
 static void warn_of_clock_skew(int64_t theirs)
 {
     int64_t off = theirs ? time(NULL) - theirs : 0;

@@ -9,7 +9,7 @@
 #include "store.h"
 
 enum {
-    PAUSE_MAX_S = 86400 * 3 / 4 /* a day after the random quarter is added */,
+    PAUSE_MAX_S = 86400 * 3 / 4 /* three quarters of a day; with the random part, at most a day */,
     LONGEST_S = 20 * 86400,
     LIMITED_S = 3600,
     TEXT_MAX = 256 * 1024,
