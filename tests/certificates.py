@@ -35,7 +35,7 @@ class Pair:
 
     @property
     def key_hash(self):
-        """The hash of the public key, in the format of the browsers' command-line option."""
+        """The hash of the public key, in the format of Chromium's --ignore-certificate-errors-spki-list option."""
         key = self.x509.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
         return base64.b64encode(hashlib.sha256(key).digest()).decode()
 

@@ -27,7 +27,7 @@ def pytest_configure(config):
     protocols.register(config)
     quick.register(config)
     config.addinivalue_line("markers", "processes(why): for tests that a server inside a program (MONKEY_EMBEDDED=1) cannot pass")
-    # Shells ignore SIGINT and SIGQUIT in background jobs, and every program that a test interrupts would inherit that.
+    # Shells start background jobs with SIGINT and SIGQUIT ignored, and every program that a test interrupts would inherit that.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)

@@ -16,7 +16,7 @@ SOURCE = r"""
 #include <time.h>
 #include <unistd.h>
 
-/* Absent if there is none, or the store is down. */
+/* Returns an absent string if there is no such value or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
 {
     mk_str value;
@@ -79,7 +79,7 @@ static int work(struct duda_ctx *d, const struct duda_job *job)
     return 0;
 }
 
-/* The second of the real clock, bypassing a preloaded library. */
+/* Records the real time in seconds: the system call bypasses a preloaded library. */
 static int tick(struct duda_ctx *d, const struct duda_job *job)
 {
     struct timespec t;

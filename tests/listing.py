@@ -78,6 +78,6 @@ def lister(monkey, section=ON, **keys):
 
 
 def open_below(server, path):
-    """Returns the descriptors of the only worker that are open below the given folder."""
+    """Returns the only worker's descriptors of files and folders below the given folder."""
     worker, = server.workers
     return [name for name in proc.descriptors(worker).values() if name.startswith(str(path))]

@@ -51,8 +51,8 @@ class Connection:
         if how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         elif how == "stop":
-            # Signals this thread, not the process: otherwise the thread would run on until another one takes the signal. After
-            # SIGCONT, execution continues here.
+            # Signals this thread, not the process: otherwise this thread would keep running until another one takes the
+            # signal. After SIGCONT, execution continues here.
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         else:
             raise Disconnected

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selects the tests of `make test` (--quick): a subset that covers every area of the server in a minute or two.
 
-It selects one parameter set and one protocol of each test in the modules below, and omits tests marked `slow`. The protocol
-alternates from test to test. Modules that need browsers, certificate authorities, other servers or long waits run only with
-`make check`.
+The subset contains one parameter set and one protocol of each test in the modules below, and omits tests marked `slow`. The
+protocol alternates from test to test. Modules that need browsers, certificate authorities, other servers or long waits run
+only with `make check`.
 """
 from monkey import PROTOCOLS
 

@@ -25,8 +25,8 @@ def has(package):
 
 def build(folder, name, source, *flags, packages=(), objects=OBJECTS, first=()):
     """Compiles the source (text or file) of a service, and returns the object for `Load`. `packages` are packages that it uses;
-    `objects` is the folder of Duda if the program is not the default one. Flags in `first` precede the usual ones: their
-    folders of headers are searched first."""
+    `objects` is the folder of Duda if the program is not the default one. Flags in `first` precede the usual ones, so
+    their include folders are searched first."""
     if not hasattr(source, "read_text"):
         path = folder / f"{name}.c"
         path.write_text(source)

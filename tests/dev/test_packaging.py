@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "tests" / "house"))
 
 
 class Installation:
-    """Installs the files of the tree below `prefix`, except for the program itself."""
+    """Installs all files of the tree except the program itself below `prefix`."""
 
     def __init__(self, top, prefix="/usr"):
         self.source, self.build, self.dest, self.prefix = top / "source", top / "build", top / "dest", prefix

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The preset tiny, as a dynamic program and as a static one with musl: what it leaves out is refused with a message that names the
-missing part, and the rest works."""
+"""The preset `tiny`, as a dynamic program and as a static one with musl: keys and commands of omitted parts are rejected with a
+message that names the missing part, and everything else works."""
 import http.client
 import os
 import re

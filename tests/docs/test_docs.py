@@ -33,8 +33,8 @@ def test_manual_has_configurations():
 
 
 def complaints(stderr):
-    """Returns the errors and warnings, except those about error pages, which the examples lack, and about users, which
-    are all the same here."""
+    """Returns the errors and warnings, except for those about missing error pages and about services that run as the user
+    of the public workers: both are expected here."""
     expected = "there is no `|the service `.*` runs as the user of the public workers"
     return [line for line in stderr.splitlines() if re.search(rf": (error|warning): (?!{expected})", line)]
 

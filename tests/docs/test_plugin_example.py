@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code in the plugin guide compiles, loads and behaves as described; the example can be built from the installed
-files only."""
+"""The code in the plugin guide compiles, loads and behaves as described; the example builds from
+installed files alone."""
 import os
 import re
 import shutil

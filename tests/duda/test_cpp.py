@@ -104,7 +104,7 @@ def clang_version():
 def test_cpp_service_compiles_without_warnings(tmp_path, compiler, standard, source):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
-    # Before C++20, a variadic macro must have an argument for `...`; the compilers report this where the service omits it.
+    # Before C++20, a variadic macro call must pass an argument for `...`; compilers warn where the service omits it.
     more = []
     if (compiler, standard) == ("clang++", "c++17"):
         more = ["-Wno-gnu-zero-variadic-macro-arguments" if clang_version() < 18 else "-Wno-c++20-extensions"]

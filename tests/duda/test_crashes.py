@@ -101,7 +101,7 @@ static int compute(struct duda_ctx *d)
     return duda_puts(d, "computed\n");
 }
 
-/* A frame larger than the stack, which uses only its far end. Other handlers have adjacent stacks. */
+/* The frame is larger than the stack, and the function touches only its far end. Other handlers' stacks are adjacent. */
 static int leap(struct duda_ctx *d)
 {
     volatile char line[96 * 1024];

@@ -214,7 +214,7 @@ def test_acknowledged_writes_survive_a_killed_worker(monkey, site):
 
 
 def test_kv_calls_are_counted(monkey, site):
-    """Prometheus and the shell count the calls of a service to its stores."""
+    """The metrics count the calls of a service to its stores, and the failed ones among them."""
     service = services.build(site.path.parent, "store", SOURCE, packages=["kv"])
     server = monkey(plugins=["metrics", service], top=f"{SECTIONS}[METRICS]\n    Metrics /metrics\n", workers=2)
     for i in range(20):
@@ -297,7 +297,8 @@ def test_kv_section_rejects_invalid_keys(run, tmp_path, section, message):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can change the owner of a folder")
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
-    """A start does not change the owner of an existing folder: if root still owned it, the workers could not write to it."""
+    """A failed start removes the folder that it created: later starts do not change the owner of an existing folder, so the
+    workers could not write to a folder that root owns."""
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
                     wrapper=["setpriv", "--bounding-set", "-chown"])
     server.exit_code = NOT_STARTED

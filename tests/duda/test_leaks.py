@@ -47,7 +47,7 @@ SOURCE = r"""
 #include <malloc.h>
 #include <stdlib.h>
 
-/* Absent if there is none, or the store is down. */
+/* Returns an absent string if there is no such value or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
 {
     mk_str value;
@@ -173,7 +173,7 @@ static void nothing(void *job)
     (void)job;
 }
 
-/* Two handlers wait for each other in turn, with a timeout, and get the lock in time. */
+/* Two handlers acquire the lock alternately; each gets it before its timeout expires. */
 static int locks(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
@@ -289,7 +289,7 @@ IN_LMDB = ["kv", "visit", "jobs"]
 PATHS = [*STEADY, *IN_LMDB, "copy"]
 TABLE = "CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 REQUESTS = int(os.environ.get("MONKEY_LEAKS", "20000"))
-CLIENTS, TIMES = 8, 4  # each client sends all paths TIMES times before it reads any response
+CLIENTS, TIMES = 8, 4  # each client requests all paths TIMES times before it reads any response
 
 
 def uses_sanitizer(program):
@@ -320,7 +320,7 @@ def start(monkey, tmp_path):
 
 
 class Round:
-    """Each client sends all paths at once. Half of the clients have a session, the others start a new one with each request."""
+    """Each client requests all paths at once. Half of the clients have a session; the others start one with each request."""
 
     def __init__(self, stack, server, paths):
         self.server = server

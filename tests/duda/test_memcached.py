@@ -186,7 +186,7 @@ def test_memcached_values_are_set_read_and_deleted_within_limits(server):
 def test_memcached_values_expire(server):
     assert ask(server, "put", "brief", v="1", ttl=1) == "0 "
     wait_until(lambda: ask(server, "get", "brief").startswith("2 "), "the value has expired")
-    # memcached takes more than 30 days for an absolute time
+    # memcached interprets more than 30 days as an absolute time
     assert ask(server, "put", "lasts", v="1", ttl=40 * 24 * 3600 * 1000) == "0 "
     assert ask(server, "get", "lasts") == "1"
     assert ask(server, "touch", "lasts", ttl=1) == "0 "
@@ -275,7 +275,7 @@ def test_memcached_missing_socket_is_an_error(monkey, site, tmp_path):
     """A missing socket is an error, not a missing value."""
     server, answers = start(monkey, site, f"{tmp_path}/none", keys="    Timeout 100ms\n"), []
 
-    def have_asked():  # long enough that some requests try to connect
+    def have_asked():  # enough requests that some of them try to connect
         answers.append(ask(server, "get", "k"))
         return len(answers) == 200
     wait_until(have_asked, "all requests are answered")

@@ -81,7 +81,7 @@ DUDA_SERVICE(forgets, DUDA_GET("/", look, ""));
 
 @pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql",', "store"), ('"duda-sql", "duda-store",', None)])
 def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
-    """A Load line for the package does not help: with a configuration that lacks it, the service would crash."""
+    """A Load line for the package does not help: with a configuration that lacks the line, the service would crash."""
     flags = [f"-DDUDA_USE={named}"] if named else []
     service = services.build(tmp_path, "forgets", UNNAMED, *flags, packages=("sql", "store"))
     (tmp_path / "site").mkdir()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data stores of services are killed, frozen, restarted and filled up while clients write and read. The test counts
-lost acknowledged writes, wrong responses, responses to other requests, errors with an ambiguous status, and hanging
-clients. All counts must be zero, and the service must recover by itself."""
+"""The data stores of services are killed, frozen, restarted and filled up while clients write and read. No acknowledged
+write is lost, every response is correct and belongs to its request, every error has an expected status, no client hangs,
+and the service recovers by itself."""
 import contextlib
 import os
 import shutil
@@ -135,8 +135,8 @@ class Storage:
 
 
 class ServerStorage(Storage):
-    """A server that the test starts. While it is down, most requests fail immediately, but a few try to connect: `n_away`
-    requests include some of these."""
+    """A server that the test starts. While it is down, most requests fail immediately, but a few try to connect: among
+    `n_away` requests there are some of these."""
 
     n_away = 150
 

@@ -212,7 +212,7 @@ def test_redis_commands_of_one_loop_iteration_are_sent_together(server, steady):
 
 
 def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
-    """The handler ends while a long list still arrives: later replies are still parsed correctly."""
+    """The handler ends while a long list is still arriving: later replies are still parsed correctly."""
     script = "local%20t={}%20for%20i=1,20000%20do%20t[i]={i,'x'}%20end%20return%20t"
     for i in range(20):
         with server.connect() as c:

@@ -273,7 +273,7 @@ def test_cluster_shared_state_survives_a_master_failure(monkey, site, cluster, h
 
 
 def test_unreplicated_writes_are_reported(monkey, site):
-    """A lock that no replica has acknowledged is not granted, but released. Other values are stored, and the result tells the
+    """A lock that no replica has acknowledged is released, not granted. Other values are stored, and the result tells the
     handler that no replica has them."""
     pair = redis_server.Pair()
     master, replica = pair.servers

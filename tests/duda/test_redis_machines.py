@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three machines (network namespaces) run a node of a service and two nodes of a Redis Cluster each; a fourth machine
-runs PostgreSQL, and a proxy forwards the requests. Under load, one machine is disconnected, and nodes of Redis, of the
-service and PostgreSQL are killed, frozen and restarted. No acknowledged write is lost, and a message published to a
+"""Three machines (network namespaces) each run a node of a service and two nodes of a Redis Cluster; a fourth machine
+runs PostgreSQL, and a proxy forwards the requests. Under load, one machine is disconnected, and nodes of Redis and of
+the service, and PostgreSQL, are killed, frozen and restarted. No acknowledged write is lost, and a message published to a
 topic arrives on every node. The test prints and records the longest time without an acknowledged write (shown by -s
 and --junit-xml).
 

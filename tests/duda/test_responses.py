@@ -70,7 +70,7 @@ static int typed(struct duda_ctx *d)
     return !e && mk_str_eq(duda_query(d, "how"), MK_STR("changed")) ? duda_problem(d, 409, "no") : e;
 }
 
-/* The type comes from the server's own functions, the body from `by`. */
+/* A function of the server sets the type; the parameter `by` selects the function that sets the body. */
 static int typed_by_server(struct duda_ctx *d)
 {
     mk_str by = duda_query(d, "by");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of `monkey run` about a service: which middleware rejected a request and which line blocks the event loop, but
-nothing about its internal servers."""
+"""Messages of `monkey run` about a service: which middleware rejected a request and which line blocks the event loop. No
+message is about the internal servers of `monkey run`."""
 import re
 import shutil
 
@@ -101,7 +101,7 @@ def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark)
 
 
 def test_terminal_shows_no_messages_of_internal_servers(server, src):
-    """The messages during startup, a save, a crash, a rejection, and the end are complete."""
+    """The terminal shows only the expected messages during startup, errors, a crash, a save and shutdown."""
     assert server.get("/nothing").status == 404
     assert server.get("/staff/").status == 403 and server.get("/checked/?result=503").status == 503
     assert server.get("/crash").status == 500

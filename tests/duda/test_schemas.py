@@ -361,7 +361,7 @@ def has_unnamed_files(folder):
 
 
 def test_uploaded_file_has_no_name_until_it_is_complete(server):
-    """A program that watches or serves the folder never sees any other name."""
+    """A program that watches or serves the folder sees only the final name."""
     if not has_unnamed_files(server.folder / "kept"):
         pytest.skip("the file system does not support O_TMPFILE")
     libc, created, moved_to = ctypes.CDLL(None, use_errno=True), 0x100, 0x80
@@ -464,7 +464,7 @@ ENDED = r"""
 #include <duda.h>
 #include <duda/csv.h>
 
-/* Absent if there is none, or the store is down. */
+/* Returns an absent string if there is no such value or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
 {
     mk_str value;

@@ -15,7 +15,7 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-/* Absent if there is none, or the store is down. */
+/* Returns an absent string if there is no such value or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
 {
     mk_str value;

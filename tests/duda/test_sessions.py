@@ -29,7 +29,7 @@ SOURCE = r"""
 #include <duda/redis.h>
 #endif
 
-/* Absent if there is none, or the store is down. */
+/* Returns an absent string if there is no such value or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
 {
     mk_str value;
@@ -274,7 +274,7 @@ def test_old_cookie_is_invalid_after_logout_and_regeneration(people, store):
     other = cookie_of(get(server, "/in/ben"))
     assert get(server, "/out", second).text == "out\n"
     assert [show(server, c) for c in (first, second, other)] == ["-", "-", "ben"]
-    assert get(server, "/out", second).text == "out\n"  # the client has no session anymore, but this is no error
+    assert get(server, "/out", second).text == "out\n"  # the client has no session anymore, but this is not an error
 
 
 def test_logout_of_a_cookie_session_is_known_to_all_workers(people):
@@ -476,7 +476,7 @@ def content_of_store(server, store, folder):
 
 @pytest.mark.parametrize("store", ["memory", "kv", "redis"])
 def test_copy_of_a_store_reveals_no_session_id(people, store, site):
-    """The store contains only hashes of session IDs, so a copy of the store does not help to take over a session."""
+    """The store contains only hashes of session IDs, so a copy of the store does not help an attacker take over a session."""
     server = people(store)
     cookies = [cookie_of(get(server, "/visit/ana")), cookie_of(get(server, "/visit/guest"))]
     cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))

@@ -70,7 +70,7 @@ static int types(struct duda_ctx *d)
     return tell(d, e, &result);
 }
 
-/* Transfers one unit. `how` is commit, rollback, leave (no end of the transaction) or fail. */
+/* Transfers one unit. `how` is commit, rollback, leave (the transaction stays open) or fail. */
 static int move(struct duda_ctx *d)
 {
     struct duda_sql_db *db = duda_sql_find(d, NULL);

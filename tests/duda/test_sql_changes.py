@@ -320,7 +320,7 @@ def test_session_state_of_a_transaction_is_reset(monkey, site, backend, request)
 
 @needs_sqlite
 def test_statements_after_an_implicit_rollback_are_rejected(monkey, site, request):
-    """RAISE(ROLLBACK) causes such an error; a full disk may do so, too."""
+    """RAISE(ROLLBACK) causes an implicit rollback; a full disk may also cause one."""
     base = start(monkey, site, "sqlite", request)
     base.change("CREATE TABLE t (a INTEGER); CREATE TRIGGER no BEFORE INSERT ON t WHEN NEW.a = 13 "
                 "BEGIN SELECT RAISE(ROLLBACK, 'no 13'); END;")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the head of a CGI response: the parser finds its end regardless of how it is split, the output lies
- * inside the input, and no output can end a header line or a head that we write. */
+/* Parses the head of a CGI response: the parser finds its end regardless of how the input is split, the
+ * output lies inside the input, and no output can end a header line or a head that we write. */
 #include <monkey/cgi.h>
 #include <monkey/text.h>
 

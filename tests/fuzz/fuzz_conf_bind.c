@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and binds a section of every type: accepted input is printed, and reads and binds to the same output
- * again. */
+/* Reads and binds a section of every type: accepted input is printed; reading and binding that output prints
+ * the same output again. */
 #include <stdlib.h>
 
 #include "conf/check.h"

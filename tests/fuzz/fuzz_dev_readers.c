@@ -60,7 +60,7 @@ static void check_page(mk_str text)
     dev_error_page_add_text(&html, text);
     dev_symbolize_write_cause(&out, text);
     mk_str inner = mk_str_skip(mk_buf_str(&out), strlen("<pre><span>"));
-    size_t tag = mk_str_find(inner, '<'); /* our closing tag is the first */
+    size_t tag = mk_str_find(inner, '<'); /* the first tag is our closing tag */
     MK_ASSERT(tag != MK_STR_NONE && mk_str_starts(mk_str_skip(inner, tag), MK_STR("</span>")));
     mk_buf_free(&out);
 }

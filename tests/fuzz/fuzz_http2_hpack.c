@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first byte selects the direction. Decoding: the other bytes are the header blocks of one connection,
  * each preceded by its length; their fields become request heads. Skipped fields of a block do not affect the
- * next block. Encoding: the other bytes are fields, which must decode to the same fields. */
+ * next block. Encoding: the other bytes are fields; once encoded, they must decode to the same fields. */
 #include "base/assert.h"
 #include "http/authority.h"
 #include "http2/h2_head.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A parsed date is written, and parses to the same date again. The input is text; its first bytes are also a
- * time to write and the current time. */
+/* A parsed date is written, and parses to the same date again. The input is text; its first bytes also
+ * serve as a time to write and as the current time. */
 #include "base/assert.h"
 #include "http/date.h"
 

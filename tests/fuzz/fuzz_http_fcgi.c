@@ -23,7 +23,7 @@ static void add(char *buffer, size_t *len, mk_str data)
     *len += data.len;
 }
 
-/* Gives `back` bytes of each longer output piece back to the parser once. */
+/* Returns the last `back` bytes of every other piece of output to the parser, if the piece is longer. */
 static void parse_piece(struct mk_fcgi *f, mk_str *in, struct result *r, size_t back)
 {
     bool gave_back = false;

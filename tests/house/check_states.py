@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Only mk_state_init() and mk_state_move() (include/monkey/state_machine.h) write the state of a state machine: other code
-must not assign to the member `current`, take its address, initialize a `struct mk_state` or copy one. The compiler rejects the assignment of an enum.
+must not assign to the member `current`, take its address, initialize a `struct mk_state` or copy one. (The compiler already
+rejects an enum assigned to a `struct mk_state`.)
 """
 import re
 

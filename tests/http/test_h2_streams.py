@@ -119,7 +119,7 @@ def test_h2_thousand_requests_are_answered(monkey, site):
 
 
 def test_h2_stalled_stream_does_not_block_others(server):
-    """The window of the stream is exhausted, the connection window is open."""
+    """The window of the stream is exhausted, but the connection window is open."""
     with server.connect(receive_buffer=1 << 20) as c:
         c.give(0, 20_000_000)
         c.ask("/large.bin")
@@ -473,7 +473,7 @@ def test_h2_server_stops_with_open_streams(server):
         server.stop()
 
 
-# A worker and its clients, repeated
+# Clients whose workers are replaced repeatedly
 
 def test_h2_reloads_lose_no_request(monkey, site):
     site.add("a.bin", os.urandom(20_000))

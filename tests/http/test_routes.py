@@ -244,7 +244,7 @@ def test_user_dir_symlink_is_opened_with_worker_rights(monkey, home_for_all, mod
     server = monkey(server="User nobody", host=f"UserDir shm/{folder.name}/www\nFollowSymlinks on")
     assert server.get(f"/~{user}/a.txt").status == status
     ids = re.findall(r"^[UG]id:(.*)$", Path(f"/proc/{server.pid}/status").read_text(), re.MULTILINE)
-    assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last of each four is the filesystem ID
+    assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last of each four IDs is the filesystem ID
 
 
 @pytest.mark.parametrize("folder", ["/srv", "../x", "a/../b", "./a"])

@@ -16,7 +16,7 @@ def warnings(server):
 
 @pytest.fixture
 def files(site):
-    """Makes the test's folders accessible to everyone, so that only the file itself is not."""
+    """Makes the test's folders accessible to everyone, so that only the file itself is inaccessible."""
     for path in (site.path, *site.path.parents):
         if path.stat().st_uid == os.geteuid() and str(path).startswith("/tmp/"):
             path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o711)

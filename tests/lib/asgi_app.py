@@ -71,7 +71,7 @@ async def endless(_scope, _receive, send):
 
 
 async def wait_for_disconnect(_scope, receive, _send):
-    """The disconnect may be the first message: the client may have left before the application runs."""
+    """The disconnect may be the first message: the client may disconnect before the application runs."""
     while (message := await receive())["type"] == "http.request":
         pass
     events.append(message["type"])
@@ -155,7 +155,7 @@ async def app(scope, receive, send):
 
 
 async def plain(scope, _receive, send):
-    """Does not know the protocol Lifespan."""
+    """Does not support the Lifespan protocol."""
     assert scope["type"] == "http"
     await respond(send, b"plain")
 

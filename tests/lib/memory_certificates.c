@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_certificates [NAMES CERTIFICATE KEY]...: a TLS server with certificates from memory, which it erases before the
- * start. NAMES `-`: before any virtual host. KEY `-`: in the same text.
+/* memory_certificates [NAMES CERTIFICATE KEY]...: a TLS server with certificates from memory. The program
+ * erases that memory before the server starts. NAMES `-` adds the certificate before any virtual host; with
+ * KEY `-`, CERTIFICATE also contains the key.
  * memory_certificates --oom CERTIFICATE KEY: adds a certificate with each allocation failing in turn. */
 #include <monkey/server.h>
 #include <signal.h>

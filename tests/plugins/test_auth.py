@@ -268,7 +268,7 @@ def test_auth_address_comes_from_proxy_protocol(monkey, site, users):
             c.send(header)
             for _ in range(2):
                 assert c.get("/private/a").status == expected, header
-    with server.connect(source="127.0.0.2") as c:  # this address is no trusted proxy, so it counts itself
+    with server.connect(source="127.0.0.2") as c:  # not a trusted proxy, so the limit applies to this address itself
         assert c.get("/private/a").status == 200
     with server.connect(source="127.0.0.3") as c:
         assert c.get("/private/a").status == 401
@@ -480,7 +480,7 @@ def test_auth_locations_with_equal_rules_share_attempts(guarded, site):
     assert get(server, "ana", "secret", "/third/a").status == 200
 
 
-# Hashing costs time, but not the time of other requests
+# Hashing takes time, but does not delay other requests
 
 @pytest.fixture
 def slow(users):
@@ -519,7 +519,7 @@ def test_auth_hashing_does_not_block_the_loop(guarded, slow):
             assert waiting.read().status == 200
             return silent
 
-        # In a single attempt, the hash may finish before the test, which may have to wait for a CPU.
+        # On a busy machine, the hash may finish before the test gets a CPU, so a single attempt is not enough.
         assert any(is_silent_meanwhile() for _ in range(10)), "the hash is faster than the test: choose a higher cost"
 
 

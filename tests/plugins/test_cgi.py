@@ -73,7 +73,7 @@ def test_cgi_headers_become_variables_except_dangerous_ones(serve):
     fields = [("Accept-Language", "de"), ("accept-language", "en;q=0.5"), ("Cookie", "a=1"), ("X-9", ""), ("Cookie", "b=2"),
               ("Proxy", "http://evil:1/"), ("Authorization", "Basic YTpi"), ("Proxy-Authorization", "Basic YTpi"),
               ("X_Forwarded_For", "forged"), ("X-Forwarded-For", "192.0.2.1"), ("X.Dot", "no"), ("X-Quote", "\"'`$(x)\\"),
-              ("X-D", "1"), ("Y-A", "2")]  # the hash of these two names in the server collides
+              ("X-D", "1"), ("Y-A", "2")]  # these two names have the same hash in the server
     got = environment(serve({"env.sh": ENV}).get("/cgi-bin/env.sh", fields=fields))
     http = {name: value for name, value in got.items() if name.startswith("HTTP_")}
     assert http == {"HTTP_HOST": "localhost", "HTTP_ACCEPT_LANGUAGE": "de, en;q=0.5", "HTTP_COOKIE": "a=1; b=2",

@@ -87,7 +87,7 @@ def test_cgi_read_timeout_excludes_slow_client(serve):
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
 def test_cgi_read_timeout_excludes_client_that_does_not_read(monkey, site):
-    """The server has read all output and waits for more, and its buffers are full when it arrives."""
+    """The server has read all output so far; when more output arrives, the server's buffers are full."""
     script = PYTHON + ("import os, time\nprint('Content-Type: a/b\\n', flush=True)\n"
                        "for _ in range(750):\n    os.write(1, b'x' * 16000)\n    time.sleep(.0005)\n")
     server = serve_scripts(monkey, site, {"s": script}, "ReadTimeout 1s", server="HandlerTimeout 1s")
@@ -160,13 +160,13 @@ def test_cgi_backpressure_of_client_stops_script(serve, site):
 
 
 def is_blocked(pid):
-    """Does the script stay in the same write for a while?"""
+    """Is the script blocked in the same write for a while?"""
     seen = {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for _ in range(20) if not time.sleep(0.01)}
     return seen == {"S"}
 
 
 def test_cgi_backpressure_of_script_stops_client(serve):
-    """In the other direction, the client keeps the data that the script does not read."""
+    """If the script does not read its input, the server soon stops reading from the client."""
     server = serve({"s": SH + "exec sleep 1000\n"}, "RequestBody stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))

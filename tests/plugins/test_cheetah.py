@@ -77,7 +77,7 @@ def test_shell_socket_option_names_the_socket(start, socket_folder):
 
 
 def test_shell_finds_default_socket(monkey, site):
-    """The server creates the missing folder in /run, of which the test has its own."""
+    """The test has its own /run, in which the server creates the missing folder."""
     site.add("index.html", "hello")
     server = monkey(plugins=["cheetah"], wrapper=with_own_run())
 

@@ -112,7 +112,7 @@ def test_compress_streams_beyond_limit_are_sent_unencoded(start, site):
 
 
 def test_compress_large_file_does_not_block_other_clients(start, site):
-    """Compression for a fast client must not delay others, although a single write takes megabytes of compressible data."""
+    """Compression for a fast client must not delay others, although a single write accepts megabytes of compressible data."""
     site.add("zeroes.txt", bytes(64 << 20))
     site.add("small.bin", b"x")
     server = start("CacheSize off", server="KeepAliveRequests unlimited")
@@ -213,7 +213,7 @@ def test_compress_survives_failure_of_any_allocation(start, site, tmp_path, codi
     fault = Fault("failmalloc", tmp_path)
     server = start("MaxStreams 1\nCacheSize 1M", server="OpenFileCacheSize 0\nKeepAliveRequests unlimited", **fault.how)
     worker, seen = server.workers, set()
-    # The first failure affects the later ones: the change of the file empties the cache again.
+    # Each iteration changes the file and thus empties the cache: otherwise the first failure would affect the later ones.
     for n in range(1, 300):
         site.add("lines.txt", lines(size), mtime=1_600_000_000 + n)
         fault.failed, fault.count, fault.after = 0, 1, n
@@ -350,7 +350,7 @@ def test_compress_cache_evicts_least_recently_used(start, site):
 
 
 def test_compress_cache_respects_its_size(release, tmp_path):
-    """There are thousands of files, and slow clients that still read evicted entries."""
+    """There are thousands of files, and slow clients that are still reading evicted entries."""
     site = Site(tmp_path / "site")
     for i in range(400):
         site.add(f"{i}.txt", os.urandom(20_000).hex())

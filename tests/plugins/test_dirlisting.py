@@ -421,7 +421,7 @@ def test_dirlisting_is_off_without_section_and_route(monkey, site):
 
 
 def test_dirlisting_readme_examples_work(monkey, site):
-    """Tests the first example as a whole, and the other sections together."""
+    """Tests the first example of the README, which is a whole configuration, and its [ROUTES] section."""
     text = (ROOT / "plugins/dirlisting/README.md").read_text()
     blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
     blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]

@@ -316,7 +316,7 @@ def test_headers_of_host_replace_global_rules(monkey, files):
 
 
 def test_headers_readme_examples_work(monkey, files):
-    """Tests the first example as a whole, and the other sections together."""
+    """Tests the first example of the README, which is a whole configuration, and its Expires rules."""
     text = (ROOT / "plugins/headers/README.md").read_text()
     blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
     blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]

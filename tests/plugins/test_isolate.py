@@ -33,7 +33,7 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Absent if there is none, or the store is down. */
+/* Returns an absent string if there is no such value or the store is down. */
 static inline mk_str session_value(struct duda_ctx *d, const char *name)
 {
     mk_str value;
@@ -454,7 +454,7 @@ def test_isolated_request_that_no_worker_accepted_gets_503_when_group_dies(isola
     os.kill(worker, signal.SIGSTOP)
     with server.connect() as c:
         c.ask("/guest/pid")
-        assert server.get("/a.txt").text == "a file"  # the server has sent the request before it
+        assert server.get("/a.txt").text == "a file"  # the server sent the other request before this one
         (own.parent / "broken").touch()
         os.kill(master, signal.SIGKILL)
         os.kill(worker, signal.SIGKILL)

@@ -159,8 +159,8 @@ def has_no_listener(folder):
 
 
 def test_isolate_leftovers_of_killed_server_are_removed(monkey, guest, tmp_path):
-    """A folder is left over if its server was killed with its group. The folders of a running server, recent folders and those of
-    another user are kept."""
+    """A folder remains if its server was killed together with its group. The folders of a running server, recent folders and
+    those of another user are kept."""
     def begin():
         server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES,
                         environment={"RUNTIME_DIRECTORY": str(runtime)})

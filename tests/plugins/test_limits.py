@@ -90,7 +90,7 @@ def test_limits_count_by_address(limited, site):
 
 
 def test_limits_count_ipv6_clients_by_network(limited, site):
-    """An IPv6 client has 2^64 addresses in its network; the test sets them by a proxy header."""
+    """An IPv6 client has 2^64 addresses in its network; the test sets them in a proxy header."""
     site.add("index.html", "index")
     server = limited("Requests 2/d", plugins=["security"],
                      top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Real-IP\n")

@@ -332,7 +332,7 @@ def test_rewrite_condition_query_selects_requests(start):
 
 
 def test_rewrite_condition_file_selects_existing_files(start):
-    """Existing files are served, all other paths go to one script."""
+    """Existing files are served; all other paths go to one script."""
     server = start(["When !file", "Rewrite prefix / /user.php !query last", "When file", "Redirect 302 glob *.jpg /there"])
     assert server.get("/new/a.txt").text == "new/a.txt"
     assert server.get("/new/").text == "new/index.html"

@@ -177,7 +177,7 @@ def test_health_check_valid_values_are_accepted(check_value, key, value):
     assert done.code == 0, done.err
 
 
-# ---- Requests of a server that goes down ----
+# ---- Requests to a server that goes down ----
 
 class FreezableBackend(Backend):
     """Responds until the test freezes it."""

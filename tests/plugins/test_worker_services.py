@@ -110,7 +110,7 @@ def test_subprocess_inherits_no_descriptors(program):
     it, begin = program(server="AccessLog access.log")
     spawner, = children(it.server.workers[0])
     pid = begin()
-    # Before exec it was the spawner's child, and its loader had opened libraries.
+    # Before exec, the process has the descriptors of the spawner; at startup, the dynamic loader opens libraries.
     wait_until(lambda: descriptors(pid) == dict.fromkeys(range(3), "/dev/null"), "the program without other descriptors")
     held = wait_until(lambda: len(held := descriptors(spawner)) == 5 and held, "the spawner to hold only what it needs")
     assert [held[i] for i in range(3)] == ["/dev/null"] * 3

@@ -175,15 +175,15 @@ def resume(pid):
 
 
 def wait_until_master_stops_old_workers(it):
-    """The new workers reported to the master before they served this connection, so the master has told the old ones to stop. In
-    the same loop iteration it may handle a signal before their reports, but not in the next one."""
+    """Waits for two loop iterations of the master. The new workers reported to the master before they served a connection. In one
+    iteration, the master may handle a signal before the reports, but by the second signal it has told the old workers to stop."""
     for n in (1, 2):
         it.server.tell(signal.SIGUSR1)
         it.server.err.wait_for("reopened the logs", count=n)
 
 
 def test_reload_is_logged_when_old_workers_stop_accepting(stopped_worker):
-    """Before that, the message would be wrong: the old configuration could still serve the next client."""
+    """Until they stop, the message would be wrong: the old configuration could still serve the next client."""
     it, old = stopped_worker
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/")["Server"] == "Monkey", "the new worker")

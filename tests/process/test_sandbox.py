@@ -134,7 +134,7 @@ def test_sandbox_allows_only_reading_inside(probe, landlock, site):
 
 
 def test_sandbox_denies_symlink_targets_outside(probe, landlock, site, tmp_path):
-    """The link itself is readable, its target is not."""
+    """The link itself is readable, but its target is not."""
     os.symlink(tmp_path / "outside", site / "link")
     fault, it = probe(read=site / "link")
     assert fault.read == errno.EACCES and it.get("/link").status == 403

@@ -276,7 +276,7 @@ def memory_kb(pid):
 
 @pytest.mark.http1
 def test_backpressure_stops_reading_the_request_body(server):
-    """The response fills all buffers; then the request body stays with the client."""
+    """The response fills all buffers; then the server stops reading the request body."""
     with server.connect(receive_buffer=8192) as c:
         c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
         c.sock.settimeout(0.5)

@@ -33,7 +33,7 @@ def case(name="small", **changed):
 
 
 def make_material(folder, _lists):
-    """Creates the regular material, but with the content that the fake server sends."""
+    """Creates the usual files to serve, but with the content that the fake server sends."""
     made = material.make(folder, tree=0, site=False, tls=False)
     for name in made.files:
         Path(made.root, name).write_text("x" * 100)

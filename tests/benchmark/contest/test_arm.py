@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The case raspberry under emulation: its ratios, its messages about missing programs, and, if a cross compiler and qemu-user
+"""The `raspberry` case under emulation: its ratios, its messages about missing programs, and, if a cross compiler and qemu-user
 are installed, a Monkey for ARM that serves files."""
 import http.client
 import os

@@ -116,7 +116,7 @@ def test_plot_without_data_is_none(results, call):
 
 
 def test_plots_accept_unusual_values():
-    """The samples are a single value, zeros, or have gaps."""
+    """The samples include a single value, zeros, and gaps."""
     record = sample_record.make()
     record.shots = [Shot("small", "monkey", 1, s, {"rate": 0.0, "cpu_us": math.nan, "pss_kb": 5}, "server",
                          [[0.0, None, None], [1.0, .5, None], [2.0, None, 3.0]]) for s in (10.0, 100.0)]

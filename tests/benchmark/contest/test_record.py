@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a run: saving, loading, and the location of errors in invalid records."""
+"""The record of a run: saving, loading, and the locations that errors in invalid records report."""
 import copy
 import gzip
 import json

@@ -123,7 +123,7 @@ def test_results_client_bound_steps_do_not_count():
 
 
 def test_results_steps_count_if_a_client_bound_server_is_decided():
-    """The client does not limit the fast servers. It limits a third one, but all others are clearly faster or slower than it."""
+    """The client limits one server, but every other server is clearly faster or slower than that one."""
     def shots(slow, fast, bottleneck="server"):
         return {10: {"rate": slow, "bottleneck": [bottleneck] * 3}, 100: {"rate": fast}}
     results = Results(record({"nginx": shots([100, 101, 102], [100, 101, 102], "client"), "monkey": shots([50, 51, 52], [50, 51, 52]),

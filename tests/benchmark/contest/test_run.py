@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contest's command line, the description of the machine, and the stage on which contestants run."""
+"""The contest's command line, the description of the machine, and the cores and cgroup in which a contestant runs."""
 import json
 import os
 import socket
@@ -182,7 +182,7 @@ def test_own_processes_are_not_foreign():
 
 @pytest.fixture
 def standing(tmp_path):
-    """A fake contestant started on the stage."""
+    """A running fake contestant."""
     add_contestant(tmp_path / "contestants", "other")
     entry = contestant.load_all(tmp_path / "contestants")["other"]
     cgroups = stage.Cgroups()

@@ -92,7 +92,7 @@ def test_spread_counts_wrong_responses_by_class(tmp_path):
                17: answer(b"", "302 Found", "Location: /y"), 19: [answer()[:-1], CLOSE], 23: RESET, 29: b""}
     with FakeServer(lambda n: replies.get(n, answer())) as server:
         made, printed = hold(tmp_path, write(tmp_path / "spread.toml", server.url, workers="total = 1"))
-        # If a persistent connection is reset before the response starts, the client only retries.
+        # If a persistent connection is reset before the response starts, the client retries and counts no error.
         assert server.count - 1 == made["shot"]["requests"] + 7
         assert all(head.startswith("GET /x ") for head in server.requests)
     errors, first = made["shot"]["errors"], made["shot"]["first_errors"]
@@ -125,7 +125,7 @@ def test_spread_results_of_a_late_worker_are_kept(tmp_path):
         server.wait_for_count(2)  # the workers do not send the first request
         (worker,) = (pid for pid in children(process.pid) if b"--worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))
         os.kill(worker, signal.SIGSTOP)
-        time.sleep(2)  # until long after the end of the run
+        time.sleep(2)  # the run should have ended long before
         os.kill(worker, signal.SIGCONT)
         code, _, err = finish(process)
         assert code == 0, err
@@ -275,7 +275,7 @@ def record_of(tmp_path, workers, lost=()):
 def test_spread_quantiles_cover_all_workers():
     found = spread.times({str(value): 1 for value in range(1, 101)})
     assert (found["p50"], found["p90"], found["p99"], found["max"], found["mean"]) == (50, 90, 99, 100, 50.5)
-    assert found["p999"] is None  # no measured value exceeds it
+    assert found["p999"] is None  # 100 samples are too few for a 99.9th percentile
     assert spread.times({}) == dict.fromkeys(found)
 
 

@@ -106,7 +106,7 @@ class Stalling:
 
 
 def ab_p90_ms(url):
-    """Runs ab, because wrk corrects its percentiles for the requests that it assumes to have missed."""
+    """Runs ab, because wrk corrects its percentiles for requests that it assumes it missed."""
     done = subprocess.run(["ab", "-q", "-c", "4", "-t", "2", "-n", "100000", url], capture_output=True, text=True, check=True,
                           timeout=SECONDS)
     return float(re.search(r"^ +90% +(\d+)$", done.stdout, re.MULTILINE).group(1))

@@ -15,7 +15,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + BODY
 
 
 def burn(ms):
-    """Uses CPU time, whatever the load of the machine."""
+    """Uses `ms` of CPU time, no matter how busy the machine is."""
     until = time.thread_time() + ms / 1000
     while time.thread_time() < until:
         pass

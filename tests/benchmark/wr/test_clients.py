@@ -12,7 +12,7 @@ from monkey import PROGRAM, SECONDS
 
 READ = PROGRAM.parent / "tests" / "benchmark" / "wr" / "wr_read"
 REQUESTS, CLIENTS = 200, 4
-REQUESTS_PER_USER = 1000  # per simulated siege user
+REQUESTS_PER_USER = 1000  # for each simulated user of siege
 LATENCIES = ("mean", "p50", "p75", "p90", "p95", "p99", "p999", "max")
 # A client that runs for a fixed time leaves at most this many requests unfinished.
 CUT = {"wrk": CLIENTS}

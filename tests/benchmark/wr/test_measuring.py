@@ -23,7 +23,7 @@ SHA1 = hashlib.sha1(b"x" * 100).hexdigest()
 
 @pytest.mark.parametrize("client", [name for name in COMMANDS if shutil.which(name)])
 def test_each_client_is_measured(wr, serve, client):
-    server = serve("slow", 1)  # CPU ms per request: memory is sampled only if the shot lasts long enough
+    server = serve("slow", 1)  # 1 ms of CPU per request: memory is sampled only if the shot lasts long enough
     document, shots, _ = wr.shots("--pid", server.pid, "-c", 4, "-n", 2, "--length", 100, "--sha1", SHA1, "--",
                                   *COMMANDS[client], server.url)
     assert document["client"]["kind"] == client

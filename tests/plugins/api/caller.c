@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls functions of another plugin, callee, when it is loaded, while a route is bound, and during
- * requests. */
+/* Calls functions of another plugin, callee, at load time, while a route is bound, and during requests. */
 #include "callee.h"
 
 #include <stdlib.h>

@@ -276,7 +276,7 @@ static enum mk_verdict origin(struct mk_request *request, struct mk_response *re
 }
 
 /* ---- events?silence=MS&limit=MS&name=X: an event, silence, another event; the handler may wait for
- * `limit` ms, 0: without limit. ---- */
+ * `limit` ms, 0: no limit. ---- */
 
 struct events {
     struct mk_request *request;

@@ -9,7 +9,8 @@
  * - tunnel-alarm: sends "tick\n" every 50 ms, as often as the query says, whatever the client does
  * - tunnel-idle: sends and reads nothing
  * - tunnel-breaks: aborts on the first input
- * - tunnel-two: accepts twice, changes the status, or declines after all: ?what */
+ * - tunnel-two: accepts the upgrade, and then, as the query says, accepts it again (twice), returns an error
+ *   (refuse) or declines (next) */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "unit/test.h"
 
-/* The coarse clocks advance with the kernel tick: at most 10 ms. */
+/* The coarse clocks advance once per kernel tick, which lasts at most 10 ms. */
 enum { TICK_MS = 10 };
 
 static void clock_ms_is_monotonic(void **state)

@@ -13,7 +13,7 @@ struct conf_file {
 
 struct conf_fixture {
     const struct conf_file *files; /* terminated by a path of NULL */
-    const struct conf_file *env;   /* names and values, terminated by a path of NULL as well */
+    const struct conf_file *env;   /* names and values, terminated in the same way */
     struct mk_conf_io io;
     struct mk_arena arena;
     struct mk_conf_report report;

@@ -249,7 +249,7 @@ static inline void conn_expect_nothing(struct conn_fixture *t)
         fail_msg("received \"%.*s\"", MK_STR_ARG(conn_received(t)));
 }
 
-/* Expects no further response and a record of every request: the last one with this status and outcome. */
+/* Expects no further response, and n records, the last of which has this status and outcome. */
 static inline void conn_expect_end(struct conn_fixture *t, unsigned n_records, unsigned status,
                                    enum mk_outcome outcome)
 {

@@ -151,7 +151,7 @@ static void filter_may_wait(void **state)
     conn_run_until_received(&t, 201000);
     expect_shifted(200000, 1, true);
     expect_shifted(1000, 1, true);
-    assert_int_equal(t.manager.helper.n_threads, 0); /* no disk caused the wait */
+    assert_int_equal(t.manager.helper.n_threads, 0); /* no thread was started to read from the disk */
 }
 
 static void filter_waits_for_source(void **state)
@@ -281,7 +281,7 @@ static void filter_cold_file_without_thread_blocks(void **state)
     (void)state;
     add_file("cold.bin", LARGE);
     page_cache_miss_next();
-    struct mk_loop broken = {.epoll_fd = -1}; /* a thread cannot report that it has finished its work */
+    struct mk_loop broken = {.epoll_fd = -1}; /* threads cannot wake this loop when they finish */
     t.manager.helper.loop = &broken;
     conn_open(&t, GET("/cold.bin"));
     conn_run_until_received(&t, LARGE);

@@ -265,7 +265,7 @@ static bool has_guards_without_mappings(void)
     return has;
 }
 
-/* With mappings for guards and stacks, there would be 80,000, but a process may have 65,530
+/* If each guard and each stack were a mapping, the process would need 80,000, but it may have only 65,530
  * (vm.max_map_count). */
 static void stack_guards_need_no_mappings(void **state)
 {

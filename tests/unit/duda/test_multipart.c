@@ -78,7 +78,7 @@ static void multipart_parts_are_parsed(void **state)
         "<f file C:\\dir\\q.txt type text/plain; a=b>line\r\n\r\n--xy\r\n-\r\n</>");
     expect("--xyz\r\n" HEAD("say \\\"hi\\\\") "x\r\n--xyz--", "<say \"hi\\\\>x</>");
     expect("--xyz--", "");
-    /* Browsers send backslashes like this, other clients escape quotes. */
+    /* Browsers send backslashes unescaped; other clients escape quotes with them. */
     expect("--xyz\r\n" HEAD("dir\\") "x\r\n--xyz--", "<dir\\>x</>");
     expect("--xyz\r\n" HEAD("C:\\\\share") "x\r\n--xyz--", "<C:\\\\share>x</>");
     expect("--xyz\r\n" HEAD("a\\\"; b") "x\r\n--xyz--", "<a\"; b>x</>");

@@ -14,7 +14,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 uint64_t __real_mk_hash(const struct mk_hash_key *key, mk_str s);
 uint64_t __wrap_mk_hash(const struct mk_hash_key *key, mk_str s);
 
-/* Called once, at the next clock read and at the next hash, where another process might run. */
+/* Each is called once, at the next clock read or hash, to do what another process might do at that point. */
 static void (*at_clock_read)(void), (*at_hash)(void);
 
 static void call_once(void (**fn)(void))
@@ -109,7 +109,7 @@ static void session_shm_full_set_evicts_oldest(void **state)
     assert_int_equal(alive, N);
 }
 
-/* Session numbers that map to the set of number 0. */
+/* Returns the i-th session number that maps to the same set as number 0. */
 static unsigned in_set(unsigned i)
 {
     return i * (N / 8);
