@@ -57,8 +57,7 @@ static void release_block(struct mk_arena_cache *c, struct mk_arena_block *b)
         b->next = c->spare;
         c->spare = b;
         c->n++;
-        MK_POISON((char *)b + BLOCK_HEAD,
-                  MK_ARENA_BLOCK - BLOCK_HEAD); /* detects pointers into a request that has ended */
+        MK_POISON((char *)b + BLOCK_HEAD, MK_ARENA_BLOCK - BLOCK_HEAD); /* the sanitizer reports later uses */
     } else {
         mk_mem_free(b);
     }

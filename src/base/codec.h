@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Escapes text so that it cannot break the syntax around it: HTML, URLs, JSON, logs, base64, hex. */
+/* Escapes text for HTML, URLs, JSON and logs, so that it cannot break the syntax around it. Also handles
+ * base64 and hexadecimal. */
 #ifndef MK_BASE_CODEC_H
 #define MK_BASE_CODEC_H
 

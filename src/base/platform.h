@@ -17,7 +17,7 @@ struct mk_platform {
     void (*on_bug)(const char *cond, const char *file, int line);
 };
 
-/* The platform of the program, unless another file defines it: src/lib/platform.c does so for libmonkey. */
+/* The server's platform is a weak symbol in platform.c; src/lib/platform.c overrides it in libmonkey. */
 extern const struct mk_platform mk_platform;
 
 #endif

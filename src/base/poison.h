@@ -24,7 +24,8 @@
 #define MK_POISON(p, size)   ((void)(p), (void)(size))
 #define MK_UNPOISON(p, size) ((void)(p), (void)(size))
 
-/* Defined even if only a plugin, or the program around the library, was built with the sanitizer. */
+/* A weak reference resolves even if only a plugin, or the program that embeds libmonkey, has the
+ * sanitizer. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 
 /* May request memory be recycled? Otherwise it is freed, and the sanitizer reports later uses. */

@@ -43,7 +43,7 @@ struct series {
     char values[MK_STAT_LABEL_BYTES_MAX];
 };
 
-/* One row per worker. Its cells are on pages, taken from a common pool on first write. */
+/* Each worker has a row. The cells of a row are on pages, which come from a common pool on first write. */
 struct mk_stat_registry {
     uint64_t refused;
     uint32_t n_tables, n_series, n_cells, n_pages, n_rows; /* used so far */
@@ -53,8 +53,8 @@ struct mk_stat_registry {
                                    * gaps */
     struct series series[MK_STAT_SERIES_MAX];
     uint16_t pages[MK_STAT_ROWS][ROW_PAGES];          /* page numbers, from 1; 0: none */
-    uint64_t pool[MK_STAT_PAGES_MAX + 1][PAGE_CELLS]; /* one extra page: an invalid `first` cannot exceed the
-                                                   * pool */
+    uint64_t pool[MK_STAT_PAGES_MAX + 1][PAGE_CELLS]; /* one extra page, so that an invalid `first` cannot
+                                                       * lead beyond the pool */
 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -155,7 +155,8 @@ unsigned mk_stat_register_table(struct mk_stat_registry *r, const struct mk_stat
         ADD(&r->refused, 1);
         return 0;
     }
-    for (unsigned i = 0; i < n; i++) /* a plugin was replaced by a version with other metrics */
+    for (unsigned i = 0; i < n; i++) /* an older table with that name: its plugin was replaced by a version
+                                      * with other metrics */
         if (memcmp(r->tables[i].name, made.name, sizeof made.name) == 0)
             r->tables[i].is_replaced = true;
     r->tables[n] = made;
@@ -232,7 +233,7 @@ unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name)
 
 /* ---- Series ---- */
 
-/* FNV-1a: only the server chooses label names, and clients choose values from a small set. */
+/* FNV-1a suffices: only the server chooses label names, and clients choose values from a small set. */
 static uint64_t hash_label(uint64_t id, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -345,7 +346,7 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
     return refuse_series(r, NULL);
 }
 
-/* Another worker is creating the series, which takes microseconds, or has died while creating it. */
+/* Another worker is creating the series, which takes microseconds, or died while creating it. */
 static uint32_t wait_until_series_created(const struct series *s)
 {
     uint32_t state = LOAD(&s->state);
