@@ -87,7 +87,7 @@ static void add_client_variables(struct variable_list *l)
     mk_str user = mk_request_user(l->request), address = format_addr(l, peer);
     mk_str credentials = mk_request_header(l->request, MK_STR("Authorization"));
     ADD_VARIABLE(l, "REMOTE_ADDR", address);
-    ADD_VARIABLE(l, "REMOTE_HOST", address); /* no reverse lookup (section 4.1.9) */
+    ADD_VARIABLE(l, "REMOTE_HOST", address); /* no reverse lookup (RFC 3875, section 4.1.9) */
     if (peer->port)
         add_num_variable(l, MK_STR("REMOTE_PORT"), peer->port);
     if (!user.p)
@@ -110,7 +110,8 @@ static mk_str format_host(struct variable_list *l, const struct mk_addr *peer)
     return variable_text_from(l, from);
 }
 
-/* The host name that the client used, or else the name of the virtual host, or else the local address. */
+/* Adds the host name that the client used, or else the name of the virtual host, or else the local
+ * address. */
 static void add_server_name(struct variable_list *l, const struct mk_addr *local)
 {
     mk_str name = mk_request_host(l->request);
