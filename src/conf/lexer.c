@@ -110,7 +110,8 @@ static void split_words(const struct mk_conf_lexer *l, mk_str s, struct mk_conf_
     out->rest_column = pos_at(l, out->rest.p).column;
 }
 
-/* Is the line an indented section header or directive? It could be parsed as an entry, but is a mistake. */
+/* Is the line an indented section header or directive? Such a line could be parsed as an entry, but is a
+ * mistake. */
 static bool is_misplaced_header(mk_str s)
 {
     mk_str rest = s, word = mk_str_word(&rest);

@@ -19,8 +19,8 @@ struct mk_conf_other_syntax {
     mk_str source;      /* that line */
 };
 
-/* Detects a configuration of nginx, Apache or Caddy in the text or a part of it. Counts only lines that
- * are meaningless in our format. */
+/* Detects whether the text, or a part of it, is a configuration of nginx, Apache or Caddy. Only lines that
+ * are meaningless in our format count. */
 struct mk_conf_other_syntax mk_conf_other_syntax_detect(mk_str text);
 
 #endif

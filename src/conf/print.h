@@ -9,7 +9,7 @@
  * again gives the same struct. Omits aliases and ignored keys; prints unset strings and lists as comments. */
 void mk_conf_print_section(const struct mk_conf_table *table, const void *in, struct mk_buf *out);
 
-/* Writes one entry with indent and line end, and escapes references in the value. `value` is the text that
+/* Writes one indented entry with its line end, and escapes references in the value. `value` is the text that
  * the reader should return (see mk_conf_words_quote_text for quotes). */
 void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out);
 

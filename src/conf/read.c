@@ -172,8 +172,8 @@ static void report_include_cycle(struct reader *r, const struct include_frame *u
     mk_conf_report_hint(r->report, "%.*s", MK_STR_ARG(mk_buf_str(&chain)));
 }
 
-/* May the file be included? These limits bound recursion and memory; exceeding one of the last two stops the
- * reading. */
+/* May the file be included? The limits bound recursion and memory. If the configuration has too many files,
+ * reading stops altogether. */
 static bool may_include(struct reader *r, const struct include_frame *up, mk_str path)
 {
     for (const struct include_frame *f = up; f; f = f->up)

@@ -3,7 +3,7 @@
 
 #include "conf/value.h"
 
-/* Escapes bars, which would end the cell. */
+/* Escapes `|`, which would end the table cell. */
 static void append_cell(mk_str text, struct mk_buf *out)
 {
     for (size_t i = 0; i < text.len; i++) {

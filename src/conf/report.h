@@ -44,7 +44,7 @@ struct mk_conf_report {
 
 /* Keeps problems and their text in `arena`, so a report can outlive its configuration. */
 void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena);
-/* Watches the arena in which the result is built: if an allocation in it fails, so does the reading. NULL:
+/* Watches the arena in which the result is built: reading fails if an allocation in that arena fails. NULL:
  * stops watching, but remembers an earlier failure. */
 void mk_conf_report_watch_arena(struct mk_conf_report *r, const struct mk_arena *built_in);
 /* Did the report or the watched arena run out of memory? */
@@ -56,7 +56,8 @@ void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_source_p
     MK_PRINTF(3, 4);
 void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severity,
                          const struct mk_conf_source_pos *at, const char *fmt, va_list args) MK_PRINTF(4, 0);
-/* Adds a hint to the last problem. A problem without a hint gets one about a `#` or `;` after the value. */
+/* Adds a hint to the last problem. Without this call, a problem gets a hint if a `#` or `;` follows its
+ * value. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
 /* Would a hint be kept? If not, there is no need to search for one. */

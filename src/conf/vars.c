@@ -157,7 +157,7 @@ static bool has_reference(mk_str s)
     return false;
 }
 
-/* Not inlined: most values have no reference, and need no such large stack frame. */
+/* Not inlined: most values have no reference, and do not need the large stack frame. */
 static MK_NOINLINE bool expand_references(struct mk_conf_vars *v, mk_str text,
                                           const struct mk_conf_source_pos *at, mk_str *out)
 {

@@ -21,7 +21,7 @@ bool mk_conf_vars_is_name(mk_str s);
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value);
 
 /* Expands every reference; returns text without references unchanged. `at` is the position of the text's
- * first byte. Reports an error and returns false; `out` is then the best-effort expansion. */
+ * first byte. False: an error was reported, and `out` is the best-effort expansion. */
 bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
                          mk_str *out);
 /* Doubles the `$` of anything that looks like a reference, so that mk_conf_vars_expand() restores it. */
