@@ -87,7 +87,7 @@ static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook
     return false;
 }
 
-/* While a hook waits, the timeout runs: the hook is called again only when more input has arrived. */
+/* While a hook waits, the timeout runs. The hook is called again only when more input has arrived. */
 static void run_accept_hooks(struct mk_conn *c)
 {
     const struct mk_conn_manager *s = c->manager;

@@ -175,7 +175,8 @@ bool mk_conn_discard_input(struct mk_conn *c);
 void mk_conn_resume(struct mk_conn *c);
 /* Returns the connection whose resumed task runs. */
 struct mk_conn *mk_conn_begin_resumed(struct mk_loop_task *t);
-/* Like mk_conn_resume(), but after the handshakes that already wait in manager->handshakes. */
+/* Like mk_conn_resume(), but queues the call behind the handshakes that already wait in
+ * manager->handshakes. */
 void mk_conn_queue_handshake(struct mk_conn *c);
 
 /* Between these two calls, the manager's input buffer holds the data of this connection.

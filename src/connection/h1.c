@@ -95,7 +95,7 @@ static bool read_request_head(struct mk_conn *c)
 /* ---- Dispatch ---- */
 
 /* An unread body must be read before the next request. If it is large or may never arrive, the connection is
- * closed instead, and the response says so. Chunked bodies are drained: closing would discard the pipelined
+ * closed instead, and the response says so. Chunked bodies are drained: closing would discard a pipelined
  * request. A body source may still read the body. */
 static void decide_unread_body(struct mk_h1 *h)
 {

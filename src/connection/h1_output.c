@@ -305,7 +305,7 @@ static void append_body(struct mk_h1 *h, struct mk_buf *out, size_t n)
     mk_http_stream_count_body_sent(&h->d, n);
 }
 
-/* Sends the output buffer while the body source has no data. */
+/* Sends the output buffer, because the body source has no data now. */
 static enum mk_h1_progress flush_and_wait_body(struct mk_h1 *h)
 {
     enum mk_h1_progress p = flush_output(h, false);

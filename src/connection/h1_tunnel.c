@@ -19,7 +19,7 @@ void mk_h1_tunnel_start(struct mk_h1 *h)
     mk_http_stream_allow_call(d);
 }
 
-/* Sends the rest of earlier output, then new data of the handler if it may be called. */
+/* Sends the rest of earlier output, then new data from the handler if the handler may be called. */
 static enum mk_h1_progress send_to_client(struct mk_h1 *h, bool may_call)
 {
     enum mk_h1_progress p = mk_send_queue_is_empty(&h->d.conn->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);

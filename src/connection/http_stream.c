@@ -293,7 +293,8 @@ static void discard_tunnel_input(struct mk_http_stream *d)
         continue;
 }
 
-/* A handler called with has_input = false is called for the next input even if it does not try to read. */
+/* A handler called with has_input = false is called again for the next input even if it does not try to
+ * read. */
 static void call_on_input(struct mk_http_stream *d, bool has_input)
 {
     struct mk_response_body *content = &d->x->response.content;

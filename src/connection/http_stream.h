@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP stream: the common part of HTTP/1 and HTTP/2 exchanges, between dispatch and connection. Reads the
- * response body, counts bytes of both directions, waits for handlers and uncached files, and writes the
+ * response body, counts bytes in both directions, waits for handlers and uncached files, and writes the
  * access-log entry. The protocol, whose own struct begins with this one, does the framing. */
 #ifndef MK_CONNECTION_HTTP_STREAM_H
 #define MK_CONNECTION_HTTP_STREAM_H
@@ -146,8 +146,8 @@ static inline void mk_http_stream_allow_call(struct mk_http_stream *d)
 {
     d->awaits = MK_AWAITS_NOTHING;
 }
-/* Call it before dispatch or the body source. The next call then waits for a resume, unless this call sets
- * another condition. */
+/* Call it before calling dispatch or the body source. The call after that waits for a resume, unless dispatch
+ * or the source sets another condition. */
 static inline void mk_http_stream_begin_call(struct mk_http_stream *d)
 {
     d->awaits = MK_AWAITS_RESUME;
