@@ -261,7 +261,7 @@ static void free_watcher_memory(struct mk_loop_task *t)
     mk_mem_free(MK_CONTAINER(t, struct mk_watcher, task));
 }
 
-/* An event of this iteration may still be pending, so the memory is freed at its end. */
+/* An event may still be pending in this iteration, so the memory is freed at the end of the iteration. */
 void mk_watcher_free(struct mk_watcher *w)
 {
     if (!w)

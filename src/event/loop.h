@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "event/timer_wheel.h"
 
-/* Watches the events of a descriptor. The owner keeps the watch in memory until the end of the iteration in
+/* Watches a descriptor for events. The owner keeps the watch in memory until the end of the iteration in
  * which it was removed: an event of the same iteration may still be pending (see mk_loop_defer()). */
 struct mk_fd_watch {
     void (*on_ready)(struct mk_fd_watch *w, uint32_t events); /* NULL: the watch belongs to a mk_watcher */
@@ -72,7 +72,8 @@ void mk_loop_stop(struct mk_loop *loop);
 /* Returns how long the next iteration may wait, in milliseconds; -1: no limit. */
 int mk_loop_timeout_ms(const struct mk_loop *loop);
 
-/* Updates the pulse for work outside of iterations. `works`: work begins; false: it has ended. */
+/* Updates the pulse for work outside of iterations. `works`: true when work begins, false when it has
+ * ended. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works);
 
 /* Wakes the loop; from any thread and from signal handlers. */

@@ -68,7 +68,7 @@ static void on_wakeup(struct mk_fd_watch *w, uint32_t events)
     struct mk_offload *h = MK_CONTAINER(w, struct mk_offload, bell);
     uint64_t n;
     (void)events;
-    if (h->ending) /* mk_offload_fini has called everything */
+    if (h->ending) /* mk_offload_fini() has called done() for all jobs */
         return;
     (void)!read(h->wakeup_fd, &n, sizeof n);
     call_done_callbacks(h);

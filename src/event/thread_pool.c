@@ -75,7 +75,8 @@ static void free_pool_memory(struct mk_loop_task *task)
     mk_mem_free(MK_CONTAINER(task, struct mk_thread_pool, task));
 }
 
-/* A wakeup event may still be pending in this iteration, so the memory is freed at its end. */
+/* A wakeup event may still be pending in this iteration, so the memory is freed at the end of the
+ * iteration. */
 void mk_thread_pool_free(struct mk_thread_pool *t)
 {
     if (!t)

@@ -147,7 +147,7 @@ struct mk_tls_module {
      * if it belongs to this client and name, and which each new ticket replaces; `session` must outlive the
      * stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
      *
-     * After a write has failed, reads continue: the server may have responded before it closed. If the
+     * After a write has failed, reading still works: the server may have responded before it closed. If the
      * connection ends without the server's close_notify, reads return -ECONNRESET, never 0: a response that
      * ends with the connection may be truncated. Our last handshake flight is sent with the first write, or
      * by a read that finds no data. */
