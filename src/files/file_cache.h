@@ -37,8 +37,8 @@ mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_li
 void mk_file_cache_fini(struct mk_file_cache *c);
 
 /* Looks up root/path. `path` is relative, without NUL, dot segments or slashes at its ends; "" is the root
- * itself. *file is a reference that the caller drops. Errors as from mk_file_open_beneath(); -EMFILE and
- * -ENFILE after all idle entries were closed. */
+ * itself. *file is a reference that the caller must drop. Returns the errors of mk_file_open_beneath(), but
+ * -EMFILE and -ENFILE only after closing all idle entries. */
 mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                              uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 /* Like mk_file_cache_acquire(), but for an entry that is useful only if cached: -EAGAIN, without opening the

@@ -36,7 +36,7 @@ struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size)
     return f;
 }
 
-/* Clamps times that are out of range, as archives may contain them. */
+/* Clamps times that are out of range: archives may contain such times. */
 static int64_t timespec_ns(struct timespec t)
 {
     int64_t ns;
@@ -50,7 +50,7 @@ static int64_t timespec_ns(struct timespec t)
 static bool read_content_nowait(int fd, char *buf, size_t size)
 {
     ssize_t n = mk_file_read_nowait(fd, buf, size, 0);
-    if (n == -EOPNOTSUPP) /* file systems that cannot read without waiting keep small files in memory */
+    if (n == -EOPNOTSUPP) /* the system cannot tell whether the file is cached: reads it anyway */
         n = pread(fd, buf, size, 0);
     return n == (ssize_t)size;
 }
