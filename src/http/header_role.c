@@ -64,7 +64,7 @@ static bool has_unusual_char(mk_str name)
     return false;
 }
 
-/* Converts to lower case and replaces every unusual character with a dash, as programs do that turn names
+/* Converts to lower case and replaces every unusual character with a dash, as do programs that turn names
  * into variables. Truncates longer names. */
 static mk_str normalize_name(mk_str name, char buf[NAME_MAX_LEN])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single pass over the segments; `..` makes the output position go back. */
+/* Single pass over the segments; `..` moves the output position back. */
 #include "http/path.h"
 
 #include "base/codec.h"
@@ -35,7 +35,7 @@ static void append_char(struct path *path, char c, enum mk_path_mark mark)
 }
 
 /* Decodes the segment at *at and appends it. A %2F splits it into pieces, none of which may be a dot segment:
- * a program that decodes the path again must not go up. */
+ * a program that decodes the path again must not get a dot segment. */
 static int decode_segment(mk_str raw, size_t *at, struct path *path)
 {
     bool cut = false;
@@ -180,7 +180,7 @@ void mk_path_encode(struct mk_buf *out, mk_str path, const char *marks)
     for (size_t i = 0; i < path.len; i++) {
         char c = path.p[i];
         bool escaped = marks && marks[i] == MK_PATH_WAS_ESCAPED;
-        bool is_slash = marks && c == '%' && !escaped; /* of %2F */
+        bool is_slash = marks && c == '%' && !escaped; /* it belongs to a %2F, which stays */
         if (is_slash || (escaped ? is_unreserved(c) : is_path_char(c)))
             mk_buf_add_char(out, c);
         else

@@ -332,7 +332,7 @@ static mk_str trim_blanks(mk_str name)
     return name;
 }
 
-/* Returns the name as programs interpret it that remove path parameters and surrounding blanks. */
+/* Returns the name as interpreted by programs that remove path parameters and surrounding blanks. */
 static mk_str trim_segment(mk_str name)
 {
     name = trim_blanks(strip_ntfs_stream(mk_str_first(name, mk_str_find(name, ';'))));
@@ -446,7 +446,7 @@ static mk_str drop_line_ends(mk_str path, char *buf)
 bool mk_path_may_begin_with_slash(mk_str path)
 {
     char buf[MK_PATH_VARIED_MAX];
-    path = mk_str_first(path, sizeof buf); /* the rest is irrelevant */
+    path = mk_str_first(path, sizeof buf); /* only the beginning matters */
     mk_str once = drop_line_ends(path, buf);
     if (once.len && separator_len_at(once, MK_PATH_READING_SLASHES))
         return true;
@@ -514,7 +514,7 @@ struct variants {
     char *spare_buf; /* buffer for the next variant; NULL: none */
     const struct mk_path_scripts *scripts;
     bool follows_script;
-    size_t left; /* remaining bytes for paths after script names that may vary as well */
+    size_t left; /* bytes left for further paths that follow script names */
 };
 
 static bool is_known_variant(const struct variants *v, mk_str path)

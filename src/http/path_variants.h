@@ -24,7 +24,8 @@ enum mk_path_reading {
 enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 128 };
 
 /* A path may continue after a script name (PATH_INFO): "/index.php/admin" leads to "/index.php", which
- * handles "/admin". PHP scripts are known; these are the host's other scripts, case-insensitive. */
+ * handles "/admin". PHP scripts are always recognized; this struct names the host's other scripts,
+ * case-insensitively. */
 struct mk_path_scripts {
     const mk_str *endings; /* ".py"; `?` matches any character, and a final `*` the rest of the name */
     size_t n;

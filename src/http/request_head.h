@@ -25,8 +25,8 @@ struct mk_request_head_limits {
 
 struct mk_request_head {
     mk_str method_text, target;
-    size_t path_len;       /* length of a mk_path_is_plain() prefix of the target, which is followed by its
-                            * end or by '?'; 0: unknown */
+    size_t path_len;       /* length of the target's path (the part before '?') if mk_path_is_plain() accepts
+                            * it; 0: unknown */
     enum mk_method method; /* MK_METHOD_UNKNOWN for a valid token that is not in the enum */
     unsigned minor;        /* the x of HTTP/1.x; treat above 1 like 1 */
     struct mk_headers fields;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses only the public interface, so that loadable objects can contain a copy of it. */
+/* Uses only the public interface, so that loadable objects can contain a copy of this file. */
 #include "http/router_param_type.h"
 #include "http/router_tree.h"
 

@@ -13,7 +13,7 @@ enum {
     MK_SCAN_LABEL = 1u << 3,  /* letters, digits, '-', '_': a host label */
     MK_SCAN_ETAG = 1u << 4,   /* etagc (RFC 9110, section 8.8.3) */
     MK_SCAN_QUOTED = 1u << 5, /* qdtext (RFC 9110, section 5.6.4) */
-    MK_SCAN_CLEAR = 1u << 6,  /* of a path: visible ASCII but '#', '$', '%', '(', '.', ';', '?' and '\\' */
+    MK_SCAN_CLEAR = 1u << 6,  /* in a path: visible ASCII except '#', '$', '%', '(', '.', ';', '?' and '\\' */
 };
 
 extern const uint8_t mk_scan_classes[256];
