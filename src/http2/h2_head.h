@@ -21,15 +21,15 @@ struct mk_h2_head {
     bool has_length;       /* Content-Length is present, in `length` */
     uint64_t length;
     bool expects_continue;
-    /* Regular headers. With :authority the first is Host with its value, and a Host that was sent is omitted,
-     * being equivalent. Cookies are joined into one line. */
+    /* Regular headers. If :authority was sent, the first one is Host with the value of :authority; an
+     * equivalent Host header of the client is omitted. Cookies are joined into one line. */
     struct mk_headers fields;
 
     /* Parser state. */
     struct mk_arena *arena;
     const struct mk_request_head_limits *limits;
     struct mk_h2_cookie_crumb *first_crumb, **next_crumb;
-    size_t size, cookie_len; /* total size as counted by the limit; length of all joined cookie pieces */
+    size_t size, cookie_len; /* total size, to compare with head_max; length of all joined cookie pieces */
     int result;              /* result of mk_h2_head_finish(); 0: no error so far */
     bool is_trailers, is_regular, has_host;
 };

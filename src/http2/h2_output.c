@@ -269,7 +269,7 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
     return NULL;
 }
 
-/* After a frame of an incremental response, other streams send. */
+/* After each frame of an incremental response, other streams take their turn. */
 static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))

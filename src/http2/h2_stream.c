@@ -123,7 +123,7 @@ static mk_str fill_chunk(struct mk_h2_stream *s, struct mk_h2_body_chunk *p, mk_
     return mk_str_skip(data, n);
 }
 
-/* Holds body data that has arrived. False: out of memory. */
+/* Queues body data that has arrived. False: out of memory. */
 static bool enqueue_body(struct mk_h2_stream *s, mk_str data)
 {
     if (s->last && data.len)
@@ -283,7 +283,8 @@ void mk_h2_stream_set_wait_timeout(struct mk_h2_stream *s)
 
 /* ---- Request operations ---- */
 
-/* Returns the minimum space in the output buffer: with less space, the buffer is flushed first. */
+/* Returns the space that an interim response needs in the output buffer; with less, the buffer is flushed
+ * first. */
 static size_t interim_head_size_max(const struct mk_header *fields, size_t n)
 {
     size_t space = FRAME_ROOM;

@@ -3,8 +3,8 @@
  * the receive windows that limit it (RFC 9113, section 5.2).
  *
  * A connection holds at most limits->h2.unread_max bytes: its window opens only when data is read or
- * discarded. Each stream has a share of that, so streams that no handler reads cannot close the connection's
- * window for others. The rest (`spare`) widens the windows of streams whose handlers read. */
+ * discarded. Each stream has a share of this limit, so streams that no handler reads cannot close the
+ * connection's window for others. The rest (`spare`) widens the windows of streams whose handlers read. */
 #ifndef MK_HTTP2_H2_STREAM_H
 #define MK_HTTP2_H2_STREAM_H
 

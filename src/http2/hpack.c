@@ -214,7 +214,7 @@ static unsigned find_static_entry(unsigned name, mk_str value)
     return 0;
 }
 
-/* Writes an integer whose first `bits` share a byte with `kind` (RFC 7541, section 5.1). */
+/* Writes an integer whose first `bits` bits share a byte with `kind` (RFC 7541, section 5.1). */
 static char *put_integer(char *at, unsigned kind, unsigned bits, size_t n)
 {
     size_t most = (1u << bits) - 1;

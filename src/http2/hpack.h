@@ -23,7 +23,7 @@ void mk_hpack_decoder_free(struct mk_hpack_decoder *h);
 typedef int mk_hpack_on_header(void *ctx, mk_str name, mk_str value);
 
 /* Decodes a complete block. 0: all headers were reported. -EBADMSG: malformed; the connection must be closed.
- * -ENOMEM. -ECANCELED: the callback returned nonzero. */
+ * -ENOMEM: out of memory. -ECANCELED: the callback returned nonzero. */
 mk_err mk_hpack_decode(struct mk_hpack_decoder *h, mk_str block, mk_hpack_on_header *on_field,
                        void *ctx) MK_MUST_USE;
 
