@@ -14,7 +14,7 @@ static mk_str listen_flags(bool tls, bool http2)
     return tls ? MK_STR(" tls") : http2 ? MK_STR(" http2") : MK_STR("");
 }
 
-/* Adds the address as a configuration line, by which it is found again. */
+/* Adds a configuration line for the address, which later identifies the open socket. */
 static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *addr, bool tls, bool http2)
 {
     char buf[MK_SOCKADDR_TEXT_MAX + 8];
@@ -36,7 +36,7 @@ static mk_err open_listener(struct mk_server *s, const struct mk_listen *one)
         expected[i] = (struct mk_listen){.addr = s->listeners.at[i].addr};
     expected[n] = *one;
     mk_err e = mk_listeners_open(&s->listeners, &(struct mk_listens){.at = expected, .n = n + 1}, 1, &failed);
-    if (!e) /* so that another port 0 gets another port */
+    if (!e) /* so that another request for port 0 gets a new port */
         s->listeners.at[n].requested = s->listeners.at[n].addr;
     return e;
 }

@@ -36,7 +36,7 @@ static void on_request_end(void *data)
     release_ref(t);
 }
 
-/* Creates the handle with the first reference: most servers have no references. */
+/* Creates the handle with the first reference: most servers have no request references. */
 static struct mk_worker_handle *worker_handle_of(struct mk_worker *w)
 {
     struct mk_lib_worker *r = MK_CONTAINER(w, struct mk_lib_worker, worker);
