@@ -90,7 +90,7 @@ static mk_str request_header(const struct mk_request *r, enum mk_header_id id)
 
 static void append_status(struct mk_buf *out, const struct mk_access_record *rec)
 {
-    /* 499, as other servers log it: the client closed the connection before the response. */
+    /* 499, as nginx logs it: the client closed the connection before the response. */
     mk_buf_add_num(out, rec->status ? rec->status : 499);
 }
 
