@@ -8,8 +8,8 @@
 #include "base/err.h"
 
 /* Calls fn(ctx) in a forked process. Returns 0 if fn returned; the number of the signal that ended the
- * process, with SIGALRM if it ran longer than `seconds`; -ECANCELED if the process exited; or another error
- * if the fork failed. */
+ * process, SIGALRM if it ran longer than `seconds`; -ECANCELED if the process exited; or another error if the
+ * fork failed. */
 int mk_crash_probe_run(void (*fn)(void *ctx), void *ctx, unsigned seconds) MK_MUST_USE;
 
 /* Asynchronous variant: the first function returns the pid of the process, which the caller must reap, or

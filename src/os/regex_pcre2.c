@@ -134,7 +134,7 @@ static int64_t cpu_time_us(void)
 }
 
 /* Deadline of a search, in CPU time, so that a search does not fail on a busy machine. Reading the CPU time
- * is a system call, so this happens only when as much wall-clock time has passed. */
+ * is a system call, so the CPU time is read only after that much wall-clock time. */
 struct deadline {
     int64_t cpu_us, us;
 };

@@ -21,7 +21,8 @@ static void set_rlimit(enum mk_spawn_limit which, uint64_t expected)
     if (expected == 0 || getrlimit(resources[which], &r) < 0)
         return;
     r.rlim_cur = expected < r.rlim_max ? expected : r.rlim_max;
-    /* A hard CPU limit one second above: the kernel kills a process that ignores SIGXCPU. */
+    /* The hard CPU limit is one second above the soft one: the kernel kills a process that ignores
+     * SIGXCPU. */
     uint64_t most = r.rlim_cur + (which == MK_SPAWN_CPU_S);
     r.rlim_max = most < r.rlim_max ? most : r.rlim_max;
     (void)setrlimit(resources[which], &r); /* lowering a limit is always allowed */

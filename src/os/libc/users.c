@@ -18,7 +18,7 @@
 
 enum { PASSWD_FIELDS = 7, GROUP_FIELDS = 4, GROUPS_MAX = 256 };
 
-/* A copy of the file, whose lines become texts. */
+/* A copy of the file, whose lines become NUL-terminated strings. */
 struct lines {
     char *copy, *at;
     size_t size;
