@@ -57,8 +57,8 @@ static bool listener_fits(const struct mk_listen *l, const struct mk_request *r)
            (mk_sockaddr_port(&l->addr) == request_port(r) && l->tls == r->encrypted);
 }
 
-/* A bare path uses the first listener. If several listeners have the port, uses the listener with a host of
- * that name. */
+/* A bare path uses the first listener. Of several listeners with the requested port, uses the one with a host
+ * of that name. */
 static const struct mk_listen *find_listener(const struct mk_config_generation *g, const struct mk_request *r)
 {
     const struct mk_listen *first = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local CA in the state folder: created once; renews the certificate that it issues for this machine. */
+/* Local CA in the state folder: creates the CA once, and renews the certificate that the CA issues for this
+ * machine. */
 #ifndef MK_SERVER_LOCAL_CA_H
 #define MK_SERVER_LOCAL_CA_H
 

@@ -74,7 +74,7 @@ static void write_folder_config(struct mk_buf *out, const char *folder, const st
         mk_buf_add(out, MK_STR("[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Listing on\n"));
 }
 
-/* The path is made absolute, because a daemon changes its folder, and reloads its configuration later. */
+/* Makes the path absolute, so that it does not depend on the working directory. */
 static const char *absolute_path(const char *path, char buf[PATH_MAX])
 {
     char here[PATH_MAX];

@@ -10,7 +10,8 @@
 
 enum { REPORT_MAX = 256 * 1024 };
 
-/* Prints the lines: terminals and files get only the text, the journal also the priority of each line. */
+/* Prints the lines: terminals and files get only the text; the journal also gets the priority of each
+ * line. */
 static void print_lines(enum mk_log_level level, mk_str text)
 {
     const char *priority = !mk_sd_is_journal_stream(STDERR_FILENO) ? ""

@@ -68,7 +68,7 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g) MK
 /* Returns to a generation whose workers the master has not told to shut down, and restarts workers that died
  * in the meantime. */
 void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generation *g);
-/* Counts existing or serving workers of the generation, without workers that the master has told to shut
+/* Counts existing or serving workers of the generation, except those that the master has told to shut
  * down. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool only_ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
