@@ -268,8 +268,7 @@ static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost
     return true;
 }
 
-/* Warns of certificates that expire soon. Expired ones have already been reported when their files were
- * read. */
+/* Warns of certificates that expire soon. Expired ones were already reported when their files were read. */
 static void warn_of_expiry(struct tls_builder *b, const struct mk_vhost_config *s,
                            const struct mk_shared_tls_context *made)
 {

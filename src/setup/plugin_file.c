@@ -17,9 +17,9 @@ static const struct mk_plugin *find_plugin_symbol(void *handle)
     return dlsym(handle, "mk_plugin");
 }
 
-/* dlopen() returns the object that was loaded under the same name, even if the file was replaced since. This
- * function therefore encodes the inode of the file in extra slashes and dots in the path: a replaced file
- * gets a different name. */
+/* dlopen() returns the object that was loaded under the same name, even if the file has been replaced since.
+ * This function therefore encodes the inode of the file in extra slashes and dots in the path: a replaced
+ * file gets a different name. */
 static bool unique_path_by_inode(const char *path, char name[PATH_MAX])
 {
     struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In a program that exports no functions. */
+/* Replaces plugin_file.c in a program that exports no functions. */
 #include "setup/plugin_file.h"
 
 bool mk_plugin_file_open(struct mk_plugin_object *o, mk_str path, char message[MK_PLUGIN_OBJECT_ERROR_MAX])

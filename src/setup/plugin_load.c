@@ -137,7 +137,7 @@ static void add_plugin_or_close(struct mk_config_generation *g, struct mk_loaded
         add_loaded_plugin(g, l);
         return;
     } else if (other && strcmp(other->object.path, l->object.path) != 0) {
-        /* two files that both need the plugin may load it twice */
+        /* two plugins that both need this plugin may load it twice */
         mk_conf_report_error(report, at, "the plugin `%s` is already loaded from %s", name,
                              *other->object.path ? other->object.path : "the program itself");
     }
