@@ -9,7 +9,7 @@
 #include "base/mem.h"
 
 /* From a comment in <openssl/bio.h>: the controls with which OpenSSL enables kernel TLS on a socket.
- * OpenSSL's own socket BIO executes them: it is pushed below ours when the first one arrives. */
+ * OpenSSL's own socket BIO executes them: it is pushed below our BIO when the first control arrives. */
 enum { SET_KTLS = 72, SET_KTLS_CONTROL = 74, CLEAR_KTLS_CONTROL = 75 };
 
 enum { PULL_MAX = 128 * 1024 }; /* maximum ciphertext per call: records may be empty */
@@ -23,7 +23,7 @@ enum {
     ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the records of one call */
     SMALL = 4096,                                                /* unsent data up to this size is sent with
                                                                     the next data */
-    KEPT_MAX = 256 * 1024, /* protocol messages that the peer does not read */
+    KEPT_MAX = 256 * 1024, /* maximum unsent protocol messages, for a peer that does not read */
 };
 
 struct thread_buffers {

@@ -50,7 +50,8 @@ static mk_err set_trusted_authorities(struct mk_tls_client *c, const struct mk_t
     return 0;
 }
 
-/* Loads the client certificate like that of a host; only the SSL_CTX of the context is needed. */
+/* Loads the client certificate in the same way as a host's certificate; only the SSL_CTX of the context is
+ * needed. */
 static mk_err set_client_certificate(struct mk_tls_client *c, const struct mk_tls_client_settings *r,
                                      struct mk_tls_settings_error *problem)
 {

@@ -100,7 +100,7 @@ static int reject_hello(struct mk_tls *t, int *alert, int with, const char *erro
 }
 
 /* The ACME server presents no client certificate, so its session must not be resumed elsewhere, and no other
- * session here. */
+ * session may be resumed here. */
 static bool apply_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
 {
     static const unsigned char no_host[] = CHALLENGE;

@@ -14,10 +14,10 @@
 enum {
     RECORDS_MAX = 64,         /* maximum per call: records may be tiny */
     SMALL = 4096,             /* kept data that can be sent with the next data */
-    UPDATES_MAX = 32,         /* free key updates, */
-    UPDATE_BYTES = 16 * 1024, /* and one more for this many bytes */
-    KEY_UPDATE = 24,          /* RFC 8446, 4 */
-    UPDATE_REQUESTED = 1,     /* 4.6.3: the byte after the message header */
+    UPDATES_MAX = 32,         /* key updates that every connection may send */
+    UPDATE_BYTES = 16 * 1024, /* received bytes that allow one more key update */
+    KEY_UPDATE = 24,          /* RFC 8446, section 4 */
+    UPDATE_REQUESTED = 1,     /* section 4.6.3: the byte after the message header */
     MESSAGE_HEAD = 4,
 };
 
@@ -378,9 +378,8 @@ static void limit_key_updates_cb(int is_ours, int version, int type, const void 
         return;
     t->updates++;
     bool ours_too = message[MESSAGE_HEAD] == UPDATE_REQUESTED;
-    if (t->updates > UPDATES_MAX + t->n_received / UPDATE_BYTES ||
-        (t->kernel && ours_too)) /* the kernel keeps its
-                                                                                          keys */
+    /* Our side cannot update its keys while the kernel encrypts. */
+    if (t->updates > UPDATES_MAX + t->n_received / UPDATE_BYTES || (t->kernel && ours_too))
         t->broken = -EPROTO;
 }
 
