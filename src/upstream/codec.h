@@ -39,8 +39,8 @@ struct mk_codec_ops {
     mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *options,
                          const char **problem);
     const struct mk_codec_body_framing *(*frame)(const struct mk_upstream_request_options *options);
-    /* Called in place of mk_codec_read_response() and mk_codec_read_eof() if the response is framed; NULL: it
-     * is not. */
+    /* Called in place of mk_codec_read_response() and mk_codec_read_eof() if the protocol frames the
+     * response; NULL: it does not. */
     enum mk_response_parser_event (*read)(struct mk_codec_response_state *input, mk_str *in, mk_str *data);
     enum mk_response_parser_event (*read_end)(struct mk_codec_response_state *input);
 };

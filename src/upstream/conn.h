@@ -59,8 +59,8 @@ struct mk_upstream_conn {
     struct mk_backend_set *set;
     struct mk_upstream_conn_options options;
     void (*on_ready)(void *ctx, unsigned which);
-    void (*on_down)(void *ctx); /* called when the server went down before it responded, for a failover to
-                                   another server; NULL: none */
+    void (*on_down)(void *ctx); /* called when the server goes down before it responds, for a failover to
+                                 * another server; NULL: none */
     void *ctx;
     uint64_t client; /* the request's mk_client_share_key() */
     uint64_t began_us;

@@ -56,7 +56,7 @@ static inline void *mk_freelist_alloc(struct mk_freelist *blocks, size_t *size)
     return mk_freelist_pop(blocks);
 }
 
-/* Frees the block; `size` is the size that mk_freelist_alloc() has returned. */
+/* Frees the block; `size` is the size that mk_freelist_alloc() returned. */
 static inline void mk_freelist_dealloc(struct mk_freelist *blocks, void *p, size_t size)
 {
     if (p && size == blocks->size)

@@ -20,7 +20,7 @@ bool mk_health_is_local_shortage(int error);
 
 /* Records a success. True: the server was down because of failures, and is now up. */
 bool mk_health_record_success(const struct mk_upstream_server *s);
-/* Records the failure of a request that the server has caused. True: the server was up, and is now down. */
+/* Records that a request failed because of the server. True: the server was up, and is now down. */
 bool mk_health_record_failure(const struct mk_upstream_server *s);
 void mk_health_record_check(const struct mk_upstream_server *s, bool ok);
 /* Records the time to the first byte of the response. */

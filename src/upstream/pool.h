@@ -17,9 +17,9 @@ void mk_pool_stop(struct mk_pool *p);
 enum { MK_POOL_BLOCK = 1024 };
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 
-/* Like mk_upstream_conn_acquire(), but on_event calls mk_upstream_conn_note_event() itself, so that the loop
- * calls it directly, and on_down is called when the server went down before it responded, for a failover to
- * another server. */
+/* Like mk_upstream_conn_acquire(), with two differences: on_event calls mk_upstream_conn_note_event() itself,
+ * so that the loop can call on_event directly; and on_down is called when the server goes down before it
+ * responds, for a failover to another server. */
 struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),

@@ -83,7 +83,8 @@ struct mk_proxy_max_forwards {
 struct mk_proxy {
     struct mk_upstream_handler handler;
     const struct mk_proxy_route *route;
-    mk_str upgrade; /* protocol of the tunnel, while the body wants the upgrade */
+    mk_str upgrade; /* protocol to request with Upgrade; used while body.upgrade is
+                     * MK_REQUEST_BODY_WANTS_UPGRADE */
     struct mk_proxy_max_forwards hops;
     struct mk_proxy_connection_options named;
 };

@@ -238,7 +238,8 @@ static size_t base64_size(mk_str bytes)
     return (bytes.len + 2) / 3 * 4;
 }
 
-/* Reserves the maximum output, which is bounded by what the client sent. Returns 0 or a status. */
+/* Reserves space for the longest possible output, which depends on the client's headers. Returns 0 or a
+ * status. */
 static unsigned headers_reserve(struct request_headers *l)
 {
     mk_str name, value;

@@ -25,7 +25,7 @@ enum mk_request_body_upgrade {
 /* Zero it and set the members of the first group before mk_request_body_init(). */
 struct mk_request_body {
     struct mk_request *request;
-    /* Should this trailer of the client be forwarded? NULL: no trailer is */
+    /* Should this trailer of the client be forwarded? NULL: no trailers are forwarded. */
     bool (*sends_trailer)(struct mk_request_body *b, mk_str name);
     uint8_t mode;
     enum mk_request_body_upgrade upgrade;

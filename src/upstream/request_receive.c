@@ -208,7 +208,8 @@ static char *copy_headers(struct mk_upstream_request *c, struct mk_header *kept)
     return r.at;
 }
 
-/* Trailers with these names are hop-by-hop as well. False: out of memory. */
+/* Copies the names in Connection, because trailers with these names are hop-by-hop as well. False: out of
+ * memory. */
 static bool copy_connection_options(struct mk_upstream_request *c)
 {
     mk_str value;
