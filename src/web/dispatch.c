@@ -255,7 +255,8 @@ static void follow_rewrite(struct mk_exchange *x)
         restart_from_hooks(x);
 }
 
-/* Handles MK_REWRITTEN. After a hook, the remaining access checks first evaluate the original path. */
+/* Handles MK_REWRITTEN. After a rewrite by a hook, the remaining access checks first evaluate the original
+ * path. */
 static bool defer_or_follow_rewrite(struct mk_exchange *x)
 {
     if (x->request.target->by != MK_TARGET_BY_HOOK) {

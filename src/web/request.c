@@ -312,7 +312,7 @@ void *mk_request_attached(const struct mk_request *r, const void *key)
     return a ? a->data : NULL;
 }
 
-/* Most requests have no user: it is stored as request data only when set. */
+/* Most requests have no user: the name is stored as request data only when set. */
 static const char user_key;
 
 int mk_request_set_user(struct mk_request *r, mk_str user)

@@ -33,7 +33,7 @@ struct mk_spool_queue {
     size_t kept; /* charged buffer bytes */
     mk_err error;
     bool is_writing;   /* the thread owns the buffer and the end of the file */
-    bool is_freed;     /* mk_spool_queue_free() was called while the thread writes */
+    bool is_freed;     /* mk_spool_queue_free() was called while the thread was writing */
     bool has_waiter;   /* a caller waits for space, or for data being written */
     bool keeps_blocks; /* the file system cannot punch holes */
 };

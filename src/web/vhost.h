@@ -137,8 +137,8 @@ struct mk_vhosts {
 };
 
 void mk_vhosts_init(struct mk_vhosts *h, struct mk_arena *arena);
-/* The first host added is the default until mk_vhosts_set_default(). -EEXIST: another host has one of its
- * names (the name in *taken, the host in *other); -ENOMEM. */
+/* Adds a host; the first host is the default until mk_vhosts_set_default(). -EEXIST: another host has one of
+ * its names (the name in *taken, the host in *other); -ENOMEM. */
 mk_err mk_vhosts_add(struct mk_vhosts *h, struct mk_vhost *host, mk_str *taken,
                      const struct mk_vhost **other) MK_MUST_USE;
 void mk_vhosts_set_default(struct mk_vhosts *h, const struct mk_vhost *host);
