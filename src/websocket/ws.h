@@ -74,7 +74,7 @@ extern const struct mk_state_machine mk_ws_machine;
 bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to);
 /* Makes the tunnel ask for output, or offer input again. */
 void mk_ws_resume(struct mk_websocket *s);
-/* Makes the socket offer input again after the loop iteration. For use inside tunnel callbacks, where
+/* Like mk_ws_resume(), but at the end of the loop iteration. For use inside tunnel callbacks, where
  * mk_request_resume() would apply to the next callback of either direction. */
 void mk_ws_resume_later(struct mk_websocket *s);
 /* Resumes the sockets of mk_ws_resume_later(). */

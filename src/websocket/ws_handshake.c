@@ -14,7 +14,7 @@ static bool next_header_value(const struct mk_request *request, mk_str expected,
 }
 
 /* Does the page come from the same origin as the request? An https page may match a plain request: a proxy in
- * front of us has terminated TLS. */
+ * front of us may have terminated TLS. */
 static bool is_same_origin(const struct mk_request *request, mk_str origin)
 {
     mk_str rest = origin, scheme = mk_str_cut(&rest, ':'), host = mk_request_header(request, MK_STR("Host"));

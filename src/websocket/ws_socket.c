@@ -250,5 +250,5 @@ void mk_websocket_resume(struct mk_websocket *s)
     if (!s->is_paused)
         return;
     s->is_paused = false;
-    mk_ws_resume_later(s); /* the caller may be inside one of its callbacks */
+    mk_ws_resume_later(s); /* the caller may be inside one of the socket's callbacks */
 }
