@@ -9,6 +9,7 @@
 
 static const char *const symlink_words[] = {"off", "owner", "on", NULL};
 static const char *const overcapacity_words[] = {"Drop", "Resist", "TooBusy", NULL};
+static const char *const error_formats[] = {"html", "json", NULL}; /* enum mk_error_format */
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const access_formats[] = {"combined", "json", "short", NULL}; /* enum mk_access_format */
 
@@ -185,6 +186,14 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          .help = MK_HELP(                                                                                    \
              "The page of a single-page application: sent for paths that lead to no file, unless they "      \
              "look like a file name.")},                                                                     \
+        {.name = "ErrorFormat",                                                                              \
+         .type = MK_CONF_ENUM,                                                                               \
+         AT(site.error_format),                                                                              \
+         .choices = error_formats,                                                                           \
+         .default_value = DEF("html"),                                                                       \
+         .help = MK_HELP(                                                                                    \
+             "Bodies of the server's own errors: `html` pages, or `json` for application/problem+json "      \
+             "(RFC 9457).")},                                                                                \
         {.name = "UserDir",                                                                                  \
          .type = MK_CONF_TEXT,                                                                               \
          AT(site.user_dir),                                                                                  \

@@ -69,7 +69,8 @@ struct mk_vhost_common_settings {
     struct mk_request_settings request;
     struct mk_conf_words index;
     mk_str user_dir, fallback;
-    unsigned symlink; /* enum mk_symlink */
+    unsigned symlink;      /* enum mk_symlink */
+    unsigned error_format; /* enum mk_error_format */
     bool resume, precompressed, dot_files;
     struct mk_tls_settings tls;
 };

@@ -485,6 +485,7 @@ void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_confi
         .index = s->site.index.v,
         .n_index = s->site.index.n,
         .mime = &g->mime,
+        .error_format = (enum mk_error_format)s->site.error_format,
         .ranges = s->site.resume,
         .precompressed = s->site.precompressed,
         .dot_files = s->site.dot_files,

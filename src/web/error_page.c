@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "http/status.h"
 #include "web/error_page_text.h"
 #include "web/static.h"
 #include "web/web.h"
 
-enum { TIME_MAX = 32, REFERENCE_MAX = 48 };
+enum { TIME_MAX = 32, REFERENCE_MAX = 48, PROBLEM_MAX = 512 };
 
 /* Formats the time, which users can quote so that the administrator finds the error in the logs. It reveals
  * nothing about the server. */
@@ -23,7 +24,8 @@ static void format_time(const struct mk_request *request, char buf[TIME_MAX])
 }
 
 /* Server errors get a reference number that is also in the error log. Limited to one log line per second,
- * because clients must not flood the log; pages without a number still show the time. */
+ * because clients must not flood the log; pages without a number still show the time. Writes the number to
+ * `buf`, or an empty string. */
 static void log_reference_number(struct mk_request *request, unsigned status, char buf[REFERENCE_MAX])
 {
     struct mk_web_ctx *web = request->web;
@@ -33,31 +35,62 @@ static void log_reference_number(struct mk_request *request, unsigned status, ch
     if (status < 500 || !web->log || web->log->level < level)
         return;
     mk_random(&number, sizeof number);
-    snprintf(buf, REFERENCE_MAX, ", reference %08" PRIx32, number);
+    snprintf(buf, REFERENCE_MAX, "%08" PRIx32, number);
     mk_log(web->log, level, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->target->path),
            number);
     web->reference_logged_at = request->now;
 }
 
-static void fill_builtin_page(struct mk_request *request, struct mk_response *response, unsigned status)
+/* Problem details (RFC 9457). The type is `about:blank`, so the title is the reason phrase. */
+static mk_str problem_json(struct mk_arena *arena, unsigned status, const char *reference)
 {
-    char when[TIME_MAX], reference[REFERENCE_MAX];
+    char buf[PROBLEM_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct mk_json_writer w = mk_json_writer_to(&text);
+    mk_str line = mk_status_text(status);
+    mk_json_begin_object(&w);
+    if (line.len)
+        mk_json_string(mk_json_key(&w, "title"), mk_str_skip(line, 4)); /* without "404 " */
+    mk_json_uint(mk_json_key(&w, "status"), status);
+    mk_json_cstr(mk_json_key(&w, "detail"), mk_error_page_explanation(status));
+    if (*reference)
+        mk_json_cstr(mk_json_key(&w, "reference"), reference);
+    mk_json_end_object(&w);
+    mk_buf_add_char(&text, '\n');
+    return text.failed ? MK_STR_NULL : mk_arena_copy(arena, mk_buf_str(&text));
+}
+
+static mk_str html_page(const struct mk_request *request, struct mk_arena *arena, unsigned status,
+                        const char *reference)
+{
+    char when[TIME_MAX];
     mk_str line = mk_status_text(status);
     if (line.len == 0) /* no reason known */
-        line = mk_arena_printf(response->arena, "%u", status);
+        line = mk_arena_printf(arena, "%u", status);
+    if (!line.p)
+        return line;
     format_time(request, when);
+    return mk_arena_printf(arena,
+                           "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
+                           "<meta name=\"viewport\" content=\"width=device-width\">"
+                           "<title>%.*s</title>\n<style>%s</style></head>\n"
+                           "<body>%s<h1>%.*s</h1><p>%s</p><p><small>%s%s%s</small></p></body>\n</html>\n",
+                           MK_STR_ARG(line), mk_error_page_style, mk_error_page_picture, MK_STR_ARG(line),
+                           mk_error_page_explanation(status), when, *reference ? ", reference " : "",
+                           reference);
+}
+
+static void fill_builtin_page(struct mk_request *request, struct mk_response *response, unsigned status,
+                              enum mk_error_format format)
+{
+    char reference[REFERENCE_MAX];
+    bool is_json = format == MK_ERROR_FORMAT_JSON;
     log_reference_number(request, status, reference);
-    mk_str page =
-        mk_arena_printf(response->arena,
-                        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
-                        "<meta name=\"viewport\" content=\"width=device-width\">"
-                        "<title>%.*s</title>\n<style>%s</style></head>\n"
-                        "<body>%s<h1>%.*s</h1><p>%s</p><p><small>%s%s</small></p></body>\n</html>\n",
-                        MK_STR_ARG(line), mk_error_page_style, mk_error_page_picture, MK_STR_ARG(line),
-                        mk_error_page_explanation(status), when, reference);
-    if (!line.p || !page.p ||
-        !mk_response_add_header_unchecked(response, MK_STR("Content-Type"),
-                                          MK_STR("text/html; charset=utf-8")))
+    mk_str page = is_json ? problem_json(response->arena, status, reference)
+                          : html_page(request, response->arena, status, reference);
+    if (!page.p || !mk_response_add_header_unchecked(response, MK_STR("Content-Type"),
+                                                     is_json ? MK_STR("application/problem+json")
+                                                             : MK_STR("text/html; charset=utf-8")))
         return;
     response->is_error_page = mk_response_body_add_text(&response->content, response->arena, page);
 }
@@ -120,5 +153,5 @@ void mk_error_page_fill(const struct mk_vhost *host, struct mk_request *request,
     response->status = status;
     response->is_error_page = false;
     if (!path.p || !fill_page_from_file(host, request, response, path))
-        fill_builtin_page(request, response, status);
+        fill_builtin_page(request, response, status, host ? host->error_format : MK_ERROR_FORMAT_HTML);
 }

@@ -23,6 +23,9 @@ struct mk_error_page {
     mk_str path;     /* relative path inside the root */
 };
 
+/* Format of the built-in error pages. */
+enum mk_error_format { MK_ERROR_FORMAT_HTML, MK_ERROR_FORMAT_JSON };
+
 /* Cache-Control for files matching a pattern; the first match decides. */
 struct mk_cache_rule {
     struct mk_pattern match;
@@ -83,6 +86,7 @@ struct mk_vhost {
     size_t n_index;
     const struct mk_error_page *error_pages;
     size_t n_error_pages;
+    enum mk_error_format error_format;
     const struct mk_route *routes;
     size_t n_routes;
     const struct mk_route_index *route_index; /* NULL: too few routes */

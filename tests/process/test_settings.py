@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A key of [SERVER] applies to every host; a [HOST] may override it."""
+import json
 import os
 import pwd
 
@@ -21,8 +22,8 @@ def both(monkey, site):
                 DocumentRoot site
                 {host}
         """)
-        return lambda target, **how: [it.get(target, fields=[("Host", f"{name}.example"), *how.get("fields", ())])
-                                      for name in ("one", "two")]
+        return lambda target, fields=(), **how: [it.get(target, fields=[("Host", f"{name}.example"), *fields], **how)
+                                                 for name in ("one", "two")]
 
     return start
 
@@ -92,6 +93,22 @@ def test_host_precompressed_overrides_server(both, site):
     site.add("x.txt.gz", "packed")
     get = both("Precompressed on", "Precompressed off")
     assert [reply.text for reply in get("/x.txt", fields=[("Accept-Encoding", "gzip")])] == ["packed", "plain"]
+
+
+def test_host_error_format_overrides_server(both):
+    get = both("ErrorFormat json", "ErrorFormat html")
+    first, second = get("/missing")
+    assert statuses((first, second)) == [404, 404]
+    assert first["Content-Type"] == "application/problem+json"
+    assert json.loads(first.text) == {"title": "Not Found", "status": 404, "detail": "There is nothing at this address."}
+    assert second["Content-Type"] == "text/html; charset=utf-8"
+    refused = get("/", method="DELETE")[0]
+    assert (refused.status, refused["Allow"], json.loads(refused.text)["title"]) == (405, "GET, HEAD, OPTIONS", "Method Not Allowed")
+
+
+def test_server_error_format_applies_to_malformed_requests(monkey):
+    reply = monkey(server="ErrorFormat json").get("/", fields=[("Host", "a b")])
+    assert (reply.status, reply["Content-Type"], json.loads(reply.text)["status"]) == (400, "application/problem+json", 400)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can put a folder into a home of root")

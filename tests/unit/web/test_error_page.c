@@ -159,6 +159,39 @@ static void error_page_replaces_body_and_keeps_headers(void **state)
     assert_int_equal(n_closed, 1);
 }
 
+static void error_page_as_json_has_problem_details(void **state)
+{
+    (void)state;
+    site.host.error_format = MK_ERROR_FORMAT_JSON;
+    for (unsigned status = 400; status < 600; status++) {
+        struct mk_exchange *x = fill(&site.host, status);
+        char expected[32];
+        snprintf(expected, sizeof expected, "\"status\":%u,\"detail\":\"", status);
+        assert_str(site_field(x, "Content-Type"), "application/problem+json");
+        mk_str page = site_content(x);
+        assert_non_null(strstr(page.p, expected));
+        assert_true(mk_str_starts(page, mk_status_text(status).len ? MK_STR("{\"title\":\"")
+                                                                   : MK_STR("{\"status\"")));
+        assert_true(mk_str_ends(page, MK_STR("\"}\n")));
+        assert_true(x->response.is_error_page);
+        mk_exchange_free(x);
+    }
+    struct mk_exchange *x = fill(&site.host, 404);
+    assert_str(site_content(x), "{\"title\":\"Not Found\",\"status\":404,"
+                                "\"detail\":\"There is nothing at this address.\"}\n");
+    mk_exchange_free(x);
+}
+
+static void error_page_as_json_yields_to_page_of_vhost(void **state)
+{
+    (void)state;
+    add_pages();
+    site.host.error_format = MK_ERROR_FORMAT_JSON;
+    struct mk_exchange *x = fill(&site.host, 404);
+    assert_str(site_content(x), "nothing <b>here</b>");
+    mk_exchange_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +201,8 @@ int main(void)
         fixture_test(error_page_missing_file_is_replaced_and_logged, setup),
         fixture_test(error_page_file_is_held_by_request, setup),
         fixture_test(error_page_replaces_body_and_keeps_headers, setup),
+        fixture_test(error_page_as_json_has_problem_details, setup),
+        fixture_test(error_page_as_json_yields_to_page_of_vhost, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
