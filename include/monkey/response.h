@@ -127,7 +127,8 @@ struct mk_file_id {
  * no system call. */
 MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_file_id *id);
 
-/** Sets the body; the text is copied. */
+/** Sets the body; the text is copied. Without a Content-Type header, the body gets the default type of the
+ * server if a handler of mk_server_add_route() has set it: see mk_server_set_default_type(). */
 MK_API int mk_response_set_body(struct mk_response *response, mk_str text);
 
 /** Sets a body that outlives the request, such as a literal; the text is not copied. */

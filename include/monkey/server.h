@@ -99,6 +99,7 @@ MK_API int mk_server_load_config(struct mk_server *server, const char *file_or_f
  *     mk_server_set(s, "SERVER", "KeepAliveTimeout", "5s");
  *     mk_server_set(s, "PLUGINS", "Load", "compress");
  *     mk_server_set(s, "ROUTES", "*.html", "static");
+ *     mk_server_set(s, "SERVER", "ErrorFormat", "json"); // errors as application/problem+json (RFC 9457)
  *
  * Keys of the server itself are checked immediately, all others when the server starts.
  */
@@ -167,6 +168,17 @@ typedef enum mk_verdict mk_server_fn(struct mk_request *request, struct mk_respo
  *     mk_server_add_route(s, "GET /users/:id<int>", show_user, NULL);
  */
 MK_API int mk_server_add_route(struct mk_server *server, const char *route, mk_server_fn *fn, void *data);
+
+/**
+ * Sets the Content-Type of responses of mk_server_add_route() handlers whose body is text in memory and that
+ * have no Content-Type of their own. The initial value is `text/plain; charset=utf-8`: without a type, a
+ * browser may take text that a client has sent for HTML, and run its scripts. Files and body sources get no
+ * default. `type` is copied; NULL: no default. Returns 0; -EINVAL if `type` is not a media type, with optional
+ * parameters; -ENOMEM or -EBUSY.
+ *
+ *     mk_server_set_default_type(s, "application/json");
+ */
+MK_API int mk_server_set_default_type(struct mk_server *server, const char *type);
 
 /** A file in memory. Its bytes must stay valid until mk_server_free(); the rest is copied. */
 struct mk_memory_file {

@@ -20,7 +20,8 @@ struct route {
 struct mk_app_routes_scope {
     struct mk_app_routes_scope *next, *behind; /* next scope in the list; scope to try after this one: that of
                                                   all hosts */
-    unsigned host;                             /* 0: all */
+    const struct mk_app_routes *program;
+    unsigned host; /* 0: all */
     struct mk_router *router;
     struct route *routes;
 };
@@ -51,8 +52,11 @@ static struct mk_app_routes_scope *add_vhost_scope(struct mk_app_routes *p, unsi
     struct mk_app_routes_scope *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
         return NULL;
-    *s = (struct mk_app_routes_scope){
-        .next = p->first, .behind = find_vhost_scope(p, 0), .host = host, .router = mk_router_new()};
+    *s = (struct mk_app_routes_scope){.next = p->first,
+                                      .behind = find_vhost_scope(p, 0),
+                                      .program = p,
+                                      .host = host,
+                                      .router = mk_router_new()};
     if (!s->router) {
         mk_mem_free(s);
         return NULL;
@@ -92,8 +96,22 @@ mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk
     return 0;
 }
 
+mk_err mk_app_routes_set_default_type(struct mk_app_routes *p, mk_str type)
+{
+    char *copy = type.p ? mk_mem_alloc(type.len + 1) : NULL;
+    if (type.p && !copy)
+        return -ENOMEM;
+    if (copy)
+        memcpy(copy, type.p, type.len);
+    mk_mem_free(p->default_type_owned);
+    p->default_type_owned = copy;
+    p->default_type = mk_str_of(copy, type.len);
+    return 0;
+}
+
 void mk_app_routes_free(struct mk_app_routes *p)
 {
+    mk_mem_free(p->default_type_owned);
     while (p->first) {
         struct mk_app_routes_scope *s = p->first;
         p->first = s->next;
@@ -139,16 +157,31 @@ static bool store_params(struct mk_request *request, const struct mk_router_matc
     return mk_request_attach(request, &mk_app_routes_plugin, p, NULL) == 0;
 }
 
-static enum mk_verdict call_route_handler(struct mk_request *request, struct mk_response *response,
-                                          const struct mk_router_match *match)
+/* Does the response consist of bytes in memory, rather than of a file or a source? */
+static bool has_text_body(const struct mk_response *response)
+{
+    const struct mk_response_body *body = &response->content;
+    return body->form == MK_RESPONSE_BODY_PARTS && body->parts && !body->origin && body->length > 0;
+}
+
+static enum mk_verdict fail_no_memory(struct mk_response *response)
+{
+    mk_response_set_status(response, 503);
+    return MK_ERROR;
+}
+
+static enum mk_verdict call_route_handler(const struct mk_app_routes *program, struct mk_request *request,
+                                          struct mk_response *response, const struct mk_router_match *match)
 {
     const struct route *r = match->data;
-    if (match->n && !store_params(request, match)) {
-        mk_response_set_status(response, 503);
-        return MK_ERROR;
-    }
+    if (match->n && !store_params(request, match))
+        return fail_no_memory(response);
     request->route = &r->shown;
-    return r->fn(request, response, r->data);
+    enum mk_verdict v = r->fn(request, response, r->data);
+    if (v == MK_DONE && program->default_type.p && has_text_body(response) &&
+        mk_response_add_default(response, MK_STR("Content-Type"), program->default_type))
+        return fail_no_memory(response);
+    return v;
 }
 
 /* `data` is the scope of the host. */
@@ -159,7 +192,7 @@ static enum mk_verdict handle_request(struct mk_request *request, struct mk_resp
         switch (
             mk_router_find(s->router, mk_request_method_name(request), mk_request_path(request), &match)) {
         case MK_ROUTER_FOUND:
-            return call_route_handler(request, response, &match);
+            return call_route_handler(s->program, request, response, &match);
         case MK_ROUTER_NO_METHOD:
             add_allowed_methods(request, s->router, match.allowed);
             break;

@@ -22,6 +22,8 @@ struct mk_app_routes {
     struct mk_app_certificates certificates;
     struct mk_app_files files;
     struct mk_app_accept_filter accept_filter;
+    mk_str default_type;      /* Content-Type of text bodies without their own; absent: none */
+    char *default_type_owned; /* its memory, if mk_server_set_default_type() has set it; NULL: none */
 };
 
 /* The plugin that the configuration loads. */
@@ -33,6 +35,8 @@ extern const struct mk_plugin mk_app_accept_plugin;
  * from 1; 0: all hosts. */
 mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
                          struct mk_buf *error) MK_MUST_USE;
+/* Copies the type; absent: no default. Returns 0 or -ENOMEM. */
+mk_err mk_app_routes_set_default_type(struct mk_app_routes *p, mk_str type) MK_MUST_USE;
 void mk_app_routes_free(struct mk_app_routes *p);
 
 #endif

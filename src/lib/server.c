@@ -64,6 +64,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
     s->embedding.listens_if_told = true;
     s->embedding.listens_nowhere = s->options.in_memory;
     s->embedding.ctx = &s->program;
+    s->program.default_type = MK_STR("text/plain; charset=utf-8");
     atomic_init(&s->stop_at, MK_SERVER_STOP_NOT_REQUESTED);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
@@ -212,6 +213,18 @@ int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn,
         return mk_last_error_set(s, -EINVAL, "there is no %s", what ? "handler" : "route");
     e = mk_app_routes_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data, &s->why);
     return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
+}
+
+int mk_server_set_default_type(struct mk_server *s, const char *type)
+{
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    if (!e && type && !mk_mime_is_type(mk_str_from_c(type)))
+        e = mk_last_error_set(s, -EINVAL, "`%s` is not a media type: expected TYPE/SUBTYPE", type);
+    if (e)
+        return e;
+    e = mk_app_routes_set_default_type(&s->program, type ? mk_str_from_c(type) : MK_STR_NULL);
+    return e ? mk_last_error_set_code(s, e) : 0;
 }
 
 /* ---- Files in memory ---- */

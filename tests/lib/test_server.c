@@ -358,6 +358,103 @@ static enum mk_verdict greet(struct mk_request *request, struct mk_response *res
     return MK_NEXT;
 }
 
+/* ---- Responses ---- */
+
+static enum mk_verdict respond_typed(struct mk_request *request, struct mk_response *response, void *type)
+{
+    (void)request;
+    mk_response_set_body_nocopy(response, MK_STR("{}"));
+    mk_response_add_header(response, MK_STR("Content-Type"), mk_str_from_c(type));
+    return MK_DONE;
+}
+
+static enum mk_verdict respond_empty(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)data;
+    mk_response_set_status(response, 204);
+    return MK_DONE;
+}
+
+static enum mk_verdict refuse(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)data;
+    mk_response_add_header(response, MK_STR("Retry-After"), MK_STR("7"));
+    mk_response_set_status(response, 503);
+    return MK_ERROR;
+}
+
+/* Starts a server with these routes in a thread. */
+static struct mk_server *start_responding(const char *type, const char *error_format, unsigned *port)
+{
+    static char own[] = "text/csv";
+    struct mk_server *s = server_with("GET /text", respond_hello, NULL, port);
+    assert_int_equal(mk_server_add_route(s, "GET /typed", respond_typed, own), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /empty", respond_empty, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /refused", refuse, NULL), 0);
+    if (!type || *type)
+        assert_int_equal(mk_server_set_default_type(s, type), 0);
+    if (error_format)
+        assert_int_equal(mk_server_set(s, "SERVER", "ErrorFormat", error_format), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    return s;
+}
+
+static void text_without_type_gets_the_default_type(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = start_responding("", NULL, &port);
+    assert_holds(fetch(port, "GET", "/text"), "\r\nContent-Type: text/plain; charset=utf-8\r\n");
+    assert_holds(fetch(port, "HEAD", "/text"), "\r\nContent-Type: text/plain; charset=utf-8\r\n");
+    const char *typed = fetch(port, "GET", "/typed");
+    assert_holds(typed, "\r\nContent-Type: text/csv\r\n");
+    assert_null(strstr(typed, "text/plain"));
+    assert_null(strstr(fetch(port, "GET", "/empty"), "Content-Type"));
+    assert_holds(fetch(port, "GET", "/refused"), "\r\nContent-Type: text/html; charset=utf-8\r\n");
+    mk_server_free(s);
+}
+
+static void default_type_is_settable(void **state)
+{
+    (void)state;
+    unsigned port;
+    char type[] = "application/json";
+    struct mk_server *s = start_responding(type, NULL, &port);
+    memset(type, 'x', sizeof type - 1);
+    assert_holds(fetch(port, "GET", "/text"), "\r\nContent-Type: application/json\r\n");
+    mk_server_free(s);
+    s = start_responding(NULL, NULL, &port);
+    assert_null(strstr(fetch(port, "GET", "/text"), "Content-Type"));
+    assert_int_equal(mk_server_set_default_type(s, "text/html"), -EBUSY);
+    mk_server_free(s);
+    s = mk_server_new(NULL);
+    assert_int_equal(mk_server_set_default_type(s, "text"), -EINVAL);
+    assert_holds(mk_server_error(s), "`text` is not a media type");
+    assert_int_equal(mk_server_set_default_type(s, "text/html"), 0);
+    assert_int_equal(mk_server_set_default_type(s, "text/csv; charset=utf-8"), 0);
+    mk_server_free(s);
+}
+
+static void errors_are_json_on_request(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = start_responding("", "json", &port);
+    const char *reply = fetch(port, "GET", "/missing");
+    assert_holds(reply, "HTTP/1.1 404 ");
+    assert_holds(reply, "\r\nContent-Type: application/problem+json\r\n");
+    assert_holds(reply, "\r\n\r\n{\"title\":\"Not Found\",\"status\":404,");
+    reply = fetch(port, "PUT", "/text");
+    assert_holds(reply, "\r\nAllow: GET, HEAD, OPTIONS\r\n");
+    assert_holds(reply, "{\"title\":\"Method Not Allowed\",\"status\":405,");
+    reply = fetch(port, "GET", "/refused");
+    assert_holds(reply, "\r\nRetry-After: 7\r\n");
+    assert_holds(reply, "{\"title\":\"Service Unavailable\",\"status\":503,");
+    mk_server_free(s);
+}
+
 static void plugins_may_be_structs_of_the_program(void **state)
 {
     static const struct mk_plugin greeting = {MK_PLUGIN_HEAD, .name = "greeting", .on_request = greet};
@@ -588,6 +685,9 @@ int main(void)
         cmocka_unit_test(files_follow_the_routes_of_a_host),
         cmocka_unit_test(config_file_is_loaded_and_changed),
         cmocka_unit_test(routes_have_methods_and_parameters),
+        cmocka_unit_test(text_without_type_gets_the_default_type),
+        cmocka_unit_test(default_type_is_settable),
+        cmocka_unit_test(errors_are_json_on_request),
         cmocka_unit_test(plugins_may_be_structs_of_the_program),
         cmocka_unit_test(bundled_plugins_are_loaded_by_name),
         cmocka_unit_test(metrics_distinguish_threads),

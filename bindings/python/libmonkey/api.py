@@ -103,6 +103,7 @@ DECLARATIONS = {
     "mk_server_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p),
     "mk_server_add_section": (c_int, c_void_p, c_char_p),
     "mk_server_add_vhost": (c_int, c_void_p, c_char_p, c_char_p),
+    "mk_server_set_default_type": (c_int, c_void_p, c_char_p),
     "mk_server_add_route": (c_int, c_void_p, c_char_p, Handler, c_void_p),
     "mk_server_listen": (c_int, c_void_p, c_char_p, POINTER(c_uint)),
     "mk_server_listen_fd": (c_int, c_void_p, c_int, c_bool),
