@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An interface for the memory of parsed data. */
+/* Memory allocator interface, for the results of parsers. */
 #ifndef DUDA_ALLOCATOR_H
 #define DUDA_ALLOCATOR_H
 

@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/** Returned by a handler whose response is already complete, for example after duda_problem(). The value is
- * one that no handler returns by mistake, unlike the 1 of `return true`. */
+/** Returned by a handler whose response is already complete, for example after duda_problem(). No handler
+ * returns this value by mistake, unlike 1 (`return true`). */
 enum { DUDA_HANDLED = 0x444f4e45 };
 
 /**
@@ -38,8 +38,8 @@ MK_API int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *sch
 MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
                           const struct duda_json_limits *limits) MK_API_MUST_USE;
 
-/** Reads the query into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other result
- * from the handler: the client gets 413, 503, or 400 with problem details that list each error. */
+/** Parses the query string into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other
+ * result from the handler: the client gets 413, 503, or 400 with problem details that list each error. */
 MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out) MK_API_MUST_USE;
 
 /** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the handler
@@ -48,8 +48,8 @@ MK_API int duda_send_json(struct duda_ctx *d, struct duda_value value);
 MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *schema, const void *object);
 
 /**
- * Sends an error response: problem details (RFC 9457, formerly 7807) with `status` (400 to 599) and a
- * sentence for the developer of the client replace the response. Return its result from the handler.
+ * Sends an error response: replaces the response with problem details (RFC 9457, formerly 7807) that contain
+ * `status` (400 to 599) and a message for the developer of the client. Return the result from the handler.
  *
  *     return duda_problem(d, 409, "the name %s is taken", name);
  */
@@ -60,9 +60,9 @@ MK_API int duda_problem_errors(struct duda_ctx *d, unsigned status,
                                const struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 /**
- * Negotiates the content type: returns the index of the media type that the client prefers (RFC 9110,
- * section 12.5.1), or -1 if it accepts none of them (send 406, or one of them anyway). Ties go to the first,
- * so list your preferred type first. The response gets `Vary: Accept`.
+ * Negotiates the content type: returns the index of the media type that the client prefers (RFC 9110, section
+ * 12.5.1), or -1 if it accepts none of them (send 406, or send one of them anyway). Ties go to the first, so
+ * list your preferred type first. The response gets `Vary: Accept`.
  *
  *     static const char *const types[] = {"text/html", "application/json", NULL};
  *     if (duda_accepts(d, types) == 1)

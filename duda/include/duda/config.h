@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /**
- * Returns the configuration values of the service: a struct filled from its section, or with the defaults if
- * the section is missing; NULL if the service declares no section. Before the first #include, name the
+ * Returns the configuration values of the service: a struct filled from its section or, if the section is
+ * missing, with the defaults; NULL if the service declares no section. Before the first #include, name the
  * table that describes the section (see monkey/config.h for tables; the scope is MK_CONF_SERVER):
  *
  *     #define DUDA_SETTINGS shop_table

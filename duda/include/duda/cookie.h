@@ -13,7 +13,7 @@ extern "C" {
 enum duda_same_site {
     DUDA_SAME_SITE_LAX,    /**< when the user follows a link */
     DUDA_SAME_SITE_STRICT, /**< never */
-    DUDA_SAME_SITE_NONE    /**< always; only over TLS */
+    DUDA_SAME_SITE_NONE    /**< always, but only over TLS */
 };
 
 /** A cookie to set. The zero value of each member is the safe choice. */

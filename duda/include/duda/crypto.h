@@ -59,18 +59,18 @@ MK_API int duda_hkdf(enum duda_digest digest, mk_str secret, mk_str salt, mk_str
 
 /** Encodes as base64url (RFC 4648, section 5), without padding. */
 MK_API void duda_base64url_encode(struct mk_buf *out, mk_str s);
-/** Decodes base64url. Returns false at any invalid character, at padding and at nonzero unused bits; part of
- * the result may then have been written. */
+/** Decodes base64url. Returns false if `s` contains an invalid character, padding, or nonzero unused bits;
+ * `out` may then contain part of the result. */
 MK_API bool duda_base64url_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
 /** Decodes hexadecimal digits, lowercase or uppercase. */
 MK_API bool duda_hex_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
 
-/** Length of a UUID as text, without a NUL. */
+/** Length of a UUID as text, without the NUL. */
 enum { DUDA_UUID_LEN = 36 };
 /** Generates a random UUID (RFC 9562, version 4). */
 MK_API void duda_uuid4(char out[DUDA_UUID_LEN]);
-/** Generates a UUID that begins with the time, in milliseconds since 1970 (version 7). Keys
- * generated at about the same time are therefore adjacent in a database index. */
+/** Generates a UUID that begins with the time, in milliseconds since 1970 (version 7). UUIDs generated at
+ * about the same time are therefore adjacent in a database index. */
 MK_API void duda_uuid7(char out[DUDA_UUID_LEN], uint64_t now_ms);
 /** Writes `bytes` random bytes as base64url; 16 or more make an unguessable token. */
 MK_API void duda_random_text(struct mk_buf *out, size_t bytes);
@@ -86,7 +86,7 @@ enum { DUDA_PASSWORD_SIZE = 384, DUDA_PASSWORD_MAX = 511 };
 MK_API int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE]) MK_API_MUST_USE;
 /**
  * Verifies a password against a hash of any type that libxcrypt supports. As slow as duda_password_hash(), so
- * also call it in a thread. An absent hash takes the same time and never matches: pass it for unknown users,
+ * call it in a thread, too. An absent hash takes the same time and never matches: pass it for unknown users,
  * so that the response time does not reveal whether a user exists.
  */
 MK_API bool duda_password_verify(mk_str password, mk_str hash) MK_API_MUST_USE;
@@ -104,10 +104,10 @@ enum duda_jwt_algorithm {
 struct duda_jwt_key;
 
 /**
- * Creates a key from `material`: the secret bytes for HMAC, otherwise PEM of a private key (signs and
- * verifies) or a public key (verifies). `id` becomes the `kid` of tokens, and only tokens with that `kid` are
- * accepted; absent: none. Returns NULL if the material does not fit the algorithm or is too weak (errno is
- * EINVAL), or if memory is exhausted (ENOMEM).
+ * Creates a key from `material`: the secret bytes for HMAC, otherwise, in PEM format, a private key (signs
+ * and verifies) or a public key (only verifies). `id` becomes the `kid` of tokens, and only tokens with that
+ * `kid` are accepted; absent: none. Returns NULL if the material does not fit the algorithm or is too weak
+ * (errno is EINVAL), or if memory is exhausted (ENOMEM).
  */
 MK_API struct duda_jwt_key *duda_jwt_key_new(enum duda_jwt_algorithm algorithm, mk_str id,
                                              mk_str material) MK_API_MUST_USE;
@@ -131,14 +131,14 @@ MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_
  * Signs any bytes as a compact JWS (RFC 7515), for links and messages that clients return or that others
  * verify. The payload is readable by everyone who sees it. Use a key for one purpose only; otherwise a
  * payload that was signed for one purpose can be replayed for another. Returns 0; -EINVAL: the key is a
- * public key; -EMSGSIZE: more than 16 KB; -ENOMEM.
+ * public key; -EMSGSIZE: the payload exceeds 16 KB; -ENOMEM.
  *
  *     int e = duda_jws_sign(&text, key, MK_STR("order 17 of ana"));
  */
 MK_API int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload) MK_API_MUST_USE;
-/** Verifies a JWS and writes its payload. Returns the errors of duda_jwt_verify(): -EBADMSG, -EKEYREJECTED,
- * -ENOMEM. On error, nothing is written. A JWS never expires; use a JWT for anything with a limited
- * lifetime. */
+/** Verifies a JWS and writes its payload. Returns 0, or an error of duda_jwt_verify(): -EBADMSG,
+ * -EKEYREJECTED or -ENOMEM. On error, nothing is written. A JWS never expires; use a JWT for anything with a
+ * limited lifetime. */
 MK_API int duda_jws_verify(struct mk_buf *payload, const struct duda_jwt_key *key,
                            mk_str text) MK_API_MUST_USE;
 
@@ -152,13 +152,12 @@ struct duda_jwt_rules {
 };
 
 /**
- * Verifies a JWT (JSON Web Token), such as a bearer token, and writes its claims as JSON to `claims`. The
- * key determines the algorithm, and the token must name the same one; `none` and an HMAC made with a public
- * key are therefore rejected. Returns 0; -EBADMSG: not a JWT, or it has a critical extension;
- * -EKEYREJECTED: another algorithm, key, issuer or audience; -EKEYEXPIRED: `exp` is past or missing, or
- * `nbf` is in the future; -ENOMEM. On error, nothing is written. Tokens larger than 32 KB are rejected. A
- * handler may return these errors: the client gets 400 for a malformed token, otherwise 401 with a
- * challenge (see duda_fn).
+ * Verifies a JWT (JSON Web Token), such as a bearer token, and writes its claims as JSON to `claims`. The key
+ * determines the algorithm, and the token must name the same one; `none` and an HMAC made with a public key
+ * are therefore rejected. Returns 0; -EBADMSG: not a JWT, or it has a critical extension; -EKEYREJECTED:
+ * wrong algorithm, key, issuer or audience; -EKEYEXPIRED: `exp` is past or missing, or `nbf` is in the
+ * future; -ENOMEM. On error, nothing is written. Tokens larger than 32 KB are rejected. A handler may return
+ * these errors: the client gets 400 for a malformed token, otherwise 401 with a challenge (see duda_fn).
  *
  *     mk_str token = duda_header(d, "Authorization");
  *     if (!mk_str_eq_nocase(mk_str_word(&token), MK_STR("Bearer")))
@@ -181,9 +180,9 @@ enum { DUDA_JWKS_TEXT_MAX = 256 << 10, DUDA_JWKS_MAX = 64 };
 
 /**
  * Parses a JWK set, the JSON that an OpenID provider publishes at its `jwks_uri`. Keys for RS256, ES256 and
- * EdDSA are used. All others are ignored: other algorithms, secret keys (`oct`), encryption keys (`use`,
- * `key_ops`), and weak or invalid keys. Returns NULL if the text is not a JWK set or exceeds the limits
- * (errno is EINVAL), or if memory is exhausted (ENOMEM).
+ * EdDSA are used. All others are ignored: keys for other algorithms, secret keys (`oct`), encryption keys
+ * (`use`, `key_ops`), and weak or invalid keys. Returns NULL if the text is not a JWK set or exceeds the
+ * limits (errno is EINVAL), or if memory is exhausted (ENOMEM).
  */
 MK_API struct duda_jwks *duda_jwks_new(mk_str text) MK_API_MUST_USE;
 /** Frees the set; NULL is allowed. */
@@ -193,9 +192,9 @@ MK_API size_t duda_jwks_count(const struct duda_jwks *keys);
 
 /**
  * Verifies a JWT like duda_jwt_verify(), with the key that its `kid` names; a token without `kid` is verified
- * with the only key of its algorithm. Returns the same errors, or -EKEYREVOKED: the set has no such key. The
- * key may be new: fetch the set again, but limit how often, because clients can send any number of such
- * tokens.
+ * only if the set has exactly one key for its algorithm. Returns the same errors, or -EKEYREVOKED: the set
+ * has no such key. The key may be new: fetch the set again, but limit how often, because clients can send any
+ * number of such tokens.
  *
  *     int e = duda_jwt_verify_jwks(&claims, keys, token, &rules);
  *     if (e == -EKEYREVOKED && now - fetched > 60)

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** A name and its value. Both are NUL-terminated; the length excludes the NUL. */
+/** A name and its value. Both are NUL-terminated; the lengths exclude the NUL. */
 struct duda_pair {
     mk_str name, value;
 };
@@ -53,7 +53,7 @@ MK_API mk_str duda_form_data_get_at(const struct duda_form_data *form, const cha
  * nested struct.
  *
  * Repeated fields fill lists. A bool member accepts on, true, 1, yes, off, false, 0 and no. It is false if
- * the field is absent, as for an unchecked check box. An empty field counts as absent, unless its member is a
+ * the field is absent, as for an unchecked checkbox. An empty field counts as absent, unless its member is a
  * string without `.min_length`. Unknown fields are ignored, because submit buttons and CSRF tokens are among
  * them. Returns 0; -EINVAL if a field is invalid (*errors lists the errors; respond with 422); or -ENOMEM.
  */

@@ -3,7 +3,8 @@
 #ifndef DUDA_HTTP_H
 #define DUDA_HTTP_H
 
-/* A function here has the name of a struct. C++ compilers can warn about that, although it is valid. */
+/* A function and a struct in this header have the same name, which is valid C++, but some compilers warn
+ * about it. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC system_header
 #endif

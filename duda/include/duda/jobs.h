@@ -11,19 +11,19 @@ extern "C" {
 
 /*
  * The functions are in monkey-duda-jobs.so: `#define DUDA_USE "duda-jobs",` before including <duda.h>, and
- * link with `pkg-config --libs duda-jobs`. A store (duda/store.h) keeps the jobs: a folder of this machine,
- * or Redis, for all machines. A job type belongs to the scope of its service (duda/scope.h); other services
- * may use the same name.
+ * link with `pkg-config --libs duda-jobs`. A store (duda/store.h) keeps the jobs: a folder on this machine,
+ * or a Redis server shared by all machines. A job type belongs to the scope of its service (duda/scope.h);
+ * other services may use the same name.
  *
  *     [PLUGINS]
  *         Load duda-kv
  *     [KV]
  *         Folder /var/lib/shop
  *
- * Delivery is at least once: a job survives the crash of the worker that runs it. Other workers take the job
- * over when the worker has not renewed its lease within `Lease` of [JOBS]. A job may therefore run twice, or
- * twice at the same time if its handler blocks the event loop for longer than `Lease`. Make handlers
- * idempotent.
+ * Delivery is at least once: a job survives the crash of the worker that runs it. If the worker does not
+ * renew its lease on the job within `Lease` of [JOBS], another worker takes the job over. A job may therefore
+ * run twice, or twice at the same time if its handler blocks the event loop for longer than `Lease`. Make
+ * handlers idempotent.
  */
 
 /** Limits: bytes of a type name, of a payload, and of a unique key; number of failed jobs listed. */
@@ -59,16 +59,15 @@ typedef int duda_job_fn(struct duda_ctx *d, const struct duda_job *job);
 /** Records the error message, for the log and the list of failed jobs; returns `error`. */
 MK_API int duda_job_fail(struct duda_ctx *d, int error, const char *message);
 
-/** A job type, with its schedule if its jobs run at fixed times, like those of cron. Zero selects the
- * default. */
+/** A job type, with a schedule if its jobs run at fixed times, like cron jobs. Zero selects the default. */
 struct duda_job_type {
     const char *name;      /**< letters, digits, `-`, `_` */
     duda_job_fn *fn;       /**< job handler */
     unsigned concurrency;  /**< concurrent jobs per worker; default 1 */
     unsigned max_attempts; /**< maximum attempts; default 10 */
-    uint32_t backoff_ms;   /**< delay of the second attempt, doubled up to one hour; default 1 s */
-    uint32_t deadline_ms;  /**< time limit of an attempt: then its waits return -ETIMEDOUT; default 5 min */
-    size_t stack;          /**< stack size in bytes, at most DUDA_STACK_MAX; default 64 KB */
+    uint32_t backoff_ms;   /**< delay before the first retry, doubled up to one hour; default 1 s */
+    uint32_t deadline_ms; /**< time limit of an attempt, after which waits return -ETIMEDOUT; default 5 min */
+    size_t stack;         /**< stack size in bytes, at most DUDA_STACK_MAX; default 64 KB */
     /** When a job of this type is enqueued automatically, once for all workers (and machines): "every 5m" (s,
      * m, h, d), or in the syntax of crontab(5), in UTC: "30 3 * * 1-5". Missed runs are combined into one.
      * NULL: never. */
@@ -92,11 +91,11 @@ MK_API int duda_jobs_register(struct mk_worker *worker, const struct duda_job_ty
 /** Options for enqueuing a job. */
 struct duda_job_options {
     uint64_t delay_ms; /**< minimum delay in milliseconds */
-    mk_str unique_key; /**< unique key until the job is done or has failed; absent: none */
+    mk_str unique_key; /**< no other job can have this key until this one is done or has failed */
 };
 
 /**
- * Enqueues a job into the job queue. *id, unless NULL, gets its ID, which lives until the handler returns.
+ * Enqueues a job. Unless `id` is NULL, *id receives the ID of the job, which lives until the handler returns.
  * `options` may be NULL. The job is stored once the function returns 0. Waits. -EEXIST: a job with the same
  * `unique_key` exists; -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or does not
  * exist; or an error of the store.

@@ -15,7 +15,7 @@ struct duda_jobs_dequeued {
     mk_str id, record;
     unsigned attempts; /**< number of times it was dequeued, including this one */
     uint64_t now_ms;   /**< time at which it was dequeued, by the store's clock */
-    uint64_t next_ms;  /**< for -ENOENT: latest time for the next poll, in milliseconds */
+    uint64_t next_ms;  /**< for -ENOENT: maximum delay before the next poll, in milliseconds */
 };
 
 /** The time at which a job is due. */
@@ -27,8 +27,8 @@ struct duda_jobs_due {
 /** What the store does with a job that has run. */
 enum duda_jobs_outcome {
     DUDA_JOBS_DONE,    /**< remove it */
-    DUDA_JOBS_RETRY,   /**< enqueue it again */
-    DUDA_JOBS_REQUEUE, /**< re-enqueue it as a new one: its attempts count from 0 */
+    DUDA_JOBS_RETRY,   /**< enqueue it again, as the same job */
+    DUDA_JOBS_REQUEUE, /**< enqueue it again, as a new job: its attempts count from 0 */
     DUDA_JOBS_FAILED   /**< keep it as a failed job */
 };
 
@@ -42,7 +42,8 @@ struct duda_jobs_ops {
     /** -EEXIST: a job with this id, or with this `unique_key`, exists. */
     int (*enqueue)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, mk_str record,
                    mk_str unique_key, struct duda_jobs_due due);
-    /** Leases the first due job for lease_ms; then other workers may take it. -ENOENT: no job is due. */
+    /** Leases the first due job for lease_ms; when the lease expires, other workers may take the job.
+     * -ENOENT: no job is due. */
     int (*dequeue)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str token,
                    uint64_t lease_ms, struct duda_jobs_dequeued *out);
     /** Extends the lease to lease_ms from now. -ESTALE: another worker has taken the job. */

@@ -25,9 +25,9 @@ enum { DUDA_JSON_DEPTH_MAX = 64 };
  * or zero them, beforehand. Strings without escapes point into `text`, and all other data is allocated in
  * `memory`, so both must live as long as the struct is used.
  *
- * Returns 0; -EBADMSG: not JSON (400); -EINVAL: does not match the schema (422); -EMSGSIZE: a limit is exceeded
- * (413); -ENOMEM. *errors describes every error except the last. After an error the struct is partly written.
- * Thread-safe.
+ * Returns 0; -EBADMSG: malformed (400); -EINVAL: does not match the schema (422); -EMSGSIZE: a limit is
+ * exceeded (413); -ENOMEM. *errors describes every error except the last. After an error the struct is partly
+ * written. Thread-safe.
  *
  *     struct person person = {.age = 18};
  *     struct duda_validation_errors errors;

@@ -99,7 +99,7 @@ struct duda_kv_batch;
  * exhausted; the functions below accept NULL, so you only need to check the result of
  * duda_kv_batch_commit(). */
 MK_API struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv) MK_API_MUST_USE;
-/** Adds a precondition for the commit: the entry has this value, or (absent) does not exist. All
+/** Adds a precondition for the commit: the entry has this value or, if `value` is absent, does not exist. All
  * preconditions are checked before the first operation; if one fails, nothing is changed. */
 MK_API void duda_kv_batch_expect(struct duda_kv_batch *batch, mk_str key, mk_str value);
 /** Sets a value, or deletes an entry if it exists. */

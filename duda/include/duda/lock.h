@@ -17,10 +17,11 @@ extern "C" {
  * worker; duda_store_lock() covers all workers and machines.
  *
  * Acquires the lock, and waits up to `timeout_ms` milliseconds for it (0: no limit). Handlers acquire it in
- * FIFO order. It is released by duda_unlock(), or when the handler ends for any reason; functions that were
- * deferred after the first duda_lock() run before that. Returns 0; -ETIME when the time limit has passed;
- * -ETIMEDOUT; -ECANCELED; -EDEADLK: the handler already holds the lock; -EINVAL: the name is empty
- * or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a handler, not in its deferred functions.
+ * FIFO order. The lock is released by duda_unlock(), or when the handler ends for any reason; functions that
+ * were deferred after the handler's first duda_lock() still run under the lock. Returns 0; -ETIME when the
+ * time limit has passed; -ETIMEDOUT; -ECANCELED; -EDEADLK: the handler already holds the lock; -EINVAL: the
+ * name is empty or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a handler, not in its deferred
+ * functions.
  *
  * Two handlers that wait for each other's locks deadlock: set `timeout_ms`, or acquire locks in a fixed
  * order.

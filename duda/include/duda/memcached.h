@@ -38,12 +38,13 @@ MK_API struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char
 
 /*
  * All functions below wait. They return 0 or a negative errno value: -EINVAL: a key is empty or too long;
- * -EMSGSIZE: a value exceeds MaxValueSize or the server's limit; -ENOSPC: the server's memory is full, and it
- * may not evict values; -EBUSY: more than MaxQueue commands are queued; -ETIMEDOUT, -ECONNREFUSED and other
- * connection errors: the server is unavailable; -ENOKEY: no permission to use its socket; -ECONNRESET,
- * -ETIMEDOUT: the connection was lost after the command was sent, so the command may have run; -EREMOTEIO:
- * the server rejected the command; -EPROTO: the server sent an invalid reply; -ECANCELED; -ENOMEM.
- * duda_memcached_error() describes the error. Treat an unavailable cache as an empty one:
+ * -EMSGSIZE: a value exceeds MaxValueSize or the server's limit; -ENOSPC: the server's memory is full, and
+ * eviction is disabled; -EBUSY: more than MaxQueue commands are queued; -ECONNREFUSED and other errors of
+ * connect(2): the server is unavailable; -ENOKEY: no permission to use its socket; -ETIMEDOUT: no connection
+ * or no reply within Timeout; -ECONNRESET: the connection was lost (after either of these two, the command
+ * may have run); -EREMOTEIO: the server rejected the command; -EPROTO: the server sent an invalid reply;
+ * -ECANCELED; -ENOMEM. duda_memcached_error() describes the error. Treat an unavailable cache as an empty
+ * one:
  *
  *     mk_str page;
  *     if (duda_memcached_get(d, cache, key, &page)) {
@@ -66,8 +67,8 @@ struct duda_memcached_item {
     int error;            /**< 0, -ENOENT, or the error of this key */
     uint64_t reserved[2]; /**< must be zero */
 };
-/** Reads several values at once, from all their servers in parallel. Returns 0, even if some values are
- * missing, or the first error; the other items are valid even then. */
+/** Reads several values at once, from all their servers in parallel. Returns 0 (even if some values are
+ * missing), or the first error; after an error, the items without an error are still valid. */
 MK_API int duda_memcached_get_many(struct duda_ctx *d, struct duda_memcached *memcached,
                                    struct duda_memcached_item *items, size_t n) MK_API_MUST_USE;
 

@@ -18,10 +18,10 @@ MK_API mk_str duda_strdup(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
 MK_API mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRINTF(2, 3) MK_API_MUST_USE;
 
 /**
- * Frees the memory used for one event. Long-running handlers (event streams, WebSockets) need it, or their
- * memory grows with every event: duda_arena_rewind() frees everything allocated since duda_arena_mark().
- * Marks nest. The results of duda_param(), duda_query() and similar functions that were called since the mark
- * also become invalid.
+ * Frees the memory used for one event. Long-running handlers (event streams, WebSockets) need this; otherwise
+ * their memory grows with every event: duda_arena_rewind() frees everything allocated since
+ * duda_arena_mark(). Marks nest. The results of duda_param(), duda_query() and similar functions that were
+ * called since the mark also become invalid.
  *
  *     size_t mark = duda_arena_mark(d);
  *     answer(d, message);
@@ -32,8 +32,8 @@ MK_API void duda_arena_rewind(struct duda_ctx *d, size_t mark);
 
 /**
  * Calls fn(ctx) when the handler has ended, for whatever reason. Deferred functions run in LIFO order; if the
- * handler is terminated, its stack is still intact while they run. They must not wait. Returns 0, or -ENOMEM:
- * then fn(ctx) was called at once.
+ * handler is terminated, its stack is still intact while they run. They must not wait. Returns 0, or -ENOMEM,
+ * in which case fn(ctx) has already been called.
  *
  *     FILE *f = fopen(name, "r");
  *     if (!f || duda_defer(d, close_file, f))

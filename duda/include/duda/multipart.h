@@ -76,7 +76,7 @@ MK_API int duda_multipart_end(struct duda_multipart *multipart) MK_API_MUST_USE;
 /** After an error: a description of the violated rule or limit, or NULL if a callback failed. *part is the
  * number of parts that had started. */
 MK_API const char *duda_multipart_error(const struct duda_multipart *multipart, size_t *part);
-/** Inside data(): the offset in the body of the bytes that data() received. */
+/** For use in data(): the offset, within the body, of the bytes that data() received. */
 MK_API uint64_t duda_multipart_offset(const struct duda_multipart *multipart);
 /** Frees the parser; NULL is allowed. */
 MK_API void duda_multipart_free(struct duda_multipart *multipart);
@@ -85,9 +85,9 @@ MK_API void duda_multipart_free(struct duda_multipart *multipart);
  * Derives a safe file name from a client's file name: the last path component, up to 100 bytes. Letters,
  * digits, visible non-ASCII characters, `-`, `_` and single dots stay, except a leading dot. Everything else
  * becomes `_`: spaces, punctuation, invisible characters, characters that change the text direction, and
- * invalid UTF-8. The sequences %22, %0D and %0A, which browsers write, each count as one character. The
- * result is "file" if nothing is left. Different names may have the same result, so use it for display only,
- * not to store files.
+ * invalid UTF-8. The sequences %22, %0D and %0A, which browsers send for a quote, a CR and an LF, each count
+ * as one character. The result is "file" if nothing is left. Different names may have the same result, so use
+ * it for display only, not to store files.
  */
 MK_API void duda_file_name_clean(struct mk_buf *out, mk_str file_name);
 

@@ -56,16 +56,16 @@ MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, m
  */
 MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t timeout_ms,
                                  mk_str *text) MK_API_MUST_USE;
-/** Ends the subscription early. Without this call, a subscription of duda_postgres_subscribe() ends with its
- * handler, and one with a callback ends with the worker. */
+/** Ends the subscription early. Without this call, a subscription made by duda_postgres_subscribe() ends with
+ * its handler, and a subscription with a callback ends with the worker. */
 MK_API void duda_postgres_unsubscribe(struct duda_postgres_sub *sub);
 
 /**
  * Subscribes with a callback, for data that a worker caches; call it in a DUDA_START() function. The event
  * loop calls on_message(ctx, text) for each message; the callback must not wait. It is also called with an
  * absent text whenever the subscription starts, both initially and after a lost connection: data read earlier
- * may be stale. The subscription ends with the worker. `database` is its Name; NULL is "main". Returns 0;
- * -ENOENT: no database with this Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
+ * may be stale. The subscription ends with the worker. `database` is the Name of the database; NULL selects
+ * "main". Returns 0; -ENOENT: no database with this Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
  *
  *     static void on_price(void *ctx, mk_str text)
  *     {
@@ -89,8 +89,8 @@ MK_API int duda_postgres_subscribe_callback(struct mk_worker *worker, const char
 struct duda_postgres_copy;
 
 /**
- * Starts `COPY ... FROM STDIN` or `COPY ... TO STDOUT`, in any format of PostgreSQL. In a transaction, the
- * COPY is part of it, and no other statement of the transaction can run before the COPY ends. *out and
+ * Starts `COPY ... FROM STDIN` or `COPY ... TO STDOUT`, in any format of PostgreSQL. During a transaction,
+ * the COPY is part of the transaction, whose other statements cannot run before the COPY ends. *out and
  * *result must live until then. After an error of this function or of those below, result->error describes
  * the error, with line and column: "[POSTGRES] main: invalid input syntax for type integer: "x" (COPY goods,
  * line 3, column price: "x")". After an error, the COPY has ended without effect, except after -ECONNRESET or
@@ -107,7 +107,7 @@ struct duda_postgres_copy;
 MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                               const char *text, struct duda_postgres_copy **out) MK_API_MUST_USE;
 /**
- * FROM STDIN: sends the next bytes, in pieces of any size. Waits if the server is slower, so that at most
+ * FROM STDIN: sends the next bytes, in pieces of any size. Waits if the server falls behind, so that at most
  * about 100 KB are buffered. An error in earlier bytes may be reported by this call, or only at the end.
  *
  *     struct duda_sql_result result;
@@ -124,7 +124,7 @@ MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct
  */
 MK_API int duda_postgres_copy_write(struct duda_ctx *d, struct duda_postgres_copy *copy,
                                     mk_str data) MK_API_MUST_USE;
-/** FROM STDIN in the default (text) format: sends a row of these values, given as parameters of
+/** FROM STDIN in the default (text) format: sends a row of these values, written like the parameters of
  * duda_sql_query(). */
 #define duda_postgres_copy_write_row(d, copy, ...)                                                           \
     duda_postgres_copy_write_values(d, copy, (const struct duda_sql_value[]){__VA_ARGS__},                   \

@@ -18,9 +18,10 @@ enum duda_qr_level {
 };
 
 /**
- * Writes the QR code of `text` (any bytes; UTF-8 for phones) as one `<svg>` element, black on white with the
- * required quiet zone, `size` pixels wide. Returns 0; -EINVAL: the text is empty, or the size is 0 or above
- * 10,000; -EMSGSIZE: the text is too long (at most 2,953 bytes, 1,273 at DUDA_QR_HIGH); -ENOMEM. Thread-safe.
+ * Writes the QR code of `text` (any bytes; phones expect UTF-8) as one `<svg>` element, black on white with
+ * the required quiet zone, `size` pixels wide. Returns 0; -EINVAL: the text is empty, or the size is 0 or
+ * above 10,000; -EMSGSIZE: the text is too long (at most 2,953 bytes, 1,273 at DUDA_QR_HIGH); -ENOMEM.
+ * Thread-safe.
  *
  *     int e = duda_qr_svg(&out, MK_STR("https://example.org/"), DUDA_QR_MEDIUM, 200);
  */

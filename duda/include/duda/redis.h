@@ -3,7 +3,8 @@
 #ifndef DUDA_REDIS_H
 #define DUDA_REDIS_H
 
-/* A function here has the name of a struct. C++ compilers can warn about that, although it is valid. */
+/* A function and a struct in this header have the same name, which is valid C++, but some compilers warn
+ * about it. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC system_header
 #endif
@@ -29,11 +30,12 @@ extern "C" {
  * alternating keys and values; sets become lists; doubles, big numbers and verbatim strings become strings;
  * booleans become the number 1 or 0. Attributes are dropped.
  *
- * A master that becomes a replica keeps its connections and refuses writes. The first refusal makes the
- * worker reconnect, and it reaches the new master if the address already resolves to it.
+ * A master that becomes a replica keeps its connections and rejects writes. The first rejected write makes
+ * the worker reconnect; the worker then reaches the new master if the address already resolves to that
+ * server.
  *
  * The worker sends the commands of all handlers of one loop iteration with a single system call, and reads
- * their replies with a single one.
+ * their replies with another.
  */
 
 /** Limits: [REDIS] sections; commands in one call; parts of a command; total bytes of their parts. */
@@ -85,17 +87,18 @@ struct duda_redis_command {
  *     if (reply.type == DUDA_REDIS_NIL)
  *         return 404;
  *
- * Returns 0; -EREMOTEIO: the server rejected the command, reply->text has its message; -ENOSPC: rejected
- * because its memory is full or it cannot save; -EAGAIN: rejected temporarily (it is loading its data or
+ * Returns 0; -EREMOTEIO: the server rejected the command; -ENOSPC: the server rejected it because its memory
+ * is full or it cannot save to disk; -EAGAIN: the server rejected it temporarily (it is loading its data or
  * running a long script, or its cluster is down); -ETIMEDOUT: no reply within Timeout; -ECONNRESET: the
  * connection was lost after the command was sent, so the command may or may not have run; -ECONNREFUSED and
  * other errors of connect(2): the server is unreachable, and the command was not sent; -ENOKEY: the server
  * rejected or requires a user or password, or permission for its socket is missing; -EPROTO: the server does
  * not speak the Redis protocol; -EBUSY: more than MaxQueue commands are queued; -EMSGSIZE: a command or reply
  * is too large; -EOPNOTSUPP: a command that would block the shared connection or change its state (SELECT,
- * MULTI, SUBSCRIBE, BLPOP and others); -EXDEV: the keys belong to several nodes of a cluster, reply->text
- * names two of them; -EPERM: a part begins with `!duda:`, the prefix of Duda's own keys; -EINVAL; -ENOMEM; or
- * the error of a failed wait. On all errors, reply->text describes the error.
+ * MULTI, SUBSCRIBE, BLPOP and others); -EXDEV: the keys belong to several nodes of a cluster (reply->text
+ * names two of them); -EPERM: a part begins with `!duda:`, the prefix of Duda's own keys; -EINVAL; -ENOMEM;
+ * or the error of a failed wait. On all errors, reply->text describes the error, for -EREMOTEIO in the
+ * server's words.
  */
 #ifndef __cplusplus
 #define duda_redis(d, redis, reply, ...)                                                                     \
@@ -119,7 +122,7 @@ MK_API int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *redis, str
                                uint32_t timeout_ms, const mk_str *args, size_t n) MK_API_MUST_USE;
 
 /**
- * Sends a write command and waits until that many replicas have received it; an acknowledged write then
+ * Sends a write command and waits until `replicas` replicas have received it; an acknowledged write then
  * survives the loss of the master. `timeout_ms` limits the wait for the replicas; 0: no limit. Results as
  * above, or -ENOLINK: the write succeeded, but fewer replicas have it.
  */
@@ -177,9 +180,9 @@ MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *redis, mk
 /**
  * Waits for the next message, which is valid until the next call. -ETIME: no message arrived within
  * `timeout_ms` milliseconds (0: no limit). -EOVERFLOW: messages were dropped because more than
- * DUDA_REDIS_MESSAGES_MAX were queued. -ECONNRESET: the connection was lost, and messages may also be lost.
- * After either error, continue receiving: the subscription stays, and is renewed when the server returns. To
- * publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
+ * DUDA_REDIS_MESSAGES_MAX were queued. -ECONNRESET: the connection was lost, and messages may have been lost,
+ * too. After either error, continue receiving: the subscription stays, and is renewed when the server
+ * returns. To publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
  */
 MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t timeout_ms,
                               mk_str *message) MK_API_MUST_USE;

@@ -10,11 +10,11 @@ extern "C" {
 #endif
 
 /* Strings live until the handler returns and are NUL-terminated. Functions whose names end in `_or` return a
- * C string: the given default if the value is absent or contains a NUL. */
+ * C string, which is the given default if the value is absent or contains a NUL. */
 
 /** The request method as the client sent it. */
 MK_API mk_str duda_method(struct duda_ctx *d);
-/** The decoded path that routes match: without the prefix from [ROUTES]. */
+/** The decoded path that is matched against the routes, without the prefix from [ROUTES]. */
 MK_API mk_str duda_path(struct duda_ctx *d);
 
 /** The decoded value of a path parameter: the text that `:name` or `*name` of the route's pattern matched;
@@ -35,8 +35,8 @@ MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
  * there is none or memory is exhausted. */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
-/** The client IP address as text, without port, or `unix:`. From a trusted proxy, it is the address that
- * X-Forwarded-For names (`RealAddress` of [SECURITY]). Absent in a handler without a request, or if
+/** The client IP address as text, without port, or `unix:`. For a request from a trusted proxy, this is the
+ * address in X-Forwarded-For (`RealAddress` of [SECURITY]). Absent in a handler without a request, or if
  * memory is exhausted. */
 MK_API mk_str duda_client_ip(struct duda_ctx *d);
 

@@ -3,8 +3,8 @@
 #ifndef DUDA_SCHEMA_H
 #define DUDA_SCHEMA_H
 
-/* The macros of this header are also for C++, where compilers warn about designated initializers that omit
- * members, although these are zero. */
+/* C++ code can use the macros of this header, but C++ compilers warn about designated initializers that omit
+ * members, although omitted members are zero. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC system_header
 #endif
@@ -44,8 +44,8 @@ struct duda_schema_field {
     bool is_signed;
     const char *const *values; /**< DUDA_KIND_ENUM: NULL-terminated */
     const char *json_name;     /**< name in JSON and forms, if different */
-    /** The member may be absent or null; it then keeps the value it had before the call, so set the default
-     * there first. In forms and queries, an absent bool becomes false. */
+    /** The member may be absent or null; it then keeps the value that it had before the call, so set it to
+     * its default first. In forms and queries, an absent bool becomes false. */
     bool optional;
     /** Range of integers and doubles. Both 0: no limit; `maximum` below `minimum`: no upper limit. */
     double minimum, maximum;
@@ -162,7 +162,7 @@ struct duda_validation_error {
 /** Maximum number of errors reported for one input. */
 enum { DUDA_VALIDATION_ERRORS_MAX = 16 };
 
-/** The validation errors of an input, in input order. The strings use the memory passed to the parser. */
+/** The validation errors of an input, in input order. The strings are in the memory passed to the parser. */
 struct duda_validation_errors {
     struct duda_validation_error items[DUDA_VALIDATION_ERRORS_MAX];
     size_t n;

@@ -11,12 +11,12 @@ extern "C" {
 
 /*
  * A service stores all state under a name, its scope: sessions, signed and encrypted cookies, topics, locks,
- * values and rate limits of stores, entries of [KV], jobs. The scope is the name of the service, so two
- * services of one server share nothing. `Share shop storefront checkout` in [DUDA] gives the services
- * `storefront` and `checkout` a common scope, `shop`.
+ * values and rate limits of stores, entries of [KV], and jobs. The scope is the name of the service, so by
+ * default the services of a server share nothing. `Share shop storefront checkout` in [DUDA] gives the
+ * services `storefront` and `checkout` a common scope, `shop`.
  *
- * Sessions and signed and encrypted cookies also belong to the virtual host (mk_request_vhost_name());
- * `Share` lists the virtual hosts that count as one.
+ * Sessions and signed and encrypted cookies also belong to the virtual host (mk_request_vhost_name()); the
+ * virtual hosts after `on` in a `Share` count as one.
  */
 
 /** Maximum length of a scope. It consists of letters, digits, `-` and `_`. */

@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 /**
- * Redirects the client with 303 (after a form), 302, 307 or 308. Return the result from the handler: the
- * status, or -EINVAL if the status is not a redirect. Spaces, control characters, non-ASCII letters and other
- * characters that are invalid in a URL are percent-encoded. A URL that comes from the client makes this an
- * open redirect: use duda_redirect_local() for such URLs.
+ * Redirects the client with 303 (after a form submission), 302, 307 or 308. Return the result from the
+ * handler: the status, or -EINVAL if the status is not a redirect. Spaces, control characters, non-ASCII
+ * letters and other characters that are invalid in a URL are percent-encoded. A URL that comes from the
+ * client makes this an open redirect: use duda_redirect_local() for such URLs.
  *
  *     return duda_redirect(d, 303, "/items");
  */
@@ -44,15 +44,15 @@ MK_API int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_
  * 304, 404 if the file does not exist, or an error. May wait for the disk. */
 MK_API int duda_send_file(struct duda_ctx *d, const char *path);
 /** Sends `length` bytes of an open file, starting at `offset`, in place of the response body; the kernel
- * copies the data. Takes ownership of the descriptor, even if it fails. */
+ * copies the data. Takes ownership of the descriptor, even on failure. */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**
  * Sends one event of a server-sent event (SSE) stream. The first event starts the response, as
  * text/event-stream and without a deadline. Each event is sent at once; the function waits while the client
- * reads too slowly. `name` and `id` may be NULL; each line of the data becomes a `data` line. Returns
- * -EINVAL if name or id contains a line break. An empty event with the name NULL becomes a comment, which
- * serves as keep-alive.
+ * reads too slowly. `name` and `id` may be NULL; each line of the data becomes a `data` line. Returns -EINVAL
+ * if name or id contains a line break. An empty event with the name NULL becomes a comment, which keeps the
+ * connection alive.
  *
  *     while (!(e = duda_sse_send(d, "clock", now_text(d), NULL)) && !(e = duda_sleep(d, 1000)))
  *         duda_arena_rewind(d, mark);

@@ -3,8 +3,8 @@
 #ifndef DUDA_SERVICE_H
 #define DUDA_SERVICE_H
 
-/* The macros of this header are also for C++, where compilers warn about designated initializers that omit
- * members, although these are zero. */
+/* C++ code can use the macros of this header, but C++ compilers warn about designated initializers that omit
+ * members, although omitted members are zero. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC system_header
 #endif
@@ -51,11 +51,11 @@ struct duda_schema;
  *
  *   Statuses of 500 and above, and 403, are logged with the name of the handler and the error.
  *
- *   The errors of status 401 mean that the client's token is invalid, as duda_jwt_verify() reports. They send
- *   the challenge `WWW-Authenticate: Bearer error="invalid_token"`, unless the handler has set that header
- *   with duda_header_set(). A handler that returns the number 401 must set it, because HTTP requires a
- *   challenge. -ENOKEY means that a backend, such as a database, rejects the server's own credentials, which
- *   the client cannot fix.
+ *   The errors that map to 401 mean that the client's token is invalid; duda_jwt_verify() returns them. The
+ *   response then carries the challenge `WWW-Authenticate: Bearer error="invalid_token"`, unless the handler
+ *   has set that header with duda_header_set(). A handler that returns the number 401 must set the header,
+ *   because HTTP requires a challenge. -ENOKEY means that a backend, such as a database, rejects the server's
+ *   own credentials, which the client cannot fix.
  * - Any other value, such as 1, 150, 999 or the DUDA_NEXT of a DUDA_BEFORE() function, is a bug: the client
  *   gets 500, and the error is logged.
  *
@@ -84,7 +84,7 @@ enum duda_route_kind {
 /** Maximum stack size in bytes. Allocate larger data on the heap. */
 #define DUDA_STACK_MAX ((size_t)8 << 20)
 
-/** One entry of a service's table. Use the macros below; they accept further members after `doc`:
+/** One entry of a service's table. Use the macros below; they accept further members after the summary:
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
     enum duda_route_kind kind;
@@ -145,12 +145,11 @@ struct duda_routes {
 #define DUDA_PUT(path, fn, ...)    DUDA_ROUTE("PUT", path, fn, __VA_ARGS__)
 #define DUDA_PATCH(path, fn, ...)  DUDA_ROUTE("PATCH", path, fn, __VA_ARGS__)
 #define DUDA_DELETE(path, fn, ...) DUDA_ROUTE("DELETE", path, fn, __VA_ARGS__)
-/** A route for every method that no other route of this pattern handles. */
+/** A route for every method that no other route with this pattern handles. */
 #define DUDA_ANY(path, fn, ...) DUDA_ROUTE("*", path, fn, __VA_ARGS__)
 
-/** The packages that the service uses and that are plugins; the server loads them with the service. Define
- * the list before the first #include: `#define DUDA_USE "duda-kv", "duda-redis",`, with the trailing
- * comma. */
+/** The packages that the server must load as plugins for this service. Define the list before the first
+ * #include: `#define DUDA_USE "duda-kv", "duda-redis",`, with the trailing comma. */
 #ifndef DUDA_USE
 #define DUDA_USE
 #endif
@@ -225,8 +224,8 @@ enum { DUDA_NEXT = 0x4e455854 };
  * the entries for any host. */
 #define DUDA_HOST(host) {.kind = DUDA_IS_HOST, .path = host, .file = __FILE__, .line = __LINE__}
 
-/** Functions that each worker calls at startup (returns 0, or a negative errno value to abort) and at
- * shutdown. */
+/** Functions that each worker calls at startup and at shutdown. The startup function returns 0, or a negative
+ * errno value to abort the startup. */
 #define DUDA_START(function)                                                                                 \
     {.kind = DUDA_IS_START, .name = #function, .file = __FILE__, .line = __LINE__, .start = function}
 #define DUDA_STOP(function)                                                                                  \
@@ -234,15 +233,15 @@ enum { DUDA_NEXT = 0x4e455854 };
 /* clang-format on */
 
 /**
- * The stack probe of a source file, which shows how the file was compiled. Handlers have small stacks next to
- * each other. A function with a large frame must therefore touch each page of the frame, so that an overflow
- * hits the guard page below the stack (`-fstack-clash-protection`). `monkey run`, `monkey build`, `monkey
- * test` and `pkg-config --cflags duda` set that option. Each source file that includes duda.h, and each
- * DUDA_SERVICE(), adds a probe: a function with a large frame, which Duda calls when it loads the service.
- * Duda refuses a service whose probe skips pages.
+ * The stack probe of a source file detects whether the file was compiled with `-fstack-clash-protection`.
+ * Handler stacks are small and adjacent in memory. A function with a large frame must therefore touch each
+ * page of the frame, so that an overflow hits the guard region below the stack. `monkey run`, `monkey build`,
+ * `monkey test` and `pkg-config --cflags duda` set that option. Each source file that includes duda.h, and
+ * each DUDA_SERVICE(), adds a probe: a function with a large frame, which Duda calls when it loads the
+ * service. Duda refuses a service whose probe skips pages.
  *
- * You need not write anything for this. Clang lacks the option on some processors; on these, the guard region
- * of one megabyte is the only protection.
+ * Services need no code for this. Clang lacks the option for some processors; there, the guard region of one
+ * megabyte is the only protection.
  */
 struct duda_probe {
     void (*touch)(size_t size);
@@ -269,7 +268,7 @@ struct duda_probe {
         duda_touch_##word, __BASE_FILE__}
 #endif
 
-/** Version of the binary interface between a service and Duda. Duda loads services of every version from
+/** Version of the binary interface between a service and Duda. Duda loads services built for any version from
  * DUDA_ABI_OLDEST to its own. Structs that a service defines may gain members at their end without a new
  * version: DUDA_SERVICE() and DUDA_SCHEMA() record the sizes that the service was built with. */
 #define DUDA_ABI        4

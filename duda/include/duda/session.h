@@ -3,7 +3,8 @@
 #ifndef DUDA_SESSION_H
 #define DUDA_SESSION_H
 
-/* A function here has the name of a struct. C++ compilers can warn about that, although it is valid. */
+/* A function and a struct in this header have the same name, which is valid C++, but some compilers warn
+ * about it. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC system_header
 #endif
@@ -22,9 +23,9 @@ extern "C" {
 /** Reads a cookie of the request: the value of the first one with that name; absent if there is none. */
 MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
 /**
- * Sets a cookie (see duda_cookie_write(), the Set-Cookie header) with `Secure` over TLS, `HttpOnly` and
- * `SameSite=Lax`. Returns 0; -EINVAL: the cookie is invalid; -EPERM: the name belongs to one of Duda's own
- * cookies; -EALREADY: the response has started; -ENOMEM.
+ * Sets a cookie by adding a Set-Cookie header (see duda_cookie_write()), with `Secure` over TLS, `HttpOnly`
+ * and `SameSite=Lax`. Returns 0; -EINVAL: the cookie is invalid; -EPERM: the name belongs to one of Duda's
+ * own cookies; -EALREADY: the response has started; -ENOMEM.
  *
  * Duda reserves the names `SCOPE-session` and `SCOPE-token` for the scope (duda/scope.h) of every service of
  * the server, with or without the prefix `__Host-` or `__Secure-`. You cannot set or delete these cookies
@@ -46,7 +47,7 @@ MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_
 /**
  * Sets a signed cookie, which clients cannot change (HMAC-SHA-256), or an encrypted cookie, which they can
  * neither read nor change (AES-256-GCM). The value may contain any bytes. The server enforces the `max_age`
- * of both kinds. They are bound to their name, to the service and its virtual host (duda/scope.h explains how
+ * of both kinds. Both are bound to their name, to the service and its virtual host (duda/scope.h explains how
  * to share them), and to the keys of the server: `KeyFile` of [SESSIONS], `DUDA_KEYS` in the environment, or
  * else a key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if
  * Monkey was built without OpenSSL, or a result of duda_cookie_set().
@@ -91,10 +92,10 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
  *         return e ? e : duda_redirect(d, 303, "/");
  *     }
  *
- * duda_session_get() reads a value. Returns 0; -ENOENT, with an absent value: the session has no such value, or
- * the client has no session; or an error of the store, also with an absent value. If the store fails, the
- * remaining DUDA_BEFORE() functions and the handler are skipped. A handler that is already running continues,
- * but the client gets 503 whatever it returns, so that an outage logs no user out.
+ * duda_session_get() reads a value. Returns 0; -ENOENT: the session has no such value, or the client has no
+ * session; or an error of the store. On error, *value is absent. If the store fails, the remaining
+ * DUDA_BEFORE() functions and the handler are skipped. A handler that is already running continues, but the
+ * client gets 503 whatever it returns, so that an outage logs no user out.
  *
  *     mk_str user;
  *     int e = duda_session_get(d, "user", &user);
@@ -114,10 +115,10 @@ MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 /**
  * Destroys the session, for a logout. A copy of its cookie becomes useless, even with `Store cookie`: all
  * workers of this server remember the IDs of destroyed and replaced sessions until the cookie would reach its
- * idle timeout. This list holds 65536 IDs, is not shared with other machines, and is lost on restart. Where a
- * copied cookie must never become valid again, keep sessions in a [KV] or [REDIS]. When the list is full,
- * sessions without a login (duda_session_regenerate()) are dropped first, then those of the address that
- * destroyed the most.
+ * idle timeout. This list holds 65536 IDs, is not shared with other machines, and is lost on restart. If a
+ * copied cookie must never become valid again, keep sessions in a [KV] or [REDIS] store. When the list is
+ * full, it drops the IDs of sessions without a login (duda_session_regenerate()) first, then those of the
+ * address that destroyed the most sessions.
  */
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 
@@ -138,7 +139,7 @@ struct duda_session_store {
      * request destroys is therefore not recreated by the save of a concurrent request. NULL: save() is called
      * instead, without this guarantee. */
     int (*replace)(struct duda_ctx *d, mk_str id, mk_str data, uint32_t seconds);
-    /** Returns a secret that the store keeps with the sessions, which is the same for all servers that use
+    /** Returns a secret that the store keeps with the sessions and that is the same for all servers that use
      * the store. It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). If `is_fresh`
      * is true, the function must not return a copy that this worker has cached. NULL: the server
      * authenticates records with a key of its own, and sessions end when the server stops. */
@@ -155,8 +156,8 @@ MK_API mk_str duda_session_store_name(struct mk_worker *worker);
 
 /**
  * A CSRF token for a form: put it into a hidden field `csrf_token`, or send it from scripts as
- * `X-CSRF-Token`. A cookie ties it to the browser, and every call encodes it differently. Absent if memory is
- * exhausted or the response has started.
+ * `X-CSRF-Token`. A cookie ties the token to the browser, and every call encodes the token differently.
+ * Absent if memory is exhausted or the response has started.
  *
  *     {"token", duda_value_text(duda_csrf_token(d))}
  *     ...

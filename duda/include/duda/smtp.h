@@ -19,8 +19,8 @@ extern "C" {
  *         Server 127.0.0.1:25
  *
  * For TLS, set Server to an [UPSTREAM]: TLS then starts with the connection; STARTTLS is not supported. Each
- * message uses a new connection. Send mail in a job (duda/jobs.h): then no request waits, and a message that
- * the server temporarily rejects is retried.
+ * message uses a new connection. Send mail from a job (duda/jobs.h): then no request waits, and a message
+ * that the server temporarily rejects is retried.
  */
 
 /** Maximum number of [SMTP] sections. */
@@ -56,13 +56,13 @@ struct duda_smtp_result {
  * has taken responsibility for delivery to all recipients except those in result->rejected; the caller
  * decides whether to send the message to those again.
  *
- * Errors, which result->error describes: -EBADMSG: permanently rejected, so a job that returns this error
- * is not retried; -EAGAIN: temporarily rejected; -EINVAL: the message is invalid, see duda_mail_write(), or
- * has a line of more than 998 bytes; -EMSGSIZE: the message exceeds MaxMessageSize or the server's limit;
+ * Errors, which result->error describes: -EBADMSG: permanently rejected, so a job that returns this error is
+ * not retried; -EAGAIN: temporarily rejected; -EINVAL: the message is invalid, see duda_mail_write(), or has
+ * a line of more than 998 bytes; -EMSGSIZE: the message exceeds MaxMessageSize or the server's limit;
  * -ETIMEDOUT: the server does not respond; -ECONNRESET, -EPIPE: the connection was lost (the message may have
  * been accepted, so in rare cases it arrives twice); -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -EPROTO: not an SMTP server; -ENOKEY: the server rejects the User or its password, does not
- * offer AUTH PLAIN for it, or requires authentication or TLS; -ENOMEM; or the error of a failed wait.
+ * offer AUTH PLAIN, or requires authentication or TLS; -ENOMEM; or the error of a failed wait.
  *
  *     struct duda_smtp_result result;
  *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &job->payload, .n_to = 1,

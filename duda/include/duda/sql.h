@@ -111,8 +111,8 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  * -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC; -EINVAL: not exactly
  * one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would change the state of the
  * shared connection: it begins or ends a transaction (see duda_sql_begin()), is a COPY from or to the client,
- * or, outside a transaction, a SET, LISTEN, temporary table or the like; -ENOKEY: the database does not
- * exist, or rejects the user name or password; -EBADMSG: a string contains a NUL, or (PostgreSQL) is not
+ * or, outside a transaction, is a SET, LISTEN, CREATE TEMPORARY TABLE or the like; -ENOKEY: the database does
+ * not exist, or rejects the user name or password; -EBADMSG: a string contains a NUL, or (PostgreSQL) is not
  * UTF-8: consider a blob; -ENOMEM; or the error of a failed wait.
  */
 #ifndef __cplusplus
@@ -152,9 +152,9 @@ MK_API int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db,
 
 /**
  * Begins a transaction: until it ends, this handler's statements on this database belong to it. The
- * transaction is rolled back if the handler returns without duda_sql_commit(). A handler can have one
- * transaction per database: -EALREADY. Other errors as above. After any error inside a transaction, except
- * those of parameters, roll back.
+ * transaction is rolled back if the handler returns without duda_sql_commit(). Returns 0; -EALREADY: the
+ * handler already has a transaction on this database; or an error as above. After any error inside a
+ * transaction, except an error in the parameters, roll back.
  *
  *     int e = duda_sql_begin(d, db);
  *     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = $1", from);

@@ -37,7 +37,7 @@ MK_API void duda_sql_rows_free(struct duda_sql_rows *rows);
 
 /** The functions of a backend. They wait like those of sql.h. */
 struct duda_sql_ops {
-    /** Runs a statement in this session, or in any session if it is NULL. */
+    /** Runs a statement in `session`, or in any session if `session` is NULL. */
     int (*run_statement)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                          struct duda_sql_result *result, const struct duda_sql_statement *query);
     /** Runs several statements, like duda_sql_batch(); all results are zeroed beforehand. NULL: the
@@ -63,8 +63,9 @@ struct duda_sql_db {
     uint64_t reserved[4];     /**< must be zero */
 };
 
-/** Call it in a backend's load(): declares `section` as a database with this name, which must live as long as
- * the configuration. A duplicate name is reported as an error at the section's `Name`. */
+/** Declares `section` as a database called `name`. Call this function in a backend's load(). The text of
+ * `name` must live as long as the configuration. A duplicate name is reported as an error at the section's
+ * `Name`. */
 MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_str name);
 
 /** Registers the database. Call it in the worker_start of a backend whose `needs` lists "duda-sql". Returns
@@ -73,7 +74,7 @@ MK_API int duda_sql_add(struct mk_worker *worker, struct duda_sql_db *db);
 
 /** Like duda_sql_find(), without a handler. */
 MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *worker, const char *name);
-/** The session of the handler's transaction; NULL if it has none. */
+/** The session of the handler's transaction; NULL if there is no transaction. */
 MK_API void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db);
 
 /** A migration: one step of the schema's history. */
@@ -104,16 +105,17 @@ struct duda_sql_history {
     char message[240]; /**< error message for -EINVAL */
 };
 /**
- * Compares the applied migrations with the files: each must exist under its name, unchanged, and no pending
- * migration may precede an applied one. Applied migrations after the last file belong to a newer version of
- * the service, and are not errors. Returns 0, or -EINVAL: history->message names up to three errors.
+ * Compares the applied migrations with the files: each must have a file of its name with unchanged contents,
+ * and no pending migration may precede an applied one. Applied migrations after the last file belong to a
+ * newer version of the service, and are not errors. Returns 0, or -EINVAL: history->message names up to three
+ * errors.
  */
 MK_API int duda_sql_history_check(struct duda_sql_history *history, const struct duda_sql_migration *all);
 /** The row of the migration if the service has applied it; otherwise NULL. */
 MK_API const struct duda_sql_applied *duda_sql_history_find(const struct duda_sql_history *history,
                                                             uint64_t number);
-/** Reads the files of a folder, NUMBER-NAME.sql, in numerical order; errors are reported at `key`. Returns
- * NULL if there are none, or on error. */
+/** Reads the migration files of a folder, NUMBER-NAME.sql, in numerical order; errors are reported at `key`.
+ * Returns NULL if there are none, or on error. */
 MK_API struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *config, const void *section,
                                                            const char *key, mk_str folder);
 

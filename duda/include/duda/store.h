@@ -23,8 +23,8 @@ extern "C" {
  *         Folder /var/lib/shop
  *
  * Functions return 0 or a negative errno value: those below, and those of duda/kv.h or duda/redis.h. With
- * `Replicas` in [REDIS], 0 means that this many replicas have received the write; -ENOLINK: it is written,
- * but fewer replicas have it.
+ * `Replicas` in [REDIS], a result of 0 means that this many replicas have received the write; -ENOLINK: the
+ * write succeeded, but fewer replicas have it.
  */
 
 /** A [KV] or [REDIS] section, or the memory store, in one worker. */
@@ -57,8 +57,8 @@ MK_API int duda_store_replace(struct duda_ctx *d, struct duda_store *store, mk_s
 /** Sets a value only if none exists; otherwise -EEXIST. */
 MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
-/** Deletes a value if it equals `value`; otherwise, also if there is no value, returns -ESTALE. If `value` is
- * absent, deletes any value, and returns 0 even if there was none. */
+/** Deletes the value of the key if it equals `value`; if it differs or does not exist, returns -ESTALE. If
+ * `value` is absent, deletes any value, and returns 0 even if there was none. */
 MK_API int duda_store_delete_if(struct duda_ctx *d, struct duda_store *store, mk_str key,
                                 mk_str value) MK_API_MUST_USE;
 /** Adds to a number; a new number starts at 0 and gets this time to live. *sum is the result. */
@@ -66,8 +66,8 @@ MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *store, mk_str 
                            uint64_t ttl_ms, int64_t *sum) MK_API_MUST_USE;
 
 /**
- * Rate limit: counts a use of `key`, and allows `max` uses per fixed window of `window_ms`, which starts
- * on the first use. Returns -EDQUOT if the limit is exceeded.
+ * Rate limit: counts a use of `key`, and allows `max` uses per fixed window of `window_ms` milliseconds. A
+ * window starts on the first use. Returns -EDQUOT if the limit is exceeded.
  *
  *     mk_str address = duda_client_ip(d);
  *     int e = duda_store_rate_limit(d, store, address, 10, 60000);
@@ -78,7 +78,7 @@ MK_API int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *store, m
                                  uint64_t window_ms) MK_API_MUST_USE;
 
 /*
- * Sessions (duda/session.h) are kept in a store if `Store` of [SESSIONS] is its Name:
+ * Sessions (duda/session.h) are kept in the store that `Store` of [SESSIONS] names:
  *
  *     [PLUGINS]
  *         Load duda-kv
@@ -96,15 +96,15 @@ struct duda_store_lock {
 };
 /**
  * Acquires a lock that no other handler of any worker (or machine) can acquire until it is released or ttl_ms
- * have passed, so a crash does not hold it forever. With `Replicas` in [REDIS] the lock survives a failover;
- * a lock that too few replicas have received is released: -ENOLINK. Waits up to wait_ms for the lock (0: does
- * not wait, and returns -EBUSY), then returns -ETIME. -EDQUOT, for the memory store: requests of this client hold half of all
- * available locks. The protected code must tolerate that the lock expires while it is still running;
- * duda_store_unlock() reports this.
+ * have passed, so a crashed handler does not hold it forever. With `Replicas` in [REDIS] the lock survives a
+ * failover; if too few replicas have received it, the function releases it and returns -ENOLINK. Waits up to
+ * wait_ms for the lock (0: does not wait, and returns -EBUSY), then returns -ETIME. -EDQUOT, for the memory
+ * store: requests of this client hold half of all available locks. The protected code must tolerate that the
+ * lock expires while it is still running; duda_store_unlock() reports this.
  */
 MK_API int duda_store_lock(struct duda_ctx *d, struct duda_store *store, mk_str key, uint64_t ttl_ms,
                            uint32_t wait_ms, struct duda_store_lock *out) MK_API_MUST_USE;
-/** Releases the lock. -ESTALE: it had expired. */
+/** Releases the lock. -ESTALE: the lock had expired. */
 MK_API int duda_store_unlock(struct duda_ctx *d, struct duda_store_lock *lock) MK_API_MUST_USE;
 
 #ifdef __cplusplus

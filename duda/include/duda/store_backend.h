@@ -29,7 +29,7 @@ struct duda_store_ops {
     /** Like duda_store_rate_limit(). NULL: implemented with `incr`. */
     int (*rate_limit)(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t max,
                       uint64_t window_ms);
-    bool is_remote;       /**< other machines also change it */
+    bool is_remote;       /**< other machines also modify the store */
     uint64_t reserved[4]; /**< must be zero */
 };
 

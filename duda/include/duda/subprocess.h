@@ -42,10 +42,10 @@ struct duda_subprocess_options {
  * exit code, or, as in a shell, 128 plus the number of the signal that killed the program.
  *
  * Returns 0, whatever the status; -EMSGSIZE: the output exceeded `max`, and the program was killed; -ETIME:
- * the timeout has passed, and the program was killed; -ETIMEDOUT or -ECANCELED, likewise; -ENOENT, -EACCES and other
- * errors of execve(2): the program could not be started; -EINVAL: argv[0] contains no slash; -EAGAIN: no
- * spawner (see the log), or its queue is full; -EPIPE: the spawner died, and the program with it; -EMSGSIZE:
- * argv and envp exceed 120 KB; -EMFILE, -ENOMEM.
+ * the timeout has passed, and the program was killed; -ETIMEDOUT or -ECANCELED: the wait failed, and the
+ * program was killed; -ENOENT, -EACCES and other errors of execve(2): the program could not be started;
+ * -EINVAL: argv[0] contains no slash; -EAGAIN: no spawner (see the log), or its queue is full; -EPIPE: the
+ * spawner died, and the program with it; -EMSGSIZE: argv and envp exceed 120 KB; -EMFILE, -ENOMEM.
  *
  *     const char *const argv[] = {"/usr/bin/sort", "-u", NULL};
  *     const struct duda_subprocess_options sort = {.argv = argv, .timeout_ms = 5000};
@@ -68,7 +68,7 @@ static inline MK_API_MUST_USE int duda_subprocess_run(struct duda_ctx *d,
 /** A running program; it belongs to the handler, and ends with it. */
 struct duda_subprocess;
 
-/** Starts a program. Returns 0, or an error of duda_subprocess_run(); a missing file is reported by
+/** Starts a program. Returns 0, or an error of duda_subprocess_run(); a missing program file is reported by
  * duda_subprocess_wait(). */
 MK_API int duda_subprocess_start_sized(struct duda_ctx *d, const struct duda_subprocess_options *options,
                                        size_t options_size, struct duda_subprocess **out) MK_API_MUST_USE;
@@ -84,15 +84,16 @@ MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *
                                     size_t cap) MK_API_MUST_USE;
 /** Writes the whole string to the standard input; waits while the pipe is full. A program that is blocked
  * because its own output is not read accepts no input: read its output in between, or use
- * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; -ETIME, -ETIMEDOUT or -ECANCELED. */
+ * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; or -ETIME, -ETIMEDOUT or
+ * -ECANCELED. */
 MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *subprocess,
                                  mk_str text) MK_API_MUST_USE;
 /** Closes the standard input of the program. */
 MK_API void duda_subprocess_close_stdin(struct duda_subprocess *subprocess);
 /** Sends a signal, such as SIGTERM, to the process group of the program. */
 MK_API void duda_subprocess_signal(struct duda_subprocess *subprocess, int signal);
-/** Closes the input, discards the remaining output, and waits for the program to exit. Returns 0 and
- * `*status`; the error that prevented the start; -ETIME, -ETIMEDOUT or -ECANCELED. */
+/** Closes the input, discards the remaining output, and waits for the program to exit. Returns 0 and sets
+ * `*status`; or returns the error that prevented the start, -ETIME, -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_subprocess_wait(struct duda_ctx *d, struct duda_subprocess *subprocess,
                                 int *status) MK_API_MUST_USE;
 

@@ -53,8 +53,8 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
 {
     return duda_task_spawn_sized(worker, task, sizeof *task, out);
 }
-/** Returns the service whose DUDA_START() function is running, to pass it as the owner of tasks that are
- * spawned later. Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
+/** Returns the service whose DUDA_START() function is running, for use as the owner of tasks spawned later.
+ * Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
 MK_API const struct duda_service_ref *duda_task_owner(struct mk_worker *worker);
 /** The `ctx` of the task; NULL in request handlers. */
 MK_API void *duda_task_context(const struct duda_ctx *d);

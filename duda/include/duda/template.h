@@ -12,14 +12,14 @@ extern "C" {
 /**
  * A compiled template. It is immutable, so any number of threads may use it.
  *
- * `{{name}}` inserts a value with HTML escapes: `& < > " '` become character references. `{{{name}}}` and
+ * `{{name}}` inserts a value, escaped for HTML: `& < > " '` become character references. `{{{name}}}` and
  * `{{&name}}` insert the value unescaped. `{{a.b}}` is a member of a member, `{{.}}` the current value of the
- * section. Names are looked up in the innermost section first.
- * `{{#name}}...{{/name}}` is a section: it is repeated for each element of a list, rendered once for any
- * other true value, and skipped for false, null, an empty string and an empty list. `{{^name}}...{{/name}}`
- * is an inverted section.
- * `{{>name}}` includes another template (a partial), indented like its tag. `{{! a comment }}`. `{{=<% %>=}}`
- * changes the delimiters. A tag of these kinds that is alone on its line is removed together with the line.
+ * section. Names are looked up in the innermost section first. `{{#name}}...{{/name}}` is a section: it is
+ * repeated for each element of a list, rendered once for any other true value, and skipped for false, null,
+ * an empty string and an empty list. `{{^name}}...{{/name}}` is an inverted section. `{{>name}}` includes
+ * another template (a partial), indented like its tag. `{{! text }}` is a comment. `{{=<% %>=}}` changes the
+ * delimiters. A section, partial, comment or delimiter tag that is alone on its line is removed together with
+ * the line.
  */
 struct duda_template;
 
@@ -53,9 +53,8 @@ struct duda_render_options {
 
 /**
  * Renders the template and appends the result to `out`. `options` may be NULL. Returns 0, or a negative errno
- * value, with the error and its location in *error: -ENOENT: a name or partial is missing, and `options` is
- * strict; -ELOOP: nesting is too deep, for example because a template includes itself; -ENOMEM: `out` is
- * full.
+ * value, with the error and its location in *error: -ENOENT: a name or partial is missing, and `strict` is
+ * set; -ELOOP: nesting is too deep, for example because a template includes itself; -ENOMEM: `out` is full.
  */
 MK_API int duda_template_render_sized(const struct duda_template *tmpl, const struct duda_value *value,
                                       const struct duda_render_options *options, size_t options_size,

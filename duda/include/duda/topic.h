@@ -15,7 +15,7 @@ extern "C" {
 enum {
     DUDA_TOPIC_NAME_MAX = 64,          /**< bytes of a topic name */
     DUDA_TOPIC_MESSAGE_MAX = 31 << 10, /**< bytes of a message */
-    DUDA_TOPIC_QUEUE_MAX = 64,         /**< messages queued for a subscriber; then the oldest is dropped */
+    DUDA_TOPIC_QUEUE_MAX = 64,         /**< messages queued per subscriber; the oldest are dropped first */
     DUDA_TOPIC_SUBSCRIPTIONS_MAX =
         1024, /**< topics per WebSocket or handler; limited because topic names may come from clients */
 };
@@ -31,7 +31,7 @@ MK_API void duda_topic_detach(struct duda_websocket *socket, mk_str topic);
  * Publishes a message to a topic (a room or channel): a broadcast to all its subscribers, WebSockets and
  * handlers. Each other worker receives it as one message, and each worker frames it once for all its
  * subscribers. Messages from one worker arrive in order. Returns 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN:
- * another worker is so far behind that its subscribers miss the message; -ENOMEM.
+ * another worker is so far behind that its subscribers will miss the message; -ENOMEM.
  *
  *     duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text);
  */
@@ -51,7 +51,7 @@ MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic);
 MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
 /**
  * Waits for the next message of the handler's topics, for at most `timeout_ms` milliseconds (0: no limit).
- * Returns 0 with *out, valid until the handler returns or calls duda_arena_rewind(); -ETIME when the time limit
+ * Returns 0 with *out, valid until the handler returns or calls duda_arena_rewind(); -ETIME: the time limit
  * has passed; -ETIMEDOUT, -ECANCELED, -ENOMEM.
  *
  *     int e = duda_topic_subscribe(d, MK_STR("news"));
@@ -69,11 +69,11 @@ MK_API void duda_topic_unsubscribe(struct duda_ctx *d, mk_str topic);
 struct duda_topic_message {
     mk_str topic, data;
     enum mk_websocket_kind kind;
-    uint32_t dropped; /**< number of messages dropped before it, because the handler did not keep up */
+    uint32_t dropped; /**< number of messages dropped before this one, because the handler did not keep up */
 };
 /**
  * Like duda_topic_receive(), for a handler that subscribes to several topics, or that must detect dropped
- * messages and then reload the whole state from where it is stored.
+ * messages and then reload the whole state from its store.
  *
  *     while (!(e = duda_topic_receive_message(d, 0, &m)))
  *         if (m.dropped || mk_str_eq(m.topic, MK_STR("prices")))

@@ -3,7 +3,8 @@
 #ifndef DUDA_UPLOAD_H
 #define DUDA_UPLOAD_H
 
-/* A function here has the name of a struct. C++ compilers can warn about that, although it is valid. */
+/* A function and a struct in this header have the same name, which is valid C++, but some compilers warn
+ * about it. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC system_header
 #endif
@@ -56,8 +57,8 @@ MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, 
  * A file field that the user left empty does not count. */
 MK_API const struct duda_upload *duda_upload(struct duda_ctx *d, const char *name);
 MK_API const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i);
-/** Copies up to `cap` bytes of the file, starting at offset `offset`. Returns the number of bytes, 0 at the
- * end of the file, or a negative errno value. */
+/** Copies up to `cap` bytes of the file, starting at `offset`. Returns the number of bytes, 0 at the end of
+ * the file, or a negative errno value. */
 MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *upload, char *buf, size_t cap,
                                 uint64_t offset) MK_API_MUST_USE;
 /**

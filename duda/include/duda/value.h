@@ -27,7 +27,7 @@ enum duda_value_kind {
 struct duda_entry;
 
 /**
- * A value, which is passed by value and owns nothing. The data that it points to must live as long as the
+ * A value. It is passed by value and owns no memory: the data that it points to must live as long as the
  * value is used.
  *
  *     const struct duda_entry page[] = {

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /* Every function that waits returns 0 or a negative errno value. -ECANCELED: the client has disconnected.
- * -ETIMEDOUT: the deadline has passed. From then on every wait fails at once: return from the handler. The
- * time limit of a single call, such as `timeout_ms`, is a different error, -ETIME: the handler may continue. A
- * handler that keeps calling blocking functions is terminated: its waits are cancelled, its deferred
+ * -ETIMEDOUT: the deadline has passed. From then on, every wait fails at once: return from the handler. The
+ * time limit of a single call, such as `timeout_ms`, is a different error, -ETIME: the handler may continue.
+ * A handler that keeps calling blocking functions is terminated: its waits are cancelled, its deferred
  * functions run, and it is never resumed. Its stack and memory are kept for a while, so that a callback that
  * still refers to them is harmless. */
 
@@ -53,10 +53,10 @@ MK_API int duda_cancelled(const struct duda_ctx *d);
 /* ---- Waiting for callbacks ---- */
 
 /**
- * A wait turns a callback-based function into one that a handler calls. The struct is on the handler's stack
- * or in its memory, and registered with the worker from duda_wait_begin() to duda_wait_end(). A late callback
- * therefore never touches a stack that another request has reused, however the handler ends and however it
- * treats errors.
+ * A wait turns a callback-based function into one that suspends only the calling handler. The struct is on
+ * the handler's stack or in its memory, and registered with the worker from duda_wait_begin() to
+ * duda_wait_end(). A late callback therefore never touches a stack that another request has reused, however
+ * the handler ends and however it treats errors.
  *
  *     struct question {
  *         struct duda_wait wait; // the first

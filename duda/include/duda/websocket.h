@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /** The server side of a WebSocket. It lives from duda_websocket_open() until the client has disconnected:
- * with a handler at most until the handler returns, with callbacks until on_close() returns. */
+ * without callbacks, at most until the handler returns; with callbacks, until on_close() returns. */
 struct duda_websocket;
 
 /** Policy for a subscriber of a topic (see duda/topic.h) whose client reads too slowly. */
@@ -45,7 +45,8 @@ struct duda_websocket_options {
 /**
  * Accepts the client's WebSocket handshake. `options` may be NULL; `ctx` is passed to the callbacks. Returns
  * 0. Return any other result from the handler, so that the client gets 426, 400 or 403: -EINVAL (not a
- * WebSocket handshake), -EPROTO, -EACCES (the origin), -EALREADY, -ENOMEM. The route must be a GET route.
+ * WebSocket handshake), -EPROTO, -EACCES (the origin is not allowed), -EALREADY, -ENOMEM. The route must be a
+ * GET route.
  *
  *     static int echo(struct duda_ctx *d)
  *     {
@@ -95,7 +96,8 @@ MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *sock
 
 /** Sends a message without waiting, for callbacks; also returns -EAGAIN if the send queue is full. */
 MK_API int duda_websocket_try_send(struct duda_websocket *socket, enum mk_websocket_kind kind, mk_str data);
-/** Closes the WebSocket with a code and a reason. When the handler returns, it is closed with 1000. */
+/** Closes the WebSocket with a code and a reason. When the handler returns, the WebSocket is closed with
+ * 1000. */
 MK_API void duda_websocket_close(struct duda_websocket *socket, unsigned code, const char *reason);
 /** The underlying WebSocket of the server; NULL once it has ended. */
 MK_API struct mk_websocket *duda_websocket_raw(const struct duda_websocket *socket);
