@@ -129,7 +129,7 @@ static inline void oom_at_next_allocation(void)
 
 /* Calls `body` with the first allocation failing, then the second, and so on until it needs fewer; each time
  * with a single failure and with all later allocations failing. body() must free what it allocated, and
- * returns whether all of its calls succeeded, which must be so exactly if no allocation failed. */
+ * returns whether all of its calls succeeded, which must be true exactly if no allocation failed. */
 static inline void oom_at_each_allocation(bool (*body)(void))
 {
     for (int and_after = 0; and_after < 2; and_after++) {

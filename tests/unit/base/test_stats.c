@@ -330,7 +330,7 @@ static void stats_dead_worker_keeps_counters_and_clears_gauges(void **state)
     assert_int_equal(mk_stat_sum(r, s, CALLS), 10);
     assert_int_equal(mk_stat_sum(r, s, OPEN), 3);
     assert_int_equal(mk_stat_sum(r, s, DURATION + mk_stat_bucket(100)), 2);
-    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker that uses these cells continues the count */
+    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker in this slot continues the count */
     assert_int_equal(mk_stat_sum(r, s, CALLS), 11);
     mk_stat_clear_gauges(r, 7); /* worker 7 has counted nothing */
 }

@@ -50,7 +50,7 @@ static void cgi_stderr_is_limited(void **state)
     mk_cgi_stderr_flush(&e);
     assert_int_equal(h.n_bytes, LEFT + strlen("full"));
     assert_string_equal(h.last, "full");
-    e.remaining = h.n_lines = 0; /* without remaining bytes, nothing is logged, not even a message about the limit */
+    e.remaining = h.n_lines = 0; /* nothing more is logged, not even a message about the limit */
     mk_cgi_stderr_add(&e, MK_STR("line\n"));
     mk_cgi_stderr_flush(&e);
     assert_int_equal(h.n_lines, 0);

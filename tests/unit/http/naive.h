@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A router that tries all routes, as simple as possible, as reference for the real router. It supports routes
- * with at most one method, and no escapes. */
+/* A simple router that tries all routes: the reference for tests of the real router. It supports routes with
+ * at most one method, and no escapes. */
 #ifndef MK_UNIT_HTTP_NAIVE_H
 #define MK_UNIT_HTTP_NAIVE_H
 
@@ -48,7 +48,8 @@ static inline bool naive_is(size_t type, mk_str s)
     return regexec(&naive_regexes[type], buffer, 0, NULL, 0) == 0;
 }
 
-/* Returns 0 for a literal segment, then the index of the type; the last rank is the rest of the path. */
+/* Returns the rank of a segment: literals come first, then the parameter types in order, then the rest
+ * parameter. */
 static inline size_t naive_rank(mk_str segment)
 {
     if (segment.len == 0 || (segment.p[0] != ':' && segment.p[0] != '*'))

@@ -160,7 +160,7 @@ static inline void h2_conn_expect_reset(struct h2_conn *h, uint32_t id, enum mk_
                  (int)s->error);
 }
 
-/* Expects a stream without a response or a reset. */
+/* Expects that the stream has received neither a response nor a reset. */
 static inline void h2_conn_expect_open(struct h2_conn *h, uint32_t id)
 {
     struct h2_stream *s = h2_find(&h->client, id);

@@ -271,7 +271,7 @@ static void h2_abuse_tiny_window_updates_close_connection(void **state)
     expect_calm(MK_H2_TINY_WINDOWS);
 }
 
-/* Changing the window by SETTINGS has the same effect. */
+/* Changing the window with SETTINGS has the same effect. */
 static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
     }
     /* SETTINGS frames also consume the abuse budget: the reason depends on the frame that exhausts it. */
     expect_calm(h.conn.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
-    /* Part of the budget is restored over time; on a slower machine it is more. */
+    /* A part of the budget is restored over time, and a slower machine restores more of it. */
     assert_true(size < 500);
 }
 
@@ -350,7 +350,7 @@ static void h2_abuse_budget_is_restored_over_time(void **state)
         mk_stream_on_input(&h.conn.conn->stream, false);
         h.conn.conn->ops->advance(h.conn.conn);
         h.conn.conn->h2->abuse_refilled_ms -=
-            1000; /* moves the time of the budget, since the loop sets its own */
+            1000; /* moves the refill time back, since the loop sets the clock */
         h2_conn_run(&h);
     }
     assert_int_equal(h.client.n_pongs, 20);

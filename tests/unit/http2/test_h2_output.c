@@ -76,7 +76,7 @@ static void h2_output_all_streams_wait_for_connection_window(void **state)
 static void h2_output_half_closed_client_ends_blocked_streams(void **state)
 {
     static const uint32_t widened[] = {
-        0, 1}; /* 0 widens the connection's window, so that the stream's is closed; 1 vice versa */
+        0, 1}; /* 0: the connection window is wide, and the stream window closes; 1: vice versa */
     (void)state;
     for (size_t i = 0; i < MK_LEN(widened); i++) {
         h.conn.n_records = 0;

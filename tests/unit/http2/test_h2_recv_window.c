@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much request body data an HTTP/2 connection buffers; streams with unread bodies must leave enough of
- * it to the others. */
+/* How much request body data an HTTP/2 connection buffers; streams with unread bodies must leave enough
+ * space for the others. */
 #include "unit/http2/h2_conn_case.h"
 
 enum { UNREAD_MAX = 256 * 1024, LAST = 2 * H2_CONN_STREAMS - 1 };

@@ -109,7 +109,7 @@ static int borrow_and_return(void)
     if (opens(secret_path) || !opens(own_path))
         return 2;
     if (getuid() != 0 || geteuid() != 0)
-        return 3; /* borrows only the rights to access files */
+        return 3; /* only the file access rights may change */
     if (getgroups(MK_LEN(after), after) != daemon.n_groups || after[0] != daemon.groups[0])
         return 4;
     mk_identity_revert(&own);

@@ -59,7 +59,7 @@ static void module_malformed_file_is_reported(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* A folder with that name next to the program is used only if it has the mark of a build. */
+/* A folder with that name next to the program is used only if it contains the marker of a build. */
 static void module_path_plugins_folder_needs_build_mark(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void module_path_folders_are_listed(void **state)
     for (unsigned i = 0; i < MK_MODULE_PATH_FOLDERS; i++)
         if (mk_module_path_folder(i, folder))
             assert_contains(mk_buf_str(&text), folder);
-    /* this is no build, so there are at most two folders */
+    /* without the marker of a build, there are at most two folders */
     assert_int_equal(mk_str_find(mk_buf_str(&text), ','), MK_STR_NONE);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* src/os/libc replaces functions of the C library in small static programs; here, they bear other names beside them. */
+/* src/os/libc replaces functions of the C library in small static programs; here, its functions have other
+ * names so that the tests can compare them with those of the C library. */
 #define vsnprintf    small_vsnprintf
 #define snprintf     small_snprintf
 #define vfprintf     small_vfprintf
@@ -40,7 +41,7 @@ size_t strftime(char *buf, size_t size, const char *format, const struct tm *t);
 
 #include "unit/test.h"
 
-/* The same text and the same length as from the C library, also where the buffer is too small. */
+/* Expects the same text and length as from the C library, even if the buffer is too small. */
 #define SAME(...)                                                                                            \
     do {                                                                                                     \
         for (size_t size = 0; size < 64; size += size < 12 ? 1 : 51) {                                       \

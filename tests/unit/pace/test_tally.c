@@ -8,7 +8,7 @@ enum { MS = 1000000 };
 
 static struct pace_tally tally;
 
-/* Adds `n` responses, each with the latency, of which `own` may be the client's own delay. */
+/* Adds `n` responses with this latency, of which the client itself caused `own`. */
 static void add_responses(uint64_t n, uint64_t latency, uint64_t own)
 {
     for (uint64_t i = 0; i < n; i++)

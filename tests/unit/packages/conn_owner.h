@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The owner of a connection, which connects by reporting success. */
+/* The owner of a connection: callbacks that count their calls and open no socket. */
 #ifndef MK_UNIT_PACKAGES_CONN_OWNER_H
 #define MK_UNIT_PACKAGES_CONN_OWNER_H
 

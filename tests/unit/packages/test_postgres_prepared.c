@@ -81,7 +81,7 @@ static void prepared_sweep_returns_names_to_deallocate(void **state)
 static void prepared_is_disabled_if_server_keeps_forgetting(void **state)
 {
     (void)state;
-    for (uint64_t i = 0; i < 10; i++) { /* the server forgets occasionally, as after DISCARD ALL */
+    for (uint64_t i = 0; i < 10; i++) { /* the server sometimes forgets statements, as after DISCARD ALL */
         struct postgres_prepared *p = add("a");
         p->is_kept = true;
         assert_false(postgres_prepared_forget_all(&list, p, 1000000 + i * 100000));

@@ -160,7 +160,7 @@ static void store_table_full_evicts_first_to_expire(void **state)
         lost += sum != 7;
     }
     assert_true(lost < 20);
-    /* An entry that grows is not evicted for its own growth. */
+    /* An entry that grows is not evicted to make space for itself. */
     assert_int_equal(store_table_set(&t, numbered(buffer, 1), mk_str_of(buffer, 20), NOW, NOW + 1), 0);
     assert_int_equal(store_table_set(&t, numbered(buffer, 1), MK_STR("x"), NOW, NOW + 1), 0);
     drop(&t);

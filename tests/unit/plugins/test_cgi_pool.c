@@ -12,7 +12,7 @@ enum { REQUESTS = 8 };
 /* A request, whose address is passed as struct mk_request. */
 static struct request {
     struct cgi_queue_entry entry;
-    struct cgi_client *client; /* of the process that runs in its slot */
+    struct cgi_client *client; /* charged for the process in the request's slot */
     struct mk_addr addr;
     unsigned resumed;
 } requests[REQUESTS];

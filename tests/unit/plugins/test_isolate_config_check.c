@@ -44,7 +44,7 @@ void mk_config_error(struct mk_config *config, const void *section, const char *
     (void)snprintf(errors + len, sizeof errors - len, "\n");
 }
 
-/* ---- Fake rest of the plugin ---- */
+/* ---- Fakes of the rest of the plugin ---- */
 
 static int (*program)(void); /* the check runs this function, which returns the exit code */
 static int stored, confined;

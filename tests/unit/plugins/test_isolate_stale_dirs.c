@@ -115,7 +115,7 @@ static void stale_dirs_of_other_users_are_kept(void **state)
     assert_true(is_there("monkey-0000000000000001"));
 }
 
-/* These are names of other programs, and other files instead of a folder. */
+/* The names belong to other programs, or the file is not a folder. */
 static void stale_dirs_other_names_and_files_are_kept(void **state)
 {
     static const char *const names[] = {"monkey-00000000000000010", "monkey-000000000000000",

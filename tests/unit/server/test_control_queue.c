@@ -94,7 +94,7 @@ static void control_queue_drops_messages_without_receiver(void **state)
     assert_int_equal(mk_control_queue_send(&box, master, &log), 0);
     assert_int_equal(mk_fd_count_open(), before + 1);
     mk_fd_close(&worker);
-    assert_int_equal(mk_control_queue_flush(&box, master), 0); /* no process receives any longer */
+    assert_int_equal(mk_control_queue_flush(&box, master), 0); /* no process receives messages anymore */
     assert_null(box.first);
     mk_control_queue_clear(&box);
 }

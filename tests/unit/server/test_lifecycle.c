@@ -190,7 +190,7 @@ static void lifecycle_handover_times_out(void **state)
     hand_over();
     mk_lifecycle_old_workers_late(&lifecycle);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);
-    mk_lifecycle_old_workers_late(&lifecycle); /* while the master serves, this belongs to no handover */
+    mk_lifecycle_old_workers_late(&lifecycle); /* ignored, because the handover is over */
     workers.wanted = 2;
     workers.there = workers.ready = 2;
     mk_lifecycle_request_reload(&lifecycle);
@@ -345,7 +345,7 @@ static void lifecycle_slow_trial_continues_after_death(void **state)
     }
 }
 
-/* These may be the results of an attempt that was replaced. */
+/* An unexpected result may belong to an earlier attempt. */
 static void lifecycle_unexpected_results_are_ignored(void **state)
 {
     (void)state;

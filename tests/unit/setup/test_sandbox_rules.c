@@ -73,7 +73,7 @@ static bool is_plain(const char *path)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Workers cannot open a new file with the same name, so the server must replace them. */
+/* Workers cannot open a new file with the same name, so the server must replace the workers. */
 static void sandbox_resolver_files_are_watched(void **state)
 {
     (void)state;

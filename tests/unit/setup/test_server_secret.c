@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The secret of a server derives one key for each purpose, which an upgrade does not change. */
+/* The server derives a key for each purpose from its secret. An upgrade does not change the keys. */
 #include "setup/server_secret.h"
 
 #include "unit/test.h"

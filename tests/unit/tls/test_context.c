@@ -163,7 +163,7 @@ static void context_validity_period_is_checked(void **state)
     expect_odd(w.pair.certificate, "not valid before");
 }
 
-/* The next configuration does this when the files have become unusable. */
+/* The next configuration keeps the certificate when its files have become unusable. */
 static void context_keeps_certificate_whose_files_are_gone(void **state)
 {
     (void)state;

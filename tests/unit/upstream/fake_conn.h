@@ -377,7 +377,7 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const cha
     l->why = why;
 }
 
-/* The fake knows without this call what has arrived. */
+/* Has no effect: the fake knows what has arrived. */
 void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
 {
     (void)which;

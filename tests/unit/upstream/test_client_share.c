@@ -191,7 +191,7 @@ static void client_share_used_up_request_waits_others_proceed(void **state)
     }
     struct mk_upstream_conn *last = acquire_for(5, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
-    /* the first waiting client has used up its share, the second one has not */
+    /* the first waiting client has used up its share, but the second one has not */
     mk_upstream_conn_release(b[0], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
     assert_int_equal(mk_upstream_conn_state(last), 0);

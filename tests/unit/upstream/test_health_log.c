@@ -137,7 +137,7 @@ static void failure_every_error_has_text(void **state)
     assert_contains(mk_str_from_c(mk_connect_error_text(-ENETUNREACH)), "no route");
 }
 
-/* ---- Requests on a server that goes down ---- */
+/* ---- Requests to a server that goes down ---- */
 
 static unsigned n_out;
 

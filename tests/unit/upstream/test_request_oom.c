@@ -7,7 +7,7 @@ static enum mk_upstream_protocol protocol;
 static mk_str response;
 static bool is_stale; /* the server closes the first connection */
 
-/* Replaces a buffer of the test by one that uses no allocated memory. */
+/* Replaces a buffer of the test with one that uses no allocated memory. */
 static void use_fixed_buffer(struct mk_buf *b, char *buffer, size_t cap)
 {
     *b = mk_buf_fixed(buffer, cap);

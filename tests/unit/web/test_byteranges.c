@@ -154,7 +154,7 @@ static void byteranges_if_range_mismatch_sends_whole_file(void **state)
     assert_int_equal(y->response.status, 206);
     mk_exchange_free(y);
     mk_exchange_free(x);
-    /* The date does not tell apart two versions from the same second, and the file has an entity tag. */
+    /* A date cannot distinguish two versions from the same second, so If-Range must contain the entity tag. */
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: \"other\"\r\n");
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:19 GMT\r\n");

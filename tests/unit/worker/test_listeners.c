@@ -181,7 +181,7 @@ static void listeners_failed_open_changes_nothing(void **state)
     want(taken);
     assert_int_equal(open_listeners(3), -EADDRINUSE);
     assert_int_equal(l.n, 2);
-    assert_true(l.at[0].wanted && l.at[1].wanted); /* both stay wanted: replacement workers need them */
+    assert_true(l.at[0].wanted && l.at[1].wanted); /* both are kept, because replacement workers need them */
     assert_true(is_there("a") && is_there("b"));
     close(other);
 }

@@ -249,7 +249,7 @@ static void subprocess_spawner_ignores_session_signals(void **state)
 {
     (void)state;
     static const int meant_for_others[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-    /* The spawner has started once this has run; a real worker blocks the signals before that. */
+    /* The spawner has started once this program has run; a real worker blocks the signals until then. */
     assert_non_null(run("exit 0"));
     wait_for(&ended, 1);
     for (size_t i = 0; i < MK_LEN(meant_for_others); i++)

@@ -227,7 +227,7 @@ static void worker_info_lists_connections(void **state)
     assert_int_equal(list_connections(9).n, 1);
 }
 
-/* What the worker reports about connections during its own request. */
+/* The connections that the worker reported while it completed a request. */
 static struct seen during;
 
 static void on_record(const struct mk_access_record *record, void *data)

@@ -373,7 +373,7 @@ static void worker_messages_flood_in_one_iteration_is_rejected(void **state)
 static void worker_messages_exiting_worker_receives_nothing(void **state)
 {
     (void)state;
-    answers = 1 << 20; /* otherwise the exchange would never end */
+    answers = 1 << 20; /* a bound, in case the exchange does not end */
     assert_int_equal(send_to(0, 0, "ask"), 0);
     run_once(0);
     worker(0)->ending = true;
@@ -432,7 +432,7 @@ static void worker_messages_without_master_reach_only_self(void **state)
     check(1, "all me ");
     check(0, "");
     mk_worker_messages_stop_receiving(worker(1));
-    worker(1)->master_fd = 0; /* the master's plugins want no messages */
+    worker(1)->master_fd = 0; /* plugins of the master receive no messages */
     assert_int_equal(send_to(1, 0, "other"), 0);
 }
 

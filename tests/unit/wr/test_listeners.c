@@ -5,7 +5,7 @@
 
 enum { PORT = 8080 };
 
-/* Expects which of the sockets at `hosts` a client of `to` reaches, as letters: a is the first socket. */
+/* Expects that a client of `to` reaches these of the sockets at `hosts`; letter a is the first socket. */
 static void expect_kept(const char *hosts, const char *to, const char *letters)
 {
     struct wr_listener sockets[8];

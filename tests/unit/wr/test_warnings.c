@@ -53,7 +53,7 @@ static void warnings_server_bottleneck_is_reported_with_numbers(void **state)
            "of 1)");
 }
 
-/* A shot that measured the client instead is worse. */
+/* A shot that measured the client is worse than one that measured a busy server. */
 static void warnings_client_has_priority_over_server(void **state)
 {
     (void)state;
