@@ -193,8 +193,8 @@ static bool start_doc_process(struct run *r, const struct dev_source_unit *unit,
     return ok;
 }
 
-/* Does the target ask for the documentation of this source? "/.duda/doc" documents the only source, or
- * index.c of a folder; "/shop/.duda/doc" documents shop.c. */
+/* Returns whether the target requests the documentation of this source: "/.duda/doc" documents the only
+ * source, or index.c of a folder; "/shop/.duda/doc" documents shop.c. */
 static bool is_doc_request(const struct dev_source_unit *unit, mk_str target)
 {
     mk_str url_segment = mk_str_from_c(unit->url_segment);
@@ -311,8 +311,8 @@ static int open_signalfd(const int *ours, size_t n)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Opens two descriptors, because only Ctrl+C may interrupt code that waits for a child, while children exit
- * at any time. */
+/* Opens separate descriptors for termination signals and SIGCHLD, because only the former may interrupt code
+ * that waits for a child. */
 static bool setup_signalfds(struct run *r)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, children[] = {SIGCHLD};

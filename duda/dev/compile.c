@@ -78,7 +78,8 @@ static const char *const common[] = {"-std=gnu17",
                                      "-fasynchronous-unwind-tables",
                                      "-fno-omit-frame-pointer"};
 
-/* Is it a package of Duda? These are linked without pkg-config, because they need not be installed. */
+/* Returns whether the package belongs to Duda. Duda's packages are linked without pkg-config, because they
+ * need not be installed. */
 static bool is_duda_package(mk_str package)
 {
     return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
@@ -241,7 +242,8 @@ static struct file_snapshot take_file_snapshot(mk_str known, mk_str sources)
     mk_buf_add(&m.files, known);
     mk_buf_add(&m.files, sources);
     m.mark = hash_file_stats(mk_buf_str(&m.files));
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin); /* the clock of file times */
+    /* File systems use this clock for modification times. */
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin);
     return m;
 }
 
@@ -263,8 +265,8 @@ static bool is_newer_than(mk_str file, const struct timespec *t)
            (st.st_ctim.tv_sec == t->tv_sec && st.st_ctim.tv_nsec >= t->tv_nsec);
 }
 
-/* Was one of the files saved since the snapshot? For headers that were unknown before the compilation, only
- * the time counts. */
+/* Returns whether one of the files was saved since the snapshot. For headers that were unknown before the
+ * compilation, only the time counts. */
 static bool files_changed_since(const struct file_snapshot *m, mk_str files)
 {
     bool any = hash_file_stats(mk_buf_str(&m->files)) != m->mark;
@@ -299,7 +301,7 @@ static bool is_cached_object(const char *list, struct dev_compile_result *out)
     if (access(out->object, R_OK) != 0 || !read_cached_file_list(list, out) ||
         dev_compile_hash_files(mk_buf_str(&out->files)) != out->stamp)
         return false;
-    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* keeps it from dev_compile_clean_cache() */
+    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* protects it from dev_compile_clean_cache() */
     (void)utimensat(AT_FDCWD, list, NULL, 0);
     return true;
 }
@@ -404,7 +406,7 @@ static bool find_extra_sources(const struct dev_source *source, struct mk_buf *o
         bool is_found = dev_paths_format(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
                                          MK_STR_ARG(word)) &&
                         realpath(path, real);
-        mk_buf_addf(others, "%s\n", is_found ? real : path); /* a missing file is watched, too */
+        mk_buf_addf(others, "%s\n", is_found ? real : path); /* a missing file is also watched */
         if (!is_found)
             mk_buf_addf(messages, "%s:1: error: `sources: %.*s`: there is no such file\n", source->path,
                         MK_STR_ARG(word));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scans the configuration file of the option -i and its includes. The server parses these files; this code
- * only looks for settings that affect how the server is started, and for files to watch. */
+/* Scans the configuration file that the option -i names, and its includes. The server parses these files;
+ * this code only looks for settings that affect how the server is started, and for files to watch. */
 #ifndef DUDA_DEV_CONFIG_INCLUDE_H
 #define DUDA_DEV_CONFIG_INCLUDE_H
 
 #include <monkey/buf.h>
 #include <stdbool.h>
 
-/* Does the configuration contain the section and, unless `key` is NULL, the key in it? */
+/* Returns whether the configuration contains the section and, unless `key` is NULL, the key in it. */
 bool dev_config_include_has(const char *path, const char *section, const char *key);
 /* Adds the paths of the file and its includes to the list, one per line. */
 void dev_config_include_list_files(const char *path, struct mk_buf *files);

@@ -39,7 +39,7 @@ static void append_frame_line(struct mk_buf *out, const char *address)
                 (size_t)(address - (const char *)info.dli_fbase), info.dli_sname ? info.dli_sname : "");
 }
 
-/* Does the address belong to a service, and not to the server, its packages or the system? */
+/* Returns whether the address belongs to a service, and not to the server, its packages or the system. */
 static bool is_service_address(const void *address, const void *ctx)
 {
     static const char *const others[] = {"monkey", "lib", "ld-", "ld.", "linux-"};
@@ -74,7 +74,7 @@ static void append_frames(struct mk_buf *out, void **frames, size_t n, const voi
         append_frame_line(out, frames[i]);
 }
 
-/* Is the fault just below the stack pointer, in the guard page? */
+/* Returns whether the fault is just below the stack pointer, in the guard page. */
 static bool is_stack_overflow(int signal, const siginfo_t *info, const void *context)
 {
     const char *sp = duda_backtrace_stack_ptr(context), *at = info->si_addr;

@@ -12,8 +12,8 @@ bool dev_error_reason_on_log(struct mk_request *request, enum mk_log_level level
 /* Implements on_response. */
 void dev_error_reason_on_response(struct mk_request *request, struct mk_response *response);
 
-/* Is the client a browser, which asks for HTML? Other programs accept any media type, but a page in plain
- * text is better for them. */
+/* Returns whether the client is a browser, which asks for HTML. Other programs accept any media type, but get
+ * the page in plain text. */
 bool dev_error_reason_accepts_html(struct mk_request *request);
 
 #endif

@@ -104,8 +104,8 @@ static void ipc_call_read_reply(struct ipc_call *c)
     }
 }
 
-/* Makes the reply, a line "page STATUS TYPE" and the body, the response. Returns false if it has another
- * format. */
+/* Turns the reply, which is a line "page STATUS TYPE" followed by the body, into the response. Returns false
+ * if the reply has another format. */
 static bool set_page_response(struct mk_response *response, mk_str reply_text)
 {
     uint64_t status;

@@ -80,8 +80,8 @@ static bool parse_undefined_symbol(mk_str line, char symbol[SYMBOL_MAX])
     return at && len > 0 && len < SYMBOL_MAX;
 }
 
-/* Is the line only context? The linker prints "LINKER: OBJECT: in function `f':" before its messages about f,
- * and "more ... follow" after them. */
+/* Returns whether the line is only context. The linker prints "LINKER: OBJECT: in function `f':" before its
+ * messages about f, and "more ... follow" after them. */
 static bool is_linker_context_line(mk_str line)
 {
     static const char mark[] = ": in function `";

@@ -7,8 +7,8 @@
 #include <monkey/buf.h>
 #include <stdbool.h>
 
-/* Removes locations in files below `folder` from the messages of a server. A location that refers to a source
- * becomes a message of that source: "FILE:LINE: error: ...". */
+/* Removes locations in files below `folder` from the messages of a server. A message about a source gets the
+ * form "FILE:LINE: error: ...". */
 void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder);
 /* Processes linker warnings about undefined symbols. Drops those about symbols that is_known() accepts; turns
  * the others into errors and returns false. */

@@ -17,8 +17,8 @@ struct dev_paths {
 
 /* On failure, reports the error and returns false. */
 bool dev_paths_find(struct dev_paths *p);
-/* Creates a folder below one that other users can write to, where they may have created it before. Returns
- * false unless the folder belongs to us and only we can access it. */
+/* Creates a folder in one that other users can also write to, so another user may have created it already.
+ * Returns false unless the folder belongs to us and only we can access it. */
 bool dev_paths_make_private_dir(const char *folder);
 /* Formats a path like snprintf(3). Returns false if it does not fit. */
 bool dev_paths_format(char path[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -46,8 +46,8 @@ void dev_private_dir_remove(const char *folder)
 
 /* ---- Stale folders ---- */
 
-/* Was the `monkey run` that created this folder killed? Then no process listens on its socket. A `monkey run`
- * that is just starting has no socket yet. */
+/* Returns whether the `monkey run` that created this folder was killed. In this case, no process listens on
+ * the socket in it. A `monkey run` that is just starting has no socket yet. */
 static bool is_stale_dir(const char *folder)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

@@ -12,7 +12,7 @@
 
 enum { OUTPUT_MAX = 8192 };
 
-/* Do the flags enable AddressSanitizer, as in "-fsanitize=undefined,address"? */
+/* Returns whether the flags enable AddressSanitizer, as in "-fsanitize=undefined,address". */
 static bool uses_address_sanitizer(const struct dev_source *source)
 {
     mk_str rest = mk_buf_str(&source->flags), word;

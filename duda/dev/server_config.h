@@ -13,10 +13,10 @@ void dev_server_config_write_front(struct mk_buf *out, const char *folder, const
  * so that the file `extra` (NULL: none) can provide them. */
 void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_set *u, const char *extra);
 
-/* Does `monkey run` accept this host name? A page of another site can resolve its own name to this machine
- * and then read the responses of the service (DNS rebinding), so only IP addresses and the names of this
- * machine are accepted. `names` lists further names, separated by commas or spaces. `host` is the host of a
- * request, without port; it is absent if no browser sent the request. */
+/* Returns whether `monkey run` accepts this host name. A page of another site can resolve its own name to
+ * this machine and then read the responses of the service (DNS rebinding), so only IP addresses and the names
+ * of this machine are accepted. `names` lists further names, separated by commas or spaces. `host` is the
+ * host of a request, without port; it is absent if no browser sent the request. */
 bool dev_server_config_allows_host(mk_str names, mk_str host);
 
 /* Appends a quoted string. */

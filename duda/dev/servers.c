@@ -35,10 +35,10 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
     return any;
 }
 
-/* Is it a message that developers need not see? Such messages are printed whenever a server starts or stops,
- * which happens after each saved file; or they say that a service exited during a request, which another
- * message reports with more details; or they are info messages with the reference of an error page, which
- * only helps to find the message of a user's error. */
+/* Returns whether developers need not see the message. Such messages report that a server starts or stops,
+ * which happens after each saved file; that a service exited during a request, which another message reports
+ * with more details; or the reference of an error page, which only helps to find the log message for an error
+ * that a user has seen. */
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {
@@ -49,14 +49,16 @@ static bool is_routine_message(mk_str line)
            (line_contains_any(line, info, 1) && line_contains_any(line, reference, 1));
 }
 
-/* Is it the watchdog's message about a handler that was already reported with source lines? */
+/* Returns whether the line is the watchdog's message about a handler that was already reported with source
+ * lines. */
 static bool is_watchdog_message(mk_str line)
 {
     static const char *const known[] = {" serves nothing: it has been blocked for ", " serves again"};
     return line_contains_any(line, known, MK_LEN(known));
 }
 
-/* Is it the server's message about a crash that was already reported with source lines? */
+/* Returns whether the line is the server's message about a crash that was already reported with source
+ * lines. */
 static bool is_crash_message(mk_str line)
 {
     static const char *const known[] = {
@@ -65,7 +67,8 @@ static bool is_crash_message(mk_str line)
     return line_contains_any(line, known, MK_LEN(known));
 }
 
-/* Is it the message about a dead worker that the master logs whatever the cause of death? */
+/* Returns whether the line is the message that the master logs about every dead worker, whatever the
+ * cause. */
 static bool is_worker_death_message(mk_str line)
 {
     static const char *const known[] = {" was killed by signal ", " exited unexpectedly with code "};
@@ -248,7 +251,7 @@ static void remove_unused_socket(const struct dev_servers *s)
         (void)unlink(path);
 }
 
-/* Prints the output of services during startup, without the lines of the server between it. */
+/* Prints what services have written during startup, without the lines of the server itself. */
 static void print_startup_output(struct dev_process *c, mk_str text)
 {
     while (text.len) {
@@ -264,8 +267,8 @@ static void print_startup_output(struct dev_process *c, mk_str text)
     }
 }
 
-/* Starts the back server, which serves static files only from html/. It has one worker, which reveals bugs
- * sooner, unless the developer configures more. */
+/* Starts the back server, which serves static files only from html/. It has one worker unless the developer
+ * configures more, because a single worker reveals bugs sooner. */
 static bool start_back_server(struct dev_servers *s, struct dev_process *c, const struct dev_source_set *u,
                               const char *extra)
 {

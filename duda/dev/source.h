@@ -21,7 +21,6 @@ struct dev_source {
     unsigned line;          /* line of the name in DUDA_SERVICE() */
 };
 
-/* Is this the name of a C++ source? */
 bool dev_source_is_cpp(mk_str name);
 /* Reads the whole file, up to the limit of `out`. On failure, sets errno and returns false. */
 bool dev_source_read_file(const char *path, struct mk_buf *out);

@@ -157,7 +157,7 @@ static void use_compiled_object(struct dev_source_set *u, struct dev_source_unit
     u->is_changed = true;
 }
 
-/* Has the compilation failed as before? Then the error is not printed again. */
+/* Returns whether the compilation has failed as before. If so, the error is not printed again. */
 static bool is_same_failure(const struct dev_source_unit *unit, const struct dev_compile_result *before,
                             const char *error)
 {
@@ -208,8 +208,8 @@ static bool needs_compile(const struct dev_source_unit *unit)
     return unit->is_new || !unit->built.ok || is_source_outdated(unit);
 }
 
-/* Have the templates changed? The server compiles them when it loads the service, so it must then be
- * restarted. */
+/* Returns whether the templates have changed. The server compiles them when it loads the service, so it must
+ * then be restarted. */
 static bool check_templates_changed(struct dev_source_set *u)
 {
     char pattern[PATH_MAX];
@@ -227,7 +227,8 @@ static bool check_templates_changed(struct dev_source_set *u)
     return stamp != before;
 }
 
-/* Has the configuration file changed? The server reads it at its start, so it must then be restarted. */
+/* Returns whether the configuration file has changed. The server reads it only at startup, so it must then be
+ * restarted. */
 static bool check_extra_config_changed(struct dev_source_set *u)
 {
     uint64_t before = u->extra_stamp;

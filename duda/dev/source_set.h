@@ -48,9 +48,9 @@ const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_sou
 /* Compiles changed and failed sources, drops deleted ones, and checks the templates and html/. Prints
  * progress on standard output. Returns true if something has changed. */
 bool dev_source_set_update(struct dev_source_set *u);
-/* Has a file changed since the last compilation began? */
+/* Returns whether a file has changed since the last compilation began. */
 bool dev_source_set_is_outdated(const struct dev_source_set *u);
-/* Was a file saved during the last compilation? */
+/* Returns whether a file was saved during the last compilation. */
 bool dev_source_set_changed_in_build(const struct dev_source_set *u);
 bool dev_source_set_is_compiled(const struct dev_source_set *u);
 /* Writes the excerpts and messages of a source that failed to compile. */
@@ -60,7 +60,8 @@ void dev_source_set_write_errors(const struct dev_source_unit *unit, const struc
 const char *dev_source_set_sanitizer(const struct dev_source_set *u);
 /* Returns the object to load for a source: the new one, or the one that the server runs. */
 const char *dev_source_set_object_path(const struct dev_source_unit *unit);
-/* Is there an object that the server has not loaded yet, other than those that failed to load? */
+/* Returns whether the server must be restarted, because a file has changed or an object is not loaded yet.
+ * Ignores objects that failed to load. */
 bool dev_source_set_needs_restart(const struct dev_source_set *u);
 /* Records whether the server has loaded the objects; if it failed, drops the new objects of a folder. Returns
  * true if there were new objects, which may have caused the failure. */

@@ -56,7 +56,7 @@ bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row)
     return mk_num_parse(mk_str_skip(word, colon + 1), row) && *row > 0;
 }
 
-/* Is the frame in the object of a service, not of the system or the server? */
+/* Returns whether the frame is in the object of a service, not of the system or the server. */
 static bool is_service_frame(const struct dev_frame *f)
 {
     static const mk_str others[] = {MK_STR_INIT("monkey"), MK_STR_INIT("lib"), MK_STR_INIT("ld-"),
@@ -104,7 +104,7 @@ static void write_frame(const struct dev_error_page *p, const struct dev_frame *
     mk_buf_free(&output);
 }
 
-/* Is it a frame of the server, which has called the handler? */
+/* Returns whether the frame belongs to the server, which has called the handler. */
 static bool is_server_frame(const struct dev_frame *f)
 {
     return mk_str_ends(f->object, MK_STR("/monkey-duda.so")) ||

@@ -22,7 +22,7 @@ bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row);
 void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report);
 /* Writes the first line of the report, such as "SIGSEGV (Segmentation fault) at address 0x10". */
 void dev_symbolize_write_cause(struct mk_buf *out, mk_str report);
-/* Has a call to exit() caused the report? */
+/* Returns whether a call to exit() has caused the report. */
 bool dev_symbolize_is_exit_report(mk_str report);
 
 #endif

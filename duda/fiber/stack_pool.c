@@ -30,10 +30,10 @@ struct duda_stack_pool {
     struct slab *slabs;
     struct duda_stack *warm, *cold;
     size_t n_warm, used, made;
-    size_t n_taken, least_warm; /* within the current span of acquisitions */
+    size_t n_taken, least_warm; /* since the last check for unused stacks */
 };
 
-/* Is there a limit: RLIMIT_DATA or RLIMIT_AS? */
+/* Returns whether the resource, RLIMIT_DATA or RLIMIT_AS, is limited. */
 static bool has_rlimit(uint8_t resource)
 {
     struct rlimit limit;
@@ -167,7 +167,7 @@ static void discard_stack_pages(struct duda_stack_pool *s, struct duda_stack *st
 }
 
 /* Keeps as many warm stacks as handlers wait at once: returning a page costs as much as two system calls, and
- * its page fault as much again. After a burst, surplus stacks become cold. */
+ * so does the page fault on its next use. After a burst, surplus stacks become cold. */
 static void trim_warm_stacks(struct duda_stack_pool *s)
 {
     for (; s->least_warm; s->least_warm--)

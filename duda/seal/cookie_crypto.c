@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HMAC-SHA-256, and AES-256-GCM with a key and nonce derived from a salt per value: 24 random bytes, so one
- * key can encrypt any number of values. */
+/* HMAC-SHA-256, and AES-256-GCM with a key and nonce derived from a random salt of 24 bytes for each value,
+ * so that one key can encrypt any number of values. */
 #include "seal/cookie_crypto.h"
 
 #include <monkey/text.h>

@@ -143,7 +143,7 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
 
 /* ---- Requests ---- */
 
-/* Is the type "application/json", or one with the suffix "+json", with any parameters? */
+/* Returns whether the type is "application/json", or one with the suffix "+json", with any parameters. */
 static bool is_json_media_type(mk_str type)
 {
     size_t end = mk_str_find(type, ';');

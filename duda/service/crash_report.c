@@ -197,7 +197,7 @@ static const char *crash_signal_name(int number)
     }
 }
 
-/* Did the handler overflow its stack? */
+/* Returns whether the handler has overflowed its stack. */
 static bool is_stack_overflow(const void *address)
 {
     for (size_t i = 0; here.worker_ctx && i < MK_LEN(here.worker_ctx->stacks); i++)

@@ -56,7 +56,7 @@ struct duda_crash_slot *duda_crash_table_acquire_slot(struct duda_crash_table *b
 /* Returns the slot of a dead worker with this number, which holds its crash report; NULL if there is none.
  * The caller owns the slot until duda_crash_slot_release(). */
 struct duda_crash_slot *duda_crash_table_take_dead_slot(struct duda_crash_table *b, unsigned worker);
-/* Is another worker with this number alive, for example a draining one? */
+/* Returns whether another worker with this number is alive, for example a draining one. */
 bool duda_crash_table_has_live_peer(struct duda_crash_table *b, unsigned worker);
 /* Frees the slot when the worker exits. NULL is allowed. */
 void duda_crash_slot_release(struct duda_crash_slot *crash_slot);

@@ -78,7 +78,8 @@ static bool csrf_token_matches(struct duda_ctx *d, mk_str token)
     return mk_consttime_eq(mk_str_of((const char *)secret, SECRET), mk_str_of((const char *)given, SECRET));
 }
 
-/* Does the browser report that a page from another origin sent the request? Missing headers do not count. */
+/* Returns whether the browser reports that a page from another origin sent the request. Missing headers do
+ * not count. */
 static bool is_cross_site_request(struct duda_ctx *d)
 {
     mk_str site = duda_header_view(d, "Sec-Fetch-Site"), origin = duda_header_view(d, "Origin"),

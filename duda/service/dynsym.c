@@ -72,7 +72,7 @@ static int match_object_by_address(struct dl_phdr_info *info, size_t size, void 
     return holds;
 }
 
-/* An object without a path is not found. */
+/* Finds only objects that have a path. */
 static struct object find_object_of_address(const void *address)
 {
     struct object_search s = {.address = address};
@@ -102,8 +102,8 @@ bool duda_dynsym_calls_any(const void *address, const char *const *names, size_t
     return false;
 }
 
-/* The plugin that defines the function: decided by the symbol that its object defines, not by one that it
- * imports. */
+/* Returns the plugin whose object defines the function. An object that only imports the function does not
+ * count. */
 static const struct mk_plugin *plugin_of_function(const void *function)
 {
     const struct object object = find_object_of_address(function);

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* May the shared object that contains this address call one of these functions? Returns false if its symbol
- * table contains none of these names. */
+/* Returns whether the symbol table of the shared object that contains this address contains one of these
+ * names. If not, the object cannot call any of these functions. */
 bool duda_dynsym_calls_any(const void *address, const char *const *names, size_t n);
 
 /* Finds plugins whose functions the shared object with this address calls, but which are missing from the

@@ -19,7 +19,7 @@ int duda_form_check_encoding(struct duda_ctx *d);
 
 /* Returns NULL if the form has not been received yet. */
 struct duda_parsed_form *duda_form_parsed(struct duda_ctx *d);
-/* Loads the form for functions that cannot return an error. True: there is no form. */
+/* Loads the form for functions that cannot return an error. Returns true if there is no form. */
 bool duda_form_load_implicitly(struct duda_ctx *d);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "service/duda_ctx.h"
 
-bool duda_request_is_tls(const struct duda_ctx *d); /* was the request received over TLS? */
+bool duda_request_is_tls(const struct duda_ctx *d); /* the client uses TLS */
 
 /* "SCOPE-session" and "SCOPE-token" over plain HTTP, "__Host-SCOPE-session" and so on over TLS. */
 enum duda_reserved_cookie { DUDA_COOKIE_SESSION, DUDA_COOKIE_CSRF };

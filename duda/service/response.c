@@ -21,7 +21,7 @@ int duda_status(struct duda_ctx *d, unsigned status)
     return status ? mk_response_set_status(d->response, status) : -EINVAL;
 }
 
-/* May the service set this header, and can headers still change? */
+/* Checks whether the service may set this header, and headers can still change. */
 static int check_header_allowed(const struct duda_ctx *d, const char *name, mk_str value)
 {
     if (duda_response_head_is_final(d))

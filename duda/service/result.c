@@ -115,7 +115,8 @@ static void fail_with_session_error(struct duda_ctx *d)
         (void)duda_reason(d, d->session_error, "the session cannot be read: %s", strerror(-d->session_error));
 }
 
-/* Does a handler succeed that has taken a form that could not be received for an empty one? */
+/* Returns whether the handler succeeded although the form could not be received, so it may have seen an empty
+ * form. */
 static bool has_hidden_form_error(const struct duda_ctx *d)
 {
     return d->form_error && !d->cancel_error && d->output != DUDA_OUTPUT_TUNNEL &&

@@ -72,7 +72,7 @@ static unsigned count_client_slots(const line words, uint64_t word, uint64_t ent
     return n;
 }
 
-/* Is the entry `word` evicted before the entry `other`? */
+/* Returns whether the entry `word` is evicted before the entry `other`. */
 static bool is_evicted_before(const line words, uint64_t word, uint64_t other, uint64_t entry, int64_t now)
 {
     unsigned share = count_client_slots(words, word, entry, now),

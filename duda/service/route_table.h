@@ -26,7 +26,7 @@ struct duda_route_entry {
     const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */
 };
 
-/* Have the entries of the table a size that this release or an earlier one knows? */
+/* Returns whether the entries of the table have a size that this release or an earlier one has used. */
 static inline bool duda_routes_are_supported(const struct duda_routes *t)
 {
     return t->entry_size >= offsetof(struct duda_route, body_max) &&

@@ -232,7 +232,8 @@ static void resume_if_ready(struct duda_ctx *d)
     if (!d->fiber || d->runs || !can_resume(d))
         return;
     resume_handler(d);
-    if (!d->fiber && d->output == DUDA_OUTPUT_TUNNEL) /* otherwise the server is still reading its output */
+    /* In all other cases, the server still reads the output of the handler. */
+    if (!d->fiber && d->output == DUDA_OUTPUT_TUNNEL)
         free_handler(d);
 }
 

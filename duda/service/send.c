@@ -61,7 +61,7 @@ int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *path)
 
 /* ---- Preconditions ---- */
 
-/* Does the list contain the tag? If `weak` is true, a weak tag also matches. */
+/* Returns whether the list contains the tag. If `weak` is true, a weak tag also matches. */
 static bool etag_list_contains(mk_str list, mk_str tag, bool weak)
 {
     mk_str element;

@@ -33,7 +33,8 @@ struct mount {
 
 static const char copy[1];
 
-/* Which copy of Duda is the service linked with? Two copies would not know about each other. */
+/* Finds the copy of Duda that the service is linked with, because two copies would not know about each
+ * other. */
 static struct duda_plugin_config *find_duda_config(struct mk_config *config,
                                                    const struct duda_service *service)
 {
@@ -55,8 +56,8 @@ static void append_package_names(struct mk_buf *line, const char *const *names, 
             mk_buf_addf(line, " \"%s\",", names[i]);
 }
 
-/* Does the service declare the packages that it calls? Undeclared ones may not be plugins of this server, and
- * have no state in its workers. */
+/* Checks that the service declares the packages that it calls. An undeclared package may not be loaded in
+ * this server, and then has no state in its workers. */
 static bool check_declared_packages(struct mk_config *config, const struct duda_service *service)
 {
     const char *const *needs = service->plugin->needs;
@@ -120,7 +121,7 @@ static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config
     return true;
 }
 
-/* The size of the first release. */
+/* The size of the struct in the first release. */
 enum { SERVICE_SIZE_OLDEST = sizeof(struct duda_service) };
 
 static bool is_supported(const struct duda_service *service)

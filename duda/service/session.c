@@ -234,7 +234,7 @@ int duda_session_get(struct duda_ctx *d, const char *name, mk_str *value)
     *value = MK_STR_NULL;
     if (e && d->request)
         d->session_error =
-            e; /* a handler that takes it for "logged out" does not get through: see result.c */
+            e; /* if the handler takes this for "logged out", result.c responds with an error */
     if (e)
         return e;
     const struct duda_session_pair *p = s->exists ? duda_session_find_pair(s, mk_str_from_c(name)) : NULL;

@@ -112,7 +112,8 @@ void duda_shares_check(struct mk_config *config, const void *section, const stru
     for (size_t i = 0; i < shares->n; i++) {
         const struct duda_share *s = &shares->at[i];
         for (size_t k = 0; k < s->n_services; k++)
-            if (!list_contains(services, n, s->services[k])) { /* it may run in another process group */
+            /* Only a warning: the service may run in another group of processes. */
+            if (!list_contains(services, n, s->services[k])) {
                 mk_config_warn(config, section, "Share", "no service `%.*s` is loaded",
                                MK_STR_ARG(s->services[k]));
                 mk_config_suggest(config, s->services[k], services, n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key `Share` of [DUDA]: services that share their state, and hosts that count as one for it. */
+/* The key `Share` of [DUDA]: services that share their state, and hosts that share one state. */
 #ifndef DUDA_SERVICE_SHARE_H
 #define DUDA_SERVICE_SHARE_H
 
@@ -21,7 +21,7 @@ struct duda_shares {
 bool duda_shares_parse(const struct mk_conf_ctx *conf_ctx, mk_str value, void *shares);
 bool duda_shares_format(const void *shares, size_t i, struct mk_buf *out);
 
-/* Is the name valid: letters, digits, `-` and `_`, within the maximum length? */
+/* Returns whether the name consists of letters, digits, `-` and `_`, and is not too long. */
 bool duda_scope_is_valid_name(mk_str name);
 /* Returns the share of the service; NULL if the service shares nothing. */
 const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_str service);

@@ -106,8 +106,9 @@ static uint64_t loop_cpu_time_us(const struct duda_stall_detector *h)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Reported from here instead of by a signal, which would end a blocking call with EINTR or early. The loop
- * uses the opposite order: it does not return from the handler before this function ends. */
+/* This thread writes the report itself: a signal to the loop's thread would interrupt the blocking call,
+ * which would fail with EINTR or return early. The loop uses the opposite order: it does not return from the
+ * handler before this function ends. */
 static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
 {
     pthread_mutex_lock(&h->inspection);

@@ -38,8 +38,8 @@ static inline struct duda_wait **find_wait(struct duda_ctx *d, const struct duda
     return *at ? at : NULL;
 }
 
-/* Below `frame`, which belongs to the running function, the stack belongs to functions that have returned.
- * Does an active wait lie there? */
+/* Returns whether an active wait is below `frame`, the frame of the running function. The stack there belongs
+ * to functions that have returned. */
 static inline bool has_wait_of_returned_function(const struct duda_ctx *d, const void *frame)
 {
     const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
@@ -59,7 +59,7 @@ static inline bool has_wait_of_returned_function(const struct duda_ctx *d, const
 #define ASSERT_NO_WAIT_OUTLIVES_ITS_FUNCTION(d)                                                              \
     assert(!has_wait_of_returned_function(d, __builtin_frame_address(0)) &&                                  \
            "a function returned during its wait")
-#define KEEPS_FRAME __attribute__((noinline)) /* its frame is below those of its callers */
+#define KEEPS_FRAME __attribute__((noinline)) /* not inlined, so its frame is below those of its callers */
 #endif
 
 KEEPS_FRAME int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
@@ -71,7 +71,7 @@ KEEPS_FRAME int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*
     }
     *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_active = !d->cancel_error};
     if (d->cancel_error)
-        return duda_suspend(d); /* if the handler is terminated in here, nothing stays linked */
+        return duda_suspend(d); /* may terminate the handler, so the wait is not linked yet */
     d->waits = w;
     return 0;
 }

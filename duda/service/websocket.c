@@ -129,7 +129,8 @@ static void init_protocol_options(struct duda_websocket_profile *m)
     const struct duda_websocket_options *o = &m->options;
     m->wire = (struct mk_websocket_options){.ops = &ops};
     m->wire.subprotocols = o->subprotocols;
-    m->wire.origins = o->origins ? o->origins : "same"; /* browsers send cookies from any site */
+    /* Browsers send cookies even with handshakes from pages of other sites. */
+    m->wire.origins = o->origins ? o->origins : "same";
     m->wire.message_max = o->message_max;
     m->wire.queue_max = o->queue_max;
     m->wire.ping_ms = o->ping_ms;

@@ -14,7 +14,7 @@ static bool is_cookie_value(mk_str s)
     return true;
 }
 
-/* Is this a path or domain that cannot end the attribute or the line? */
+/* Returns whether the text, a path or domain, cannot end the attribute or the line. */
 static bool is_attribute_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)

@@ -104,7 +104,8 @@ static int deliver_part_data(struct duda_multipart *m, size_t n)
     return m->ops->data(m->ctx, mk_str_of(m->buf, n));
 }
 
-/* The number of bytes at the end that may be the beginning of a mark: they stay in the buffer. */
+/* Returns the number of bytes at the end that may be the beginning of a delimiter. They stay in the
+ * buffer. */
 static size_t partial_boundary_len(const struct duda_multipart *m)
 {
     size_t most = m->len < m->mark_len - 1 ? m->len : m->mark_len - 1;
@@ -114,9 +115,9 @@ static size_t partial_boundary_len(const struct duda_multipart *m)
     return 0;
 }
 
-/* Parses the bytes after a mark at `at`. Returns 1 for a line ending, whose CR is at *end; 2 after the last
- * boundary; 0 if the bytes are incomplete; or -1 if the boundary is only the beginning of a longer text,
- * which belongs to the body. */
+/* Parses the bytes after the delimiter, from `at` on. Returns 1 for a line ending, whose CR is at *end; 2
+ * after the last boundary; 0 if the bytes are incomplete; or -1 if the boundary is only the beginning of a
+ * longer text, which belongs to the body. */
 static int parse_after_boundary(const struct duda_multipart *m, size_t at, size_t *end)
 {
     mk_str rest = mk_str_skip(mk_str_of(m->buf, m->len), at);

@@ -6,7 +6,7 @@
 
 #include "text/utf8.h"
 
-/* Is the name valid: UTF-8 without control characters? */
+/* Returns whether the text is UTF-8 without control characters. */
 static bool is_clean_text(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -22,7 +22,8 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* Does the quoted string end at this quote, because the line ends or the next parameter follows? */
+/* Returns whether the quoted string ends at this quote, because the line ends or the next parameter
+ * follows. */
 static bool is_end_of_quoted_string(mk_str rest)
 {
     rest = trim_left(rest);
@@ -164,7 +165,8 @@ static const char *parse_content_disposition(mk_str value, struct duda_part *out
     return out->name.p ? NULL : "its Content-Disposition has no name";
 }
 
-/* Does this Content-Transfer-Encoding leave the data unencoded? RFC 7578, section 4.7 allows no other. */
+/* Returns whether this Content-Transfer-Encoding leaves the data unencoded. RFC 7578, section 4.7 allows no
+ * other. */
 static bool is_identity_encoding(mk_str value)
 {
     return mk_str_eq_nocase(value, MK_STR("7bit")) || mk_str_eq_nocase(value, MK_STR("8bit")) ||

@@ -21,7 +21,7 @@ bool duda_schema_field_put_enum(const struct duda_schema_field *m, void *at, mk_
 
 /* Sets the presence flag of the field in the struct at `base`, if it has one. */
 void duda_schema_field_set_present(const struct duda_schema_field *m, void *base, bool has);
-/* Is the field present in the struct? */
+/* Returns whether the field is present in the struct. */
 bool duda_schema_field_is_present(const struct duda_schema_field *m, const void *base);
 /* The field of the struct at `base`, as a value. */
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
@@ -32,7 +32,7 @@ void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda
                                      const void *base);
 /* The index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
-/* May the list have this many elements? */
+/* Returns whether the list may have this many elements. */
 bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n);
 /* Describes what an element must be, "an integer from 0 to 150", or, with `list`, the list: "a list of at
  * most 5 elements". */

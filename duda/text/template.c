@@ -72,8 +72,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Is the tag alone on its line, apart from white space? If so, sets *line to the start of this line and *next
- * to the start of the next line. */
+/* Returns whether the tag is alone on its line, apart from white space. If so, sets *line to the start of
+ * this line and *next to the start of the next line. */
 static bool tag_is_alone(const struct template_compiler *c, size_t tag, size_t *line, size_t *next)
 {
     mk_str s = c->t->source;

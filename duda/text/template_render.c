@@ -81,9 +81,8 @@ static int find_value(struct rendering *r, const struct duda_template_node *node
     if (look_up_name(frame, node->text, out))
         return 0;
     *out = duda_value_null();
-    bool is_section =
-        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED; /* the names of sections may be
-                                                                              * unknown */
+    /* The name of a section may be unknown. */
+    bool is_section = node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED;
     return is_section && !r->options->strict ? 0 : report_missing_name(r, node, "does not name a value here");
 }
 

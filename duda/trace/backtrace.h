@@ -30,8 +30,8 @@ size_t duda_backtrace_from_signal(const void *context, void **frames, size_t max
 size_t duda_backtrace_here(void **frames, size_t max);
 
 /* Scans the words in [from, to) for return addresses that follow a call instruction and that `is_wanted`
- * accepts. A guess, because returned frames leave their addresses behind; for stacks that cannot be unwound.
- * Unreadable memory ends the scan. */
+ * accepts. The result is a guess, because returned frames leave their addresses behind: use this function
+ * only for stacks that cannot be unwound. Unreadable memory ends the scan. */
 size_t duda_backtrace_scan_stack(const void *from, const void *to,
                                  bool (*is_wanted)(const void *address, const void *ctx), const void *ctx,
                                  void **frames, size_t max);

@@ -8,7 +8,8 @@
 
 enum { SHOWN = 160, AHEAD = 24 };
 
-/* Prints the path relative to the current folder if it is below it: the compiler makes paths absolute. */
+/* Prints the path of a file below the current folder relative to that folder, because the compiler makes
+ * paths absolute. */
 void tester_report_location(const char *file, int line)
 {
     char here[PATH_MAX];

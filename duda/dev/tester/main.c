@@ -51,7 +51,7 @@ static int load_and_run_tests(struct mk_server *s, char **words)
     return tester_tests_run(s, strtoul(words[6], NULL, 10), words[5]) ? FAILED : FINE;
 }
 
-/* Returns the folder of this program, where the plugins are, too. */
+/* Returns the folder of this program, which also contains the plugins. */
 static const char *find_own_folder(char path[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);

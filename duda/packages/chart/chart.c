@@ -90,7 +90,7 @@ static void add_number(struct mk_buf *out, double value)
         mk_buf_add_char(out, buf[i] == ',' ? '.' : buf[i]);
 }
 
-/* NAME="VALUE", preceded by a blank; a tenth of a pixel is precise enough. */
+/* Appends NAME="VALUE", preceded by a blank. A tenth of a pixel is precise enough. */
 static void add_attribute(struct mk_buf *out, const char *name, double value)
 {
     mk_buf_addf(out, " %s=\"", name);

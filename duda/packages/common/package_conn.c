@@ -222,8 +222,8 @@ void package_conn_fail(struct package_conn *conn, int error, const char *reason)
     package_conn_set_state(conn, PACKAGE_CONN_DOWN);
     schedule_retry(conn, was_up);
     fail_requests(conn, &conn->sent, error);
-    if (package_conn_is_unavailable(conn) || error == -ENOKEY /* waiting does not change permissions */ ||
-        (conn->fails_fast && !was_up))
+    /* -ENOKEY is permanent: a retry does not change permissions. */
+    if (package_conn_is_unavailable(conn) || error == -ENOKEY || (conn->fails_fast && !was_up))
         fail_requests(conn, &conn->waiting, error);
     else if (conn->waiting.first)
         mk_deferred_post(conn->deferred);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to a server, re-established when it is lost: its state, its backoff, log messages about an
  * outage, errors for handlers, and the requests in flight. The owner transports the bytes: package_stream.h
- * uses the plugin `upstream`; other owners use a client library. Compiled into each package that uses it. */
+ * uses the `upstream` plugin; other owners use a client library. Compiled into each package that uses it. */
 #ifndef DUDA_PACKAGES_COMMON_PACKAGE_CONN_H
 #define DUDA_PACKAGES_COMMON_PACKAGE_CONN_H
 
@@ -81,16 +81,16 @@ static inline bool package_conn_is_in_state(const struct package_conn *conn, enu
     return conn->state.current == state;
 }
 void package_conn_set_state(struct package_conn *conn, enum package_conn_state to);
-/* Is an attempt in progress? */
+/* Returns whether an attempt is in progress. */
 bool package_conn_is_opening(const struct package_conn *conn);
 /* READY or EXCLUSIVE. */
 bool package_conn_is_ready(const struct package_conn *conn);
-/* Has the last attempt failed? The log then shows an outage. */
+/* Returns whether the last attempt has failed. The log then shows an outage. */
 static inline bool package_conn_is_failing(const struct package_conn *conn)
 {
     return conn->failing_ms;
 }
-/* Have all attempts failed for at least Timeout? */
+/* Returns whether all attempts have failed for at least Timeout. */
 bool package_conn_is_unavailable(const struct package_conn *conn);
 
 /* Starts an attempt if the connection is down and the backoff has passed. Handlers call

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection over the plugin `upstream`, which resolves names and supports TLS and Unix sockets. */
+/* A connection over the `upstream` plugin, which resolves names and supports TLS and Unix sockets. */
 #ifndef DUDA_PACKAGES_PACKAGE_STREAM_H
 #define DUDA_PACKAGES_PACKAGE_STREAM_H
 

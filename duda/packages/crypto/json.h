@@ -47,7 +47,6 @@ static inline mk_str duda_json_string_value(const json_t *json)
     return json_is_string(json) ? mk_str_of(json_string_value(json), json_string_length(json)) : MK_STR_NULL;
 }
 
-/* Does the array contain the string? */
 static inline bool duda_json_array_contains(const json_t *list, mk_str text)
 {
     size_t i;

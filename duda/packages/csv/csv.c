@@ -118,8 +118,8 @@ static bool needs_quotes(mk_str cell, char separator)
     return cell.len && (cell.p[0] == ' ' || cell.p[cell.len - 1] == ' ');
 }
 
-/* Would a spreadsheet read the cell as a formula? In some locales, spreadsheets also accept the full-width
- * forms of `=`, `+`, `-` and `@`. */
+/* Returns whether a spreadsheet would read the cell as a formula. In some locales, spreadsheets also accept
+ * the full-width forms of `=`, `+`, `-` and `@`. */
 static bool is_formula(mk_str cell)
 {
     static const char wide[] = "\uff1d\uff0b\uff0d\uff20";

@@ -214,7 +214,7 @@ static int complete_job(struct jobs_slot *t, struct running_job *job)
 
 /* ---- The loop ---- */
 
-/* Is it a scheduled job of a type that no longer has a schedule? */
+/* Returns whether the job was scheduled, but its type no longer has a schedule. */
 static bool is_stale_schedule(const struct jobs_slot *t, const struct running_job *job)
 {
     const char *schedule = t->runner->kind->schedule;

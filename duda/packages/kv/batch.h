@@ -6,7 +6,7 @@
 #include <duda/kv.h>
 
 enum duda_kv_op_type {
-    DUDA_KV_OP_EXPECT, /* requires this value, or absence */
+    DUDA_KV_OP_EXPECT, /* requires that the key has this value, or does not exist */
     DUDA_KV_OP_SET,
     DUDA_KV_OP_DELETE,
     DUDA_KV_OP_EXPIRE, /* sets a new expiry time */

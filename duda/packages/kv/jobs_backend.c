@@ -55,7 +55,7 @@ static mk_str format_job_entry(struct duda_ctx *d, unsigned tries, mk_str record
     return concat_strings(d, duda_sprintf(d, "%u ", tries), record);
 }
 
-/* Parses the number at the start of *text, and moves *text behind the blank that follows. */
+/* Parses the number at the start of *text, and moves *text past the blank that follows. */
 static uint64_t parse_leading_number(mk_str *text)
 {
     uint64_t n = 0;
@@ -205,8 +205,8 @@ static int kv_jobs_dequeue(struct duda_ctx *d, struct duda_store *s, mk_str queu
 
 /* ---- Running jobs ---- */
 
-/* Gets the value of our lease, which the caller expects to be unchanged in its batch. Returns -ESTALE if the
- * lease is lost. */
+/* Gets the value of our lease. The caller's batch requires that this value has not changed. Returns -ESTALE
+ * if the lease is lost. */
 static int get_own_lease(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
                          mk_str *own)
 {
@@ -234,7 +234,7 @@ static int kv_jobs_renew(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     return kv_raw_commit(d, b, NULL);
 }
 
-/* Does the job still own its unique key? After it failed, another job may have taken the key. */
+/* Returns whether the job still owns its unique key. After it failed, another job may have taken the key. */
 static bool owns_unique_key(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
 {
     mk_str owner;

@@ -69,7 +69,7 @@ struct duda_kv_batch *duda_kv_batch_begin(struct duda_kv *kv)
     return b;
 }
 
-/* The commit adds the scope to the keys, because the service is not known before. */
+/* The commit adds the scope to the keys, because the service is not known until then. */
 static void append_to_batch(struct duda_kv_batch *b, struct duda_kv_op op)
 {
     if (b && op.key.len > DUDA_KV_KEY_MAX)

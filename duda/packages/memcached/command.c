@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key is one word of the protocol. A key with bytes other than visible ASCII is sent in base64, which the
- * server decodes, so that it cannot inject another word or command. */
+/* A key is one word of the protocol. A key with bytes other than visible ASCII could inject another word or
+ * command, so it is sent in base64, which the server decodes. */
 #include "command.h"
 
 #include <duda/memcached.h>

@@ -10,7 +10,8 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* Is the character allowed in a quoted string (RFC 9110, section 5.6.4), possibly after a backslash? */
+/* Returns whether the character is allowed in a quoted string (RFC 9110, section 5.6.4), possibly after a
+ * backslash. */
 static bool is_quotable_char(char c)
 {
     return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f);

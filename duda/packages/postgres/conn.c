@@ -53,7 +53,7 @@ static struct postgres_query *first_sent_query(const struct postgres_conn *c)
 }
 
 /* The server itself enforces the statement timeout; this deadline detects a server that does not respond. A
- * statement behind others gets its deadline when the statement before it has ended. */
+ * pipelined statement gets its deadline when the statement before it has ended. */
 static uint64_t query_deadline_ms(const struct postgres_conn *c)
 {
     return mk_worker_now_ms(c->base.worker) + c->settings->timeout_ms + GRACE_MS;

@@ -31,12 +31,12 @@ void postgres_conn_on_idle(struct postgres_conn *c);
 /* Sends a cancel request for the running statements, for which no handler waits any longer. The caller must
  * close the connection next. */
 void postgres_conn_cancel_running(struct postgres_conn *c);
-/* Is an abandoned statement running that has not been cancelled yet? */
+/* Returns whether an abandoned statement is running that has not been cancelled yet. */
 bool postgres_conn_has_abandoned(const struct postgres_conn *c);
 /* Cancels the abandoned statement. */
 void postgres_conn_cancel_abandoned(struct postgres_conn *c);
-/* Leaves pipeline mode and starts a COPY. The connection must be idle; from now on, the COPY uses its socket.
- * On failure, returns false, and the caller must close the connection. */
+/* Leaves pipeline mode and starts a COPY. The connection must be idle; from now on, the COPY uses the
+ * connection's socket. On failure, returns false, and the caller must close the connection. */
 bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner);
 /* Returns to pipeline mode after all results of the COPY have been read. Returns false like
  * postgres_conn_begin_copy(). */

@@ -62,7 +62,7 @@ struct postgres_query {
 enum postgres_conn_use {
     POSTGRES_CONN_SHARED,        /* all handlers, while the connection is up */
     POSTGRES_CONN_RESERVED,      /* a transaction or a COPY of one handler */
-    POSTGRES_CONN_RESERVED_LAST, /* the same handler, and no other one in this session */
+    POSTGRES_CONN_RESERVED_LAST, /* likewise; the connection closes when the handler releases it */
     POSTGRES_CONN_RETIRED,       /* none: the connection closes after its last statement */
 };
 

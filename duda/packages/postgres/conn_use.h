@@ -5,10 +5,10 @@
 
 #include "conn_type.h"
 
-/* May the connection send a statement of any handler? */
+/* Returns whether the connection may send statements of all handlers. */
 bool postgres_conn_can_send(const struct postgres_conn *c);
 bool postgres_conn_is_reserved(const struct postgres_conn *c);
-/* Does the connection close once it is idle? */
+/* Returns whether the connection closes once it is idle. */
 bool postgres_conn_is_retired(const struct postgres_conn *c);
 /* Reserves a shared connection for a transaction or a COPY. The reservation stays when the connection is
  * lost. */

@@ -5,7 +5,7 @@
 #include <monkey/config.h>
 #include <stdlib.h>
 
-/* Comma-separated lists; NULL: not in the connection string, libpq uses its defaults. */
+/* Comma-separated lists; NULL: not in the connection string, so libpq uses its defaults. */
 struct lists {
     const char *hosts, *addresses, *ports;
 };

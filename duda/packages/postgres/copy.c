@@ -228,7 +228,8 @@ static const char settings[] = "SELECT set_config('statement_timeout', '0', fals
 
 static int begin_copy(struct duda_postgres_copy *copy)
 {
-    if (!postgres_statement_classify(mk_str_from_c(copy->text)).copies) /* the server would execute it */
+    /* Rejects all other statements here, because the server would execute them. */
+    if (!postgres_statement_classify(mk_str_from_c(copy->text)).copies)
         return close_copy(copy, set_copy_error(copy, -EINVAL, no_copy));
     copy->conn = duda_sql_session(copy->d, &copy->pool->sql);
     copy->in_transaction = copy->conn != NULL;

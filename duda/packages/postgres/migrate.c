@@ -124,7 +124,8 @@ static int read_history(struct postgres_migration *u)
     return duda_sql_history_check(&u->history, u->all);
 }
 
-/* Has the migration ended the transaction? Then the savepoint or the transaction is missing. */
+/* Returns whether the migration has ended the transaction, so that the savepoint or the transaction is
+ * missing. */
 static bool is_transaction_lost(const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);

@@ -243,7 +243,7 @@ void postgres_pubsub_fini(struct postgres_pubsub *h)
     if (!h->conn.settings)
         return;
     postgres_conn_fini(&h->conn);
-    while (h->subs) { /* subscriptions with callbacks: handlers have ended */
+    while (h->subs) { /* only subscriptions with callbacks are left, because all handlers have ended */
         struct duda_postgres_sub *s = h->subs;
         postgres_pubsub_unsubscribe(s);
         postgres_pubsub_free_sub(s);

@@ -40,7 +40,8 @@ void postgres_resolver_fini(struct postgres_resolver *h);
 /* Returns 0 if the lists are ready, or -EAGAIN if it has started a lookup: on_resolved() is then called when
  * either the lists are ready or h->error_text is set. After any other error, there are no lists. */
 int postgres_resolver_resolve(struct postgres_resolver *h);
-/* Makes the next lookup start with another server, because the first server of this one does not respond. */
+/* Makes the next lookup start with another server, because the first server of the current lists does not
+ * respond. */
 void postgres_resolver_rotate(struct postgres_resolver *h, unsigned first);
 
 #endif

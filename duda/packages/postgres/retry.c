@@ -14,8 +14,8 @@ static bool is_sqlstate_class(const char *state, const char *class)
     return strncmp(state, class, strlen(class)) == 0;
 }
 
-/* Can a stale prepared statement cause this error? Its types or its result no longer match if its database
- * objects have changed. */
+/* Returns whether a stale prepared statement can cause this error. Its types or its result no longer match if
+ * its database objects have changed. */
 static bool may_be_stale_statement(const char *state)
 {
     return is_sqlstate_class(state, "42") || is_sqlstate_class(state, "0A") ||

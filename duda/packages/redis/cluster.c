@@ -67,7 +67,7 @@ static bool open_node(struct redis_cluster *c, struct redis_node **at, const cha
     return *at;
 }
 
-/* Returns the index plus one of the node at that address, and adds the node if necessary; 0 if out of memory,
+/* Returns one plus the index of the node at that address, and adds the node if necessary; 0 if out of memory,
  * or if there are too many nodes. */
 static unsigned find_or_add_node(struct redis_cluster *c, const char *address)
 {

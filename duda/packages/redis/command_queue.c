@@ -106,8 +106,8 @@ static void set_reply_destination(struct redis_conn *c)
     c->parser.to = &batch->wait->replies[batch->wait->got];
 }
 
-/* Is it the error of a master that has become a replica, but keeps its connections? Scripts and transactions
- * quote this error in their own error. */
+/* Returns whether the reply is the error of a master that has become a replica, but keeps its connections.
+ * Scripts and transactions quote this error in their own error. */
 static bool is_readonly_error(const struct duda_redis_reply *reply)
 {
     static const mk_str text = MK_STR("READONLY You can't write against a read only");

@@ -252,7 +252,7 @@ static int route_request(struct duda_ctx *d, struct duda_redis *r, const struct 
     return e ? set_reply_error(d, &r->queue, replies, e) : 0;
 }
 
-/* Has the server rejected the command or the transaction? */
+/* Returns whether the server has rejected the command or the transaction. */
 static bool is_error_reply(const struct redis_request *request, const struct duda_redis_reply *replies)
 {
     return replies[request->is_transaction ? request->n + 1 : 0].type == DUDA_REDIS_ERROR &&
@@ -356,7 +356,7 @@ static bool is_in_command_list(mk_str command, const mk_str *names, size_t n)
     return false;
 }
 
-/* Would the command change the state of the shared connection? */
+/* Returns whether the command would change the state of the shared connection. */
 static bool is_forbidden_command(mk_str command)
 {
     static const mk_str forbidden[] = {
@@ -370,7 +370,7 @@ static bool is_forbidden_command(mk_str command)
     return is_in_command_list(command, forbidden, MK_LEN(forbidden));
 }
 
-/* Would the command block the shared connection? */
+/* Returns whether the command would block the shared connection. */
 static bool is_blocking_command(const mk_str *parts, size_t n)
 {
     static const mk_str blocking[] = {MK_STR("BLPOP"),    MK_STR("BRPOP"),      MK_STR("BLMOVE"),

@@ -69,8 +69,8 @@ static int redis_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str 
     return e == -EEXIST ? -ENOENT : e;
 }
 
-/* Waits for replicas like other writes, except for an unlock, which has a value: if a failover loses it, the
- * lock only lasts longer. */
+/* Deletes the key if it has this value, as an unlock does; an absent `value` matches every value. Does not
+ * wait for replicas if there is a value: if a failover loses an unlock, the lock only lasts longer. */
 static int redis_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)
 {
     static struct duda_redis_script if_equal = {

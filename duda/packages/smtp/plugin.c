@@ -71,7 +71,7 @@ static bool init_ehlo_name(struct mk_config *config, struct duda_smtp *s)
     return true;
 }
 
-/* Is the server on a loopback address? A host name may begin like one: 127.example.org. */
+/* Returns whether the server is on a loopback address. A host name may begin like one: 127.example.org. */
 static bool is_loopback_server(mk_str server)
 {
     for (size_t i = 0; i < server.len; i++)
@@ -80,7 +80,7 @@ static bool is_loopback_server(mk_str server)
     return mk_str_starts(server, MK_STR("127."));
 }
 
-/* Is the server on this machine, so that no password crosses a network? */
+/* Returns whether the server is on this machine, so that no password crosses a network. */
 static bool is_local_server(mk_str server)
 {
     return mk_str_starts(server, MK_STR("unix:")) || is_loopback_server(server) ||

@@ -121,7 +121,8 @@ bool smtp_is_8bit(mk_str text)
     return false;
 }
 
-/* Cuts the next line off. LF, CR LF and a single CR end it, because servers treat a single CR differently. */
+/* Cuts the next line off. LF, CR LF and a bare CR end it, because servers differ in how they treat a bare
+ * CR. */
 static mk_str cut_message_line(mk_str *text)
 {
     size_t n = 0;

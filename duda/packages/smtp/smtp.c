@@ -15,8 +15,8 @@
 enum { BASE64_BYTES = 57, BASE64_LINE = 77 };
 enum { COMMAND_MAX = 4096, GOODBYE_MS = 1000 };
 
-/* Does the server require or reject authentication (RFC 4954, section 6)? Then the message is not at
- * fault. */
+/* Returns whether the server requires or rejects authentication (RFC 4954, section 6). If so, the message is
+ * not at fault. */
 static bool is_auth_required(unsigned code)
 {
     return code == 530 || code == 534 || code == 535 || code == 538;

@@ -21,8 +21,8 @@ static const struct duda_sql_migration *find_migration(const struct duda_sql_mig
     return all;
 }
 
-/* May this service adopt the rows of an earlier version, which name no service? Only if it has a file for
- * each of them. */
+/* Returns whether this service may adopt the rows of an earlier version, which name no service. It must have
+ * a file for each of them. */
 static bool can_adopt_rows(const struct duda_sql_history *h, const struct duda_sql_migration *all)
 {
     bool has_any = false;

@@ -14,7 +14,7 @@ static int deny_statement(struct sqlite_session *s, const char *error)
     return SQLITE_DENY;
 }
 
-/* Is it a pragma that may have a value? Such pragmas query something or change the file, but not the
+/* Returns whether the pragma may have a value. Such pragmas query something or change the file, but not the
  * session. */
 static bool is_allowed_pragma(const char *pragma)
 {

@@ -255,8 +255,8 @@ static struct duda_sql_value column_value(sqlite3_stmt *stmt, int i)
     }
 }
 
-/* Reads the column names after the first step: it prepares the statement again if the schema has changed, and
- * the columns may then differ. */
+/* Reads the column names after the first sqlite3_step(), which prepares the statement again if the schema has
+ * changed: the columns may then differ. */
 static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
 {
     int64_t before = sqlite3_total_changes64(s->handle);
@@ -293,8 +293,8 @@ static bool is_rollback(mk_str text)
     return mk_str_eq(text, MK_STR("ROLLBACK"));
 }
 
-/* Has SQLite rolled the transaction back after an error? The remaining statements must not run outside of
- * it. */
+/* Returns whether SQLite has rolled the transaction back after an error. The remaining statements must not
+ * run outside of it. */
 static bool is_transaction_lost(struct sqlite_session *s)
 {
     if (s->use != SQLITE_USE_TRANSACTION || !sqlite3_get_autocommit(s->handle))

@@ -25,7 +25,7 @@ uint32_t store_lock_waiters_new_generation(struct store_lock_waiters *w);
 uint32_t store_lock_waiters_slot(uint32_t generation, unsigned worker);
 /* Records that a handler of the worker waits. */
 void store_lock_waiters_mark(struct store_lock_waiters *w, uint32_t slot, uint64_t until);
-/* Does a handler of another worker wait? */
+/* Returns whether a handler of another worker waits. */
 bool store_lock_waiters_has_others(struct store_lock_waiters *w, uint32_t slot, uint64_t now);
 
 #endif

@@ -57,8 +57,8 @@ static bool is_counter_expired(const struct counter *c, uint64_t now)
     return !c->subject || c->expires <= now;
 }
 
-/* Is counter `a` evicted before `b`? The counter further from its limit is; on a tie, the one that expires
- * first. */
+/* Returns whether counter `a` is evicted before `b`: the counter further from its limit or, on a tie, the one
+ * that expires first. */
 static bool is_evicted_before(const struct counter *a, const struct counter *b)
 {
     double of_a = (double)a->n / (double)a->max, of_b = (double)b->n / (double)b->max;

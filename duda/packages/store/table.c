@@ -294,8 +294,8 @@ static bool evict_unused_until_free(const struct locked_shard *v, size_t n)
     return v->shard->n_free >= n;
 }
 
-/* Is `a` evicted before `b`? Values are evicted before persistent entries; among equals, the first to expire,
- * where 0 means never. */
+/* Returns whether `a` is evicted before `b`. Values are evicted before persistent entries; among equals, the
+ * first to expire, where 0 means never. */
 static bool is_evicted_before(const struct entry *a, const struct entry *b)
 {
     return a->is_persistent != b->is_persistent ? b->is_persistent : a->expires - 1 < b->expires - 1;
@@ -342,8 +342,8 @@ static bool reserve_blocks(const struct locked_shard *v, size_t n, uint32_t old)
     return is_reserved;
 }
 
-/* Does the client of the new entry own half of the memory? Examines the blocks, because a dying process could
- * leave a counter with a wrong value. */
+/* Returns whether the client of the new entry owns half of the memory. Examines the blocks, because a dying
+ * process could leave a counter with a wrong value. */
 static bool exceeds_client_share(const struct locked_shard *v)
 {
     uint32_t n = v->n < SHARE_SAMPLE ? v->n : SHARE_SAMPLE, stride = v->n / n,

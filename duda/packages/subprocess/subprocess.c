@@ -134,7 +134,8 @@ static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t
 {
     ssize_t n;
     do {
-        size_t size = max - out->len < PIECE ? max - out->len + 1 : PIECE; /* one more detects an excess */
+        /* One extra byte detects an excess. */
+        size_t size = max - out->len < PIECE ? max - out->len + 1 : PIECE;
         if (!mk_buf_reserve(out, size))
             return -ENOMEM;
         n = duda_process_read(c, out->p + out->len, size);
