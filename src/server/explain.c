@@ -413,7 +413,7 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
     explain_sandbox(w->generation, out);
     if (!ready)
         write_fact(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
-    else if (x->untold)
+    else if (x->handler_skipped)
         explain_handler_response(r, last, out);
     else if (is_closed)
         explain_forbidden(r, out);

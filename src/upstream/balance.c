@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/balance.h"
 
-#include "upstream/health.h"
-
 /* Search rounds, each less strict than the one before. */
 enum round { PRIMARY, BACKUP, ANY, ROUNDS };
-
-static bool has_addr_or_lookup(const struct mk_backend *o)
-{
-    return o->names.n || mk_resolver_is_pending(&o->names);
-}
 
 static bool may_use_backend(const struct mk_backend *o, enum round round, uint64_t avoid, uint64_t now)
 {
     const struct mk_upstream_server *s = o->server;
-    if (avoid >> s->index & 1 || !has_addr_or_lookup(o))
-        return false;
-    if (round == ANY)
-        return !mk_health_is_check_failed(s);
-    return s->backup == (round == BACKUP) && mk_health_is_up(s, now);
+    bool suits = round == ANY || (s->backup == (round == BACKUP) && mk_health_is_up(s, now));
+    return suits && mk_balance_may_try(o, avoid);
 }
 
 /* Smooth weighted round robin: each server gains its weight as credit; the one with the most credit is chosen
@@ -137,8 +127,6 @@ struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_u
                                      uint64_t avoid)
 {
     avoid |= options->tried;
-    if (g->upstream->n == 1) /* a single server is used even if it has failed */
-        return may_use_backend(&g->backends[0], ANY, avoid, 0) ? &g->backends[0] : NULL;
     uint64_t now = mk_clock_ms();
     struct mk_backend *wished = find_sticky_backend(g, options, avoid, now);
     if (wished)

@@ -3,7 +3,15 @@
 #ifndef MK_UPSTREAM_BALANCE_H
 #define MK_UPSTREAM_BALANCE_H
 
+#include "upstream/health.h"
 #include "upstream/pool_type.h"
+
+/* May a request try this backend, even if it has failed? Not if its health checks fail. */
+static inline bool mk_balance_may_try(const struct mk_backend *o, uint64_t avoid)
+{
+    bool has_addr_or_lookup = o->names.n || mk_resolver_is_pending(&o->names);
+    return !(avoid >> o->server->index & 1) && has_addr_or_lookup && !mk_health_is_check_failed(o->server);
+}
 
 /* Chooses a backend that is up and not yet tried: a primary server, or else a backup, or else, if all servers
  * have failed, a failed one. NULL: no server is usable. */

@@ -9,30 +9,19 @@
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define ADD(p, n)   __atomic_fetch_add(p, n, __ATOMIC_RELAXED)
 
-/* Moving average: each new value has a weight of 1/8. */
-enum { AVERAGE_SHIFT = 3, WHOLE = 1000 };
+enum { WHOLE = 1000 };
 
 /* Minimum time between two log lines about a flapping server. */
 enum { AGAIN_MS = 1000 };
 
-static struct mk_upstream_stats_health *shared_health(const struct mk_upstream_server *s)
-{
-    return mk_upstream_stats_health(&s->upstream->all->stats, s->stats_slot);
-}
-
 /* ---- State ---- */
 
-/* Ignores health checks and failure times that the current configuration has disabled: shared memory outlives
- * a configuration. */
-bool mk_health_is_check_failed(const struct mk_upstream_server *s)
-{
-    return s->upstream->settings->check.len && LOAD(&shared_health(s)->is_check_failed);
-}
-
+/* Ignores failure times if the current configuration has disabled them: shared memory outlives a
+ * configuration. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     const struct mk_upstream_settings *settings = s->upstream->settings;
-    uint64_t until = LOAD(&shared_health(s)->down_until_ms);
+    uint64_t until = LOAD(&mk_health_shared(s)->down_until_ms);
     bool is_down = settings->max_fails && until > now_ms && until - now_ms <= settings->fail_ms;
     return is_down ? until - now_ms : 0;
 }
@@ -44,7 +33,7 @@ bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms)
 
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms)
 {
-    uint64_t since = LOAD(&shared_health(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
+    uint64_t since = LOAD(&mk_health_shared(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
     uint64_t age = now_ms > since ? now_ms - since : 0;
     if (!since || !slow_ms || age >= slow_ms)
         return s->weight * WHOLE;
@@ -64,7 +53,7 @@ static void mark_up(struct mk_upstream_stats_health *l)
 
 bool mk_health_record_success(const struct mk_upstream_server *s)
 {
-    struct mk_upstream_stats_health *l = shared_health(s);
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
     if (LOAD(&l->fails))
         STORE(&l->fails, 0);
     if (!LOAD(&l->down_until_ms))
@@ -75,7 +64,7 @@ bool mk_health_record_success(const struct mk_upstream_server *s)
 
 bool mk_health_record_failure(const struct mk_upstream_server *s)
 {
-    struct mk_upstream_stats_health *l = shared_health(s);
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     mk_upstream_stats_add_shared(s->shared, MK_UPSTREAM_STATS_FAILURES);
     uint32_t fails = ADD(&l->fails, 1) + 1;
@@ -88,7 +77,7 @@ bool mk_health_record_failure(const struct mk_upstream_server *s)
 
 void mk_health_record_check(const struct mk_upstream_server *s, bool ok)
 {
-    struct mk_upstream_stats_health *l = shared_health(s);
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool was_failed = LOAD(&l->is_check_failed);
     uint32_t needed = ok ? settings->check_rise : settings->check_fall;
@@ -105,15 +94,6 @@ void mk_health_record_check(const struct mk_upstream_server *s, bool ok)
     STORE(&l->fails, 0);
     if (changes || LOAD(&l->down_until_ms))
         mark_up(l);
-}
-
-void mk_health_record_latency(const struct mk_upstream_server *s, uint64_t us)
-{
-    if (!s->shared)
-        return;
-    uint64_t *at = &s->shared[MK_UPSTREAM_STATS_LATENCY];
-    uint64_t old = LOAD(at), new = us > UINT32_MAX ? UINT32_MAX : us;
-    STORE(at, old ? old - (old >> AVERAGE_SHIFT) + (new >> AVERAGE_SHIFT) : new);
 }
 
 bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved)
@@ -136,8 +116,8 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved)
 
 /* ---- Log ---- */
 
-/* Is this a change, and may it be logged now? The first worker that notices the change logs it. */
-static bool should_log_change(uint32_t *state, uint64_t *told_ms, uint32_t now)
+/* Returns true to the worker that may log the change: the first one that notices it. */
+static bool claim_change_to_log(uint32_t *state, uint64_t *told_ms, uint32_t now)
 {
     uint32_t old = LOAD(state);
     uint64_t now_ms = mk_clock_ms(), last = LOAD(told_ms);
@@ -163,10 +143,10 @@ static void wake_waiting_workers(const struct mk_upstream_server *s)
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
                               const char *message)
 {
-    struct mk_upstream_stats_health *l = shared_health(s);
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool is_out = mk_health_record_failure(s);
-    if (should_log_change(&l->trouble, &l->trouble_ms, (uint32_t)-error))
+    if (claim_change_to_log(&l->trouble, &l->trouble_ms, (uint32_t)-error))
         SAY(w, s, MK_LOG_ERROR, "failed: %s", message ? message : mk_connect_error_text(error));
     if (is_out && s->upstream->n > 1)
         SAY(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failure%s in a row", settings->fail_ms,
@@ -174,13 +154,13 @@ bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_serv
     return is_out;
 }
 
-void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_server *s)
+void mk_health_report_recovery(struct mk_worker *w, const struct mk_upstream_server *s)
 {
-    struct mk_upstream_stats_health *l = shared_health(s);
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
     bool is_back = mk_health_record_success(s);
     if (is_back)
         wake_waiting_workers(s);
-    if (LOAD(&l->trouble) && should_log_change(&l->trouble, &l->trouble_ms, 0))
+    if (LOAD(&l->trouble) && claim_change_to_log(&l->trouble, &l->trouble_ms, 0))
         SAY(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
 }
 
@@ -202,8 +182,8 @@ bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server
 
 void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *message)
 {
-    struct mk_upstream_stats_health *l = shared_health(s);
-    if (!should_log_change(&l->is_nameless, &l->nameless_ms, message != NULL))
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
+    if (!claim_change_to_log(&l->is_nameless, &l->nameless_ms, message != NULL))
         return;
     if (message)
         SAY(w, s, MK_LOG_ERROR, "has no address, its name does not resolve: %s", message);

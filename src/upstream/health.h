@@ -4,12 +4,23 @@
 #ifndef MK_UPSTREAM_HEALTH_H
 #define MK_UPSTREAM_HEALTH_H
 
+#include "base/compiler.h"
 #include "upstream/server.h"
+
+static inline struct mk_upstream_stats_health *mk_health_shared(const struct mk_upstream_server *s)
+{
+    return mk_upstream_stats_health(&s->upstream->all->stats, s->stats_slot);
+}
 
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
 /* Is the server down because of health checks, not just failures? Such a server is not tried even if all
- * servers are down. */
-bool mk_health_is_check_failed(const struct mk_upstream_server *s);
+ * servers are down. Ignores checks that the current configuration has disabled: shared memory outlives a
+ * configuration. */
+static inline bool mk_health_is_check_failed(const struct mk_upstream_server *s)
+{
+    return s->upstream->settings->check.len &&
+           __atomic_load_n(&mk_health_shared(s)->is_check_failed, __ATOMIC_RELAXED);
+}
 /* How long the server remains down because of failures; 0: it is not down. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms);
 /* The server's weight in thousandths; reduced during slow start. */
@@ -23,8 +34,6 @@ bool mk_health_record_success(const struct mk_upstream_server *s);
 /* Records that a request failed because of the server. True: the server was up, and is now down. */
 bool mk_health_record_failure(const struct mk_upstream_server *s);
 void mk_health_record_check(const struct mk_upstream_server *s, bool ok);
-/* Records the time to the first byte of the response. */
-void mk_health_record_latency(const struct mk_upstream_server *s, uint64_t us);
 /* Publishes the state of the server. Returns whether the server is up. */
 bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
 
@@ -34,8 +43,17 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
  * is now down. */
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
                               const char *message);
+/* The server responded after a failure: it may be up again. */
+void mk_health_report_recovery(struct mk_worker *w, const struct mk_upstream_server *s);
 /* The server responded. */
-void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_server *s);
+static inline void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_server *s)
+{
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
+    if (MK_UNLIKELY(__atomic_load_n(&l->fails, __ATOMIC_RELAXED) ||
+                    __atomic_load_n(&l->down_until_ms, __ATOMIC_RELAXED) ||
+                    __atomic_load_n(&l->trouble, __ATOMIC_RELAXED)))
+        mk_health_report_recovery(w, s);
+}
 /* Records the result of a health check. True: the server is now down. */
 bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
                             const char *message);

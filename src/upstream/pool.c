@@ -256,6 +256,16 @@ static void exclude_server(struct mk_upstream_conn *l, uint64_t bit)
         mk_wait_queue_publish(l->set);
 }
 
+/* A single server needs no balancing: it is used even if it has failed. NULL: no server is usable. */
+static struct mk_backend *choose_backend(struct mk_backend_set *g, const struct mk_upstream_conn *l,
+                                         uint64_t avoid)
+{
+    if (g->upstream->n > 1)
+        return mk_balance_choose(g, &l->options, avoid);
+    struct mk_backend *only = &g->backends[0];
+    return mk_balance_may_try(only, avoid | l->options.tried) ? only : NULL;
+}
+
 /* Acquires an idle or new connection to one of the servers that `l` may use. -EAGAIN: the request must
  * wait. */
 static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l)
@@ -268,7 +278,7 @@ static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l
         if (!g->backends[i].names.is_fixed)
             mk_resolver_refresh(&g->backends[i].names);
     for (;;) {
-        struct mk_backend *o = mk_balance_choose(g, &l->options, avoid);
+        struct mk_backend *o = choose_backend(g, l, avoid);
         if (!o)
             return waits ? -EAGAIN : error;
         uint64_t bit = UINT64_C(1) << o->server->index;
@@ -640,7 +650,7 @@ void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *c)
         return;
     c->is_answered = true;
     if (c->chosen >= 0)
-        mk_health_record_latency(chosen_server(c), mk_clock_us() - c->began_us);
+        mk_upstream_stats_add_latency(chosen_server(c)->shared, mk_clock_us() - c->began_us);
 }
 
 void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_disposition how)

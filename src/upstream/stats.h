@@ -126,4 +126,15 @@ static inline void mk_upstream_stats_add_shared(uint64_t *cells, unsigned cell)
         __atomic_fetch_add(&cells[cell], 1, __ATOMIC_RELAXED);
 }
 
+/* Updates the average time to the first byte of a response; NULL is ignored. Moving average: each new value
+ * has a weight of 1/8. Two workers may overwrite each other's update. */
+static inline void mk_upstream_stats_add_latency(uint64_t *cells, uint64_t us)
+{
+    if (!cells)
+        return;
+    uint64_t *at = &cells[MK_UPSTREAM_STATS_LATENCY];
+    uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new = us > UINT32_MAX ? UINT32_MAX : us;
+    __atomic_store_n(at, old ? old - (old >> 3) + (new >> 3) : new, __ATOMIC_RELAXED);
+}
+
 #endif

@@ -173,14 +173,14 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
  * may be exempt. */
 static void start_https_policy(struct mk_exchange *x)
 {
-    x->entered = !mk_https_policy_is_needed(&x->request);
-    x->challenge = MK_UNLIKELY(!x->entered) && mk_https_policy_is_acme_request(&x->request);
+    x->https_checked = !mk_https_policy_is_needed(&x->request);
+    x->challenge = MK_UNLIKELY(!x->https_checked) && mk_https_policy_is_acme_request(&x->request);
 }
 
 /* Checks the HTTPS policy, after the hooks that evaluate a proxy's headers. */
 static bool check_https_policy(struct mk_exchange *x)
 {
-    x->entered = true;
+    x->https_checked = true;
     enum mk_verdict v = x->challenge ? MK_NEXT : mk_https_policy_check(&x->request, &x->response);
     if (v != MK_NEXT)
         (void)apply_verdict(x, v);
@@ -306,7 +306,7 @@ static bool run_request_hook(struct mk_exchange *x)
 {
     const struct mk_hook_list *hooks = &x->request.site->hooks.request;
     const struct mk_hook *h = x->at < hooks->n ? &hooks->at[x->at] : NULL;
-    if (MK_UNLIKELY(!x->entered) && !(h && may_set_client_addr(h->plugin)))
+    if (MK_UNLIKELY(!x->https_checked) && !(h && may_set_client_addr(h->plugin)))
         return check_https_policy(x);
     if (!h)
         return begin_routes(x);
@@ -325,7 +325,7 @@ MK_COLD static bool run_remaining_access_check(struct mk_exchange *x)
 {
     const struct mk_hook_list *hooks = &x->request.site->hooks.request;
     const struct mk_hook *h = x->at < hooks->n ? &hooks->at[x->at] : NULL;
-    if (!x->entered || (h && is_access_check(h->plugin)))
+    if (!x->https_checked || (h && is_access_check(h->plugin)))
         return run_request_hook(x);
     x->request.target = x->pending;
     follow_rewrite(x);
@@ -434,7 +434,7 @@ MK_COLD static bool explain_route(struct mk_exchange *x, const struct mk_route *
     if (h->explain && !h->explain(&x->request, route->data))
         return apply_verdict(x, MK_NEXT);
     (void)!mk_request_check_path(&x->request); /* reports what a gateway handler would reject */
-    x->untold = true;
+    x->handler_skipped = true;
     return apply_verdict(x, MK_DONE);
 }
 
@@ -484,7 +484,7 @@ static bool find_request_vhost(struct mk_exchange *x)
     x->step = x->request.site->hooks.request.n ? MK_DISPATCH_HOOKS : MK_DISPATCH_ROUTES;
     x->at = 0;
     start_https_policy(x);
-    return x->entered || x->step == MK_DISPATCH_HOOKS || check_https_policy(x);
+    return x->https_checked || x->step == MK_DISPATCH_HOOKS || check_https_policy(x);
 }
 
 bool mk_dispatch_run(struct mk_exchange *x)

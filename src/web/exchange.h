@@ -36,8 +36,8 @@ struct mk_exchange {
     bool aborted;                            /* mk_request_abort_tunnel() was called */
     bool replaced;              /* the original response failed before any of it was sent, and an error page
                                  * has replaced it */
-    bool untold;                /* `monkey explain`: a handler would have responded but was not called */
-    bool entered;               /* the HTTPS policy was checked */
+    bool handler_skipped;       /* `monkey explain`: a handler would have responded but was not called */
+    bool https_checked;         /* the HTTPS policy was checked */
     bool too_long_logged_at;    /* the oversized body was logged */
     bool has_own_body_max;      /* the handler of `body_route` has its own limit */
     bool handler_sets_body_max; /* the handler sets the body limit: mk_handler.body_max */

@@ -5,7 +5,7 @@
 
 #include <monkey/filter.h>
 
-#include "web/response_body.h"
+#include "web/response.h"
 
 /* Returns the unfiltered body that all filters read from. */
 struct mk_response_body *mk_filter_unfiltered_body(struct mk_response_body *c);

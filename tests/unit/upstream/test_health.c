@@ -204,15 +204,15 @@ static void health_recovery_begins_slow_start(void **state)
 static void health_latency_is_moving_average(void **state)
 {
     (void)state;
-    mk_health_record_latency(s, 8000);
+    mk_upstream_stats_add_latency(s->shared, 8000);
     assert_int_equal(stats_of(0).latency_us, 8000);
-    mk_health_record_latency(s, 16000);
+    mk_upstream_stats_add_latency(s->shared, 16000);
     assert_int_equal(stats_of(0).latency_us, 9000);
     for (unsigned i = 0; i < 100; i++)
-        mk_health_record_latency(s, 800);
+        mk_upstream_stats_add_latency(s->shared, 800);
     assert_in_range(stats_of(0).latency_us, 700, 900);
     s->shared[MK_UPSTREAM_STATS_LATENCY] = 0;
-    mk_health_record_latency(s, UINT64_MAX);
+    mk_upstream_stats_add_latency(s->shared, UINT64_MAX);
     assert_int_equal(stats_of(0).latency_us, UINT32_MAX);
 }
 

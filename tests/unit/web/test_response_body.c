@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "web/response_body.h"
+#include "web/response.h"
 
 #include "files/file_cache.h"
 #include "unit/child.h"
