@@ -134,7 +134,7 @@ static bool install_exit_hook(void)
     return (on_exit ? on_exit(on_exit_call, NULL) : atexit(on_exit_call_without_status)) == 0;
 }
 
-/* Restores the previous actions and returns, which repeats the instruction and so invokes the previous
+/* Restores the previous actions and returns. The return repeats the instruction, which invokes the previous
  * action. */
 static void on_crash_signal(int signal, siginfo_t *info, void *context)
 {

@@ -33,8 +33,8 @@ static struct mk_buf *get_reason_text(struct mk_request *request)
 bool dev_error_reason_on_log(struct mk_request *request, enum mk_log_level level, mk_str message)
 {
     struct mk_buf *text = get_reason_text(request);
-    bool is_relevant =
-        text && (level < MK_LOG_DEBUG || text->len == 0); /* debug messages only without a better one */
+    /* Keeps a debug message only if there is no other message. */
+    bool is_relevant = text && (level < MK_LOG_DEBUG || text->len == 0);
     if (is_relevant && text->len + message.len < TEXT_MAX)
         mk_buf_addf(text, "%.*s\n", MK_STR_ARG(message));
     return level >= MK_LOG_DEBUG;

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A call to `monkey run`, which lives as long as the request. */
+/* A call to `monkey run`. It lives as long as the request. */
 struct ipc_call {
     struct mk_request *request;
     struct mk_watcher *watcher;

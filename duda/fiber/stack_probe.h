@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks whether a service was compiled with stack probes, so that large frames hit the guard below their
+/* Checks whether a service was compiled with stack probes, with which large frames hit the guard below their
  * stack. */
 #ifndef DUDA_FIBER_STACK_PROBE_H
 #define DUDA_FIBER_STACK_PROBE_H

@@ -20,7 +20,7 @@ enum {
     ALIGNED = _Alignof(max_align_t)
 };
 
-/* `start` is the number of bytes in all earlier chunks, so that a mark is a single number. */
+/* `start` is the number of bytes in all earlier chunks, so a mark is a single number. */
 struct duda_chunk {
     struct duda_chunk *before;
     size_t start, used, cap;

@@ -6,7 +6,7 @@
 #include <duda/render.h>
 
 /* Compiles the folder `templates` of the service; *out is NULL if the folder does not exist. Templates live
- * as long as the configuration. Returns false on error, which it reports. */
+ * as long as the configuration. On failure, reports the error and returns false. */
 bool duda_render_load_templates(struct mk_config *config, const struct duda_service *service,
                                 const struct duda_templates **out);
 

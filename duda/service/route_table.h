@@ -42,8 +42,8 @@ static inline const struct duda_route *duda_routes_at(const struct duda_routes *
 /* All routes of a service. */
 struct duda_route_table;
 
-/* Compiles the routes of the service. The table lives as long as the configuration. Returns NULL on error,
- * which it reports. */
+/* Compiles the routes of the service. The table lives as long as the configuration. On failure, reports the
+ * error and returns NULL. */
 struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service);
 
 /* The matching route; NULL if none matches. *router is then the router whose match->allowed applies (405), or

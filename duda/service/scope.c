@@ -30,7 +30,7 @@ bool duda_scope_is_valid_name(mk_str name)
     return i == name.len && i > 0 && i <= DUDA_SCOPE_MAX;
 }
 
-/* For a host pattern, `host` is the requested name, which the client chooses, a space, and the pattern. */
+/* For a host pattern, `host` is the requested name (chosen by the client), a space, and the pattern. */
 mk_str duda_scope_state_host(const struct duda_share *share, mk_str host)
 {
     bool is_one = share && share->has_all_hosts;

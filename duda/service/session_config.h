@@ -35,7 +35,7 @@ struct duda_session_config {
 
 extern const struct mk_conf_table duda_session_config_table;
 
-/* Returns NULL on error, which it reports. */
+/* On failure, reports the error and returns NULL. */
 struct duda_session_config *duda_session_config_load(struct mk_config *config);
 /* Loads the crypto object that signs and encrypts cookies. Called in the master, because a sandbox may forbid
  * it later. Returns false if OpenSSL is missing. */

@@ -98,7 +98,7 @@ static void sleep_until_next_run(struct duda_stall_detector *h, unsigned run)
     atomic_store(&h->sleeps, false);
 }
 
-/* CPU time of another thread, which monkey/clock.h does not have. */
+/* Returns the CPU time of another thread, for which monkey/clock.h has no function. */
 static uint64_t loop_cpu_time_us(const struct duda_stall_detector *h)
 {
     struct timespec t = {0};

@@ -16,7 +16,7 @@ int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason reason);
  * that waits return. */
 int duda_suspend_cancel(struct duda_ctx *d, int error);
 
-/* A buffer of a waiting function, which is freed by duda_wait_end() or when the handler is terminated.
+/* A buffer of a waiting function. It is freed by duda_wait_end(), or when the handler is terminated.
  * duda_scratch_buf_begin() returns the errors of duda_wait_begin(). */
 struct duda_scratch_buf {
     struct duda_wait wait; /* must be the first member */

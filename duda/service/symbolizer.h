@@ -18,7 +18,7 @@ struct duda_symbolizer_config {
 /* Finds addr2line; called in load(). Returns false if it is not installed: stacks are then logged without
  * source lines. */
 bool duda_symbolizer_find_program(struct mk_config *config, struct duda_symbolizer_config *sources);
-/* Adds the shared object that contains this address, whose frames are to be resolved. Returns false if out of
+/* Adds the shared object that contains this address, so that its frames are resolved. Returns false if out of
  * memory. */
 bool duda_symbolizer_add_object(struct mk_config *config, struct duda_symbolizer_config *sources,
                                 const void *address);

@@ -14,7 +14,7 @@ enum {
     BUSY_MS = 10000, /* retry delay while the helper of an older configuration has the lock */
     AGAIN_MS = 10000,
     AGAIN_MAX_MS = 3600 * 1000,
-    LOOK_S = 12 * 3600,       /* maximum interval between two runs: the clock may be set in the meantime */
+    LOOK_S = 12 * 3600,       /* maximum interval between two runs, in case the clock is set */
     RUN_MS = 4 * 3600 * 1000, /* each step of a run has a timeout, so a longer run is a bug */
     JOB_MAX = 64 * 1024 * 1024,
     EXIT_BUSY = 75,

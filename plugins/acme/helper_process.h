@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the program that obtains certificates at the requested times, and logs its messages. Only one worker
- * does so. */
+/* Starts, at the requested times, the program that obtains certificates, and logs its messages. Only one
+ * worker does so. */
 #ifndef ACME_HELPER_PROCESS_H
 #define ACME_HELPER_PROCESS_H
 

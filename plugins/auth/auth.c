@@ -81,7 +81,7 @@ static bool locations_share_password(const struct auth_location *a, const struct
 }
 
 /* A rewritten request is checked for each of its paths. Its password was verified for the first one: Digest
- * credentials cannot be verified twice, because that uses up their count. */
+ * credentials cannot be verified twice, because verification uses up their nonce count. */
 static bool has_cached_grant(const struct auth_check *v)
 {
     const struct grant *g = mk_request_attached(v->request, &grants);

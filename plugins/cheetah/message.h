@@ -21,7 +21,7 @@ struct cheetah_worker_facts {
 
 enum { CHEETAH_CURSOR_END = -1 };
 
-/* Both processes run the same program, so the struct is sent as it is. Text may follow. */
+/* Both processes run the same program, so the struct is sent as is. Text may follow. */
 struct cheetah_message {
     uint64_t token; /* set by the query and repeated in its responses */
     uint32_t question, from;

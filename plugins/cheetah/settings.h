@@ -28,7 +28,7 @@ struct cheetah_settings {
 
 extern const struct mk_conf_table cheetah_table;
 
-/* Completes and validates the settings. Returns -EINVAL after a reported error. `section` is for
+/* Completes and validates the settings. Returns -EINVAL after reporting an error. `section` is for
  * mk_config_error(). */
 int cheetah_settings_read(struct mk_config *config, struct cheetah_settings *out, const void **section);
 

@@ -88,7 +88,7 @@ static int check_socket_folder(struct mk_config *config, const struct cheetah *c
 
 enum socket_state { NOTHING, STALE, PREDECESSOR };
 
-/* The kernel names the process that listens on a socket. If it is this process, or after an upgrade its
+/* The kernel reports which process listens on a socket. If it is this process, or after an upgrade its
  * parent, the socket belongs to the previous configuration. */
 static int find_listening_process(struct mk_config *config, const struct cheetah *c, int fd,
                                   enum socket_state *out)

@@ -6,7 +6,7 @@
 
 #include "shell_type.h"
 
-/* Creates the socket. Only the master calls this. Returns -EINVAL after a reported error. */
+/* Creates the socket. Only the master calls this. Returns -EINVAL after reporting an error. */
 int cheetah_socket_open(struct mk_config *config, struct cheetah *c);
 /* Closes the socket in any process. Only the process that created the file removes it, and only if it is
  * still the same file. */

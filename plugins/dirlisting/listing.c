@@ -60,7 +60,8 @@ static void on_thread_done(void *ctx)
         mk_request_resume(l->request);
 }
 
-/* Returns -EAGAIN while a thread reads; 0 if the read is done, because no thread was available. */
+/* Returns -EAGAIN while a thread reads; 0 if this function has read the block itself, because no thread was
+ * available. */
 static int offload_reading(struct listing *l)
 {
     l->at = 0;

@@ -18,9 +18,10 @@ struct condition {
 
 enum condition_word { CONDITION_NONE, CONDITION_TAKEN, CONDITION_WRONG };
 
-/* Parses a condition. Returns CONDITION_WRONG after a reported error. */
+/* Parses a condition. Returns CONDITION_WRONG after reporting an error. */
 enum condition_word headers_condition_parse(const struct mk_conf_ctx *ctx, mk_str word, struct condition *c);
-/* Parses a media type without `type:`. Returns false if it is not a media type, without a report. */
+/* Parses a media type without `type:`. Returns false, without reporting an error, if it is not a media
+ * type. */
 bool headers_condition_parse_type(mk_str word, struct condition *c);
 
 bool headers_condition_matches(const struct condition *c, struct response_facts *facts);

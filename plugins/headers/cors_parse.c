@@ -142,7 +142,7 @@ bool headers_cors_parse(const struct mk_conf_ctx *ctx, mk_str value, void *field
         if (!word.p)
             break;
         if (first && mk_str_starts(word, MK_STR("/")))
-            (void)headers_condition_parse(ctx, word, &rule.when); /* a path is always valid */
+            (void)headers_condition_parse(ctx, word, &rule.when); /* parsing a path cannot fail */
         else if (!parse_cors_word(ctx, word, &rule))
             return false;
     }

@@ -59,7 +59,8 @@ bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)
     return i < list->n;
 }
 
-/* Excludes errors and temporary responses, which caches do not store, and responses with a Cache-Control. */
+/* Excludes errors and temporary responses, which caches do not store, and responses with a Cache-Control
+ * header. */
 static bool is_cacheable(struct response_facts *f)
 {
     switch (f->status) {

@@ -359,9 +359,8 @@ static bool wait_for_supervisor_exit(const struct isolate_record *r, int ms)
 void isolate_group_close(struct isolate_group *g, bool waits)
 {
     struct isolate_record *r = g->record;
-    waits = waits &&
-            !isolate_record_has_live_workers(r->presence_fd); /* only the plugin may have been removed, while
-                                                               * the server still runs */
+    /* If workers are alive, the server still runs, and only the plugin was removed. */
+    waits = waits && !isolate_record_has_live_workers(r->presence_fd);
     if (waits && !wait_for_supervisor_exit(r, END_MS)) {
         send_command(r, ISOLATE_STOP);
         (void)wait_for_supervisor_exit(r, STOP_MS);

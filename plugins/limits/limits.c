@@ -18,7 +18,7 @@ struct vhost_limits {
     struct limits_table *table;
 };
 
-/* The data of a worker, which throttles log lines about limited clients. */
+/* The state of a worker that throttles log lines about limited clients. */
 struct log_throttle {
     uint64_t told_ms;
     bool has_logged; /* the worker has logged before */

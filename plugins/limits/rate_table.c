@@ -18,7 +18,8 @@ static uint64_t ms_to_ticks(uint64_t now_ms)
     return now_ms * LIMITS_TICKS & TIME_MASK;
 }
 
-/* Returns how far the client's time is ahead of now. If that exceeds the maximum, the time is long past. */
+/* Returns how far the client's time is ahead of now. A result above the maximum means that the time is long
+ * past, and has wrapped. */
 static uint64_t ticks_ahead_of_now(uint64_t word, uint64_t now, uint64_t most)
 {
     uint64_t ahead = (word - now) & TIME_MASK;

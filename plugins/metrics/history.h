@@ -64,8 +64,8 @@ struct history {
 /* Returns true for one caller per second, which then adds the sample. Never returns true for a second before
  * the latest one. */
 bool metrics_history_claim_second(struct history *h, uint64_t now_ms);
-/* Adds a sample and computes its quantiles. `buckets` are all durations so far; `set` is the non-zero id of
- * the set of hosts that are counted. */
+/* Adds a sample and computes its quantiles. `buckets` contains all durations so far; `set` is the non-zero id
+ * of the set of hosts that are counted. */
 void metrics_history_add(struct history *h, const struct sample *s, const uint64_t buckets[BUCKETS],
                          uint64_t set);
 

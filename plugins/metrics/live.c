@@ -33,7 +33,7 @@ static void release_event(struct event *e)
         mk_mem_free(e);
 }
 
-/* Creates an event from the data, which it frees. */
+/* Creates an event from the data, and frees the data. */
 static struct event *new_event(mk_str name, uint32_t retry_ms, struct mk_buf *data)
 {
     struct event *e = NULL;

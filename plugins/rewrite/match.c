@@ -206,8 +206,8 @@ bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *requ
     return pattern_matches(rule, mk_request_path(request), out, error) && all_conditions_hold(rule, request);
 }
 
-/* Returns whether the request's path is already below the target, so that the rule does not protect that
- * path. */
+/* Returns whether the request's path is already below the target. In this case, the rule does not protect
+ * that path. */
 static bool targets_own_path(const struct rule *rule, mk_str path)
 {
     mk_str begin = rule->target.n ? rule->target.pieces[0].text : MK_STR_NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection of a worker to one server, which pipelines the commands of all handlers. */
+/* A worker's connection to one server. It pipelines the commands of all handlers. */
 #ifndef DUDA_MEMCACHED_CONN_H
 #define DUDA_MEMCACHED_CONN_H
 

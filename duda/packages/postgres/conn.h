@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection to PostgreSQL in pipeline mode, which statements of several handlers share. */
+/* One connection to PostgreSQL in pipeline mode, shared by statements of several handlers. */
 #ifndef DUDA_POSTGRES_CONN_H
 #define DUDA_POSTGRES_CONN_H
 

@@ -124,7 +124,7 @@ static int read_history(struct postgres_migration *u)
     return duda_sql_history_check(&u->history, u->all);
 }
 
-/* Returns whether the migration has ended the transaction, so that the savepoint or the transaction is
+/* Returns whether the migration has ended the transaction. In this case, the savepoint or the transaction is
  * missing. */
 static bool is_transaction_lost(const PGresult *result)
 {

@@ -8,7 +8,7 @@
 
 enum { LIST_MAX = 64 * 1024 };
 
-/* A lookup of the host names. Its thread owns it while it runs, and then the worker. */
+/* A lookup of the host names. The thread owns it until the lookup ends, and then the worker does. */
 struct postgres_lookup {
     struct postgres_resolver *owner; /* NULL: the worker has stopped */
     const struct postgres_host_list *host_list;

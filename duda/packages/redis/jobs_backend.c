@@ -10,8 +10,8 @@
  *     -   never exists
  *
  * While a cluster migrates the slot, some keys are on one node and others on another, and a script would see
- * half of the queue. So each script names all keys, and one that is on neither node: the nodes reply TRYAGAIN
- * until all keys have migrated. */
+ * half of the queue. So each script names all keys, and a key that is on neither node: the nodes reply
+ * TRYAGAIN until all keys have migrated. */
 #include "jobs_backend.h"
 
 #include <duda/memory.h>

@@ -80,7 +80,7 @@ static bool is_loopback_server(mk_str server)
     return mk_str_starts(server, MK_STR("127."));
 }
 
-/* Returns whether the server is on this machine, so that no password crosses a network. */
+/* Returns whether the server is on this machine. In this case, passwords do not cross a network. */
 static bool is_local_server(mk_str server)
 {
     return mk_str_starts(server, MK_STR("unix:")) || is_loopback_server(server) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a mail server, which one handler uses. */
+/* A connection to a mail server, used by one handler. */
 #ifndef DUDA_SMTP_SESSION_H
 #define DUDA_SMTP_SESSION_H
 

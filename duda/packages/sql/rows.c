@@ -27,7 +27,7 @@ static bool reserve_cell(struct duda_sql_rows *r)
     return true;
 }
 
-/* Terminates each string with a NUL, so that even an empty string occupies a byte. */
+/* Terminates each string with a NUL, so even an empty string occupies a byte. */
 static bool copy_cell_text(struct duda_sql_rows *r, struct duda_sql_value *cell)
 {
     mk_str text = cell->text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection to an SQLite file, which one thread at a time may use. This code knows neither workers nor
+/* One connection to an SQLite file. Only one thread at a time may use it. This code knows neither workers nor
  * handlers. */
 #ifndef DUDA_SQLITE_SESSION_H
 #define DUDA_SQLITE_SESSION_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ACME protocol: the directory, nonces, signed requests, problems (RFC 8555, sections 6 and 7.1.1). */
+/* The ACME protocol: the directory, nonces, signed requests, problem documents (RFC 8555, sections 6 and
+ * 7.1.1). */
 #ifndef ACME_CLIENT_H
 #define ACME_CLIENT_H
 
