@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks every response: the first one is recorded and compared with the command-line options, all later ones
- * are compared with it byte by byte as they arrive. */
+/* Checks every response: the first one is recorded and compared with the command-line options; all later ones
+ * are compared with the first, byte by byte, as they arrive. */
 #ifndef PACE_RESPONSE_CHECK_H
 #define PACE_RESPONSE_CHECK_H
 

@@ -38,8 +38,7 @@ struct wr_result {
     struct wr_latency latency_us;
     double busy;       /* share of time that the client worked; busy-waiting does not count */
     const char *doubt; /* constant text: why the client itself doubts its latencies; NULL if it does not */
-    unsigned
-        doubtful; /* bit mask of the doubtful wr_result_quantiles; if 0 with a `doubt`, all are doubtful */
+    unsigned doubtful; /* bit mask of the doubtful quantiles; if 0 with a `doubt`, all are doubtful */
 };
 
 enum { WR_QUANTILES = 7 };

@@ -43,7 +43,7 @@ def differences(a, b, keys):
 
 
 def _doubt(before, after, case, name, step, metric, a, b):
-    """Returns why two estimates cannot be compared regardless of their intervals, or None."""
+    """Returns the reason why two estimates are not comparable, whatever their intervals; None if they are comparable."""
     for results, when in ((before, "before"), (after, "after")):
         if name in results.disqualified(case):
             return f"disqualified {when}"

@@ -117,8 +117,8 @@ class Contestant:
         return self.data.get("dynamic", DYNAMIC)
 
     def joins(self, case: str) -> bool:
-        """Returns whether the contestant takes part in the case. A contestant that serves files just like another one is limited
-        to other cases."""
+        """Returns whether the contestant takes part in the case. The key `cases` excludes a contestant from cases in which it
+        would serve files just as another contestant does."""
         return case in self.data.get("cases", [case])
 
     @functools.cached_property

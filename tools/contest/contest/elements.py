@@ -24,7 +24,8 @@ def text(child):
 
 
 def tag(name, /, *children, **attributes):
-    """Creates an element. In attribute names a trailing _ is dropped, and others become -. None and False omit an attribute."""
+    """Creates an element. In attribute names, a trailing _ is dropped, and any other _ becomes -. Attributes that are None or False
+    are omitted."""
     shown = ""
     for key, value in attributes.items():
         if value is not None and value is not False:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idle connections: each has had one response and stays open. Measures the memory they cost the server."""
+"""Opens idle connections, which receive one response each and stay open, and measures the memory that they cost the server."""
 import contextlib
 import socket
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colors of page and plots in two themes, and the marker and dashes of each contestant.
+"""Colors of the page and the plots in two themes, and the marker and dashes of each contestant.
 
 Color is never the only distinction: lines also differ in marker and dashes, and have labels at their ends.
 """

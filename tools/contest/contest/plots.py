@@ -132,7 +132,7 @@ def _short(value, kind):
 
 
 def _scale(axes, values, kind, which="y", wide=LOG_FROM):
-    """Sets a logarithmic axis if the range requires it, else one that starts at zero."""
+    """Sets a logarithmic axis if the range requires it, else a linear axis that starts at zero."""
     values = [v for v in values if known(v)]
     if not values:
         return False
@@ -286,7 +286,7 @@ def bars(results, case, metric, looks=None):
     axes.spines["bottom"].set_visible(False)
     values = [standing.estimates[n] for n in names]
     log = _scale(axes, [v for e in values for v in (e.low, e.high)], m.kind, "x",
-                 wide=math.inf if m.more else 25)  # a slow server may have a short bar, but the cheapest one must stay visible
+                 wide=math.inf if m.more else 25)  # if less is better, the bar of the best server must stay visible
     axes.grid(visible=False)
     if log:
         axes.grid(axis="x", color=placeholder("line"), linewidth=.8)

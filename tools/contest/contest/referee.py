@@ -28,7 +28,7 @@ ALIKE = 3  # after this many failures in the first round without a success, the 
 VERIFY_CONNECTIONS = 100
 SAMPLED_PATHS = 12
 LARGE = "/10m.bin"
-MOST_ROWS = 2000  # bytes of a list of 20 rows, or of all fortunes
+MOST_ROWS = 2000  # maximum size in bytes of a response with 20 rows, or with all fortunes
 
 
 @dataclass

@@ -3,7 +3,7 @@
  * shared file of 8 bytes that can be read at any time. `-plugin instructions.so,counter=PATH`.
  *
  * The plugin interface is declared here, because Debian's qemu-user lacks the header; all of it dates from
- * before QEMU 5. The build tries the versions of the interface (MK_QEMU_API). */
+ * before QEMU 5. The build tries several versions of the interface (MK_QEMU_API). */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
