@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 FOUND = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
-# Isolated from the Internet.
+# Options that isolate the browser from the Internet.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
          "--remote-debugging-pipe"]

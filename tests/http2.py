@@ -63,7 +63,7 @@ class Stream:
 
     def __init__(self, number, method, window, send_window):
         self.number, self.method = number, method
-        self.window, self.send_window = window, send_window  # of the server; of the client
+        self.window, self.send_window = window, send_window  # bytes that the server and the client may send
         self.heads = []  # heads that the test has not read
         self.final = None  # head of the final response
         self.body, self.received, self.trailers = bytearray(), 0, []

@@ -11,7 +11,7 @@ from proc import wait_until
 class Load:
     """`with Load(server) as load: load.more(50); ...; assert not load.failures`
 
-    Half of the clients keep their connection open as long as the server does, the others open one for each request. A connection
+    Half of the clients keep their connection open as long as the server does; the others open one for each request. A connection
     that the server closes without announcing it counts as a failure. The clients use the server's protocol.
     """
 

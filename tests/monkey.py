@@ -157,7 +157,7 @@ class Server:
     def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, wrapper=(),
                  protocol="h1", encryption=None, **popen):
         self.folder, self.config = folder, config
-        self.protocol, self.encryption = protocol, encryption  # of connect(): the protocol, and the trusted authority
+        self.protocol, self.encryption = protocol, encryption  # for connect(): the protocol, and the trusted authority
         self.allowed = []  # patterns of log lines that would be errors in other tests
         self.exit_code = 0  # the expected exit code
         program = program or (config and EMBEDDED) or PROGRAM

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of an earlier release: copies of today's, whose structs lack their last members.
+"""Headers of an earlier release: copies of today's headers, whose structs lack their last members.
 
 A struct that crosses the interface with its size (monkey/sized.h) may have more members in later releases. A program that was
 compiled with these copies must run with today's server. The header <older.h> has at_end(), which places such a struct directly

@@ -15,7 +15,7 @@ import pytest
 
 from monkey import ROOT, SECONDS, needs_processes
 
-# The release program, for tests that sanitizers would distort: tests of memory, and with preloaded libraries.
+# The release program, for tests that sanitizers would distort: memory tests, and tests with preloaded libraries.
 RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build" / "release" / "monkey")).resolve()
 TICKS = os.sysconf("SC_CLK_TCK")
 LIBC, SYS_PIDFD_GETFD = ctypes.CDLL(None, use_errno=True), 438

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code in the guides to libmonkey compiles, and the first program is the same as in examples."""
+"""The code in the guides to libmonkey compiles, and the first program is the same as in examples/."""
 import re
 import shutil
 

@@ -62,7 +62,7 @@ static int descriptor(struct duda_ctx *d)
     return e;
 }
 
-/* The first handler holds the lock, the others wait for it. */
+/* The first handler holds the lock; the others wait for it. */
 static int lock(struct duda_ctx *d)
 {
     int e = duda_lock(d, MK_STR("one"), LONG_MS);

@@ -114,7 +114,7 @@ def path(request):
 
 
 class Counts:
-    """The numbers of handlers since this object was created."""
+    """Counts the handlers since the creation of this object."""
 
     def __init__(self, server):
         self.server = server

@@ -17,7 +17,7 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
-/* Waits for messages until the drain cancels it. Nothing more may be sent afterwards. */
+/* Waits for messages until the drain cancels the handler. Nothing more may be sent afterwards. */
 static int listening(struct duda_ctx *d)
 {
     mk_str text;

@@ -82,12 +82,12 @@ static int late(struct duda_ctx *d)
 DUDA_SERVICE(first,
     DUDA_GET("/", hello, "Greets."),
     DUDA_GET("/items/:id", item, "Shows one item."),
-    DUDA_GET("/rest/*rest", rest, "All that is left."),
+    DUDA_GET("/rest/*rest", rest, "Returns the rest of the path."),
     DUDA_POST("/count", count, "Counts bytes."),
     DUDA_GET("/nap", nap, "Waits."),
-    DUDA_GET("/lines", lines, "Says much."),
+    DUDA_GET("/lines", lines, "Writes many lines."),
     DUDA_GET("/aside", aside, "Computes in a thread."),
-    DUDA_DELETE("/items/:id", nothing, "Says nothing."),
+    DUDA_DELETE("/items/:id", nothing, "Sends no body."),
     DUDA_GET("/late", late, "Is too slow."));
 """
 

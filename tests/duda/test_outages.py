@@ -135,8 +135,8 @@ class Storage:
 
 
 class ServerStorage(Storage):
-    """A server that the test starts. While it is down, most requests fail immediately, but a few try to connect: among
-    `n_away` requests there are some of these."""
+    """A server that the test starts. While it is down, most requests fail immediately, but a few try to connect:
+    `n_away` requests are enough to include some of these."""
 
     n_away = 150
 

@@ -144,7 +144,7 @@ class Jobs:
         return next(s for s in self.cluster.masters() if s.ask("CLUSTER", "COUNTKEYSINSLOT", self.slot) != b":0\r\n")
 
     def hold_back(self, name, n):
-        """Pushes n jobs: two start and block, the others wait in the queue."""
+        """Pushes n jobs: two start and block; the others wait in the queue."""
         texts = [f"held-{name}{i}" for i in range(n)]
         for text in texts:
             self.server.push(text)

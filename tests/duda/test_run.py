@@ -123,8 +123,8 @@ def test_save_during_a_compilation_is_served_next(start, src, tmp_path):
 
 @pytest.mark.parametrize("name", ["hello.c", "word.h", "words/word.h"])
 def test_save_during_a_compilation_is_not_missed(start, src, tmp_path, name):
-    """A file changes while the compiler runs. If it is the source itself, its old text is restored later. This happens
-    during the first compilation, whose headers are not watched yet, and during a later one. Neither the
+    """A file changes while the compiler runs. If the file is the source itself, its old text is restored later. The
+    change happens during the first compilation, whose headers are not watched yet, and during a later one. Neither the
     server nor the cache keeps the version that was compiled."""
     saved, before, after, compiler = src / name, src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {saved}\n{COMPILER} "$@"\ncode=$?\n'
@@ -535,7 +535,7 @@ def test_repeated_crashes_do_not_disable_the_route(start, tried):
     ("/none", "GET", 404, "no handler responds to this path"),
 ])
 def test_error_page_contains_the_reason(start, tried, target, method, status, why):
-    """Browsers get an error page, other programs get text; both contain the reason."""
+    """Browsers get an error page, and other programs get text; both contain the reason."""
     server = start(tried)
     page, text = server.get(target, method=method, fields=BROWSER), server.get(target, method=method)
     assert (page.status, text.status) == (status, status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics sample delivers messages to event streams and WebSockets, also across machines."""
+"""The topics sample delivers messages to event streams and WebSockets, even across machines."""
 import contextlib
 
 import pytest

@@ -276,7 +276,7 @@ SET = {
 
 
 class Mount:
-    """One service on one host, and a client of it that may send the cookies of another service."""
+    """One service on one host, and its client, which may send the cookies of another service."""
 
     def __init__(self, server, host, prefix="", name=None):
         self.server, self.host, self.prefix, self.name = server, host, prefix, name

@@ -16,7 +16,7 @@
 enum {
     CHANCE,      /* disturbed calls per thousand */
     MOST,        /* limit of bytes for a disturbed call, which may also fail with EAGAIN or EINTR */
-    STATE,       /* of the random generator */
+    STATE,       /* state of the random number generator */
     SHORT,       /* counters: calls that transferred less than requested, */
     AGAIN,       /* calls that returned EAGAIN, */
     INTERRUPTED, /* and EINTR */

@@ -86,7 +86,7 @@ static bool has_long_line(mk_str text)
     return false;
 }
 
-/* The text of a tree must read as a tree with the same text. */
+/* The text of a tree must parse as a tree with the same text. */
 static void check_again(mk_str text)
 {
     const struct mk_conf_io io = {.read = on_read};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines before the first empty line are routes, the lines after it are paths. An accepted route matches
+/* The lines before the first empty line are routes; the lines after it are paths. An accepted route matches
  * only its pattern, and each allowed method of a path has a route. */
 #include <monkey/router.h>
 #include <stdlib.h>

@@ -33,7 +33,7 @@ def ends(c, reply):
 
 @contextmanager
 def paused(server):
-    """Stops the workers, so that they receive all data that the client sends in the meantime at once when they continue."""
+    """Stops the workers. When they continue, they receive everything that the client has sent in the meantime at once."""
     pids = server.workers
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

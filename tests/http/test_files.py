@@ -229,7 +229,7 @@ def test_files_of_every_size_arrive_complete(monkey, site, how):
     server = monkey(server=how)
     for name, content in contents.items():
         with server.connect() as c:
-            for _ in range(2):  # the first response comes from the file, the second one from the cache
+            for _ in range(2):  # the first response comes from the file, and the second one from the cache
                 reply = c.get(name)
                 assert reply.body == content, name
                 assert int(reply["Content-Length"]) == len(content)

@@ -10,7 +10,7 @@ from certificates import make_authority
 from client import Client
 from http2 import Http2Client
 
-# 127.0.0.1 belongs to the server, the other addresses belong to hosts. The system chooses all ports.
+# 127.0.0.1 belongs to the server; the other addresses belong to hosts. The system chooses all ports.
 HOSTS = """
     [HOST]
         ServerName everywhere.example

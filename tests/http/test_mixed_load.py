@@ -122,7 +122,7 @@ def storm(server, content, seed, rounds):
         kind = rng.choice(KINDS)
         try:
             kind(server, content, rng)
-        except Exception as error:  # of any type: the main thread reports it
+        except Exception as error:  # any exception: the main thread reports it
             raise AssertionError(f"seed {seed}, round {i}, {kind.__name__}: {error!r}") from error
 
 

@@ -148,7 +148,7 @@ static void invalid_file_is_refused(void **state)
     mk_server_free(s);
 }
 
-/* A program that was built with headers whose struct had no more members. */
+/* A program that was built with older headers, whose struct had only these members. */
 static void files_in_smaller_structs_are_served(void **state)
 {
     (void)state;

@@ -8,8 +8,8 @@ from monkey import ROOT
 from package import call
 
 CYCLES = ROOT / "tools" / "bench" / "libraries" / "cycles.c"
-# The total including mapped pages of the library's file is larger, and varies by 100 KB: the kernel maps up to 64 KB around
-# each page if they are in the page cache.
+# The total including mapped pages of the library's file is larger, and varies by 100 KB: around each
+# page, the kernel maps up to 64 KB that are in the page cache.
 KB = {"cycles": 64, "own": 192, "with files": 640}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed library: pkg-config and CMake find it in any folder; C and C++ programs use it, shared or static; and it works in
-one program with the library of Monkey 1.
+the same program as the library of Monkey 1.
 """
 import os
 import re

@@ -142,7 +142,7 @@ static void start_reports_errors_of_the_whole_configuration(void **state)
     assert_string_equal(mk_server_error(NULL), "out of memory");
     assert_null(mk_server_new(&(struct mk_server_options){.size = 9999}));
     assert_null(mk_server_new(&(struct mk_server_options){.size = 8}));
-    /* A program that was built with headers whose struct had no more members. */
+    /* A program that was built with older headers, whose struct had only these members. */
     struct older_options {
         size_t size;
         void (*on_log)(void *ctx, enum mk_log_level level, mk_str text);

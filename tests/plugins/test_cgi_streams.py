@@ -336,7 +336,7 @@ def enqueue_client(server):
     """Returns a client that the server does not refuse at once, or None."""
     c = server.connect()
     c.ask("/cgi-bin/s")
-    assert server.get("/page.txt").text == "the page"  # the only worker handles one request after the other
+    assert server.get("/page.txt").text == "the page"  # the only worker handles one request after another
     if not select.select([c.sock], [], [], 0)[0]:
         return c
     assert c.read().status == 503
@@ -370,7 +370,7 @@ def test_cgi_storm_of_requests_is_served_or_refused(serve):
 def collect_failure(failures, function, *arguments):
     try:
         function(*arguments)
-    except BaseException as error:  # of any type: the main thread reports it
+    except BaseException as error:  # any exception: the main thread reports it
         failures.append(error)
 
 

@@ -279,7 +279,7 @@ PREPARED = {"isolated": start_both(True), "loaded": start_both(False)}
 
 @pytest.fixture(params=PREPARED)
 def both(request, lasting):
-    """One server runs the service in a group, another one loads it directly: the tests cannot tell the servers apart."""
+    """One server runs the service in a group, and another one loads it directly: the tests cannot tell the servers apart."""
     return lasting(PREPARED[request.param])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[ISOLATE] groups that share a user: possible attacks of one group, or of any process of that user, on the other groups."""
+"""[ISOLATE] groups that share a user: possible attacks by one group, or by any process of that user, on the other groups."""
 import contextlib
 import os
 import pwd
@@ -90,7 +90,7 @@ TWO = "[ROUTES]\n    /shop/* isolate shop\n    /vault/* isolate vault\n    /* st
 
 @pytest.fixture
 def objects(tmp_path):
-    """Runs the same service under two names."""
+    """Builds the same service under two names."""
     return [services.build(tmp_path, name, SOURCE.replace("SERVICE,", f"{name},"), f'-DFOLDER="{tmp_path}"') for name in ("shop", "vault")]
 
 

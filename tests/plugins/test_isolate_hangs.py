@@ -114,7 +114,7 @@ def reload(server, message=None):
 
 
 def others(server):
-    """Returns the processes that are neither workers nor supervisors: a config trial."""
+    """Returns the processes that are neither workers nor supervisors: config trials."""
     return [pid for pid in proc.children(server.pid) if proc.name(pid) not in ("monkey: worker", "monkey: keeper")]
 
 

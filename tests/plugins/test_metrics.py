@@ -555,7 +555,7 @@ def test_live_page_history_survives_death_of_its_writer(start):
     server.allow(r"worker \d+ was killed by signal")
     history(server, lambda h: len(h["now_ms"]) >= 2)
     before = None
-    for victim in server.workers:  # one of the workers is the first one
+    for victim in server.workers:  # one of the workers is the writer
         before = history(server)
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: victim not in server.workers and len(server.workers) == 2, "its replacement")

@@ -232,7 +232,7 @@ def test_websocket_works_with_uvicorn_and_node(server):
 
 @pytest.mark.parametrize("protocol", ["h2", "h2-tls"], indirect=True)
 def test_websocket_works_over_http2(server):
-    """The client uses extended CONNECT (RFC 8441), the backend HTTP/1.1."""
+    """The client uses extended CONNECT (RFC 8441), and the backend uses HTTP/1.1."""
     with server.connect() as c:
         ws, other = Stream(c, "/ws/x"), Stream(c, "/asgi/x", [("sec-websocket-protocol", "chat")])
         assert ws.head.status == other.head.status == 200 and other.head["sec-websocket-protocol"] == "chat"

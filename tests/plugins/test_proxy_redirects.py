@@ -82,7 +82,7 @@ AUTHORITIES = [  # target, Location of the backend, Location for the client
 @pytest.mark.parametrize("target, value, expected", AUTHORITIES)
 @pytest.mark.parametrize("name", ["Location", "Content-Location", "Refresh"])
 def test_proxy_rewrites_every_form_of_backend_url(proxy, name, target, value, expected):
-    """The backend's name is the name of an [UPSTREAM], so that it may have any port."""
+    """The backend's name is the name of an [UPSTREAM], because the port of the backend varies."""
     before = "5; url=" if name == "Refresh" else ""
     if name == "Refresh" and expected and "%" in expected:
         pytest.skip("a refresh is trimmed by browsers themselves")

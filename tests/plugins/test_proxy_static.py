@@ -116,7 +116,7 @@ def upload(c, body, streamed):
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("size", [0, 9000, 60_000])
 def test_mirror_does_not_consume_upload(monkey, streamed, size):
-    """A small body is copied, a large one is sent only to the backend. A mirror that reads nothing affects neither request."""
+    """A small body is copied; a large one is sent only to the backend. A mirror that reads nothing affects neither request."""
     body = bytes(i % 251 for i in range(size))
     is_copied = size < 16384
     with Backend() as origin, Backend() as shadow, Backend(script=lambda connection: None) as closes:

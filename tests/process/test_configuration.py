@@ -269,7 +269,7 @@ def test_config_symlink_loop_is_an_error(run, tmp_path):
 def test_config_file_without_read_permission_is_an_error(run, tmp_path):
     (tmp_path / "monkey.conf").write_text(GOOD)
     (tmp_path / "monkey.conf").chmod(0o600)
-    with open(PROGRAM, "rb") as program, open(tmp_path / "monkey.conf", "rb") as conf:  # their folders are closed to other users
+    with open(PROGRAM, "rb") as program, open(tmp_path / "monkey.conf", "rb") as conf:  # other users cannot enter their folders
         path = f"/proc/self/fd/{conf.fileno()}"
         done = run("-t", "-c", path, user=65534, group=65534, extra_groups=[], folder="/",
                    pass_fds=[program.fileno(), conf.fileno()], executable=f"/proc/self/fd/{program.fileno()}")

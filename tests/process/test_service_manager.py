@@ -238,7 +238,7 @@ def test_unix_socket_path_of_regular_file_is_an_error(run, tmp_path, site):
 
 
 def test_master_reaps_foreign_children(monkey, tmp_path, site):
-    """The master inherited a child over exec: when the child exits, the master reaps it and does nothing else."""
+    """The master inherited a child across exec: when the child exits, the master reaps it and does nothing else."""
     os.mkfifo(tmp_path / "fifo")
     server = monkey(program="sh", args=["-c", f"cat fifo & exec '{PROGRAM}' -p 0 -w 1 site"])
     assert len(server.workers) == 2

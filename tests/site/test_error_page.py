@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The built-in error page looks like the welcome site in both color schemes, also on a phone, and is small."""
+"""The built-in error page is small, and looks like the welcome site in both color schemes and on a phone."""
 import re
 
 import pytest

@@ -30,7 +30,7 @@ struct harness {
 
 static struct harness harness;
 
-/* Registers free(p) as cleanup of the test case. */
+/* Registers free(p) as a cleanup of the test case. */
 static inline void harness_defer(void (*free)(void *p), void *p)
 {
     MK_ASSERT(harness.n < HARNESS_MAX);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a run: saving, loading, and the locations that errors in invalid records report."""
+"""The record of a run: saving, loading, and error messages that name the position in an invalid record."""
 import copy
 import gzip
 import json

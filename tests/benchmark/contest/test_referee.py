@@ -44,7 +44,7 @@ def test_slow_server_loses_to_a_fast_one(tmp_path, folder):
 
 
 def test_client_bottleneck_is_recorded(tmp_path, folder):
-    """A second process keeps the core of wrk busy: wrk alone would be the bottleneck only by chance."""
+    """A second process keeps wrk's core busy: wrk alone would be the bottleneck only by chance."""
     add_contestant(folder, "fast")
     client = tmp_path / "bin" / "wrk"
     client.parent.mkdir()

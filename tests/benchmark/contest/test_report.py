@@ -257,7 +257,7 @@ def options(*arguments):
 
 
 def test_page_begins_with_the_figures(text):
-    """On a phone the figures fit the first screen, and the paragraph that explains them takes at most a dozen lines."""
+    """On a phone, the figures fit on the first screen, and the paragraph that explains them takes at most a dozen lines."""
     assert 0 < text.index('class="figures"') < text.index('class="lead"')
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judgments on records: which results are ranked, and which are never ranked."""
+"""Judging records: which results are ranked, and which are never ranked."""
 import math
 
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wr reports which side is the bottleneck, also in its messages. On a busy machine a process may not get a whole core, so the
-tests run several shots."""
+"""wr reports which side is the bottleneck, in its results and in its messages. On a busy machine, a process may not get a
+whole core, so the tests run several shots."""
 import os
 
 import pytest

@@ -12,8 +12,8 @@ struct conf_file {
 };
 
 struct conf_fixture {
-    const struct conf_file *files; /* terminated by a path of NULL */
-    const struct conf_file *env;   /* names and values, terminated in the same way */
+    const struct conf_file *files; /* ends with a path of NULL */
+    const struct conf_file *env;   /* names and values; ends with a name of NULL */
     struct mk_conf_io io;
     struct mk_arena arena;
     struct mk_conf_report report;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accept hooks, which decide about connections before HTTP begins. */
+/* Accept hooks, which accept or reject connections before HTTP begins. */
 #include "connection/accept_hooks.h"
 
 #include <monkey/connection.h>

@@ -54,7 +54,7 @@ static inline struct mk_open_file *acquire_file(const char *path)
     return f;
 }
 
-/* Acquires and releases the cached file; only compare the pointer with others. */
+/* Returns the cached file, already released: the caller may only compare the pointer. */
 static inline const struct mk_open_file *find_file(const char *path)
 {
     struct mk_open_file *f = acquire_file(path);

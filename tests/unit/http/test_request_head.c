@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Covers details that the wire tests do not show: the memory that strings point to, exact limits, `seen`, and
- * that slow senders do not cause repeated parsing. */
+ * the cost of slow senders. */
 #include "http/request_head.h"
 
 #include "unit/test.h"

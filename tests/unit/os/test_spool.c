@@ -118,7 +118,7 @@ static void spool_missing_folder_is_an_error(void **state)
     mk_spool_fini(&s);
 }
 
-/* Runs in the child: a write reaches the file size limit half way. */
+/* Runs in the child: a write reaches the file size limit halfway. */
 static int store_too_much(void)
 {
     struct rlimit two = {2, 2};

@@ -300,7 +300,7 @@ static void cgroup_create_makes_group_folder(void **state)
     const struct isolate_cgroup_limits limits = {.cpu = 50};
     (void)state;
     assert_int_equal(isolate_cgroup_create(&paths, "other", &limits, why),
-                     -1); /* unlike a kernel, this folder does not create the files of a group */
+                     -1); /* unlike the kernel, this folder does not create the files of a group */
     assert_non_null(strstr(why, "cannot write"));
     assert_non_null(strstr(why, "/other/cpu.max"));
     (void)snprintf(path, sizeof path, "%s/other", top.path);

@@ -86,7 +86,7 @@ static void tls_client_readable_key_is_reported(void **state)
     assert_contains(mk_str_from_c(c.w.problem.text), "others can read the key");
 }
 
-/* This happens in an exiting worker, which may free plugin data first. */
+/* An exiting worker may free the client, which is plugin data, before the streams. */
 static void tls_client_streams_may_outlive_client(void **state)
 {
     (void)state;

@@ -75,7 +75,7 @@ static void conn_owner_that_notes_events_receives_them_first(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* This saves a system call that would find nothing. */
+/* A new connection is not readable at first, which saves a system call that would find nothing. */
 static void conn_new_is_readable_after_server_sends(void **state)
 {
     struct notification notified;

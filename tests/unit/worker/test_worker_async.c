@@ -146,7 +146,7 @@ static void worker_async_offload_queue_is_limited(void **state)
     assert_int_equal(n_works, AT_ONCE + 1);
 }
 
-/* Some libraries need as much stack. */
+/* Some libraries need this much stack. */
 static void use_much_stack(void *ctx)
 {
     char buffer[512 * 1024];

@@ -59,7 +59,7 @@ static void weighttp_json_has_both_kinds_of_failures(void **state)
     assert_errors(r, NO, NO, NO, NO, 509, 0);
 }
 
-/* Formats of versions in between, and of lwan; the numbers are invented. */
+/* The formats of intermediate versions and of lwan; the numbers are invented. */
 static void weighttp_text_of_intermediate_versions_is_read(void **state)
 {
     (void)state;
