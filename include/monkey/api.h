@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/** Marks every function of the public API: the server exports it to plugins, and the library to programs. */
+/** Marks the functions of the public API, which the server exports to plugins, and the library to
+ * programs. */
 #if defined(__GNUC__)
 #define MK_API                 __attribute__((visibility("default")))
 #define MK_API_PRINTF(fmt, at) __attribute__((format(printf, fmt, at)))
@@ -18,8 +19,8 @@
 
 /**
  * The ABI version of these headers. It increases when a struct, a function or its behavior changes
- * incompatibly; new functions, and new members of structs that may grow (monkey/sized.h), do not change it. The
- * server accepts plugins of every version from MK_ABI_OLDEST, the oldest supported one, to its own.
+ * incompatibly; new functions, and new members of structs that may grow (monkey/sized.h), do not change it.
+ * The server accepts plugins built for any version from MK_ABI_OLDEST, the oldest supported one, to its own.
  */
 #define MK_ABI        1
 #define MK_ABI_OLDEST 1
@@ -33,8 +34,8 @@
 #define MK_API_NULL              NULL
 #endif
 
-/** Begins the initializer of a struct in a macro: `MK_API_INIT(duda_schema){...}`. In C++ it names the type, so
- * that compilers apply the rules of the header, not of the caller, to omitted members. */
+/** Begins the initializer of a struct in a macro: `MK_API_INIT(duda_schema){...}`. In C++ it names the type,
+ * so that compilers apply the warning settings of this header, not of the caller, to omitted members. */
 #ifdef __cplusplus
 #define MK_API_INIT(type) type
 #else

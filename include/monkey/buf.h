@@ -63,7 +63,7 @@ static inline void mk_buf_clear(struct mk_buf *buf)
  * impossible. */
 MK_API bool mk_buf_reserve(struct mk_buf *buf, size_t more);
 
-/** Append functions: a string, a character, a decimal number, or text formatted as by printf(3). */
+/** Append a string, a character, a decimal number, or text formatted as by printf(3). */
 MK_API void mk_buf_add(struct mk_buf *buf, mk_str text);
 MK_API void mk_buf_add_char(struct mk_buf *buf, char c);
 /** mk_buf_add() as an inline function, for code that runs for every request: faster, but larger. */

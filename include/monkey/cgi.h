@@ -30,9 +30,9 @@ struct mk_cgi_options {
 
 /**
  * Creates all variables except CONTENT_LENGTH, which the upstream request adds: the request metadata, the
- * request headers as HTTP_NAME, and TLS variables named as by Apache's mod_ssl. Headers that the client may
- * not set (see enum mk_header_role) are omitted. The array and its strings live as long as the request.
- * Returns 0 or -ENOMEM.
+ * request headers as HTTP_NAME, and TLS variables with the names that Apache's mod_ssl uses. Headers that a
+ * client is not allowed to set (see enum mk_header_role) are omitted. The array and its strings live as long
+ * as the request. Returns 0 or -ENOMEM.
  *
  *     struct mk_header *variables;
  *     size_t n;

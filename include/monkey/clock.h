@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/** Monotonic time in milliseconds, with an arbitrary epoch that all processes share. Its resolution is
- * a kernel tick (1 to 10 ms), which makes it cheap. */
+/** Monotonic time in milliseconds, with an arbitrary epoch that all processes share. Cheap to read, because
+ * its resolution is only a kernel tick (1 to 10 ms). */
 MK_API uint64_t mk_clock_ms(void);
 /** The same clock in microseconds, at full resolution. */
 MK_API uint64_t mk_clock_us(void);

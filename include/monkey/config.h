@@ -121,8 +121,8 @@ MK_API bool mk_conf_ctx_append(const struct mk_conf_ctx *ctx, void *vector, size
 /** Returns the next word of *rest with its quotes removed; absent at the end. Returns false, and
  * reports the error, if a quote is not closed. */
 MK_API bool mk_conf_ctx_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *word);
-/** Parses a time above 0 in the syntax of MK_CONF_TIME keys, in milliseconds; `off` yields 0. Returns
- * false, and reports the error, for anything else. */
+/** Parses a time above 0, in the syntax of MK_CONF_TIME keys, and stores it in milliseconds; `off` yields 0.
+ * Returns false, and reports the error, for anything else. */
 MK_API bool mk_conf_ctx_time(const struct mk_conf_ctx *ctx, mk_str text, uint32_t *ms);
 /** Resolves a path relative to the folder of the configuration file that contains it; NUL-terminated.
  * Absent if out of memory. */
@@ -152,8 +152,8 @@ typedef void mk_conf_entry_fn(const struct mk_conf_ctx *ctx);
 /** Writes the key and value of the i-th free-form entry. Returns false if `i` is out of range. */
 typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);
 
-/** Wraps the help text of a key or a section, which only the reference manual shows. A build without it
- * (MK_KEY_HELP=OFF) leaves these texts out. */
+/** Wraps the help text of a key or a section, which appears only in the reference manual. Builds with
+ * MK_KEY_HELP=OFF omit these texts. */
 #ifdef MK_NO_HELP
 #define MK_HELP(text) NULL
 #else
@@ -176,7 +176,7 @@ struct mk_conf_key {
     const char *const *choices; /**< ENUM: the words, ended by NULL; case-insensitive */
     const char *default_value;  /**< the default in configuration syntax; NULL: the member keeps its value */
     const char *syntax;         /**< CUSTOM: syntax of a value ("port or address:port") */
-    const char *alias_of;       /**< canonical name of the key; this one needs only name and flags */
+    const char *alias_of;       /**< canonical name of this key; an alias needs only name and flags */
     const char *help;           /**< MK_HELP() of one line, Markdown allowed; may be NULL */
     mk_conf_parse_fn *parse;
     mk_conf_show_fn *show; /**< NULL: the CUSTOM key cannot be printed and is omitted */
@@ -282,7 +282,7 @@ MK_API void *mk_config_shared(struct mk_config *config, const char *name, size_t
 MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *config);
 /**
  * Returns a descriptor that all workers inherit, including those of later configurations. make() creates the
- * descriptor when the name is first used, and the descriptor lives as long as the master. make() sets
+ * descriptor when the name is first used, and the descriptor lives as long as the master. make() must set
  * close-on-exec. If make() fails, it returns a negative errno value, which this function reports and returns.
  * Call it in load() or master_start().
  */
@@ -320,7 +320,7 @@ MK_API bool mk_config_error_log_has_priorities(const struct mk_config *config);
  */
 MK_API bool mk_config_wait_ready(struct mk_config *config, int (*ready)(struct mk_config *config, void *data),
                                  void *data);
-/** In load(): returns true if another process has just loaded this configuration without errors. Then skip
+/** In load(): returns true if another process has just loaded this configuration without errors. If so, skip
  * checks that are slow or may hang, because this process is serving requests. */
 MK_API bool mk_config_was_validated(const struct mk_config *config);
 
@@ -341,7 +341,7 @@ MK_API void mk_config_prepend_route(struct mk_config *config, mk_str pattern,
 /** Enables mk_subprocess_start(): each worker gets a spawner process. */
 MK_API void mk_config_enable_subprocesses(struct mk_config *config);
 
-/** Returns the user that workers and their subprocesses run as, for changing the owner of files that they
+/** Returns the user that workers and their subprocesses run as, for changing the owner of files that workers
  * write. Returns false if they run as the user of the server. */
 MK_API bool mk_config_user(const struct mk_config *config, uid_t *uid, gid_t *gid);
 
@@ -349,8 +349,8 @@ MK_API bool mk_config_user(const struct mk_config *config, uid_t *uid, gid_t *gi
 MK_API void mk_config_allow_path(struct mk_config *config, mk_str path);
 /**
  * Allows workers to read, create, write, rename and remove files and folders below this folder. This changes
- * only the sandbox: the folder must exist when workers start, and their user (mk_config_user()) needs
- * permission for it.
+ * only the sandbox: the folder must exist when workers start, and the user of the workers (mk_config_user())
+ * needs permission for it.
  */
 MK_API void mk_config_allow_writing(struct mk_config *config, mk_str folder);
 /** Allows workers to read the files that getaddrinfo() needs. Call getaddrinfo() in a thread, because

@@ -16,9 +16,9 @@ struct mk_conn;
 
 /** The address of the client. */
 MK_API const struct mk_addr *mk_conn_client_addr(const struct mk_conn *conn);
-/** Replaces the address of the proxy with that of the client for which it forwards. Limits, logs and plugins
- * then see that client. Returns 0; -EDQUOT if the client has too many open connections (the hook should
- * return MK_ERROR); or -ENOMEM. */
+/** Replaces the address of the proxy with that of the client whose connection the proxy forwards. Limits,
+ * logs and plugins then see that client. Returns 0; -EDQUOT if the client has too many open connections (the
+ * hook should return MK_ERROR); or -ENOMEM. */
 MK_API int mk_conn_set_client_addr(struct mk_conn *conn, const struct mk_addr *peer);
 /** Declares that the client uses TLS on its connection to the proxy: the scheme of all requests is then
  * "https". */

@@ -48,7 +48,7 @@ enum mk_header_role {
     MK_ROLE_CLIENT,       /**< the client */
     MK_ROLE_UNDERSCORE,   /**< the client, but the name has an underscore: programs may confuse it with
                                another name */
-    MK_ROLE_HOP,          /**< hop-by-hop: each connection sets its own header (RFC 9110, section 7.6.1) */
+    MK_ROLE_HOP,          /**< hop-by-hop: applies to a single connection (RFC 9110, section 7.6.1) */
     MK_ROLE_CONNECTION,   /**< hop-by-hop, and lists other hop-by-hop headers: Connection */
     MK_ROLE_FRAMING,      /**< hop-by-hop, and delimits the body */
     MK_ROLE_HOST,         /**< Host */

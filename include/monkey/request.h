@@ -102,9 +102,9 @@ struct mk_destination {
     mk_str path; /**< as mk_request_path(); absent: no destination */
     mk_str uri;  /**< path and query, as mk_request_raw_target() */
 };
-/** Parses the Destination header (RFC 4918, section 10.3). Returns 0, or the status with which to
- * reject the request: 400 if the header is malformed, unless the method is defined in RFC 9110, which
- * gives the header no meaning; 503 if out of memory. */
+/** Parses the Destination header (RFC 4918, section 10.3). Returns 0, or the status with which to reject the
+ * request: 400 if the header is malformed, unless the method is defined in RFC 9110, which assigns the header
+ * no meaning; 503 if out of memory. */
 MK_API unsigned mk_request_destination_sized(const struct mk_request *request, struct mk_destination *out,
                                              size_t out_size) MK_API_MUST_USE;
 static inline MK_API_MUST_USE unsigned mk_request_destination(const struct mk_request *request,
@@ -319,8 +319,8 @@ MK_API void mk_request_resume(struct mk_request *request);
 /**
  * Cancels the request as soon as the client closes its side of the connection while the handler waits for
  * something other than input. Without this call, the server treats such a client as still listening (a
- * half-closed connection, RFC 9112, section 9.6), and detects that the client is gone only when it sends
- * data. No effect in a tunnel: use mk_request_read() there.
+ * half-closed connection, RFC 9112, section 9.6), and detects a vanished client only when sending data. No
+ * effect in a tunnel: use mk_request_read() there.
  */
 MK_API void mk_request_cancel_on_disconnect(struct mk_request *request);
 

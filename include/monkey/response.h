@@ -56,8 +56,8 @@ MK_API int mk_response_add_header(struct mk_response *response, mk_str name, mk_
  * are validated when the configuration is loaded. */
 MK_API int mk_response_add_header_nocopy(struct mk_response *response, mk_str name, mk_str value);
 /**
- * Adds headers that also exist as text: "Name: value" and CRLF for each, as sent in HTTP/1. Nothing is copied
- * or validated: the strings must outlive the request, and meet the conditions of
+ * Adds headers that the caller has both as an array and as text: "Name: value" and CRLF for each, as sent in
+ * HTTP/1. Nothing is copied or validated: the strings must outlive the request, and meet the conditions of
  * mk_response_add_header_nocopy(). Returns 0, -ENOMEM or -EALREADY. Use it to forward the response of another
  * server: see mk_upstream_request_headers().
  */
@@ -94,10 +94,10 @@ MK_API int mk_response_add_trailer(struct mk_response *response, mk_str name, mk
 
 /**
  * Sends an interim response, status 102 to 199 (RFC 9110, section 15.2), before the final one. It contains
- * only the given headers: the headers of the response are kept for its own head. You may send several until
- * that head is sent. Call it from on_request or a handler of the request. The interim response is sent
- * immediately if that function returns MK_WAIT, and otherwise with the head. The server sends 100
- * automatically: see mk_request_read().
+ * only the given headers: the headers of the response are kept for its own head. You may send several interim
+ * responses until that head is sent. Call it from on_request or a handler of the request. The interim
+ * response is sent immediately if that function returns MK_WAIT, and otherwise with the head. The server
+ * sends 100 automatically: see mk_request_read().
  *
  * Returns 0; -EINVAL for another status, or a header that mk_response_add_header() rejects; -EALREADY;
  * -EOPNOTSUPP if the client does not support interim responses (HTTP/1.0); or -EAGAIN if the client cannot
@@ -123,8 +123,8 @@ struct mk_file_id {
     int64_t modified_ns, changed_ns; /**< nanoseconds since the Unix epoch */
 };
 /** Returns the identity of the file that the body consists of. Returns false if there is none (see
- * mk_response_is_file()), for parts of a file, and for descriptors of mk_response_set_body_file(). Makes
- * no system call. */
+ * mk_response_is_file()), for parts of a file, and for descriptors passed to mk_response_set_body_file().
+ * Makes no system call. */
 MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_file_id *id);
 
 /** Sets the body; the text is copied. Without a Content-Type header, the body gets the default type of the
@@ -167,8 +167,8 @@ MK_API int mk_response_set_body_source(struct mk_response *response, const struc
 /**
  * Sets a source that produces the complete response, including status line and headers; the connection is
  * closed afterwards. For programs that speak HTTP themselves (RFC 3875, section 5). The status and headers
- * set here are used only in logs. Returns -EOPNOTSUPP for HTTP versions that do not allow it; otherwise as
- * mk_response_set_body_source().
+ * set here are used only in logs. Returns -EOPNOTSUPP for HTTP versions that do not allow it; otherwise,
+ * returns the same values as mk_response_set_body_source().
  */
 MK_API int mk_response_set_raw_source(struct mk_response *response, const struct mk_body_source_ops *ops,
                                       void *ctx);
@@ -182,10 +182,10 @@ MK_API bool mk_response_will_send_body(const struct mk_request *request, const s
  * is known when the request ends: in close() of a body source or filter, in on_done, and in functions
  * registered with mk_request_add_cleanup().
  *
- * The result tells whether the client received everything that it should: it is true for HEAD, for 304, and
- * for a filter that needed less input, even if the source was pulled for only part of its body or not at all.
- * It is false if the client disconnected or reset its stream, if an error occurred, and for a source that is
- * closed because another body replaces its own.
+ * The result is true if everything that the client should receive was sent: also for HEAD, for 304, and for a
+ * filter that needed less input, even if only a part of the source was read, or nothing. The result is false
+ * if the client disconnected or reset its stream, if an error occurred, and for a source that is closed
+ * because another body replaces its own.
  */
 MK_API bool mk_response_was_sent(const struct mk_response *response);
 

@@ -121,8 +121,8 @@ MK_API mk_str mk_router_error(const struct mk_router *router);
 
 /**
  * Finds the route for a request. `method` is a name such as "GET"; `path` has the form of mk_request_path().
- * *match is always set; its slices are valid as long as the router and the path. With MK_ROUTER_NO_METHOD,
- * match->allowed holds the methods for the Allow header.
+ * *match is always set; its slices are valid as long as the router and the path exist. With
+ * MK_ROUTER_NO_METHOD, match->allowed holds the methods for the Allow header.
  */
 MK_API enum mk_router_result mk_router_find_sized(const struct mk_router *router, mk_str method, mk_str path,
                                                   struct mk_router_match *match, size_t match_size);

@@ -133,15 +133,15 @@ MK_API int mk_server_add_vhost(struct mk_server *server, const char *names, cons
  */
 MK_API int mk_server_add_certificate(struct mk_server *server, const char *certificate, const char *key);
 
-/** Loads a plugin of the program, whose struct must outlive the server. You may add the same plugin again.
- * Returns -EINVAL if another plugin has the same name. Load plugins that come with Monkey by name:
- * mk_server_set(s, "PLUGINS", "Load", "compress"). */
+/** Loads a plugin that is part of the program; its struct must outlive the server. You may add the same
+ * plugin again. Returns -EINVAL if another plugin has the same name. Load plugins that come with Monkey by
+ * name: mk_server_set(s, "PLUGINS", "Load", "compress"). */
 MK_API int mk_server_add_plugin(struct mk_server *server, const struct mk_plugin *plugin);
 
 /**
  * Lets accepts(client, ctx) decide on each connection, before TLS and HTTP: false closes it without a
  * response. The function runs in the thread of the worker, so several threads may call it at once, and it
- * must not block. `client` is the client that a PROXY header names, if the plugin security expects one. A
+ * must not block. `client` is the client that a PROXY header names, if the plugin `security` expects one. A
  * later call replaces the function.
  *
  *     static bool is_local(const struct mk_addr *client, void *ctx)
@@ -172,9 +172,9 @@ MK_API int mk_server_add_route(struct mk_server *server, const char *route, mk_s
 /**
  * Sets the Content-Type of responses of mk_server_add_route() handlers whose body is text in memory and that
  * have no Content-Type of their own. The initial value is `text/plain; charset=utf-8`: without a type, a
- * browser may take text that a client has sent for HTML, and run its scripts. Files and body sources get no
- * default. `type` is copied; NULL: no default. Returns 0; -EINVAL if `type` is not a media type, with optional
- * parameters; -ENOMEM or -EBUSY.
+ * browser may interpret text that came from a client as HTML, and run its scripts. Files and body sources get
+ * no default. `type` is copied; NULL: no default. Returns 0; -EINVAL if `type` is not a media type, with
+ * optional parameters; -ENOMEM or -EBUSY.
  *
  *     mk_server_set_default_type(s, "application/json");
  */

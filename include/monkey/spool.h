@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spools: buffer bodies between a slow client and a consumer or producer that cannot wait for it. They
+/* Spools buffer bodies between a slow client and a consumer or producer that cannot wait for the client. They
  * hold complete request bodies, and responses that arrive faster than the client reads them. */
 #ifndef MONKEY_SPOOL_H
 #define MONKEY_SPOOL_H
@@ -16,10 +16,10 @@ struct mk_config;
 struct mk_request;
 
 /**
- * A complete request body. Small bodies stay in memory (up to 64 KB; 4 KB if the same client address has more
- * such bodies in progress), and larger ones go to an unlinked file in `SpoolFolder`. A separate thread writes
- * that file, and the server reads nothing from the client in the meantime: a slow disk therefore slows down
- * the client, not the worker.
+ * A complete request body. Small bodies stay in memory (up to 64 KB; 4 KB if the same client address has
+ * other such bodies in progress), and larger ones go to an unlinked file in `SpoolFolder`. A separate thread
+ * writes that file, and the server reads nothing from the client in the meantime: a slow disk therefore slows
+ * down the client, not the worker.
  */
 struct mk_spool;
 
@@ -28,8 +28,7 @@ struct mk_spool;
  * fit in memory fails with -EOPNOTSUPP. In bind(), it also compares `MaxBodySize` of the virtual host with
  * `SpoolMax`. */
 MK_API void mk_config_enable_body_spool(struct mk_config *config);
-/** The absolute path of `SpoolFolder`, NUL-terminated. Absent if out of memory, which it reports as an
- * error. */
+/** The absolute path of `SpoolFolder`, NUL-terminated. Absent, with the error reported, if out of memory. */
 MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
 /** `SpoolMax` in bytes; 0: unlimited. */
 MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
@@ -76,7 +75,7 @@ MK_API unsigned mk_spool_status(int error);
 /**
  * A first-in, first-out queue for a response body that the client does not read fast enough. It lets the
  * producer, such as a connection to another server, finish and serve other requests. Up to 64 KB stay in
- * memory (16 KB if the same client address has more such bodies), and the rest goes to an unlinked file in
+ * memory (16 KB if the same client address has other such bodies), and the rest goes to an unlinked file in
  * `SpoolFolder`, which a separate thread writes. The queue belongs to the worker, and must be freed before
  * the request ends.
  *

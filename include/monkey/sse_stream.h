@@ -70,7 +70,8 @@ MK_API int mk_sse_stream_open(struct mk_request *request, struct mk_response *re
 
 /** The request that the stream answers. */
 MK_API struct mk_request *mk_sse_stream_request(const struct mk_sse_stream *stream);
-/** The ID of the last event that a reconnecting client received (Last-Event-ID); otherwise absent. */
+/** The ID of the last event that a reconnecting client received (Last-Event-ID); absent if the client sent
+ * none. */
 MK_API mk_str mk_sse_stream_last_id(const struct mk_sse_stream *stream);
 /** The number of bytes queued for sending. */
 MK_API size_t mk_sse_stream_queued(const struct mk_sse_stream *stream);

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** Debug builds (without NDEBUG) check the invariant around each transition, and record the last
+/** Debug builds (without NDEBUG) check the invariant before and after each transition, and record the last
  * transitions of each thread. */
 #ifdef NDEBUG
 #define MK_STATE_CHECKS 0
@@ -49,8 +49,8 @@ struct mk_state_machine {
     const char *(*invariant)(const void *owner);
 };
 
-/** The state of an object, in one byte. Only mk_state_init() and mk_state_move() write it. A zeroed struct is in
- * state 0. */
+/** The state of an object, in one byte. Only mk_state_init() and mk_state_move() write it. A zeroed struct
+ * has state 0. */
 struct mk_state {
     uint8_t current; /**< read-only */
 };

@@ -57,7 +57,8 @@ struct mk_stat_metric {
     uint64_t reserved[2]; /**< must be zero */
 };
 
-/** Metrics with the same labels: exported as Prometheus families, a table for people, and a list in JSON. */
+/** Metrics with the same labels: exported as Prometheus families, as a table for people, and as a list in
+ * JSON. */
 struct mk_stat_table {
     const char *name;                       /**< up to 31 bytes: "routes" */
     const char *labels[MK_STAT_LABELS_MAX]; /**< names, up to 15 bytes each; NULL ends the list */
@@ -188,8 +189,8 @@ MK_API uint64_t mk_stat_sum(const struct mk_stat_registry *registry, uint32_t se
 /** The exclusive upper bound of a bucket in microseconds; 0 for the last bucket, which is unbounded.
  * `n` is the number of buckets, which distinguishes coarse from fine histograms. */
 MK_API uint64_t mk_stat_bucket_end(unsigned n, unsigned bucket);
-/** Returns a quantile, in thousandths, of the durations in `n` buckets, to the precision of the
- * buckets; 0 if there are no durations. */
+/** Returns a quantile (500 `thousandths`: the median) of the durations in `n` buckets, to the precision of
+ * the buckets; 0 if there are no durations. */
 MK_API uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned thousandths);
 
 /** A value in a row of a table. */

@@ -45,7 +45,7 @@ typedef struct mk_str {
 /** The two arguments for a "%.*s". */
 #define MK_STR_ARG(s)                                                                                        \
     (MK_API_CAST(int, (s).len < MK_STR_ARG_MAX ? (s).len : MK_STR_ARG_MAX)), ((s).p ? (s).p : "")
-/** The maximum length that MK_STR_ARG() passes: an int, because a negative precision would be none at all. */
+/** The maximum length that MK_STR_ARG() passes. printf() takes an int, and ignores a negative precision. */
 #define MK_STR_ARG_MAX MK_API_CAST(size_t, INT_MAX)
 
 /** Creates a slice of `len` bytes at `p`. */

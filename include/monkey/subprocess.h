@@ -10,10 +10,11 @@ extern "C" {
 #endif
 
 /**
- * A subprocess of this worker. A small spawner process starts it, so that the worker never forks. It runs as
- * the worker's user, in its own process group, with only the descriptors given here, and outside the worker's
- * sandbox; but it cannot gain privileges through exec (setuid bits have no effect). It is killed when the
- * worker or the spawner dies. The configuration must have called mk_config_enable_subprocesses().
+ * A subprocess of this worker. A small spawner process starts it, so that the worker never forks. The
+ * subprocess runs as the worker's user, in its own process group, with only the descriptors given here, and
+ * outside the worker's sandbox; but it cannot gain privileges through exec (setuid bits have no effect). It
+ * is killed when the worker or the spawner dies. The configuration must have called
+ * mk_config_enable_subprocesses().
  */
 struct mk_subprocess;
 
@@ -57,8 +58,8 @@ mk_subprocess_start(struct mk_worker *worker, const struct mk_subprocess_options
     return mk_subprocess_start_sized(worker, options, sizeof *options, on_end, ctx);
 }
 /** Sends a signal to the process group of the subprocess. Has no effect in on_end; not allowed afterwards.
- * Processes that an exited subprocess leaves in its group continue to run, and can no longer receive
- * signals. */
+ * Processes that an exited subprocess leaves in its group continue to run, and can no longer be signaled by
+ * this function. */
 MK_API void mk_subprocess_signal(struct mk_subprocess *subprocess, int signal);
 /** Kills the process group; on_end is then never called. NULL is allowed. Has no effect in on_end; not
  * allowed afterwards. */

@@ -67,8 +67,8 @@ MK_API mk_str mk_test_client_header(const struct mk_test_client_response *respon
 /** Sends raw bytes, for anything but complete requests. The server reads them when it is stepped.
  * Returns 0; -ENOMEM; -EINVAL; or -ECONNRESET if the connection is closed. */
 MK_API int mk_test_client_send(struct mk_test_client *client, mk_str data);
-/** Steps the server once, waiting at most `ms` for work. Returns 1; 0 if the connection is closed; or
- * an error as from mk_server_step(). */
+/** Steps the server once, and waits at most `ms` milliseconds for work. Returns 1; 0 if the connection is
+ * closed; or an error as from mk_server_step(). */
 MK_API int mk_test_client_step(struct mk_test_client *client, uint32_t ms);
 /** All received bytes that mk_test_client_request() has not consumed; valid until the next call. */
 MK_API mk_str mk_test_client_received(const struct mk_test_client *client);

@@ -50,8 +50,8 @@ struct mk_timer {
     uint32_t due_ms, slot_ms;
 };
 
-/** Initializes a timer without setting it. on_due() is called in the worker's event loop when the timer is no
- * longer set, so it may set the timer again or free its memory. */
+/** Initializes a timer without setting it. When the worker's event loop calls on_due(), the timer is no
+ * longer set, so on_due() may set the timer again or free its memory. */
 static inline void mk_timer_init(struct mk_timer *timer, void (*on_due)(struct mk_timer *timer))
 {
     timer->link.next = MK_API_NULL;

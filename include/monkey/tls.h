@@ -29,9 +29,9 @@ struct mk_tls_info {
     int64_t client_expires;    /**< seconds since the Unix epoch; 0 without a certificate */
 };
 
-/** Does the client use TLS? If so, `out` is filled in (it may be NULL). If a trusted proxy terminated
- * TLS and reported so (`RealScheme` of the plugin security), while its own connection has no TLS, all
- * members are absent. */
+/** Does the client use TLS? If so, `out` is filled in (it may be NULL). If a trusted proxy terminated TLS and
+ * reported so (`RealScheme` of the plugin `security`), while its own connection has no TLS, all members are
+ * absent. */
 MK_API bool mk_request_tls_sized(const struct mk_request *request, struct mk_tls_info *out, size_t out_size);
 static inline bool mk_request_tls(const struct mk_request *request, struct mk_tls_info *out)
 {
@@ -62,10 +62,10 @@ MK_API void mk_config_add_certificate(struct mk_config *config, const char *cert
 
 /**
  * Sets the folder of responses to tls-alpn-01 challenges (RFC 8737), for all virtual hosts, including those
- * without a certificate: a client that requests the protocol `acme-tls/1` for a NAME receives the certificate
- * and key in NAME.pem. Workers read these files on demand. The sandbox permits this, but the user of the
- * workers needs access to the folder. The path is absolute and is copied. A configuration can have only one
- * such folder; a second call with another folder is an error.
+ * without a certificate: if a client requests the protocol `acme-tls/1` for a NAME, the server uses the
+ * certificate and key in NAME.pem. Workers read these files on demand. The sandbox permits this, but the user
+ * of the workers needs access to the folder. The path is absolute and is copied. A configuration can have
+ * only one such folder; a second call with another folder is an error.
  */
 MK_API void mk_config_tls_challenges(struct mk_config *config, const char *folder);
 

@@ -74,9 +74,9 @@ MK_API bool mk_upstream_is_tls(const struct mk_upstream *upstream);
 /** The number of servers. */
 MK_API unsigned mk_upstream_count(const struct mk_upstream *upstream);
 
-/** A stable ID for the i-th server. It changes only if the name of the server or upstream changes, or the
- * secret of this server (which KeyFile may supply). It reveals nothing about the server: put it in a cookie
- * for session affinity. */
+/** A stable ID for the i-th server. It changes only with the name of the server, the name of the upstream, or
+ * the secret of this Monkey server (which KeyFile may supply). The ID reveals nothing about the server: put
+ * it in a cookie for session affinity. */
 MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *upstream, unsigned i);
 
 /* ---- Connections ---- */
@@ -102,7 +102,7 @@ struct mk_upstream_conn_options {
 };
 
 /**
- * Acquires a connection. It may have to wait for a free connection, name resolution or a handshake: see
+ * Acquires a connection. This may involve a wait for a free connection, name resolution or a handshake: see
  * mk_upstream_conn_state(). on_ready(ctx, which) is called when that state changes, and whenever the
  * connection becomes readable (MK_READABLE) or writable (MK_WRITABLE), or has ended (MK_ENDED, MK_HUNG_UP),
  * but never from inside these functions. Events are edge triggered: read or write until -EAGAIN. Returns NULL
@@ -214,8 +214,8 @@ struct mk_upstream_request_options {
      * The request headers, with exactly one Host for HTTP. The functions below generate the connection and
      * framing headers themselves and ignore them here: Connection, Content-Length, Expect, HTTP2-Settings,
      * Keep-Alive, Proxy-Connection, Transfer-Encoding and Upgrade. TE is not forwarded either; it only tells
-     * them whether you want trailers. Omit headers that the Connection header lists. For the other protocols,
-     * `headers` holds variables, and CONTENT_LENGTH is ignored.
+     * these functions whether you want trailers. Omit headers that the Connection header lists. For the other
+     * protocols, `headers` holds variables, and CONTENT_LENGTH is ignored.
      */
     const struct mk_header *headers;
     size_t n_headers;
@@ -343,11 +343,11 @@ MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *upstre
 /**
  * Decouples the backend server from a slow client: if data arrives faster than you call
  * mk_upstream_request_read(), the response is read ahead into a mk_spool_queue (monkey/spool.h), so that the
- * connection to the backend is released early. A client that keeps up, or reads 10 MB a second, receives the
- * data directly. When the spool is full, the response is read at the speed of the client. Call it once the
- * head is complete and mk_upstream_request_buffered_body() has returned false. Do not call it for endless
- * responses; event streams (text/event-stream) are never spooled. Free the upstream request before `request`
- * ends.
+ * connection to the backend is released early. A client that keeps up, or reads at least 10 MB a second,
+ * receives the data directly. When the spool is full, the response is read at the speed of the client. Call
+ * it once the head is complete and mk_upstream_request_buffered_body() has returned false. Do not call it for
+ * endless responses; event streams (text/event-stream) are never spooled. Free the upstream request before
+ * `request` ends.
  */
 MK_API void mk_upstream_request_spool(struct mk_upstream_request *upstream_request,
                                       struct mk_request *request);
@@ -387,8 +387,8 @@ MK_API void mk_upstream_request_free(struct mk_upstream_request *upstream_reques
 struct mk_local_backend;
 
 /**
- * Opens the backend that listens on a socket, "unix:/path", in load() or host(). It lives as long as the
- * configuration. `secret` proves to the backend that a request comes from this server
+ * Opens the backend that listens on `socket`, "unix:/path". Call it in load() or host(). The backend lives as
+ * long as the configuration. `secret` proves to the backend that a request comes from this server
  * (mk_local_backend_verify()); it is copied, and may be absent. `timeout_ms` limits the time until a response
  * begins (504); 0: no limit. If the path is invalid, or if out of memory, reports the error at `key` of the
  * section, and returns NULL.
@@ -399,10 +399,10 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
 /**
  * The handle() of a handler: forwards the request to the backend, and its response to the client. The backend
  * receives the client's headers unchanged, and three additional headers, MK_LOCAL_BACKEND_CLIENT,
- * MK_LOCAL_BACKEND_BODY_MAX and MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. If its handlers
- * return MK_NEXT, it responds with 404 and the header MK_LOCAL_BACKEND_DECLINED; this function then also
- * returns MK_NEXT, unless the request has a body. A request whose connection fails is retried as in the
- * handler `proxy`.
+ * MK_LOCAL_BACKEND_BODY_MAX and MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. If the handlers of
+ * the backend return MK_NEXT, the backend responds with 404 and the header MK_LOCAL_BACKEND_DECLINED; this
+ * function then also returns MK_NEXT, unless the request has a body. A request whose connection fails is
+ * retried as in the handler `proxy`.
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {

@@ -54,9 +54,9 @@ enum {
 /** Callbacks of a WebSocket. All except on_close() may be NULL. */
 struct mk_websocket_ops {
     /**
-     * A complete, decompressed message has arrived; `data` is valid during the call. The server calls it only
-     * while less than `queue_max` is queued, so that a reply sent here is always accepted, and not while the
-     * WebSocket is paused. Otherwise, the message waits.
+     * A complete, decompressed message has arrived; `data` is valid during the call. The server calls
+     * on_message only while the WebSocket is not paused, and while less than `queue_max` is queued, so that a
+     * reply sent here is always accepted. Until then, the message waits.
      */
     void (*on_message)(void *ctx, struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
     /** Called when the queue has drained to less than half of `queue_max` after a message was rejected with
@@ -69,8 +69,8 @@ struct mk_websocket_ops {
      * Called when the WebSocket is closed: exactly once, as the last callback, for every WebSocket that
      * mk_websocket_open() opened. `code` and `reason` come from the client. The code is MK_WEBSOCKET_NO_CODE
      * if the client closed without a code, and MK_WEBSOCKET_ABNORMAL if it disconnected without closing. If
-     * the client violated the protocol, it is the code that was sent to the client. Unsent messages are lost.
-     * Calls with `socket` from on_close() fail.
+     * the client violated the protocol, `code` is the one that was sent to the client. Unsent messages are
+     * lost. Calls with `socket` from on_close() fail.
      */
     void (*on_close)(void *ctx, struct mk_websocket *socket, unsigned code, mk_str reason);
     uint64_t reserved[4]; /**< must be zero */

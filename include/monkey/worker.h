@@ -79,7 +79,7 @@ MK_API void mk_watcher_set_callback(struct mk_watcher *watcher, void (*on_ready)
  * occurred. Any callback may call this, including its own; call it in worker_stop at the latest. NULL is
  * allowed. */
 MK_API void mk_watcher_free(struct mk_watcher *watcher);
-/** Removes the watcher of a descriptor that is already closed, which saves a system call. Only if no
+/** Removes the watcher of a descriptor that is already closed, which saves a system call. Call it only if no
  * other descriptor refers to the same open file (dup(2), fork(2)). NULL is allowed. */
 MK_API void mk_watcher_free_closed(struct mk_watcher *watcher);
 
@@ -257,7 +257,7 @@ struct mk_conn_info {
     mk_str host;
     uint64_t age_ms; /**< age of that request */
 };
-/** Calls each() for every connection of this worker until it returns false. */
+/** Calls each() for every connection of this worker until each() returns false. */
 MK_API void mk_worker_each_conn(struct mk_worker *worker,
                                 bool (*each)(const struct mk_conn_info *info, void *ctx), void *ctx);
 
