@@ -6,8 +6,6 @@
 
 #include <monkey/plugin.h>
 
-/* The path of the page under `monkey run`. */
-
 extern const struct mk_command dev_command_routes;
 extern const struct mk_command dev_command_doc;
 extern const struct mk_command dev_command_openapi;

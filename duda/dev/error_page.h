@@ -12,8 +12,8 @@ struct dev_error_page {
     bool html;
 };
 
-/* Ends the page. The browser reloads it as soon as the state of `monkey run` differs from `state`, or, if
- * `state` is 0, from the state at the time when the page was shown. */
+/* Begin and end a page. The browser reloads the page as soon as the state of `monkey run` differs from
+ * `state`, or, if `state` is 0, from the state at the time when the page was shown. */
 void dev_error_page_begin(const struct dev_error_page *p, const char *title, mk_str about);
 void dev_error_page_end(const struct dev_error_page *p, uint64_t state);
 void dev_error_page_add_heading(const struct dev_error_page *p, mk_str text);

@@ -22,7 +22,8 @@ static bool uses_address_sanitizer(const struct dev_source *source)
     return any;
 }
 
-/* Asks the compiler for the path of the library. A compiler that does not have it prints only its name. */
+/* Asks the compiler for the path of the library. A compiler that does not have the library prints only its
+ * name. */
 static bool find_compiler_library(const char *name, char library[PATH_MAX])
 {
     struct dev_argv words;

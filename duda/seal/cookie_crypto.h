@@ -7,8 +7,8 @@
 
 enum { DUDA_COOKIE_CRYPTO_ABI = 1, DUDA_COOKIE_CRYPTO_KEY = 32, DUDA_COOKIE_CRYPTO_MAC = 32 };
 
-/* The symbol `duda_cookie_crypto` of the object. Every function returns false if out of memory; open() also
- * if the text was not encrypted with this key for this purpose. */
+/* The symbol `duda_cookie_crypto` of the object. Every function returns false if out of memory. open() also
+ * returns false if the text was not encrypted with this key for this purpose. */
 struct duda_cookie_crypto {
     unsigned abi;
     bool (*key)(mk_str secret, unsigned char out[DUDA_COOKIE_CRYPTO_KEY]);

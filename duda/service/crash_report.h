@@ -6,9 +6,10 @@
 
 #include "service/duda_ctx.h"
 
+/* Call it before the sandbox starts. */
+void duda_crash_report_preload(void);
 /* Registers this thread for crash reports and installs its signal handlers. Call it once per worker; the
  * state is thread-local. */
-void duda_crash_report_preload(void); /* call it before the sandbox starts */
 void duda_crash_report_install(struct duda_worker_ctx *worker_ctx);
 void duda_crash_report_uninstall(void);
 

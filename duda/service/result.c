@@ -68,8 +68,9 @@ static bool is_valid_result(const struct duda_ctx *d)
            (!d->request && r > 0);
 }
 
-/* Errors caused by clients are not logged, except refusals, which may come from a file on this machine. A
- * missed deadline is not a failure of the handler, unless a function recorded what took so long. */
+/* Errors caused by clients are not logged, except 403, because the permissions of a file on this machine may
+ * be the cause. A missed deadline is not a failure of the handler, unless a function recorded what took so
+ * long. */
 static bool is_logged_failure(const struct duda_ctx *d, const char *message)
 {
     int r = d->result;

@@ -7,7 +7,7 @@
 #include "service/suspend.h"
 
 /* Each worker keeps the memory of this many handlers, each for at least this long: a route that would exceed
- * it is disabled. */
+ * this limit is disabled. */
 enum { KEPT_MAX = 1024, KEPT_S = 600 };
 
 /* The handler's stack has no space left, so this is in the memory of the handler. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses JSON directly into structs: without a tree, every error has its line and column. */
+/* Parses JSON directly into structs, without a tree, so every error has a line and a column. */
 #include <errno.h>
 #include <monkey/text.h>
 

@@ -268,7 +268,8 @@ bool duda_json_lex_string_copy(struct duda_json_cursor *c, mk_str *out)
     return !is_part || unescape_string(c, *out, out);
 }
 
-/* A program that reads the name as a C string would see a different one. */
+/* Rejects a name with a NUL, because a program that reads the name as a C string would see a different
+ * one. */
 bool duda_json_lex_name(struct duda_json_cursor *c, mk_str *out)
 {
     (void)duda_json_peek_char(c);

@@ -19,7 +19,7 @@ struct acme_settings {
     struct mk_conf_words contact;
     mk_str account_id, account_file, account_key; /* ExternalAccount; the key is the content of the file */
     bool agreed;
-    unsigned challenge, key; /* index in the lists above, not counting their first word */
+    unsigned challenge, key; /* index into the lists above, starting at their second word */
     unsigned renew_after;    /* percent */
     uint64_t retry_ms;
 };

@@ -70,7 +70,8 @@ static bool parse_digest(struct mk_request *request, mk_str text, struct auth_di
     return true;
 }
 
-/* An internally redirected request is checked again, with the same count. */
+/* Uses up the count only once for each request, because an internal redirect repeats the check with the same
+ * count. */
 static bool consume_nonce(struct auth_shared *s, const struct auth_location *place,
                           struct mk_request *request, const struct auth_nonce *nonce, uint32_t count,
                           int64_t now)

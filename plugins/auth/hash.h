@@ -11,7 +11,7 @@ enum { AUTH_SHA1_LEN = 20, AUTH_HASH_MAX = 32, AUTH_KEY_LEN = 32, AUTH_MAC_LEN =
 size_t auth_hash_len(enum auth_hash kind);
 /* Computes the hash of the parts joined with colons, as in Digest (RFC 7616, section 3.4). */
 void auth_hash_joined(enum auth_hash kind, const mk_str *parts, size_t n, uint8_t out[AUTH_HASH_MAX]);
-/* Computes HMAC-SHA256 over the parts and their lengths, so that different lists never give the same
+/* Computes HMAC-SHA256 over the parts and their lengths, so that different lists never produce the same
  * input. */
 void auth_hash_mac(const uint8_t key[AUTH_KEY_LEN], const mk_str *parts, size_t n, uint8_t out[AUTH_MAC_LEN]);
 

@@ -28,7 +28,7 @@ static void report_line_error(struct users_parser *r, unsigned line, const char 
                         what);
 }
 
-/* Reads the file into the configuration's arena; entries point into it. Returns false after a reported
+/* Reads the file into the configuration's arena; entries point into it. Returns false after reporting an
  * error. */
 static bool read_whole_file(struct users_parser *r, int fd, size_t size, mk_str *text)
 {

@@ -29,7 +29,7 @@ struct auth_users {
     size_t n_basic, n_digest;
 };
 
-/* Reads the file. Reports errors at `UserFile` of the section. Returns NULL if out of memory, also
+/* Reads the file. Reports errors at `UserFile` of the section. Returns NULL if out of memory, which is also
  * reported. */
 struct auth_users *auth_users_load(struct mk_config *c, const void *section, mk_str path);
 

@@ -17,7 +17,7 @@ struct auth_hash_scheme {
     unsigned cost;   /* the default; 0: libcrypt's default */
 };
 
-/* crypt(3) schemes that are secure enough; the last one has no name. */
+/* The crypt(3) schemes that are secure enough. The last element has no name. */
 extern const struct auth_hash_scheme auth_hash_schemes[];
 const struct auth_hash_scheme *auth_hash_scheme_find(mk_str name);
 

@@ -147,8 +147,8 @@ int cgi_environ_build(struct cgi_environ *e, struct mk_request *request, const s
     if (!set_all_variables(&w))
         return -ENOMEM;
     size_t n_args = add_command(&w);
-    if (e->text
-            .failed) /* a variable is at most as long as a head: if a head would still fit, memory ran out */
+    /* A variable is no longer than a request head. If a head would still fit, memory has run out. */
+    if (e->text.failed)
         return e->text.len + HEAD_MAX > TEXT_MAX ? -E2BIG : -ENOMEM;
     e->envp = mk_mem_zalloc(w.n + n_args + 2, sizeof *e->envp);
     if (!e->envp)

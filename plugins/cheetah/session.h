@@ -49,7 +49,8 @@ void cheetah_session_finish_response(struct cheetah_session *s, enum cheetah_tag
 void cheetah_session_close_later(struct cheetah_session *s);
 
 /* Defers the response. Returns a zeroed state of `size` bytes that lives until the response ends, or NULL if
- * out of memory, which is reported. The token for queries is unpredictable. */
+ * out of memory, which is reported. cheetah_session_token() returns an unpredictable number that identifies
+ * the queries of this response. */
 void *cheetah_session_defer_response(struct cheetah_session *s, const struct cheetah_deferred_command *job,
                                      size_t size);
 void *cheetah_session_state(const struct cheetah_session *s);

@@ -54,7 +54,8 @@ static void admit_client(struct shell *s, int fd)
     socklen_t len = sizeof who;
     char error[64];
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
-    if (who.pid == mk_worker_master_pid(s->worker)) { /* the master only tests whether a worker accepts */
+    /* The master only tests whether a worker accepts connections. */
+    if (who.pid == mk_worker_master_pid(s->worker)) {
         close(fd);
         return;
     }

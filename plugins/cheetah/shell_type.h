@@ -19,7 +19,7 @@ struct cheetah {
     gid_t group;
     dev_t dev;
     ino_t ino;
-    bool has_before; /* the previous socket is kept until this configuration serves */
+    bool has_before; /* the previous socket is kept until this configuration is in use */
 };
 
 struct cheetah_session;

@@ -10,14 +10,14 @@ struct cheetah_worker_query {
     void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g);
     enum cheetah_message_type question;
     bool json;
-    bool wants_level; /* ignore workers that do not have that level yet */
+    bool wants_level; /* ignore workers that do not use `level` yet */
     enum mk_log_level level;
     unsigned tries, n;
     struct cheetah_worker_facts facts[]; /* one for each worker; process is 0 if it has not responded */
 };
 
-/* Sends the query. Returns NULL if out of memory, which is reported. The command may change the result before
- * it returns. */
+/* Sends the query. Returns NULL if out of memory, which is reported. The command may still modify the result
+ * until the command returns. */
 struct cheetah_worker_query *
 cheetah_worker_query_start(struct cheetah_session *s, enum cheetah_message_type question, bool json,
                            void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g));

@@ -9,8 +9,8 @@ static const struct cors_rule *find_rule_for_path(const struct cors *cors, mk_st
     return NULL;
 }
 
-/* Returns whether the text consists of host name labels. All other characters are rejected, because they
- * could end the name. */
+/* Returns whether the text consists of host name labels. Rejects all other text, because it could end the
+ * name. */
 static bool are_host_labels(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)

@@ -145,9 +145,8 @@ void headers_rules_apply(const struct rules *rules, struct response_facts *facts
     for (const struct rule *r = rules->v; r < rules->v + rules->n; r++) {
         if (!headers_condition_matches(&r->when, facts))
             continue;
-        if (r->is_type)
-            (void)headers_response_facts_media_type(
-                facts); /* cached while the response still has the header */
+        if (r->is_type) /* caches the type while the response still has the header */
+            (void)headers_response_facts_media_type(facts);
         if (r->kind != RULE_ADD)
             headers_response_remove(facts, r->name);
         if (r->kind != RULE_REMOVE)

@@ -132,8 +132,8 @@ bool isolate_config_check(struct mk_config *config, const struct isolate_group *
         return true;
     struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
-    int e =
-        fd < 0 ? -errno : isolate_group_config_write(group, "/", fd); /* the check serves no files from "/" */
+    /* The check does not serve files, so the document root may be "/". */
+    int e = fd < 0 ? -errno : isolate_group_config_write(group, "/", fd);
     if (!e)
         e = run_check_process(group, fd, &output, &status);
     if (e)

@@ -5,7 +5,7 @@
 
 #include "group_type.h"
 
-/* Returns false if the group would not start; the output of the check was then reported. */
+/* Returns false if the group would not start, after reporting the output of the check. */
 bool isolate_config_check(struct mk_config *config, const struct isolate_group *group);
 
 #endif

@@ -346,7 +346,7 @@ bool isolate_group_release(struct isolate_group *g)
     return true;
 }
 
-/* Waits until the supervisor has closed its end of the socket, for at most `ms`. */
+/* Waits, for at most `ms`, until the supervisor has closed its end of the socket. */
 static bool wait_for_supervisor_exit(const struct isolate_record *r, int ms)
 {
     struct isolate_supervisor_reply answer;
@@ -366,7 +366,7 @@ void isolate_group_close(struct isolate_group *g, bool waits)
         (void)wait_for_supervisor_exit(r, STOP_MS);
     }
     if (waits || !has_supervisor(r))
-        isolate_runtime_dir_remove(r); /* otherwise the supervisor does so when no old worker needs it */
+        isolate_runtime_dir_remove(r); /* otherwise the supervisor removes it when no old worker needs it */
     close_record_fds(r);
     isolate_record_free_if_unused(r);
 }

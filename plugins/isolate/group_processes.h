@@ -5,8 +5,8 @@
 
 #include "group_type.h"
 
-/* Applies this configuration to the group's processes. Only the master calls this. Returns false after a
- * reported error. */
+/* Applies this configuration to the group's processes. Only the master calls this. Returns false after
+ * reporting an error. */
 bool isolate_group_start(struct mk_config *config, struct isolate_group *group);
 /* Releases this configuration. Returns true if it was the last one with this group, whose processes must stop
  * now. */

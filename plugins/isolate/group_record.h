@@ -13,7 +13,7 @@ struct isolate_record *isolate_record_acquire(struct mk_config *config, const ch
 void isolate_record_free_if_unused(struct isolate_record *record);
 /* Closes descriptors that children must not have. */
 void isolate_record_close_private_fds(struct isolate_record *record);
-/* Returns whether a worker is alive that could send requests to the group. File locks show this. */
+/* Returns whether a worker that could send requests to the group is alive, which its file lock shows. */
 bool isolate_record_has_live_workers(int presence_fd);
 
 #endif

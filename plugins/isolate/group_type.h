@@ -25,11 +25,12 @@ struct isolate_record {
     int scoreboard_fd, config_fd; /* memory files */
     int presence_fd;              /* memory file on which live public workers hold locks */
     struct isolate_scoreboard *scoreboard;
-    unsigned char secret[ISOLATE_SECRET]; /* trusted copy: the group can overwrite that of the scoreboard */
-    unsigned configs;                     /* number of configurations that name the group */
-    unsigned users;                       /* number of active configurations that name it */
-    char shell[ISOLATE_SHELL_MAX];        /* settings that cannot change while the processes run */
-    struct isolate_group *latest;         /* the group whose configuration the processes have or will get */
+    /* trusted copy: the group can overwrite the one in the scoreboard */
+    unsigned char secret[ISOLATE_SECRET];
+    unsigned configs;              /* number of configurations that name the group */
+    unsigned users;                /* number of active configurations that name it */
+    char shell[ISOLATE_SHELL_MAX]; /* settings that cannot change while the processes run */
+    struct isolate_group *latest;  /* the group whose configuration the processes have or will get */
 };
 
 /* A [ROUTES] pattern that is mapped to the group. */

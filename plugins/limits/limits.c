@@ -18,7 +18,7 @@ struct vhost_limits {
     struct limits_table *table;
 };
 
-/* The state of a worker that throttles log lines about limited clients. */
+/* A worker's state for throttling log lines about limited clients. */
 struct log_throttle {
     uint64_t told_ms;
     bool has_logged; /* the worker has logged before */
@@ -98,7 +98,7 @@ static unsigned get_path_variants(const struct mk_request *request, struct paths
     return mk_request_variants(request, &out->variants, &out->n);
 }
 
-/* Returns the i-th path; the first one is the path itself. */
+/* Returns the path of the request if `i` is 0, otherwise a variant. */
 static mk_str path_or_variant_at(const struct paths *p, size_t i)
 {
     return i ? p->variants[i - 1] : p->path;
@@ -239,7 +239,8 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 
 /* ---- Responses ---- */
 
-/* Prevents clients from getting another share by path parameters or by an invented Destination. */
+/* Returns the shortest variant, so that clients cannot get another share by adding path parameters or by
+ * inventing a Destination. */
 static mk_str shortest_variant(const struct mk_request *request, const struct paths *p)
 {
     mk_str found = p->path;

@@ -13,7 +13,7 @@
 enum {
     BUCKETS = MK_STAT_FINE_BUCKETS,
     SAMPLES = 300, /* length of the history in seconds */
-    SLICES = 60,   /* number of seconds with their own durations */
+    SLICES = 60,   /* number of seconds whose durations are kept separately */
     RECENT = 10,   /* number of seconds that the quantiles of a sample cover */
     CLASSES = 6,
 };

@@ -102,8 +102,8 @@ static bool query_matches(const struct mk_request *request, mk_str word)
     return mk_str_match(query.p ? query : MK_STR(""), word);
 }
 
-/* Returns whether a name begins with a dot and the host hides such names. A top-level `.well-known` is public
- * (RFC 8615). */
+/* Returns whether a name in the path begins with a dot and the host hides such names. A top-level
+ * `.well-known` is public (RFC 8615). */
 static bool is_path_hidden(const struct mk_request *request)
 {
     mk_str path = mk_request_path(request), known = MK_STR("/.well-known");

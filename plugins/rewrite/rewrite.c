@@ -12,7 +12,7 @@ enum { TARGET_MAX = 64 * 1024 };
 
 /* ---- Logging ---- */
 
-/* The state of a worker that limits log messages, so that clients cannot flood the log. */
+/* A worker's state for limiting log messages, so that clients cannot flood the log. */
 struct quiet {
     int64_t logged; /* second of the last message */
 };

@@ -198,7 +198,8 @@ static bool uses_first_capture(mk_str target)
     return false;
 }
 
-/* Appends the rest after a prefix to the path, unless the target contains it as a capture. */
+/* Appends the rest of the request's path, after the prefix, to the target's path, unless the target contains
+ * it as a capture. */
 static bool add_implicit_capture(struct reader *r)
 {
     const struct target *t = &r->rule->target;

@@ -163,8 +163,8 @@ void package_worker_stop(struct mk_worker *w, void *data);
  * Without such a section, logs an error and returns NULL. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
 
-/* Logs that a handler used a missing section, once for each Name. Also records the reason for the log message
- * about a handler that returns -ENODEV, which package functions return if their section is missing. */
+/* Logs that a handler used a missing section, once for each Name. Package functions then return -ENODEV; if
+ * the handler returns this error as well, the log message about it contains the recorded reason. */
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
 
 #endif

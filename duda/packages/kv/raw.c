@@ -13,9 +13,9 @@
 
 /* ---- Reading ---- */
 
-/* Not monkey/clock.h, because a read of the store takes less than a microsecond: the coarse clock of the
- * kernel costs a tenth of the exact one. It is correct on average and lags by a few milliseconds, so expired
- * entries stay visible for that long. */
+/* Does not use monkey/clock.h, because a read of the store takes less than a microsecond: the coarse clock of
+ * the kernel costs a tenth of the exact one. It is correct on average and lags by a few milliseconds, so
+ * expired entries stay visible for that long. */
 static uint64_t coarse_clock_us(clockid_t clock)
 {
     struct timespec t;

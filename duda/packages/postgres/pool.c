@@ -81,8 +81,8 @@ static void schedule_cancel(struct postgres_pool *b)
     set_pool_timer(b);
 }
 
-/* Returns how many more connections would help: one for each statement that did not find an idle
- * connection. */
+/* Sends the waiting statements. Returns how many more connections would help: one for each statement that did
+ * not find an idle connection. */
 static unsigned send_waiting_queries(struct postgres_pool *b)
 {
     unsigned n_more = 0;
@@ -103,7 +103,7 @@ static unsigned send_waiting_queries(struct postgres_pool *b)
     return n_more;
 }
 
-/* Returns how many more connections would help, like send_waiting_queries(). */
+/* Gives idle connections to the waiting transactions. Returns how many more connections would help. */
 static unsigned assign_transactions(struct postgres_pool *b)
 {
     while (b->waiting_transactions.n) {

@@ -184,7 +184,7 @@ static void on_statement_done(struct postgres_conn *c)
     set_probe_timer(h);
 }
 
-/* Sends one LISTEN for each channel: its other subscribers share the number of the first one. */
+/* Sends one LISTEN for each channel: all subscribers of a channel share the number of its LISTEN. */
 static void on_up(struct package_conn *conn)
 {
     struct postgres_pubsub *h = (struct postgres_pubsub *)conn;

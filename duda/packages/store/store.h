@@ -50,7 +50,7 @@ mk_str store_key_format(struct store_key_buf *buf, char table, mk_str scope, mk_
 /* Returns the store that a section provides under that name; NULL if there is none. */
 struct duda_store *store_worker_find_store(const struct store_worker *all, mk_str name);
 
-/* Returns the milliseconds of a clock that all workers share. */
+/* Returns the time in milliseconds, from a clock that all workers share. */
 
 /* Returns the store in shared memory. */
 struct duda_store store_memory_backend(struct store_worker *all);

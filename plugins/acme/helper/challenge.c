@@ -148,8 +148,8 @@ static bool poll_authorization(struct acme_client *c, const char *url, const cha
     }
 }
 
-/* If an earlier helper died, the CA may still be validating the challenge, and would reject a second request
- * to validate it. */
+/* Asks the CA to validate the challenge if it is still pending. If an earlier helper died, the CA may be
+ * validating the challenge already, and would reject a second request. */
 static bool start_challenge(struct acme_client *c, const json_t *challenge, const char *url,
                             struct acme_error *f)
 {

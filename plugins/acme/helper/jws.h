@@ -15,7 +15,8 @@ bool acme_sha256(mk_str text, char digest[32]);
 /* Appends TOKEN.THUMBPRINT (RFC 8555, section 8.1). */
 bool acme_jws_key_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token);
 
-/* Appends a message to `url`, signed with a P-256 key (ES256). With `account` NULL, it contains the key. */
+/* Appends a message that is addressed to `url` and signed with a P-256 key (ES256). If `account` is NULL, the
+ * message contains the key. */
 bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_str nonce, const char *url,
                    mk_str payload);
 /* Binds the key to an external account (section 7.3.4); `secret` is the decoded key. */
