@@ -57,7 +57,7 @@ static void report_duplicate_key(struct binding *b, const struct mk_conf_entry *
                                  const struct mk_conf_source_pos *first)
 {
     if (mk_str_eq(e->at.file, first->file))
-        mk_conf_report_error(b->ctx.report, &e->at, "`%.*s` is already set in line %u",
+        mk_conf_report_error(b->ctx.report, &e->at, "`%.*s` is already set on line %u",
                              MK_CONF_REPORT_ARG(e->key), first->line);
     else
         mk_conf_report_error(b->ctx.report, &e->at, "`%.*s` is already set in %.*s:%u",

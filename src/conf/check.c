@@ -27,7 +27,7 @@ static void report_duplicate_section(const struct mk_conf_section *s, const stru
                                      struct mk_conf_report *report)
 {
     if (mk_str_eq(s->at.file, first->at.file))
-        mk_conf_report_error(report, &s->at, "[%.*s] is already defined in line %u",
+        mk_conf_report_error(report, &s->at, "[%.*s] is already defined on line %u",
                              MK_CONF_REPORT_ARG(s->name), first->at.line);
     else
         mk_conf_report_error(report, &s->at, "[%.*s] is already defined in %.*s:%u",

@@ -142,7 +142,7 @@ static void report_bad_quotes(const struct mk_conf_ctx *ctx, mk_str value)
 {
     mk_conf_ctx_error(ctx, value, "the quotes of `%.*s` do not match", MK_CONF_REPORT_ARG(value));
     mk_conf_report_hint(ctx->report,
-                        "a quoted text begins and ends with \"; within it, write \\\" for a quote");
+                        "quoted text begins and ends with \"; within it, write \\\" for a quote");
 }
 
 static void set_text(const struct mk_conf_ctx *ctx, mk_str value)

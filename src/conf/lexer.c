@@ -80,7 +80,7 @@ static void check_indent(struct mk_conf_lexer *l, mk_str indent)
     if (l->indent.p && mk_str_eq(indent, l->indent))
         return;
     if (l->indent.p) {
-        mk_conf_report_error(l->report, &at, "the indent is %s: expected %s, as in line %u",
+        mk_conf_report_error(l->report, &at, "the indent is %s: expected %s, as on line %u",
                              describe_indent(indent, found), describe_indent(l->indent, expected),
                              l->indent_line);
         if (mk_str_starts(indent, l->indent))
@@ -172,7 +172,7 @@ static void report_missing_indent(struct mk_conf_lexer *l)
     mk_conf_report_error(l->report, &at,
                          "expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry");
     if (l->indent.p)
-        mk_conf_report_hint(l->report, "indent the entry by %s, as in line %u",
+        mk_conf_report_hint(l->report, "indent the entry by %s, as on line %u",
                             describe_indent(l->indent, buf), l->indent_line);
     else
         mk_conf_report_hint(l->report, "indent entries, for example by 4 spaces");

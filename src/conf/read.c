@@ -50,7 +50,7 @@ static void report_no_section(struct reader *r, struct include_frame *f, const s
     f->drop_entries = true;
     mk_conf_report_error(r->report, &line->at, "`%.*s` is not in a section", MK_CONF_REPORT_ARG(line->word));
     if (f->include.line)
-        mk_conf_report_hint(r->report, "the @INCLUDE in line %u ended the section above it", f->include.line);
+        mk_conf_report_hint(r->report, "the @INCLUDE on line %u ended the section above it", f->include.line);
     else
         mk_conf_report_hint(r->report, "a line with `[SECTION]` must come first");
 }

@@ -57,7 +57,8 @@ mk_err mk_last_error_require_setup(struct mk_server *s)
     if (!mk_handle_is_valid(s))
         return -EINVAL;
     if (s->phase != MK_SERVER_SETTING_UP)
-        return mk_last_error_set_misuse(s, "the server was started already: call this function before");
+        return mk_last_error_set_misuse(
+            s, "the server was started already: call this function before starting it");
     mk_last_error_clear_misuse();
     mk_buf_clear(&s->why);
     return mk_last_error_terminate(s, 0);

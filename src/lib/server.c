@@ -109,9 +109,8 @@ int mk_server_set(struct mk_server *s, const char *section, const char *key, con
     mk_str in = mk_str_from_c(section), k = mk_str_from_c(key), v = mk_str_from_c(value);
     if (mk_str_find(v, '\n') != MK_STR_NONE)
         return mk_last_error_set(s, -EINVAL,
-                                 "the value of `%s` in [%s] has more than one line; expected what fits on "
-                                 "one line of a configuration "
-                                 "file holds, such as the path of a file",
+                                 "the value of `%s` in [%s] has more than one line; expected text that "
+                                 "fits on one line of a configuration file, such as the path of a file",
                                  key, section);
     e = mk_setting_check(in, k, v, &s->why);
     if (e)

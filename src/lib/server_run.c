@@ -374,11 +374,11 @@ static const char *reason_not_to_free(struct mk_server *s)
     if (mk_lib_worker_is_in_call(s))
         return "mk_server_free() was called by the server itself: nothing was freed";
     if (atomic_load(&s->is_stepping))
-        return "mk_server_free() was called during mk_server_step() of another thread: nothing was freed";
+        return "mk_server_free() was called while another thread was in mk_server_step(): nothing was freed";
     pthread_mutex_lock(&s->lock);
     bool runs = s->phase == MK_SERVER_RUNNING && s->way == MK_SERVER_IN_CALLER;
     pthread_mutex_unlock(&s->lock);
-    return runs ? "mk_server_free() was called while mk_server_run() runs: nothing was freed" : NULL;
+    return runs ? "mk_server_free() was called while mk_server_run() was running: nothing was freed" : NULL;
 }
 
 void mk_server_free(struct mk_server *s)

@@ -25,8 +25,8 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
 static const char *error_hint(mk_err error)
 {
     if (error == -ELOOP)
-        return "as root, Monkey follows no link to a log, and a link to a folder only if root owns the link "
-               "and `User` cannot replace it: write the path that the link leads to";
+        return "as root, Monkey does not follow links to logs, and follows a link to a folder only if root "
+               "owns the link and `User` cannot replace it: configure the path that the link leads to";
     if (error == -EPERM)
         return "`User` could replace the file or a folder above it: make root the owner of the folder, and "
                "let no other user write to it";

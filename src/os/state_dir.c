@@ -93,7 +93,7 @@ static mk_err check_folder_owner(int dir, const char **error)
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return deny_with_reason(error, "the folder belongs to another user");
     if (st.st_mode & OTHERS_WRITE)
-        return deny_with_reason(error, "other users may write into the folder (fix: chmod 700)");
+        return deny_with_reason(error, "other users can write to the folder (fix: chmod 700)");
     return 0;
 }
 
@@ -106,8 +106,8 @@ mk_err mk_state_dir_open(const char *path, int *dir, const char **error)
         return e;
     *dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     e = *dir < 0 ? mk_err_last() : 0;
-    *error =
-        e == -ELOOP || e == -ENOTDIR ? "it is not a folder (and may not be a symbolic link)" : mk_err_text(e);
+    *error = e == -ELOOP || e == -ENOTDIR ? "it is not a folder (and must not be a symbolic link)"
+                                          : mk_err_text(e);
     if (!e)
         e = check_folder_owner(*dir, error);
     if (e)

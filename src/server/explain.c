@@ -189,7 +189,7 @@ static const char *describe_static_result(const struct mk_static_result *found, 
     case MK_STATIC_HIDDEN:
         return "a name that begins with a dot (DotFiles is off)";
     case MK_STATIC_MISSING:
-        return has_slash ? "nothing there, because no name of a file has an encoded slash (%2F),"
+        return has_slash ? "nothing there, because no file name contains an encoded slash (%2F),"
                          : "nothing there";
     case MK_STATIC_FORBIDDEN:
         return found->error ? "not readable" : "neither a file nor a folder";

@@ -30,7 +30,7 @@ static bool check_alias_path(const struct mk_conf_ctx *ctx, const struct mk_alia
     for (size_t i = 0; i < list->n; i++) {
         if (!mk_str_eq(list->at[i].path, path))
             continue;
-        mk_conf_ctx_error(ctx, word, "`%.*s` already has an Alias in line %u", MK_CONF_REPORT_ARG(word),
+        mk_conf_ctx_error(ctx, word, "`%.*s` already has an Alias on line %u", MK_CONF_REPORT_ARG(word),
                           list->at[i].entry->at.line);
         return false;
     }

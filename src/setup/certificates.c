@@ -248,7 +248,7 @@ static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vho
     b->kept_certificate = k;
     mk_conf_report_warn(
         b->report, &at,
-        "%s: %s; the server keeps the certificate that it has loaded before until it is restarted", p->file,
+        "%s: %s; the server keeps using the certificate loaded previously until it is restarted", p->file,
         p->text);
     return true;
 }

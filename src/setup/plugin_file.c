@@ -82,9 +82,8 @@ static bool fail_to_load(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *e
     symbol += strlen("undefined symbol: ");
     return mk_plugin_check_set_error(
         message,
-        "this program has no %.*s() for plugins: it is another build of Monkey than the plugin, or "
-        "it is static "
-        "and needs the plugin built in (MK_PLUGINS_STATIC)",
+        "this program has no %.*s() for plugins: it and the plugin are from different builds of Monkey, "
+        "or it is static and needs the plugin built in (MK_PLUGINS_STATIC)",
         (int)strcspn(symbol, " ,()"), symbol);
 }
 

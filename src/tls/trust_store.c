@@ -193,7 +193,7 @@ X509_STORE *mk_tls_trust_store_acquire(const char *file, struct mk_tls_settings_
         (void)mk_tls_settings_error_set(
             problem, NULL,
             "the system has no trusted authorities, since %s and %s are empty: install its "
-            "certificates of authorities, or name a file",
+            "CA certificates, or specify a file",
             system_ca_file(), system_ca_folders());
     return store;
 }

@@ -186,7 +186,7 @@ void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *
     if (!claim_change_to_log(&l->is_nameless, &l->nameless_ms, message != NULL))
         return;
     if (message)
-        SAY(w, s, MK_LOG_ERROR, "has no address, its name does not resolve: %s", message);
+        SAY(w, s, MK_LOG_ERROR, "has no address, because its name does not resolve: %s", message);
     else
         SAY(w, s, MK_LOG_INFO, "%s", "has an address: its name resolves again");
 }

@@ -135,7 +135,7 @@ static bool route_check_mirror_share(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     if (!r->mirror && r->share) {
-        mk_conf_ctx_error(o->ctx, o->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
+        mk_conf_ctx_error(o->ctx, o->word, "`share` needs a mirror: expected `mirror=http://SERVER` as well");
         return false;
     }
     r->share = r->share ? r->share : MK_PROXY_SHARE_ALL;
@@ -153,7 +153,7 @@ static bool route_set_prefix(const struct mk_route_option *o, struct mk_proxy_ro
     if (pattern.len && pattern.p[0] == '/')
         return true;
     mk_conf_ctx_error(o->ctx, o->word,
-                      "a target with a path replaces the beginning of the pattern, so that must "
+                      "the path of the target replaces the beginning of the pattern, so the pattern must "
                       "begin with `/`");
     return false;
 }

@@ -279,7 +279,7 @@ static int accept_head(struct mk_upstream_request *c)
     c->problem = "101 without a requested protocol";
     if (status == 101 && !is_requested_upgrade(c))
         return -EPROTO;
-    c->problem = "a Sec-WebSocket-Accept that does not fit the key of the request";
+    c->problem = "a Sec-WebSocket-Accept that does not match the key of the request";
     mk_str key = mk_str_of(c->upgrade + c->upgrade_len, c->accept_len);
     if (status == 101 && key.len && !mk_codec_http_has_accept_key(&c->input.reply.head.fields, key))
         return -EPROTO;

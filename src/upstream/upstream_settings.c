@@ -138,7 +138,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "Name",
      .type = MK_CONF_TEXT,
      AT(name),
-     .help = MK_HELP("What routes call it: `proxy http://NAME`.")},
+     .help = MK_HELP("The name that routes use: `proxy http://NAME`.")},
     {.name = "Server",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -155,8 +155,8 @@ static const struct mk_conf_key keys[] = {
      .default_value = "round_robin",
      .help = MK_HELP(
          "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the "
-         "one with the "
-         "fewest connections in use; `hash`, the one that a hash of what the route names leads to.")},
+         "one with the fewest connections in use; `hash`, the one selected by a hash of the value that the "
+         "route names.")},
     {.name = "MaxConnections",
      .type = MK_CONF_CUSTOM,
      AT(max),
@@ -178,7 +178,7 @@ static const struct mk_conf_key keys[] = {
          "How many of these connections the requests of one client address, or IPv6 /64 network, may use at "
          "the same time; 0 is no limit. `auto` is half of `MaxConnections`. Further requests of that client "
          "wait, and requests of others pass them; one client may have half of `MaxQueue`. Behind a proxy, "
-         "let its clients count, with `TrustedProxy` and `RealAddress` of [SECURITY], or say 0.")},
+         "let its clients count, with `TrustedProxy` and `RealAddress` of [SECURITY], or set this to 0.")},
     {.name = "KeepAliveConnections",
      .type = MK_CONF_CUSTOM,
      AT(keep),

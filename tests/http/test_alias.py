@@ -107,7 +107,7 @@ MISTAKES = [
     ("/docs", "expected a path and one folder: PATH FOLDER"), ("/docs a b", "expected a path and one folder"),
     ("docs a", "`docs` is not a path for an Alias"), ("/a/../b a", "`/a/../b` is not a path for an Alias"),
     ("/a//b a", "`/a//b` is not a path for an Alias"), ("/ a", "hint: the folder of `/` is the DocumentRoot"),
-    ("/a site\n    Alias /a/ site", "`/a/` already has an Alias in line 4"),
+    ("/a site\n    Alias /a/ site", "`/a/` already has an Alias on line 4"),
     ("/a none", "none`: No such file or directory"),
 ]
 

@@ -176,7 +176,7 @@ def test_static_program_reports_that_plugins_must_be_built_in(package, tmp_path)
     if done.returncode:
         pytest.skip("needs all libraries as archives: " + done.stderr.splitlines()[-1])
     output = call(tmp_path / "loads", RELEASE / "plugins" / "monkey-limits.so")
-    assert "for plugins: it is another build of Monkey than the plugin, or it is static and needs the plugin built in" in output
+    assert "for plugins: it and the plugin are from different builds of Monkey, or it is static and needs the plugin built in" in output
 
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="needs pkg-config")

@@ -115,7 +115,7 @@ def test_mirror_copies_in_progress_are_limited(mirrored):
 @pytest.mark.parametrize("options, message", [
     ("mirror=127.0.0.1:1", "expected a server without a path, such as `http://127.0.0.1:3000`"),
     ("mirror=http://127.0.0.1:1/x", "expected a server without a path"),
-    ("share=10%", "share is of a mirror: expected `mirror=http://SERVER`, too"),
+    ("share=10%", "`share` needs a mirror: expected `mirror=http://SERVER` as well"),
     ("mirror=http://127.0.0.1:1 share=0", "expected a percentage above 0, at most 100"),
     ("mirror=http://127.0.0.1:1 share=100.5%", "expected a percentage above 0, at most 100"),
     ("mirror=http://127.0.0.1:1 share=some", "expected a percentage above 0, at most 100"),

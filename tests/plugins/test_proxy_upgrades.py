@@ -178,7 +178,7 @@ def test_proxy_websocket_requires_valid_accept_key(proxy, lines, status):
         if status == 101:
             assert head.all("Sec-WebSocket-Accept") == [ACCEPT]
         else:
-            server.err.wait_for("a Sec-WebSocket-Accept that does not fit the key of the request")
+            server.err.wait_for("a Sec-WebSocket-Accept that does not match the key of the request")
 
 
 @pytest.mark.parametrize("protocol", [each for each in PROTOCOLS if each.startswith("h2")], indirect=True)

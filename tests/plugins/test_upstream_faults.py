@@ -79,7 +79,7 @@ def test_upstream_socket_without_permission_is_logged(start, tmp_path):
 def test_upstream_resolver_error_is_logged(start):
     server = start(to="http://no.such.name.invalid:80", workers=2)
     assert server.get("/").status == 503
-    server.err.wait_for(r"\[error\] .*the server no.such.name.invalid:80 has no address, its name does not resolve: \w+")
+    server.err.wait_for(r"\[error\] .*the server no.such.name.invalid:80 has no address, because its name does not resolve: \w+")
     for _ in range(4):
         assert server.get("/").status == 503
     assert len(lines(server, "does not resolve")) == 1

@@ -277,7 +277,7 @@ def test_authority_folder_behind_symlink_is_refused(authority, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     done = authority(environment={"MONKEY_STATE": str(tmp_path / "link")})
-    assert done.code == FAILED and "it is not a folder (and may not be a symbolic link)" in done.err
+    assert done.code == FAILED and "it is not a folder (and must not be a symbolic link)" in done.err
 
 
 def test_authority_created_concurrently_is_one(authority, state):
@@ -342,7 +342,7 @@ def test_authority_key_readable_by_others_is_refused(authority, state):
 def test_authority_folder_writable_by_others_is_refused(authority, state):
     authority()
     state.folder.chmod(0o770)
-    check_refused(authority(), state.folder, "other users may write into the folder", "This folder is for")
+    check_refused(authority(), state.folder, "other users can write to the folder", "This folder is for")
 
 
 @ROOT_ONLY

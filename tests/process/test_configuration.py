@@ -53,8 +53,8 @@ SERVER_MISTAKES = [
     ("HeaderTimeout 99999999999999999999999", "99999999999999999999999", None),
     ("KeepAlive maybe", "expected on or off, not `maybe`", None),
     ("KeepAliveTimeout", "`KeepAliveTimeout` has no value: expected a time", None),
-    ("HeaderTimeout 1\n    HeaderTimeout 2", "`HeaderTimeout` is already set in line 4", None),
-    ("HeaderTimeout 1\n    tiMEout 2", "is already set in line 4", None),
+    ("HeaderTimeout 1\n    HeaderTimeout 2", "`HeaderTimeout` is already set on line 4", None),
+    ("HeaderTimeout 1\n    tiMEout 2", "is already set on line 4", None),
     ("FDLimit many", "expected a number", None),
     ("ErrorLog off", "the error log cannot be off: expected a file, `stderr` or `syslog`", None),
     ("HeaderTimeout 99ms", "`99ms` is too small", None),
@@ -79,7 +79,7 @@ SERVER_MISTAKES = [
     ("Group no-such-group\n    User root", "or no group `no-such-group`", None),
     ("AccessLog /no/such/folder/access.log", "cannot open the log `/no/such/folder/access.log`: No such file", None),
     ("ErrorLog .", ": Is a directory", None),
-    (" Deep 1", "the indent is 5 spaces: expected 4 spaces, as in line 2", "entries cannot be nested"),
+    (" Deep 1", "the indent is 5 spaces: expected 4 spaces, as on line 2", "entries cannot be nested"),
     ("\rTimeout 1", "", None),
 ]
 
@@ -91,7 +91,7 @@ def test_config_rejects_invalid_entries_of_server(check, entry, message, hint):
     refuses(done, line, message, hint)
 
 
-# The text that replaces [HOST] in line 3, the line of the error, a part of the message, and a part of the hint
+# The text that replaces [HOST] on line 3, the line of the error, a part of the message, and a part of the hint
 
 LOCATION = "[HOST]\n    DocumentRoot site\n[LOCATION]\n"
 OTHER_MISTAKES = [
@@ -580,7 +580,7 @@ def test_config_sections_of_a_host_are_merged(monkey, site, tmp_path):
 
 def test_config_key_set_in_two_pieces_is_an_error(check):
     done = check("[PLUGINS]\n    Load security\n" + GOOD + "[SECURITY]\n    Status 404\n[SECURITY]\n    Status 403\n")
-    assert done.code == CONFIGURATION and "`Status` is already set in line 9" in done.err
+    assert done.code == CONFIGURATION and "`Status` is already set on line 9" in done.err
 
 
 def test_config_print_merges_pieces_of_a_section(check, run, tmp_path):

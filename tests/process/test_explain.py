@@ -143,7 +143,7 @@ def test_explain_describes_fallback(run, tmp_path, folder):
                            r"file +\S+index\.html, 5 bytes \(the Fallback\)"),
             ("/folder/", 200, r"fallback +index\.html, because"),
             ("/a%2Fb", 200, r"fallback +index\.html, because there is no file at this path"),
-            ("/a%2Fb.js", 404, r"file +nothing there, because no name of a file has an encoded slash \(%2F\), beneath"),
+            ("/a%2Fb.js", 404, r"file +nothing there, because no file name contains an encoded slash \(%2F\), beneath"),
             ("/none.js", 404, r"fallback +not index\.html, because the last part of the path has a dot"),
             ("/a.txt", 200, r"fallback +not index\.html, because there is a file or folder at this path\nfile +\S+a\.txt")]:
         done = run("-c", "monkey.conf", "explain", "GET", url)

@@ -138,7 +138,7 @@ def test_log_symlinks_are_not_followed_as_root(monkey, run, site, tmp_path):
     assert not victim.exists() and "/?after" in (logs / "old").read_text()
     done = run("-t", "-c", server.config)
     assert done.code == 3 and "cannot open the log" in done.err and "Too many levels of symbolic links" in done.err
-    assert "hint: as root, Monkey follows no link to a log" in done.err
+    assert "hint: as root, Monkey does not follow links to logs" in done.err
 
 
 @as_root
@@ -159,7 +159,7 @@ def test_log_folder_may_be_a_symlink_of_root(monkey, run, site, tmp_path):
     server.stop()
     ways.chmod(0o777)  # now a worker could replace the link
     done = run("-t", "-c", server.config)
-    assert done.code == 3 and "hint: as root, Monkey follows no link to a log" in done.err
+    assert done.code == 3 and "hint: as root, Monkey does not follow links to logs" in done.err
 
 
 @as_root

@@ -288,7 +288,7 @@ def mistakes(run, tmp_path, text):
 
 def test_monkey16_key_and_new_name_are_one_key(run, tmp_path):
     err = mistakes(run, tmp_path, "[SERVER]\n    Timeout 5\n    HeaderTimeout 6\n")
-    assert "checked.conf:3:5: error: `HeaderTimeout` is already set in line 2" in err
+    assert "checked.conf:3:5: error: `HeaderTimeout` is already set on line 2" in err
 
 
 def test_monkey16_key_error_shows_its_line(run, tmp_path):

@@ -102,7 +102,7 @@ def test_replaced_folder_link_is_noticed(secure, authority, tmp_path):
     assert server.shown() == second.serial
 
 
-KEPT = "the server keeps the certificate that it has loaded before until it is restarted"
+KEPT = "the server keeps using the certificate loaded previously until it is restarted"
 
 
 def test_broken_file_keeps_the_certificate_of_its_host(start, authority):

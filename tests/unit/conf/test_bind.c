@@ -121,12 +121,12 @@ static void conf_bind_wrong_words_are_reported(void **state)
     expect_problems(
         "[SERVER]\n    DocumentRoot \"a\n    KeepAlive onn\n    OverCapacity Resits\n    Format ab\n"
         "    ServerName a \"b\"c d\n    Title 0123456789012345678901234567890\n",
-        "t.conf:2:18: error: the quotes of `\"a` do not match (a quoted text begins and ends with \"; "
+        "t.conf:2:18: error: the quotes of `\"a` do not match (quoted text begins and ends with \"; "
         "within it, write \\\" for a quote)\n"
         "t.conf:3:15: error: expected on or off, not `onn` (did you mean `on`?)\n"
         "t.conf:4:18: error: expected one of Drop, Resist, TooBusy, not `Resits` (did you mean `Resist`?)\n"
         "t.conf:5:12: error: `ab` is too short: expected text of at least 3 bytes\n"
-        "t.conf:6:18: error: the quotes of `\"b\"c` do not match (a quoted text begins and ends with \"; "
+        "t.conf:6:18: error: the quotes of `\"b\"c` do not match (quoted text begins and ends with \"; "
         "within it, write \\\" for a quote)\n"
         "t.conf:7:11: error: `0123456789012345678901234567890` is too long: expected text up to 30 "
         "bytes\n");
@@ -134,7 +134,7 @@ static void conf_bind_wrong_words_are_reported(void **state)
         "[SERVER]\n    DocumentRoot x\n    KeepAlive on # always\n    OverCapacity Maybe\n    KeepAlive 2\n",
         "t.conf:3:15: error: expected on or off, not `on # always` (write the comment on a line of its own)\n"
         "t.conf:4:18: error: expected one of Drop, Resist, TooBusy, not `Maybe`\n"
-        "t.conf:5:5: error: `KeepAlive` is already set in line 3\n");
+        "t.conf:5:5: error: `KeepAlive` is already set on line 3\n");
 }
 
 static void conf_bind_empty_values_are_reported(void **state)
@@ -164,9 +164,9 @@ static void conf_bind_repeated_key_is_reported(void **state)
     (void)state;
     expect_problems(
         "[SERVER]\n    DocumentRoot x\n    Timeout 3\n    timeout 4\n    MaxTime 5\n    Port 1\n    Port 2\n",
-        "t.conf:4:5: error: `timeout` is already set in line 3\n"
+        "t.conf:4:5: error: `timeout` is already set on line 3\n"
         "t.conf:5:5: warning: `MaxTime` is deprecated (use `Timeout`)\n"
-        "t.conf:5:5: error: `MaxTime` is already set in line 3\n");
+        "t.conf:5:5: error: `MaxTime` is already set on line 3\n");
     assert_int_equal(s.timeout_ms, 3000);
 }
 

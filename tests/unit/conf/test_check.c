@@ -19,7 +19,7 @@ static void conf_check_unknown_and_repeated_sections_are_reported(void **state)
     assert_int_equal(mk_conf_check_sections(&w.tree, tables, MK_LEN(tables), &w.report), -EINVAL);
     assert_str(conf_fixture_problems(&w),
                "m.conf:3:1: error: unknown section [SEVER] (did you mean [SERVER]?)\n"
-               "m.conf:5:1: error: [server] is already defined in line 1\n"
+               "m.conf:5:1: error: [server] is already defined on line 1\n"
                "m.conf:6:1: error: unknown section [X]\n"
                "b:1:1: error: [Server] is already defined in m.conf:1\n");
     conf_fixture_fini(&w);

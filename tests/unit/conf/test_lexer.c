@@ -61,16 +61,16 @@ static void conf_lexer_requires_one_indent_per_file(void **state)
 {
     (void)state;
     expect("[A]\n    k 1\n  l 2\n        m 3\n\tn 4\n", "[A] k=1 l=2 m=3 n=4",
-           "t.conf:3:3: error: the indent is 2 spaces: expected 4 spaces, as in line 2\n"
-           "t.conf:4:9: error: the indent is 8 spaces: expected 4 spaces, as in line 2 (entries cannot be "
+           "t.conf:3:3: error: the indent is 2 spaces: expected 4 spaces, as on line 2\n"
+           "t.conf:4:9: error: the indent is 8 spaces: expected 4 spaces, as on line 2 (entries cannot be "
            "nested)\n"
-           "t.conf:5:2: error: the indent is 1 tab: expected 4 spaces, as in line 2\n");
+           "t.conf:5:2: error: the indent is 1 tab: expected 4 spaces, as on line 2\n");
     expect("[A]\n \tk 1\n\t\tl 2\n\tm 3\n", "[A] k=1 l=2 m=3",
            "t.conf:2:3: error: the indent mixes tabs and spaces: expected one of them\n"
-           "t.conf:4:2: error: the indent is 1 tab: expected 2 tabs, as in line 3\n");
+           "t.conf:4:2: error: the indent is 1 tab: expected 2 tabs, as on line 3\n");
     expect(
         "[A]\n\tk 1\n\t l 2\n", "[A] k=1 l=2",
-        "t.conf:3:3: error: the indent is 2 tabs and spaces: expected 1 tab, as in line 2 (entries cannot be "
+        "t.conf:3:3: error: the indent is 2 tabs and spaces: expected 1 tab, as on line 2 (entries cannot be "
         "nested)\n");
 }
 
@@ -84,7 +84,7 @@ static void conf_lexer_misplaced_lines_are_reported(void **state)
     expect(
         "[A]\n\tk v\nKey value\n", "[A] k=v",
         "t.conf:3:1: error: expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry (indent "
-        "the entry by 1 tab, as in line 2)\n");
+        "the entry by 1 tab, as on line 2)\n");
     expect("  [A]\n    k v\n", "", "t.conf:1:3: error: `[A]` must begin in the first column\n");
     expect("[A]\n    @INCLUDE x\n    @set y z\n    k v\n", "[A] k=v",
            "t.conf:2:5: error: `@INCLUDE x` must begin in the first column\n"

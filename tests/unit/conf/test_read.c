@@ -81,7 +81,7 @@ static void conf_include_ends_the_section(void **state)
         {NULL, NULL}};
     expect(
         files, "[A] k=1 [B] [C] n=4",
-        "m.conf:4:5: error: `l` is not in a section (the @INCLUDE in line 3 ended the section above it)\n");
+        "m.conf:4:5: error: `l` is not in a section (the @INCLUDE on line 3 ended the section above it)\n");
     const struct conf_file parts[] = {{"m.conf", "[A]\n@INCLUDE b\n"}, {"b", "  k v\n"}, {NULL, NULL}};
     expect(parts, "[A]", "b:1:3: error: `k` is not in a section (a line with `[SECTION]` must come first)\n");
 }

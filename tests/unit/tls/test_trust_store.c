@@ -152,7 +152,7 @@ static void trust_store_empty_system_is_reported(void **state)
 {
     (void)state;
     expect_wrong(NULL, "the system has no trusted authorities, ");
-    expect_wrong(NULL, "/hashed are empty: install its certificates of authorities, or name a file");
+    expect_wrong(NULL, "/hashed are empty: install its CA certificates, or specify a file");
 }
 
 /* ---- Sharing ---- */
