@@ -19,7 +19,7 @@ static void store_be32(unsigned char *p, uint32_t x)
         p[i] = (unsigned char)(x >> (24 - 8 * i));
 }
 
-/* Returns the function of this group of 20 rounds, plus its constant. */
+/* Returns the value of the round function, plus the round constant. Both change every 20 rounds. */
 static uint32_t round_function(unsigned round, uint32_t b, uint32_t c, uint32_t d)
 {
     switch (round / 20) {
