@@ -5,7 +5,8 @@
 #include <monkey/tls.h>
 #include <monkey/version.h>
 
-/* Maximum number of variables not derived from headers, and the space for their addresses and numbers. */
+/* Maximum number of variables not derived from headers, and the buffer size for addresses and numbers in
+ * them. */
 enum { OWN_MAX = 36, OWN_TEXT = 512 };
 
 struct variable_list {
@@ -241,7 +242,7 @@ static bool is_header_passed(const struct variable_list *l, mk_str name, size_t 
         return l->options->underscores && has_plain_name(name) && !has_ambiguous_name(l, name, i);
     case MK_ROLE_FORWARDED:
         return l->options->forwarded;
-    case MK_ROLE_HOP: /* CGI variables describe the connection of the client */
+    case MK_ROLE_HOP: /* passed: CGI variables describe the client's connection */
     case MK_ROLE_CONNECTION:
     case MK_ROLE_HOST:
     case MK_ROLE_VIA:
