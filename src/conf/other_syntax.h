@@ -6,8 +6,8 @@
 
 #include "base/str.h"
 
-/* Returns the part of `text` that other formats would not count as the value: from a `#` or `;` after a
- * blank, or a final `;`, unless quoted. Absent if there is none. */
+/* Returns the part of `text` that other formats would not count as part of the value: from a `#` or `;` after
+ * a blank, or a final `;`, unless quoted. Absent if there is none. */
 mk_str mk_conf_other_syntax_tail(mk_str text);
 /* Returns a hint for the user; NULL if the tail is absent. */
 const char *mk_conf_other_syntax_hint(mk_str tail);

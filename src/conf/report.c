@@ -23,7 +23,7 @@ bool mk_conf_report_out_of_memory(const struct mk_conf_report *r)
     return r->no_memory || r->arena->failed || (r->watched && r->watched->failed);
 }
 
-/* Truncates the message where it does not fit: a value may have 4096 bytes. */
+/* Truncates a message that does not fit: a value may be 4096 bytes long. */
 static MK_PRINTF(2, 0) mk_str format_message(struct mk_conf_report *r, const char *fmt, va_list args)
 {
     char buf[TEXT_MAX];
