@@ -20,7 +20,7 @@ struct mk_acceptor {
 /* Starts accepting connections from `fd`, a non-blocking listener that must stay open. */
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int fd) MK_MUST_USE;
 /* Accepts the connections that wait in the kernel's queue, as far as capacity allows. Call it before closing
- * the socket, which discards its queue. */
+ * the socket, because closing discards the queue. */
 void mk_acceptor_accept_queued(struct mk_acceptor *a);
 /* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. */
 void mk_acceptor_stop(struct mk_acceptor *a);

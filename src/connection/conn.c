@@ -89,7 +89,7 @@ static const struct mk_request_limits *request_limits_of(const struct mk_conn *c
 }
 
 /* Has the peer acknowledged data since the last check? The protocol restarts the timeout when it sees
- * progress, but it does not see acknowledgements of data in the kernel's buffer. */
+ * progress, but it does not see acknowledgments of data in the kernel's buffer. */
 static bool has_peer_acknowledged_more(struct mk_conn *c)
 {
     uint64_t before = c->rate.progressed;

@@ -9,7 +9,7 @@
 
 enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: reserved before the length is known */
-    ROOM_MIN = 4096, /* minimum buffer space for reading a body source */
+    ROOM_MIN = 4096, /* minimum buffer space for reading from a body source */
     BYTES_PER_ITERATION = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
     COPY_MAX = 16 * 1024, /* up to this many bytes of a file, copying is cheaper than sendfile() */
 };

@@ -25,7 +25,7 @@ struct mk_prefetch *mk_prefetch_start(struct mk_conn_manager *s, struct mk_open_
  * from then on. */
 struct mk_prefetch *mk_prefetch_start_for_body(struct mk_conn_manager *s, struct mk_response_body *content,
                                                bool *awaits_disk, void (*on_read)(void *data), void *data);
-/* Call it when the request has ended: on_read is not called any more. */
+/* Call it when the request has ended: on_read will no longer be called. */
 void mk_prefetch_detach(struct mk_prefetch *r);
 
 #endif

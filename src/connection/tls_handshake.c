@@ -4,7 +4,7 @@
 #include "connection/h1.h"
 #include "connection/http2.h"
 
-/* TLS record (RFC 8446, 5.1): type, version, length. */
+/* TLS record (RFC 8446, section 5.1): type, version, length. */
 enum { RECORD_HEAD = 5, RECORD_MAX = 16 * 1024, RECORD_HANDSHAKE = 22 };
 
 #define PLAIN_TEXT "This port speaks HTTPS, and the request came without TLS. Use https:// instead.\n"
@@ -125,7 +125,8 @@ static void hand_over_to_http(struct mk_conn *c)
     mk_counter_add(&c->manager->counters->secured, 1);
     mk_conn_stop_timeout(c); /* the first request gets its full timeout */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
-        c->ops = &mk_h1_ops; /* the ACME server has received the challenge certificate (RFC 8737) */
+        c->ops = &mk_h1_ops; /* no request follows: the ACME server has the challenge certificate (RFC
+                              * 8737) */
         mk_conn_linger(c, false);
         mk_conn_end_serving(c);
         return;
