@@ -9,7 +9,7 @@ static void on_timerfd(struct mk_fd_watch *w, uint32_t events)
     MK_CONTAINER(w, struct mk_loop, alarm)->alarm_ms = 0;
 }
 
-/* The timerfd is watched edge-triggered and therefore need not be read. */
+/* The timerfd is watched in edge-triggered mode and therefore need not be read. */
 mk_err mk_loop_embed_start(struct mk_loop *loop)
 {
     loop->alarm.on_ready = on_timerfd;

@@ -22,8 +22,8 @@ void mk_post_queue_init(struct mk_post_queue *b, struct mk_loop *loop);
 /* Posts fn(ctx) from any thread and wakes the loop, whose wakeup handler must call mk_post_queue_run(). 0:
  * fn(ctx) will be called. -ENOMEM: out of memory. -ESHUTDOWN: the queue is closed. */
 mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *ctx) MK_MUST_USE;
-/* Like mk_post_queue_push(), but with memory of the caller, which lives until fn(ctx) begins. Returns 0 or
- * -ESHUTDOWN. */
+/* Like mk_post_queue_push(), but the caller provides the memory, which must live until fn(ctx) begins.
+ * Returns 0 or -ESHUTDOWN. */
 mk_err mk_post_queue_push_static(struct mk_post_queue *b, struct mk_post *p) MK_MUST_USE;
 /* Runs the posted calls in the loop's thread. Calls that they post run next time. */
 void mk_post_queue_run(struct mk_post_queue *b);

@@ -143,9 +143,9 @@ struct mk_tls_module {
                          struct mk_tls_settings_error *problem);
     void (*client_free)(struct mk_tls_client *client);
     /* Opens a client stream, which takes ownership of the descriptor. `name`: sent as SNI and verified; an
-     * address is verified as an address, and not sent. *session: NULL, or the last session, which is resumed
-     * if it belongs to this client and name, and which each new ticket replaces; `session` must outlive the
-     * stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
+     * address is verified as an address, and not sent. *session: NULL, or the last session: it is resumed if
+     * it belongs to this client and name, and each new ticket replaces it. `session` must outlive the stream,
+     * and the stream may outlive the client. -ENOMEM: the caller keeps the descriptor.
      *
      * After a write has failed, reading still works: the server may have responded before it closed. If the
      * connection ends without the server's close_notify, reads return -ECONNRESET, never 0: a response that
