@@ -66,7 +66,7 @@ static inline mk_str mk_open_file_path(const struct mk_open_file *f)
  * `in_memory`, with content that is in the page cache. Returns a reference. Takes ownership of `fd`, and
  * closes it if it is not needed. NULL: out of memory; the caller still owns the descriptor. */
 struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd, bool in_memory) MK_MUST_USE;
-/* Creates an uncached object for the first `size` bytes of `fd`, which owns the descriptor. Returns a
+/* Creates an uncached object for the first `size` bytes of `fd`. The object owns the descriptor. Returns a
  * reference. NULL: out of memory; the caller still owns the descriptor. */
 struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size) MK_MUST_USE;
 void mk_open_file_release(struct mk_open_file *f);

@@ -45,8 +45,8 @@ static void on_file_name(mk_str name, void *data)
             s->found |= UINT32_C(1) << i;
 }
 
-/* Has the folder not changed for a while? Tools that copy folders may restore the modification time, but not
- * the change time. */
+/* Has the folder been unchanged for a while? Tools that copy folders may restore the modification time, but
+ * not the change time. */
 static bool is_folder_settled(const struct mk_open_file *folder, int64_t now)
 {
     int64_t changed = folder->mtime_ns > folder->ctime_ns ? folder->mtime_ns : folder->ctime_ns;
