@@ -107,7 +107,8 @@ static enum state next_trailer_state(enum state state, char c)
 }
 
 /* Extensions are limited in proportion to the data: LINE_FREE bytes per line, plus half the size of the
- * chunk, are free. The excess accumulates, as for one-byte chunks with long size lines. */
+ * chunk, are free. Anything beyond that accumulates, for example with one-byte chunks that have long size
+ * lines. */
 static void subtract_free_overhead(struct mk_chunked *c)
 {
     uint64_t paid = LINE_FREE + c->left / 2;

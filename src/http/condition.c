@@ -78,8 +78,9 @@ bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct m
         return true;
     if (mk_etag_is_valid(value))
         return mk_etag_matches(value, validators->etag, false);
-    /* A date is a strong validator only if nothing changed twice in that second (RFC 9110, 8.8.2.2). Files
-     * cannot guarantee that, but a client that received an entity tag must use the tag (13.1.5). */
+    /* A date is a strong validator only if nothing changed twice in that second (RFC 9110, section 8.8.2.2).
+     * Files cannot guarantee that, but a client that received an entity tag must use the tag (section
+     * 13.1.5). */
     return !validators->etag.p && parse_date_header(fields, MK_HEADER_IF_RANGE, now, &since) &&
            since == validators->modified && since < now;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Own calendar arithmetic: gmtime and strptime depend on the locale, accept too much, or are slow. */
+/* Our own calendar arithmetic: gmtime and strptime depend on the locale, accept too much, or are slow. */
 #include "http/date.h"
 
 #include "base/num.h"

@@ -30,7 +30,7 @@ void mk_fcgi_write_header(char out[MK_FCGI_HEADER], enum mk_fcgi_type type, size
 void mk_fcgi_append_begin_request(struct mk_buf *out);
 /* The PARAMS stream: begin it, append its pairs, and end it with the value that begin returned. */
 size_t mk_fcgi_begin_params(struct mk_buf *out);
-/* Returns how many bytes of the two encoded lengths are NUL. */
+/* Appends a pair, and returns how many bytes of its two encoded lengths are NUL. */
 size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value);
 void mk_fcgi_end_params(struct mk_buf *out, size_t begun);
 

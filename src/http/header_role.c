@@ -30,7 +30,7 @@ static const struct {
 } others[] = {
     {MK_STR_INIT("client-cert"), MK_ROLE_CERTIFICATE},
     {MK_STR_INIT("client-cert-chain"), MK_ROLE_CERTIFICATE},
-    {MK_STR_INIT("proxy"), MK_ROLE_NONE}, /* HTTP_PROXY, which programs obey */
+    {MK_STR_INIT("proxy"), MK_ROLE_NONE}, /* would become the variable HTTP_PROXY, which programs obey */
     {MK_STR_INIT("x-real-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-url"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-uri"), MK_ROLE_FORWARDED},

@@ -11,7 +11,7 @@ struct path {
     unsigned flags;
 };
 
-/* Returns the escaped character at `at`; -1: malformed. */
+/* Decodes the escape at `at`. Returns the character; -1: malformed. */
 static int decode_escape(mk_str raw, size_t at)
 {
     if (raw.len - at < 3)

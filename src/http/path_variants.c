@@ -128,7 +128,8 @@ static bool is_char_dropped_by_parsers(char c)
     return c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Is it a segment such as "(S(x))", the session ID of a client without cookies, which ASP.NET removes? */
+/* Is it a segment such as "(S(x))", which ASP.NET removes? It holds the session ID of a client without
+ * cookies. */
 static bool is_aspnet_session(mk_str name)
 {
     return name.len > 4 && name.p[0] == '(' && mk_char_is_alpha(name.p[1]) && name.p[2] == '(' &&

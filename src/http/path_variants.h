@@ -39,8 +39,8 @@ bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts);
  * nearly every path; true: unknown. `scripts` may be NULL. */
 bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts);
 
-/* Writes the path as a program with the flags `how` interprets it, without dot segments and repeated slashes.
- * `buf` must be as large as the path, which begins with '/'. */
+/* Writes the path as interpreted by a program with the flags `how`, without dot segments and repeated
+ * slashes. `buf` must be as large as the path, which begins with '/'. */
 mk_str mk_path_interpret(mk_str path, unsigned how, char *buf);
 /* Decodes the path again, including overlong UTF-8, and drops tabs and line ends. `buf` as for
  * mk_path_interpret(). */

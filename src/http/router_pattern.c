@@ -3,7 +3,7 @@
 
 #include "http/router_param_type.h"
 
-enum { SHOWN = 40 }; /* shown bytes of an invalid text */
+enum { SHOWN = 40 }; /* maximum bytes of invalid text shown in a message */
 
 struct pattern_parser {
     struct mk_router_pattern *out;
@@ -27,7 +27,7 @@ static bool is_method_name(mk_str s)
     return s.len > 0;
 }
 
-/* Moves *route to its pattern. */
+/* Parses the methods, and moves *route to the pattern. */
 static bool parse_methods(struct pattern_parser *r, mk_str *route)
 {
     r->out->methods = MK_STR("");
