@@ -17,7 +17,7 @@ struct mk_h2_stream *mk_h2_stream_find(const struct mk_h2 *h2, uint32_t id);
 /* Creates a stream with an empty request. NULL: out of memory. */
 struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id) MK_MUST_USE;
 
-/* Closes the stream and writes its access-log entry, if not written. The memory stays until
+/* Closes the stream and writes its access-log entry, unless it was written before. The memory stays until
  * mk_h2_stream_free_closed(), so that callers may still read it; all functions below ignore a closed
  * stream. */
 void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome);
