@@ -3,7 +3,8 @@
 
 #include "lib/handle_registry.h"
 
-/* Text for calls at the wrong time or from the wrong thread, which several threads may make at once. */
+/* Text for calls at the wrong time or from the wrong thread. Thread-local, because several threads may make
+ * such calls at once. */
 static _Thread_local struct {
     const struct mk_server *server; /* NULL: none */
     const char *text;

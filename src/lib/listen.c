@@ -14,7 +14,8 @@ static mk_str listen_flags(bool tls, bool http2)
     return tls ? MK_STR(" tls") : http2 ? MK_STR(" http2") : MK_STR("");
 }
 
-/* Adds a configuration line for the address, which later identifies the open socket. */
+/* Adds a configuration line with the address: when the server starts, it finds the open socket by this
+ * address. */
 static mk_err add_listen_line(struct mk_server *s, const struct mk_sockaddr *addr, bool tls, bool http2)
 {
     char buf[MK_SOCKADDR_TEXT_MAX + 8];

@@ -91,7 +91,7 @@ int mk_server_load_config(struct mk_server *s, const char *file_or_folder)
     return 0;
 }
 
-/* Returns the argument whose text is invalid in a configuration line; NULL: none. */
+/* Returns the name of the argument that is NULL; NULL: all arguments are given. */
 static const char *missing_argument(const char *section, const char *key, const char *value)
 {
     return !section ? "section" : !key ? "key" : !value ? "value" : NULL;

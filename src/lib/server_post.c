@@ -89,6 +89,6 @@ int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ct
     mk_err e = post_to_all(s, &(struct broadcast){.fn = fn, .done = done, .ctx = ctx}, &b);
     atomic_fetch_sub(&s->n_ringing, 1);
     if (!e)
-        broadcast_unref(b); /* without n_ringing: done() may wait for the workers */
+        broadcast_unref(b); /* after n_ringing was released, because done() may wait for the workers */
     return e;
 }

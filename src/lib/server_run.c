@@ -152,7 +152,7 @@ static void signal_ready(struct mk_lib_worker *r, mk_err e)
     pthread_mutex_unlock(&s->lock);
     pthread_cond_broadcast(&s->changed); /* after unlocking, so that the woken threads get the lock at once */
     if (!e && atomic_load(&s->stop_at) != MK_SERVER_STOP_NOT_REQUESTED)
-        mk_loop_wakeup(&r->worker.loop); /* for an earlier stop */
+        mk_loop_wakeup(&r->worker.loop); /* to handle a stop that was requested earlier */
 }
 
 static mk_err start_worker(struct mk_lib_worker *r)
