@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses client addresses, as written by people and other servers, and networks. */
+/* Parses networks, and client addresses as people and other servers write them. */
 #include <arpa/inet.h>
 
 #include "base/num.h"

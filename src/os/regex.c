@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls regex_pcre2.c if that optional library is linked in. */
+/* Calls the functions of regex_pcre2.c if the build has PCRE2. */
 #include "os/regex.h"
 
 #include <errno.h>

@@ -27,7 +27,7 @@ bool mk_sock_is_dual_stack(int fd);
 /* Returns how many bytes in the kernel the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent_bytes(int fd);
 /* Sends as much of the final data as the kernel accepts immediately, and closes the socket. Discards unread
- * input, which would turn the close into a reset. */
+ * input, because closing with unread input would send a reset. */
 void mk_sock_send_and_close(int *fd, mk_str text);
 /* Closes the socket with a reset: the peer notices at once, and no TIME_WAIT remains. */
 void mk_sock_close_with_rst(int *fd);
