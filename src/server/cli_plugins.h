@@ -14,9 +14,10 @@ void mk_cli_plugins_write_all(struct mk_buf *out);
 /* Lists the configured plugins: their hooks in call order, and their hosts. */
 void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk_buf *out);
 
-/* Writes the plugin commands: rows of the help, or candidates for an unknown word. */
+/* Writes the plugin commands as rows of the help. */
 void mk_cli_plugins_write_commands(struct mk_buf *out);
 enum { MK_CLI_PLUGINS_COMMAND_MAX = 64 };
+/* Tries the plugin commands as suggestions for an unknown word. `buf` holds the best one. */
 void mk_cli_plugins_suggest_command(struct mk_conf_suggest *near, char buf[MK_CLI_PLUGINS_COMMAND_MAX]);
 
 bool mk_cli_plugins_has_command(const char *word);
