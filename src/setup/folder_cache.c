@@ -5,7 +5,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 
-/* Chained by inode: the numbers come from the file system, not from clients. */
+/* Chained by inode number: the file system, not a client, chooses these numbers. */
 struct mk_cached_folder {
     struct mk_cached_folder *next;
     dev_t dev;

@@ -75,7 +75,7 @@ static mk_str section_pos_text(struct mk_config_generation *g, const struct mk_c
     return mk_arena_printf(&g->arena, "%.*s:%u", MK_STR_ARG(s->at.file), s->at.line);
 }
 
-/* Position of the word: `Path` may repeat. */
+/* Position of the word; `Path` may occur several times. */
 static struct mk_conf_source_pos word_pos(const struct mk_conf_section *section, mk_str word)
 {
     for (const struct mk_conf_entry *e = section->first; e; e = e->next)

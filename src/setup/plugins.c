@@ -93,7 +93,7 @@ struct feature_list {
     struct mk_available_feature **end;
 };
 
-/* Copies the names: the object is closed again. */
+/* Copies the names, because the object is closed afterwards. */
 static void append_feature(struct feature_list *l, enum feature_kind what, const char *name,
                            const struct mk_plugin *plugin)
 {

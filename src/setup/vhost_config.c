@@ -337,7 +337,7 @@ static void build_routes(struct host_builder *b)
     add_default_route(b, routes, &n);
     s->host.routes = routes;
     s->host.n_routes = n;
-    if (!mk_script_names_collect(b->arena, &s->host)) /* out of memory, as for the routes */
+    if (!mk_script_names_collect(b->arena, &s->host)) /* out of memory: the host gets no routes */
         s->host.n_routes = 0;
     warn_of_exact_folders(b);
     warn_of_unserved_root(b);
