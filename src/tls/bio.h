@@ -8,7 +8,7 @@
 /* Created once per process; NULL: out of memory. */
 const BIO_METHOD *mk_tls_bio_method(void);
 
-/* Creates a BIO for the stream, which keeps its descriptor. */
+/* Creates a BIO for the stream. The stream keeps ownership of its descriptor. */
 BIO *mk_tls_bio_new(struct mk_tls *t);
 
 /* The stream of a connection that OpenSSL passes to a callback. */

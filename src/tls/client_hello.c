@@ -116,8 +116,8 @@ int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg)
     char name[NAME_MAX_LEN + 1];
     bool challenge = is_acme_challenge(ssl);
     (void)arg;
-    if (t->challenge && !challenge) /* a second ClientHello must not differ from the first (RFC 8446,
-                                       4.1.2) */
+    if (t->challenge && !challenge) /* a second ClientHello must not differ from the first (RFC 8446, section
+                                     * 4.1.2) */
         return reject_hello(t, alert, SSL_AD_ILLEGAL_PARAMETER,
                             "the client changed the protocol during the handshake");
     t->challenge = challenge;

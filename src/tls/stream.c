@@ -366,7 +366,7 @@ mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domai
     return 0;
 }
 
-/* Limits KeyUpdates: they cost us more than the peer. */
+/* Limits KeyUpdates: they cost us more than they cost the peer. */
 static void limit_key_updates_cb(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl,
                                  void *arg)
 {

@@ -53,7 +53,8 @@ struct mk_tls {
     bool challenge;                              /* only acme-tls/1 is negotiated */
     bool done;                                   /* the handshake is complete */
     bool shut;                                   /* close_notify was sent */
-    bool ended;                                  /* socket EOF: without close_notify if OpenSSL still reads */
+    bool ended;                                  /* the socket is at EOF; close_notify is missing if OpenSSL
+                                                  * tries to read more */
     bool kernel;                                 /* the kernel encrypts our output */
     bool control; /* the next record is not application data: tell the kernel its type */
 };
