@@ -9,9 +9,9 @@
 /* Hash of the client's address, used in shared memory; 0: the client has no address and therefore no
  * limit. */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer);
-/* The limit for the server's connections, taken from the newest configuration. With the lower limit of an
- * older configuration, a worker whose request has waited longest would leave a free slot unused and block the
- * other workers. */
+/* The limit for the server's connections, taken from the newest configuration. If a worker kept the lower
+ * limit of an older configuration, its request could wait first in line without using a free slot, and block
+ * the other workers. */
 struct mk_conn_limit_rule mk_client_share_limit_rule(const struct mk_backend *o);
 /* Does the client already use its full share of this server's connections? */
 bool mk_client_share_is_used_up(const struct mk_backend *o, uint64_t client);

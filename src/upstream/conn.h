@@ -51,7 +51,7 @@ struct mk_upstream_conn {
     size_t discards;        /* cancelled connection: response bytes still to discard */
     unsigned names_version; /* resolver version that this address came from */
     unsigned slot;
-    int error; /* why connecting failed; 0: connected or still possible */
+    int error; /* why connecting failed; 0: connected, or connecting may still succeed */
 
     /* ---- The request for which the connection is acquired ---- */
     struct mk_list link;    /* in the wait queue */
@@ -99,8 +99,8 @@ void mk_upstream_conn_close(struct mk_upstream_conn *c);
  * callback of `c`. */
 void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
 
-/* Sets the owner's callback. While the socket is open, the watcher calls it directly, so it begins with
- * mk_upstream_conn_note_event(). */
+/* Sets the owner's callback. While the socket is open, the watcher calls the callback directly, so the
+ * callback must begin with mk_upstream_conn_note_event(). */
 void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
                                    void *ctx);
 /* Passes the events of the open connection to the request from now on. */

@@ -21,7 +21,8 @@ enum {
     MK_CONN_LIMIT_MAX = 1024, /* connections to one backend */
     MK_CONN_LIMIT_BUCKETS = 64,
     MK_CONN_LIMIT_WAITERS = 2, /* per worker and backend */
-    MK_CONN_LIMIT_EVENTS = 16, /* eventfds that wake workers; more workers than that share them */
+    MK_CONN_LIMIT_EVENTS = 16, /* eventfds that wake workers; if there are more workers, some of them share an
+                                * eventfd */
     MK_CONN_LIMIT_WORDS = MK_UPSTREAM_SERVERS / 64
 };
 

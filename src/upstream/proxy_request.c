@@ -433,7 +433,7 @@ static void headers_write_signature(struct request_headers *l, mk_str client, mk
     mk_buf_put(&l->text, MK_STR("\r\n"));
 }
 
-/* Writes the headers for a local backend: values determined by hooks, instead of claims of the client. */
+/* Writes the headers for a local backend: values determined by hooks, instead of the client's claims. */
 static void headers_write_client_info(struct request_headers *l)
 {
     mk_str user = mk_request_user(l->request);

@@ -420,7 +420,7 @@ static bool is_last_read(const struct mk_upstream_request *c, size_t space)
 }
 
 /* Reads into the buffer after `len` bytes of body data; returns the new length. The last short read asks for
- * one byte more, which saves has_extra_bytes() a system call. */
+ * one extra byte, which saves has_extra_bytes() a system call. */
 static ssize_t read_body(struct mk_upstream_request *c, char *buf, size_t cap, size_t len)
 {
     char last[LAST_MAX + 1];

@@ -3,7 +3,7 @@
 
 #include "upstream/request_state.h"
 
-/* Minimum space for body data: less space is not worth a call to the source, nor is a smaller buffer. */
+/* Minimum space for body data, and minimum buffer size: less is not worth a call to the source. */
 enum { ROOM_MIN = 4096 };
 
 /* ---- Body into the buffer ---- */

@@ -36,7 +36,7 @@ enum mk_upstream_request_output {
     MK_UPSTREAM_REQUEST_OUTPUT_STATES
 };
 
-/* Reason of the current timeout. */
+/* Reason for the current timeout. */
 enum mk_upstream_request_wait_kind {
     MK_UPSTREAM_REQUEST_AWAITS_NOTHING,
     MK_UPSTREAM_REQUEST_AWAITS_ROOM,     /* the server must accept more of the request */

@@ -12,8 +12,8 @@ struct mk_route_option {
     void *route;
 };
 
-/* Describes an option: `read` stores its value; or `choices` lists its values, and the index is stored; or
- * neither: a bare name, which stores true. */
+/* Describes an option. `read` stores its value; or `choices` lists its values, and the index is stored; with
+ * neither, the option is a bare name, and true is stored. */
 struct mk_route_option_type {
     const char *name;
     size_t offset, size; /* offset and size of the target member: a bool or an enum */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue of requests that wait for a connection, in this worker and in others, which share a server's
+/* Queue of requests that wait for a connection, in this worker and in others: all workers share a server's
  * connection limit. The request that has waited longest for a server goes first. A retry waits only for
  * servers that it has not tried, and does not block requests for the others. */
 #ifndef MK_UPSTREAM_WAIT_QUEUE_H
