@@ -13,8 +13,8 @@
 
 enum { TIME_MAX = 32, REFERENCE_MAX = 48, PROBLEM_MAX = 512 };
 
-/* Formats the time, which users can quote so that the administrator finds the error in the logs. It reveals
- * nothing about the server. */
+/* Formats the time, which users can quote so that the administrator can find the error in the logs. It
+ * reveals nothing about the server. */
 static void format_time(const struct mk_request *request, char buf[TIME_MAX])
 {
     time_t t = (time_t)request->now;

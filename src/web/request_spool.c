@@ -16,7 +16,7 @@ struct request_spool {
     struct mk_offload_job job;
     struct mk_spool_quota *all;
     struct mk_spool_client *client; /* NULL: the quota was released */
-    struct mk_request *request;     /* NULL: the request ended while a thread is writing */
+    struct mk_request *request;     /* NULL: the request ended while a thread was writing */
     size_t kept;                    /* bytes charged to its client */
     uint64_t stored;
     bool writing; /* the spool is owned by the writing thread */

@@ -124,8 +124,8 @@ static void find_in_root(const struct mk_request *request, struct mk_static_resu
         open_index_file(request, name, found);
 }
 
-/* Is it a navigation request, for which a single-page application serves its page, and not a missing script
- * or image? */
+/* Is it a navigation request, which gets the page of a single-page application, rather than a request for a
+ * missing script or image? */
 static bool is_navigation_request(const struct mk_request *request)
 {
     mk_str last = mk_str_skip(request->target->path, mk_str_find_last(request->target->path, '/') + 1);

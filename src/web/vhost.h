@@ -58,7 +58,7 @@ struct mk_location_path {
     struct mk_regex *regex; /* used instead of the pattern; NULL: none */
 };
 
-/* Paths of a host with their own limits. */
+/* A set of paths of a host, with limits of its own. */
 struct mk_location {
     const struct mk_location_path *paths;
     size_t n_paths;
