@@ -7,7 +7,7 @@
 
 /* Queues a control frame regardless of the queue's length. False: out of memory. */
 bool mk_ws_send_control(struct mk_websocket *s, unsigned opcode, mk_str payload) MK_MUST_USE;
-/* May the owner send a message, and may the client? */
+/* Does the send queue have space? Without space, the owner cannot send, and messages of the client wait. */
 bool mk_ws_send_has_room(const struct mk_websocket *s);
 
 #endif
