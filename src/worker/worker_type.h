@@ -26,7 +26,7 @@ struct mk_worker_messages {
         *queues; /* one per worker index, and one for ourselves; NULL: not needed yet */
     struct mk_fd_watch arrival;
     struct mk_loop_task send, hear;
-    bool sends, hears; /* registered with the loop */
+    bool sends, hears; /* the task `send` or `hear` is in the loop's list */
     bool replaced;     /* another worker receives the messages for our index */
 };
 
@@ -53,7 +53,7 @@ struct mk_worker {
     struct mk_subprocesses children;
     int master_fd; /* our end of the control channel, owned by the process; -1: no master */
     struct mk_worker_messages mail;
-    unsigned n_refs; /* references held by plugins, which delay the end of draining */
+    unsigned n_refs; /* references held by plugins; draining ends only when there are none */
     bool draining;
     bool ending;      /* rejects new offloads, and messages to this worker itself */
     size_t n_started; /* number of started plugins, in order */
