@@ -72,7 +72,7 @@ class Reply:
 
     @property
     def closes(self):
-        """Does the response announce that the connection closes after it?"""
+        """Does the response announce that the connection closes after this response?"""
         return "close" in self.tokens("Connection")
 
     @property

@@ -524,7 +524,7 @@ class Http2Client:
         return reply
 
     def drain(self, stream):
-        """Receives to the end of a stream. The test does not read the body, so its window is returned on arrival."""
+        """Receives until the end of a stream. The test does not read the body, so its window is returned on arrival."""
         def ended():
             if stream.unreturned:
                 self.give_back(stream, stream.unreturned)

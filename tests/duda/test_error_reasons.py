@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a handler fails, it logs a single line, which contains the message of the function whose error it returns."""
+"""Each failed handler causes a single log line, which contains the message of the function whose error the handler returned."""
 import re
 
 import pytest

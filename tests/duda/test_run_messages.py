@@ -88,7 +88,7 @@ def test_error_page_names_the_middleware_that_rejected_the_request(server, targe
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
 @pytest.mark.parametrize("name, mark", [("compute", "computes"), ("nap", "sleeps")])
 def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark):
-    """The message appears while the handler blocks, because it may never return."""
+    """The message appears while the handler blocks, because the handler may never return."""
     with server.connect() as client:
         client.ask(f"/{name}")
         server.err.wait_for(rf"{name}\(\) in \S*guarded.c:\d+ has blocked the event loop for more than 500 ms: .*request GET /{name}")

@@ -60,7 +60,8 @@ def keeps(case):
 
 
 def check_connection(case, reply, events):
-    """The response announces what happens to the connection. An HTTP/1.0 client closes it unless the server keeps it."""
+    """The response announces what happens to the connection. An HTTP/1.0 client closes the connection
+    unless the server keeps it open."""
     if b"keep" in events:
         assert not reply.closes, "the response announces the end of the connection"
         if case.data.split(b"\r\n")[0].endswith(b"HTTP/1.0"):

@@ -97,7 +97,7 @@ static void request_ref_reports_ended_request(void **state)
     mk_server_free(s);
 }
 
-/* The request ends between the call and the next iteration of the loop, which does not run in between. */
+/* The request ends after the call but before the next iteration of the loop, in which the call would run. */
 static void request_ref_call_is_dropped_when_request_ends_meanwhile(void **state)
 {
     (void)state;

@@ -252,7 +252,7 @@ def group_of(server, workers=1):
 
 
 def get_pid(server):
-    """Returns the PID of the process that responds, once one responds: on a busy machine it may start slowly."""
+    """Waits until a process responds, and returns its PID: on a busy machine, processes may start slowly."""
     answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "a response of the group")
     return int(answer.text.split()[0])
 

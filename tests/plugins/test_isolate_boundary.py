@@ -92,7 +92,7 @@ def socket_folder_of(server):
 
 
 def group_worker(server):
-    """Returns the PID of the worker that responds, once one responds: on a busy machine it may start slowly."""
+    """Waits until a worker responds, and returns its PID: on a busy machine, workers may start slowly."""
     answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "a response of the group")
     return int(answer.text)
 

@@ -130,7 +130,7 @@ def test_isolate_hanging_service_does_not_block_master(server, hang):
     cause = hang("weak", "start")
     reload(server)
     cause.wait_for(server)
-    os.kill(worker, signal.SIGKILL)  # the master itself detects this, because it does not wait
+    os.kill(worker, signal.SIGKILL)  # the master detects the death, because it is not blocked
     proc.wait_until(lambda: [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker"] not in ([], [worker]),
                     "another worker")
     assert server.get("/firm/crash").status == 502

@@ -294,7 +294,7 @@ def test_passwd_signals_from_other_processes_restore_echo(tmp_path, number):
 
 def test_passwd_suspension_restores_echo_temporarily(tmp_path):
     t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
-    # A session leader cannot be stopped from its terminal, because no process could resume it, but other processes can.
+    # A terminal cannot stop the leader of its session, because no process could resume the leader. Other processes can stop it.
     os.kill(t.pid, signal.SIGTSTP)
     t.wait_for("New password: ")
     assert not t.echoes

@@ -152,7 +152,7 @@ static enum mk_verdict never(struct mk_request *request, struct mk_response *res
 struct elsewhere {
     struct mk_offload_job job;
     struct mk_request *request; /* NULL once the request has ended */
-    int result;                 /* the thread owns it until it calls done() */
+    int result;                 /* the thread owns the result until it calls done() */
     bool delivered;             /* whether the request has received the result */
 };
 

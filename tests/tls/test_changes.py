@@ -37,7 +37,7 @@ def test_reload_changes_certificates_without_losing_requests(start, authority):
             pair = authority.issue()
             server.server.tell(signal.SIGHUP)
             server.server.err.wait_for(TAKEN, count=n + 1)
-            wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")  # it may have reloaded by itself
+            wait_until(lambda: server.shown() == pair.serial, "the new certificate is served")  # the server may reload by itself
             load.more(3)
         load.check()
 

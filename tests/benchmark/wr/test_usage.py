@@ -111,7 +111,7 @@ def test_name_option_finds_processes_with_special_characters(wr, serve, name):
     assert cpu_us(shots[0]) > 0
 
 
-# The connection stays open for a while; the client closes it before it exits.
+# The connection stays open for a while; the client closes it before exiting.
 HOLDING = """
 import socket, time
 connection = socket.create_connection(("127.0.0.1", {port}))

@@ -62,7 +62,7 @@ static void h1_clock_slow_upload_is_cut_off(void **state)
     t.limits.request.rate_ms = SHORT_MS;
     t.limits.request.rate_bytes = 100;
     conn_open(&t, POST("/sink"));
-    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, however long it takes */
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, however long the body takes */
         char piece[200] = "";
         conn_send_bytes(&t, mk_str_of(piece, sizeof piece));
         conn_run_for(&t, SHORT_MS);

@@ -431,7 +431,7 @@ static void h1_output_shrinking_file_truncates_response(void **state)
     add_file("f.bin", 3000000);
     request_source("/f.bin", "1.1");
     conn_run_server(&t);
-    conn_expect_state(&t, MK_CONN_SEND); /* the client has not read it yet */
+    conn_expect_state(&t, MK_CONN_SEND); /* the client has not read the response yet */
     assert_int_equal(truncate(folder_path(&t.site.folder, "f.bin", buffer), 1000), 0);
     conn_run_until_received(&t, 4000000);
     struct h1_response r;

@@ -72,7 +72,7 @@ static void lock_table_waiter_may_leave(void **state)
         enqueue(i, "a");
     dequeue(4);
     dequeue(2);
-    enqueue(4, "a"); /* it now waits after the others */
+    enqueue(4, "a"); /* handler 4 now waits after the others */
     assert_int_equal(n_waits, 0);
     dequeue(0);
     assert_ptr_equal(last, &claims[1]);

@@ -129,7 +129,7 @@ static void loop_descriptor_cannot_be_added_twice(void **state)
 struct test_task {
     struct mk_loop_task task;
     char name;
-    unsigned again; /* number of times that it defers itself again */
+    unsigned again; /* number of times that the task defers itself again */
     struct mk_loop_task *defers;
 };
 

@@ -199,7 +199,7 @@ static void h2_clock_slow_upload_is_cut_off(void **state)
     h2_conn_post(&h, 1, "/sink", "");
     h2_conn_get(&h, 3, "/never");
     h2_conn_run(&h);
-    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, however long it takes */
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each interval are enough, however long the body takes */
         assert_true(h2_conn_upload(&h, 1, 200, false));
         h2_conn_run_for(&h, SHORT_MS);
     }

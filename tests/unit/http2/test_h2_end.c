@@ -108,7 +108,7 @@ static void h2_requests_max_sends_goaway(void **state)
     assert_true(h.conn.ended);
 }
 
-/* The server does not serve a client forever if it never acknowledges GOAWAY. */
+/* A client that never acknowledges GOAWAY is not served forever. */
 static void h2_goaway_ignored_closes_connection(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void h2_client_goaway_finishes_open_streams(void **state)
     assert_true(h.conn.ended);
 }
 
-/* The server does not serve a client forever if it sends GOAWAY and continues. */
+/* A client that sends GOAWAY and continues is not served forever. */
 static void h2_client_goaway_with_new_requests_closes_connection(void **state)
 {
     (void)state;

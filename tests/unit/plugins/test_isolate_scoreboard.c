@@ -58,7 +58,7 @@ static void scoreboard_is_down_after_two_seconds_without_worker(void **state)
     assert_false(isolate_scoreboard_is_down(b, 7000));
     assert_true(isolate_scoreboard_is_down(b, 7001));
     struct isolate_slot *s = isolate_scoreboard_acquire_slot(b, 7);
-    assert_true(isolate_scoreboard_is_down(b, 7002)); /* it does not serve yet */
+    assert_true(isolate_scoreboard_is_down(b, 7002)); /* the worker does not serve yet */
     atomic_store(&s->state, ISOLATE_WORKER_SERVES);
     assert_false(isolate_scoreboard_is_down(b, 7003));
     munmap(b, sizeof *b);

@@ -66,7 +66,7 @@ static int64_t seconds_of(const ASN1_TIME *t)
     return (int64_t)timegm(&tm);
 }
 
-/* The library does not check the time itself: where long has 32 bits, its time_t may differ from ours. */
+/* Replaces OpenSSL's check of the time: where long has 32 bits, OpenSSL's time_t may differ from ours. */
 static int judge_time(const X509 *x, int64_t at)
 {
     if (seconds_of(X509_get0_notBefore(x)) > at)

@@ -31,7 +31,7 @@ static void client_types_are_complete(void **state)
         assert_non_null(k->read);
         assert_null(k->adds[MK_LEN(k->adds) - 1]);
         assert_null(k->has[MK_LEN(k->has) - 1]);
-        if (k->adds[0]) /* an added option is recognized if the command already has it */
+        if (k->adds[0]) /* wr recognizes the option in a command that already has it */
             assert_string_equal(k->adds[0], k->has[0]);
     }
     assert_int_equal(n, 7);
