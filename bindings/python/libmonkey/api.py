@@ -34,7 +34,7 @@ def as_bytes(value):
 
 
 def as_str(text):
-    """Returns a Str and the bytes it points into, which must outlive it."""
+    """Returns a Str and the bytes that it points to, which must outlive the Str."""
     data = as_bytes(text)
     return Str(ctypes.cast(ctypes.c_char_p(data), c_void_p), len(data)), data
 

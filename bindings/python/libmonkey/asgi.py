@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ASGI 3 server: serves applications of Starlette, FastAPI, Django, Quart, ... See monkey-asgi --help.
+"""An ASGI 3 server: serves applications written with Starlette, FastAPI, Django, Quart, ... See monkey-asgi --help.
 
 Everything runs in one thread: the library's callbacks are called by mk_server_step(), which the event loop calls when the
 server's descriptor is readable. A request lives from the first call of its handler until its cleanup function is called.
@@ -26,11 +26,11 @@ TEXT, BINARY = 1, 2
 VERSIONS = {10: "1.0", 11: "1.1", 20: "2"}
 FRAMING = {b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"upgrade"}  # set by the server
 
-buffer = ctypes.create_string_buffer(READ_MAX)  # for the bytes of bodies: only one call at a time uses it
+buffer = ctypes.create_string_buffer(READ_MAX)  # holds body bytes; only one call uses it at a time
 
 
 class Disconnected(OSError):
-    """The client has disconnected, so that send() has no effect."""
+    """The client has disconnected, so send() has no effect."""
 
 
 def add_headers(response, headers):
@@ -49,7 +49,7 @@ def add_headers(response, headers):
 
 class Exchange:
     """A request, its response, and the task that runs the application. The response is not started (`status` is None), started,
-    or complete (`is_complete`). `was_handed_over` is set once the library has taken it over to send it."""
+    or complete (`is_complete`). `was_handed_over` is set once the library has taken over the response."""
 
     def __init__(self, host, request, response):
         self.host, self.request, self.response = host, request, response
@@ -57,7 +57,7 @@ class Exchange:
         self.pieces, self.size = collections.deque(), 0
         self.is_complete = self.was_handed_over = self.has_ended = False
         self.left = lib.mk_request_length(request)  # unread bytes of the request body; -1: unknown
-        self.unsent = None  # bytes that follow according to Content-Length; None: unknown
+        self.unsent = None  # bytes still to be sent according to Content-Length; None: unknown
         self.task = self.reader = self.writer = self.end_waiter = None
 
     def is_head(self):
@@ -188,8 +188,8 @@ class Exchange:
 
 
 class WebSocket:
-    """A WebSocket, from the request that opens it until on_close(). `socket` is set while it is open. Before that, the application
-    may reject it with a response."""
+    """A WebSocket, from the request that opens it until on_close(). `socket` is set while the WebSocket is open. Before that, the
+    application may reject the request with a response."""
 
     def __init__(self, host, request, response):
         self.host, self.request, self.response = host, request, response
@@ -441,7 +441,7 @@ class Host:
 
     @staticmethod
     def after(exchange):
-        """The application has returned: the request is refused if there is no response, or aborted if it is incomplete."""
+        """Called when the application has returned: sends an error if there is no response, or aborts an incomplete response."""
         if isinstance(exchange, WebSocket):
             if exchange.socket and not exchange.close_sent:
                 exchange.close(1000, "")

@@ -17,7 +17,7 @@ class Ended(Exception):
 
 
 class Handle:
-    """A pointer owned by the library. After the request, the library reuses its memory."""
+    """A pointer to an object of the library, which reuses the memory of the object after the request."""
 
     def __init__(self, pointer):
         self._pointer = pointer

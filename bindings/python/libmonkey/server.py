@@ -18,7 +18,7 @@ LEVELS = ("error", "warn", "info", "debug")
 POLL_MS = 1000  # maximum time until run() notices a signal that arrived just before it started to wait
 TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
 
-# Keeps running servers alive: the library calls their functions even if the program has dropped its reference.
+# Keeps running servers alive: the library calls their callbacks even if the program has dropped all references to them.
 running = set()
 
 

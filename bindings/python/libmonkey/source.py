@@ -24,7 +24,7 @@ class Source:
         return b""
 
     def read(self, buf, cap):
-        """Writes the next bytes to the server's buffer. Returns their number, or a negated errno value."""
+        """Writes the next bytes to the server's buffer. Returns their number, or a negative errno value."""
         if not self._rest:
             self._rest = self._next_piece()
             if self._rest is None:
