@@ -107,8 +107,8 @@ void duda_result_log_source(struct duda_ctx *d)
         duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d", r->name, r->file, r->line, d->result);
 }
 
-/* The handler's response may be meant for a client that is not logged in. The store may have recorded a
- * better reason. */
+/* Replaces the result with 503, because the handler's response may be meant for a client that is not logged
+ * in. Keeps the reason that the store has recorded, if any. */
 static void fail_with_session_error(struct duda_ctx *d)
 {
     d->result = 503;

@@ -127,7 +127,7 @@ static void run_buffered_lines(struct client *c, bool is_last)
         run_command_line(c, mk_str_first(rest, len == MK_STR_NONE ? rest.len : len));
         rest = mk_str_skip(rest, len == MK_STR_NONE ? rest.len : len + 1);
         if (c->code && !c->interactive && c->line.fd < 0)
-            c->quits = true; /* without a session and a user, the remaining commands would fail as well */
+            c->quits = true; /* not interactive: without a session, the remaining commands would also fail */
         if (!c->quits)
             print_prompt(c);
     }

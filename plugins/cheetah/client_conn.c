@@ -303,7 +303,7 @@ int cheetah_client_conn_run_command(struct cheetah_client_conn *l, mk_str comman
         cheetah_client_conn_check_eof(l);
         if (l->fd < 0 && cheetah_client_conn_open(l))
             return 1;
-        int code = ELSEWHERE; /* stays if send_line() fails: servers execute only complete lines */
+        int code = ELSEWHERE; /* also if send_line() fails: servers execute only complete lines */
         if (send_line(l, command))
             code = print_response(l);
         if (code != ELSEWHERE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Security headers, chosen by one word. */
+/* The security headers that the key `Secure` selects with `on` or `strict`. */
 #ifndef HEADERS_SECURITY_HEADERS_H
 #define HEADERS_SECURITY_HEADERS_H
 

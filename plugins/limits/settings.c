@@ -37,7 +37,8 @@ struct line {
     const struct mk_conf_ctx *ctx;
     struct limits_rule *rule;
     bool is_bandwidth, has_rate;
-    mk_str rest, burst, after; /* rest of the line; strings after the keywords, absent without the keyword */
+    /* rest of the line; strings after `burst` and `after`, absent if the keyword is missing */
+    mk_str rest, burst, after;
 };
 
 /* Parses the word after the keyword `name`. */
