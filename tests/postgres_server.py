@@ -66,7 +66,7 @@ class Postgres:
 
     def __init__(self, *options, port=0, pair=None, host="127.0.0.1", inside=()):
         self.folder = tempfile.mkdtemp(prefix="mk-pg-")
-        # Removing thousands of files is slow on a busy disk, so they are removed after the test.
+        # Removing thousands of files is slow on a busy disk, so they are removed when all tests have ended.
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.options, self.n, self.port, self.host, self.inside = options, 0, port, host, inside
         self.account = user()

@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "tests" / "house"))
 
 
 class Installation:
-    """Installs all files of the tree except the program itself below `prefix`."""
+    """An installation, below `prefix`, of all files except the program itself."""
 
     def __init__(self, top, prefix="/usr"):
         self.source, self.build, self.dest, self.prefix = top / "source", top / "build", top / "dest", prefix

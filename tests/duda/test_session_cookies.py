@@ -215,7 +215,7 @@ ASKS = {"plain": "/set?how=plain&name={name}&value=1", "signed": "/set?how=signe
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls", "h2-tls"], indirect=True)
 @pytest.mark.parametrize("how", ASKS)
 def test_service_cannot_set_reserved_cookies(lasting, protocol, how):
-    """Otherwise a client that may choose the name of a cookie could plant its own session, even in another service of
+    """Without this rule, a client that may choose a cookie's name could plant its own session, even in another service of
     the same host."""
     if how in ("signed", "encrypted") and not SEALS.exists():
         pytest.skip("this build has no OpenSSL")

@@ -307,7 +307,7 @@ static uint8_t next(struct script *s)
     return s->at < s->end ? *s->at++ : 0;
 }
 
-/* Returns a stream that could be opened next, an open one, or any. */
+/* Returns the ID of the stream to open next, of an open stream, or of any stream. */
 static uint32_t choose_stream(struct script *s)
 {
     uint8_t b = next(s);

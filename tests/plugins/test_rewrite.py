@@ -264,7 +264,7 @@ def test_rewrite_loop_gets_500_and_is_logged(start):
 
 
 def test_rewrite_rule_without_change_ends_the_rules(start):
-    """A rule that maps every path to one script needs no exception for that script: if a rule changes nothing, the rules end."""
+    """A rule that maps every path to one script needs no exception for it: if a rule changes nothing, no later rule runs."""
     server = start(["Rewrite glob /* /new/a.txt", "Redirect 302 prefix / /never"])
     for target in ("/", "/anything", "/new/a.txt", "/x?q=1", "/new/a.txt?q"):
         assert server.get(target).text == "new/a.txt"

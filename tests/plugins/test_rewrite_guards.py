@@ -91,7 +91,7 @@ def test_rewrite_target_may_require_a_different_user(start, tmp_path, ana):
 
 
 def test_redirect_precedes_auth(start, ana):
-    """Otherwise the browser would send the password unencrypted where a rule redirects to TLS."""
+    """If authentication came first, browsers would send passwords unencrypted where a rule redirects to TLS."""
     server = start(["When scheme http", "Redirect 308 prefix /admin https://$host/admin"], auth("/admin/"))
     assert server.get("/admin/x").status == 308
 

@@ -258,7 +258,7 @@ def test_security_ignore_case_applies(guarded, site):
 
 
 def test_security_random_spellings_do_not_bypass_rules(guarded, site):
-    """No path gets a response with 200 if its plain spelling is denied."""
+    """No path gets a 200 response if its plain spelling is denied."""
     site.add("admin/secret", "secret")
     site.add("x/y", "fine")
     rng = random.Random(7)

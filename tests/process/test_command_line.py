@@ -353,7 +353,7 @@ def test_server_runs_without_standard_output(monkey, tmp_path, site):
 
 
 def test_closed_standard_streams_are_not_reused_for_files(tmp_path, site):
-    """Otherwise the first files that the program opens would become its standard streams and receive its output."""
+    """If they stayed closed, the first files that the program opens would become its standard streams and receive its output."""
     (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    AccessLog access.log\n"
                                 "[HOST]\n    DocumentRoot site\n")
     process = subprocess.Popen(["sh", "-c", f'exec "{PROGRAM}" -c c <&- >&- 2>&-'], cwd=tmp_path,

@@ -183,7 +183,7 @@ def wait_until_master_stops_old_workers(it):
 
 
 def test_reload_is_logged_when_old_workers_stop_accepting(stopped_worker):
-    """Until they stop, the message would be wrong: the old configuration could still serve the next client."""
+    """Until the old workers stop, the message would be wrong: the old configuration could still serve the next client."""
     it, old = stopped_worker
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/")["Server"] == "Monkey", "the new worker")

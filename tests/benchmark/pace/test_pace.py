@@ -139,7 +139,7 @@ def test_request_without_a_free_connection_in_time_is_a_timeout():
         assert result["asked"] == 50 and 0 < result["requests"] < 30
         assert result["errors"]["timeout"] == 50 - result["requests"]
         assert result["queued"] > 0
-        assert 1 + result["requests"] <= server.count <= 1 + 50 - result["unsent"]  # some timed out after pace had sent them
+        assert 1 + result["requests"] <= server.count <= 1 + 50 - result["unsent"]  # some timed out after they were sent
         assert "connections were busy" in result["first_errors"]["timeout"] or "in time" in result["first_errors"]["timeout"]
         assert result["latency_us"]["p75"] is None and result["latency_us"]["p90"] is None  # most requests failed
         text = run("-R", 50, "-d", 1, "-c", 1, "--timeout", "400ms", server.url)[1]

@@ -530,7 +530,7 @@ static void stats_overwritten_memory_is_harmless(void **state)
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (mk_stat_size() + page - 1) / page * page;
     char *mapping = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(mapping, MAP_FAILED);
-    /* the first round overwrites all words, the later ones some of them */
+    /* the first round overwrites all words, the later rounds only some */
     for (unsigned round = 0; round < 3; round++) {
         struct mk_stat_registry *r = (void *)(mapping + page);
         assert_ptr_equal(

@@ -397,7 +397,7 @@ static const struct duda_schema_field part_members[] = {
     DUDA_INTEGER(struct part, second),
 };
 
-/* The writer formats names once for all elements, unless they are too many or too long. */
+/* The writer formats names once for all elements, unless there are too many names or they are too long. */
 static void json_lists_of_structs_are_written(void **state)
 {
     (void)state;

@@ -225,7 +225,7 @@ static void timer_wheel_many_due_timers_fire_in_several_iterations(void **state)
         assert_int_equal(n_silent, MK_TIMER_WHEEL_AT_ONCE);
         /* timers are due, so the loop does not sleep */
         assert_int_equal(mk_timer_wheel_wait(&wheel, now), 0);
-        /* they fire even if the clock does not advance */
+        /* due timers fire even if the clock does not advance */
         run_at(now);
         assert_int_equal(n_silent, 2 * MK_TIMER_WHEEL_AT_ONCE);
         run_at(now + 1);

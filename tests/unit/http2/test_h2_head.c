@@ -177,7 +177,7 @@ static const struct sample hosts[] = {
     {"both, Host with the default port", TO_A "host|a:443\n", 0},
     {"both, :authority with the default port",
      ":method|GET\n:scheme|http\n:path|/\n:authority|a:80\nhost|a\n", 0},
-    {"both, with a colon alone", TO_A "host|a:\n", 0},
+    {"both, Host with an empty port", TO_A "host|a:\n", 0},
     {"another host", TO_A "host|b\n", BAD},
     {"another port", TO_A "host|a:80\n", BAD},
     {"an invalid Host", TO_A "host|a b\n", 400},

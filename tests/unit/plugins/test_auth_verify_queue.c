@@ -272,7 +272,7 @@ static void verify_queue_abandoned_job_is_dropped(void **state)
     auth_waiter_leave(&waits[3]);
     auth_waiter_leave(&waits[3]); /* this waiter has already left */
     auth_waiter_leave(&waits[5]); /* this is the last waiter in the queue */
-    auth_waiter_leave(&waits[0]); /* this check is running, and so is completed */
+    auth_waiter_leave(&waits[0]); /* this check is already running, so it is completed */
     assert_false(is_counted(&q[3]));
     assert_false(is_counted(&q[5]));
     assert_true(is_counted(&q[0]));

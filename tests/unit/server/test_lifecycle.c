@@ -736,7 +736,7 @@ static void lifecycle_slow_reload_stays_slow_in_later_phases(void **state)
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
 }
 
-/* Otherwise the next shutdown command would kill workers that have only just replaced others. */
+/* If a finished reload counted as slow, the next shutdown would kill workers that have just replaced others. */
 static void lifecycle_finished_reload_is_not_slow(void **state)
 {
     (void)state;

@@ -192,7 +192,7 @@ static void session_without_verification_does_not_end(void **state)
     time_offset_s = 0;
 }
 
-/* Otherwise a server that cannot handle the session would never be reachable again. */
+/* If the session were kept, a server that cannot handle it would never be reachable again. */
 static void session_is_dropped_after_failed_handshake(void **state)
 {
     (void)state;

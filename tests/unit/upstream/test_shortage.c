@@ -69,7 +69,7 @@ static void shortage_skips_health_check(void **state)
     assert_int_equal(stats_of(0).checks_failed, 0);
 }
 
-/* Otherwise the worker would serve without one of its servers. */
+/* If the pool started anyway, the worker would serve without one of its servers. */
 static void shortage_of_memory_stops_pool_start(void **state)
 {
     (void)state;

@@ -256,7 +256,7 @@ static void wait_queue_failed_connection_wakes_other_worker(void **state)
     release_all(next, busy[0], NULL);
 }
 
-/* The other worker is blocked: this worker proceeds as soon as it knows, without a notification. */
+/* The other worker is blocked: this worker proceeds as soon as it detects that, without a notification. */
 static void wait_queue_waiter_of_blocked_worker_is_passed_in_time(void **state)
 {
     (void)state;
