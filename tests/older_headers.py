@@ -18,7 +18,7 @@ AT_END = r"""
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Copies an object to the end of a page that an inaccessible page follows. */
+/* Copies an object to the end of a page, directly before an inaccessible page. */
 static void *at_end(const void *object, size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

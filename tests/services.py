@@ -40,7 +40,7 @@ def build(folder, name, source, *flags, packages=(), objects=OBJECTS, first=()):
 
 
 def with_small_stacks(source):
-    """Returns the source with handlers that have Duda's smallest stack: Duda rounds 1 byte up to it."""
+    """Returns the source with handlers that request a stack of 1 byte, which Duda rounds up to its smallest stack."""
     small, n = re.subn(r'(DUDA_[A-Z]+\("/[^"]*", \w+, "[^"]*")(?:, \.stack = [^,)]+)?', r"\1, .stack = 1", source)
     assert n > 0
     return small

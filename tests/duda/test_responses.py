@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Responses of services: redirects, conditional requests, files, events, early hints, and injection attempts of
+"""Responses of services: redirects, conditional requests, files, events, early hints, and injection attempts by
 clients."""
 import pytest
 

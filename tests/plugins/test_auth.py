@@ -396,7 +396,7 @@ def test_auth_concurrent_attempts_cannot_bypass_limit(guarded, users, password):
 
 
 def test_auth_max_attempts_holds_under_flood(guarded):
-    """One address sends thousands of guesses: it does not affect another address, and the excess guesses are never hashed."""
+    """One address sends thousands of guesses: other addresses are not affected, and the excess guesses are never hashed."""
     server = guarded("MaxAttempts 10", workers=2, server="KeepAliveRequests 100000")
     stop, statuses = threading.Event(), []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rewrite plugin: redirects and rewrites, and attempts of clients to abuse them."""
+"""The rewrite plugin: redirects and rewrites, and attempts by clients to abuse them."""
 import random
 import re
 import subprocess

@@ -85,7 +85,7 @@ def test_security_networks_match_client_address(guarded, site):
 
 
 def test_security_rule_order_holds_among_thousands_of_networks(guarded, site):
-    """The plugin finds rules in an index by address, but the result equals a linear search for the first match."""
+    """The plugin looks up rules in an index by address, but the result equals that of a linear search for the first match."""
     site.add("a", "text")
     site.add("b", "text")
     rng = random.Random(4711)
