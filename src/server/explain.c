@@ -102,7 +102,7 @@ static void explain_certificate(const struct mk_config_generation *g, const stru
     }
     mk_https_rules_format_date(r->site->tls_expires, date);
     bool is_over = r->site->tls_expires <= mk_clock_unix();
-    write_fact(out, "tls", is_over ? "its certificate expired on %s" : "its certificate ends on %s", date);
+    write_fact(out, "tls", is_over ? "its certificate expired on %s" : "its certificate expires on %s", date);
 }
 
 /* Does the name match one of the host's wildcards? */

@@ -85,7 +85,7 @@ bool mk_plugin_check(const struct mk_plugin *p, char message[MK_PLUGIN_OBJECT_ER
 {
     if (p->abi < MK_ABI_OLDEST || p->abi > MK_ABI)
         return mk_plugin_check_set_error(
-            message, "it was built for ABI %u, this server supports %u to %u: rebuild it%s", p->abi,
+            message, "it was built for ABI %u, but this server supports %u to %u: rebuild it%s", p->abi,
             MK_ABI_OLDEST, MK_ABI, mk_plugin_check_build_hint());
     if (p->size > sizeof *p)
         return mk_plugin_check_set_error(

@@ -174,7 +174,7 @@ static void advance_check(struct mk_health_checker *c)
     else if (s->upstream->settings->check.p[0] != '/')
         finish_check(c, true, NULL); /* a check that only connects: the server accepts connections */
     else if (!c->is_sent && !send_check_request(c))
-        finish_check(c, false, "it takes no request");
+        finish_check(c, false, "it does not accept the request");
     else
         read_check_response(c);
 }

@@ -53,7 +53,7 @@ def test_plugin_load_rejects_invalid_files_with_location(refused, tmp_path):
     truncated.write_bytes(load("probe")[0].read_bytes()[:9000])
     text.write_text("not an object")
     bad = {
-        load("other_abi")[0]: r"it was built for ABI \d+, this server supports \d+ to \d+: rebuild it",
+        load("other_abi")[0]: r"it was built for ABI \d+, but this server supports \d+ to \d+: rebuild it",
         load("newer")[0]: r"it was built for a newer server: its struct mk_plugin has \d+ bytes, this server's \d+",
         load("other_size")[0]: r"its struct mk_plugin has only \d+ bytes: begin it with MK_PLUGIN_HEAD",
         load("bad_name")[0]: "its name `.*` must consist of lower-case letters",

@@ -61,7 +61,7 @@ def test_explain_names_certificate_and_redirect(run, site, authority, tmp_path):
                       f"    HSTS 1d\n[HOST]\n    ServerName a.example\n    DocumentRoot site\n    {keys(pair)}\n")
     output = run("-c", config, "explain", "GET", "https://a.example:8443/").out
     assert "listener  127.0.0.1:8443 tls\n" in output and "Strict-Transport-Security: max-age=86400\n" in output
-    assert f"tls       its certificate ends on {pair.x509.not_valid_after_utc:%Y-%m-%d %H:%M} UTC\n" in output
+    assert f"tls       its certificate expires on {pair.x509.not_valid_after_utc:%Y-%m-%d %H:%M} UTC\n" in output
     output = run("-c", config, "explain", "GET", "http://a.example:8080/x").out
     assert "tls       redirects plain HTTP to https://a.example:8443/x\n" in output
     assert "answer    308 Permanent Redirect" in output and "Location: https://a.example:8443/x" in output
