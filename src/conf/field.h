@@ -9,7 +9,7 @@
 bool mk_conf_field_has_valid_size(const struct mk_conf_key *k);
 /* Parses `value` into the field of ctx->key (aliases are followed), or reports why the value is invalid. */
 void mk_conf_field_set(const struct mk_conf_ctx *ctx, mk_str value);
-/* Clears the field if setting it would append. */
+/* Clears a field to which mk_conf_field_set() would append: a list, or a field with its own parser. */
 void mk_conf_field_clear(const struct mk_conf_key *k, void *out);
 
 /* Returns the value of a field of type NUM, SIZE, TIME or ENUM. */

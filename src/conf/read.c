@@ -79,7 +79,7 @@ static void on_set(struct reader *r, const struct mk_conf_line *line)
     at.column += (unsigned)(value.p - line->rest.p);
     mk_str expanded;
     if (!mk_conf_vars_expand(&r->vars, value, &at, &expanded))
-        expanded = MK_STR(""); /* define it nevertheless, so that its uses are not reported as well */
+        expanded = MK_STR(""); /* define the variable anyway, so that its uses are not reported as well */
     mk_conf_vars_set(&r->vars, name, expanded);
 }
 

@@ -29,7 +29,7 @@ static const struct mk_state_table input_states = {
 };
 
 static const struct mk_state_table response_states = {
-    /* Back to PENDING: an error replaces a response of which nothing was sent. */
+    /* Back to PENDING: an error replaces an unsent response. */
     MK_STATE_ROW(MK_RESPONSE_PENDING, "pending",
                  TO(MK_RESPONSE_PENDING) | TO(MK_RESPONSE_BUFFERED) | TO(MK_RESPONSE_HEAD_SENT) |
                      TO(MK_RESPONSE_RECORDED)),

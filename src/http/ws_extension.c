@@ -23,7 +23,7 @@ static uint8_t parse_window_bits(mk_str s)
     return (uint8_t)n;
 }
 
-/* Returns the bit of the parameter; 0: unknown or invalid. */
+/* Parses a parameter, and returns its bit; 0: unknown or invalid. */
 static unsigned parse_parameter(mk_str name, mk_str value, struct mk_ws_extension *o)
 {
     if (mk_str_eq(name, MK_STR(SERVER_FORGETS)) && !value.p)

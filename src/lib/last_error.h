@@ -16,7 +16,7 @@ mk_err mk_last_error_set_code(struct mk_server *s, mk_err e);
 /* Terminates the text appended to s->why. */
 mk_err mk_last_error_terminate(struct mk_server *s, mk_err e);
 
-/* Returns -EBUSY, with a static message that only the calling thread sees until its next error. */
+/* Sets a static message, which only the calling thread sees until its next error. Returns -EBUSY. */
 mk_err mk_last_error_set_misuse(const struct mk_server *s, const char *text);
 void mk_last_error_clear_misuse(void);
 

@@ -14,9 +14,9 @@ struct mk_logset {
     const struct mk_identity *workers; /* see mk_logfile_open() */
 };
 
-/* Opens the log, or finds it if it is already open. `where` is an absolute path or a word, NUL-terminated,
- * and outlives the set. The first call with a size determines the rotation. NULL: it failed; *error is the
- * reason, -E2BIG for too many logs. */
+/* Opens the log, or finds it if it is already open. `where` is an absolute path or a special word such as
+ * `syslog`. It is NUL-terminated and outlives the set. The first call with a size determines the rotation.
+ * NULL: it failed; *error is the reason, -E2BIG for too many logs. */
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
                                   mk_err *error);
 /* Like mk_logset_open(), but errors go to the report, with that position. */

@@ -226,7 +226,7 @@ static mk_str atomic_piece(const struct mk_logwriter *w, mk_str text)
     return mk_str_first(text, (end == MK_STR_NONE ? mk_str_find(text, '\n') : end) + 1);
 }
 
-/* Returns the unwritten rest; *error says why it was not written. */
+/* Writes as many lines as possible. Returns the unwritten rest; *error is the reason for it. */
 static mk_str write_lines(const struct mk_logwriter *w, mk_str rest, mk_err *error)
 {
     ssize_t n = 1;

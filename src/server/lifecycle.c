@@ -137,7 +137,7 @@ static enum mk_lifecycle_step begin_reload(struct mk_lifecycle *l)
     return MK_STEP_START_TRIAL;
 }
 
-/* Returns a step that does not depend on the workers. */
+/* Takes the due step, which does not depend on the workers. MK_STEP_WAIT: no step is due. */
 static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
 {
     enum mk_lifecycle_step due = l->due;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins in object files, for plugin_object.c alone. A program that exports no functions (MK_EXPORTS=OFF)
+/* Plugins in object files; used only by plugin_object.c. A program that exports no functions (MK_EXPORTS=OFF)
  * has none. */
 #ifndef MK_SETUP_PLUGIN_FILE_H
 #define MK_SETUP_PLUGIN_FILE_H

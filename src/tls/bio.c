@@ -68,7 +68,7 @@ void mk_tls_bio_discard(void)
     thread_buffers->len = 0;
 }
 
-/* Returns how many bytes the socket accepts. */
+/* Writes to the socket without blocking. Returns how many bytes it accepted. */
 static ssize_t send_to_socket(struct mk_tls *t, const char *p, size_t len, bool more)
 {
     ssize_t n;

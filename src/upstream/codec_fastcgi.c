@@ -2,7 +2,7 @@
 /* FastCGI codec: sends CGI variables and the body in records (see http/fcgi.h). */
 #include "upstream/codec_cgi.h"
 
-/* Returns how many of the written NUL bytes belong to lengths. */
+/* Appends the variables. Returns how many of the NUL bytes written belong to lengths. */
 static size_t append_params(struct mk_buf *out, const struct mk_upstream_request_options *options)
 {
     char digits[MK_NUM_MAX];

@@ -378,7 +378,8 @@ void mk_pool_serve_queue(struct mk_backend_set *g)
     schedule_queue_deadline(g);
 }
 
-/* Returns -EAGAIN if the request waits, -EBUSY if the queue is full, or the result of acquire_from_set(). */
+/* Adds the request to the queue. Returns -EAGAIN if the request waits, -EBUSY if the queue is full, or the
+ * result of acquire_from_set(). */
 static int enqueue(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     if (g->n_waiting >= g->upstream->settings->queue_max || !mk_wait_queue_has_room_for(g, l))

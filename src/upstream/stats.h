@@ -84,8 +84,9 @@ struct mk_upstream_stats_snapshot {
 
 /* Master only. False: out of memory, and the error was reported. */
 bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *config);
-/* In the master, or in a process that only tests a configuration: plans the slot of a backend. Equal names
- * keep their slot while it exists. Changes nothing. False: no slot is free. */
+/* In the master, or in a process that only tests a configuration: plans the slot of a backend. A backend with
+ * the same names as before keeps its slot, if the slot still exists. Changes nothing. False: no slot is
+ * free. */
 bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_upstream_stats_plan *plan,
                                  mk_str upstream, mk_str server, unsigned *slot);
 /* Master only, after the configuration was accepted: assigns the slot to the backend. True: the slot belonged

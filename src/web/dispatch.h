@@ -22,8 +22,8 @@ bool mk_dispatch_run(struct mk_exchange *x);
  * sealed. */
 void mk_dispatch_error(struct mk_exchange *x, unsigned status);
 
-/* Replaces a response of which nothing was sent: with an error page, for which the response hooks run again,
- * or, if the response was an error page already, with a bare head. */
+/* Replaces an unsent response: with an error page, for which the response hooks run again, or, if the
+ * response was an error page already, with a bare head. */
 void mk_dispatch_replace_with_error(struct mk_exchange *x, unsigned status) MK_COLD;
 
 /* The request has ended: calls on_abort and on_done hooks and writes the access-log entry. The caller frees

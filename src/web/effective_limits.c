@@ -78,7 +78,7 @@ static void merge_limits_for_path(struct mk_exchange *x, mk_str path, struct mk_
     *all = mk_effective_limits_stricter(all, limits_for_path(x, path));
 }
 
-/* Returns 0, or a status if the variants are unknown. */
+/* Merges the limits of the path's variants. Returns 0, or a status if the variants are unknown. */
 static unsigned merge_limits_for_variants(struct mk_exchange *x, const struct mk_request_target *a,
                                           struct mk_request_limits *all)
 {

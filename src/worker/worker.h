@@ -40,7 +40,7 @@ void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms);
 void mk_worker_stop(struct mk_worker *w);
 
 /* Calls worker_start() of the plugins in order until one fails; the second function calls worker_stop() of
- * the started ones. */
+ * those that were started. */
 mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
 /* Calls the plugins' drain hooks. */
