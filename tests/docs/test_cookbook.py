@@ -405,7 +405,7 @@ def test_health_check_is_served_unless_other_routes_omit_it(recipes, routes, tex
 def test_configuration_translated_from_nginx_behaves_the_same(recipes):
     for name in ("www/index.html", "www/a.css", "www/.git/config", "docs/a"):
         recipes.file(f"/srv/{name}", name * 200)
-    server = recipes.serve("A configuration of nginx, line by line", page=ROOT / "docs/guide/coming-from.md")
+    server = recipes.serve("An nginx configuration, line by line", page=ROOT / "docs/guide/coming-from.md")
     assert [ask(server, path).status for path in ("/health", "/archive/7/a", "/.git/config", "/a.js")] == [200, 410, 403, 404]
     assert ask(server, "/some/page").text == ask(server, "/").text == "www/index.html" * 200
     assert ask(server, "/docs/a", host="www.example.org").text == "docs/a" * 200

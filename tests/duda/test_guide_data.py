@@ -42,7 +42,7 @@ static int hello(struct duda_ctx *d) { return duda_puts(d, duda_kv_find(d, NULL)
 DUDA_SERVICE(NAME, DUDA_GET("/NAME", hello, ""));
 """
 SHOWN = {
-    "first": ("Data in Duda's services", 0, [], "", HELLO),
+    "first": ("Data in Duda services", 0, [], "", HELLO),
     "smtp": ("Mail", 0, ["smtp", "jobs"], "", JOB),
     "sendmail": ("Mail", 1, ["subprocess", "jobs", "mail"], "", JOB),
     "visit": ("kv: a store without a server", 0, ["kv"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", visit, ""));'),
