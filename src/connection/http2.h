@@ -13,7 +13,8 @@ struct mk_http2_module {
     const char *vendor;            /* name and version of the library */
     const struct mk_conn_ops *ops; /* for connections that start with HTTP/2 */
     /* Takes over a connection for which mk_conn_begin_serving() was called, and calls mk_conn_end_serving().
-     * Its state is IDLE or HEAD, and the input starts with the preface or its first bytes. */
+     * The connection must be in MK_CONN_IDLE or MK_CONN_HEAD, and its input must start with the preface or a
+     * prefix of it. */
     void (*serve)(struct mk_conn *c);
     mk_h2_head_writer *pack_head;
     /* HPACK-encodes initialized common headers. */

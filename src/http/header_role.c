@@ -45,7 +45,7 @@ static const struct {
     {MK_STR_INIT("x-client-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-cluster-client-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("front-end-https"), MK_ROLE_FORWARDED},
-    {MK_STR_INIT("x-sendfile-type"), MK_ROLE_FORWARDED}, /* Rack responds with a file path */
+    {MK_STR_INIT("x-sendfile-type"), MK_ROLE_FORWARDED}, /* makes Rack respond with a file path */
     {MK_STR_INIT("x-accel-mapping"), MK_ROLE_FORWARDED},
 };
 

@@ -292,7 +292,7 @@ static bool is_plain_path(mk_str path, const struct mk_path_scripts *scripts)
 
 bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts)
 {
-    if (!path.len || path.p[0] != '/') /* of `OPTIONS *` */
+    if (!path.len || path.p[0] != '/') /* the target of `OPTIONS *` */
         return false;
     if (has_slash)
         return true;

@@ -7,8 +7,9 @@
 
 extern const struct mk_conn_ops mk_h2_ops;
 
-/* Takes over a connection for which mk_conn_begin_serving() was called, and calls mk_conn_end_serving(). Its
- * state is IDLE or HEAD, and the input starts with the client's preface or its first bytes. */
+/* Takes over a connection for which mk_conn_begin_serving() was called, and calls mk_conn_end_serving(). The
+ * connection must be in MK_CONN_IDLE or MK_CONN_HEAD, and its input must start with the client's preface or a
+ * prefix of it. */
 void mk_h2_serve(struct mk_conn *c);
 
 extern const struct mk_http2_module mk_h2_module;

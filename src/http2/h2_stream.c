@@ -420,7 +420,7 @@ void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome)
     mk_http_stream_record_request(&s->d, outcome);
     mk_http_stream_close_remote(&s->d);
     mk_http_stream_close_local(&s->d);
-    s->d.x->request.ops = NULL; /* so that cleanups of handlers can still call resume and read */
+    s->d.x->request.ops = NULL; /* makes resume and read safe: cleanups of handlers may still call them */
     unlink_stream(s);
     close_recv_window(s);
     mk_list_add_last(&s->h2->closed, &s->queue_link);

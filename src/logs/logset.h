@@ -15,8 +15,8 @@ struct mk_logset {
 };
 
 /* Opens the log, or finds it if it is already open. `where` is an absolute path or a special word such as
- * `syslog`. It is NUL-terminated and outlives the set. The first call with a size determines the rotation.
- * NULL: it failed; *error is the reason, -E2BIG for too many logs. */
+ * `syslog`. The text must be NUL-terminated and outlive the set. The first call with a size determines the
+ * rotation. NULL: it failed; *error is the reason, -E2BIG for too many logs. */
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
                                   mk_err *error);
 /* Like mk_logset_open(), but errors go to the report, with that position. */

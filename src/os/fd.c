@@ -31,7 +31,8 @@ void mk_fd_close_from(int first)
     struct rlimit r = {.rlim_cur = 1024};
     if (syscall(SYS_close_range, (unsigned)first, UINT_MAX, 0) == 0)
         return;
-    (void)getrlimit(RLIMIT_NOFILE, &r); /* fails on old kernels */
+    /* Kernels before 5.9 have no close_range(2). */
+    (void)getrlimit(RLIMIT_NOFILE, &r);
     for (int fd = first; (rlim_t)fd < r.rlim_cur && fd < INT_MAX; fd++)
         (void)close(fd);
 }

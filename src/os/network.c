@@ -5,7 +5,8 @@
 #include "base/num.h"
 #include "os/sockaddr.h"
 
-enum { V4_BEFORE = 96, BITS = 128 }; /* bits of the prefix of IPv4-mapped addresses; bits of an address */
+/* Length of the prefix of IPv4-mapped addresses, and of an address, in bits. */
+enum { V4_BEFORE = 96, BITS = 128 };
 
 static bool to_cstr(mk_str text, char buf[INET6_ADDRSTRLEN])
 {

@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 
 enum kind { ADDRESSES, UNIX, ALL };
-enum { V4_BEFORE = 96 }; /* bits of the prefix of IPv4-mapped addresses */
+enum { V4_BEFORE = 96 }; /* length of the prefix of IPv4-mapped addresses, in bits */
 
 #define NONE UINT32_MAX
 

@@ -385,7 +385,7 @@ static const struct mk_shared_tls_context *get_or_make_context(struct tls_builde
 static void set_host_context(struct tls_builder *b, struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
-    if (t->clients && !t->client_authority.p) /* reported */
+    if (t->clients && !t->client_authority.p) /* already reported */
         return;
     const struct mk_shared_tls_context *made = get_or_make_context(b, s);
     if (!made)

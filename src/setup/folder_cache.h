@@ -18,7 +18,7 @@ struct mk_folder_cache {
 /* Opens the folder that `path` currently refers to, or finds its descriptor. A path that now leads to another
  * folder, such as a replaced link, gets a new descriptor. Release *fd with mk_folder_cache_release(). */
 mk_err mk_folder_cache_acquire(struct mk_folder_cache *f, const char *path, int *fd) MK_MUST_USE;
-/* Releases the descriptor, closes it after the last user, and sets *fd to -1. It may already be -1. */
+/* Releases the descriptor, closes it after the last user, and sets *fd to -1. *fd may already be -1. */
 void mk_folder_cache_release(struct mk_folder_cache *f, int *fd);
 /* Closes all descriptors. */
 void mk_folder_cache_fini(struct mk_folder_cache *f);

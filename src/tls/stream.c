@@ -430,7 +430,7 @@ MK_COLD static void read_pending_alert(struct mk_tls *t)
 
 static mk_err advance_handshake(struct mk_stream *s, struct mk_tls *t)
 {
-    mk_err e = t->left ? mk_tls_bio_flush(t, false) : 0; /* a flight that did not fit */
+    mk_err e = t->left ? mk_tls_bio_flush(t, false) : 0; /* the rest of a flight that did not fit */
     if (e)
         return e;
     int r = SSL_do_handshake(t->ssl);
