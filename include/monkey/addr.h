@@ -52,9 +52,9 @@ MK_API bool mk_network_contains(const struct mk_network *network, const struct m
 struct mk_network_set;
 /** No network of the set matches. */
 #define MK_NETWORK_NONE UINT32_MAX
-/** Returns the lowest number, at or above `from`, of the networks that contain the client;
- * MK_NETWORK_NONE if no such network exists or `set` is NULL. Ordered rules use it to find the first rule
- * for a client, and then the next one. */
+/** Returns the lowest number, at or above `from`, of the networks that contain the client; MK_NETWORK_NONE if
+ * no such network exists or `set` is NULL. Ordered rules use this function to find the first rule for a
+ * client, and then the next one. */
 MK_API uint32_t mk_network_set_next(const struct mk_network_set *set, const struct mk_addr *addr,
                                     uint32_t from);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Body sources: produce a body while it is sent. */
+/* Body sources: callbacks that produce a body while it is sent. */
 #ifndef MONKEY_BODY_SOURCE_H
 #define MONKEY_BODY_SOURCE_H
 

@@ -22,7 +22,7 @@ struct mk_cgi_options {
     bool authorization;     /**< pass the Authorization header, for scripts that check passwords themselves */
     bool underscores;       /**< pass headers with underscores, which programs may confuse with other
                                  headers */
-    bool forwarded;         /**< pass Forwarded and related headers from the client or a proxy in front */
+    bool forwarded;         /**< pass Forwarded and related headers from the client or another proxy */
     const struct mk_header *overrides; /**< variables from the configuration; they override all other
                                             variables */
     size_t n_overrides;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks. Thread-safe. In a worker, mk_worker_now_ms() and mk_worker_now() cost nothing. */
+/* Clocks. Thread-safe. In a worker, mk_worker_now_ms() and mk_worker_now() are cheaper. */
 #ifndef MONKEY_CLOCK_H
 #define MONKEY_CLOCK_H
 

@@ -23,7 +23,7 @@ struct mk_logfile;
 
 /**
  * The keys that a configuration section accepts, declared as data. The parser, its error messages, `monkey
- * -T` and the reference all use the same table.
+ * -T` and the reference manual all use the same table.
  *
  *     struct cache { uint64_t size; uint64_t ttl_ms; bool on; };
  *     static const struct mk_conf_key cache_keys[] = {
@@ -91,7 +91,7 @@ struct mk_config;
 struct mk_conf_ctx;
 struct mk_hash_key;
 
-/** The key and value, with references expanded and surrounding whitespace removed. They live as long as the
+/** The key and value, with `${NAME}` expanded and surrounding whitespace removed. They live as long as the
  * configuration. */
 MK_API mk_str mk_conf_ctx_key(const struct mk_conf_ctx *ctx);
 MK_API mk_str mk_conf_ctx_value(const struct mk_conf_ctx *ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters: change response bodies while they are sent. For on_response. */
+/* Filters: callbacks that change response bodies while they are sent. For on_response. */
 #ifndef MONKEY_FILTER_H
 #define MONKEY_FILTER_H
 

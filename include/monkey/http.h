@@ -55,7 +55,7 @@ enum mk_header_role {
     MK_ROLE_VIA,          /**< proxies, each of which appends to it: Via */
     MK_ROLE_MAX_FORWARDS, /**< proxies, each of which decrements it: Max-Forwards */
     MK_ROLE_DESTINATION,  /**< the client, but it contains a URL of this server: Destination (RFC 4918) */
-    MK_ROLE_FORWARDED,    /**< the server, to describe client and path: Forwarded, X-Forwarded-*,
+    MK_ROLE_FORWARDED,    /**< the server, to describe the client's request: Forwarded, X-Forwarded-*,
                                X-Real-IP, Client-IP */
     MK_ROLE_CERTIFICATE,  /**< the server, to describe a verified certificate: Client-Cert (RFC 9440) */
     MK_ROLE_NONE,         /**< no party: Proxy, Proxy-Authorization, and names that resemble a reserved one */

@@ -45,8 +45,8 @@ enum mk_priority {
 struct mk_command {
     const char *name, *args; /**< "passwd", "FILE USER" */
     const char *help;        /**< one line */
-    /** Runs the command; argv[0] is its name. Returns the exit code: 0 success, 1 failure, 2 wrong
-     * usage, 3 invalid configuration. */
+    /** Runs the command; argv[0] is its name. Returns the exit code: 0 success, 1 failure, 2 usage error, 3
+     * invalid configuration. */
     int (*run)(int argc, char **argv);
     uint64_t reserved[2]; /**< must be zero */
 };

@@ -162,7 +162,7 @@ MK_API int mk_request_set_client_addr(struct mk_request *request, const struct m
  * is none. */
 MK_API int mk_request_local_addr(const struct mk_request *request, struct mk_addr *out);
 
-/** "http" or "https": the scheme between the client and this server, or a trusted proxy in front of it. */
+/** "http" or "https": the scheme with which the client connects to this server, or to a trusted proxy. */
 MK_API mk_str mk_request_scheme(const struct mk_request *request);
 /** Sets the scheme that a trusted proxy reports: whether its client uses TLS to the proxy. This
  * overrides the scheme of the proxy's own connection. Call it from a hook with MK_PRIORITY_ADDRESS or a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request references: complete a request later, from any thread. Only in libmonkey. */
+/* Request references, with which any thread can complete a request later. Only in libmonkey. */
 #ifndef MONKEY_REQUEST_REF_H
 #define MONKEY_REQUEST_REF_H
 

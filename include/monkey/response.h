@@ -88,7 +88,7 @@ MK_API bool mk_response_header_at(const struct mk_response *response, size_t i, 
  * alone.
  *
  * Returns 0; -EINVAL as for mk_response_add_header(), and for names that are not allowed in trailers;
- * -EMSGSIZE if all of them exceed 16 KB; or -ENOMEM.
+ * -EMSGSIZE if all trailers together exceed 16 KB; or -ENOMEM.
  */
 MK_API int mk_response_add_trailer(struct mk_response *response, mk_str name, mk_str value);
 
@@ -127,8 +127,8 @@ struct mk_file_id {
  * Makes no system call. */
 MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_file_id *id);
 
-/** Sets the body; the text is copied. Without a Content-Type header, the body gets the default type of the
- * server if a handler of mk_server_add_route() has set it: see mk_server_set_default_type(). */
+/** Sets the body; the text is copied. If a handler of mk_server_add_route() sets the body but no Content-Type
+ * header, the response gets the default type of the server: see mk_server_set_default_type(). */
 MK_API int mk_response_set_body(struct mk_response *response, mk_str text);
 
 /** Sets a body that outlives the request, such as a literal; the text is not copied. */

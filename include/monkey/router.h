@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A router: finds the route for a method and a path, and extracts its parameters. */
+/* A router finds the route for a method and a path, and extracts the path parameters. */
 #ifndef MONKEY_ROUTER_H
 #define MONKEY_ROUTER_H
 

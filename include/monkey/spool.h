@@ -24,9 +24,9 @@ struct mk_request;
 struct mk_spool;
 
 /** Enables spooling for this configuration, which gives its workers access to `SpoolFolder`. Call it in
- * load(), in host(), or in bind() of a route with mk_conf_ctx_config(). Without it, a body that does not
- * fit in memory fails with -EOPNOTSUPP. In bind(), it also compares `MaxBodySize` of the virtual host with
- * `SpoolMax`. */
+ * load(), in host(), or in bind() of a route with mk_conf_ctx_config(). Without this call, a body that does
+ * not fit in memory fails with -EOPNOTSUPP. In bind(), the function also compares `MaxBodySize` of the
+ * virtual host with `SpoolMax`. */
 MK_API void mk_config_enable_body_spool(struct mk_config *config);
 /** The absolute path of `SpoolFolder`, NUL-terminated. Absent, with the error reported, if out of memory. */
 MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
@@ -34,8 +34,9 @@ MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
 MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
 
 /**
- * Receives the request body. Call it from the handler, and return MK_WAIT each time it returns -EAGAIN. It
- * returns 0 when the body is complete; *out then lives as long as the request, or until mk_spool_free().
+ * Receives the request body. Call it from the handler; if it returns -EAGAIN, return MK_WAIT from the
+ * handler. Returns 0 when the body is complete; *out then lives as long as the request, or until
+ * mk_spool_free().
  *
  * `max` limits the body in addition to `MaxBodySize`; 0: no additional limit. Errors: -EFBIG: longer than
  * `max`, or than half of `SpoolMax`, the share that one client may use (logged); -EMSGSIZE: longer than

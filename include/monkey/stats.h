@@ -48,8 +48,8 @@ struct mk_stat_metric {
     enum mk_stat_kind kind;
     bool is_time;     /**< the value is in microseconds */
     bool is_optional; /**< 0 means no value */
-    unsigned mean_of; /**< number of a metric, from 1: tables show the value divided by this metric; 0:
-                           undivided */
+    unsigned mean_of; /**< number, from 1, of the metric by which tables divide the value, to show a mean;
+                           0: undivided */
     const char *label, *value; /**< an extra label for Prometheus, up to 15 bytes each; NULL: none */
     /** Names of the values from 0, separated by spaces, up to 63 bytes, which tables show in place of the
      * number; NULL: none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subprocesses: start other programs. */
+/* Subprocesses: functions that start and stop other programs. */
 #ifndef MONKEY_SUBPROCESS_H
 #define MONKEY_SUBPROCESS_H
 
@@ -11,9 +11,9 @@ extern "C" {
 
 /**
  * A subprocess of this worker. A small spawner process starts it, so that the worker never forks. The
- * subprocess runs as the worker's user, in its own process group, with only the descriptors given here, and
- * outside the worker's sandbox; but it cannot gain privileges through exec (setuid bits have no effect). It
- * is killed when the worker or the spawner dies. The configuration must have called
+ * subprocess runs as the worker's user, in its own process group, with only the descriptors in its options,
+ * and outside the worker's sandbox; but it cannot gain privileges through exec (setuid bits have no effect).
+ * It is killed when the worker or the spawner dies. The configuration must have called
  * mk_config_enable_subprocesses().
  */
 struct mk_subprocess;

@@ -64,8 +64,8 @@ MK_API int mk_test_client_request(struct mk_test_client *client, const char *met
 /** The value of the first header with that name (case-insensitive); absent if there is none. */
 MK_API mk_str mk_test_client_header(const struct mk_test_client_response *response, mk_str name);
 
-/** Sends raw bytes, for anything but complete requests. The server reads them when it is stepped.
- * Returns 0; -ENOMEM; -EINVAL; or -ECONNRESET if the connection is closed. */
+/** Sends raw bytes, for tests of anything other than complete requests. The server reads them when it is
+ * stepped. Returns 0; -ENOMEM; -EINVAL; or -ECONNRESET if the connection is closed. */
 MK_API int mk_test_client_send(struct mk_test_client *client, mk_str data);
 /** Steps the server once, and waits at most `ms` milliseconds for work. Returns 1; 0 if the connection is
  * closed; or an error as from mk_server_step(). */

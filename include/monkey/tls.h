@@ -20,7 +20,7 @@ struct mk_tls_info {
     mk_str cipher;      /**< OpenSSL name: "TLS_AES_128_GCM_SHA256" */
     mk_str protocol;    /**< ALPN protocol: "h2", "http/1.1"; absent if the client offered none */
     mk_str server_name; /**< requested by the client (SNI, RFC 6066); absent if it sent none */
-    bool resumed;       /**< session resumed by a ticket */
+    bool resumed;       /**< the session was resumed */
     /** The client certificate; absent unless the client presented one issued by ClientAuthority. */
     mk_str client_subject;     /**< RFC 2253: "CN=name,O=example" */
     mk_str client_issuer;      /**< subject of the issuer */

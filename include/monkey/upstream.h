@@ -144,7 +144,7 @@ MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *conn, mk_str data
 MK_API void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *conn);
 
 /** Did the connection come from the pool? The server may then have closed it just as it was acquired: a
- * request without a response may be repeated over a `fresh` connection. */
+ * request that received no response may be repeated over a `fresh` connection. */
 MK_API bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *conn);
 /** The index of the server; -1 until a server is chosen. */
 MK_API int mk_upstream_conn_server(const struct mk_upstream_conn *conn);

@@ -104,10 +104,10 @@ struct mk_websocket_options {
     /** Supported subprotocols, separated by commas. The first subprotocol in the client's list that is
      * supported is selected; none if the client requests none. NULL: none. */
     const char *subprotocols;
-    /** Origins whose pages may connect, separated by spaces: "https://example.org",
-     * "https:*.example.org" for its subdomains, or "same" for the requested host and port, with its scheme
-     * or https, because a proxy may have terminated TLS. Clients that send no Origin are not browsers, and
-     * are accepted. NULL: all origins are allowed, so a cookie alone must not authenticate users. */
+    /** Origins whose pages may connect, separated by spaces: "https://example.org", "https:*.example.org" for
+     * its subdomains, or "same" for the requested host and port, with the scheme of the request or https,
+     * because a proxy may have terminated TLS. Clients that send no Origin are not browsers, and are
+     * accepted. NULL: all origins are allowed, so a cookie alone must not authenticate users. */
     const char *origins;
     size_t message_max;   /**< maximum size of a decompressed message in bytes; a larger one closes the
                               WebSocket with 1009. Default 1 MB */

@@ -89,8 +89,8 @@ struct mk_deferred;
 /**
  * Creates a deferred callback, which is not scheduled yet. Use it to collect the data that several requests
  * of one loop iteration send to the same peer, and send it all at once: batched database queries, for
- * example, cost a fraction of single queries. Returns NULL if out of memory. Free every deferred callback in
- * worker_stop at the latest.
+ * example, cost a fraction of what single queries cost. Returns NULL if out of memory. Free every deferred
+ * callback in worker_stop at the latest.
  */
 MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *worker, void (*on_end)(void *ctx),
                                            void *ctx) MK_API_MUST_USE;

@@ -39,7 +39,7 @@ struct duda_chart {
 /**
  * Writes the chart as one `<svg>` element, for use in HTML or as a separate file; all strings are escaped.
  * Colors follow the page: text uses `currentColor`, and a style sheet may set `.duda-chart .row0` and so on.
- * Returns 0, or -EINVAL: too many series or values, or a size above 10,000 pixels. Thread-safe.
+ * Returns 0, or -EINVAL: too many series or values, or a width or height above 10,000 pixels. Thread-safe.
  *
  *     double days[] = {3, 4.5, 2};
  *     struct duda_chart_row row = {.name = MK_STR("visits"), .values = days, .n = 3};

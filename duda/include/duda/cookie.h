@@ -24,8 +24,8 @@ struct duda_cookie {
     mk_str path;      /**< absent: "/" */
     mk_str domain;    /**< absent: this host only, which is the safest */
     enum duda_same_site same_site;
-    bool script_readable; /**< scripts may read the cookie: no HttpOnly */
-    bool insecure;        /**< browsers also send the cookie over plain HTTP: no Secure */
+    bool script_readable; /**< omit HttpOnly: scripts can read the cookie */
+    bool insecure;        /**< omit Secure: browsers also send the cookie over plain HTTP */
 };
 
 /** Maximum size of name, value and attributes together; browsers reject larger cookies. */

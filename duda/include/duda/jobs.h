@@ -39,8 +39,8 @@ struct duda_job {
     mk_str id;           /**< like all strings here, NUL-terminated */
     mk_str payload;      /**< payload; for a scheduled job, the schedule */
     unsigned attempt;    /**< attempt number, from 1 */
-    int64_t enqueued_ms; /**< time at which it was enqueued, in ms since 1970 */
-    mk_str last_error;   /**< error message of the last attempt; absent: none */
+    int64_t enqueued_ms; /**< time at which the job was enqueued, in ms since 1970 */
+    mk_str last_error;   /**< error message of the previous attempt; absent: none */
 };
 
 /**
@@ -96,9 +96,9 @@ struct duda_job_options {
 
 /**
  * Enqueues a job. Unless `id` is NULL, *id receives the ID of the job, which lives until the handler returns.
- * `options` may be NULL. The job is stored once the function returns 0. Waits. -EEXIST: a job with the same
- * `unique_key` exists; -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or does not
- * exist; or an error of the store.
+ * `options` may be NULL. When the function returns 0, the job is stored durably. Waits. -EEXIST: a job with
+ * the same `unique_key` exists; -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or
+ * does not exist; or an error of the store.
  *
  *     int e = duda_jobs_enqueue(d, "mail", payload, &(struct duda_job_options){.unique_key = address}, NULL);
  */
@@ -111,7 +111,8 @@ static inline MK_API_MUST_USE int duda_jobs_enqueue(struct duda_ctx *d, const ch
     return duda_jobs_enqueue_sized(d, type, payload, options, sizeof *options, id);
 }
 
-/** Numbers of waiting, running and failed jobs of a type. A job has failed when its last attempt fails. */
+/** Numbers of waiting, running and failed jobs of a type. A job counts as failed once its last attempt has
+ * failed. */
 struct duda_job_counts {
     uint64_t waiting, running, failed;
 };

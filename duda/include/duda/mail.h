@@ -12,7 +12,7 @@ extern "C" {
 
 /* The functions are in monkey-duda-small.so: link with it (`pkg-config --libs duda-small`). */
 
-/** Limits: number of recipients; bytes of an address, of a subject. */
+/** Limits: number of recipients; bytes of an address and of a subject. */
 enum { DUDA_MAIL_RECIPIENTS_MAX = 100, DUDA_MAIL_ADDRESS_MAX = 254, DUDA_MAIL_SUBJECT_MAX = 500 };
 
 /** A message. Strings are UTF-8. */

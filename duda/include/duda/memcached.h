@@ -20,13 +20,13 @@ extern "C" {
  *
  * Consistent hashing maps each key to a server, the same for all workers and machines with the same Servers;
  * adding or removing a server moves only its share of the keys. Every worker has one connection to each
- * server, and pipelines the commands of all handlers of a loop iteration over it.
+ * server, over which it pipelines the commands of all handlers of a loop iteration.
  */
 
 /** The servers of one [MEMCACHED] section, in one worker. */
 struct duda_memcached;
 
-/** Limits: sections, bytes of a key (180 unless all are visible ASCII), keys per call. */
+/** Limits: sections, bytes of a key (180 if any byte is not visible ASCII), keys per call. */
 enum { DUDA_MEMCACHED_SECTIONS_MAX = 16, DUDA_MEMCACHED_KEY_MAX = 250, DUDA_MEMCACHED_MANY_MAX = 1000 };
 
 /* The strings that these functions return are NUL-terminated. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas: describe the names and rules of a C struct's members, for JSON, forms and templates. */
+/* Schemas describe the names and rules of the members of a C struct, for JSON, forms and templates. */
 #ifndef DUDA_SCHEMA_H
 #define DUDA_SCHEMA_H
 
@@ -9,7 +9,8 @@
 #pragma GCC system_header
 #endif
 #if defined(__cplusplus) && defined(__clang_major__) && __clang_major__ >= 18
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers" /* also where a macro is used */
+/* This also applies where other files use the macros. */
+#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
 #endif
 
 #include <duda/allocator.h>
@@ -114,7 +115,7 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 #define DUDA_DOUBLE(type, member, ...)   DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_DOUBLE, __VA_ARGS__)
 #define DUDA_STRING(type, member, ...)   DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_STRING, __VA_ARGS__)
 #define DUDA_JSON_RAW(type, member, ...) DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_JSON_RAW, __VA_ARGS__)
-/** An enum: `list` is a NULL-terminated array of names; the member is the index. */
+/** An enum: `list` is a NULL-terminated array of names; the member holds the index. */
 #define DUDA_ENUM(type, member, list, ...)                                                                   \
     DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_ENUM, .values = (list), __VA_ARGS__)
 /* clang-format off */

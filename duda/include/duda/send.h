@@ -21,7 +21,7 @@ MK_API int duda_redirect(struct duda_ctx *d, unsigned status, const char *url) M
 /**
  * Redirects to a path on this host; the path may come from the client. Returns 400 for anything that a
  * browser could interpret as another host: a URL, a path that begins with `//` or with a slash and a
- * backslash, a path with control characters, or an empty one.
+ * backslash, a path with control characters, or an empty path.
  *
  *     return duda_redirect_local(d, 303, duda_query_or(d, "next", "/"));
  */
@@ -29,7 +29,7 @@ MK_API int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *
 
 /**
  * Evaluates conditional requests (RFC 9110, section 13) against the current version of the page. `etag` is
- * any string without `"` (NULL: none), `modified` is in seconds since 1970 (0: unknown). Returns 0 if the
+ * any string without `"` (NULL: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if the
  * handler should continue. Return any other result from the handler: 304 (the client has this version), 412
  * (the client's change is based on a different version), or an error.
  *

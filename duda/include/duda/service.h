@@ -9,7 +9,8 @@
 #pragma GCC system_header
 #endif
 #if defined(__cplusplus) && defined(__clang_major__) && __clang_major__ >= 18
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers" /* also where a macro is used */
+/* This also applies where other files use the macros. */
+#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
 #endif
 
 #include <monkey/plugin.h>
@@ -288,9 +289,9 @@ struct duda_service {
 /**
  * Defines the service from its routes. `name` consists of lowercase letters and digits. The object file is a
  * plugin of the server: `Load ./monkey-hello.so`. The service handles requests of every virtual host before
- * [ROUTES] does; requests that match none of its routes fall through to [ROUTES]. If the [ROUTES] of any
- * virtual host name the service, it runs only there: with `/shop/\* hello` (without the backslash) its paths
- * are relative to `/shop`.
+ * [ROUTES] does; requests that match none of its routes fall through to [ROUTES]. If any virtual host names
+ * the service in its [ROUTES], the service runs only there: with `/shop/\* hello` (without the backslash),
+ * its paths are relative to `/shop`.
  *
  *     DUDA_SERVICE(hello,
  *         DUDA_GET("/", hello, "Greets."),

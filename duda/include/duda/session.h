@@ -167,9 +167,10 @@ MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
 /**
  * Protects against cross-site request forgery, as DUDA_BEFORE(duda_csrf_check) or in a handler. Returns
  * DUDA_NEXT if the request comes from one of the service's own pages, or if its method is GET, HEAD or
- * OPTIONS, which change nothing. Return any other result from the handler: problem details with status 403,
- * because the browser reports a cross-site request (`Sec-Fetch-Site`, `Origin`) or the token is missing or
- * wrong. The function reads the form; call duda_form_load() first if the default limits do not fit.
+ * OPTIONS, which change nothing. Return any other result from the handler: the client gets problem details
+ * with status 403 if the browser reports a cross-site request (`Sec-Fetch-Site`, `Origin`), or if the token
+ * is missing or wrong. The function reads the form; call duda_form_load() first if the default limits do not
+ * fit.
  */
 MK_API int duda_csrf_check(struct duda_ctx *d) MK_API_MUST_USE;
 

@@ -57,7 +57,7 @@ struct duda_smtp_result {
  * decides whether to send the message to those again.
  *
  * Errors, which result->error describes: -EBADMSG: permanently rejected, so a job that returns this error is
- * not retried; -EAGAIN: temporarily rejected; -EINVAL: the message is invalid, see duda_mail_write(), or has
+ * not retried; -EAGAIN: temporarily rejected; -EINVAL: the message is invalid (see duda_mail_write()) or has
  * a line of more than 998 bytes; -EMSGSIZE: the message exceeds MaxMessageSize or the server's limit;
  * -ETIMEDOUT: the server does not respond; -ECONNRESET, -EPIPE: the connection was lost (the message may have
  * been accepted, so in rare cases it arrives twice); -ECONNREFUSED, -EHOSTUNREACH and other errors of

@@ -35,7 +35,7 @@ MK_API int duda_sql_rows_result(struct duda_sql_rows *rows, struct duda_ctx *d,
 /** Frees the memory of the builder. */
 MK_API void duda_sql_rows_free(struct duda_sql_rows *rows);
 
-/** The functions of a backend. They wait like those of sql.h. */
+/** The functions of a backend. They may wait, like those of sql.h. */
 struct duda_sql_ops {
     /** Runs a statement in `session`, or in any session if `session` is NULL. */
     int (*run_statement)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
@@ -72,7 +72,7 @@ MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_s
  * 0, or -EEXIST: the name is taken. */
 MK_API int duda_sql_add(struct mk_worker *worker, struct duda_sql_db *db);
 
-/** Like duda_sql_find(), without a handler. */
+/** Like duda_sql_find(), but for use outside a handler. */
 MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *worker, const char *name);
 /** The session of the handler's transaction; NULL if there is no transaction. */
 MK_API void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db);

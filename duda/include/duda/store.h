@@ -15,7 +15,7 @@ extern "C" {
  * The functions are in monkey-duda-store.so: `#define DUDA_USE "duda-store",` before including <duda.h>, and
  * link with `pkg-config --libs duda-store`. By default a store is in memory that all workers share, until the
  * server stops. A section of the configuration changes that: [KV] keeps the store on this machine across
- * restarts, [REDIS] shares it between machines. The code of the service stays the same:
+ * restarts, and [REDIS] shares it between machines. The code of the service stays the same:
  *
  *     [PLUGINS]
  *         Load duda-kv

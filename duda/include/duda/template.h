@@ -13,13 +13,13 @@ extern "C" {
  * A compiled template. It is immutable, so any number of threads may use it.
  *
  * `{{name}}` inserts a value, escaped for HTML: `& < > " '` become character references. `{{{name}}}` and
- * `{{&name}}` insert the value unescaped. `{{a.b}}` is a member of a member, `{{.}}` the current value of the
- * section. Names are looked up in the innermost section first. `{{#name}}...{{/name}}` is a section: it is
- * repeated for each element of a list, rendered once for any other true value, and skipped for false, null,
- * an empty string and an empty list. `{{^name}}...{{/name}}` is an inverted section. `{{>name}}` includes
- * another template (a partial), indented like its tag. `{{! text }}` is a comment. `{{=<% %>=}}` changes the
- * delimiters. A section, partial, comment or delimiter tag that is alone on its line is removed together with
- * the line.
+ * `{{&name}}` insert the value unescaped. `{{a.b}}` is the member `b` of the member `a`, and `{{.}}` the
+ * current value of the section. Names are looked up in the innermost section first. `{{#name}}...{{/name}}`
+ * is a section: it is repeated for each element of a list, rendered once for any other true value, and
+ * skipped for false, null, an empty string and an empty list. `{{^name}}...{{/name}}` is an inverted section.
+ * `{{>name}}` includes another template (a partial), indented like its tag. `{{! text }}` is a comment.
+ * `{{=<% %>=}}` changes the delimiters. A section, partial, comment or delimiter tag that is alone on its
+ * line is removed together with the line.
  */
 struct duda_template;
 

@@ -20,9 +20,9 @@ enum {
         1024, /**< topics per WebSocket or handler; limited because topic names may come from clients */
 };
 
-/** Subscribes a WebSocket to a topic (a room or channel); closing the WebSocket ends all its
- * subscriptions. Returns 0, -EALREADY (already subscribed), -EINVAL (the name is empty or too long),
- * -EDQUOT (it has DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (it is closed). */
+/** Subscribes a WebSocket to a topic (a room or channel); closing the WebSocket ends all its subscriptions.
+ * Returns 0, -EALREADY (already subscribed), -EINVAL (the name is empty or too long), -EDQUOT (the WebSocket
+ * has DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (the WebSocket is closed). */
 MK_API int duda_topic_attach(struct duda_websocket *socket, mk_str topic);
 /** Unsubscribes a WebSocket; does nothing if it is not subscribed. */
 MK_API void duda_topic_detach(struct duda_websocket *socket, mk_str topic);
@@ -30,8 +30,8 @@ MK_API void duda_topic_detach(struct duda_websocket *socket, mk_str topic);
 /**
  * Publishes a message to a topic (a room or channel): a broadcast to all its subscribers, WebSockets and
  * handlers. Each other worker receives it as one message, and each worker frames it once for all its
- * subscribers. Messages from one worker arrive in order. Returns 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN:
- * another worker is so far behind that its subscribers will miss the message; -ENOMEM.
+ * subscribers. Messages from one worker arrive in order. Returns 0; -EINVAL (invalid name), -EMSGSIZE;
+ * -EAGAIN: another worker is so far behind that its subscribers will miss the message; -ENOMEM.
  *
  *     duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text);
  */

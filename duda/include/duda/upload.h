@@ -53,8 +53,8 @@ MK_API const struct duda_form_data *duda_form_all(struct duda_ctx *d);
 MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                           struct duda_validation_errors *errors) MK_API_MUST_USE;
 
-/** A file upload: the first file of that field name, or the i-th file of the form; NULL if there is none.
- * A file field that the user left empty does not count. */
+/** A file upload: the first file with that field name, or the i-th file of the form; NULL if there is none. A
+ * file field that the user left empty does not count. */
 MK_API const struct duda_upload *duda_upload(struct duda_ctx *d, const char *name);
 MK_API const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i);
 /** Copies up to `cap` bytes of the file, starting at `offset`. Returns the number of bytes, 0 at the end of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting: suspends the handler while the worker serves other requests. */
+/* Functions that suspend the handler while the worker serves other requests. */
 #ifndef DUDA_WAIT_H
 #define DUDA_WAIT_H
 
@@ -95,8 +95,8 @@ struct duda_wait {
 };
 
 /**
- * Begins a wait. Returns 0, or the error that ended the handler (-ECANCELED, -ETIMEDOUT); then no wait has
- * begun.
+ * Begins a wait. Returns 0, or the error that ended the handler (-ECANCELED, -ETIMEDOUT), in which case no
+ * wait has begun.
  *
  * on_end(w) is called once, when the wait ends: by duda_wait_end(), or because the handler returns or is
  * terminated. The function must cancel whatever would wake the handler, and must not wait. NULL: nothing to
@@ -118,8 +118,8 @@ MK_API void duda_wait_end(struct duda_wait *wait);
 
 /**
  * Suspends the handler until duda_wake(), without a wait struct. An earlier wake-up counts, so the function
- * may return early: check your condition in a loop. The source of the duda_wake() calls must end with the
- * handler: register its cleanup with duda_defer().
+ * may return early: check your condition in a loop. duda_wake() must not be called after the handler has
+ * ended: cancel its caller in a function registered with duda_defer().
  */
 MK_API int duda_suspend(struct duda_ctx *d) MK_API_MUST_USE;
 /** Resumes the handler at the end of this loop iteration. Call it only from the event loop of its worker. */
