@@ -384,7 +384,7 @@ class Host:
         self.state = lifespan.state
         server = self.server
         server.set("PLUGINS", "Load", "websocket")
-        server._check(lib.mk_server_set_default_type(server._use(), None))  # ASGI applications name the type
+        server._check(lib.mk_server_set_default_type(server._use(), None))  # the application sets Content-Type itself
         server._check(lib.mk_server_add_route(server._use(), b"/*path", self.handler, None))
         serving = asyncio.ensure_future(server.serve())
         if ready:
