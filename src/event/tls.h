@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS interface. Only one loadable object (src/tls) links the TLS library; it is loaded when a configuration
- * uses TLS, so that a plain HTTP server does not need it. */
+/* TLS interface. Only one loadable object (src/tls) links the TLS library; it is loaded only when a
+ * configuration uses TLS: a plain HTTP server does not need it. */
 #ifndef MK_EVENT_TLS_H
 #define MK_EVENT_TLS_H
 

@@ -128,8 +128,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
  * starts waiting now); -1: none. */
 int mk_conn_limit_find_older_waiter(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                     unsigned row, uint64_t since_ms);
-/* The time at which the next waiting request of another worker exceeds its limit, so that its worker counts
- * as stuck and is skipped; UINT64_MAX: no request waits. */
+/* The time at which the next waiting request of another worker exceeds its limit: from then on, that worker
+ * counts as stuck and is skipped. UINT64_MAX: no request waits. */
 uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                             unsigned row);
 

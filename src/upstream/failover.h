@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failover: when a server goes down, all workers move the requests that wait for its response to another
- * server where possible. */
+/* Failover: when a server goes down, all workers move its unanswered requests to another server where
+ * possible. */
 #ifndef MK_UPSTREAM_FAILOVER_H
 #define MK_UPSTREAM_FAILOVER_H
 

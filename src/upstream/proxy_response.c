@@ -116,7 +116,7 @@ static void path_write_rewritten(const struct mk_proxy *p, mk_str path, struct m
     mk_buf_add(out, path);
 }
 
-/* Browsers remove tabs, so that `/<TAB>/host` would lead to another host. */
+/* Browsers remove tabs, so `/<TAB>/host` would lead to another host. */
 static void location_escape(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {

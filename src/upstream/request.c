@@ -81,7 +81,7 @@ static bool choose_other_server(struct mk_upstream_request *c)
     return has_untried_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 
-/* Has the server responded, so that a retry is not allowed? An incomplete head was not passed on, and an
+/* Has the server responded? If so, a retry is not allowed. An incomplete head was not passed on, and an
  * overload reply of a FastCGI server is not a response. */
 static bool is_final_answer(const struct mk_upstream_request *c, int error)
 {
