@@ -6,8 +6,8 @@
 #include "conf/check.h"
 #include "conf/table.h"
 
-/* Fills the struct at `out`: first every key that has a default, then the section's entries. Fields of keys
- * with neither stay unchanged. `section` may be NULL: only the defaults (and an error for required keys).
+/* Fills the struct at `out`: first every key that has a default, then the section's entries. A field whose
+ * key has neither stays unchanged. `section` may be NULL: only the defaults (and an error for required keys).
  * Returns 0, -EINVAL if this call found errors, or -ENOMEM; `out` is always safe to read. Its text is in the
  * arena of the tree or in `arena`; both must live as long as `out` is used. */
 mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,

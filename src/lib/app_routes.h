@@ -22,7 +22,7 @@ struct mk_app_routes {
     struct mk_app_certificates certificates;
     struct mk_app_files files;
     struct mk_app_accept_filter accept_filter;
-    mk_str default_type;      /* Content-Type of text bodies without their own; absent: none */
+    mk_str default_type;      /* default Content-Type of text bodies; absent: none */
     char *default_type_owned; /* its memory, if mk_server_set_default_type() has set it; NULL: none */
 };
 

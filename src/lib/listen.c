@@ -101,7 +101,7 @@ static mk_err inspect_socket(int fd, struct mk_sockaddr *addr)
     mk_err e = type == SOCK_STREAM ? mk_sockaddr_getsockname(fd, addr) : -EPROTOTYPE;
     if (e)
         return e;
-    mk_sockaddr_format(addr, &text); /* a socket without a name stays without one in the configuration */
+    mk_sockaddr_format(addr, &text); /* an unnamed unix socket gives no valid text: rejected below */
     bool is_bound = addr->any.sa_family == AF_UNIX || mk_sockaddr_port(addr);
     return !is_bound || text.failed || mk_sockaddr_parse(mk_buf_str(&text), MK_STR(""), &again) ||
                    !mk_sockaddr_eq(&again, addr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules from the TLS keys of a host that apply even in a server without TLS: redirects to HTTPS, HSTS, and no
- * plain requests where client certificates are required. */
+/* Rules from the TLS keys of a host that apply even in a server without TLS: redirects to HTTPS, HSTS, and
+ * the rejection of plain requests where client certificates are required. */
 #ifndef MK_SETUP_HTTPS_RULES_H
 #define MK_SETUP_HTTPS_RULES_H
 

@@ -53,8 +53,8 @@ static bool is_conn_closed_error(int error)
     return error == -ECONNRESET || error == -EPIPE;
 }
 
-/* Has the server closed an idle pooled connection? This counts as a failure of neither the server nor the
- * request. */
+/* Has the server closed an idle pooled connection? Neither the server nor the request is to blame for
+ * this. */
 static bool is_stale_conn(const struct mk_upstream_request *c, int error)
 {
     bool is_silent = is_conn_closed_error(error) && !mk_upstream_conn_has_first_byte(c->conn);
