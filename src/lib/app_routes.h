@@ -23,7 +23,8 @@ struct mk_app_routes {
     struct mk_app_files files;
     struct mk_app_accept_filter accept_filter;
     mk_str default_type;      /* default Content-Type of text bodies; absent: none */
-    char *default_type_owned; /* its memory, if mk_server_set_default_type() has set it; NULL: none */
+    char *default_type_owned; /* memory of default_type, if mk_server_set_default_type() allocated it; NULL:
+                               * none */
 };
 
 /* The plugin that the configuration loads. */
