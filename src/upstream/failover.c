@@ -15,7 +15,7 @@ void mk_failover_broadcast(struct mk_backend *o)
                              mk_str_of((const char *)&message, sizeof message));
 }
 
-/* Is another server up that the request may use? */
+/* Is there another server that is up and that the request may use? */
 static bool has_other_server_up(const struct mk_backend *o, const struct mk_upstream_conn *l)
 {
     const struct mk_upstream *u = o->server->upstream;

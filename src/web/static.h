@@ -25,7 +25,7 @@ enum mk_static_find {
 
 struct mk_static_result {
     enum mk_static_find what;
-    struct mk_open_file *file; /* for MK_STATIC_FILE: a reference that the caller drops */
+    struct mk_open_file *file; /* for MK_STATIC_FILE: a reference that the caller must drop */
     const struct mk_root *root;
     bool is_fallback; /* fallback page of a single-page application */
     mk_str elsewhere; /* path for MK_STATIC_ELSEWHERE; absent: out of memory */
