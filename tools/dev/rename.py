@@ -9,7 +9,7 @@ A line of a table is `KIND<TAB>OLD<TAB>NEW`:
   file    a path or a folder to move; updates #include lines and other mentions
   local   FILES<TAB>OLD<TAB>NEW: an identifier in files whose old path matches the pattern FILES, outside comments
           and strings. Calls in comments, `old()`, are renamed too.
-  function FILES<TAB>OLD<TAB>NEW: like local, but only calls and uses as a value; not members and variables
+  function FILES<TAB>OLD<TAB>NEW: like local, but only calls and uses as a value; not members or variables
   key     SECTIONS<TAB>OLD<TAB>NEW: a key of these sections of the configuration, in tables of keys, and in
           configurations and docs after a mention of [SECTION]
 If a new name already exists in the tree or the file, the script fails and changes nothing."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The material that all contestants serve: files of the classic sizes, a tree of many different files, and a real web site, each
-file with its length and SHA-256. Also the certificate."""
+file with its length and SHA-256. The module also creates the certificate."""
 from __future__ import annotations
 
 import hashlib
