@@ -50,7 +50,7 @@ static inline MK_API_MUST_USE int mk_cgi_variables(struct mk_request *request,
 
 /** The head of a script's output (RFC 3875, section 6). Strings are slices of that output. */
 struct mk_cgi_head {
-    unsigned status;        /**< from Status; without one, 302 if there is a Location, else 200 */
+    unsigned status;        /**< from the Status header; without it, 302 if there is a Location, else 200 */
     int64_t length;         /**< Content-Length, or MK_LENGTH_UNKNOWN */
     mk_str location;        /**< the Location header; absent: none */
     bool is_local_redirect; /**< only a Location, which is a path on this server (section 6.2.2) */

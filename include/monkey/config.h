@@ -235,7 +235,7 @@ MK_API void *mk_config_data(const struct mk_config *config, const struct mk_plug
 /** Allocates zeroed memory that lives as long as the configuration. Returns NULL, and reports the error, if
  * out of memory. */
 MK_API void *mk_config_alloc(struct mk_config *config, size_t size);
-/** Creates a set of networks for mk_network_set_next(), which lives as long as the configuration. `numbers`
+/** Creates a set of networks for mk_network_set_next(). The set lives as long as the configuration. `numbers`
  * holds one number per network, and duplicates are allowed; if `numbers` is NULL, the number of each network
  * is its index. Returns NULL, and reports the error, if out of memory. */
 MK_API struct mk_network_set *mk_config_network_set(struct mk_config *config,

@@ -26,7 +26,7 @@ extern "C" {
  *         ... incomplete
  */
 struct mk_json_writer {
-    struct mk_buf *out; /**< owned by the caller, who may append white space between two values */
+    struct mk_buf *out; /**< owned by the caller, who may append whitespace between two values */
     bool comma; /**< a comma precedes the next key or element; set it to continue another writer's list */
 };
 

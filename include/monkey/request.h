@@ -99,8 +99,8 @@ MK_API enum mk_variant mk_request_variant_kind(const struct mk_request *request,
 /** The destination of a COPY or MOVE request. */
 struct mk_destination {
     mk_str host; /**< without port; absent if the client sent only a path */
-    mk_str path; /**< as mk_request_path(); absent: no destination */
-    mk_str uri;  /**< path and query, as mk_request_raw_target() */
+    mk_str path; /**< in the form of mk_request_path(); absent: no destination */
+    mk_str uri;  /**< path and query, in the form of mk_request_raw_target() */
 };
 /** Parses the Destination header (RFC 4918, section 10.3). Returns 0, or the status with which to reject the
  * request: 400 if the header is malformed, unless the method is defined in RFC 9110, which assigns the header
@@ -205,8 +205,9 @@ MK_API int64_t mk_request_time(const struct mk_request *request);
  * calls all hooks again for the new path. After 10 rewrites the client receives a 500. Returns 0; -EINVAL if
  * the target is invalid; or -ENOMEM.
  *
- * From a handler, the request also becomes a GET (HEAD stays HEAD) without a body, and mk_request_data() is
- * NULL again. mk_request_method_text() and mk_request_target() always return what the client sent.
+ * A rewrite by a handler also turns the request into a GET (HEAD stays HEAD) without a body, and resets
+ * mk_request_data() to NULL. mk_request_method_text() and mk_request_target() always return what the client
+ * sent.
  */
 MK_API int mk_request_rewrite(struct mk_request *request, mk_str target);
 

@@ -34,8 +34,8 @@ enum {
 /** The type of a metric. */
 enum mk_stat_kind {
     MK_STAT_COUNTER,       /**< monotonic while the server runs, even when workers exit */
-    MK_STAT_GAUGE,         /**< a current value; the value of a worker disappears when it exits */
-    MK_STAT_HISTOGRAM,     /**< of durations in microseconds; the last metric of its table */
+    MK_STAT_GAUGE,         /**< a current value; the value of a worker disappears when the worker exits */
+    MK_STAT_HISTOGRAM,     /**< of durations in microseconds; must be the last metric of its table */
     MK_STAT_FINE_HISTOGRAM /**< the same with finer buckets, in seven times the memory */
 };
 

@@ -18,8 +18,8 @@ extern "C" {
  * A string slice: a pointer to its first byte, and its length in bytes.
  *
  * Slices are passed by value. They are not necessarily NUL-terminated, and never own their bytes: a slice is
- * valid as long as the memory that it points to, which the function that returns it documents. An absent
- * string has `p == NULL`; an empty one has `len == 0` and `p != NULL`.
+ * valid as long as the memory that it points to. Each function that returns a slice documents this lifetime.
+ * An absent string has `p == NULL`; an empty one has `len == 0` and `p != NULL`.
  *
  * Print a slice with `printf("%.*s", MK_STR_ARG(s))`. No function in this file allocates, writes, or looks
  * for a NUL, and all of them are thread-safe.

@@ -78,9 +78,8 @@ struct mk_websocket_ops {
 
 /** Flags for optional features. */
 enum {
-    /** Accept permessage-deflate (RFC 7692) if the client offers it and zlib was available at build
-     * time. By default, each message is compressed on its own, so that a WebSocket holds no compressor
-     * state. */
+    /** Accept permessage-deflate (RFC 7692) if the client offers it and zlib was available at build time. By
+     * default, each message is compressed on its own, so a WebSocket holds no compressor state. */
     MK_WEBSOCKET_COMPRESS = 1,
     /** With MK_WEBSOCKET_COMPRESS: messages may refer to earlier ones (context takeover), to the extent that
      * the client agrees. Similar small messages become much smaller, at a cost of up to 300 KB for each busy

@@ -94,9 +94,9 @@ struct mk_deferred;
  */
 MK_API struct mk_deferred *mk_deferred_new(struct mk_worker *worker, void (*on_end)(void *ctx),
                                            void *ctx) MK_API_MUST_USE;
-/** Schedules one call to on_end(ctx), after all events and timers of this loop iteration were handled,
- * and the requests that they resumed have run. If you schedule it in an on_end, including its own, it runs
- * at the end of the next iteration. Scheduling it again before it runs has no effect. */
+/** Schedules one call to on_end(ctx), after all events and timers of this loop iteration were handled, and
+ * the requests that they resumed have run. If you schedule it in an on_end callback, including its own, it
+ * runs at the end of the next iteration. Scheduling it again before it runs has no effect. */
 MK_API void mk_deferred_post(struct mk_deferred *deferred);
 /** Cancels and frees the deferred callback; allowed in its own on_end. NULL is allowed. */
 MK_API void mk_deferred_free(struct mk_deferred *deferred);

@@ -25,7 +25,7 @@ struct duda_csv {
 
 /**
  * Creates a reader for `text`, which must outlive the reader. Cells with doubled quotes are unescaped into
- * `buf`, which limits their size, and NUL-terminated; the caller frees `buf`.
+ * `buf`, which limits their size; these cells are NUL-terminated. The caller frees `buf`.
  *
  *     struct mk_buf buf = mk_buf_growing(64 * 1024);
  *     struct duda_csv csv = duda_csv_of(text, ',', &buf);

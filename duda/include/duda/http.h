@@ -61,7 +61,7 @@ struct duda_http_response {
     size_t n_headers;
     mk_str body;
     mk_str error;         /**< after an error: a description of the error */
-    mk_str server;        /**< Name of the server's section */
+    mk_str server;        /**< Name of the [HTTP_CLIENT] section */
     uint64_t reserved[6]; /**< for later releases */
 };
 
@@ -82,9 +82,9 @@ struct duda_http_response {
  * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
  * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize, or the request has more than
  * DUDA_HTTP_HEADERS_MAX headers; -EOVERFLOW: the response headers are too long; -EINVAL: the request is
- * invalid, for example a line break in a header; -ENOMEM; or the error of a failed wait. Idempotent requests
- * (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or connection if the first one fails
- * before its response starts.
+ * invalid, for example because a header contains a line break; -ENOMEM; or the error of a failed wait.
+ * Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or connection if
+ * the first one fails before its response starts.
  */
 MK_API int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
                                  const struct duda_http_request *request, size_t request_size,

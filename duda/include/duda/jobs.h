@@ -37,7 +37,7 @@ enum {
 /** A job, as its handler sees it. Strings live until the handler returns. */
 struct duda_job {
     mk_str id;           /**< like all strings here, NUL-terminated */
-    mk_str payload;      /**< payload; for a scheduled job, the schedule */
+    mk_str payload;      /**< as enqueued; for a scheduled job, the schedule */
     unsigned attempt;    /**< attempt number, from 1 */
     int64_t enqueued_ms; /**< time at which the job was enqueued, in ms since 1970 */
     mk_str last_error;   /**< error message of the previous attempt; absent: none */
@@ -64,7 +64,7 @@ struct duda_job_type {
     const char *name;      /**< letters, digits, `-`, `_` */
     duda_job_fn *fn;       /**< job handler */
     unsigned concurrency;  /**< concurrent jobs per worker; default 1 */
-    unsigned max_attempts; /**< maximum attempts; default 10 */
+    unsigned max_attempts; /**< maximum number of attempts; default 10 */
     uint32_t backoff_ms;   /**< delay before the first retry, doubled up to one hour; default 1 s */
     uint32_t deadline_ms; /**< time limit of an attempt, after which waits return -ETIMEDOUT; default 5 min */
     size_t stack;         /**< stack size in bytes, at most DUDA_STACK_MAX; default 64 KB */
@@ -95,7 +95,7 @@ struct duda_job_options {
 };
 
 /**
- * Enqueues a job. Unless `id` is NULL, *id receives the ID of the job, which lives until the handler returns.
+ * Enqueues a job. Unless `id` is NULL, *id receives the job ID, which lives until the handler returns.
  * `options` may be NULL. When the function returns 0, the job is stored durably. Waits. -EEXIST: a job with
  * the same `unique_key` exists; -EINVAL; -EMSGSIZE; -ENOTSUP: the store of [JOBS] does not support jobs, or
  * does not exist; or an error of the store.

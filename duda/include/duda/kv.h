@@ -79,7 +79,7 @@ MK_API int duda_kv_expire(struct duda_ctx *d, struct duda_kv *kv, mk_str key,
  * there is no entry); otherwise returns -ESTALE. Waits. */
 MK_API int duda_kv_compare_and_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str expected,
                                    mk_str value, uint64_t ttl_ms) MK_API_MUST_USE;
-/** Adds to a number that is stored as decimal text. A new number starts at 0 and gets this time to live.
+/** Adds to a number that is stored as decimal text. A new number starts at 0 and expires after ttl_ms.
  * *result is the sum. -EDOM: the value is not a number, or the sum overflows. Waits. */
 MK_API int duda_kv_incr(struct duda_ctx *d, struct duda_kv *kv, mk_str key, int64_t delta, uint64_t ttl_ms,
                         int64_t *result) MK_API_MUST_USE;

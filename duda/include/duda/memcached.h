@@ -88,8 +88,8 @@ MK_API int duda_memcached_delete(struct duda_ctx *d, struct duda_memcached *memc
 /** Sets the time to live of a value. -ENOENT: there is no value. */
 MK_API int duda_memcached_touch(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
                                 uint64_t ttl_ms) MK_API_MUST_USE;
-/** Adds to a number that is stored as decimal text and never falls below 0. A new number starts at 0 and gets
- * this time to live. *sum is the result. -EDOM: the value is not a number. */
+/** Adds to a number that is stored as decimal text and never falls below 0. A new number starts at 0 and
+ * expires after ttl_ms. *sum is the result. -EDOM: the value is not a number. */
 MK_API int duda_memcached_incr(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
                                int64_t delta, uint64_t ttl_ms, uint64_t *sum) MK_API_MUST_USE;
 

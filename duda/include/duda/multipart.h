@@ -87,7 +87,7 @@ MK_API void duda_multipart_free(struct duda_multipart *multipart);
  * becomes `_`: spaces, punctuation, invisible characters, characters that change the text direction, and
  * invalid UTF-8. The sequences %22, %0D and %0A, which browsers send for a quote, a CR and an LF, each count
  * as one character. The result is "file" if nothing is left. Different names may have the same result, so use
- * it for display only, not to store files.
+ * the result only for display, not to store files.
  */
 MK_API void duda_file_name_clean(struct mk_buf *out, mk_str file_name);
 

@@ -53,11 +53,11 @@ MK_API struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name);
 /** The type of a reply. */
 enum duda_redis_type {
     DUDA_REDIS_NIL,    /**< no value */
-    DUDA_REDIS_TEXT,   /**< a bulk string: text */
-    DUDA_REDIS_STATUS, /**< a simple string such as OK: text */
-    DUDA_REDIS_NUMBER, /**< number */
-    DUDA_REDIS_LIST,   /**< an array of n items */
-    DUDA_REDIS_ERROR   /**< an error reply: text, such as "WRONGTYPE ..." */
+    DUDA_REDIS_TEXT,   /**< a bulk string, in `text` */
+    DUDA_REDIS_STATUS, /**< a simple string such as OK, in `text` */
+    DUDA_REDIS_NUMBER, /**< an integer, in `number` */
+    DUDA_REDIS_LIST,   /**< an array of `n` replies, in `items` */
+    DUDA_REDIS_ERROR   /**< an error such as "WRONGTYPE ...", in `text` */
 };
 
 /** A reply. Strings and items live until the handler returns; strings are NUL-terminated. */

@@ -39,7 +39,7 @@ struct duda_schema;
 struct duda_schema_field {
     const char *name; /**< name of the member */
     enum duda_schema_kind kind;
-    size_t offset, size; /**< size of the member, or of an element if it is a list */
+    size_t offset, size; /**< size of the member or, for a list, of an element */
     bool is_list;        /**< the member points to elements, and a size_t holds their number */
     size_t count_offset; /**< offset of the element count, a size_t */
     bool is_signed;

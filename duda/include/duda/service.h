@@ -90,7 +90,7 @@ enum duda_route_kind {
 struct duda_route {
     enum duda_route_kind kind;
     const char *method;               /**< route: "GET", "GET,POST"; "*": any method */
-    const char *path;                 /**< route: "/items/:id"; group: "/api"; host: its name */
+    const char *path;                 /**< route: "/items/:id"; group: "/api"; host: the host name */
     const struct duda_routes *routes; /**< routes of a group */
     duda_fn *fn;
     const char *name; /**< name of fn */

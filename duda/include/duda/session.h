@@ -95,7 +95,7 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
  * duda_session_get() reads a value. Returns 0; -ENOENT: the session has no such value, or the client has no
  * session; or an error of the store. On error, *value is absent. If the store fails, the remaining
  * DUDA_BEFORE() functions and the handler are skipped. A handler that is already running continues, but the
- * client gets 503 whatever it returns, so that an outage logs no user out.
+ * client gets 503 whatever it returns, so an outage does not log users out.
  *
  *     mk_str user;
  *     int e = duda_session_get(d, "user", &user);

@@ -16,8 +16,8 @@ struct duda_sql_rows {
     struct mk_buf text; /**< text of the cells, preceded by the column names */
     size_t max;         /**< maximum total size in bytes */
     int64_t rows_affected;
-    int error;         /**< first error: -EMSGSIZE, -ENOMEM, or the backend's */
-    char message[300]; /**< error message, unless empty */
+    int error;         /**< first error: -EMSGSIZE, -ENOMEM, or an error of the backend */
+    char message[300]; /**< error message; empty: none */
 };
 
 /** Adds the next column name; call it for every column before any value. */
@@ -59,7 +59,7 @@ struct duda_sql_db {
     const struct duda_sql_ops *ops;
     mk_str name;
     struct duda_sql_db *next; /**< next database of the worker */
-    uint64_t *meter;          /**< metrics of its section, in this worker; may be NULL */
+    uint64_t *meter;          /**< metrics of the database's section, in this worker; may be NULL */
     uint64_t reserved[4];     /**< must be zero */
 };
 

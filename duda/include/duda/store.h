@@ -61,7 +61,7 @@ MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *store, mk_str k
  * `value` is absent, deletes any value, and returns 0 even if there was none. */
 MK_API int duda_store_delete_if(struct duda_ctx *d, struct duda_store *store, mk_str key,
                                 mk_str value) MK_API_MUST_USE;
-/** Adds to a number; a new number starts at 0 and gets this time to live. *sum is the result. */
+/** Adds to a number; a new number starts at 0 and expires after ttl_ms. *sum is the result. */
 MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t delta,
                            uint64_t ttl_ms, int64_t *sum) MK_API_MUST_USE;
 

@@ -14,7 +14,7 @@ struct duda_service_ref;
 
 /** Options of a task. They are copied, but `name` must live as long as the worker. */
 struct duda_task {
-    const char *name;     /**< "mail": for log messages and for counting crashes */
+    const char *name;     /**< such as "mail", for log messages and for counting crashes */
     duda_fn *fn;          /**< runs on its own stack and may wait; returns 0 or a negative errno value */
     void *ctx;            /**< the caller's data: duda_task_context() */
     size_t stack;         /**< stack size in bytes, at most DUDA_STACK_MAX; 0: 64 KB */

@@ -16,7 +16,7 @@ struct duda_websocket;
 
 /** Policy for a subscriber of a topic (see duda/topic.h) whose client reads too slowly. */
 enum duda_slow_policy {
-    DUDA_SLOW_DISCONNECT, /**< close it with code 1013 (try again later) */
+    DUDA_SLOW_DISCONNECT, /**< close the WebSocket with code 1013 (try again later) */
     DUDA_SLOW_DROP,       /**< drop the message */
 };
 
