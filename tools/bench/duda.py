@@ -6,8 +6,8 @@
 
 CPU time is the user and system time of the server's own processes, from procfs; the server runs on the first core, the client
 (wrk) on the last. Servers take turns; results are medians with the minimum and maximum round. Memory is the PSS of all processes
-of a server. Needs wrk; node and go are included if installed. Run it on an idle machine: it prints the load. Exits with 1 if a
-goal is missed.
+of a server. Needs wrk; node and go are included if installed. Run the script on an idle machine: it prints the load. Exits with 1
+if a goal is missed.
 """
 import argparse
 import base64

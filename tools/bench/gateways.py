@@ -13,8 +13,8 @@ would not be comparable.
 
 CPU time is the user and system time of the server's own processes, from procfs. All processes share the last core, so that the
 results do not depend on which core wakes which; with --apart the servers run on the first core. Servers take turns; results are
-medians with the minimum and maximum round. Needs wrk, nginx and PHP-FPM. Run it on an idle machine: it prints the load. Exits
-with 1 if a goal is missed.
+medians with the minimum and maximum round. Needs wrk, nginx and PHP-FPM. Run the script on an idle machine: it prints the load.
+Exits with 1 if a goal is missed.
 """
 import argparse
 import contextlib

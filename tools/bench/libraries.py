@@ -13,7 +13,7 @@ do not depend on the load of the machine.
 
 In both cases, the script then starts and stops 10,000 servers, and prints how much memory an idle server adds to a program.
 
-The C files of llhttp come from Debian's package node-llhttp, which is downloaded into the build folder.
+The C files of llhttp come from Debian's node-llhttp package, which is downloaded into the build folder.
 """
 import argparse
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The case raspberry on ARM: a cross-compiled Monkey and BusyBox httpd from Debian's armhf and arm64 packages, both under
+"""The raspberry case on ARM: a cross-compiled Monkey and BusyBox httpd from Debian's armhf and arm64 packages, both under
 qemu-user over loopback. The result is a ratio, never a rate: see LIMITS.
 """
 import dataclasses
@@ -96,7 +96,7 @@ def programs_for(machine, say):
 # ---- The case ----
 
 def case_for(machine):
-    """Returns the case raspberry with contestants for this machine."""
+    """Returns the raspberry case with contestants for this machine."""
     known = cases.load_all()["raspberry"]
     history = dataclasses.replace(known.historical, differs="Emulated: the ratio alone can be compared. " + " ".join(LIMITS))
     return dataclasses.replace(

@@ -79,7 +79,7 @@ class Running:
         return self.process.pid
 
     def pids(self) -> list[int]:
-        """Returns the pids of all its processes, including those of an origin server."""
+        """Returns the pids of all processes of the server, including those of an origin server."""
         behind = self.companion.pids() if self.companion else []
         return [*family.members(self.pid, self.mark), *behind]
 

@@ -152,7 +152,7 @@ class Stage:
         return bool(self.running) and self.running.process.poll() is None
 
     def last_words(self):
-        """Returns the end of its standard output and error."""
+        """Returns the end of the contestant's standard output and error."""
         try:
             return self.running.output.read_text(errors="replace").strip()[-WORDS:] or "no output"
         except (OSError, AttributeError):
