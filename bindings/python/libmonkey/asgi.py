@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ASGI 3 server: serves applications written with Starlette, FastAPI, Django, Quart, ... See monkey-asgi --help.
 
-Everything runs in one thread: the library's callbacks are called by mk_server_step(), which the event loop calls when the
-server's descriptor is readable. A request lives from the first call of its handler until its cleanup function is called.
+Everything runs in one thread: when the server's descriptor is readable, the event loop calls mk_server_step(), which calls
+the callbacks of this module. A request lives from the first call of its handler until its cleanup function is called.
 """
 import asyncio
 import collections

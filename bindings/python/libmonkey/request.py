@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of handlers: a request and a response, valid until the request ends, in the thread that serves it."""
+"""The arguments of handlers: a request and a response, valid until the request ends, and only in the thread that serves it."""
 import asyncio
 import ctypes
 import errno

@@ -59,7 +59,7 @@ MK_API struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char
 MK_API int duda_memcached_get(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
                               mk_str *value) MK_API_MUST_USE;
 
-/** One of several keys. */
+/** A key for duda_memcached_get_many(), and the result of reading its value. */
 struct duda_memcached_item {
     mk_str key;           /**< set by the caller */
     mk_str value;         /**< absent: no value, or it could not be read */
