@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions (PCRE2). The server loads the library when the first expression is compiled. */
+/* Regular expressions, if Monkey was built with PCRE2. */
 #ifndef MONKEY_REGEX_H
 #define MONKEY_REGEX_H
 
@@ -40,7 +40,7 @@ struct mk_regex {
     const struct mk_regex_ops *ops; /**< private: used by the functions below */
 };
 
-/** The interface to the library. Call mk_regex_match() and the other functions below instead. */
+/** The implementation of the functions below. Call mk_regex_match() and the other functions instead. */
 struct mk_regex_ops {
     void (*free)(struct mk_regex *regex);
     unsigned (*groups)(const struct mk_regex *regex);
@@ -51,8 +51,7 @@ struct mk_regex_ops {
 
 /**
  * Compiles a pattern. On failure, returns NULL and describes the error in *error. Call it while a
- * configuration is loaded (in load(), host() or a parse()): a sandboxed worker may be unable to load the
- * library.
+ * configuration is loaded (in load(), host() or a parse()), so that no request waits for the compilation.
  *
  * Text is a sequence of bytes: `.` matches one byte of any value, and a pattern cannot enable UTF mode. `$`
  * matches only at the very end.
