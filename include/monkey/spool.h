@@ -16,10 +16,10 @@ struct mk_config;
 struct mk_request;
 
 /**
- * A complete request body. Small bodies stay in memory (up to 64 KB; 4 KB if the same client address has
- * other such bodies in progress), and larger ones go to an unlinked file in `SpoolFolder`. A separate thread
- * writes that file, and the server reads nothing from the client in the meantime: a slow disk therefore slows
- * down the client, not the worker.
+ * A complete request body. Small bodies stay in memory (up to 64 KB, or 4 KB if the client address has used
+ * up its share of memory), and larger ones go to an unlinked file in `SpoolFolder`. A separate thread writes
+ * that file, and the server reads nothing from the client in the meantime: a slow disk therefore slows down
+ * the client, not the worker.
  */
 struct mk_spool;
 
@@ -76,8 +76,8 @@ MK_API unsigned mk_spool_status(int error);
 /**
  * A first-in, first-out queue for a response body that the client does not read fast enough. It lets the
  * producer, such as a connection to another server, finish and serve other requests. Up to 64 KB stay in
- * memory (16 KB if the same client address has other such bodies), and the rest goes to an unlinked file in
- * `SpoolFolder`, which a separate thread writes. The queue belongs to the worker, and must be freed before
+ * memory (16 KB if the client address has used up its share of memory), and the rest goes to an unlinked file
+ * in `SpoolFolder`, which a separate thread writes. The queue belongs to the worker, and must be freed before
  * the request ends.
  *
  * All responses together may use half of `SpoolMax`, and those of one client address a quarter.
