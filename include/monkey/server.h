@@ -208,8 +208,8 @@ struct mk_memory_file {
 MK_API int mk_server_add_files(struct mk_server *server, const struct mk_memory_file *files, size_t n,
                                size_t size);
 
-/** Returns the parameter of the matched route with that name; NULL if there is none. Call it in the thread of
- * the request. */
+/** Returns the matched route's parameter with that name; NULL if there is none. Call it in the thread of the
+ * request. */
 MK_API const struct mk_router_param *mk_server_param(const struct mk_request *request, const char *name);
 
 /**
