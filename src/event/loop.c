@@ -47,10 +47,10 @@ static void on_wakeup(struct mk_fd_watch *w, uint32_t events)
 
 mk_err mk_loop_init(struct mk_loop *loop)
 {
-    *loop = (struct mk_loop){.bell = {.on_ready = on_wakeup},
-                             .wakeup_fd = -1,
-                             .alarm_fd = -1,
-                             .clock_resolution_ms = mk_clock_ms_resolution()};
+    memset(loop, 0, offsetof(struct mk_loop, wheel));
+    loop->bell.on_ready = on_wakeup;
+    loop->wakeup_fd = loop->alarm_fd = -1;
+    loop->clock_resolution_ms = mk_clock_ms_resolution();
     read_clocks(loop);
     mk_timer_wheel_init(&loop->wheel, loop->now_ms);
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

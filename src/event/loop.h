@@ -36,13 +36,13 @@ struct mk_loop {
     struct mk_loop_task *ends; /* run after the tasks of an iteration */
     struct mk_loop_task *last; /* run after `ends` */
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
-    struct mk_timer_wheel wheel;
     bool stopped;
     /* Members for a loop that is embedded in another loop (loop_embed.h): */
     bool rests; /* between two iterations: deferring a task wakes the outer loop */
     int alarm_fd;
     struct mk_fd_watch alarm;
     uint64_t alarm_ms; /* current timerfd time; 0: not set */
+    struct mk_timer_wheel wheel;
 };
 
 mk_err mk_loop_init(struct mk_loop *loop) MK_MUST_USE;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/timer_wheel.h"
 
+#include <string.h>
+
 /* Plugins embed this struct in their own, so its size must not change. */
 _Static_assert(sizeof(struct mk_timer) == 3 * sizeof(void *) + 2 * sizeof(uint32_t),
                "the binary interface fixes the size of a timer");
@@ -52,22 +54,32 @@ static uint32_t slot_of_time(uint32_t time)
     return time / MK_TIMER_TICK_MS % MK_TIMER_SLOTS;
 }
 
-static void mark_slot_used(struct mk_timer_wheel *w, uint32_t slot)
+static bool is_slot_used(const struct mk_timer_wheel *w, uint32_t slot)
 {
+    return w->used[slot / 64] >> slot % 64 & 1;
+}
+
+/* The rings of unused slots are uninitialized, so that a process with few timers touches few of their pages. */
+static void use_slot(struct mk_timer_wheel *w, uint32_t slot)
+{
+    if (is_slot_used(w, slot))
+        return;
+    init_ring(&w->slots[slot]);
     w->used[slot / 64] |= (uint64_t)1 << slot % 64;
 }
 
-static void mark_slot_empty(struct mk_timer_wheel *w, uint32_t slot)
+static void mark_slot_unused(struct mk_timer_wheel *w, uint32_t slot)
 {
     w->used[slot / 64] &= ~((uint64_t)1 << slot % 64);
 }
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
 {
-    *w = (struct mk_timer_wheel){.now = (uint32_t)now_ms};
-    for (size_t i = 0; i < MK_TIMER_SLOTS; i++)
-        init_ring(&w->slots[i]);
+    memset(w->used, 0, sizeof w->used);
     init_ring(&w->late);
+    w->now = (uint32_t)now_ms;
+    w->has_next = false;
+    w->next = 0;
 }
 
 /* Inserts the timer into the slot after its time, or into the farthest slot of the wheel. */
@@ -82,8 +94,8 @@ void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
     uint32_t tick = (w->now + ahead) / MK_TIMER_TICK_MS + 1;
     mk_timer_stop(t);
     t->slot_ms = tick * MK_TIMER_TICK_MS;
+    use_slot(w, tick % MK_TIMER_SLOTS);
     append_link(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
-    mark_slot_used(w, tick % MK_TIMER_SLOTS);
     if (!w->has_next || t->slot_ms - w->now < w->next - w->now)
         w->next = t->slot_ms;
     w->has_next = true;
@@ -108,7 +120,7 @@ static void find_next_used_slot(struct mk_timer_wheel *w)
 static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 {
     move_ring(&w->late, &w->slots[slot]);
-    mark_slot_empty(w, slot);
+    mark_slot_unused(w, slot);
 }
 
 /* Empties all slots that are due. */
@@ -122,7 +134,7 @@ MK_NOINLINE static void empty_due_slots(struct mk_timer_wheel *w, uint32_t now)
     bool emptied = false;
     for (uint32_t i = 0; i < ticks && i < MK_TIMER_SLOTS; i++) {
         uint32_t slot = (first + i) % MK_TIMER_SLOTS;
-        if (w->used[slot / 64] >> slot % 64 & 1) {
+        if (is_slot_used(w, slot)) {
             empty_slot(w, slot);
             emptied = true;
         }

@@ -21,12 +21,12 @@ enum {
 };
 
 struct mk_timer_wheel {
-    struct mk_timer_link slots[MK_TIMER_SLOTS];
     uint64_t used[MK_TIMER_SLOTS / 64]; /* bitmap of slots that may contain timers */
     struct mk_timer_link late;          /* timers of slots that are due */
     uint32_t now;                       /* all timers up to this time have fired or are late */
     uint32_t next;                      /* time of the first used slot, if `has_next` */
     bool has_next;
+    struct mk_timer_link slots[MK_TIMER_SLOTS]; /* initialized when they are used */
 };
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
