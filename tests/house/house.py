@@ -25,7 +25,7 @@ LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)
 # Layers that a build may omit: no other layer may include their headers.
 OPTIONAL = ("http2", "tls")
 # The folders of our own C code.
-CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples")
+CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples", "bindings")
 # Folders that are never checked.
 FOREIGN = {"build", "__pycache__", "node_modules"}
 

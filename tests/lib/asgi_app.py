@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ASGI application for test_asgi.py."""
 import asyncio
+import contextvars
 import json
 import os
 
 events = []
+variable = contextvars.ContextVar("variable", default="unset")
 
 
 async def lifespan(scope, receive, send):
@@ -112,13 +114,65 @@ async def process(_scope, _receive, send):
     await respond(send, str(os.getpid()).encode())
 
 
+async def show_task(_scope, _receive, send):
+    """What libraries expect of the task that runs the application, before and after it has waited."""
+    task, before = asyncio.current_task(), variable.get()
+    variable.set("set")
+    found = [before, isinstance(task, asyncio.Task), task in asyncio.all_tasks(), task.done()]
+    await asyncio.sleep(0.001)
+    found += [variable.get(), asyncio.current_task() is task, task in asyncio.all_tasks(), task.get_stack() != []]
+    await respond(send, json.dumps(found).encode())
+
+
+async def cancel_itself(_scope, _receive, send):
+    waiting = asyncio.get_running_loop().create_future()
+    asyncio.current_task().cancel()
+    try:
+        await waiting
+    except asyncio.CancelledError:
+        await respond(send, b"cancelled, and so was the future" if waiting.cancelled() else b"cancelled")
+
+
+async def time_out(_scope, receive, send):
+    """The timeout of a receive() loses no part of the body."""
+    timeouts = 0
+    while True:
+        try:
+            message = await asyncio.wait_for(receive(), 0.01)
+            break
+        except asyncio.TimeoutError:
+            timeouts += 1
+    await respond(send, b"%s after %s" % (message["body"], b"timeouts" if timeouts else b"none"))
+
+
+async def receive_twice(_scope, receive, send):
+    """Two tasks receive at the same time: both get the disconnect."""
+    await receive()
+    waiting = [asyncio.ensure_future(receive()) for _ in range(2)]
+    await asyncio.sleep(0)
+    await respond(send, b"done")
+    for message in await asyncio.gather(*waiting):
+        events.append(f"twice {message['type']}")
+
+
+async def work_later(_scope, _receive, send):
+    await respond(send, b"first")
+    await asyncio.sleep(0.01)
+    events.append("worked later")
+
+
+async def exit_program(_scope, _receive, _send):
+    raise SystemExit(3)
+
+
 async def teapot(_scope, _receive, send):
     await respond(send, b"short and stout", 418, [(b"x-a", b"1"), (b"x-a", b"2")])
 
 
 PATHS = {"/count": count_bytes, "/echo": echo, "/stream": stream, "/endless": endless, "/wait": wait_for_disconnect,
          "/length": known_length, "/fail": fail, "/fail-late": fail_late, "/silent": silent, "/events": show_events,
-         "/exit": end_process, "/process": process, "/teapot": teapot}
+         "/exit": end_process, "/task": show_task, "/cancel": cancel_itself, "/timeout": time_out, "/twice": receive_twice,
+         "/later": work_later, "/system-exit": exit_program, "/process": process, "/teapot": teapot}
 
 
 async def websocket(scope, receive, send):

@@ -2,15 +2,20 @@
 """monkey-asgi serves ASGI applications, over real connections."""
 import http.client
 import json
+import os
+import shutil
 import signal
 import socket
+import subprocess
+import sysconfig
+import time
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as websocket
 
 from monkey import ROOT, SECONDS
-from package import Program
+from package import BINDING, SANITIZERS, Program, call
 from proc import wait_until
 
 FOLDER = ROOT / "tests" / "lib"
@@ -116,6 +121,78 @@ def test_asgi_application_without_response_gives_500(server, path):
 def test_asgi_failure_within_body_ends_connection(server):
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
         fetch(server, "/fail-late")
+
+
+# ---- Tasks ----
+
+def test_asgi_application_runs_in_task_with_own_context(server):
+    for _ in range(2):
+        assert json.loads(fetch(server, "/task")[2]) == ["unset", True, True, False, "set", True, True, True]
+
+
+def test_asgi_task_that_cancels_itself_cancels_what_it_awaits(server):
+    assert fetch(server, "/cancel")[2] == b"cancelled, and so was the future"
+
+
+def test_asgi_timeout_of_receive_loses_no_input(server):
+    connection = server.connect()
+    connection.putrequest("POST", "/timeout")
+    connection.putheader("Content-Length", "4")
+    connection.endheaders()
+    time.sleep(0.05)
+    connection.send(b"late")
+    assert connection.getresponse().read() == b"late after timeouts"
+    connection.close()
+
+
+def test_asgi_concurrent_receivers_both_get_disconnect(server):
+    assert fetch(server, "/twice")[2] == b"done"
+    wait_until(lambda: events(server).count("twice http.disconnect") == 2, "both have received it")
+
+
+def test_asgi_application_may_work_after_the_response(server):
+    assert fetch(server, "/later")[2] == b"first"
+    wait_until(lambda: "worked later" in events(server), "the application has continued")
+
+
+def test_asgi_system_exit_ends_the_server(start):
+    server = start("asgi_app:app")
+    try:
+        fetch(server, "/system-exit")
+    except (OSError, http.client.HTTPException):
+        pass
+    assert server._process.wait(SECONDS) == 3
+
+
+# ---- Robustness ----
+
+@pytest.fixture(scope="module")
+def sanitized(package, python, tmp_path_factory):
+    """Environment variables for programs that use the extension with sanitizers."""
+    folder = tmp_path_factory.mktemp("sanitized")
+    (installed,) = python.parents[1].glob("lib/python*/site-packages/libmonkey")
+    shutil.copytree(installed, folder / "libmonkey")
+    (extension,) = (folder / "libmonkey").glob("_asgi*.so")
+    limited = ["-DPy_LIMITED_API=0x030b0000"] if ".abi3." in extension.name else []
+    call("cc", "-std=gnu17", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *SANITIZERS, "-O1", "-fPIC", "-shared", *limited,
+         "-I", sysconfig.get_path("include"), "-I", ROOT / "include", *sorted((BINDING / "src").glob("*.c")), "-o", extension)
+    libraries = [call("cc", f"-print-file-name={name}").strip() for name in ("libasan.so", "libubsan.so")]
+    if not all(library.startswith("/") for library in libraries):
+        pytest.skip("needs the sanitizers of gcc as libraries")
+    return package.environment | {"PYTHONPATH": str(folder), "LD_PRELOAD": ":".join(libraries), "PYTHONMALLOC": "malloc",
+                                  "ASAN_OPTIONS": "detect_leaks=0"}  # the interpreter frees little at its end: see the next test
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_asgi_misuse_raises_and_never_crashes(python, sanitized, seed):
+    done = subprocess.run([python, FOLDER / "asgi_misuse.py", str(seed), "600"], env=os.environ | sanitized, capture_output=True, text=True,
+                          timeout=55, check=False)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr[-3000:]
+
+
+def test_asgi_requests_leak_no_memory(package, python):
+    output = call(python, FOLDER / "asgi_leaks.py", "2000", environment=package.environment, seconds=55)
+    assert int(output) < 100, f"1000 requests of each kind leave {output.strip()} blocks of memory"
 
 
 # ---- WebSocket ----

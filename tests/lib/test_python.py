@@ -17,7 +17,8 @@ APP = ROOT / "tests" / "lib" / "python_app.py"
 def test_python_binding_installs_from_source_archive(package, python, tmp_path):
     """As from a package index: pip builds a wheel from the source package."""
     source = python.parents[2] / "source"
-    name = call(sys.executable, "-c", f"import backend; print(backend.build_sdist({str(tmp_path)!r}))", folder=source).strip()
+    name = call(sys.executable, "-c", f"import backend; print(backend.build_sdist({str(tmp_path)!r}))", folder=source,
+                environment=package.environment).strip()
     with tarfile.open(tmp_path / name) as archive:
         assert f"{name.removesuffix('.tar.gz')}/PKG-INFO" in archive.getnames()
     call(*PIP, "install", "--quiet", "--no-index", "--no-compile", "--no-build-isolation", "--target", tmp_path / "there", tmp_path / name)

@@ -39,6 +39,7 @@ check   libcmocka-dev    pkg-config cmocka
 check   libboost-context-dev? boost_context
 check   python3          command python3
 check   python3-venv     python_with_venv
+check   python3-dev      headers_of_python
 check   ca-certificates? file /etc/ssl/certs/ca-certificates.crt
 check   curl             command curl
 check   brotli?          command brotli
@@ -151,6 +152,9 @@ fuzz    libclang-rt-dev  fuzzer_of_clang
 
 headers_of_libc() { echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1; }
 python_with_venv() { "${PYTHON:-python3}" -c 'import venv, ensurepip' >/dev/null 2>&1; }
+headers_of_python() {
+    "${PYTHON:-python3}" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
+} >/dev/null 2>&1
 static_busybox() { command -v busybox && ! ldd "$(command -v busybox)"; } >/dev/null 2>&1
 any_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 php_fpm() { ls "$root"/usr/sbin/php-fpm* >/dev/null 2>&1; }

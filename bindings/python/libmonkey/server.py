@@ -304,19 +304,19 @@ class Server:
             running.add(self)
             self._check(lib.mk_server_start(self._use(), threads))
 
-    async def serve(self):
-        """Serves in the asyncio event loop until stop() is called or the task is cancelled."""
+    async def serve(self, step=None):
+        """Serves in the asyncio event loop until stop() is called or the task is cancelled. `step` is for libmonkey.asgi."""
         self._loop, self._loop_thread = asyncio.get_running_loop(), threading.get_ident()
         running.add(self)
         fd = self._check(lib.mk_server_fd(self._use()))
         self._ended = self._loop.create_future()
 
-        def step():
-            more = lib.mk_server_step(self._pointer)
+        def run_step():
+            more = step() if step else lib.mk_server_step(self._pointer)
             if more <= 0:
                 self._end_serving(more)
 
-        self._loop.add_reader(fd, step)
+        self._loop.add_reader(fd, run_step)
         self._watched = fd
         try:
             self._check(await self._ended)

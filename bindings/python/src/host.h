@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ASGI application in a server: the base class of libmonkey.asgi.Host. */
+#ifndef HOST_H
+#define HOST_H
+
+#include "library.h"
+#include "python.h"
+
+struct host {
+    PyObject_HEAD struct mk_server *server; /* NULL: not served, or no longer */
+    unsigned long thread;                   /* the thread of the event loop */
+    PyObject *app, *loop, *root_path, *state;
+    PyObject *http_scope, *websocket_scope;            /* templates */
+    PyObject *create_future, *create_task;             /* methods of the loop */
+    PyObject *print_error;                             /* print_error(exception) */
+    PyObject *open_websocket;                          /* open_websocket(scope), returns a Socket */
+    PyObject *tasks;                                   /* a set of the tasks that run */
+    PyObject *stop_type, *stop_value, *stop_traceback; /* KeyboardInterrupt or SystemExit of an application */
+    bool is_eager;                                     /* run applications within the handler */
+};
+
+extern PyTypeObject *host_type;
+
+int host_init(PyObject *module);
+
+/* Is this the thread of the event loop? Raises RuntimeError otherwise. */
+bool host_check_thread(const struct host *h);
+
+/* Prints the current exception, which is cleared. */
+void host_print_error(struct host *h);
+
+/* Lets step() raise the current exception, which is cleared. */
+void host_stop(struct host *h);
+
+#endif

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ASGI application that misuses receive() and send() in every possible way, and clients that disconnect at any time; test_asgi.py
+runs it: asgi_misuse.py SEED REQUESTS.
+
+Misuse may raise an exception, but must neither crash the program, nor leak objects, nor leave a request without a response. The
+program prints `end` if it survives.
+"""
+import asyncio
+import gc
+import http.client
+import io
+import random
+import socket
+import sys
+import threading
+
+from libmonkey.asgi import Host
+
+SEED, REQUESTS = int(sys.argv[1]), int(sys.argv[2])
+THREADS = 3
+RANDOM = random.Random(SEED)
+kept = []  # (receive, send) pairs of requests that may have ended
+problems = []
+
+START = {"type": "http.response.start", "status": 200, "headers": [(b"x-a", b"b")]}
+BODY = {"type": "http.response.body", "body": b"hello"}
+MESSAGES = [START, BODY, {**BODY, "more_body": True}, {"type": "http.response.body"}, {**BODY, "body": bytes(100000), "more_body": True},
+            {}, {"type": 5}, {"type": "none"}, {"type": "http.response.start"}, {**START, "status": "200"}, {**START, "status": 99999},
+            {**START, "status": 2 ** 70}, {**START, "headers": 5}, {**START, "headers": [5]}, {**START, "headers": [(b"a",)]},
+            {**START, "headers": [("a", "b")]}, {**START, "headers": [[b"x-list", bytearray(b"c")]]}, {**START, "headers": [(b"a b", b"c")]},
+            {**START, "headers": [(b"content-length", b"-5")]}, {**START, "headers": ((b"content-length", b"5"),)},
+            {**START, "headers": iter([(b"a", b"b")])}, {**BODY, "body": "text"}, {**BODY, "body": 5}, {**BODY, "body": None},
+            {**BODY, "body": memoryview(b"abc")}, {**BODY, "body": bytearray(b"abc")}, {**BODY, "more_body": object()}]
+
+
+async def use(receive, send, n):
+    """Uses both functions n times, right or wrong."""
+    for _ in range(n):
+        what = RANDOM.randrange(14)
+        try:
+            if what < 6:
+                await send(RANDOM.choice(MESSAGES))
+            elif what == 6:
+                await asyncio.wait_for(receive(), RANDOM.choice([0, 0.001]))
+            elif what == 7:
+                receive(), send(START)  # never awaited
+            elif what == 8:
+                same = receive()
+                await asyncio.wait_for(asyncio.gather(same, same, receive(), return_exceptions=True), 0.01)
+            elif what == 9:
+                await asyncio.sleep(RANDOM.choice([0, 0.001]))
+            elif what == 10:
+                same = send(BODY)
+                same.close()
+                await same
+            elif what == 11:
+                asyncio.ensure_future(receive()).cancel()
+            elif what == 12:
+                thread = threading.Thread(target=use_in_thread, args=(receive, send))
+                thread.start()
+                thread.join()
+            else:
+                receive().throw(ValueError("thrown"))
+        except asyncio.CancelledError:
+            if asyncio.current_task() is None:
+                problems.append("no current task")
+            raise
+        except (RuntimeError, OSError, TypeError, ValueError, LookupError, AttributeError, OverflowError, asyncio.TimeoutError):
+            pass
+
+
+def use_in_thread(receive, send):
+    for awaitable in (receive(), send(START)):
+        try:
+            awaitable.send(None)
+            problems.append("another thread used a request")
+        except RuntimeError:
+            pass
+
+
+async def cancel_itself(_receive, _send):
+    asyncio.current_task().cancel()
+    await asyncio.sleep(0)
+
+
+async def use_kept(_receive, _send):
+    for receive, send in RANDOM.sample(kept, min(len(kept), 3)):
+        await use(receive, send, 3)
+
+
+async def touch_task(receive, send):
+    """Does with its task and its coroutine what debuggers do, and worse."""
+    task = asyncio.current_task()
+    coroutine = task.get_coro()
+    repr(task), task.get_stack(), task.print_stack(file=io.StringIO())
+    for name in ("cr_frame", "cr_running", "cr_await", "__name__", "none", "_scope"):
+        getattr(coroutine, name, None)
+    for attack in (lambda: coroutine.send(None), lambda: coroutine.send(5), lambda: coroutine.throw(ValueError("thrown")), lambda: next(coroutine),
+                   coroutine.close, lambda: type(coroutine)(), lambda: type(receive())(), lambda: coroutine.throw(5), lambda: coroutine.throw()):
+        if RANDOM.random() < 0.2:
+            try:
+                attack()
+            except (RuntimeError, ValueError, TypeError, StopIteration):
+                pass
+    await use(receive, send, 3)
+
+
+async def fail(_receive, _send):
+    raise RANDOM.choice([RuntimeError, OSError, asyncio.CancelledError, StopAsyncIteration, GeneratorExit])
+
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        raise RuntimeError
+    scope["asgi"].clear(), scope["extensions"].update(a=1), scope.pop("path"), scope["headers"].clear()
+    kept.append((receive, send))
+    del kept[:-50]
+    how = RANDOM.choice([use, use, use, cancel_itself, use_kept, touch_task, fail])
+    await (use(receive, send, RANDOM.randrange(8)) if how is use else how(receive, send))
+
+
+def app_or_nonsense(scope, receive, send):
+    """Not every application is a coroutine function."""
+    what = RANDOM.randrange(20) if scope["type"] == "http" else 20
+    if what == 0:
+        return None
+    if what == 1:
+        raise RuntimeError("broken")
+    if what == 2:
+        return asyncio.ensure_future(app(scope, receive, send))
+    return app(scope, receive, send)
+
+
+def ask(port, number):
+    random_bytes = random.Random(number)
+    body = random_bytes.choice([None, None, b"x" * 10, b"x" * 200000])
+    if random_bytes.random() < 0.2:  # disconnects at once
+        with socket.create_connection(("127.0.0.1", port), 5) as client:
+            client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"[:random_bytes.randrange(60)])
+        return
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=random_bytes.choice([0.05, 0.2]))
+    try:
+        connection.request("POST" if body else "GET", f"/{number}", body)
+        connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        pass
+    finally:
+        connection.close()
+
+
+def attack(port, first):
+    for number in range(first, first + REQUESTS // THREADS):
+        ask(port, number)
+
+
+def attack_from_threads(port):
+    threads = [threading.Thread(target=attack, args=(port, 100000 * n)) for n in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+async def main():
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+    host = Host(app_or_nonsense)
+    port = host.server.listen("127.0.0.1:0")
+    started = asyncio.Event()
+    serving = asyncio.ensure_future(host.serve(started.set))
+    await started.wait()
+    await asyncio.get_running_loop().run_in_executor(None, attack_from_threads, port)
+    host.server.stop(0.2)
+    await serving
+    for receive, send in kept:
+        await use(receive, send, 2)
+    gc.collect()
+
+
+sys.stderr = io.StringIO()  # hundreds of tracebacks
+asyncio.run(main())
+assert not problems, problems
+print("end", flush=True)
