@@ -37,13 +37,14 @@ extern "C" {
  * you stop and free it. A server runs only once.
  *
  * Functions that return an int return 0 or a negative errno value; mk_server_error() then describes the
- * error. -EINVAL means an invalid value, and -EBUSY a call that is too late or from the wrong context.
+ * error. -EINVAL means an invalid value, -EBUSY a call that is too early, too late or from the wrong context, and
+ * -ESHUTDOWN a server that is stopping or has stopped.
  *
  * The library never exits, prints or forks, and it never changes the signal handling, working directory,
  * umask or locale of the program. Its threads block all signals. All descriptors are opened with
  * close-on-exec. The library preserves errno. Features that need the process model of the program `monkey`
  * are absent: `Workers`, `User`, `Sandbox`, `PidFile`, reloads, and plugins that start programs (`cgi`,
- * `acme`).
+ * `acme`). Listeners and certificates can be changed while the server is running.
  */
 struct mk_server;
 
@@ -70,8 +71,8 @@ MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) 
 
 /** Returns the error messages of the last function that failed: one or more lines, the last without a line
  * ending. Empty if no function failed; after a successful start, it holds the warnings about the
- * configuration, if any. Valid until the next call for this server. For NULL, it reports an out-of-memory
- * error. */
+ * configuration, if any. Functions that fail while the server is running set the message of the calling
+ * thread only. Valid until the next call for this server. For NULL, it reports an out-of-memory error. */
 MK_API const char *mk_server_error(const struct mk_server *server);
 
 /**
@@ -215,17 +216,84 @@ MK_API const struct mk_router_param *mk_server_param(const struct mk_request *re
 /**
  * Opens a listener, as in `Listen`: "127.0.0.1:8080", "[::1]:8443 tls", "*:80", "unix:/run/a.sock". For port
  * 0, the system chooses a port. *port is set to the actual port, unless `port` is NULL. Clients can connect
- * from now on, but they wait until the server runs.
+ * from now on; before the start, they wait until the server runs.
+ *
+ * While the server is running, any thread may call it, including handlers. It serves the hosts without a `Listen`
+ * of their own. It returns immediately, and the workers begin to accept in their next iteration. `tls` requires
+ * that some host has had a certificate since the start.
+ *
+ * Returns 0; -EINVAL (the address is malformed, or already has a listener, or 64 listeners are open);
+ * -EADDRINUSE, -EACCES, -EMFILE and other errors of bind(2) and socket(2); -ENOTSUP (no HTTP/2, or the server is in
+ * memory); -ENOMEM, -EBUSY or -ESHUTDOWN. On error, nothing has changed.
+ *
+ *     unsigned port;
+ *     if (mk_server_listen(s, "127.0.0.1:0", &port)) // s is running
+ *         fprintf(stderr, "%s\n", mk_server_error(s));
  */
 MK_API int mk_server_listen(struct mk_server *server, const char *address, unsigned *port);
 
-/** Listens on a bound stream socket. The caller keeps the descriptor, which becomes non-blocking. */
+/**
+ * Listens on a bound stream socket, like mk_server_listen(). The caller keeps the descriptor, which becomes
+ * non-blocking. Before the start, you may pass several sockets that share an address (SO_REUSEPORT), such as
+ * those of another server (mk_server_listener_fd()): they become one listener.
+ */
 MK_API int mk_server_listen_fd(struct mk_server *server, int fd, bool tls);
 
-/** Writes the i-th address of a started server, in the form of `Listen`: "127.0.0.1:8443 tls". This
- * includes the addresses of the configuration file. Returns -ENOENT if `i` is out of range, and -ENOSPC if
- * `buf` is too small (192 bytes are enough). */
+/**
+ * Closes a listener of a running server; `address` is written as for mk_server_listen() (flags such as `tls` are
+ * ignored), or the result of mk_server_address(). Any thread may call it, including handlers. It returns
+ * immediately. In its next iteration, each worker accepts the connections that wait in its queue, unless
+ * accepting is paused, and closes its socket. Open connections are served as before. The address can be used again
+ * at once, also with or without `tls`; the file of a unix socket is removed, unless the socket came from
+ * mk_server_listen_fd(). The last listener may be closed as well.
+ *
+ * Clients that connect in the moment of closing may be refused. To move an address to another server without
+ * refusing anyone, hand over its sockets: see mk_server_listener_fd().
+ *
+ * Returns 0; -ENOENT (no listener has this address); -EINVAL, -EBUSY or -ESHUTDOWN. On error, nothing has changed.
+ *
+ *     mk_server_unlisten(s, "127.0.0.1:8080");
+ */
+MK_API int mk_server_unlisten(struct mk_server *server, const char *address);
+
+/** Writes the address of the i-th listener of a started server, in the form of `Listen`: "127.0.0.1:8443 tls",
+ * with the actual port. This includes the addresses of the configuration file. Closing a listener renumbers those
+ * after it. Any thread may call it. Returns -ENOENT if `i` is out of range, and -ENOSPC if `buf` is too small
+ * (192 bytes are enough). */
 MK_API int mk_server_address(const struct mk_server *server, size_t i, char *buf, size_t cap);
+
+/**
+ * Returns a duplicate of the j-th socket of the i-th listener, which the caller closes; -ENOENT if there is none,
+ * or an error such as -EMFILE. A listener of several threads has one socket for each of them, and each socket has
+ * a queue of its own. So pass all of them to the successor, which calls mk_server_listen_fd() with each before its
+ * start; then stop this server. A connection that arrives meanwhile is accepted by either. Any thread may call
+ * it.
+ *
+ *     for (size_t i = 0; i < 64; i++)
+ *         for (size_t j = 0; (fd = mk_server_listener_fd(s, i, j)) >= 0; j++)
+ *             send_to_successor(fd), close(fd);
+ */
+MK_API int mk_server_listener_fd(const struct mk_server *server, size_t i, size_t j);
+
+/**
+ * Replaces a certificate of a running server. `name` is a name of the host, as in its `ServerName`; NULL: all hosts
+ * that have a certificate. `certificate` and `key` are as for mk_server_add_certificate(): the function keeps no
+ * copy of the strings. The new certificate replaces the one with the same type of key (RSA, ECDSA, Ed25519), if the
+ * host has one, and the others stay. It may come from other sources than the old one, such as a file. Hosts that
+ * use the same certificate under another name keep the old one.
+ *
+ * New connections get the new certificate as soon as the function has returned; open connections are not
+ * affected. Any thread may call it, including handlers.
+ *
+ * Returns 0; -EINVAL if the PEM data is invalid or the key belongs to another certificate; -ENOENT if no such
+ * host has a certificate (a server must have one at its start); -ENOMEM, -EBUSY or -ESHUTDOWN. On error, nothing
+ * has changed. After success, mk_server_error() may hold a warning: the certificate has expired.
+ *
+ *     if (mk_server_replace_certificate(s, "www.example.org", certificate, key))
+ *         fprintf(stderr, "%s\n", mk_server_error(s));
+ */
+MK_API int mk_server_replace_certificate(struct mk_server *server, const char *name, const char *certificate,
+                                         const char *key);
 
 /* ---- Running ---- */
 

@@ -32,6 +32,8 @@ static void resume_accepting(struct mk_acceptor *a)
         return;
     open_reserve_fd(a);
     a->paused = mk_loop_add(a->manager->loop, a->fd, &a->watch, EPOLLIN | EPOLLEXCLUSIVE) != 0;
+    if (a->paused) /* out of memory in the kernel */
+        mk_loop_set_timer(a->manager->loop, &a->retry, RETRY_MS);
 }
 
 static void pause_accepting(struct mk_acceptor *a)
@@ -168,7 +170,10 @@ mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int f
         .watch = {.on_ready = on_listener_event}, .manager = s, .fd = fd, .reserve_fd = -1, .paused = true};
     mk_timer_init(&a->retry, on_retry_timer);
     resume_accepting(a);
-    return a->paused ? -EIO : 0;
+    if (!a->paused)
+        return 0;
+    mk_acceptor_stop(a);
+    return -EIO;
 }
 
 void mk_acceptor_stop(struct mk_acceptor *a)

@@ -6,6 +6,7 @@
 #include "connection/conn.h"
 
 struct mk_acceptor {
+    struct mk_acceptor *next; /* for a list of the owner */
     struct mk_fd_watch watch;
     struct mk_conn_manager *manager;
     int fd;         /* not owned */
@@ -22,7 +23,8 @@ mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int f
 /* Accepts the connections that wait in the kernel's queue, as far as capacity allows. Call it before closing
  * the socket, because closing discards the queue. */
 void mk_acceptor_accept_queued(struct mk_acceptor *a);
-/* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. */
+/* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. The memory
+ * must stay valid until the end of the loop iteration. */
 void mk_acceptor_stop(struct mk_acceptor *a);
 /* Call it when a connection was closed: resumes accepting if possible. */
 void mk_acceptor_resume(struct mk_acceptor *a);

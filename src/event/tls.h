@@ -51,6 +51,8 @@ struct mk_tls_keypair {
 struct mk_tls_server_settings {
     const struct mk_tls_keypair *pairs; /* one per key type */
     size_t n_pairs;
+    /* Also use the certificates of this context that have another key type than all pairs. NULL: none. */
+    const struct mk_tls_context *base;
     unsigned oldest;     /* 12 or 13 */
     const char *ciphers; /* for TLS 1.2, in OpenSSL's syntax; NULL: our default */
     const char *suites;  /* for TLS 1.3 */
@@ -109,7 +111,7 @@ struct mk_tls_client_settings {
     bool verifies;           /* verifies the certificate and the name */
 };
 
-enum { MK_TLS_ABI = 6 };
+enum { MK_TLS_ABI = 7 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {

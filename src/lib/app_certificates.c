@@ -21,13 +21,18 @@ struct mk_app_certificate {
 
 /* ---- Adding ---- */
 
+struct mk_tls_keypair mk_app_certificate_pair(const char *certificate, const char *key)
+{
+    return (struct mk_tls_keypair){.certificate = CERTIFICATE_NAME,
+                                   .key = key ? KEY_NAME : NULL,
+                                   .certificate_text = certificate,
+                                   .key_text = key};
+}
+
 static mk_err parse_pair(struct mk_app_certificate *one, const char *certificate, const char *key,
                          struct mk_buf *why)
 {
-    const struct mk_tls_keypair pair = {.certificate = CERTIFICATE_NAME,
-                                        .key = key ? KEY_NAME : NULL,
-                                        .certificate_text = certificate,
-                                        .key_text = key};
+    const struct mk_tls_keypair pair = mk_app_certificate_pair(certificate, key);
     const struct mk_tls_server_settings rules = {.pairs = &pair, .n_pairs = 1, .oldest = 12};
     struct mk_tls_settings_error problem;
     mk_err e = one->tls->context_new(&rules, &one->context, &problem);

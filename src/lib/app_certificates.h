@@ -5,9 +5,13 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "event/tls.h"
 
 struct mk_app_certificate;
 struct mk_config;
+
+/* The pair in these strings. A NULL `key` means that the key is in `certificate`. */
+struct mk_tls_keypair mk_app_certificate_pair(const char *certificate, const char *key);
 
 /* Zeroed: no certificates. */
 struct mk_app_certificates {

@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/stats.h"
 #include "lib/housekeeping.h"
+#include "lib/live_listeners.h"
+
+enum { LISTEN_RETRY_MS = 100 };
 
 /* ---- Threads inside library calls ---- */
 
@@ -38,9 +40,12 @@ static void close_listeners_if_last(struct mk_lib_worker *r)
     if (r->has_drained)
         return;
     r->has_drained = true;
+    mk_live_listeners_drain(r);
     pthread_mutex_lock(&s->lock);
-    if (++s->n_draining == s->n_runners)
+    if (++s->n_draining == s->n_runners) {
+        mk_live_listeners_close_all(s);
         mk_listeners_close_all(&s->listeners, true);
+    }
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -74,29 +79,31 @@ static void apply_stop_deadline(struct mk_lib_worker *r)
     close_listeners_if_last(r);
 }
 
+/* ---- Listeners ---- */
+
+static void sync_listeners(struct mk_lib_worker *r)
+{
+    mk_err e = mk_live_listeners_sync(r);
+    if (!e)
+        return;
+    mk_log_error(&r->log.log, "cannot accept connections from a new listener: %s; the server tries again",
+                 mk_err_text(e));
+    mk_loop_set_timer(&r->worker.loop, &r->listen_retry, LISTEN_RETRY_MS);
+}
+
+static void on_listen_retry(struct mk_timer *t)
+{
+    sync_listeners(MK_CONTAINER(t, struct mk_lib_worker, listen_retry));
+}
+
 static void on_wakeup(struct mk_worker *w)
 {
-    apply_stop_deadline(MK_CONTAINER(w, struct mk_lib_worker, worker));
+    struct mk_lib_worker *r = MK_CONTAINER(w, struct mk_lib_worker, worker);
+    sync_listeners(r);
+    apply_stop_deadline(r);
 }
 
 /* ---- Lifetime ---- */
-
-static mk_err collect_sockets(struct mk_lib_worker *r)
-{
-    const struct mk_server *s = r->server;
-    const struct mk_listeners *l = &s->listeners;
-    r->sockets = mk_mem_zalloc((size_t)l->n * MK_LISTENER_SOCKETS_MAX + 1, sizeof *r->sockets);
-    if (!r->sockets)
-        return -ENOMEM;
-    for (unsigned i = 0; i < l->n; i++) {
-        const struct mk_listen *as = mk_listener_find_listen(&l->at[i], &s->generation->listens);
-        for (unsigned j = 0; as && j < l->at[i].n_fds; j++)
-            if (mk_listener_is_for_worker(&l->at[i], j, r->index, s->n_runners))
-                r->sockets[r->n_sockets++] = (struct mk_worker_socket){
-                    .fd = l->at[i].fds[j], .tls = as->tls, .http2 = as->http2, .hosts = as->hosts};
-    }
-    return 0;
-}
 
 static mk_err init_log(struct mk_lib_worker *r)
 {
@@ -119,9 +126,7 @@ static mk_err init_worker(struct mk_lib_worker *r)
                                                                   .workers = s->n_runners,
                                                                   .counters = &slot->counters,
                                                                   .scoreboard = s->scoreboard,
-                                                                  .log = &r->log.log,
-                                                                  .listeners = r->sockets,
-                                                                  .n_listeners = r->n_sockets});
+                                                                  .log = &r->log.log});
 }
 
 /* ---- Hooks ---- */
@@ -154,18 +159,19 @@ static void run_end_hooks(struct mk_lib_worker *r)
 
 mk_err mk_lib_worker_start(struct mk_lib_worker *r)
 {
-    mk_err e = collect_sockets(r);
-    if (!e)
-        e = init_log(r);
+    mk_err e = init_log(r);
     if (!e)
         e = init_worker(r);
-    mk_mem_free(r->sockets);
-    r->sockets = NULL;
+    if (!e && (e = mk_live_listeners_sync(r))) {
+        mk_worker_fini(&r->worker);
+        mk_live_listeners_leave(r);
+    }
     if (e) {
         mk_errorlog_fini(&r->log);
         return e;
     }
     r->worker.on_wakeup = on_wakeup;
+    mk_timer_init(&r->listen_retry, on_listen_retry);
     mk_housekeeping_start(r);
     apply_stop_deadline(r); /* an earlier stop did not wake the loop */
     return 0;
@@ -174,8 +180,10 @@ mk_err mk_lib_worker_start(struct mk_lib_worker *r)
 void mk_lib_worker_stop(struct mk_lib_worker *r)
 {
     mk_housekeeping_stop(r);
+    mk_timer_stop(&r->listen_retry);
     mk_worker_handle_close(r->office);
     mk_worker_fini(&r->worker);
+    mk_live_listeners_leave(r);
     if (r->server->generation->shared->statistics)
         mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index + 1);
     run_end_hooks(r);

@@ -67,6 +67,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
     s->program.default_type = MK_STR("text/plain; charset=utf-8");
     atomic_init(&s->stop_at, MK_SERVER_STOP_NOT_REQUESTED);
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->changing, NULL);
     pthread_cond_init(&s->changed, NULL);
     export_own_symbols_once();
     return s;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, running and stopping. */
-#include <sched.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,7 +10,10 @@
 #include "lib/handle_registry.h"
 #include "lib/last_error.h"
 #include "lib/lib_worker.h"
+#include "lib/live_listeners.h"
+#include "lib/server_certificate.h"
 #include "lib/setting_check.h"
+#include "lib/worker_wakeup.h"
 #include "setup/plugins.h"
 #include "setup/worker_channels.h"
 
@@ -93,17 +95,11 @@ static mk_err create_workers(struct mk_server *s, unsigned threads)
     return 0;
 }
 
-/* A caller only writes once to a descriptor, so this loop spins for microseconds. */
-static void wait_for_wakeup_callers(struct mk_server *s)
-{
-    while (atomic_load(&s->n_ringing))
-        sched_yield();
-}
-
 static void free_workers(struct mk_server *s)
 {
     atomic_store(&s->n_runners, 0);
-    wait_for_wakeup_callers(s);
+    mk_worker_wakeup_wait(s);
+    mk_live_listeners_free(s);
     mk_mem_free(s->runners);
     s->runners = NULL;
     mk_scoreboard_close(&s->scoreboard);
@@ -130,6 +126,8 @@ static mk_err prepare_start(struct mk_server *s, unsigned threads, enum mk_serve
         e = open_sockets(s, threads);
     if (!e)
         e = create_workers(s, threads);
+    if (!e && (e = mk_live_listeners_create(s)))
+        (void)mk_last_error_set_code(s, e);
     if (e) {
         free_workers(s);
         set_phase(s, MK_SERVER_SETTING_UP);
@@ -151,8 +149,10 @@ static void signal_ready(struct mk_lib_worker *r, mk_err e)
     r->result = e;
     pthread_mutex_unlock(&s->lock);
     pthread_cond_broadcast(&s->changed); /* after unlocking, so that the woken threads get the lock at once */
-    if (!e && atomic_load(&s->stop_at) != MK_SERVER_STOP_NOT_REQUESTED)
-        mk_loop_wakeup(&r->worker.loop); /* to handle a stop that was requested earlier */
+    /* To handle a stop that was requested, or a listener that was added, before the loop could be woken. */
+    if (!e && (atomic_load(&s->stop_at) != MK_SERVER_STOP_NOT_REQUESTED ||
+               atomic_load(&s->listeners_version) != r->listeners_version))
+        mk_loop_wakeup(&r->worker.loop);
 }
 
 static mk_err start_worker(struct mk_lib_worker *r)
@@ -167,7 +167,7 @@ static void stop_worker(struct mk_lib_worker *r)
 {
     if (!atomic_exchange(&r->serves, false))
         return;
-    wait_for_wakeup_callers(r->server);
+    mk_worker_wakeup_wait(r->server);
     mk_lib_worker_stop(r);
 }
 
@@ -195,17 +195,6 @@ int mk_server_run(struct mk_server *s)
 
 /* ---- Requests to stop ---- */
 
-/* Async-signal-safe, as mk_server_stop() promises: no lock, only atomics and write(2). */
-static void wakeup_workers(struct mk_server *s)
-{
-    atomic_fetch_add(&s->n_ringing, 1);
-    unsigned n = atomic_load(&s->n_runners);
-    for (unsigned i = 0; i < n; i++)
-        if (atomic_load(&s->runners[i].serves))
-            mk_loop_wakeup(&s->runners[i].worker.loop);
-    atomic_fetch_sub(&s->n_ringing, 1);
-}
-
 /* An earlier deadline replaces a later one, never the reverse. */
 static void request_stop(struct mk_server *s, int64_t stop_at)
 {
@@ -213,7 +202,7 @@ static void request_stop(struct mk_server *s, int64_t stop_at)
     while (stop_at < current && !atomic_compare_exchange_weak(&s->stop_at, &current, stop_at))
         ;
     if (stop_at < current)
-        wakeup_workers(s);
+        mk_worker_wakeup_all(s);
 }
 
 /* ---- Threads ---- */
@@ -400,6 +389,8 @@ void mk_server_free(struct mk_server *s)
                                               * again */
         stop_worker(&s->runners[0]);
     }
+    mk_server_certificate_free_replaced(s);
+    mk_live_listeners_close_all(s);
     mk_listeners_close_all(&s->listeners, true);
     free_workers(s);
     mk_app_routes_free(&s->program);
@@ -407,6 +398,7 @@ void mk_server_free(struct mk_server *s)
     mk_buf_free(&s->why);
     mk_mem_free(s->path);
     pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->changing);
     pthread_mutex_destroy(&s->lock);
     mk_mem_free(s);
 }

@@ -31,26 +31,30 @@ struct mk_end_hook {
     void (*run)(struct mk_end_hook *h); /* may free the hook */
 };
 
+struct mk_live_listener;
+struct mk_replaced_contexts;
+
 /* One worker, and the thread that runs its loop. */
 struct mk_lib_worker {
     struct mk_server *server;
     unsigned index;
     struct mk_worker worker;
     struct mk_errorlog log;
-    struct mk_worker_socket *sockets;
-    size_t n_sockets;
     struct mk_end_hook *end_hooks;   /* run when its worker and its connections have ended */
     struct mk_timer tickets;         /* in the first worker: rotates ticket keys */
     struct mk_worker_handle *office; /* handle for request references; NULL: there are none so far */
     pthread_t id;
-    bool has_id;        /* `id` is one of our threads, to be joined */
-    mk_err result;      /* error of startup, or of the loop */
-    bool is_ready;      /* serving, or failed to start; protected by the server's lock */
-    atomic_bool serves; /* the loop of the worker may be woken */
-    int64_t stop_at;    /* the stop deadline last given to the worker */
-    bool has_drained;   /* the worker accepts no more connections */
-    atomic_bool is_in;  /* code of `owner` is inside a function of the server */
-    pthread_t owner;    /* the thread that set is_in; set before it */
+    bool has_id;                /* `id` is one of our threads, to be joined */
+    mk_err result;              /* error of startup, or of the loop */
+    bool is_ready;              /* serving, or failed to start; protected by the server's lock */
+    atomic_bool serves;         /* the loop of the worker may be woken */
+    int64_t stop_at;            /* the stop deadline last given to the worker */
+    bool has_drained;           /* the worker accepts no more connections */
+    unsigned listeners_version; /* the value of the server's listeners_version that the worker has applied */
+    bool has_listeners;         /* the worker accepts from all its listeners */
+    struct mk_timer listen_retry; /* tries again to start accepting */
+    atomic_bool is_in;            /* code of `owner` is inside a function of the server */
+    pthread_t owner;              /* the thread that set is_in; set before it */
 };
 
 /* Values of `stop_at`: the mk_clock_ms() time at which draining ends, or one of these. The smallest one
@@ -67,7 +71,11 @@ struct mk_server {
     const struct mk_plugin *plugins[MK_PLUGINS_MAX];
     struct mk_embedding embedding;
     struct mk_app_routes program;
-    struct mk_listeners listeners;
+    struct mk_listeners listeners;         /* until the server starts */
+    struct mk_live_listener *live;         /* while it runs; protected by the lock. See live_listeners.h */
+    atomic_uint listeners_version;         /* number of changes of `live` */
+    struct mk_replaced_contexts *replaced; /* TLS contexts to free with the server; protected by `changing` */
+    pthread_mutex_t changing; /* held while a listener or a certificate is replaced; taken before `lock` */
     struct mk_config_generation *generation;
     struct mk_scoreboard scoreboard;
     struct mk_lib_worker *runners;

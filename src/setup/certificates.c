@@ -464,7 +464,7 @@ static bool check_tls_listens(struct tls_builder *b)
 
 static const struct mk_tls_context *choose_host_context(void *ctx, mk_str name)
 {
-    return mk_vhosts_find(ctx, name)->tls;
+    return __atomic_load_n(&mk_vhosts_find(ctx, name)->tls, __ATOMIC_ACQUIRE);
 }
 
 static bool load_tls_module(struct tls_builder *b)
@@ -490,20 +490,151 @@ static bool get_ticket_keys(struct tls_builder *b)
     return b->g->tickets;
 }
 
+/* May the program add a TLS listener while the server is running? */
+static bool may_listen_later(const struct mk_config_generation *g)
+{
+    const struct mk_vhost_config *s = g->embedding ? g->sites : NULL;
+    while (s && !(s->plugin_certificates && is_in_memory(s->plugin_certificates)))
+        s = s->next;
+    return s && !g->embedding->listens_nowhere;
+}
+
 void mk_certificates_setup_tls(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     struct tls_builder b = {.g = g, .report = report};
     warn_of_unused_certificate(&b);
-    if (!first_tls_listen(g) || !load_tls_module(&b) || !get_ticket_keys(&b) || !check_tls_listens(&b))
+    if (!(first_tls_listen(g) || may_listen_later(g)) || !load_tls_module(&b) || !get_ticket_keys(&b) ||
+        !check_tls_listens(&b))
         return;
     for (struct mk_vhost_config *s = g->sites; s; s = s->next)
         watch_host_files(&b, s);
     for (struct mk_vhost_config *s = g->sites; s; s = s->next)
         set_host_context(&b, s);
     warn_of_uncertified_hosts(&b);
+    g->hosts.tls = (struct mk_tls_domain){.choose = choose_host_context, .ctx = &g->hosts};
     for (size_t i = 0; i < g->listens.n; i++)
         g->listens.at[i].hosts->tls =
             (struct mk_tls_domain){.choose = choose_host_context, .ctx = g->listens.at[i].hosts};
+}
+
+/* ---- Replacing ---- */
+
+static bool uses_context(const struct mk_vhost_config *s, const struct mk_shared_tls_context *m)
+{
+    return m->context && s->host.tls == m->context;
+}
+
+/* Patterns are compared as written. */
+static bool is_named(const struct mk_vhost_config *s, mk_str name)
+{
+    bool found = !name.p || mk_vhost_has_name(&s->host, name);
+    for (size_t i = 0; i < s->host.n_names && !found; i++)
+        found = mk_str_eq_nocase(s->host.names[i], name);
+    return found;
+}
+
+/* Does any host with that name, or any without it, use the context? */
+static bool is_used_by(const struct mk_config_generation *g, const struct mk_shared_tls_context *m,
+                       mk_str name, bool has_name)
+{
+    const struct mk_vhost_config *s = g->sites;
+    while (s && !(uses_context(s, m) && is_named(s, name) == has_name))
+        s = s->next;
+    return s;
+}
+
+static mk_err renew_context(struct tls_builder *b, struct mk_shared_tls_context *m,
+                            const struct mk_tls_keypair *pair, struct mk_tls_settings_error *problem)
+{
+    const struct pairs pairs = {.at = (struct mk_tls_keypair[]){*pair}, .n = 1};
+    struct mk_tls_server_settings rules = make_tls_rules(b, m->site, &pairs);
+    rules.base = m->context;
+    return b->g->tls->context_new(&rules, &m->renewed, problem);
+}
+
+static void discard_renewed_contexts(struct mk_config_generation *g)
+{
+    for (struct mk_shared_tls_context *m = g->contexts; m; m = m->next) {
+        g->tls->context_free(m->renewed);
+        m->renewed = NULL;
+    }
+}
+
+/* A context that other hosts share keeps serving them: the new one needs an entry of its own. */
+static mk_err split_shared_contexts(struct mk_config_generation *g, mk_str name)
+{
+    struct mk_shared_tls_context *first = g->contexts;
+    for (struct mk_shared_tls_context *m = first; m; m = m->next) {
+        if (!m->renewed || !is_used_by(g, m, name, false))
+            continue;
+        struct mk_shared_tls_context *own = mk_arena_zalloc(&g->arena, 1, sizeof *own);
+        if (!own)
+            return -ENOMEM;
+        *own = (struct mk_shared_tls_context){
+            .next = g->contexts, .site = m->site, .renewed = m->renewed, .split_from = m};
+        m->renewed = NULL;
+        g->contexts = own;
+    }
+    return 0;
+}
+
+/* Other threads may read these members: see choose_host_context() and mk_host_certificate(). */
+static void set_renewed_context(struct mk_vhost_config *s, const struct mk_shared_tls_context *m)
+{
+    __atomic_store_n(&s->host.tls_begins, m->begins, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->host.tls_expires, m->expires, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->host.tls_kept, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->host.tls, m->renewed, __ATOMIC_RELEASE);
+}
+
+static struct mk_tls_context *activate_renewed_context(struct mk_config_generation *g,
+                                                       struct mk_shared_tls_context *m, mk_str name)
+{
+    const struct mk_shared_tls_context *from = m->split_from ? m->split_from : m;
+    struct mk_tls_context *old = m->context;
+    m->begins = g->tls->context_begins(m->renewed);
+    m->expires = g->tls->context_expires(m->renewed);
+    for (struct mk_vhost_config *s = g->sites; s; s = s->next)
+        if (uses_context(s, from) && is_named(s, name)) {
+            m->site = s;
+            set_renewed_context(s, m);
+        }
+    m->context = m->renewed;
+    m->renewed = NULL;
+    m->split_from = NULL;
+    m->is_kept = false;
+    return old;
+}
+
+size_t mk_certificates_count_contexts(const struct mk_config_generation *g)
+{
+    size_t n = 0;
+    for (const struct mk_shared_tls_context *m = g->contexts; m; m = m->next)
+        n++;
+    return n;
+}
+
+mk_err mk_certificates_replace(struct mk_config_generation *g, mk_str name, const struct mk_tls_keypair *pair,
+                               struct mk_tls_context **old, struct mk_tls_settings_error *problem)
+{
+    struct tls_builder b = {.g = g};
+    bool found = false;
+    mk_err e = 0;
+    for (struct mk_shared_tls_context *m = g->contexts; m && !e; m = m->next)
+        if (is_used_by(g, m, name, true)) {
+            found = true;
+            e = renew_context(&b, m, pair, problem);
+        }
+    if (!e)
+        e = found ? split_shared_contexts(g, name) : -ENOENT;
+    if (e) {
+        discard_renewed_contexts(g);
+        return e;
+    }
+    for (struct mk_shared_tls_context *m = g->contexts; m; m = m->next)
+        if (m->renewed)
+            *old++ = activate_renewed_context(g, m, name);
+    return 0;
 }
 
 /* Logs an error for an expired certificate, which clients reject, and a warning for a certificate that

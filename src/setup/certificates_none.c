@@ -26,6 +26,19 @@ void mk_certificates_warn_expiring(const struct mk_config_generation *g, struct 
     (void)g, (void)log;
 }
 
+size_t mk_certificates_count_contexts(const struct mk_config_generation *g)
+{
+    (void)g;
+    return 0;
+}
+
+mk_err mk_certificates_replace(struct mk_config_generation *g, mk_str name, const struct mk_tls_keypair *pair,
+                               struct mk_tls_context **old, struct mk_tls_settings_error *problem)
+{
+    (void)g, (void)name, (void)pair, (void)old, (void)problem;
+    return -ENOTSUP;
+}
+
 void mk_certificates_free(struct mk_config_generation *g)
 {
     (void)g;

@@ -97,6 +97,8 @@ static mk_err init_context(struct mk_tls_context *c, const struct mk_tls_server_
         e = mk_tls_settings_error_set(problem, NULL, "expected 1 to %d certificates", MK_TLS_KEYPAIRS_MAX);
     for (size_t i = 0; !e && i < r->n_pairs; i++)
         e = mk_tls_keypair_load(c, &r->pairs[i], problem);
+    if (!e && r->base)
+        e = mk_tls_keypair_reuse_others(c, r->base, problem);
     if (!e && r->challenges && !(c->challenges = OPENSSL_strdup(r->challenges)))
         e = -ENOMEM;
     if (!e)

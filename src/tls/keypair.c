@@ -218,18 +218,32 @@ static mk_err load_keypair(struct mk_tls_context *c, const struct mk_tls_keypair
     return e;
 }
 
+static mk_err reuse_keypair(struct mk_tls_context *c, const struct mk_tls_context *from,
+                            const struct mk_tls_loaded_keypair *s, struct mk_tls_settings_error *problem)
+{
+    mk_err e = check_certificates(s->file, s->leaf, s->chain, problem);
+    if (!e)
+        e = use_keypair(c, s->file, s->file, s->leaf, s->chain, s->key, problem);
+    if (!e)
+        e = mk_tls_ocsp_staple_copy(c, from, s->leaf);
+    return e ? e : store_keypair(c, s->file, s->leaf, s->chain, s->key);
+}
+
 static mk_err reuse_kept_keypair(struct mk_tls_context *c, const struct mk_tls_keypair *pair,
                                  struct mk_tls_settings_error *problem)
 {
     const struct mk_tls_loaded_keypair *s = mk_tls_loaded_keypair_find(pair->kept_by, pair->certificate);
-    if (!s)
-        return -ENOENT;
-    mk_err e = check_certificates(pair->certificate, s->leaf, s->chain, problem);
-    if (!e)
-        e = use_keypair(c, pair->certificate, pair->certificate, s->leaf, s->chain, s->key, problem);
-    if (!e)
-        e = mk_tls_ocsp_staple_copy(c, pair->kept_by, s->leaf);
-    return e ? e : store_keypair(c, pair->certificate, s->leaf, s->chain, s->key);
+    return s ? reuse_keypair(c, pair->kept_by, s, problem) : -ENOENT;
+}
+
+mk_err mk_tls_keypair_reuse_others(struct mk_tls_context *c, const struct mk_tls_context *from,
+                                   struct mk_tls_settings_error *problem)
+{
+    mk_err e = 0;
+    for (size_t i = 0; i < from->n_sources && !e; i++)
+        if (!mk_tls_loaded_keypair_has_key_type(c, from->sources[i].leaf))
+            e = reuse_keypair(c, from, &from->sources[i], problem);
+    return e;
 }
 
 mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair *pair,

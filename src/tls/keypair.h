@@ -9,6 +9,10 @@
 mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair *pair,
                            struct mk_tls_settings_error *problem);
 
+/* Copies the pairs of another context whose key type the context does not have. */
+mk_err mk_tls_keypair_reuse_others(struct mk_tls_context *c, const struct mk_tls_context *from,
+                                   struct mk_tls_settings_error *problem);
+
 /* Uses the certificate and key in one file for this connection only. */
 mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file);
 

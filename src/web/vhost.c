@@ -231,9 +231,10 @@ mk_str mk_vhost_root(const struct mk_vhost *h)
 
 static bool read_certificate(const struct mk_vhost *h, struct mk_vhost_certificate *out)
 {
-    *out = (struct mk_vhost_certificate){
-        .not_before = h->tls_begins, .not_after = h->tls_expires, .is_outdated = h->tls_kept};
-    return h->tls_expires;
+    *out = (struct mk_vhost_certificate){.not_before = __atomic_load_n(&h->tls_begins, __ATOMIC_RELAXED),
+                                         .not_after = __atomic_load_n(&h->tls_expires, __ATOMIC_RELAXED),
+                                         .is_outdated = __atomic_load_n(&h->tls_kept, __ATOMIC_RELAXED)};
+    return out->not_after;
 }
 
 bool mk_vhost_certificate_get_sized(const struct mk_vhost *h, struct mk_vhost_certificate *out,

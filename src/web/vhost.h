@@ -110,8 +110,10 @@ struct mk_vhost {
     bool has_own_access_log;              /* a plugin writes the access log of the host */
     mk_str written_at;                    /* file:line, for messages */
     const struct mk_vhost_config *source; /* configuration from which it was built */
-    const struct mk_tls_context *tls;     /* NULL: TLS connections for this host are refused */
-    int64_t tls_begins, tls_expires;      /* validity period common to all its certificates; 0: no
+    /* NULL: TLS connections for this host are refused. Access this member and the three below atomically: a
+     * program may replace a certificate while threads serve (mk_certificates_replace()). */
+    const struct mk_tls_context *tls;
+    int64_t tls_begins, tls_expires; /* validity period common to all its certificates; 0: no
                                            * certificate */
     bool tls_kept; /* the certificate files are unusable: the certificate of the earlier configuration is
                       kept */

@@ -136,22 +136,29 @@ size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen 
 
 /* ---- Opening ---- */
 
+mk_err mk_listener_open_socket(struct mk_sockaddr *addr, bool reuse_port, bool quiet, int *fd)
+{
+    const struct mk_sock_options o = {.backlog = MK_LISTENERS_BACKLOG,
+                                      .send_room = SEND_ROOM,
+                                      .mode = UNIX_MODE,
+                                      .reuse_port = reuse_port,
+                                      .quiet = quiet};
+    mk_err e = mk_sock_listen(addr, &o, fd);
+    if (!e && addr->any.sa_family != AF_UNIX && mk_sockaddr_port(addr) == 0 &&
+        (e = mk_sockaddr_getsockname(*fd, addr)))
+        mk_fd_close(fd);
+    return e;
+}
+
 /* While other workers serve this address, the kernel would send connections to a new socket as soon as it
  * listens, and these connections would be lost if the worker of the socket failed to start. Therefore the
  * worker itself calls listen(). */
 static mk_err open_listener_socket(struct mk_listener *one)
 {
-    struct mk_sock_options o = {.backlog = MK_LISTENERS_BACKLOG,
-                                .send_room = SEND_ROOM,
-                                .mode = UNIX_MODE,
-                                .reuse_port = !one->shared,
-                                .quiet = one->n_settled > 0};
-    mk_err e = mk_sock_listen(&one->addr, &o, &one->fds[one->n_fds]);
-    if (e)
-        return e;
-    if (one->n_fds++ == 0 && mk_sockaddr_port(&one->addr) == 0 && one->addr.any.sa_family != AF_UNIX)
-        return mk_sockaddr_getsockname(one->fds[0], &one->addr);
-    return 0;
+    mk_err e = mk_listener_open_socket(&one->addr, !one->shared, one->n_settled > 0, &one->fds[one->n_fds]);
+    if (!e)
+        one->n_fds++;
+    return e;
 }
 
 static mk_err open_missing_sockets(struct mk_listener *one, unsigned workers)

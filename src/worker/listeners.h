@@ -37,6 +37,10 @@ void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log);
 /* Returns the service manager's sockets as Listen addresses: their number, at most MK_LISTENERS_MAX. */
 size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen *out);
 
+/* Opens one socket. Port 0 is replaced with the port that the kernel assigned. With `quiet`, call
+ * mk_sock_start_listening() later. */
+mk_err mk_listener_open_socket(struct mk_sockaddr *addr, bool reuse_port, bool quiet, int *fd) MK_MUST_USE;
+
 /* Opens wanted addresses that are not open yet, with sockets for that many workers. On error, closes what it
  * opened and sets *failed to the address. */
 mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expected, unsigned workers,

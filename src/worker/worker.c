@@ -187,8 +187,8 @@ static void on_connection_closed(struct mk_conn_manager *s)
     struct mk_worker *w = s->worker;
     if (is_drained(w))
         mk_loop_stop(&w->loop);
-    for (size_t i = 0; i < w->n_acceptors; i++)
-        mk_acceptor_resume(&w->acceptors[i]);
+    for (struct mk_acceptor *a = w->acceptors; a; a = a->next)
+        mk_acceptor_resume(a);
 }
 
 static void on_drain_timeout(struct mk_timer *t)
@@ -201,23 +201,47 @@ static void on_drain_timeout(struct mk_timer *t)
     mk_loop_stop(&w->loop);
 }
 
+mk_err mk_worker_add_acceptor(struct mk_worker *w, struct mk_acceptor *a,
+                              const struct mk_worker_socket *socket)
+{
+    mk_err e = mk_sock_start_listening(socket->fd, MK_LISTENERS_BACKLOG);
+    if (!e)
+        e = mk_acceptor_start(a, &w->manager, socket->fd);
+    if (e)
+        return e;
+    a->wants_tls = socket->tls;
+    a->wants_h2 = socket->http2;
+    a->hosts = socket->hosts;
+    a->next = w->acceptors;
+    w->acceptors = a;
+    return 0;
+}
+
+void mk_worker_remove_acceptor(struct mk_worker *w, struct mk_acceptor *a)
+{
+    struct mk_acceptor **at = &w->acceptors;
+    mk_acceptor_accept_queued(a);
+    mk_acceptor_stop(a);
+    while (*at && *at != a)
+        at = &(*at)->next;
+    if (*at)
+        *at = a->next;
+}
+
 static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_options *o)
 {
-    w->acceptors = mk_mem_zalloc(o->n_listeners, sizeof *w->acceptors);
-    if (!w->acceptors)
-        return -ENOMEM;
-    for (size_t i = 0; i < o->n_listeners; i++) {
-        mk_err e = mk_sock_start_listening(o->listeners[i].fd, MK_LISTENERS_BACKLOG);
-        if (!e)
-            e = mk_acceptor_start(&w->acceptors[i], &w->manager, o->listeners[i].fd);
-        if (e)
-            return e;
-        w->acceptors[i].wants_tls = o->listeners[i].tls;
-        w->acceptors[i].wants_h2 = o->listeners[i].http2;
-        w->acceptors[i].hosts = o->listeners[i].hosts;
-        w->n_acceptors++;
-    }
-    return 0;
+    w->acceptors_owned = mk_mem_zalloc(o->n_listeners + 1, sizeof *w->acceptors_owned);
+    mk_err e = w->acceptors_owned ? 0 : -ENOMEM;
+    for (size_t i = 0; i < o->n_listeners && !e; i++)
+        e = mk_worker_add_acceptor(w, &w->acceptors_owned[i], &o->listeners[i]);
+    return e;
+}
+
+static void stop_accepting(struct mk_worker *w)
+{
+    for (struct mk_acceptor *a = w->acceptors; a; a = a->next)
+        mk_acceptor_stop(a);
+    w->acceptors = NULL;
 }
 
 static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
@@ -311,9 +335,7 @@ void mk_worker_fini(struct mk_worker *w)
 {
     static const char ending[] = "while it ends";
     mk_worker_set_activity(w, ending, "");
-    for (size_t i = 0; i < w->n_acceptors; i++)
-        mk_acceptor_stop(&w->acceptors[i]);
-    w->n_acceptors = 0;
+    stop_accepting(w);
     mk_conn_close_all(&w->manager, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
     mk_worker_set_activity(w, "waiting for its threads", "");
@@ -327,7 +349,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_conn_manager_fini(&w->manager);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
-    mk_mem_free(w->acceptors);
+    mk_mem_free(w->acceptors_owned);
     fini_logs(w);
 }
 
@@ -351,11 +373,9 @@ void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms)
     if (w->draining)
         return;
     w->manager.draining = true;
-    for (size_t i = 0; i < w->n_acceptors; i++) {
-        if (!has_successor)
-            mk_acceptor_accept_queued(&w->acceptors[i]);
-        mk_acceptor_stop(&w->acceptors[i]);
-    }
+    for (struct mk_acceptor *a = w->acceptors; a && !has_successor; a = a->next)
+        mk_acceptor_accept_queued(a);
+    stop_accepting(w);
     notify_conns_draining(w);
     mk_worker_drain_plugins(w);
     w->draining = true; /* set last: closing the first connection must not end the worker */

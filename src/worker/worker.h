@@ -28,6 +28,14 @@ struct mk_worker_options {
 mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o) MK_MUST_USE;
 void mk_worker_fini(struct mk_worker *w);
 
+/* Starts accepting from another socket. The caller owns the memory of the acceptor, which must stay valid until
+ * the worker has ended or the second function was called. On error, the acceptor is not used. */
+mk_err mk_worker_add_acceptor(struct mk_worker *w, struct mk_acceptor *a,
+                              const struct mk_worker_socket *socket) MK_MUST_USE;
+/* Accepts the connections in the queue of the socket, then stops accepting from it. The memory of the acceptor
+ * must stay valid until the end of the loop iteration. */
+void mk_worker_remove_acceptor(struct mk_worker *w, struct mk_acceptor *a);
+
 /* Serves until stopped or drained. */
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 

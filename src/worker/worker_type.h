@@ -42,9 +42,9 @@ struct mk_worker {
     struct mk_logwriter *logs;   /* indexed by log */
     struct mk_timer flush_timer; /* runs while a log has pending lines */
     struct mk_timer drain_timer;
-    struct mk_acceptor *acceptors;
-    size_t n_acceptors;
-    struct mk_thread_pool thread_pool; /* for plugins, so that a slow plugin cannot delay file reads */
+    struct mk_acceptor *acceptors;       /* list */
+    struct mk_acceptor *acceptors_owned; /* memory of those that the worker allocated itself */
+    struct mk_thread_pool thread_pool;   /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
     void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup's posted calls; may be NULL */
     /* Called when a log is full. Returns 0 or a negative errno value. NULL: the master is asked to rotate the

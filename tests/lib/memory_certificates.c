@@ -2,6 +2,9 @@
 /* memory_certificates [NAMES CERTIFICATE KEY]...: a TLS server with certificates from memory. The program
  * erases that memory before the server starts. NAMES `-` adds the certificate before any virtual host; with
  * KEY `-`, CERTIFICATE also contains the key.
+ * memory_certificates --control [NAMES CERTIFICATE KEY]...: the same, but listens without TLS at first, and reads
+ * commands from standard input: `replace NAME CERTIFICATE KEY` with NAME `-` for all hosts, and `listen ADDRESS`.
+ * Prints the result of each.
  * memory_certificates --oom CERTIFICATE KEY: adds a certificate with each allocation failing in turn. */
 #include <monkey/server.h>
 #include <signal.h>
@@ -114,9 +117,51 @@ static int serve(char **words)
     return 0;
 }
 
+/* ---- Changes while the server is running ---- */
+
+static int replace_certificate(struct mk_server *s, const char *name, const char *certificate_file,
+                               const char *key_file)
+{
+    char *certificate = read_file(certificate_file);
+    char *key = strcmp(key_file, "-") ? read_file(key_file) : NULL;
+    int e = mk_server_replace_certificate(s, strcmp(name, "-") ? name : NULL, certificate, key);
+    erase(certificate);
+    erase(key);
+    return e;
+}
+
+static int run_command(struct mk_server *s, char *line, unsigned *port)
+{
+    char name[256], certificate[1024], key[1024];
+    *port = 0;
+    if (sscanf(line, "replace %255s %1023s %1023s", name, certificate, key) == 3)
+        return replace_certificate(s, name, certificate, key);
+    line[strcspn(line, "\n")] = '\0';
+    return strncmp(line, "listen ", 7) == 0 ? mk_server_listen(s, line + 7, port) : 1;
+}
+
+static int control(char **words)
+{
+    char line[4096];
+    unsigned port;
+    struct mk_server *s = mk_server_new(NULL);
+    int e = set_up(s, words);
+    if (e || (e = mk_server_listen(s, "127.0.0.1:0", &port)) || (e = mk_server_start(s, 2)))
+        fprintf(stderr, "%d %s\n", e, mk_server_error(s));
+    while (!e && fgets(line, sizeof line, stdin)) {
+        int result = run_command(s, line, &port);
+        printf("%d %u %s\n", result, port, result ? mk_server_error(s) : "");
+        fflush(stdout);
+    }
+    mk_server_free(s);
+    return e != 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "--oom") == 0)
         return try_without_memory(argv[2], argv[3]);
+    if (argc % 3 == 2 && strcmp(argv[1], "--control") == 0)
+        return control(argv + 2);
     return argc % 3 == 1 ? serve(argv + 1) : 2;
 }

@@ -3,6 +3,9 @@
 import socket
 import ssl
 import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -147,3 +150,135 @@ def test_out_of_memory_is_reported(authority):
     assert done.returncode == 0, done
     codes = done.stdout.split()
     assert codes[-1] == "0" and "-12" in codes and set(codes) == {"0", "-12"}, codes
+
+
+class Controlled:
+    """The program with commands that change the running server."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen([HELPER, "--control", *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words):
+        """Returns the result, the port and the message of a command."""
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+        result, port, message = self.process.stdout.readline().rstrip("\n").split(" ", 2)
+        return int(result), int(port), message
+
+    def listen(self):
+        result, port, message = self.run("listen", "127.0.0.1:0", "tls")
+        assert result == 0, message
+        return "127.0.0.1", port
+
+    def stop(self):
+        self.process.stdin.close()
+        errors = self.process.stderr.read()
+        assert self.process.wait(60) == 0 and "ERROR" not in errors, errors
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+@pytest.fixture
+def control():
+    started = []
+
+    def start(*words):
+        started.append(Controlled(*words))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+def test_tls_listener_is_added_at_run_time(authority, control):
+    pair = authority.issue()
+    assert presented(authority, control("-", pair.certificate, pair.key).listen()) == pair.serial
+
+
+def test_replaced_certificate_is_presented_to_new_connections_only(authority, control):
+    old, new = authority.issue(file="old"), authority.issue(file="new")
+    server = control("-", old.certificate, old.key)
+    address = server.listen()
+    with socket.create_connection(address, timeout=30) as plain, \
+            authority.client_context().wrap_socket(plain, server_hostname="localhost") as s:
+        assert server.run("replace", "-", new.certificate, new.key) == (0, 0, "")
+        assert presented(authority, address) == new.serial
+        s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert b"".join(iter(lambda: s.recv(4096), b"")).endswith(b"hello")
+        assert s.getpeercert()["serialNumber"].lstrip("0") == old.serial
+    assert server.run("replace", "-", old.certificate, old.key)[0] == 0
+    assert presented(authority, address) == old.serial
+
+
+def test_replaced_certificate_leaves_other_hosts_and_key_types(authority, control):
+    common, a, b, new = (authority.issue([name], file=file) for name, file in
+                         (("localhost", "c"), ("a.example", "a"), ("b.example", "b"), ("a.example", "new")))
+    rsa = authority.issue(["a.example"], kind="rsa", file="rsa")
+    server = control("-", common.certificate, common.key, "localhost", common.certificate, common.key,
+                     "a.example", a.certificate, a.key, "b.example", b.certificate, b.key)
+    address = server.listen()
+    assert server.run("replace", "A.example", new.certificate, new.key)[0] == 0
+    assert server.run("replace", "a.example", rsa.certificate, rsa.key)[0] == 0 # in addition
+    assert [presented(authority, address, name) for name in ("localhost", "a.example", "b.example")] == \
+        [common.serial, new.serial, b.serial]
+    assert presented(authority, address, "a.example", rsa_only=True) == rsa.serial
+    other = authority.issue(["a.example"], file="other")
+    assert server.run("replace", "a.example", other.certificate, other.key)[0] == 0
+    assert presented(authority, address, "a.example") == other.serial
+    assert presented(authority, address, "a.example", rsa_only=True) == rsa.serial
+
+
+def test_host_with_the_certificate_of_others_gets_its_own(authority, control):
+    names = ["a.example", "b.example", "localhost"]
+    common, new = authority.issue(names, file="common"), authority.issue(names, file="new")
+    server = control("-", common.certificate, common.key, "a.example", common.certificate, common.key)
+    address = server.listen()
+    shared = control("-", common.certificate, common.key)
+    assert server.run("replace", "a.example", new.certificate, new.key)[0] == 0
+    assert presented(authority, address, "a.example") == new.serial
+    assert shared.run("replace", "a.example", new.certificate, new.key) == (-2, 0, "no host `a.example` has a certificate")
+
+
+def test_invalid_replacement_leaves_the_certificate(authority, control):
+    pair, other = authority.issue(file="pair"), authority.issue(file="other")
+    server = control("-", pair.certificate, pair.key)
+    address = server.listen()
+    result, _, message = server.run("replace", "-", pair.certificate, other.key)
+    assert result == -22 and "the key does not belong to the certificate" in message
+    other.certificate.write_bytes(b"garbage")
+    assert server.run("replace", "-", other.certificate, other.key)[0] == -22
+    assert server.run("replace", "x.example", pair.certificate, pair.key)[0] == -2
+    assert presented(authority, address) == pair.serial
+
+
+def test_handshakes_during_replacements_succeed(authority, control):
+    pairs = [authority.issue(file=f"pair{i}") for i in range(2)]
+    server = control("-", pairs[0].certificate, pairs[0].key)
+    address = server.listen()
+    done = threading.Event()
+
+    def ask():
+        seen = set()
+        while not done.is_set():
+            seen.add(presented(authority, address))
+        return seen
+
+    with ThreadPoolExecutor(3) as clients:
+        asked = [clients.submit(ask) for _ in range(3)]
+        try:
+            for i in range(60):
+                assert server.run("replace", "-", pairs[i % 2].certificate, pairs[i % 2].key)[0] == 0
+                time.sleep(0.01)
+        finally:
+            done.set()
+    assert set().union(*(one.result() for one in asked)) == {pair.serial for pair in pairs}
+
+
+def test_server_without_a_certificate_has_none_to_replace(authority, control):
+    pair = authority.issue()
+    server = control()
+    assert server.run("replace", "-", pair.certificate, pair.key)[0] == -2
+    result, _, message = server.run("listen", "127.0.0.1:0", "tls")
+    assert result == -22 and "no host has a certificate" in message

@@ -14,7 +14,7 @@ mkdir -p "$folder"
 [ -e "$folder/build.ninja" ] ||
     cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DMK_TESTS=ON -DMK_HARDEN=OFF \
         -DCMAKE_C_FLAGS="-fsanitize=thread -O1 -g -fno-omit-frame-pointer" >"$folder/configure.log"
-cmake --build "$folder" --target server embedded lib_test_stress lib_test_request_ref lib_test_server lib_test_misuse \
+cmake --build "$folder" --target server embedded lib_test_stress lib_test_request_ref lib_test_server lib_test_misuse lib_test_listeners \
     lib_test_misuse_websockets >"$folder/build.log" || {
     tail -20 "$folder/build.log" >&2
     exit 1
@@ -23,7 +23,7 @@ options="exitcode=66 second_deadlock_stack=1 suppressions=$PWD/tools/dev/tsan.tx
 
 stress_libmonkey() {
     local test
-    for test in lib_test_server lib_test_request_ref lib_test_misuse lib_test_misuse_websockets "lib_test_stress ${1:-20} ${2:-4}"; do
+    for test in lib_test_server lib_test_listeners lib_test_request_ref lib_test_misuse lib_test_misuse_websockets "lib_test_stress ${1:-20} ${2:-4}"; do
         # shellcheck disable=SC2086
         TSAN_OPTIONS="halt_on_error=1 $options" "$folder"/tests/lib/$test
     done
