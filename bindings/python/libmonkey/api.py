@@ -141,13 +141,30 @@ DECLARATIONS = {
 }
 
 
+HELP = """libmonkey: cannot load the library of the Monkey HTTP server ({file}): {problem}
+The wheels from the package index contain it. This package was installed without: install Monkey (`make release`, then
+`sudo make install` and `sudo ldconfig` in its source tree), or set the environment variable LIBMONKEY to the path of the
+library, such as LIBMONKEY=/usr/local/lib/libmonkey.so.1."""
+
+
+def find_library():
+    """Returns the file to load: LIBMONKEY, the library in this package, or that of the system."""
+    bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libmonkey.so.1")
+    return os.environ.get("LIBMONKEY") or (bundled if os.path.exists(bundled) else "libmonkey.so.1")
+
+
 def load():
-    """Loads the library and declares its functions. LIBMONKEY overrides the file to load. Raises ImportError for a library of
-    another major version."""
-    file = os.environ.get("LIBMONKEY", "libmonkey.so.1")
-    library = ctypes.CDLL(file)
+    """Loads the library and declares its functions. Raises ImportError if there is none, or only one of another version."""
+    file = find_library()
+    try:
+        library = ctypes.CDLL(file)
+    except OSError as problem:
+        raise ImportError(HELP.format(file=file, problem=problem)) from None
     for name, (result, *arguments) in DECLARATIONS.items():
-        function = getattr(library, name)
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError(f"{file} is not libmonkey, or too old: it has no {name}()") from None
         function.restype, function.argtypes = result, arguments
         if name == "mk_version":
             check_version(file, function().decode())

@@ -94,6 +94,11 @@ def stop_worker(host, listeners, seconds):
     host.server.stop(seconds)
 
 
+def quote(word):
+    """Writes a word as in a configuration file."""
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def run_worker(options, listeners, ready=None):
     """Serves until SIGTERM or SIGINT. Returns the exit code."""
     host = Host(load_app(options), options.root_path, options.lifespan, print_log)
@@ -101,8 +106,7 @@ def run_worker(options, listeners, ready=None):
         if options.config:
             host.server.read(options.config)
         if options.certificate:
-            host.server.set("SERVER", "Certificate", options.certificate)
-            host.server.set("SERVER", "CertificateKey", options.key)
+            host.server.set("SERVER", "Certificate", " ".join(quote(os.path.abspath(file)) for file in (options.certificate, options.key)))
         for listener in listeners:
             host.server.listen_socket(listener, bool(options.certificate))
         loop = new_event_loop()
