@@ -676,8 +676,9 @@ int mk_master_run(const struct mk_master_options *o)
         mk_report_output_print_error("out of memory");
         return MK_EXIT_FAILED;
     }
-    *m =
-        (struct master){.o = o, .ready_fd = -1, .signal_fd = -1, .plugin_log_level = -1, .origin = o->origin};
+    m->o = o;
+    m->ready_fd = m->signal_fd = m->plugin_log_level = -1;
+    m->origin = o->origin;
     m->origin.shared = &m->shared;
     tzset(); /* the sandbox prevents workers from reading the time zone */
     mk_master_pid_file_init(&m->pid);

@@ -292,12 +292,13 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
 {
     const struct mk_server_settings *s = &o->generation->server;
     uint64_t fds = 1024;
-    *w = (struct mk_worker){.generation = o->generation,
-                            .index = o->index,
-                            .count = o->workers,
-                            .scoreboard = o->scoreboard,
-                            .master_fd = o->master_fd ? *o->master_fd : -1,
-                            .web.log = o->log};
+    memset(w, 0, offsetof(struct mk_worker, loop));
+    w->generation = o->generation;
+    w->index = o->index;
+    w->count = o->workers;
+    w->scoreboard = o->scoreboard;
+    w->master_fd = o->master_fd ? *o->master_fd : -1;
+    w->web.log = o->log;
     (void)!mk_fd_set_limit(0, &fds);
     set_conn_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
     mk_timer_init(&w->flush_timer, on_flush_timer);

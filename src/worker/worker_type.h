@@ -34,7 +34,6 @@ struct mk_worker {
     struct mk_config_generation *generation;
     unsigned index, count;
     struct mk_scoreboard scoreboard;
-    struct mk_loop loop;
     struct mk_conn_manager_limits limits;
     struct mk_web_ctx web;
     struct mk_conn_manager manager;
@@ -58,6 +57,7 @@ struct mk_worker {
     bool ending;      /* rejects new offloads, and messages to this worker itself */
     size_t n_started; /* number of started plugins, in order */
     void *plugin_data[MK_PLUGINS_MAX];
+    struct mk_loop loop; /* last, because mk_loop_init() leaves most of its timer wheel untouched */
 };
 
 #endif
