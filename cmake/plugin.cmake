@@ -160,6 +160,7 @@ function(mk_program target)
   get_property(optional GLOBAL PROPERTY MK_OPTIONAL_LAYERS)
   mk_link_layers(${target} base os http conf event cgi files web connection logs setup worker server ${optional} ${inner})
   target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PRIVATE mk_readers) # an archive: only what a built-in plugin calls becomes a part of the program
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ${MK_EXPORTS} POSITION_INDEPENDENT_CODE ${MK_PIE} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   if(NOT MK_PIE) # the layers are compiled for libmonkey too, position-independent; link-time optimisation compiles them again
     target_link_options(${target} PRIVATE -fno-pie)

@@ -11,7 +11,7 @@ from monkey import ROOT
 
 FOLDERS = {"mk": ROOT / "include/monkey", "duda": ROOT / "duda/include/duda"}
 # Structs whose size shrinks only if more than the last member is removed.
-MEMBERS = {"duda_cookie": 3, "duda_topic_message": 2, "mk_reloads": 2}
+MEMBERS = {"mk_cookie": 3, "duda_topic_message": 2, "mk_reloads": 2}
 
 AT_END = r"""
 #include <string.h>

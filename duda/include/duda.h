@@ -6,7 +6,6 @@
 #include <duda/allocator.h>
 #include <duda/body.h>
 #include <duda/config.h>
-#include <duda/cookie.h>
 #include <duda/form.h>
 #include <duda/json.h>
 #include <duda/lock.h>
@@ -25,6 +24,7 @@
 #include <duda/value.h>
 #include <duda/wait.h>
 #include <duda/websocket.h>
+#include <monkey/cookie.h>
 
 DUDA_PROBE(of_a_source);
 

@@ -9,40 +9,26 @@
 #include "service/session_config.h"
 #include "service/share.h"
 
-enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
-
-/* HTTP/2 may send a separate header for each cookie. */
-static mk_str find_cookie(const struct duda_ctx *d, const char *expected)
-{
-    mk_str name, value;
-    for (size_t i = 0; d->request && mk_request_header_at(d->request, i, &name, &value); i++) {
-        if (!mk_str_eq_nocase(name, MK_STR("Cookie")))
-            continue;
-        mk_str found = duda_cookie_find(value, mk_str_from_c(expected));
-        if (found.p)
-            return found;
-    }
-    return MK_STR_NULL;
-}
+enum { PROOF_MAX = MK_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
 
 mk_str duda_cookie(struct duda_ctx *d, const char *name)
 {
-    mk_str found = find_cookie(d, name);
+    mk_str found = d->request ? mk_request_cookie_view(d->request, name) : MK_STR_NULL;
     return found.p ? duda_strdup(d, found) : MK_STR_NULL;
 }
 
-int duda_cookie_set_reserved(struct duda_ctx *d, const struct duda_cookie *cookie)
+int duda_cookie_set_reserved(struct duda_ctx *d, const struct mk_cookie *cookie)
 {
-    struct mk_buf line = mk_buf_growing(DUDA_COOKIE_MAX);
-    int e = duda_cookie_write(&line, cookie, duda_request_is_tls(d));
+    struct mk_buf line = mk_buf_growing(MK_COOKIE_MAX);
+    int e = mk_cookie_write(&line, cookie, duda_request_is_tls(d));
     e = e ? e : duda_response_add_header(d, "Set-Cookie", mk_buf_str(&line));
     mk_buf_free(&line);
     return e;
 }
 
-int duda_cookie_set_sized(struct duda_ctx *d, const struct duda_cookie *cookie, size_t cookie_size)
+int duda_cookie_set_sized(struct duda_ctx *d, const struct mk_cookie *cookie, size_t cookie_size)
 {
-    struct duda_cookie full;
+    struct mk_cookie full;
     cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
     return e ? e : duda_cookie_set_reserved(d, cookie);
@@ -50,7 +36,7 @@ int duda_cookie_set_sized(struct duda_ctx *d, const struct duda_cookie *cookie, 
 
 int duda_cookie_delete(struct duda_ctx *d, const char *name)
 {
-    return duda_cookie_set(d, &(struct duda_cookie){.name = name, .max_age = -1});
+    return duda_cookie_set(d, &(struct mk_cookie){.name = name, .max_age = -1});
 }
 
 /* ---- Signing and encryption ---- */
@@ -83,7 +69,7 @@ static mk_str check_expiry(const struct duda_ctx *d, mk_str text)
     return (int64_t)end > mk_request_time(d->request) ? mk_str_skip(text, TIME_LEN) : MK_STR_NULL;
 }
 
-static int set_protected_cookie(struct duda_ctx *d, const struct duda_cookie *cookie, bool seals)
+static int set_protected_cookie(struct duda_ctx *d, const struct mk_cookie *cookie, bool seals)
 {
     struct duda_session_config *v = d->worker_ctx->session_config;
     unsigned char mac[DUDA_COOKIE_CRYPTO_MAC];
@@ -104,7 +90,7 @@ static int set_protected_cookie(struct duda_ctx *d, const struct duda_cookie *co
         mk_buf_add(&q, mk_buf_str(&p));
     }
     mk_base64_encode(&b, mk_buf_str(&q));
-    struct duda_cookie c = *cookie;
+    struct mk_cookie c = *cookie;
     c.value = mk_buf_str(&b);
     int e = p.failed || q.failed || b.failed ? -EINVAL : good ? duda_cookie_set_reserved(d, &c) : -ENOMEM;
     mk_buf_free(&p);
@@ -113,22 +99,22 @@ static int set_protected_cookie(struct duda_ctx *d, const struct duda_cookie *co
     return e;
 }
 
-int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct duda_cookie *cookie, size_t cookie_size)
+int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct mk_cookie *cookie, size_t cookie_size)
 {
-    struct duda_cookie full;
+    struct mk_cookie full;
     cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
     return e ? e : set_protected_cookie(d, cookie, false);
 }
 
-int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie)
+int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct mk_cookie *cookie)
 {
     return set_protected_cookie(d, cookie, true);
 }
 
-int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct duda_cookie *cookie, size_t cookie_size)
+int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct mk_cookie *cookie, size_t cookie_size)
 {
-    struct duda_cookie full;
+    struct mk_cookie full;
     cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
     return e ? e : duda_cookie_set_reserved_encrypted(d, cookie);

@@ -6,8 +6,8 @@
 #include "service/reserved_cookies.h"
 
 /* Like the functions without _reserved, but for Duda's own cookies. */
-int duda_cookie_set_reserved(struct duda_ctx *d, const struct duda_cookie *cookie);
-int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct duda_cookie *cookie);
+int duda_cookie_set_reserved(struct duda_ctx *d, const struct mk_cookie *cookie);
+int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct mk_cookie *cookie);
 
 /* Returns the context that a signature is bound to: the cookie name, this service and this host. Absent if
  * out of memory. */

@@ -43,9 +43,9 @@ static bool create_csrf_secret(struct duda_ctx *d, unsigned char secret[SECRET])
     mk_random(secret, SECRET);
     memcpy(kept, secret, SECRET);
     mk_hex_encode(&text, mk_str_of((const char *)secret, SECRET));
-    const struct duda_cookie cookie = {.name = duda_reserved_cookie_name(d, DUDA_COOKIE_CSRF, &name),
-                                       .value = mk_buf_str(&text),
-                                       .same_site = DUDA_SAME_SITE_STRICT};
+    const struct mk_cookie cookie = {.name = duda_reserved_cookie_name(d, DUDA_COOKIE_CSRF, &name),
+                                     .value = mk_buf_str(&text),
+                                     .same_site = MK_SAME_SITE_STRICT};
     return !duda_cookie_set_reserved(d, &cookie) && !mk_request_attach(d->request, &key, kept, NULL);
 }
 

@@ -93,8 +93,8 @@ static void write_session_cookie(void *ctx)
     s->used = session_now(s);
     mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));
     duda_session_encode(s, &data);
-    const struct duda_cookie cookie = {.name = duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name),
-                                       .value = mk_buf_str(&data)};
+    const struct mk_cookie cookie = {.name = duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name),
+                                     .value = mk_buf_str(&data)};
     int e = !buf ? -ENOMEM : data.failed ? -EMSGSIZE : duda_cookie_set_reserved_encrypted(s->d, &cookie);
     if (e)
         mk_request_log(s->d->request, MK_LOG_ERROR, "cannot save the session in its cookie: %s",
@@ -178,9 +178,9 @@ static int assign_session_id(struct duda_session *s)
     s->is_new = true;
     int e = duda_session_derive_key(s);
     return e ? e
-             : duda_cookie_set_reserved(s->d, &(struct duda_cookie){.name = duda_reserved_cookie_name(
-                                                                        s->d, DUDA_COOKIE_SESSION, &name),
-                                                                    .value = mk_buf_str(&text)});
+             : duda_cookie_set_reserved(s->d, &(struct mk_cookie){.name = duda_reserved_cookie_name(
+                                                                      s->d, DUDA_COOKIE_SESSION, &name),
+                                                                  .value = mk_buf_str(&text)});
 }
 
 /* Limits sessions in a package's store; authenticated users are not counted. */
@@ -281,8 +281,8 @@ int duda_session_destroy(struct duda_ctx *d)
     e = delete_session(s);
     s->exists = false;
     s->n = 0;
-    const struct duda_cookie over = {.name = duda_reserved_cookie_name(d, DUDA_COOKIE_SESSION, &name),
-                                     .max_age = -1};
+    const struct mk_cookie over = {.name = duda_reserved_cookie_name(d, DUDA_COOKIE_SESSION, &name),
+                                   .max_age = -1};
     return e && e != -ENOENT ? e : duda_cookie_set_reserved(d, &over);
 }
 

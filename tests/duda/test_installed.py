@@ -27,7 +27,7 @@ def installed(tmp_path_factory):
     shutil.copytree(ROOT / "include", usr / "include")
     shutil.copytree(ROOT / "duda/include", usr / "include", dirs_exist_ok=True)
     shutil.copy(PROGRAM, usr / "bin/monkey")
-    for path in (*services.OBJECTS.glob("monkey-duda*.so"), services.OBJECTS / "monkey-headers.so"):
+    for path in (*services.OBJECTS.glob("monkey-duda*.so"), *(services.OBJECTS / f"monkey-{name}.so" for name in ("headers", "readers"))):
         shutil.copy(path, objects)
     shutil.copy(services.OBJECTS / "monkey-duda-test", objects)
     return usr / "bin/monkey"

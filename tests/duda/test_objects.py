@@ -22,7 +22,7 @@ DUDA_SERVICE(hello, DUDA_GET("/", hello, ""));
 """
 CALLS = {"puts": 'duda_puts(d, "hello\\n")',
          "signs": 'duda_cookie_signed(d, "who").p ? 0 : duda_puts(d, "hello\\n")',
-         "seals": 'duda_cookie_set_encrypted(d, &(const struct duda_cookie){.name = "who", .value = MK_STR("me")})'
+         "seals": 'duda_cookie_set_encrypted(d, &(const struct mk_cookie){.name = "who", .value = MK_STR("me")})'
                   ' ? 500 : duda_puts(d, "hello\\n")'}
 
 

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build 
 PLUGIN = r"""
 #include <errno.h>
 #include <monkey/cgi.h>
+#include <monkey/cookie.h>
 #include <monkey/sse_stream.h>
 #include <monkey/plugin.h>
 #include <monkey/regex.h>
@@ -98,12 +99,19 @@ static void ask_request(struct mk_request *request, struct mk_buf *out)
     add(out, "sse", mk_sse_write(out, OLDER(event)));
 }
 
+static void write_cookie(const struct mk_request *request, struct mk_response *response, struct mk_buf *out)
+{
+    const struct mk_cookie cookie = {.name = "a", .value = MK_STR("b"), .path = MK_STR("/")};
+    add(out, "cookie", mk_response_add_cookie(request, response, OLDER(cookie)));
+}
+
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     char room[4096];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
     ask_worker(mk_request_worker(request), &out);
     ask_request(request, &out);
+    write_cookie(request, response, &out);
     const struct mk_header host = {MK_STR("Host"), MK_STR("a")};
     const struct mk_upstream_request_options options = {.upstream = data, .method = MK_STR("GET"),
         .target = MK_STR("/"), .headers = &host, .n_headers = 1, .conn.server = -1};
@@ -144,7 +152,7 @@ SERVICE = r"""
 #define DUDA_USE "duda-http", "duda-smtp", "duda-jobs", "duda-store", "duda-kv", "duda-subprocess",
 #include <duda.h>
 #include <duda/chart.h>
-#include <duda/cookie.h>
+#include <monkey/cookie.h>
 #include <duda/crypto.h>
 #include <duda/http.h>
 #include <duda/jobs.h>
@@ -170,10 +178,10 @@ static int route(struct duda_ctx *d)
 
 static int cookies(struct duda_ctx *d)
 {
-    const struct duda_cookie cookie = {.name = "a", .value = MK_STR("b"), .path = MK_STR("/")};
+    const struct mk_cookie cookie = {.name = "a", .value = MK_STR("b"), .path = MK_STR("/")};
     char room[200];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    int e = duda_cookie_write(&out, OLDER(cookie), true);
+    int e = mk_cookie_write(&out, OLDER(cookie), true);
     e = e ? e : duda_cookie_set(d, OLDER(cookie));
     e = e ? e : duda_cookie_set_signed(d, OLDER(cookie));
     e = e ? e : duda_cookie_set_encrypted(d, OLDER(cookie));
@@ -342,11 +350,12 @@ def test_every_function_that_takes_a_size_is_called(prefix, sources):
 
 def test_plugin_of_an_earlier_release_runs(monkey, tmp_path):
     flags = older_headers.write(tmp_path / "older")
-    plugin = services.build(tmp_path, "older-structs", PLUGIN, "-Wno-cast-function-type", first=flags)
+    plugin = services.build(tmp_path, "older-structs", PLUGIN, "-Wno-cast-function-type", "-Wl,--no-as-needed", f"-L{services.OBJECTS}",
+                            "-l:monkey-readers.so", first=flags)
     server = monkey(plugins=[plugin], sections="[ROUTES]\n    /all older-all\n    /events older-events\n")
     got = dict(line.split("=") for line in server.get("/all", fields=[("Destination", "/to")]).text.splitlines() if "=" in line)
     assert got == {"reloads": "0", "stats": "1", "ended": "0", "cache": "1", "field": "1", "subprocess": "1", "tls": "0", "certificate": "0",
-                   "destination": "1", "variables": "1", "head": "201", "regex": "1", "sse": "0", "request": "1"}
+                   "destination": "1", "variables": "1", "head": "201", "regex": "1", "sse": "0", "cookie": "0", "request": "1"}
     assert server.get("/events").text == "data: x\n\n"
 
 

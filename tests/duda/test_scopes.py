@@ -58,7 +58,7 @@ static int show_number(struct duda_ctx *d, const char *what, long long n)
 
 static int visitor_set(struct duda_ctx *d)
 {
-    const struct duda_cookie s = {.name = "signed", .value = V, .max_age = 100}, e = {.name = "sealed", .value = V, .max_age = 100};
+    const struct mk_cookie s = {.name = "signed", .value = V, .max_age = 100}, e = {.name = "sealed", .value = V, .max_age = 100};
     int result = duda_session_set(d, "user", V);
     result = result ? result : duda_session_regenerate(d);
     result = result ? result : SEALS ? duda_cookie_set_signed(d, &s) : 0;

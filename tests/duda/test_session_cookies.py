@@ -30,7 +30,7 @@ static mk_str param(struct duda_ctx *d, const char *name)
 
 static int set(struct duda_ctx *d)
 {
-    const struct duda_cookie c = {.name = duda_query_or(d, "name", ""), .value = param(d, "value"), .max_age = 100};
+    const struct mk_cookie c = {.name = duda_query_or(d, "name", ""), .value = param(d, "value"), .max_age = 100};
     const char *how = duda_query_or(d, "how", "plain");
     int e = how[0] == 's' ? duda_cookie_set_signed(d, &c)
             : how[0] == 'e' ? duda_cookie_set_encrypted(d, &c) : duda_cookie_set(d, &c);
@@ -52,7 +52,7 @@ static int field(struct duda_ctx *d)
 
 static int refuse(struct duda_ctx *d)
 {
-    return duda_cookie_set(d, &(struct duda_cookie){.name = duda_query_or(d, "name", ""), .value = MK_STR("1")});
+    return duda_cookie_set(d, &(struct mk_cookie){.name = duda_query_or(d, "name", ""), .value = MK_STR("1")});
 }
 
 static int get(struct duda_ctx *d)

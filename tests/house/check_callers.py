@@ -16,6 +16,8 @@ FOLDERS = ("src", "plugins", "duda", "tools", "examples", "bindings")
 
 # Public functions that no such file calls, and the reason.
 KEPT = {
+    "mk_cookie_next": "a program that lists the cookies of a browser",
+    "mk_request_cookie": "an embedding program needs text with a NUL; Duda copies the value itself",
     "mk_config_allow_trust_store": "a plugin with a TLS client needs the system's certificates in its sandbox",
     "mk_sse_stream_open": "a plugin in C sends events to its own list of clients; Duda has duda_sse_send()",
     "mk_sse_stream_request": "its on_close() gets the stream alone, and needs the worker or the logs of its request",

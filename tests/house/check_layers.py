@@ -192,7 +192,7 @@ def ring_complaints(graph, what="objects"):
 
 
 # Layers that use the public interface as plugins do.
-PLUGINS = {*house.WING, "websocket", "cgi"}
+PLUGINS = {*house.WING, "websocket", "cgi", "readers"}
 
 
 def check_symbols(objects, public=frozenset()):

@@ -120,11 +120,12 @@ def check(args):
     for name, objects in (house.plugin_objects(args.build) if args.build else {}).items():
         complaints += check_plugin(name, objects, public)
     program = args.program if args.program and args.program.exists() else None
-    tls = args.build / "plugins/monkey-tls.so" if args.build else None
-    if tls and tls.exists():
-        complaints += check_object(tls, {symbol for _, symbol in defined(args.build / "monkey", "-D")})
-    else:
-        house.note("monkey-tls.so is not built, so what it needs was not checked")
+    for name in ("tls", "readers"):
+        path = args.build / f"plugins/monkey-{name}.so" if args.build else None
+        if path and path.exists():
+            complaints += check_object(path, {symbol for _, symbol in defined(args.build / "monkey", "-D")})
+        else:
+            house.note(f"monkey-{name}.so is not built, so what it needs was not checked")
     if program and is_older(program, args.root):
         house.note(f"{args.program} is older than the headers, so what it exports was not checked")
     elif program:

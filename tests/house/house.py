@@ -17,7 +17,7 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the lowest level upwards; layers of the same level do not use each other.
-FLOORS = (("base",), ("os", "http", "conf"), ("event", "cgi"), ("files",), ("web", "tls", "websocket"), ("connection", "logs"),
+FLOORS = (("base",), ("os", "http", "conf"), ("event", "cgi", "readers"), ("files",), ("web", "tls", "websocket"), ("connection", "logs"),
           ("setup", "http2"), ("worker",), ("server", "lib"))
 # Layers for plugins depend on FLOORS[:3], and no core layer depends on them.
 WING = ("upstream",)

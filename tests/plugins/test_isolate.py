@@ -69,7 +69,7 @@ static int name(struct duda_ctx *d)
 
 static int keep(struct duda_ctx *d)
 {
-    const struct duda_cookie c = {.name = "kept", .value = MK_STR("1"), .max_age = 60};
+    const struct mk_cookie c = {.name = "kept", .value = MK_STR("1"), .max_age = 60};
     int e = duda_cookie_set(d, &c);
     return e ? e : duda_puts(d, "kept\n");
 }

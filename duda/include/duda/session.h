@@ -9,8 +9,8 @@
 #pragma GCC system_header
 #endif
 
-#include <duda/cookie.h>
 #include <duda/service.h>
+#include <monkey/cookie.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +23,7 @@ extern "C" {
 /** Reads a cookie of the request: the value of the first one with that name; absent if there is none. */
 MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
 /**
- * Sets a cookie by adding a Set-Cookie header (see duda_cookie_write()), with `Secure` over TLS, `HttpOnly`
+ * Sets a cookie by adding a Set-Cookie header (see mk_cookie_write()), with `Secure` over TLS, `HttpOnly`
  * and `SameSite=Lax`. Returns 0; -EINVAL: the cookie is invalid; -EPERM: the name belongs to one of Duda's
  * own cookies; -EALREADY: the response has started; -ENOMEM.
  *
@@ -33,11 +33,11 @@ MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
  * cookie could otherwise plant its own session in another user's browser. Each attempt logs a warning with
  * the name of the cookie.
  *
- *     int e = duda_cookie_set(d, &(struct duda_cookie){.name = "theme", .value = MK_STR("dark")});
+ *     int e = duda_cookie_set(d, &(struct mk_cookie){.name = "theme", .value = MK_STR("dark")});
  */
-MK_API int duda_cookie_set_sized(struct duda_ctx *d, const struct duda_cookie *cookie,
+MK_API int duda_cookie_set_sized(struct duda_ctx *d, const struct mk_cookie *cookie,
                                  size_t cookie_size) MK_API_MUST_USE;
-static inline MK_API_MUST_USE int duda_cookie_set(struct duda_ctx *d, const struct duda_cookie *cookie)
+static inline MK_API_MUST_USE int duda_cookie_set(struct duda_ctx *d, const struct mk_cookie *cookie)
 {
     return duda_cookie_set_sized(d, cookie, sizeof *cookie);
 }
@@ -52,16 +52,16 @@ MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_
  * else a key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if
  * Monkey was built without OpenSSL, or a result of duda_cookie_set().
  */
-MK_API int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct duda_cookie *cookie,
+MK_API int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct mk_cookie *cookie,
                                         size_t cookie_size) MK_API_MUST_USE;
-static inline MK_API_MUST_USE int duda_cookie_set_signed(struct duda_ctx *d, const struct duda_cookie *cookie)
+static inline MK_API_MUST_USE int duda_cookie_set_signed(struct duda_ctx *d, const struct mk_cookie *cookie)
 {
     return duda_cookie_set_signed_sized(d, cookie, sizeof *cookie);
 }
-MK_API int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct duda_cookie *cookie,
+MK_API int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct mk_cookie *cookie,
                                            size_t cookie_size) MK_API_MUST_USE;
 static inline MK_API_MUST_USE int duda_cookie_set_encrypted(struct duda_ctx *d,
-                                                            const struct duda_cookie *cookie)
+                                                            const struct mk_cookie *cookie)
 {
     return duda_cookie_set_encrypted_sized(d, cookie, sizeof *cookie);
 }

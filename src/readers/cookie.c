@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <duda/cookie.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <monkey/cookie.h>
 #include <monkey/sized.h>
 #include <monkey/text.h>
 
@@ -29,7 +29,7 @@ static bool starts_nocase(mk_str s, mk_str prefix)
 }
 
 /* Browsers compare the prefixes case-insensitively. */
-static bool satisfies_name_prefix(const struct duda_cookie *c, bool secure, mk_str path)
+static bool satisfies_name_prefix(const struct mk_cookie *c, bool secure, mk_str path)
 {
     mk_str name = mk_str_from_c(c->name);
     if (starts_nocase(name, MK_STR("__Host-")))
@@ -37,7 +37,7 @@ static bool satisfies_name_prefix(const struct duda_cookie *c, bool secure, mk_s
     return secure || !starts_nocase(name, MK_STR("__Secure-"));
 }
 
-static void append_attributes(struct mk_buf *b, const struct duda_cookie *c, bool secure, mk_str path)
+static void append_attributes(struct mk_buf *b, const struct mk_cookie *c, bool secure, mk_str path)
 {
     static const char *const sites[] = {"Lax", "Strict", "None"};
     mk_buf_addf(b, "; Path=%.*s", MK_STR_ARG(path));
@@ -52,27 +52,27 @@ static void append_attributes(struct mk_buf *b, const struct duda_cookie *c, boo
     mk_buf_addf(b, "; SameSite=%s", sites[c->same_site]);
 }
 
-int duda_cookie_write_sized(struct mk_buf *out, const struct duda_cookie *c, size_t c_size, bool is_tls)
+int mk_cookie_write_sized(struct mk_buf *out, const struct mk_cookie *c, size_t c_size, bool is_tls)
 {
-    struct duda_cookie full;
+    struct mk_cookie full;
     c = mk_sized_in(&full, sizeof full, c, c_size);
     mk_str path = c->path.len ? c->path : MK_STR("/");
     bool secure = is_tls && !c->insecure;
     if (!mk_is_token(mk_str_from_c(c->name)) || !is_cookie_value(c->value) || !is_attribute_value(path) ||
-        path.p[0] != '/' || !is_attribute_value(c->domain) || c->same_site > DUDA_SAME_SITE_NONE)
+        path.p[0] != '/' || !is_attribute_value(c->domain) || c->same_site > MK_SAME_SITE_NONE)
         return -EINVAL;
-    if (!satisfies_name_prefix(c, secure, path) || (c->same_site == DUDA_SAME_SITE_NONE && !secure))
+    if (!satisfies_name_prefix(c, secure, path) || (c->same_site == MK_SAME_SITE_NONE && !secure))
         return -EINVAL;
     size_t before = out->len;
     mk_buf_addf(out, "%s=%.*s", c->name, MK_STR_ARG(c->value));
     append_attributes(out, c, secure, path);
-    if (!out->failed && out->len - before <= DUDA_COOKIE_MAX)
+    if (!out->failed && out->len - before <= MK_COOKIE_MAX)
         return 0;
     out->len = before;
     return -EINVAL;
 }
 
-bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value)
+bool mk_cookie_next(mk_str *rest, mk_str *name, mk_str *value)
 {
     while (rest->p) {
         mk_str pair = mk_str_trim(mk_str_cut(rest, ';'));
@@ -85,10 +85,10 @@ bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value)
     return false;
 }
 
-mk_str duda_cookie_find(mk_str field, mk_str expected)
+mk_str mk_cookie_find(mk_str field, mk_str expected)
 {
     mk_str name, value;
-    while (duda_cookie_next(&field, &name, &value))
+    while (mk_cookie_next(&field, &name, &value))
         if (mk_str_eq(name, expected))
             return value;
     return MK_STR_NULL;
