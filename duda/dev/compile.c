@@ -119,7 +119,7 @@ static void add_build_flags(struct dev_argv *w, const struct dev_compile *how)
         dev_argv_addf(w, "-I%s", how->paths->headers[i]);
 }
 
-/* Links Duda and its packages, which are shared objects; functions of the program need no linking. The linker
+/* Links Duda, its packages and the readers, which are shared objects; functions of the program need no linking. The linker
  * keeps only the objects that the service uses. */
 static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
 {
@@ -138,6 +138,7 @@ static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
         if (strcmp(name, "monkey-duda-dev.so") != 0)
             dev_argv_addf(w, "-l:%s", name);
     }
+    dev_argv_add(w, MK_STR("-l:monkey-readers.so"));
     globfree(&found);
 }
 

@@ -3,14 +3,12 @@
 #ifndef DUDA_H
 #define DUDA_H
 
-#include <duda/allocator.h>
 #include <duda/body.h>
 #include <duda/config.h>
 #include <duda/form.h>
 #include <duda/json.h>
 #include <duda/lock.h>
 #include <duda/memory.h>
-#include <duda/multipart.h>
 #include <duda/render.h>
 #include <duda/request.h>
 #include <duda/response.h>
@@ -24,7 +22,6 @@
 #include <duda/value.h>
 #include <duda/wait.h>
 #include <duda/websocket.h>
-#include <monkey/cookie.h>
 
 DUDA_PROBE(of_a_source);
 

@@ -181,7 +181,7 @@ static int respond_json_errors(struct duda_ctx *d, int e, const struct duda_vali
 int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                    const struct duda_json_limits *limits)
 {
-    const struct duda_allocator memory = duda_allocator_of(d);
+    const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     mk_str text;
     int e = receive_json_body(d, limits, &text);
@@ -192,7 +192,7 @@ int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *o
 int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
                         const struct duda_json_limits *limits)
 {
-    const struct duda_allocator memory = duda_allocator_of(d);
+    const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     mk_str text;
     int e = receive_json_body(d, limits, &text);
@@ -203,7 +203,7 @@ int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, vo
 
 int duda_read_json(struct duda_ctx *d, struct duda_value *out, const struct duda_json_limits *limits)
 {
-    const struct duda_allocator memory = duda_allocator_of(d);
+    const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     mk_str text;
     int e = receive_json_body(d, limits, &text);
@@ -212,11 +212,10 @@ int duda_read_json(struct duda_ctx *d, struct duda_value *out, const struct duda
 
 int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out)
 {
-    const struct duda_allocator memory = duda_allocator_of(d);
-    struct duda_form_data fields;
+    const struct mk_allocator memory = duda_allocator_of(d);
+    struct mk_form fields;
     struct duda_validation_errors errors;
-    int e =
-        duda_form_data_parse(d->request ? mk_request_query(d->request) : MK_STR_NULL, &memory, NULL, &fields);
+    int e = mk_form_parse(d->request ? mk_request_query(d->request) : MK_STR_NULL, &memory, NULL, &fields);
     if (e == -EBADMSG)
         return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
     if (e == -EMSGSIZE)

@@ -7,9 +7,7 @@
 
 struct duda_parsed_form {
     int result; /* result of the first duda_form_load() */
-    struct duda_form_data fields;
-    struct duda_upload *files;
-    size_t n_files;
+    struct mk_form fields;
     struct mk_spool *content; /* NULL: no files */
 };
 

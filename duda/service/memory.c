@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/memory.h"
 
-#include <duda/allocator.h>
 #include <errno.h>
+#include <monkey/allocator.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -219,9 +219,9 @@ static void *alloc_from_handler(void *ctx, size_t size)
 }
 
 /* Declared in include/duda/allocator.h. */
-struct duda_allocator duda_allocator_of(struct duda_ctx *d)
+struct mk_allocator duda_allocator_of(struct duda_ctx *d)
 {
-    return (struct duda_allocator){alloc_from_handler, d};
+    return (struct mk_allocator){alloc_from_handler, d};
 }
 
 mk_str duda_strdup(struct duda_ctx *d, mk_str text)

@@ -14,24 +14,24 @@
 enum { BLOCK = 64 << 10, FILE_MODE = 0640 };
 enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE: musl declares neither the name nor renameat2() */
 
-const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i)
+const struct mk_upload *duda_upload_at(struct duda_ctx *d, size_t i)
 {
     if (duda_form_load_implicitly(d))
         return NULL;
     const struct duda_parsed_form *form = duda_form_parsed(d);
-    return i < form->n_files ? &form->files[i] : NULL;
+    return i < form->fields.n_uploads ? &form->fields.uploads[i] : NULL;
 }
 
-const struct duda_upload *duda_upload(struct duda_ctx *d, const char *name)
+const struct mk_upload *duda_upload(struct duda_ctx *d, const char *name)
 {
-    const struct duda_upload *u;
+    const struct mk_upload *u;
     for (size_t i = 0; (u = duda_upload_at(d, i)); i++)
         if (mk_str_eq(u->name, mk_str_from_c(name)))
             return u;
     return NULL;
 }
 
-ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *u, char *buf, size_t cap, uint64_t at)
+ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *u, char *buf, size_t cap, uint64_t at)
 {
     const struct duda_parsed_form *form = duda_form_parsed(d);
     if (!form || !form->content)
@@ -155,7 +155,7 @@ static int link_final_name(struct upload_save *s)
     return linkat(AT_FDCWD, fd_path, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
 }
 
-static struct upload_save *upload_save_new(int fd, const struct duda_upload *u, const char *path)
+static struct upload_save *upload_save_new(int fd, const struct mk_upload *u, const char *path)
 {
     size_t len = strlen(path) + 1;
     struct upload_save *s = mk_mem_zalloc(1, sizeof *s + len);
@@ -171,7 +171,7 @@ static struct upload_save *upload_save_new(int fd, const struct duda_upload *u, 
     return s;
 }
 
-int duda_upload_save(struct duda_ctx *d, const struct duda_upload *u, const char *path)
+int duda_upload_save(struct duda_ctx *d, const struct mk_upload *u, const char *path)
 {
     const struct duda_parsed_form *form = duda_form_parsed(d);
     int fd = form && form->content ? mk_spool_fd(form->content) : -EINVAL;

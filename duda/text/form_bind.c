@@ -3,14 +3,14 @@
 #include <duda/form.h>
 #include <errno.h>
 
+#include "monkey/utf8.h"
 #include "text/schema_field.h"
-#include "text/utf8.h"
 
 enum { NAME_MAX_LEN = 256, MESSAGE_MAX = 512 };
 
 struct form_binding {
-    const struct duda_form_data *fields;
-    const struct duda_allocator *memory;
+    const struct mk_form *fields;
+    const struct mk_allocator *memory;
     struct duda_validation_errors *errors;
     int error;
 };
@@ -61,7 +61,7 @@ static bool store_field_value(const struct duda_schema_field *m, void *at, mk_st
     case DUDA_KIND_DOUBLE:
         return duda_number_parse(mk_str_trim(text), &number) && duda_schema_field_put_double(m, at, number);
     case DUDA_KIND_STRING:
-        return duda_utf8_find_invalid(text) == MK_STR_NONE && duda_schema_field_put_string(m, at, text);
+        return mk_utf8_find_invalid(text) == MK_STR_NONE && duda_schema_field_put_string(m, at, text);
     case DUDA_KIND_ENUM:
         return duda_schema_field_put_enum(m, at, text);
     case DUDA_KIND_OBJECT:
@@ -75,16 +75,16 @@ static void bind_list(struct form_binding *r, const struct duda_schema_field *m,
                       const struct duda_field_path *path, const char *name)
 {
     size_t n = 0, good = 0;
-    while (duda_form_data_get_at(r->fields, name, n).p)
+    while (mk_form_get_at(r->fields, name, n).p)
         n++;
-    char *list = (char *)duda_allocator_zalloc(r->memory, n, m->size);
+    char *list = (char *)mk_allocator_zalloc(r->memory, n, m->size);
     if (!list) {
         r->error = -ENOMEM;
         return;
     }
     for (size_t i = 0; i < n; i++) {
         struct duda_field_path here = {.up = path, .index = i};
-        if (store_field_value(m, list + i * m->size, duda_form_data_get_at(r->fields, name, i)))
+        if (store_field_value(m, list + i * m->size, mk_form_get_at(r->fields, name, i)))
             good++;
         else
             add_validation_error(r, &here, name, " must be ", m, false);
@@ -98,7 +98,7 @@ static void bind_list(struct form_binding *r, const struct duda_schema_field *m,
 static void bind_field(struct form_binding *r, const struct duda_schema_field *m, void *base,
                        const struct duda_field_path *path, const char *name)
 {
-    mk_str text = duda_form_data_get(r->fields, name);
+    mk_str text = mk_form_get(r->fields, name);
     bool keeps_empty = m->kind == DUDA_KIND_STRING && m->min_length == 0;
     bool is_there = text.p && (text.len || keeps_empty);
     duda_schema_field_set_present(m, base, is_there);
@@ -136,8 +136,8 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *schema
     }
 }
 
-int duda_form_data_bind(const struct duda_form_data *f, const struct duda_schema *schema,
-                        const struct duda_allocator *memory, void *out, struct duda_validation_errors *errors)
+int duda_form_data_bind(const struct mk_form *f, const struct duda_schema *schema,
+                        const struct mk_allocator *memory, void *out, struct duda_validation_errors *errors)
 {
     struct form_binding r = {.fields = f, .memory = memory, .errors = errors};
     errors->n = 0;

@@ -137,7 +137,7 @@ static void *append_element(struct duda_json_cursor *c, struct growing_list *lis
 {
     if (list->n == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : LIST_FIRST;
-        char *at = (char *)duda_allocator_zalloc(c->memory, cap, size);
+        char *at = (char *)mk_allocator_zalloc(c->memory, cap, size);
         if (!at) {
             c->error = -ENOMEM;
             return NULL;
@@ -299,7 +299,7 @@ static int finish_reading(struct duda_json_cursor *c, bool good)
     return c->error;
 }
 
-int duda_json_read(mk_str text, const struct duda_schema *schema, const struct duda_allocator *memory,
+int duda_json_read(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
                    const struct duda_json_limits *limits, void *out, struct duda_validation_errors *errors)
 {
     struct duda_json_cursor c;
@@ -309,7 +309,7 @@ int duda_json_read(mk_str text, const struct duda_schema *schema, const struct d
     return finish_reading(&c, read_single_value(&c, &whole, out, NULL));
 }
 
-int duda_json_read_list(mk_str text, const struct duda_schema *schema, const struct duda_allocator *memory,
+int duda_json_read_list(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
                         const struct duda_json_limits *limits, void *list, size_t *n,
                         struct duda_validation_errors *errors)
 {

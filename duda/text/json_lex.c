@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "text/utf8.h"
+#include "monkey/utf8.h"
 
 enum { SIZE_DEFAULT = 1 << 20, DEPTH_DEFAULT = 32, ITEMS_DEFAULT = 65536, MESSAGE_MAX = 256 };
 
@@ -16,7 +16,7 @@ static void set_line_and_column(struct duda_validation_error *error, mk_str befo
     error->line = 1;
     for (size_t i = 0; i < before.len; i++)
         error->line += before.p[i] == '\n';
-    error->column = 1 + duda_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
+    error->column = 1 + mk_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
 }
 
 static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path, mk_str text)
@@ -66,7 +66,7 @@ static bool fail_no_memory(struct duda_json_cursor *c)
 
 /* ---- Between values ---- */
 
-bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct duda_allocator *memory,
+bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct mk_allocator *memory,
                            const struct duda_json_limits *limits, struct duda_validation_errors *errors)
 {
     static const struct duda_json_limits none;
@@ -176,14 +176,14 @@ static size_t decode_unicode_escape(mk_str s, char out[4], size_t *out_len)
     if (high < 0 || (high >= 0xdc00 && high < 0xe000))
         return 0;
     if (high < 0xd800 || high >= 0xe000) {
-        *out_len = duda_utf8_encode(out, (uint32_t)high);
+        *out_len = mk_utf8_encode(out, (uint32_t)high);
         return 5;
     }
     int32_t low =
         mk_str_starts(mk_str_skip(s, 5), MK_STR("\\u")) ? parse_four_hex_digits(mk_str_skip(s, 7)) : -1;
     if (low < 0xdc00 || low >= 0xe000)
         return 0;
-    *out_len = duda_utf8_encode(out, (uint32_t)(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
+    *out_len = mk_utf8_encode(out, (uint32_t)(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
     return 11;
 }
 
@@ -232,7 +232,7 @@ static size_t string_char_len(mk_str s)
         return 0;
     if (s.p[0] == '\\')
         return s.len > 1 ? 2 : 1;
-    return duda_utf8_char_len(s);
+    return mk_utf8_char_len(s);
 }
 
 bool duda_json_lex_string(struct duda_json_cursor *c, mk_str *out)

@@ -10,7 +10,7 @@
 struct duda_json_cursor {
     mk_str text;
     size_t at;
-    const struct duda_allocator *memory;
+    const struct mk_allocator *memory;
     size_t depth, depth_max; /* open arrays and objects */
     size_t items_left;
     struct duda_validation_errors *errors;
@@ -18,7 +18,7 @@ struct duda_json_cursor {
 };
 
 /* Prepares the cursor. Returns false, and sets the error, if the text is too long. */
-bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct duda_allocator *memory,
+bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct mk_allocator *memory,
                            const struct duda_json_limits *limits, struct duda_validation_errors *errors);
 /* Expects the end of the text, after optional white space. */
 bool duda_json_expect_end(struct duda_json_cursor *c);

@@ -23,7 +23,7 @@ static bool read_value(struct duda_json_cursor *c, struct duda_value *out);
 
 static void *alloc_or_fail(struct duda_json_cursor *c, size_t n, size_t size)
 {
-    void *p = duda_allocator_zalloc(c->memory, n, size);
+    void *p = mk_allocator_zalloc(c->memory, n, size);
     if (!p)
         c->error = -ENOMEM;
     return p;
@@ -151,7 +151,7 @@ static bool read_value(struct duda_json_cursor *c, struct duda_value *out)
     return duda_json_skip_value(c, &text);
 }
 
-int duda_json_read_value(mk_str text, const struct duda_allocator *memory,
+int duda_json_read_value(mk_str text, const struct mk_allocator *memory,
                          const struct duda_json_limits *limits, struct duda_value *out,
                          struct duda_validation_errors *errors)
 {

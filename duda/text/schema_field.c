@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "text/utf8.h"
+#include "monkey/utf8.h"
 
 /* ---- Rules ---- */
 
@@ -83,7 +83,7 @@ bool duda_schema_field_put_double(const struct duda_schema_field *m, void *at, d
 
 bool duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text)
 {
-    size_t n = m->min_length || m->max_length ? duda_utf8_count(text) : 0;
+    size_t n = m->min_length || m->max_length ? mk_utf8_count(text) : 0;
     if (!m->is_list && (n < m->min_length || (m->max_length && n > m->max_length)))
         return false;
     memcpy(at, &text, sizeof text);

@@ -53,7 +53,7 @@ struct duda_field_path {
 };
 
 /* Adds a validation error; true while there is space for more. Copies the text. */
-bool duda_validation_errors_add(struct duda_validation_errors *errors, const struct duda_allocator *memory,
+bool duda_validation_errors_add(struct duda_validation_errors *errors, const struct mk_allocator *memory,
                                 const struct duda_field_path *path, mk_str text);
 
 #endif

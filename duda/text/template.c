@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "text/utf8.h"
+#include "monkey/utf8.h"
 
 enum { MARK_MAX = 16 };
 
@@ -25,7 +25,7 @@ void duda_template_position(const struct duda_template *t, size_t at, struct mk_
     size_t line = 1, last = mk_str_find_last(before, '\n');
     for (size_t i = 0; i < before.len; i++)
         line += before.p[i] == '\n';
-    size_t column = 1 + duda_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
+    size_t column = 1 + mk_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
     mk_buf_addf(out, "%s, line %zu, column %zu: ", t->name, line, column);
 }
 

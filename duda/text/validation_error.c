@@ -40,7 +40,7 @@ static void append_json_pointer(struct mk_buf *out, const struct duda_field_path
     }
 }
 
-bool duda_validation_errors_add(struct duda_validation_errors *errors, const struct duda_allocator *memory,
+bool duda_validation_errors_add(struct duda_validation_errors *errors, const struct mk_allocator *memory,
                                 const struct duda_field_path *path, mk_str text)
 {
     if (errors->n == DUDA_VALIDATION_ERRORS_MAX)
@@ -50,7 +50,7 @@ bool duda_validation_errors_add(struct duda_validation_errors *errors, const str
     append_json_pointer(&pointer, path);
     struct duda_validation_error *f = &errors->items[errors->n++];
     f->line = f->column = 0;
-    f->pointer = duda_allocator_copy(memory, mk_buf_str(&pointer));
-    f->message = duda_allocator_copy(memory, text);
+    f->pointer = mk_allocator_copy(memory, mk_buf_str(&pointer));
+    f->message = mk_allocator_copy(memory, text);
     return errors->n < DUDA_VALIDATION_ERRORS_MAX;
 }

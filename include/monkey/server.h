@@ -181,6 +181,10 @@ MK_API int mk_server_add_route(struct mk_server *server, const char *route, mk_s
  */
 MK_API int mk_server_set_default_type(struct mk_server *server, const char *type);
 
+/** Enables mk_spool_request() and multipart forms for request bodies that do not fit in memory: workers write
+ * them to unlinked files in `SpoolFolder` (default: /var/tmp). */
+MK_API int mk_server_enable_body_spool(struct mk_server *server);
+
 /** A file in memory. Its bytes must stay valid until mk_server_free(); the rest is copied. */
 struct mk_memory_file {
     const char *path; /**< path of the URL: "/app.js"; an index.html is also served for its folder */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/app_routes.h"
 
+#include <monkey/spool.h>
+
 #include "base/mem.h"
 #include "http/method.h"
 #include "setup/config.h"
@@ -216,7 +218,10 @@ const struct mk_router_param *mk_server_param(const struct mk_request *request, 
 
 static int load_routes(struct mk_config *c, void **data)
 {
+    const struct mk_app_routes *program = c->generation->embedding->ctx;
     *data = c->generation->embedding->ctx;
+    if (program->spools_bodies)
+        mk_config_enable_body_spool(c);
     return 0;
 }
 

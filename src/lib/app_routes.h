@@ -22,6 +22,7 @@ struct mk_app_routes {
     struct mk_app_certificates certificates;
     struct mk_app_files files;
     struct mk_app_accept_filter accept_filter;
+    bool spools_bodies;       /* bodies that do not fit in memory go to files */
     mk_str default_type;      /* default Content-Type of text bodies; absent: none */
     char *default_type_owned; /* memory of default_type, if mk_server_set_default_type() allocated it; NULL:
                                * none */

@@ -227,6 +227,15 @@ int mk_server_set_default_type(struct mk_server *s, const char *type)
     return e ? mk_last_error_set_code(s, e) : 0;
 }
 
+int mk_server_enable_body_spool(struct mk_server *s)
+{
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    if (!e)
+        s->program.spools_bodies = true;
+    return e;
+}
+
 /* ---- Files in memory ---- */
 
 /* Is the path free of characters that a route or a header would take for syntax? */

@@ -9,6 +9,7 @@ import services
 from monkey import ROOT
 
 PAGE = (ROOT / "docs/reference/errors.md").read_text()
+DUDA, _, LIBMONKEY = PAGE.partition("\n## libmonkey\n")
 SOURCE = r"""
 #include <duda.h>
 
@@ -22,9 +23,9 @@ DUDA_SERVICE(fails, DUDA_GET("/:n<uint>", fail, "Fails."));
 """
 
 
-def documented():
+def documented(text=DUDA):
     """Returns the status of each errno value in the table."""
-    rows = re.findall(r"^\|[^|]*\| ((?:`-E\w+`(?:, )?)+) \| (\d+) \|$", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\|[^|]*\| ((?:`-E\w+`(?:, )?)+) \| (\d+) \|$", text, re.MULTILINE)
     return {name: int(status) for names, status in rows for name in re.findall(r"-(E\w+)", names)}
 
 
@@ -33,6 +34,12 @@ def test_errors_page_has_the_table_of_the_code():
     table = documented()
     assert len(code) > 20
     assert {name: status for name, status in table.items() if status != 500} == {name: int(status) for name, status in code}
+
+
+def test_errors_of_bodies_are_those_of_the_page():
+    """tests/lib/test_readers.c compares its table with the functions."""
+    code = re.findall(r"\{-(E\w+), (\d+)\}", (ROOT / "tests/lib/test_readers.c").read_text())
+    assert documented(LIBMONKEY) == {name: int(status) for name, status in code if status != "500"}
 
 
 def test_errors_in_the_header_are_those_of_the_page():

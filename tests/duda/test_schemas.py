@@ -69,10 +69,10 @@ static int likes(struct duda_ctx *d)
 
 static int say_form(struct duda_ctx *d, int e)
 {
-    const struct duda_form_data *fields = duda_form_all(d);
-    const struct duda_upload *u;
+    const struct mk_form *fields = duda_form_all(d);
+    const struct mk_upload *u;
     for (size_t i = 0; !e && i < fields->n; i++)
-        e = duda_printf(d, "%s=%s\n", fields->pairs[i].name.p, fields->pairs[i].value.p);
+        e = duda_printf(d, "%s=%s\n", fields->fields[i].name.p, fields->fields[i].value.p);
     for (size_t i = 0; !e && (u = duda_upload_at(d, i)); i++) {
         char bytes[8];
         ssize_t n = u->size > 8 ? duda_upload_read(d, u, bytes, 8, u->size - 8) : 0;
@@ -89,8 +89,8 @@ static int form(struct duda_ctx *d)
 
 static int narrow(struct duda_ctx *d)
 {
-    return say_form(d, duda_form_load(d, &(struct duda_form_limits){.size = 100},
-                                      &(struct duda_multipart_limits){.size = 2000, .file = 1000, .parts = 3}));
+    return say_form(d, duda_form_load(d, &(struct mk_form_limits){.size = 100},
+                                      &(struct mk_multipart_limits){.size = 2000, .file = 1000, .parts = 3}));
 }
 
 static int check(struct duda_ctx *d)
@@ -103,7 +103,7 @@ static int check(struct duda_ctx *d)
 
 static int save(struct duda_ctx *d)
 {
-    const struct duda_upload *u = duda_upload(d, "photo");
+    const struct mk_upload *u = duda_upload(d, "photo");
     int e = u ? duda_upload_save(d, u, TARGET) : 400;
     return e == -EEXIST ? 409 : e ? e : duda_puts(d, "saved\n");
 }
@@ -122,7 +122,7 @@ struct sum {
     unsigned parts;
 };
 
-static int on_part(void *ctx, const struct duda_part *part)
+static int on_part(void *ctx, const struct mk_multipart_part *part)
 {
     struct sum *s = ctx;
     s->parts++;
@@ -138,9 +138,9 @@ static int on_data(void *ctx, mk_str bytes)
 
 static int stream(struct duda_ctx *d)
 {
-    static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data};
+    static const struct mk_multipart_ops ops = {.part = on_part, .data = on_data};
     struct sum s = {.d = d};
-    int e = duda_multipart_read(d, &(struct duda_multipart_limits){.size = 1 << 30, .file = 1 << 30}, &ops, &s);
+    int e = duda_multipart_read(d, &(struct mk_multipart_limits){.size = 1 << 30, .file = 1 << 30}, &ops, &s);
     return e ? e : duda_printf(d, "%u parts, %llu bytes\n", s.parts, (unsigned long long)s.bytes);
 }
 
@@ -266,7 +266,7 @@ def test_log_names_the_error_of_a_form(server):
          r"answered -74 \(Bad message\): multipart/form-data, part 2: its Content-Disposition is malformed")
     check_response("/stream", good + good + b"--xyz\r\nnonsense\r\n\r\nx\r\n--xyz--", MULTIPART, 400, r"part 3: a line of its headers is malformed")
     check_response("/stream", good, MULTIPART, 400, r"part 1: the content ends without a closing boundary")
-    check_response("/narrow", part("f", b"x" * 1001, "f") + b"--xyz--", MULTIPART, 413, r"\(Message too long\): multipart/form-data, part 1: the file exceeds `.file` of the struct duda_multipart_limits")
+    check_response("/narrow", part("f", b"x" * 1001, "f") + b"--xyz--", MULTIPART, 413, r"\(Message too long\): multipart/form-data, part 1: the file exceeds `.file` of the struct mk_multipart_limits")
     check_response("/form", good, [("Content-Type", "multipart/form-data")], 400, r"multipart/form-data without a boundary")
     check_response("/form", "a=%4", URLENCODED, 400, r"the form has a % without two hexadecimal digits")
     check_response("/narrow", "a=" + "b" * 100, URLENCODED, 413, r"the form is too long, has too many fields, or a field is too long")
@@ -519,7 +519,7 @@ static int value(struct duda_ctx *d)
 
 static int form(struct duda_ctx *d)
 {
-    const struct duda_upload *u = duda_upload(d, "f");
+    const struct mk_upload *u = duda_upload(d, "f");
     int e = show(d, "form", duda_form(d, "a"));
     return e || !u ? e : show(d, "name", u->name) || show(d, "file", u->file_name) || show(d, "type", u->content_type);
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 
 static mk_str peer_input; /* bytes left to send; then the connection ends */
 static size_t peer_piece; /* size of a read */

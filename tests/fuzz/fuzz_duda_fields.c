@@ -5,18 +5,18 @@
 
 #include "base/assert.h"
 #include "unit/duda/person.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_fields(mk_str text)
 {
-    struct duda_form_data fields;
-    int e = duda_form_data_parse(text, &pool, NULL, &fields);
+    struct mk_form fields;
+    int e = mk_form_parse(text, &pool, NULL, &fields);
     MK_ASSERT(e == 0 || e == -EBADMSG || e == -EMSGSIZE);
     for (size_t i = 0; i < fields.n; i++)
-        MK_ASSERT(!fields.pairs[i].name.p[fields.pairs[i].name.len] &&
-                  !fields.pairs[i].value.p[fields.pairs[i].value.len]);
+        MK_ASSERT(!fields.fields[i].name.p[fields.fields[i].name.len] &&
+                  !fields.fields[i].value.p[fields.fields[i].value.len]);
     struct person p = {.age = 1};
     struct duda_validation_errors errors;
     e = duda_form_data_bind(&fields, &person_shape, &pool, &p, &errors);

@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "unit/duda/person.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

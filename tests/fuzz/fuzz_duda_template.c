@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/assert.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 
 enum { TEXT_MAX = 2000 };
 

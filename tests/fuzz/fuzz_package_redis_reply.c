@@ -6,7 +6,7 @@
 #include <redis/reply_parser.h>
 
 #include "base/assert.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 
 enum { REPLY_MAX = 4096, TEXT_MAX = 1 << 20 };
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of examples/embed, built against the installed package by their own Makefile, with sanitizers."""
+import re
 import shutil
 import signal
 import threading
+from urllib.parse import urlencode
 
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -45,7 +47,7 @@ def run(package, folder):
 
 
 def test_examples_are_all_tested():
-    assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "later", "stream", "prometheus", "chat",
+    assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "later", "stream", "prometheus", "chat", "forms",
                                                           *LOOPS}
 
 
@@ -126,6 +128,36 @@ def test_example_prometheus_counts(run):
     wait_until(lambda: records(program) > first, "an increased counter")
     assert program.get("/api/v1/health") == (200, "ok\n")
     program.end()
+
+
+def test_example_forms_keeps_a_session(run):
+    program = run("forms")
+
+    def ask(path, cookie=None, fields=None, kind="application/x-www-form-urlencoded"):
+        connection = program.connect()
+        headers = {"Cookie": cookie} if cookie else {}
+        body = None if fields is None else urlencode(fields)
+        connection.request("GET" if body is None else "POST", path, body, headers | ({"Content-Type": kind} if body is not None else {}))
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, answer.getheader("Location"), answer.getheader("Set-Cookie"), text
+
+    status, _, cookie, text = ask("/")
+    assert status == 200 and "<input name=name" in text
+    assert re.fullmatch("session=[0-9a-f]{32}; Path=/; HttpOnly; SameSite=Lax", cookie)
+    mine = "other=1; " + cookie.partition(";")[0]
+    assert ask("/done", mine)[:3] == (303, "/", None)
+    assert ask("/", mine, {"name": ""})[:3] == (303, "/", None)
+    assert ask("/", mine, {"name": "<Ana & Bo>"})[:3] == (303, "/mail", None)
+    assert 'value="&lt;Ana &amp; Bo&gt;"' in ask("/", mine)[3]
+    assert ask("/mail", mine, {"mail": "ana@example.org"})[:3] == (303, "/done", None)
+    assert "Thank you, &lt;Ana &amp; Bo&gt;. We will write to ana@example.org." in ask("/done", mine)[3]
+    status, to, other, _ = ask("/done", "session=" + "0" * 32)  # an ID that the server did not choose
+    assert (status, to) == (303, "/") and other and other != cookie
+    assert ask("/", mine, {"mail": "x"})[0] == 400 and ask("/", mine, {"name": "x" * 64})[0] == 413
+    assert ask("/", mine, {"name": "x"}, "text/plain")[0] == 415
+    program.end(code=-signal.SIGTERM)
 
 
 def test_example_chat_broadcasts(run):

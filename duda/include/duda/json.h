@@ -33,16 +33,16 @@ enum { DUDA_JSON_DEPTH_MAX = 64 };
  *     struct duda_validation_errors errors;
  *     int e = duda_json_read(text, &person_schema, &memory, NULL, &person, &errors);
  */
-MK_API int duda_json_read(mk_str text, const struct duda_schema *schema, const struct duda_allocator *memory,
+MK_API int duda_json_read(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
                           const struct duda_json_limits *limits, void *out,
                           struct duda_validation_errors *errors) MK_API_MUST_USE;
 /** Parses a JSON array of structs. Sets *list to the structs, which are allocated from `memory`, and *n to
  * their number. */
 MK_API int duda_json_read_list(mk_str text, const struct duda_schema *schema,
-                               const struct duda_allocator *memory, const struct duda_json_limits *limits,
+                               const struct mk_allocator *memory, const struct duda_json_limits *limits,
                                void *list, size_t *n, struct duda_validation_errors *errors) MK_API_MUST_USE;
 /** Parses JSON without a schema. Integers that fit become integers, all other numbers doubles. */
-MK_API int duda_json_read_value(mk_str text, const struct duda_allocator *memory,
+MK_API int duda_json_read_value(mk_str text, const struct mk_allocator *memory,
                                 const struct duda_json_limits *limits, struct duda_value *out,
                                 struct duda_validation_errors *errors) MK_API_MUST_USE;
 

@@ -4,6 +4,7 @@
 #define DUDA_MEMORY_H
 
 #include <duda/service.h>
+#include <monkey/allocator.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,6 +13,8 @@ extern "C" {
 /** Allocates `size` bytes, aligned for any type, that live until the handler has returned and all its
  * deferred functions have run. NULL if memory is exhausted. */
 MK_API void *duda_alloc(struct duda_ctx *d, size_t size);
+/** The allocator of a handler: allocates like duda_alloc(). */
+MK_API struct mk_allocator duda_allocator_of(struct duda_ctx *d);
 /** Returns a NUL-terminated copy of the string; absent if memory is exhausted. */
 MK_API mk_str duda_strdup(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
 /** Formats a NUL-terminated string like printf(3); absent if memory is exhausted. */

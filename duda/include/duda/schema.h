@@ -13,7 +13,7 @@
 #pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
 #endif
 
-#include <duda/allocator.h>
+#include <monkey/allocator.h>
 #include <monkey/buf.h>
 #include <stddef.h>
 

@@ -10,23 +10,11 @@
 #endif
 
 #include <duda/form.h>
-#include <duda/multipart.h>
 #include <duda/service.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** An uploaded file. Its data is a part of the request body, which the server keeps in memory or in an
- * unlinked file in `SpoolFolder`. The file has no name there, and disappears when the request ends, for
- * whatever reason. Strings are NUL-terminated. */
-struct duda_upload {
-    mk_str name;         /**< name of the form field */
-    mk_str file_name;    /**< as sent by the client; see duda_file_name_clean() */
-    mk_str content_type; /**< as sent by the client; absent if not sent */
-    uint64_t size;
-    uint64_t offset; /**< offset of the file in the request body */
-};
 
 /**
  * Receives the form: urlencoded, or multipart with files. Waits. Unless you call it, the first of the
@@ -34,18 +22,18 @@ struct duda_upload {
  * from the handler: 415 (not a form), 413 (a limit is exceeded), 400 (malformed), 503 or 507 (the server is
  * out of memory or disk space), or the error of a failed wait. Later calls return the same result.
  *
- *     int e = duda_form_load(d, NULL, &(struct duda_multipart_limits){.size = 8 << 20, .file = 8 << 20});
+ *     int e = duda_form_load(d, NULL, &(struct mk_multipart_limits){.size = 8 << 20, .file = 8 << 20});
  *     if (e)
  *         return e;
  */
-MK_API int duda_form_load(struct duda_ctx *d, const struct duda_form_limits *fields,
-                          const struct duda_multipart_limits *files) MK_API_MUST_USE;
+MK_API int duda_form_load(struct duda_ctx *d, const struct mk_form_limits *fields,
+                          const struct mk_multipart_limits *files) MK_API_MUST_USE;
 /** The value of the first form field with that name; absent if there is none or the form could not be
  * received. In the latter case, the client gets the error of duda_form_load() even if the handler returns
  * success. The value is NUL-terminated and lives as long as the request. */
 MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
 /** All fields; empty if the form could not be received. */
-MK_API const struct duda_form_data *duda_form_all(struct duda_ctx *d);
+MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
 /**
  * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *errors lists the validation errors, so
  * that the page can show the form again. Return any other result from the handler.
@@ -55,11 +43,11 @@ MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, 
 
 /** A file upload: the first file with that field name, or the i-th file of the form; NULL if there is none. A
  * file field that the user left empty does not count. */
-MK_API const struct duda_upload *duda_upload(struct duda_ctx *d, const char *name);
-MK_API const struct duda_upload *duda_upload_at(struct duda_ctx *d, size_t i);
+MK_API const struct mk_upload *duda_upload(struct duda_ctx *d, const char *name);
+MK_API const struct mk_upload *duda_upload_at(struct duda_ctx *d, size_t i);
 /** Copies up to `cap` bytes of the file, starting at `offset`. Returns the number of bytes, 0 at the end of
  * the file, or a negative errno value. */
-MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *upload, char *buf, size_t cap,
+MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *upload, char *buf, size_t cap,
                                 uint64_t offset) MK_API_MUST_USE;
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
@@ -69,7 +57,7 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct duda_upload *up
  * error of a failed wait. On error there is no file. File systems without unnamed files (O_TMPFILE), such as
  * NFS, hold a temporary file `.duda-NUMBER.part` in the folder during the copy; a crash leaves it behind.
  */
-MK_API int duda_upload_save(struct duda_ctx *d, const struct duda_upload *upload,
+MK_API int duda_upload_save(struct duda_ctx *d, const struct mk_upload *upload,
                             const char *path) MK_API_MUST_USE;
 
 /**
@@ -78,8 +66,8 @@ MK_API int duda_upload_save(struct duda_ctx *d, const struct duda_upload *upload
  * may wait; unread data then stays with the client (flow control). Do not combine it with the functions
  * above. Returns the results of duda_form_load(), or the error of a callback.
  */
-MK_API int duda_multipart_read(struct duda_ctx *d, const struct duda_multipart_limits *limits,
-                               const struct duda_multipart_ops *ops, void *ctx) MK_API_MUST_USE;
+MK_API int duda_multipart_read(struct duda_ctx *d, const struct mk_multipart_limits *limits,
+                               const struct mk_multipart_ops *ops, void *ctx) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -141,7 +141,7 @@ static int ask(struct duda_ctx *d, mk_str url, struct duda_http_request *request
 static int ask_json(struct duda_ctx *d, mk_str url, struct duda_http_request *request,
                     const struct duda_schema *schema, void *out)
 {
-    const struct duda_allocator memory = duda_allocator_of(d);
+    const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     mk_str content;
     int e = ask(d, url, request, &content);
@@ -351,7 +351,7 @@ static bool is_for_us(const struct claims *c, mk_str client)
 static int enter(struct duda_ctx *d, mk_str json, mk_str nonce)
 {
     const struct oidc *oidc = duda_settings(d);
-    const struct duda_allocator memory = duda_allocator_of(d);
+    const struct mk_allocator memory = duda_allocator_of(d);
     struct claims claims = {.name = MK_STR_NULL};
     struct duda_validation_errors errors;
     if (duda_json_read(json, &claims_schema, &memory, NULL, &claims, &errors))

@@ -27,12 +27,12 @@ struct reading {
 };
 
 /* The file name is for display only. Never use it as a path. */
-static int on_part(void *ctx, const struct duda_part *part)
+static int on_part(void *ctx, const struct mk_multipart_part *part)
 {
     struct reading *r = ctx;
     r->is_file = part->file_name.p != NULL && r->name.len == 0;
     if (r->is_file)
-        duda_file_name_clean(&r->name, part->file_name);
+        mk_file_name_clean(&r->name, part->file_name);
     return 0;
 }
 
@@ -52,8 +52,8 @@ static void free_hasher(void *ctx)
 
 static int take(struct duda_ctx *d)
 {
-    static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data};
-    static const struct duda_multipart_limits limits = {.size = SIZE_MAX_, .file = SIZE_MAX_};
+    static const struct mk_multipart_ops ops = {.part = on_part, .data = on_data};
+    static const struct mk_multipart_limits limits = {.size = SIZE_MAX_, .file = SIZE_MAX_};
     struct reading r = {.d = d, .hasher = duda_hasher_new(DUDA_SHA256)};
     struct duda_hash sum;
     char buf[160];

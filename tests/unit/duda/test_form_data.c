@@ -1,57 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms as browsers send them: decoded, limited, and bound to structs. */
+/* Form fields are bound to structs. */
 #include <duda/form.h>
 #include <errno.h>
 
 #include "unit/duda/person.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 #include "unit/test.h"
 
-static struct duda_form_data fields;
+static struct mk_form fields;
 static struct duda_validation_errors errors;
 
 static int parse(const char *text)
 {
-    return duda_form_data_parse(mk_str_from_c(text), &pool, NULL, &fields);
-}
-
-static void form_data_is_decoded(void **state)
-{
-    (void)state;
-    assert_int_equal(parse("a=1&&b=x+y%21%2b&c&=d&a=%c3%a4&%61%00=2="), 0);
-    assert_int_equal(fields.n, 6);
-    assert_str(duda_form_data_get(&fields, "a"), "1");
-    assert_str(duda_form_data_get_at(&fields, "a", 1), "\xc3\xa4");
-    assert_null(duda_form_data_get_at(&fields, "a", 2).p);
-    assert_str(duda_form_data_get(&fields, "b"), "x y!+");
-    assert_int_equal(duda_form_data_get(&fields, "b").p[5], '\0');
-    assert_str(duda_form_data_get(&fields, "c"), "");
-    assert_str(duda_form_data_get(&fields, ""), "d");
-    assert_int_equal(fields.pairs[5].name.len, 2);
-    assert_str(fields.pairs[5].value, "2=");
-    assert_int_equal(parse(""), 0);
-    assert_int_equal(fields.n, 0);
-}
-
-static void form_data_rejects_malformed_and_oversized(void **state)
-{
-    (void)state;
-    static const char *const broken[] = {"a=%", "a=%4", "a=%4g", "%=1", "a=1&b=%%20"};
-    for (size_t i = 0; i < MK_LEN(broken); i++)
-        assert_int_equal(parse(broken[i]), -EBADMSG);
-    static const struct duda_form_limits limits = {.size = 20, .fields = 2, .name = 3, .value = 4};
-    static const struct {
-        const char *text;
-        int result;
-    } cases[] = {{"abc=1234&d=", 0},     {"a&b&c", -EMSGSIZE},    {"abcd=1", -EMSGSIZE},
-                 {"a=12345", -EMSGSIZE}, {"%61%61%61=%31%31", 0}, {"%61%61%61=%31%31%31%31", -EMSGSIZE}};
-    for (size_t i = 0; i < MK_LEN(cases); i++)
-        assert_int_equal(duda_form_data_parse(mk_str_from_c(cases[i].text), &pool, &limits, &fields),
-                         cases[i].result);
-    for (size_t n = 0; n < 2; n++) {
-        pool_left = n;
-        assert_int_equal(parse("a=1"), -ENOMEM);
-    }
+    return mk_form_parse(mk_str_from_c(text), &pool, NULL, &fields);
 }
 
 static void form_data_binds_to_struct(void **state)
@@ -100,8 +61,6 @@ static void form_data_reports_validation_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(form_data_is_decoded, NULL, pool_free),
-        fixture_test(form_data_rejects_malformed_and_oversized, NULL, pool_free),
         fixture_test(form_data_binds_to_struct, NULL, pool_free),
         fixture_test(form_data_reports_validation_errors, NULL, pool_free),
     };

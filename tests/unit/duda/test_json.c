@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "unit/duda/person.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 #include "unit/test.h"
 
 static struct duda_validation_errors errors;

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "unit/duda/person.h"
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 #include "unit/test.h"
 
 struct example {

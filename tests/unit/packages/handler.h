@@ -5,7 +5,7 @@
 
 #include <duda/memory.h>
 
-#include "unit/duda/test_allocator.h"
+#include "unit/readers/test_allocator.h"
 
 static char handler_buf;
 #define HANDLER ((struct duda_ctx *)(void *)&handler_buf)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses multipart/form-data; the first line is the Content-Type. The parts are the same whether the body
  * arrives at once or byte by byte. */
-#include <duda/multipart.h>
 #include <errno.h>
+#include <monkey/multipart.h>
 
 #include "base/assert.h"
 #include "base/buf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int on_part(void *ctx, const struct duda_part *p)
+static int on_part(void *ctx, const struct mk_multipart_part *p)
 {
     MK_ASSERT(p->name.p && p->name.len <= 20 && p->file_name.len <= 20);
     mk_buf_addf(ctx, "<%.*s|%.*s|%.*s>", MK_STR_ARG(p->name), MK_STR_ARG(p->file_name),
                 MK_STR_ARG(p->content_type));
     char buffer[128];
     struct mk_buf clean = mk_buf_fixed(buffer, sizeof buffer);
-    duda_file_name_clean(&clean, p->file_name);
+    mk_file_name_clean(&clean, p->file_name);
     MK_ASSERT(!clean.failed && clean.len && buffer[0] != '.' && !memchr(buffer, '/', clean.len));
     return 0;
 }
@@ -36,23 +36,23 @@ static int on_end(void *ctx)
 
 static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece, struct mk_buf *out)
 {
-    static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data, .end = on_end};
-    static const struct duda_multipart_limits limits = {
+    static const struct mk_multipart_ops ops = {.part = on_part, .data = on_data, .end = on_end};
+    static const struct mk_multipart_limits limits = {
         .parts = 8, .head = 300, .name = 20, .file = 400, .value = 200};
-    struct duda_multipart *m = duda_multipart_new(boundary, &limits, &ops, out);
+    struct mk_multipart *m = mk_multipart_new(boundary, &limits, &ops, out);
     int e = 0;
     for (; text.len && !e; text = mk_str_skip(text, piece))
-        e = duda_multipart_feed(m, mk_str_first(text, piece));
-    e = e ? e : duda_multipart_end(m);
+        e = mk_multipart_feed(m, mk_str_first(text, piece));
+    e = e ? e : mk_multipart_end(m);
     MK_ASSERT(e == 0 || e == -EBADMSG || e == -EMSGSIZE);
-    duda_multipart_free(m);
+    mk_multipart_free(m);
     return e;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mk_str text = mk_str_of((const char *)data, size), type = mk_str_cut(&text, '\n'), boundary;
-    if (!text.p || !duda_multipart_boundary(type, &boundary))
+    if (!text.p || !mk_multipart_boundary(type, &boundary))
         return 0;
     struct mk_buf whole = mk_buf_growing(1 << 24), bytes = mk_buf_growing(1 << 24);
     int e = parse_in_pieces(text, boundary, 4096, &whole);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/utf8.h"
+#include <monkey/utf8.h>
 
 /* Rejects second bytes of overlong forms, of surrogates, and of characters beyond U+10FFFF. */
 static bool is_valid_second_byte(unsigned char first, unsigned char second)
@@ -9,7 +9,7 @@ static bool is_valid_second_byte(unsigned char first, unsigned char second)
     return second >= low && second <= high;
 }
 
-size_t duda_utf8_char_len(mk_str s)
+size_t mk_utf8_char_len(mk_str s)
 {
     unsigned char first = (unsigned char)s.p[0];
     if (first < 0x80)
@@ -23,10 +23,10 @@ size_t duda_utf8_char_len(mk_str s)
     return len;
 }
 
-size_t duda_utf8_find_invalid(mk_str s)
+size_t mk_utf8_find_invalid(mk_str s)
 {
     for (size_t i = 0; i < s.len;) {
-        size_t len = duda_utf8_char_len(mk_str_skip(s, i));
+        size_t len = mk_utf8_char_len(mk_str_skip(s, i));
         if (len == 0)
             return i;
         i += len;
@@ -34,7 +34,7 @@ size_t duda_utf8_find_invalid(mk_str s)
     return MK_STR_NONE;
 }
 
-size_t duda_utf8_count(mk_str s)
+size_t mk_utf8_count(mk_str s)
 {
     size_t n = 0;
     for (size_t i = 0; i < s.len; i++)
@@ -42,7 +42,7 @@ size_t duda_utf8_count(mk_str s)
     return n;
 }
 
-size_t duda_utf8_encode(char out[4], uint32_t c)
+size_t mk_utf8_encode(char out[4], uint32_t c)
 {
     if (c < 0x80) {
         out[0] = (char)c;

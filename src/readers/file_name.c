@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sanitizes file names chosen by clients. */
-#include <duda/multipart.h>
+#include <monkey/multipart.h>
 #include <monkey/text.h>
 
-#include "text/utf8.h"
+#include "monkey/utf8.h"
 
 enum { CLEAN_MAX = 100 };
 
@@ -44,7 +44,7 @@ static uint32_t decode_code_point(mk_str s)
 static mk_str next_clean_char(mk_str s, size_t *used)
 {
     static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* written by browsers */
-    size_t len = duda_utf8_char_len(s);
+    size_t len = mk_utf8_char_len(s);
     *used = len ? len : 1;
     for (size_t i = 0; i < MK_LEN(escapes); i++)
         if (mk_str_eq_nocase(mk_str_first(s, 3), escapes[i]))
@@ -62,7 +62,7 @@ static mk_str strip_folders(mk_str name)
     return name;
 }
 
-void duda_file_name_clean(struct mk_buf *out, mk_str name)
+void mk_file_name_clean(struct mk_buf *out, mk_str name)
 {
     size_t begin = out->len, used;
     bool dot = true; /* the start counts as a dot: no leading dot, and no two dots in a row */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A test allocator: each allocation is a separate heap block, so that memory checkers see its bounds; after
  * `pool_left` allocations, memory runs out. */
-#ifndef MK_UNIT_DUDA_TEST_ALLOCATOR_H
-#define MK_UNIT_DUDA_TEST_ALLOCATOR_H
+#ifndef MK_UNIT_READERS_TEST_ALLOCATOR_H
+#define MK_UNIT_READERS_TEST_ALLOCATOR_H
 
-#include <duda/allocator.h>
+#include <monkey/allocator.h>
 #include <stdlib.h>
 
 struct pool_piece {
@@ -27,7 +27,7 @@ static void *pool_alloc(void *ctx, size_t size)
     return p->buffer;
 }
 
-static const struct duda_allocator pool = {pool_alloc, NULL};
+static const struct mk_allocator pool = {pool_alloc, NULL};
 
 static inline void pool_free(void)
 {

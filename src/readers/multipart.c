@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Splits multipart/form-data into parts. */
-#include <duda/multipart.h>
 #include <errno.h>
 #include <monkey/mem.h>
+#include <monkey/multipart.h>
 
-#include "text/multipart_header.h"
+#include "readers/multipart_header.h"
 
 enum {
     PARTS_DEFAULT = 256,
@@ -13,16 +13,16 @@ enum {
     VALUE_DEFAULT = 64 << 10,
     FILE_DEFAULT = 16 << 20,
     SIZE_DEFAULT = 32 << 20,
-    BUF_SIZE = DUDA_PART_HEAD_MAX + 4096,
-    MARK_MAX = DUDA_BOUNDARY_MAX + 4,
+    BUF_SIZE = MK_PART_HEAD_MAX + 4096,
+    MARK_MAX = MK_BOUNDARY_MAX + 4,
     PADDING_MAX = 256, /* white space after a boundary */
 };
 
 enum state { PREAMBLE, HEAD, DATA, EPILOGUE };
 
-struct duda_multipart {
-    struct duda_multipart_limits limits;
-    const struct duda_multipart_ops *ops;
+struct mk_multipart {
+    struct mk_multipart_limits limits;
+    const struct mk_multipart_ops *ops;
     void *ctx;
     enum state state;
     int error;
@@ -37,27 +37,27 @@ struct duda_multipart {
     char buf[BUF_SIZE];
 };
 
-struct duda_multipart_limits duda_multipart_limits_of(const struct duda_multipart_limits *given)
+struct mk_multipart_limits mk_multipart_limits_of(const struct mk_multipart_limits *given)
 {
-    static const struct duda_multipart_limits none;
-    struct duda_multipart_limits l = given ? *given : none;
+    static const struct mk_multipart_limits none;
+    struct mk_multipart_limits l = given ? *given : none;
     l.size = l.size ? l.size : SIZE_DEFAULT;
     l.file = l.file ? l.file : FILE_DEFAULT;
     l.value = l.value ? l.value : VALUE_DEFAULT;
     l.parts = l.parts ? l.parts : PARTS_DEFAULT;
     l.head = l.head ? l.head : HEAD_DEFAULT;
-    l.head = l.head < DUDA_PART_HEAD_MAX ? l.head : DUDA_PART_HEAD_MAX;
+    l.head = l.head < MK_PART_HEAD_MAX ? l.head : MK_PART_HEAD_MAX;
     l.name = l.name ? l.name : NAME_DEFAULT;
     return l;
 }
 
-struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_multipart_limits *limits,
-                                          const struct duda_multipart_ops *ops, void *ctx)
+struct mk_multipart *mk_multipart_new(mk_str boundary, const struct mk_multipart_limits *limits,
+                                      const struct mk_multipart_ops *ops, void *ctx)
 {
-    struct duda_multipart *m = boundary.len <= DUDA_BOUNDARY_MAX ? mk_mem_zalloc(1, sizeof *m) : NULL;
+    struct mk_multipart *m = boundary.len <= MK_BOUNDARY_MAX ? mk_mem_zalloc(1, sizeof *m) : NULL;
     if (!m)
         return NULL;
-    m->limits = duda_multipart_limits_of(limits);
+    m->limits = mk_multipart_limits_of(limits);
     m->ops = ops;
     m->ctx = ctx;
     memcpy(m->mark, "\r\n--", 4);
@@ -68,45 +68,44 @@ struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_mul
     return m;
 }
 
-void duda_multipart_free(struct duda_multipart *m)
+void mk_multipart_free(struct mk_multipart *m)
 {
     mk_mem_free(m);
 }
 
-static void consume_input(struct duda_multipart *m, size_t n)
+static void consume_input(struct mk_multipart *m, size_t n)
 {
     m->used += n;
     m->len -= n;
     memmove(m->buf, m->buf + n, m->len);
 }
 
-uint64_t duda_multipart_offset(const struct duda_multipart *m)
+uint64_t mk_multipart_offset(const struct mk_multipart *m)
 {
     return m->used - 2;
 }
 
-static int fail_with_reason(struct duda_multipart *m, int error, const char *message)
+static int fail_with_reason(struct mk_multipart *m, int error, const char *message)
 {
     m->error_text = message;
     return error;
 }
 
-static int deliver_part_data(struct duda_multipart *m, size_t n)
+static int deliver_part_data(struct mk_multipart *m, size_t n)
 {
     if (m->state != DATA || n == 0)
         return 0;
     m->of_part += n;
     if (m->of_part > m->part_max)
         return fail_with_reason(m, -EMSGSIZE,
-                                m->is_file
-                                    ? "the file exceeds `.file` of the struct duda_multipart_limits"
-                                    : "the value exceeds `.value` of the struct duda_multipart_limits");
+                                m->is_file ? "the file exceeds `.file` of the struct mk_multipart_limits"
+                                           : "the value exceeds `.value` of the struct mk_multipart_limits");
     return m->ops->data(m->ctx, mk_str_of(m->buf, n));
 }
 
 /* Returns the number of bytes at the end that may be the beginning of a delimiter. They stay in the
  * buffer. */
-static size_t partial_boundary_len(const struct duda_multipart *m)
+static size_t partial_boundary_len(const struct mk_multipart *m)
 {
     size_t most = m->len < m->mark_len - 1 ? m->len : m->mark_len - 1;
     for (size_t n = most; n > 0; n--)
@@ -118,7 +117,7 @@ static size_t partial_boundary_len(const struct duda_multipart *m)
 /* Parses the bytes after the delimiter, from `at` on. Returns 1 for a line ending, whose CR is at *end; 2
  * after the last boundary; 0 if the bytes are incomplete; or -1 if the boundary is only the beginning of a
  * longer text, which belongs to the body. */
-static int parse_after_boundary(const struct duda_multipart *m, size_t at, size_t *end)
+static int parse_after_boundary(const struct mk_multipart *m, size_t at, size_t *end)
 {
     mk_str rest = mk_str_skip(mk_str_of(m->buf, m->len), at);
     if (mk_str_starts(rest, MK_STR("--")))
@@ -134,7 +133,7 @@ static int parse_after_boundary(const struct duda_multipart *m, size_t at, size_
     return open && i < PADDING_MAX ? 0 : -1;
 }
 
-static int end_part(struct duda_multipart *m, bool is_last)
+static int end_part(struct mk_multipart *m, bool is_last)
 {
     int e = m->state == DATA && m->ops->end ? m->ops->end(m->ctx) : 0;
     m->state = is_last ? EPILOGUE : HEAD;
@@ -143,7 +142,7 @@ static int end_part(struct duda_multipart *m, bool is_last)
 
 /* Processes body bytes up to the next delimiter. Returns 1 to continue with the rest of the buffer, 0 if more
  * data is needed, or an error. */
-static int parse_part_body(struct duda_multipart *m)
+static int parse_part_body(struct mk_multipart *m)
 {
     char *found = memmem(m->buf, m->len, m->mark, m->mark_len);
     if (!found) {
@@ -167,21 +166,20 @@ static int parse_part_body(struct duda_multipart *m)
 }
 
 /* Part headers start with the CR LF that ends the boundary line, so empty headers need no special case. */
-static int parse_part_head(struct duda_multipart *m)
+static int parse_part_head(struct mk_multipart *m)
 {
     char *end = memmem(m->buf, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->buf) + 2 : m->len;
     if (len > m->limits.head + (end ? 4 : 5)) /* up to three bytes of the end may have arrived */
         return fail_with_reason(m, -EMSGSIZE,
-                                "the headers of a part exceed `.head` of the struct duda_multipart_limits");
+                                "the headers of a part exceed `.head` of the struct mk_multipart_limits");
     if (!end)
         return 0;
     if (++m->n_parts > m->limits.parts)
         return fail_with_reason(m, -EMSGSIZE,
-                                "there are more parts than `.parts` of the struct duda_multipart_limits");
-    struct duda_part part;
-    int e =
-        duda_multipart_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->error_text);
+                                "there are more parts than `.parts` of the struct mk_multipart_limits");
+    struct mk_multipart_part part;
+    int e = mk_multipart_header_parse(mk_str_of(m->buf + 2, len - 2), m->limits.name, &part, &m->error_text);
     if (!e) {
         m->error_text = NULL;
         e = m->ops->part(m->ctx, &part);
@@ -194,7 +192,7 @@ static int parse_part_head(struct duda_multipart *m)
     return e ? e : 1;
 }
 
-static int parse_buffered_input(struct duda_multipart *m)
+static int parse_buffered_input(struct mk_multipart *m)
 {
     int e = 1;
     while (e > 0) {
@@ -207,14 +205,14 @@ static int parse_buffered_input(struct duda_multipart *m)
     return e;
 }
 
-int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
+int mk_multipart_feed(struct mk_multipart *m, mk_str bytes)
 {
     if (m->error)
         return m->error;
     m->total += bytes.len;
     if (m->total > m->limits.size)
         m->error =
-            fail_with_reason(m, -EMSGSIZE, "the content exceeds `.size` of the struct duda_multipart_limits");
+            fail_with_reason(m, -EMSGSIZE, "the content exceeds `.size` of the struct mk_multipart_limits");
     while (bytes.len && !m->error) {
         size_t n = BUF_SIZE - m->len < bytes.len ? BUF_SIZE - m->len : bytes.len;
         memcpy(m->buf + m->len, bytes.p, n);
@@ -225,7 +223,7 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
     return m->error;
 }
 
-int duda_multipart_end(struct duda_multipart *m)
+int mk_multipart_end(struct mk_multipart *m)
 {
     static const char *const missing[] = {[PREAMBLE] = "the content has no boundary",
                                           [HEAD] = "the content ends in the headers of a part",
@@ -235,7 +233,7 @@ int duda_multipart_end(struct duda_multipart *m)
     return m->error;
 }
 
-const char *duda_multipart_error(const struct duda_multipart *m, size_t *part)
+const char *mk_multipart_error(const struct mk_multipart *m, size_t *part)
 {
     *part = m->n_parts;
     return m->error_text;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/multipart_header.h"
+#include "readers/multipart_header.h"
 
 #include <errno.h>
 #include <monkey/text.h>
 
-#include "text/utf8.h"
+#include "monkey/utf8.h"
 
 /* Returns whether the text is UTF-8 without control characters. */
 static bool is_clean_text(mk_str s)
@@ -12,7 +12,7 @@ static bool is_clean_text(mk_str s)
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
             return false;
-    return duda_utf8_find_invalid(s) == MK_STR_NONE;
+    return mk_utf8_find_invalid(s) == MK_STR_NONE;
 }
 
 static mk_str trim_left(mk_str s)
@@ -102,7 +102,7 @@ static mk_str decoded_ext_value(mk_str value)
             i += 2;
         }
         if (is_latin)
-            len += duda_utf8_encode(to + len, c);
+            len += mk_utf8_encode(to + len, c);
         else
             to[len++] = (char)c;
     }
@@ -131,7 +131,7 @@ static mk_str preferred_name(const struct name_forms *n)
     return n->decoded_ext_value.p ? n->decoded_ext_value : n->plain;
 }
 
-static const char *parse_content_disposition(mk_str value, struct duda_part *out)
+static const char *parse_content_disposition(mk_str value, struct mk_multipart_part *out)
 {
     static const struct {
         mk_str word;
@@ -173,7 +173,7 @@ static bool is_identity_encoding(mk_str value)
            mk_str_eq_nocase(value, MK_STR("binary"));
 }
 
-static const char *parse_header_line(mk_str line, struct duda_part *out)
+static const char *parse_header_line(mk_str line, struct mk_multipart_part *out)
 {
     mk_str name = mk_str_cut(&line, ':');
     if (!line.p || !mk_is_token(name))
@@ -190,9 +190,9 @@ static const char *parse_header_line(mk_str line, struct duda_part *out)
                : "its Content-Transfer-Encoding is not 7bit, 8bit or binary";
 }
 
-int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *out, const char **error)
+int mk_multipart_header_parse(mk_str head, size_t name_max, struct mk_multipart_part *out, const char **error)
 {
-    *out = (struct duda_part){MK_STR_NULL, MK_STR_NULL, MK_STR_NULL};
+    *out = (struct mk_multipart_part){MK_STR_NULL, MK_STR_NULL, MK_STR_NULL};
     while (head.len) {
         size_t end = mk_str_find(head, '\n');
         *error = "a line of its headers does not end with CR LF";
@@ -203,7 +203,7 @@ int duda_multipart_header_parse(mk_str head, size_t name_max, struct duda_part *
             return -EBADMSG;
         head = mk_str_skip(head, end + 1);
     }
-    *error = out->name.p ? "a name exceeds `.name` of the struct duda_multipart_limits"
+    *error = out->name.p ? "a name exceeds `.name` of the struct mk_multipart_limits"
                          : "it has no Content-Disposition";
     if (!out->name.p)
         return -EBADMSG;
@@ -216,10 +216,10 @@ static bool is_valid_boundary(mk_str s)
         if (!mk_char_is_alpha(s.p[i]) && !mk_char_is_digit(s.p[i]) &&
             !(s.p[i] && strchr("'()+_,-./:=? ", s.p[i])))
             return false;
-    return s.len > 0 && s.len <= DUDA_BOUNDARY_MAX && s.p[s.len - 1] != ' ';
+    return s.len > 0 && s.len <= MK_BOUNDARY_MAX && s.p[s.len - 1] != ' ';
 }
 
-bool duda_multipart_boundary(mk_str type, mk_str *out)
+bool mk_multipart_boundary(mk_str type, mk_str *out)
 {
     size_t end = mk_str_find(type, ';');
     if (end == MK_STR_NONE ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses multipart/form-data, split in any way, and with adversarial boundaries. */
-#include <duda/multipart.h>
 #include <errno.h>
+#include <monkey/multipart.h>
 #include <stdlib.h>
 
 #include "unit/test.h"
@@ -10,7 +10,7 @@ static char buffer[65536];
 static struct mk_buf seen;
 static int answer;
 
-static int on_part(void *ctx, const struct duda_part *p)
+static int on_part(void *ctx, const struct mk_multipart_part *p)
 {
     (void)ctx;
     mk_buf_addf(&seen, "<%.*s", MK_STR_ARG(p->name));
@@ -36,24 +36,24 @@ static int on_end(void *ctx)
     return 0;
 }
 
-static const struct duda_multipart_ops ops = {.part = on_part, .data = on_data, .end = on_end};
+static const struct mk_multipart_ops ops = {.part = on_part, .data = on_data, .end = on_end};
 
 /* Feeds the text in pieces of this size. */
 static int parse_in_pieces(mk_str text, mk_str boundary, size_t piece,
-                           const struct duda_multipart_limits *limits)
+                           const struct mk_multipart_limits *limits)
 {
     seen = mk_buf_fixed(buffer, sizeof buffer);
-    struct duda_multipart *m = duda_multipart_new(boundary, limits, &ops, NULL);
+    struct mk_multipart *m = mk_multipart_new(boundary, limits, &ops, NULL);
     int e = 0;
     while (text.len && !e) {
-        e = duda_multipart_feed(m, mk_str_first(text, piece));
+        e = mk_multipart_feed(m, mk_str_first(text, piece));
         text = mk_str_skip(text, piece);
     }
     if (!e)
-        e = duda_multipart_end(m);
+        e = mk_multipart_end(m);
     else
-        assert_int_equal(duda_multipart_feed(m, MK_STR("x")), e);
-    duda_multipart_free(m);
+        assert_int_equal(mk_multipart_feed(m, MK_STR("x")), e);
+    mk_multipart_free(m);
     return e;
 }
 
@@ -151,7 +151,7 @@ static void multipart_limits_are_enforced(void **state)
         "--b\r\n" HEAD("aa") "1234\r\n--b\r\nContent-Disposition: form-data; name=f; filename=n"
                              "\r\n\r\n123456\r\n--b--\r\n";
     static const struct {
-        struct duda_multipart_limits limits;
+        struct mk_multipart_limits limits;
         int result;
     } cases[] = {
         {{.size = sizeof two - 1, .file = 6, .value = 4, .parts = 2, .head = 70, .name = 2}, 0},
@@ -209,7 +209,7 @@ static void multipart_boundary_is_taken_from_content_type(void **state)
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         mk_str boundary = MK_STR_NULL;
-        assert_int_equal(duda_multipart_boundary(mk_str_from_c(cases[i].type), &boundary),
+        assert_int_equal(mk_multipart_boundary(mk_str_from_c(cases[i].type), &boundary),
                          cases[i].boundary != NULL);
         if (cases[i].boundary)
             assert_str(boundary, cases[i].boundary);
@@ -244,7 +244,7 @@ static void multipart_file_names_are_sanitized(void **state)
     };
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         seen = mk_buf_fixed(buffer, sizeof buffer);
-        duda_file_name_clean(&seen, mk_str_from_c(cases[i][0]));
+        mk_file_name_clean(&seen, mk_str_from_c(cases[i][0]));
         assert_str(mk_buf_str(&seen), cases[i][1]);
     }
 }

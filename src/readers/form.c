@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* application/x-www-form-urlencoded, as sent by browsers. */
-#include <duda/form.h>
 #include <errno.h>
+#include <monkey/form.h>
 
 enum { SIZE_DEFAULT = 1 << 20, FIELDS_DEFAULT = 256, NAME_DEFAULT = 256, VALUE_DEFAULT = 64 << 10 };
 
-struct duda_form_limits duda_form_limits_of(const struct duda_form_limits *given)
+struct mk_form_limits mk_form_limits_of(const struct mk_form_limits *given)
 {
-    static const struct duda_form_limits none;
-    struct duda_form_limits l = given ? *given : none;
+    static const struct mk_form_limits none;
+    struct mk_form_limits l = given ? *given : none;
     l.size = l.size ? l.size : SIZE_DEFAULT;
     l.fields = l.fields ? l.fields : FIELDS_DEFAULT;
     l.name = l.name ? l.name : NAME_DEFAULT;
@@ -57,17 +57,17 @@ static int decode_form_component(mk_str s, char **buf, size_t max, mk_str *out)
     return len <= max ? 0 : -EMSGSIZE;
 }
 
-int duda_form_data_parse(mk_str text, const struct duda_allocator *memory,
-                         const struct duda_form_limits *given, struct duda_form_data *out)
+int mk_form_parse(mk_str text, const struct mk_allocator *memory, const struct mk_form_limits *given,
+                  struct mk_form *out)
 {
-    struct duda_form_limits limits = duda_form_limits_of(given);
-    *out = (struct duda_form_data){NULL, 0};
+    struct mk_form_limits limits = mk_form_limits_of(given);
+    *out = (struct mk_form){.n = 0};
     size_t n = text.len <= limits.size ? count_pairs(text) : 0;
     if (text.len > limits.size || n > limits.fields)
         return -EMSGSIZE;
-    struct duda_pair *pairs = duda_allocator_zalloc(memory, n, sizeof *pairs);
+    struct mk_form_field *fields = mk_allocator_zalloc(memory, n, sizeof *fields);
     char *buf = (char *)memory->alloc(memory->ctx, text.len + 2 * n + 1);
-    if (!pairs || !buf)
+    if (!fields || !buf)
         return -ENOMEM;
     n = 0;
     while (text.p) {
@@ -75,27 +75,37 @@ int duda_form_data_parse(mk_str text, const struct duda_allocator *memory,
         if (value.len == 0)
             continue;
         mk_str name = mk_str_cut(&value, '=');
-        int e = decode_form_component(name, &buf, limits.name, &pairs[n].name);
+        int e = decode_form_component(name, &buf, limits.name, &fields[n].name);
         if (!e)
-            e = decode_form_component(value, &buf, limits.value, &pairs[n].value);
+            e = decode_form_component(value, &buf, limits.value, &fields[n].value);
         if (e)
             return e;
         n++;
     }
-    *out = (struct duda_form_data){pairs, n};
+    out->fields = fields;
+    out->n = n;
     return 0;
 }
 
-mk_str duda_form_data_get_at(const struct duda_form_data *f, const char *name, size_t expected)
+mk_str mk_form_get_at(const struct mk_form *f, const char *name, size_t expected)
 {
     mk_str key = mk_str_from_c(name);
     for (size_t i = 0; i < f->n; i++)
-        if (mk_str_eq(f->pairs[i].name, key) && expected-- == 0)
-            return f->pairs[i].value;
+        if (mk_str_eq(f->fields[i].name, key) && expected-- == 0)
+            return f->fields[i].value;
     return MK_STR_NULL;
 }
 
-mk_str duda_form_data_get(const struct duda_form_data *f, const char *name)
+mk_str mk_form_get(const struct mk_form *f, const char *name)
 {
-    return duda_form_data_get_at(f, name, 0);
+    return mk_form_get_at(f, name, 0);
+}
+
+const struct mk_upload *mk_form_upload(const struct mk_form *f, const char *name)
+{
+    mk_str key = mk_str_from_c(name);
+    for (size_t i = 0; i < f->n_uploads; i++)
+        if (mk_str_eq(f->uploads[i].name, key))
+            return &f->uploads[i];
+    return NULL;
 }

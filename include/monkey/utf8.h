@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 (RFC 3629): validating, counting and encoding characters. Thread-safe. In the program `monkey`, these
+ * functions are in monkey-readers.so (docs/guide/plugins.md). */
+#ifndef MONKEY_UTF8_H
+#define MONKEY_UTF8_H
+
+#include <monkey/str.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The length in bytes of the character at the start of `s`, which is not empty; 0 if it is malformed. */
+MK_API size_t mk_utf8_char_len(mk_str s);
+/** The offset of the first malformed character; MK_STR_NONE if there is none. */
+MK_API size_t mk_utf8_find_invalid(mk_str s);
+/** The number of characters in well-formed text. */
+MK_API size_t mk_utf8_count(mk_str s);
+/** Encodes a character up to U+10FFFF that is not a surrogate; returns its length. */
+MK_API size_t mk_utf8_encode(char out[4], uint32_t c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
