@@ -6,18 +6,23 @@ Misuse may raise an exception, but must neither crash the program nor expose one
 it survives.
 """
 import asyncio
+import ctypes
 import gc
 import http.client
 import io
 import random
+import socket
 import sys
 import threading
+import time
 
 import libmonkey
 
 HOW, SEED = sys.argv[1], int(sys.argv[2])
 RANDOM = random.Random(SEED)
 kept = []  # (request, response) pairs of requests that may have ended
+kept_deferred = []
+kept_sockets = []
 leaks = []  # values that belong to another request
 
 server = libmonkey.Server(on_log=lambda level, text: use_kept())
@@ -32,6 +37,7 @@ def uses(request, response):
     yield lambda: request.param("id")
     yield lambda: request.param("a\0b")
     yield request.read_now
+    yield lambda: request.defer().respond("deferred without a handler that returns it")
     yield lambda: response.set_status(404)
     yield lambda: response.add("X-A", "b")
     yield lambda: response.set("X-A", 5)
@@ -47,7 +53,32 @@ def use(request, response):
             pass
 
 
+def use_socket(ws):
+    for attempt in (lambda: ws.send("text"), lambda: ws.send(b"bytes"), lambda: ws.send(5), lambda: ws.send(bytes(300000)), lambda: ws.close(5),
+                    lambda: ws.close(1000, "x" * 200), lambda: ws.request.path, lambda: ws.close("x"), lambda: ws.receive().send(None),
+                    lambda: type(ws)(1, 2)):
+        if RANDOM.random() < 0.5:
+            try:
+                attempt()
+            except (libmonkey.Ended, RuntimeError, OSError, TypeError, ValueError, StopIteration, ctypes.ArgumentError):
+                pass
+
+
+def use_deferred(deferred):
+    for attempt in (lambda: deferred.has_ended, lambda: deferred.respond(RANDOM.choice(RESULTS)()), lambda: deferred.respond(deferred),
+                    lambda: deferred.fail(RuntimeError("failed"))):
+        if RANDOM.random() < 0.5:
+            try:
+                attempt()
+            except (libmonkey.Ended, RuntimeError):
+                pass
+
+
 def use_kept():
+    for deferred in RANDOM.sample(kept_deferred, min(len(kept_deferred), 2)):
+        use_deferred(deferred)
+    for ws in RANDOM.sample(kept_sockets, min(len(kept_sockets), 2)):
+        use_socket(ws)
     for request, response in RANDOM.sample(kept, min(len(kept), 3)):
         try:
             secret = request.header("X-Secret")
@@ -137,11 +168,56 @@ async def read(request, response):
     return str(size)
 
 
+@server.route("GET /defer/:id")
+def defer(request, response):
+    keep(request, response)
+    deferred = request.defer()
+    kept_deferred.append(deferred)
+    del kept_deferred[:-20]
+    threading.Thread(target=lambda: (time.sleep(RANDOM.choice([0, 0.001, 0.1])), use_deferred(deferred))).start()
+    return RANDOM.choice([deferred, deferred, deferred, "not deferred", RANDOM.choice(kept_deferred)])
+
+
+@server.websocket("/socket/:id")
+def handle_socket(ws):
+    kept_sockets.append(ws)
+    del kept_sockets[:-20]
+    how = RANDOM.randrange(4)
+    if how == 0:
+        raise RuntimeError("broken")
+    if how == 1:
+        return receive_messages(ws)
+    if how == 2:
+        ws.on_message = ws.on_close = 5
+    use_socket(ws)
+
+
+async def receive_messages(ws):
+    async for data in ws:
+        use_socket(ws)
+        await ws.send_when_writable(data)
+
+
+def ask_socket(port, number):
+    with socket.create_connection(("127.0.0.1", port), 0.2) as client:
+        client.sendall(f"GET /socket/{number} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
+        client.recv(1000)
+        client.sendall(b"\x81\x82\0\0\0\0hi" + RANDOM.choice([b"", b"\x88\x80\0\0\0\0", b"\xff\xff"]))
+        client.recv(1000)
+
+
 def ask(port, number):
-    kind = RANDOM.choice(["keep", "odd", "lazy", "close", "thread", "slow", "read"])
+    kind = RANDOM.choice(["keep", "odd", "lazy", "close", "thread", "slow", "read", "defer", "socket"])
+    if kind == "socket":
+        try:
+            ask_socket(port, number)
+        except OSError:
+            pass
+        return
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=RANDOM.choice([0.05, 5]))
     try:
-        body = None if kind in ("keep", "lazy", "close", "thread", "slow") else b"x" * RANDOM.choice([0, 10, 200000])
+        body = None if kind in ("keep", "lazy", "close", "thread", "slow", "defer") else b"x" * RANDOM.choice([0, 10, 200000])
         connection.request("POST" if body is not None else "GET", f"/{kind}/{number}", body, {"X-Secret": f"secret-{number}"})
         if RANDOM.random() < 0.7:
             connection.getresponse().read()

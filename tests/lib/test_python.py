@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python binding as its users install it: with pip into a virtual environment."""
+import http.client
+import os
 import re
 import subprocess
 import sys
 import tarfile
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect as websocket
 
-from monkey import ROOT
-from package import PIP, call
+from monkey import ROOT, SECONDS
+from package import BINDING, PIP, call
 from proc import wait_until
 
 APP = ROOT / "tests" / "lib" / "python_app.py"
@@ -43,7 +47,7 @@ def app(package, python, request):
         program.how = request.param
         yield program
         output = program.end()
-        assert "Traceback" not in re.sub(r"Traceback(?:.*\n)+?RuntimeError: (a mistake|coroutines and asynchronous).*\n", "", output), output
+        assert "Traceback" not in re.sub(r"Traceback(?:.*\n)+?(RuntimeError: (a mistake|coroutines )|ZeroDivisionError|TypeError: only a handler).*\n", "", output), output
 
 
 def test_python_handler_returns_text(app):
@@ -103,6 +107,100 @@ def test_python_coroutine_ends_on_disconnect(app):
     connection.request("GET", "/ever")
     connection.close()
     wait_until(lambda: "ever" in app.get("/ended")[1], "the coroutine was cancelled")
+
+
+def test_python_deferred_responds_from_another_thread(app):
+    for delay in ("0", "0.02"):
+        connection = app.connect()
+        connection.request("GET", f"/later?{delay}")
+        answer = connection.getresponse()
+        assert (answer.status, answer.read(), answer.getheader("X-Late")) == (201, f'{{"deferred": {float(delay)}}}'.encode(), "yes")
+        connection.close()
+    wait_until(lambda: app.get("/ended")[1].count("later-") == 2, "a second response was rejected")
+    assert app.get("/fail-later")[0] == 500
+
+
+def test_python_deferred_reports_disconnect(app):
+    before = app.get("/ended")[1].count("later-Ended")
+    connection = app.connect()
+    connection.request("GET", "/later?0.3")
+    connection.close()
+    wait_until(lambda: app.get("/ended")[1].count("later-Ended") == before + 1, "the thread has noticed that the request has ended")
+
+
+def test_python_deferred_of_another_request_is_rejected(app):
+    connection = app.connect()
+    connection.request("GET", "/foreign-deferred")  # waits until the connection is closed
+    wait_until(lambda: app.get("/foreign-deferred")[0] == 500, "the second request got the Deferred of the first one")
+    connection.close()
+
+
+def test_python_events_are_encoded(app):
+    connection = app.connect()
+    connection.request("GET", "/events")
+    answer = connection.getresponse()
+    assert answer.getheader("Content-Type") == "text/event-stream"
+    assert answer.read() == b'data: one\ndata: two\n\ndata: {"json": 1}\n\nevent: tick\nid: 7\nretry: 1000\ndata: named\n\n:\n\n'
+    connection.close()
+
+
+def connect(app, path, **options):
+    return websocket(f"ws://{app._address}{path}", open_timeout=SECONDS, **options)
+
+
+def test_python_websocket_echoes_and_closes(app):
+    with connect(app, "/echo", subprotocols=["two"]) as client:
+        assert (client.subprotocol, client.recv(SECONDS)) == ("two", "hello /echo")
+        for message in ("text é", b"bytes", b"\0" * 300000):
+            client.send(message)
+            assert client.recv(SECONDS) == message
+        client.send("close")
+        with pytest.raises(ConnectionClosed) as caught:
+            client.recv(SECONDS)
+    assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (4001, "asked to")
+    wait_until(lambda: "echo-4001" in app.get("/ended")[1], "on_close() was called")
+    assert app.get("/echo")[0] == 426
+
+
+def test_python_websocket_failure_closes_with_1011(app):
+    with connect(app, "/fail") as client:
+        client.send("x")
+        with pytest.raises(ConnectionClosed) as caught:
+            client.recv(SECONDS)
+    assert caught.value.rcvd.code == 1011
+
+
+def test_python_websocket_coroutine_waits_for_slow_client(app):
+    if app.how != "asyncio":
+        with connect(app, "/flood") as client, pytest.raises(ConnectionClosed):
+            client.recv(SECONDS)
+        return
+    with connect(app, "/flood", max_queue=1) as client:
+        assert [client.recv(SECONDS) for _ in range(200)] == [bytes(20000)] * 200
+        client.send("back")
+        assert client.recv(SECONDS) == "back"
+    wait_until(lambda: "flood-1000" in app.get("/ended")[1], "the coroutine has seen the end")
+
+
+@pytest.mark.parametrize("how", ["loop", "asyncio"])
+def test_python_keyboard_interrupt_in_handler_ends_server(package, python, how):
+    with package.run(python, APP, how) as program:
+        try:
+            program.get("/interrupt")
+        except (OSError, http.client.HTTPException):
+            pass
+        assert program._process.wait(SECONDS) != 0
+        assert "KeyboardInterrupt" in program._process.stderr.read()
+
+
+def test_python_annotations_pass_mypy(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, BINDING / "libmonkey"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout
+    (tmp_path / "wrong.py").write_text("import libmonkey\nlibmonkey.Server().listen(5)\n")
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, tmp_path / "wrong.py"], capture_output=True, text=True,
+                          env=os.environ | {"MYPYPATH": str(BINDING)}, check=False)
+    assert done.returncode == 1 and 'incompatible type "int"; expected "str"' in done.stdout
 
 
 def test_python_invalid_setting_raises_with_hint(package, python):

@@ -12,7 +12,9 @@
     print(server.listen("127.0.0.1:0"))
     server.run()
 """
-from .request import Ended, Request, Response
+from .events import Event
+from .request import Deferred, Ended, Request, Response
 from .server import Error, Server
+from .websocket import WebSocket
 
-__all__ = ["Ended", "Error", "Request", "Response", "Server"]
+__all__ = ["Deferred", "Ended", "Error", "Event", "Request", "Response", "Server", "WebSocket"]

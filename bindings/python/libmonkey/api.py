@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """ctypes declarations of the libmonkey.so.1 functions that the binding calls: see <monkey/server.h> and related headers."""
+from __future__ import annotations
+
 import ctypes
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint8,
-                    c_uint16, c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint32,
+                    c_uint64, c_void_p)
+from typing import Any
 
 NEXT, DONE, WAIT, REFUSE = range(1, 5)  # enum mk_verdict
 LENGTH_UNKNOWN = -1
@@ -14,17 +17,17 @@ class Str(Structure):
     """struct mk_str"""
     _fields_ = [("p", c_void_p), ("len", c_size_t)]
 
-    def bytes(self):
+    def bytes(self) -> bytes | None:
         """Returns a copy, or None if the string is absent."""
         return ctypes.string_at(self.p, self.len) if self.p else None
 
-    def text(self):
+    def text(self) -> str | None:
         """Returns a copy; invalid UTF-8 becomes lone surrogates, as in file names."""
         copy = self.bytes()
         return copy if copy is None else copy.decode("utf-8", "surrogateescape")
 
 
-def as_bytes(value):
+def as_bytes(value: Any) -> bytes:
     """Converts str or bytes to bytes. Anything else raises TypeError, because bytes(5) would be five NULs."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
@@ -33,13 +36,13 @@ def as_bytes(value):
     raise TypeError(f"expected text or bytes, not {type(value).__name__}")
 
 
-def as_str(text):
+def as_str(text: Any) -> tuple[Str, bytes]:
     """Returns a Str and the bytes that it points to, which must outlive the Str."""
     data = as_bytes(text)
     return Str(ctypes.cast(ctypes.c_char_p(data), c_void_p), len(data)), data
 
 
-def as_c(text):
+def as_c(text: Any) -> bytes:
     """Converts str or bytes for a `const char *`; rejects NULs, which would truncate it."""
     data = as_bytes(text)
     if b"\0" in data:
@@ -69,11 +72,6 @@ class SourceOps(Structure):
     _fields_ = [("read", Read), ("close", Close), ("reserved", c_uint64 * 2)]
 
 
-class Addr(Structure):
-    """struct mk_addr"""
-    _fields_ = [("ip", c_uint8 * 16), ("port", c_uint16), ("is_unix", c_uint8)]
-
-
 WebSocketMessage = CFUNCTYPE(None, c_void_p, c_void_p, c_int, Str)
 WebSocketWritable = CFUNCTYPE(None, c_void_p, c_void_p)
 WebSocketPong = CFUNCTYPE(None, c_void_p, c_void_p, Str)
@@ -95,7 +93,7 @@ class WebSocketOptions(Structure):
 
 MAJOR_VERSION = 2  # releases of this major version have all functions below, with the same meaning
 
-DECLARATIONS = {
+DECLARATIONS: dict[str, tuple[Any, ...]] = {
     "mk_version": (c_char_p,),
     "mk_server_new": (c_void_p, POINTER(Options)),
     "mk_server_error": (c_char_p, c_void_p),
@@ -125,6 +123,11 @@ DECLARATIONS = {
     "mk_server_param": (POINTER(Param), c_void_p, c_char_p),
     "mk_request_read": (c_ssize_t, c_void_p, c_void_p, c_size_t),
     "mk_request_resume": (None, c_void_p),
+    "mk_request_set_handler_timeout": (c_int, c_void_p, c_uint32),
+    "mk_request_ref_new": (c_void_p, c_void_p),
+    "mk_request_ref_resume": (c_int, c_void_p, c_void_p, c_void_p),
+    "mk_request_ref_is_gone": (c_bool, c_void_p),
+    "mk_request_ref_free": (None, c_void_p),
     "mk_request_cancel_on_disconnect": (None, c_void_p),
     "mk_request_add_cleanup": (c_int, c_void_p, Close, c_void_p),
     "mk_websocket_open": (c_int, c_void_p, c_void_p, POINTER(WebSocketOptions), c_void_p, POINTER(c_void_p)),
@@ -147,13 +150,13 @@ The wheels from the package index contain it. This package was installed without
 library, such as LIBMONKEY=/usr/local/lib/libmonkey.so.1."""
 
 
-def find_library():
+def find_library() -> str:
     """Returns the file to load: LIBMONKEY, the library in this package, or that of the system."""
     bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libmonkey.so.1")
     return os.environ.get("LIBMONKEY") or (bundled if os.path.exists(bundled) else "libmonkey.so.1")
 
 
-def load():
+def load() -> Any:
     """Loads the library and declares its functions. Raises ImportError if there is none, or only one of another version."""
     file = find_library()
     try:
@@ -171,7 +174,7 @@ def load():
     return library
 
 
-def check_version(file, version):
+def check_version(file: str, version: str) -> None:
     if int(version.split(".")[0]) != MAJOR_VERSION:
         raise ImportError(f"{file} has version {version}, but this package needs {MAJOR_VERSION}.x")
 

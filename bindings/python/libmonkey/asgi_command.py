@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command monkey-asgi: serves an ASGI application in one or more processes."""
+from __future__ import annotations
+
 import argparse
 import asyncio
 import contextlib
@@ -10,6 +12,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
+from typing import Any, cast
 
 from .asgi import Host
 from .server import Error
@@ -18,7 +22,7 @@ PR_SET_PDEATHSIG = 1
 RESTART_SECONDS = 1  # the shortest time between two starts of the same worker
 
 
-def parse(argv):
+def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="monkey-asgi", description="Serves an ASGI application, such as one of Starlette or FastAPI.")
     parser.add_argument("app", help="MODULE:NAME of the application, such as main:app")
     parser.add_argument("-b", "--bind", action="append", metavar="ADDRESS", help="HOST:PORT; may be repeated (default: 127.0.0.1:8000)")
@@ -39,12 +43,12 @@ def parse(argv):
     return options
 
 
-def load_app(options):
+def load_app(options: argparse.Namespace) -> Any:
     """Imports the application. Exits if it does not exist."""
     module, _, name = options.app.partition(":")
     sys.path.insert(0, os.path.abspath(options.app_dir))
     try:
-        found = importlib.import_module(module)
+        found: Any = importlib.import_module(module)
     except ModuleNotFoundError as problem:
         if problem.name != module.partition(".")[0] and problem.name != module:
             raise
@@ -56,7 +60,7 @@ def load_app(options):
     return found() if options.factory else found
 
 
-def bind(address):
+def bind(address: str) -> socket.socket:
     """Returns a listening socket, which all workers share."""
     host, _, port = address.rpartition(":")
     try:
@@ -70,36 +74,36 @@ def bind(address):
     return listener
 
 
-def print_log(level, text):
+def print_log(level: str, text: str) -> None:
     if level in ("error", "warn"):
         print(f"monkey-asgi: {level}: {text}", file=sys.stderr, flush=True)
 
 
-def new_event_loop():
+def new_event_loop() -> asyncio.AbstractEventLoop:
     """Uses uvloop, which is faster, if it is installed."""
     try:
-        return importlib.import_module("uvloop").new_event_loop()
+        return cast("asyncio.AbstractEventLoop", importlib.import_module("uvloop").new_event_loop())
     except ImportError:
         return asyncio.new_event_loop()
 
 
-def close_all(listeners):
+def close_all(listeners: list[socket.socket]) -> None:
     """Closes the sockets, so that the kernel refuses new connections as soon as all processes have done so."""
     for listener in listeners:
         listener.close()
 
 
-def stop_worker(host, listeners, seconds):
+def stop_worker(host: Host, listeners: list[socket.socket], seconds: float) -> None:
     close_all(listeners)
     host.server.stop(seconds)
 
 
-def quote(word):
+def quote(word: str) -> str:
     """Writes a word as in a configuration file."""
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def run_worker(options, listeners, ready=None):
+def run_worker(options: argparse.Namespace, listeners: list[socket.socket], ready: Callable[[], None] | None = None) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit code."""
     host = Host(load_app(options), options.root_path, options.lifespan, print_log)
     try:
@@ -120,7 +124,7 @@ def run_worker(options, listeners, ready=None):
     return 0
 
 
-def stop_with_parent(parent):
+def stop_with_parent(parent: int) -> None:
     """Makes the kernel send SIGTERM to this process when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
@@ -130,12 +134,12 @@ def stop_with_parent(parent):
 class Supervisor:
     """Starts the workers, replaces crashed ones, and stops all workers on SIGTERM or SIGINT."""
 
-    def __init__(self, options, listeners):
+    def __init__(self, options: argparse.Namespace, listeners: list[socket.socket]) -> None:
         self.options, self.listeners = options, listeners
-        self.started = {}  # pid -> time
+        self.started: dict[int, float] = {}  # pid -> time
         self.is_stopping = False
 
-    def start_worker(self):
+    def start_worker(self) -> None:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -145,14 +149,14 @@ class Supervisor:
             os._exit(run_worker(self.options, self.listeners))
         self.started[pid] = time.monotonic()
 
-    def stop(self, *_signal):
+    def stop(self, *_signal: object) -> None:
         self.is_stopping = True
         close_all(self.listeners)
         for pid in self.started:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
 
-    def run(self):
+    def run(self) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.stop)
         for _ in range(self.options.workers):
@@ -173,11 +177,11 @@ class Supervisor:
         return code
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> None:
     options = parse(sys.argv[1:] if argv is None else argv)
     listeners = [bind(address) for address in options.bind or ["127.0.0.1:8000"]]
 
-    def announce():
+    def announce() -> None:
         for listener in listeners:
             host, port = listener.getsockname()[:2]
             scheme = "https" if options.certificate else "http"

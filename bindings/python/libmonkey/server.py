@@ -1,29 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server: configured by method calls, then run in this thread, in its own threads, or in the asyncio event loop."""
+from __future__ import annotations
+
 import asyncio
 import atexit
 import collections.abc
 import ctypes
 import inspect
 import json
+import os
 import select
+import socket as sockets
 import threading
 import traceback
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from .api import DONE, REFUSE, WAIT, Close, Handler, Log, Options, as_c, lib
-from .request import Request, Response
+from .api import DONE, REFUSE, WAIT, Close, Handler, Log, Options, Str, as_bytes, as_c, lib
+from .events import encode_event
+from .request import Deferred, Request, Response
 from .source import AsyncSource, Source, Sources
+from .websocket import WebSocket, WebSockets
 
 LEVELS = ("error", "warn", "info", "debug")
 POLL_MS = 1000  # maximum time until run() notices a signal that arrived just before it started to wait
 TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
+EVENTS = "text/event-stream"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Keeps running servers alive: the library calls their callbacks even if the program has dropped all references to them.
-running = set()
+running: set[Server] = set()
 
 
 @atexit.register
-def _close_running():
+def _close_running() -> None:
     for server in list(running):
         try:
             server.close()
@@ -37,10 +48,10 @@ class ActiveCalls(threading.local):
     callbacks = 0  # active calls to handlers, generators and on_log
     calls = 0  # active calls to run() and wait()
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.callbacks += 1
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception: object) -> None:
         self.callbacks -= 1
 
 
@@ -49,14 +60,15 @@ class Error(Exception):
 
 
 class Exchange:
-    """A request and its response, kept while the handler waits for the body or runs as a coroutine."""
+    """A request and its response, kept while the handler waits for the body, runs as a coroutine, or has deferred the response."""
 
-    def __init__(self, request, response):
+    def __init__(self, request: Request, response: Response) -> None:
         self.request, self.response = request, response
-        self.task = None
-        self.parts = []
+        self.task: asyncio.Task[Any] | None = None
+        self.deferred: Deferred | None = None
+        self.parts: list[bytes] = []
 
-    def end(self):
+    def end(self) -> None:
         """Called when the request has ended."""
         self.response._end()
         self.request._end()
@@ -64,75 +76,97 @@ class Exchange:
             self.task.cancel()
 
 
+class Route:
+    """A handler, and how it is called."""
+
+    def __init__(self, function: Callable[..., Any], content: bool, events: bool) -> None:
+        self.function, self.content, self.events = function, content, events
+
+
 class Server:
     """A server. `on_log(level, text)` receives its log messages; without it, they are discarded."""
 
-    def __init__(self, on_log=None):
+    def __init__(self, on_log: Callable[[str, str], object] | None = None) -> None:
         self._active_calls = ActiveCalls()
         self._log = Log(self._log_callback(on_log)) if on_log else Log()
         options = Options(ctypes.sizeof(Options), self._log, None)
-        self._pointer = lib.mk_server_new(ctypes.byref(options))
+        self._pointer: int | None = lib.mk_server_new(ctypes.byref(options))
         if not self._pointer:
             raise MemoryError
-        self._handlers = []  # keeps the callbacks alive, because the library calls them
-        self._waiting = {}  # request pointer -> Exchange
+        self._handlers: list[object] = []  # keeps the callbacks alive, because the library calls them
+        self._waiting: dict[int, Exchange] = {}  # request pointer -> Exchange
         self._end = Close(self._on_end)
-        self._sources = Sources(self._active_calls)
-        self._loop = None
-        self._ended = self._watched = None  # the future that serve() awaits, and the descriptor that the event loop watches
-        self._loop_thread = None
+        self._sources = Sources(self)
+        self._websockets: WebSockets | None = None
+        self._interruption: BaseException | None = None  # KeyboardInterrupt or SystemExit, raised in a callback
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Future[int] | None = None  # the future that serve() awaits
+        self._watched: int | None = None  # the descriptor that the event loop watches
+        self._loop_thread: int | None = None
         self._users = 0  # number of active calls to run() and wait()
         self._changed = threading.Condition(threading.RLock())  # protects the pointer from close() in another thread
 
-    def _log_callback(self, on_log):
-        def log(_ctx, level, text):
+    def _log_callback(self, on_log: Callable[[str, str], object]) -> Callable[[int, int, Str], None]:
+        def log(_ctx: int, level: int, text: Str) -> None:
             try:
                 with self._active_calls:
-                    on_log(LEVELS[level], text.text())
-            except BaseException:  # exceptions must not propagate into C
-                traceback.print_exc()
+                    on_log(LEVELS[level], text.text() or "")
+            except BaseException as problem:  # exceptions must not propagate into C
+                self._report(problem)
         return log
 
-    def _check(self, result):
+    def _report(self, problem: BaseException) -> None:
+        """Prints the exception of a callback. run() and serve() raise KeyboardInterrupt and SystemExit instead."""
+        if isinstance(problem, (KeyboardInterrupt, SystemExit)) and (self._active_calls.calls or self._loop_thread == threading.get_ident()):
+            self._interruption = problem
+        else:
+            traceback.print_exception(type(problem), problem, problem.__traceback__)
+
+    def _raise_interruption(self) -> None:
+        problem, self._interruption = self._interruption, None
+        if problem:
+            raise problem
+
+    def _check(self, result: int) -> int:
         if result < 0:
             raise Error(lib.mk_server_error(self._pointer).decode())
         return result
 
-    def _use(self):
+    def _use(self) -> int:
         if self._pointer is None:
             raise Error("the server was closed")
         return self._pointer
 
     # ---- Configuration ----
 
-    def read(self, path):
+    def read(self, path: str | os.PathLike[str]) -> None:
         """Reads a configuration file, or the monkey.conf of a folder."""
         self._check(lib.mk_server_load_config(self._use(), as_c(str(path))))
 
-    def set(self, section, key, value):
+    def set(self, section: str, key: str, value: object) -> None:
         """Sets a configuration key: server.set("SERVER", "KeepAliveTimeout", "5s")."""
         self._check(lib.mk_server_set(self._use(), as_c(section), as_c(key), as_c(str(value))))
 
-    def add_section(self, section):
+    def add_section(self, section: str) -> None:
         """Starts another section with that name."""
         self._check(lib.mk_server_add_section(self._use(), as_c(section)))
 
-    def add_host(self, names=None, root=None):
+    def add_host(self, names: str | None = None, root: str | os.PathLike[str] | None = None) -> None:
         """Adds a virtual host with these names, separated by spaces, and this document root."""
         self._check(lib.mk_server_add_vhost(self._use(), names and as_c(names), root and as_c(str(root))))
 
-    def listen(self, where="127.0.0.1:0", tls=False):
+    def listen(self, where: str = "127.0.0.1:0", tls: bool = False) -> int:
         """Listens on an address, and returns the port."""
         port = ctypes.c_uint()
         text = f"{where} tls" if tls else where
         self._check(lib.mk_server_listen(self._use(), as_c(text), ctypes.byref(port)))
         return port.value
 
-    def listen_socket(self, socket, tls=False):
+    def listen_socket(self, socket: sockets.socket, tls: bool = False) -> None:
         """Listens on a bound socket; the caller keeps ownership of it."""
         self._check(lib.mk_server_listen_fd(self._use(), socket.fileno(), tls))
 
-    def route(self, what, content=False):
+    def route(self, what: str, content: bool = False, events: bool = False) -> Callable[[Function], Function]:
         """Decorates a handler: `@server.route("GET /users/:id<int>")`.
 
         The handler is called with a request and a response, which are valid until the request ends. Its return value is the body:
@@ -141,56 +175,90 @@ class Server:
         - an iterator or a generator of str or bytes, which produces the next piece when the client can receive it
         - an int: a status, sent with its error page if it is 400 or above; None: an empty body
         - a tuple (content, status) or (content, status, headers), where headers is a dict
+        - what `request.defer()` returned: the response follows later, from any thread
 
         Anything else raises TypeError, and the client gets a 500. With `content=True`, the handler is called when the whole
-        request body has arrived. With `serve()`, the handler may be a coroutine or an asynchronous generator.
+        request body has arrived. With `serve()`, the handler may be a coroutine or an asynchronous generator. With `events=True`,
+        its iterator or generator yields server-sent events: each is an Event, or its data.
         """
-        def decorate(function):
-            callback = Handler(self._handler_callback(function, content))
+        def decorate(function: Function) -> Function:
+            callback = Handler(self._handler_callback(Route(function, content, events)))
             self._check(lib.mk_server_add_route(self._use(), as_c(what), callback, None))
             self._handlers.append(callback)
             return function
         return decorate
 
+    def websocket(self, what: str, subprotocols: str | None = None, origins: str | None = None,
+                  message_max: int = 0) -> Callable[[Callable[[WebSocket], Any]], Callable[[WebSocket], Any]]:
+        """Decorates a handler of WebSockets: `@server.websocket("/chat")`.
+
+        The handler is called with each WebSocket that a client opens. With `serve()`, it may be a coroutine; the WebSocket is closed
+        when that returns. `subprotocols` are separated by commas, `origins` by spaces (see <monkey/websocket.h>). Without `origins`, the
+        pages of all origins may connect. A message of more than `message_max` bytes (default: 1 MB) closes the WebSocket.
+        """
+        if not self._websockets:
+            self.set("PLUGINS", "Load", "websocket")
+            self._websockets = WebSockets(self)
+        open_websockets = self._websockets
+
+        def decorate(function: Callable[[WebSocket], Any]) -> Callable[[WebSocket], Any]:
+            options = open_websockets.options(subprotocols, origins, message_max)
+
+            def handle(request: int, response: int, _data: int) -> int:
+                try:
+                    return open_websockets.open(function, options, request, response)
+                except BaseException as problem:
+                    self._report(problem)
+                    lib.mk_response_set_status(response, 500)
+                    return REFUSE
+
+            callback = Handler(handle)
+            self._check(lib.mk_server_add_route(self._use(), as_c(what), callback, None))
+            self._handlers.append((callback, options))
+            return function
+        return decorate
+
     # ---- Handling requests ----
 
-    def _handler_callback(self, function, wants_content):
-        def handle(request, response, _data):
+    def _handler_callback(self, route: Route) -> Callable[[int, int, int], int]:
+        def handle(request: int, response: int, _data: int) -> int:
             try:
                 with self._active_calls:
-                    return self._handle(function, wants_content, request, response)
-            except BaseException:  # exceptions must not propagate into C
-                traceback.print_exc()
+                    return self._handle(route, request, response)
+            except BaseException as problem:  # exceptions must not propagate into C
+                self._report(problem)
                 lib.mk_response_set_status(response, 500)
                 return REFUSE
         return handle
 
-    def _handle(self, function, wants_content, pointer, response_pointer):
+    def _handle(self, route: Route, pointer: int, response_pointer: int) -> int:
         exchange = self._waiting.get(pointer)
         if not exchange:
             exchange = Exchange(Request(pointer), Response(response_pointer))
         try:
-            return self._call(function, wants_content, pointer, exchange)
+            return self._call(route, pointer, exchange)
         finally:
             if pointer not in self._waiting:  # the handler has finished
                 exchange.end()
 
-    def _call(self, function, wants_content, pointer, exchange):
+    def _call(self, route: Route, pointer: int, exchange: Exchange) -> int:
         request, response = exchange.request, exchange.response
         if exchange.task:
             request._deliver_body()
-            return self._apply_result(exchange.task.result(), pointer, exchange) if exchange.task.done() else WAIT
-        if wants_content:
+            return self._apply_result(route, exchange.task.result(), pointer, exchange) if exchange.task.done() else WAIT
+        if exchange.deferred:
+            return self._apply_deferred(route, exchange.deferred, pointer, exchange)
+        if route.content:
             self._keep_exchange(pointer, exchange)
             if not self._read_body(exchange):
                 return WAIT
             request.content = b"".join(exchange.parts)
-        result = function(request, response)
+        result = route.function(request, response)
         if inspect.iscoroutine(result):
             return self._start_task(pointer, exchange, result)
-        return self._apply_result(result, pointer, exchange)
+        return self._apply_result(route, result, pointer, exchange)
 
-    def _keep_exchange(self, pointer, exchange):
+    def _keep_exchange(self, pointer: int, exchange: Exchange) -> None:
         """Keeps the exchange alive, because the request outlives this call to its handler."""
         if pointer in self._waiting:
             return
@@ -199,18 +267,18 @@ class Server:
             del self._waiting[pointer]
             raise MemoryError
 
-    def _on_end(self, pointer):
+    def _on_end(self, pointer: int) -> None:
         exchange = self._waiting.pop(pointer, None)
         if exchange:
             exchange.end()
 
     @staticmethod
-    def _read_body(exchange):
+    def _read_body(exchange: Exchange) -> bool:
         while data := exchange.request.read_now():
             exchange.parts.append(data)
         return data is not None
 
-    def _start_task(self, pointer, exchange, coroutine):
+    def _start_task(self, pointer: int, exchange: Exchange, coroutine: Any) -> int:
         if not self._loop:
             coroutine.close()
             raise RuntimeError("coroutines and asynchronous generators work only in `await server.serve()`")
@@ -225,12 +293,25 @@ class Server:
         return WAIT
 
     @staticmethod
-    def _resume(exchange):
+    def _resume(exchange: Exchange) -> None:
         if exchange.request._pointer is not None:
             lib.mk_request_resume(exchange.request._pointer)
 
-    def _apply_result(self, result, pointer, exchange):
+    def _apply_deferred(self, route: Route, deferred: Deferred, pointer: int, exchange: Exchange) -> int:
+        if not deferred._result:
+            return WAIT
+        exchange.deferred = None
+        return self._apply_result(route, deferred._take(), pointer, exchange)
+
+    def _apply_result(self, route: Route, result: Any, pointer: int, exchange: Exchange) -> int:
         response = exchange.response
+        if isinstance(result, Deferred):
+            if result is not exchange.request._deferred or exchange.task:
+                raise TypeError("only a handler that is no coroutine can return a Deferred, that of its own request")
+            self._keep_exchange(pointer, exchange)
+            exchange.deferred = result
+            lib.mk_request_cancel_on_disconnect(pointer)
+            return self._apply_deferred(route, result, pointer, exchange)
         if isinstance(result, tuple):
             result = self._apply_tuple(result, response)
         if result is None:
@@ -245,10 +326,10 @@ class Server:
             response._default_type(TEXT if isinstance(result, str) else BYTES)
             response._set_content(result)
             return DONE
-        return self._stream_result(result, pointer, exchange)
+        return self._stream_result(route, result, pointer, exchange)
 
     @staticmethod
-    def _apply_tuple(result, response):
+    def _apply_tuple(result: tuple[Any, ...], response: Response) -> Any:
         """Applies a tuple (content, status) or (content, status, headers)."""
         if len(result) not in (2, 3) or not isinstance(result[1], int) or isinstance(result[1], bool):
             raise TypeError("a handler returned a tuple; expected (content, status) or (content, status, headers)")
@@ -257,7 +338,7 @@ class Server:
             response.set(name, value)
         return result[0]
 
-    def _stream_result(self, result, pointer, exchange):
+    def _stream_result(self, route: Route, result: Any, pointer: int, exchange: Exchange) -> int:
         is_async = inspect.isasyncgen(result)
         if not is_async and not isinstance(result, collections.abc.Iterator):
             raise TypeError(f"a handler returned {type(result).__name__}; expected text, bytes, dict, list, an iterator, a number, "
@@ -265,14 +346,17 @@ class Server:
         if is_async and not self._loop:
             raise RuntimeError("coroutines and asynchronous generators work only in `await server.serve()`")
         self._keep_exchange(pointer, exchange)
-        exchange.response._default_type(TEXT)
-        source = AsyncSource(result, exchange.request, self._loop) if is_async else Source(result)
+        exchange.response._default_type(EVENTS if route.events else TEXT)
+        if route.events:
+            lib.mk_request_set_handler_timeout(pointer, 0)  # an event stream may be silent
+        encode = encode_event if route.events else as_bytes
+        source = AsyncSource(result, exchange.request, self._loop, encode) if is_async and self._loop else Source(result, encode)
         self._sources.begin(exchange.response, source)
         return DONE
 
     # ---- Running ----
 
-    def _begin_use(self):
+    def _begin_use(self) -> int:
         with self._changed:
             pointer = self._use()
             self._users += 1
@@ -280,13 +364,13 @@ class Server:
             running.add(self)
             return pointer
 
-    def _end_use(self):
+    def _end_use(self) -> None:
         with self._changed:
             self._users -= 1
             self._active_calls.calls -= 1
             self._changed.notify_all()
 
-    def run(self):
+    def run(self) -> None:
         """Serves in this thread until stop() is called or a KeyboardInterrupt is raised."""
         pointer = self._begin_use()
         try:
@@ -294,25 +378,26 @@ class Server:
             poll = select.poll()
             poll.register(fd, select.POLLIN)
             while not poll.poll(POLL_MS) or self._check(lib.mk_server_step(pointer)):
-                pass
+                self._raise_interruption()
         finally:
             self._end_use()
 
-    def start(self, threads=1):
+    def start(self, threads: int = 1) -> None:
         """Serves in `threads` background threads until stop() and wait() are called."""
         with self._changed:
             running.add(self)
             self._check(lib.mk_server_start(self._use(), threads))
 
-    async def serve(self, step=None):
+    async def serve(self, step: Callable[[], int] | None = None) -> None:
         """Serves in the asyncio event loop until stop() is called or the task is cancelled. `step` is for libmonkey.asgi."""
         self._loop, self._loop_thread = asyncio.get_running_loop(), threading.get_ident()
         running.add(self)
         fd = self._check(lib.mk_server_fd(self._use()))
         self._ended = self._loop.create_future()
 
-        def run_step():
+        def run_step() -> None:
             more = step() if step else lib.mk_server_step(self._pointer)
+            self._raise_interruption()
             if more <= 0:
                 self._end_serving(more)
 
@@ -323,20 +408,21 @@ class Server:
         finally:
             self._end_serving(0)
 
-    def _end_serving(self, result):
+    def _end_serving(self, result: int) -> None:
+        assert self._loop and self._ended
         if self._watched is not None:
             self._loop.remove_reader(self._watched)
             self._watched = None
         if not self._ended.done():
             self._ended.set_result(result)
 
-    def stop(self, drain=5.0):
+    def stop(self, drain: float = 5.0) -> None:
         """Stops the server; may be called from any thread. Open requests have `drain` seconds to finish."""
         with self._changed:
             if self._pointer is not None:
                 lib.mk_server_stop(self._pointer, max(0, min(int(drain * 1000), 0xffffffff)))
 
-    def wait(self):
+    def wait(self) -> None:
         """Waits for the threads that start() created."""
         pointer = self._begin_use()
         try:
@@ -344,7 +430,7 @@ class Server:
         finally:
             self._end_use()
 
-    def close(self):
+    def close(self) -> None:
         """Stops the server at once, waits until run() and wait() have returned in other threads, and frees it."""
         if self._active_calls.callbacks or self._active_calls.calls:
             raise RuntimeError("a handler, on_log or the thread of run() cannot close the server: call stop()")
@@ -361,12 +447,12 @@ class Server:
             lib.mk_server_free(pointer)
         running.discard(self)
 
-    def __enter__(self):
+    def __enter__(self) -> Server:
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_pointer", None):  # the server never ran: running servers are kept alive by `running`
             lib.mk_server_free(self._pointer)

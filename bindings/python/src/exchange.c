@@ -740,27 +740,27 @@ int exchange_init(PyObject *module)
     const struct {
         PyObject **to;
         PyObject *object;
-    } all[] = {{&name.done, PyUnicode_InternFromString("done")},
-               {&name.set_result, PyUnicode_InternFromString("set_result")},
-               {&name.cancel, PyUnicode_InternFromString("cancel")},
-               {&name.await, PyUnicode_InternFromString("__await__")},
-               {&name.run, PyUnicode_InternFromString("run")},
-               {&name.throw, PyUnicode_InternFromString("throw")},
-               {&name.close, PyUnicode_InternFromString("close")},
-               {&name.loop, PyUnicode_InternFromString("loop")},
-               {&name.context, PyUnicode_InternFromString("context")},
-               {&copy_context, import_name("contextvars", "copy_context")},
-               {&task_class, import_name("asyncio", "Task")},
-               {&enter_task, import_name("asyncio.tasks", "_enter_task")},
-               {&leave_task, import_name("asyncio.tasks", "_leave_task")},
-               {&cancelled_error, import_name("asyncio", "CancelledError")},
-               {&coroutine_type, import_name("types", "CoroutineType")},
-               {&first_step_function, PyCFunction_New(&first_step_def, NULL)},
-               {&disconnected,
-                PyErr_NewExceptionWithDoc("libmonkey.asgi.Disconnected",
-                                          "The client has disconnected, so send() has no effect.",
-                                          PyExc_OSError, NULL)},
-               {(PyObject **)&exchange_type, PyType_FromSpec(&spec)}};
+    } all[] = {
+        {&name.done, PyUnicode_InternFromString("done")},
+        {&name.set_result, PyUnicode_InternFromString("set_result")},
+        {&name.cancel, PyUnicode_InternFromString("cancel")},
+        {&name.await, PyUnicode_InternFromString("__await__")},
+        {&name.run, PyUnicode_InternFromString("run")},
+        {&name.throw, PyUnicode_InternFromString("throw")},
+        {&name.close, PyUnicode_InternFromString("close")},
+        {&name.loop, PyUnicode_InternFromString("loop")},
+        {&name.context, PyUnicode_InternFromString("context")},
+        {&copy_context, import_name("contextvars", "copy_context")},
+        {&task_class, import_name("asyncio", "Task")},
+        {&enter_task, import_name("asyncio.tasks", "_enter_task")},
+        {&leave_task, import_name("asyncio.tasks", "_leave_task")},
+        {&cancelled_error, import_name("asyncio", "CancelledError")},
+        {&coroutine_type, import_name("types", "CoroutineType")},
+        {&first_step_function, PyCFunction_New(&first_step_def, NULL)},
+        {&disconnected, PyErr_NewExceptionWithDoc("libmonkey.asgi.Disconnected",
+                                                  "The client has disconnected, so send() has no effect.",
+                                                  PyExc_OSError, NULL)},
+        {(PyObject **)&exchange_type, PyType_FromSpec(&spec)}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         *all[i].to = all[i].object;
         if (!all[i].object)
