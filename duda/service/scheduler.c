@@ -76,7 +76,7 @@ static void handler_fiber_main(void *arg)
 
 /* ---- End of a handler ---- */
 
-static void free_fiber(struct duda_ctx *d)
+static void end_fiber(struct duda_ctx *d)
 {
     if (d->fiber)
         duda_fiber_free(d->fiber);
@@ -114,7 +114,7 @@ static void resume_handler(struct duda_ctx *d)
             duda_suspend_log_leaked_waits(d);
             duda_terminated_keep_stack(d);
         }
-        free_fiber(d);
+        end_fiber(d);
         if (d->result || d->session_error || d->form_error ||
             d->result_route != d->route_entry->route) /* otherwise nothing to report */
             duda_result_validate(d);

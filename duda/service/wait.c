@@ -17,7 +17,7 @@ static void on_sleep_timer(struct mk_timer *t)
     duda_wait_wake(&n->wait);
 }
 
-static void free_sleep_timer(struct duda_wait *w)
+static void stop_sleep_timer(struct duda_wait *w)
 {
     mk_timer_stop(&((struct sleep_wait *)w)->timer);
 }
@@ -26,7 +26,7 @@ int duda_sleep(struct duda_ctx *d, uint32_t ms)
 {
     struct sleep_wait sleep_wait;
     mk_timer_init(&sleep_wait.timer, on_sleep_timer);
-    int e = duda_wait_begin(d, &sleep_wait.wait, free_sleep_timer);
+    int e = duda_wait_begin(d, &sleep_wait.wait, stop_sleep_timer);
     if (e)
         return e;
     mk_timer_set(&sleep_wait.timer, duda_worker(d), ms);

@@ -79,7 +79,7 @@ static mk_err create_workers(struct mk_server *s, unsigned threads)
 {
     mk_err e = mk_worker_channels_open(s->generation);
     if (!e)
-        e = mk_scoreboard_open(&s->scoreboard, threads);
+        e = mk_scoreboard_init(&s->scoreboard, threads);
     s->runners = e ? NULL : mk_mem_zalloc(threads, sizeof *s->runners);
     if (!s->runners)
         return mk_last_error_set_code(s, e ? e : -ENOMEM);
@@ -102,7 +102,7 @@ static void free_workers(struct mk_server *s)
     mk_live_listeners_free(s);
     mk_mem_free(s->runners);
     s->runners = NULL;
-    mk_scoreboard_close(&s->scoreboard);
+    mk_scoreboard_fini(&s->scoreboard);
     if (s->generation)
         mk_config_generation_free(s->generation);
     s->generation = NULL;

@@ -20,7 +20,7 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
 {
     *w = (struct mk_workers){.loop = loop, .log = log, .listeners = listeners, .master = getpid()};
     w->scoreboard = (struct mk_scoreboard){.master_pid = w->master, .started_at = loop->now_unix};
-    mk_err e = mk_scoreboard_open(&w->scoreboard, MK_WORKERS_MAX);
+    mk_err e = mk_scoreboard_init(&w->scoreboard, MK_WORKERS_MAX);
     if (e)
         return e;
     w->procs = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->procs);
@@ -42,7 +42,7 @@ static void close_control_channels(struct mk_workers *w)
 void mk_workers_fini(struct mk_workers *w)
 {
     close_control_channels(w);
-    mk_scoreboard_close(&w->scoreboard);
+    mk_scoreboard_fini(&w->scoreboard);
     mk_mem_free(w->procs);
     mk_mem_free(w->restarts);
 }

@@ -23,7 +23,7 @@ enum { ATTEMPTS = 1000 };
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
-bool mk_conn_limit_open(struct mk_conn_limit *l, struct mk_config *config)
+bool mk_conn_limit_init(struct mk_conn_limit *l, struct mk_config *config)
 {
     l->lock_fd = -1;
     memset(l->events, -1, sizeof l->events);

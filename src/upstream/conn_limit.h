@@ -82,7 +82,7 @@ static inline struct mk_conn_limit_backend *mk_conn_limit_backend(const struct m
 }
 
 /* Master only. False: out of memory, and the error was reported. */
-bool mk_conn_limit_open(struct mk_conn_limit *l, struct mk_config *config);
+bool mk_conn_limit_init(struct mk_conn_limit *l, struct mk_config *config);
 /* Master only; call it before workers start. False: out of descriptors, and the error was reported. */
 bool mk_conn_limit_open_fds(struct mk_conn_limit *l, struct mk_config *config);
 

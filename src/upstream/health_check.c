@@ -61,14 +61,14 @@ static void record_result(struct mk_health_checker *c, bool ok, const char *mess
         schedule_next_check(c);
 }
 
-static bool check_is_running(const struct mk_health_checker *c)
+static bool is_check_running(const struct mk_health_checker *c)
 {
     return mk_upstream_conn_has_socket(&c->conn);
 }
 
 static void close_check_conn(struct mk_health_checker *c)
 {
-    if (check_is_running(c))
+    if (is_check_running(c))
         mk_upstream_conn_close(&c->conn);
 }
 
@@ -218,7 +218,7 @@ static void on_check_timer(struct mk_timer *t)
     struct mk_health_checker *c = MK_CONTAINER(t, struct mk_health_checker, timer);
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
     uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
-    if (check_is_running(c))
+    if (is_check_running(c))
         handle_check_timeout(c);
     if (now < c->next_at_ms) {
         mk_timer_set(&c->timer, c->backend->pool->worker, (uint32_t)(c->next_at_ms - now));
@@ -228,7 +228,7 @@ static void on_check_timer(struct mk_timer *t)
     uint32_t next = next_check_delay_ms(c), timeout = settings->check_timeout_ms;
     c->next_at_ms = now + next;
     mk_timer_set(&c->timer, c->backend->pool->worker,
-                 check_is_running(c) && timeout && timeout < next ? timeout : next);
+                 is_check_running(c) && timeout && timeout < next ? timeout : next);
 }
 
 struct mk_health_checker *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o))

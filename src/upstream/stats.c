@@ -63,7 +63,7 @@ static const struct mk_stat_metric metrics[] = {
 static const struct mk_stat_table table = {
     .name = "upstreams", .labels = {"server", "upstream"}, .metrics = metrics, .n_metrics = MK_LEN(metrics)};
 
-bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *config)
+bool mk_upstream_stats_init(struct mk_upstream_stats *s, struct mk_config *config)
 {
     s->registry = mk_config_statistics(config);
     s->memory = mk_config_shared(config, "upstream/health", sizeof *s->memory);

@@ -83,7 +83,7 @@ struct mk_upstream_stats_snapshot {
 };
 
 /* Master only. False: out of memory, and the error was reported. */
-bool mk_upstream_stats_open(struct mk_upstream_stats *s, struct mk_config *config);
+bool mk_upstream_stats_init(struct mk_upstream_stats *s, struct mk_config *config);
 /* In the master, or in a process that only tests a configuration: plans the slot of a backend. A backend with
  * the same names as before keeps its slot, if the slot still exists. Changes nothing. False: no slot is
  * free. */

@@ -36,11 +36,11 @@ static void check_section(struct mk_config *config, const struct mk_upstream_set
         mk_config_error(config, s, "HealthCheck", "expected a path without blanks, at most 512 bytes long");
 }
 
-static bool open_conn_limit(struct mk_upstreams *all, struct mk_config *config)
+static bool init_conn_limit(struct mk_upstreams *all, struct mk_config *config)
 {
     all->limit.on_empty = mk_upstream_stats_clear_worker;
     all->limit.ctx = &all->stats;
-    return mk_conn_limit_open(&all->limit, config) &&
+    return mk_conn_limit_init(&all->limit, config) &&
            mk_config_hash_key(config, "upstream: clients", &all->client_key) == 0;
 }
 
@@ -48,7 +48,7 @@ static int load_upstreams(struct mk_config *config, void **data)
 {
     struct mk_upstreams *all = mk_config_alloc(config, sizeof *all);
     *data = all;
-    if (!all || !mk_upstream_stats_open(&all->stats, config) || !open_conn_limit(all, config) ||
+    if (!all || !mk_upstream_stats_init(&all->stats, config) || !init_conn_limit(all, config) ||
         !mk_upstream_settings_index_init(&all->index, config))
         return -ENOMEM;
     all->plugin = &MK_PLUGIN_OF(upstream);

@@ -191,11 +191,11 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
     return r->target->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
-/* Does the host match only by a pattern? A pattern may stand for many hosts, and each subdomain may have a
- * different owner. */
-static bool vhost_name_is_pattern(const struct mk_request *r)
+/* Does the host match only a pattern, and no literal name of the virtual host? A pattern may stand for many
+ * hosts, and each subdomain may have a different owner. */
+static bool host_matches_only_pattern(const struct mk_request *r)
 {
-    return r->host.p && mk_vhost_has_pattern(r->site) && !mk_vhost_has_name(r->site, r->host);
+    return r->host.p && mk_vhost_has_name_pattern(r->site) && !mk_vhost_has_name(r->site, r->host);
 }
 
 /* "NAME ID": NAME alone may be a different host on another listener. */
@@ -218,7 +218,7 @@ mk_str mk_request_vhost_name(struct mk_request *r)
 {
     if (r->forwarded_vhost_name.p || !r->site)
         return r->forwarded_vhost_name.p ? r->forwarded_vhost_name : MK_STR("");
-    if (!vhost_name_is_pattern(r))
+    if (!host_matches_only_pattern(r))
         return r->site->id.p ? r->site->id : MK_STR("");
     return unique_vhost_name(r);
 }

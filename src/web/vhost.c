@@ -122,7 +122,7 @@ mk_str mk_vhost_first_plain_name(const struct mk_vhost *host)
     return i < host->n_names ? host->names[i] : MK_STR("");
 }
 
-bool mk_vhost_has_pattern(const struct mk_vhost *host)
+bool mk_vhost_has_name_pattern(const struct mk_vhost *host)
 {
     size_t i = 0;
     while (i < host->n_names && !is_name_pattern(host->names[i]))

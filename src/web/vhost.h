@@ -150,7 +150,7 @@ mk_err mk_vhosts_add(struct mk_vhosts *h, struct mk_vhost *host, mk_str *taken,
 void mk_vhosts_set_default(struct mk_vhosts *h, const struct mk_vhost *host);
 
 /* Is one of the host's names a pattern? */
-bool mk_vhost_has_pattern(const struct mk_vhost *host);
+bool mk_vhost_has_name_pattern(const struct mk_vhost *host);
 /* Is the name a literal name of the host? */
 bool mk_vhost_has_name(const struct mk_vhost *host, mk_str name);
 

@@ -37,7 +37,7 @@ static void free_shared(void *p, size_t size)
         mk_mem_free(p);
 }
 
-mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n)
+mk_err mk_scoreboard_init(struct mk_scoreboard *p, size_t n)
 {
     struct scoreboard_memory *s = alloc_shared(scoreboard_size(n));
     if (!s)
@@ -48,7 +48,7 @@ mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n)
     return 0;
 }
 
-void mk_scoreboard_close(struct mk_scoreboard *p)
+void mk_scoreboard_fini(struct mk_scoreboard *p)
 {
     if (p->reload_stats)
         free_shared(MK_CONTAINER(p->reload_stats, struct scoreboard_memory, reload_stats),

@@ -46,8 +46,8 @@ struct mk_scoreboard {
     struct mk_reload_stats *reload_stats; /* NULL: no master */
 };
 
-mk_err mk_scoreboard_open(struct mk_scoreboard *p, size_t n) MK_MUST_USE;
-void mk_scoreboard_close(struct mk_scoreboard *p);
+mk_err mk_scoreboard_init(struct mk_scoreboard *p, size_t n) MK_MUST_USE;
+void mk_scoreboard_fini(struct mk_scoreboard *p);
 
 /* Describes the work of the slot's worker: its request, and the states of its connection. */
 void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *slot, struct mk_buf *out);

@@ -144,8 +144,9 @@ unsigned wr_command_concurrency(const struct wr_command *c)
                : 0;
 }
 
-/* Returns true for grouped short options as getopt parses them, such as -kc100 or -kc. */
-static bool is_short_option_cluster(mk_str word)
+/* Is the word a group of short options of which the last one is -c, with or without a number, such as -kc100
+ * or -kc? */
+static bool is_cluster_ending_in_c(mk_str word)
 {
     if (word.len < 3 || word.p[0] != '-' || word.p[1] == '-')
         return false;
@@ -181,7 +182,7 @@ const char *wr_command_find_concurrency_conflict(const struct wr_command *c)
             break;
         if (i > 1 && mk_str_eq(mk_str_from_c(c->words[i - 1]), MK_STR("-H")))
             continue; /* the value of -H may look like an option */
-        if ((is_short_option_cluster(word) && !mk_str_eq(word, option)) || is_long_option(word))
+        if ((is_cluster_ending_in_c(word) && !mk_str_eq(word, option)) || is_long_option(word))
             if (!has_placeholder(word) &&
                 !(c->words[i + 1] && has_placeholder(mk_str_from_c(c->words[i + 1]))))
                 return c->words[i];

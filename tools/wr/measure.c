@@ -87,7 +87,7 @@ static bool parse_output(const struct wr_measure *f, const struct wr_child *c, s
                             MK_STR_ARG(output_tail(c)));
 }
 
-uint64_t wr_measure_first_sample_us(uint64_t interval_us)
+uint64_t wr_measure_first_sample_delay_us(uint64_t interval_us)
 {
     enum { SOON = 10 };
     return interval_us / SOON;
@@ -96,7 +96,7 @@ uint64_t wr_measure_first_sample_us(uint64_t interval_us)
 /* Samples the server until the client exits. */
 static bool sample_until_exit(const struct wr_measure *f, struct wr_child *client, struct wr_meter *m)
 {
-    uint64_t next = client->started_us + wr_measure_first_sample_us(f->interval_us),
+    uint64_t next = client->started_us + wr_measure_first_sample_delay_us(f->interval_us),
              until = client->started_us + f->limit_us;
     for (;;) {
         enum wr_child_event event = wr_child_wait(client, next < until ? next : until);

@@ -17,7 +17,7 @@ struct wr_measure {
 
 /* Returns the delay of the first sample, which is shorter than the interval, because a short shot may end
  * before the first interval does. */
-uint64_t wr_measure_first_sample_us(uint64_t interval_us);
+uint64_t wr_measure_first_sample_delay_us(uint64_t interval_us);
 /* On failure, prints a message and returns false. */
 bool wr_measure_run(const struct wr_measure *f, struct wr_measurement *out) MK_MUST_USE;
 /* Like wr_measure_run(), but counts system calls per request; WR_UNKNOWN with a reason if that is

@@ -94,7 +94,7 @@ static void warn_of_missing_memory(const struct wr_sweep *s, const struct wr_ste
             wr_message(
                 "the server's memory is unknown: the client ended before the first sample, after %.1f ms; "
                 "let it run longer, or use a shorter --interval",
-                (double)wr_measure_first_sample_us(s->options->interval_us) / 1000);
+                (double)wr_measure_first_sample_delay_us(s->options->interval_us) / 1000);
     }
 }
 

@@ -63,7 +63,7 @@ static inline void upstream_init(unsigned n)
                                       .client_key = {1, 2}};
     upstreams.limit.on_empty = mk_upstream_stats_clear_worker;
     upstreams.limit.ctx = &upstreams.stats;
-    assert_true(mk_upstream_stats_open(&upstreams.stats, NULL) && mk_conn_limit_open(&upstreams.limit, NULL));
+    assert_true(mk_upstream_stats_init(&upstreams.stats, NULL) && mk_conn_limit_init(&upstreams.limit, NULL));
     for (unsigned i = 0; i < MK_CONN_LIMIT_EVENTS; i++)
         upstreams.limit.events[i] = event;
     upstream = (struct mk_upstream){.name = MK_STR_INIT("u"),

@@ -24,7 +24,7 @@ static void on_empty(void *ctx, unsigned row)
 static void setup(void)
 {
     limit = (struct mk_conn_limit){.on_empty = on_empty};
-    assert_true(mk_conn_limit_open(&limit, NULL));
+    assert_true(mk_conn_limit_init(&limit, NULL));
     mk_conn_limit_reset_backend(&limit, 0);
 }
 

@@ -412,7 +412,7 @@ static void setup(void)
 {
     model = new_shared(sizeof *model);
     limit = (struct mk_conn_limit){0};
-    assert_true(mk_conn_limit_open(&limit, NULL) && mk_conn_limit_open_fds(&limit, NULL));
+    assert_true(mk_conn_limit_init(&limit, NULL) && mk_conn_limit_open_fds(&limit, NULL));
     mk_conn_limit_reset_backend(&limit, 0);
     memset(running, 0, sizeof running);
 }

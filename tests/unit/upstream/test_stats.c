@@ -7,7 +7,7 @@ static struct mk_upstream_stats stats;
 
 static void setup(void)
 {
-    assert_true(mk_upstream_stats_open(&stats, NULL));
+    assert_true(mk_upstream_stats_init(&stats, NULL));
 }
 
 static void teardown(void)

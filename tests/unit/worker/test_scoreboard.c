@@ -10,12 +10,12 @@ static struct mk_scoreboard scoreboard;
 static void setup(void)
 {
     scoreboard = (struct mk_scoreboard){.master_pid = 1};
-    assert_int_equal(mk_scoreboard_open(&scoreboard, 3), 0);
+    assert_int_equal(mk_scoreboard_init(&scoreboard, 3), 0);
 }
 
 static void teardown(void)
 {
-    mk_scoreboard_close(&scoreboard);
+    mk_scoreboard_fini(&scoreboard);
 }
 
 static void scoreboard_new_is_empty(void **state)
