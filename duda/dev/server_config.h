@@ -16,7 +16,8 @@ void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_se
 /* Returns whether `monkey run` accepts this host name. A page of another site can resolve its own name to
  * this machine and then read the responses of the service (DNS rebinding), so only IP addresses and the names
  * of this machine are accepted. `names` lists further names, separated by commas or spaces. `host` is the
- * host of a request, without port; it is absent if no browser sent the request. */
+ * host of a request, without port. An absent host (HTTP/1.0 without Host) is accepted: browsers always send
+ * one. */
 bool dev_server_config_allows_host(mk_str names, mk_str host);
 
 /* Appends a quoted string. */

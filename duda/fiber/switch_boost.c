@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stack switching with the C functions of Boost.Context, a few instructions of assembly. */
+/* Stack switching with Boost.Context's fcontext functions, a few instructions of assembly with C linkage. */
 #include "fiber/switch.h"
 
 /* Boost provides no C header. */

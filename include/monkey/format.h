@@ -23,7 +23,7 @@ MK_API const struct mk_format *mk_format_parse(const struct mk_conf_ctx *ctx, mk
 /**
  * Expands the format string for a request. The result lives as long as the request. Values contain only
  * visible ASCII characters other than `"` and `\`; all other characters are written as %XX, so that no client
- * can end a line or a quoted string. Absent if out of memory.
+ * can insert a line break or close a quoted string. Absent if out of memory.
  */
 MK_API mk_str mk_format_expand(const struct mk_format *format, struct mk_request *request);
 

@@ -121,9 +121,10 @@ MK_API void mk_request_set_ambiguous(struct mk_request *request);
 /**
  * Checks whether a handler may pass the path to another program. Returns 0 if so. Returns 400 if a path
  * variant (see mk_request_variants()) contains a `..` segment, or would have been routed to another handler:
- * the program might then serve a path that another route denies. For the path after a script, and for a
- * Destination, only a route that denies access counts. Also returns the errors of mk_request_variants().
- * Handlers that read paths in the same way as this server need no check.
+ * the program might then serve a path that another route denies. In the path after a script and in a
+ * Destination header, a variant that would reach another handler is rejected only if that route denies
+ * access. Also returns the errors of mk_request_variants(). Handlers that read paths in the same way as this
+ * server need no check.
  */
 MK_API unsigned mk_request_check_path(struct mk_request *request) MK_API_MUST_USE;
 

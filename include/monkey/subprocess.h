@@ -13,8 +13,8 @@ extern "C" {
  * A subprocess of this worker. A small spawner process starts it, so that the worker never forks. The
  * subprocess runs as the worker's user, in its own process group, with only the descriptors in its options,
  * and outside the worker's sandbox; but it cannot gain privileges through exec (setuid bits have no effect).
- * It is killed when the worker or the spawner dies. The configuration must have called
- * mk_config_enable_subprocesses().
+ * It is killed when the worker or the spawner dies. The plugin must have called
+ * mk_config_enable_subprocesses() while the configuration was loaded.
  */
 struct mk_subprocess;
 

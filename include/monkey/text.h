@@ -14,7 +14,7 @@ extern "C" {
 /** Is the string a token, such as a method or header name (RFC 9110, section 5.6.2)? A token is not empty. */
 MK_API bool mk_is_token(mk_str text);
 /** Is the string a valid header value: only HTAB, visible characters, spaces and obs-text (RFC 9110,
- * section 5.5)? Such text cannot end its line. May be empty. */
+ * section 5.5)? Such text contains no line break, so it cannot inject another header. May be empty. */
 MK_API bool mk_is_header_value(mk_str text);
 
 /**

@@ -41,9 +41,9 @@ struct mk_tunnel_ops {
     struct mk_body_source_ops source;
     /**
      * Called before `source.read`, whether or not there is space for output. If `has_input` is true, there
-     * may be input to read, including its end. Otherwise there is nothing to read: the client can take output
-     * again, or mk_request_resume() was called. Returning false discards further input. May be NULL:
-     * `source.read` then reads the input.
+     * may be input to read, or the client has ended its direction. Otherwise there is nothing to read: the
+     * client can take output again, or mk_request_resume() was called. Returning false discards further
+     * input. May be NULL: `source.read` then reads the input.
      */
     bool (*on_input)(void *ctx, bool has_input);
     uint64_t reserved[2]; /**< must be zero */

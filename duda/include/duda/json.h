@@ -26,8 +26,8 @@ enum { DUDA_JSON_DEPTH_MAX = 64 };
  * `memory`, so both must live as long as the struct is used.
  *
  * Returns 0; -EBADMSG: malformed (400); -EINVAL: does not match the schema (422); -EMSGSIZE: a limit is
- * exceeded (413); -ENOMEM. *errors describes every error except the last. After an error the struct is partly
- * written. Thread-safe.
+ * exceeded (413); -ENOMEM. *errors describes the error, except for -ENOMEM. After an error the struct is
+ * partly written. Thread-safe.
  *
  *     struct person person = {.age = 18};
  *     struct duda_validation_errors errors;

@@ -41,9 +41,10 @@ MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
 MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                           struct duda_validation_errors *errors) MK_API_MUST_USE;
 
-/** A file upload: the first file with that field name, or the i-th file of the form; NULL if there is none. A
- * file field that the user left empty does not count. */
+/** The first uploaded file with that field name; NULL if there is none. A file field that the user left empty
+ * does not count. */
 MK_API const struct mk_upload *duda_upload(struct duda_ctx *d, const char *name);
+/** The i-th uploaded file of the form; NULL if there are fewer. Empty file fields do not count. */
 MK_API const struct mk_upload *duda_upload_at(struct duda_ctx *d, size_t i);
 /** Copies up to `cap` bytes of the file, starting at `offset`. Returns the number of bytes, 0 at the end of
  * the file, or a negative errno value. */
@@ -54,8 +55,9 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
  * service: never derive it from client input. The sandbox must allow the path (see
  * mk_config_allow_writing()). The file appears under its name only when it is complete and the handler is
  * still running. Returns 0; -EEXIST: the file already exists; -ENOSPC and the other errors of open(2); or the
- * error of a failed wait. On error there is no file. File systems without unnamed files (O_TMPFILE), such as
- * NFS, hold a temporary file `.duda-NUMBER.part` in the folder during the copy; a crash leaves it behind.
+ * error of a failed wait. On error, no file is created. If the file system does not support O_TMPFILE (NFS,
+ * for example), the folder contains a temporary file `.duda-NUMBER.part` during the copy; a crash leaves it
+ * behind.
  */
 MK_API int duda_upload_save(struct duda_ctx *d, const struct mk_upload *upload,
                             const char *path) MK_API_MUST_USE;

@@ -115,7 +115,7 @@ static int start_job_task(struct jobs_slot *t)
     return e;
 }
 
-/* Called when another worker has taken the job and also runs it. */
+/* Called when the lease was lost: another worker has taken the job, so both are running it. */
 static void log_lost_job(struct jobs_slot *t, const struct running_job *job)
 {
     duda_log(t->d, MK_LOG_WARN,

@@ -27,7 +27,7 @@ enum redis_redirect {
 enum redis_redirect redis_cluster_parse_redirect(struct redis_cluster *c,
                                                  const struct duda_redis_reply *replies, size_t n,
                                                  struct redis_command_queue **to);
-/* Makes the next call fetch the slot map: a node does not respond, so the map may be stale. */
+/* Call this when a node does not respond: the slot map may be stale, so the next command fetches it again. */
 void redis_cluster_invalidate(struct redis_cluster *c);
 
 #endif

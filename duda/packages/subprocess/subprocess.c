@@ -128,13 +128,13 @@ static void write_stdin(struct duda_subprocess *c, mk_str *input)
         duda_process_close_stdin(c);
 }
 
-/* Reads all available data. Returns 0 at the end of the output, -EAGAIN if more may come, or -EMSGSIZE if it
- * exceeds `max`. */
+/* Reads all available output. Returns 0 at its end; -EAGAIN: more may come; -EMSGSIZE: the output exceeds
+ * `max`; -ENOMEM. */
 static ssize_t read_stdout(struct duda_subprocess *c, struct mk_buf *out, size_t max)
 {
     ssize_t n;
     do {
-        /* One extra byte detects an excess. */
+        /* One extra byte reveals output beyond `max`. */
         size_t size = max - out->len < PIECE ? max - out->len + 1 : PIECE;
         if (!mk_buf_reserve(out, size))
             return -ENOMEM;
