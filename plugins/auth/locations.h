@@ -43,12 +43,12 @@ struct auth_location {
     bool offers[2];   /* Digest: indexed by enum auth_hash */
 };
 
-/* The data of a configuration. */
+/* Per-configuration data. */
 struct auth_config {
     struct auth_shared *shared;
     struct auth_users *files; /* the user files, each read once */
 };
-/* The data of a host. */
+/* Per-host data. */
 struct auth_vhost {
     struct auth_config *setup;
     const struct auth_location **places; /* longest Location first */

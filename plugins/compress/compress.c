@@ -8,12 +8,12 @@
 
 MK_PLUGIN_DECLARE(compress);
 
-/* The data of a configuration. */
+/* Per-configuration data. */
 struct compress {
     unsigned n_pools;
 };
 
-/* The data of a worker: a pool for each section. */
+/* Per-worker data: a pool for each section. */
 struct pools {
     size_t n;
     struct pool v[];

@@ -12,7 +12,7 @@ struct limits {
     struct limits_table *table;
 };
 
-/* The data of a host. */
+/* Per-host data. */
 struct vhost_limits {
     const struct limits_settings *settings;
     struct limits_table *table;

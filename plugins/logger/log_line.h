@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elements of a log line. Text from a client cannot end a line, close a quote or reach a terminal
- * unescaped. */
+/* The elements of a log line. Text from a client is escaped: it cannot insert a line break, close a
+ * quote or send control characters to a terminal. */
 #ifndef LOGGER_LOG_LINE_H
 #define LOGGER_LOG_LINE_H
 

@@ -9,7 +9,7 @@
 struct event;
 struct live_viewer;
 
-/* The data of a worker. */
+/* Per-worker data. */
 struct live {
     struct mk_worker *worker;
     const struct metrics *metrics;

@@ -18,14 +18,14 @@ enum {
 struct label {
     mk_str name;
     unsigned index;
-    uint32_t host, outcomes[MK_OUTCOMES]; /* numbers of series; 0: none was left */
+    uint32_t host, outcomes[MK_OUTCOMES]; /* series numbers; 0: no series was left */
     struct label *next;
 };
 
-/* The data of a configuration. */
+/* Per-configuration data. */
 struct counts {
     struct mk_stat_registry *registry;
-    unsigned requests, outcomes, hosts; /* numbers of tables */
+    unsigned requests, outcomes, hosts; /* table numbers */
     struct label *labels;
     unsigned n_labels;
     bool is_full; /* no series was left, which was reported */

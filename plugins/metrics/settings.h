@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of [METRICS], and the data of a configuration and of its hosts. */
+/* The settings of [METRICS], and the per-configuration and per-host data. */
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
@@ -24,14 +24,14 @@ struct settings {
     mk_str not_ready_file;      /* workers are not ready while this file exists; absent: none */
 };
 
-/* The data of a configuration. */
+/* Per-configuration data. */
 struct metrics {
     struct processes *processes;
     struct history *history;
     struct counts counts;
 };
 
-/* The data of a host. */
+/* Per-host data. */
 struct site {
     const struct settings *settings;
     struct metrics *metrics;

@@ -36,7 +36,7 @@ struct security_policy {
     struct security_real_ip real;
 };
 
-/* The data of a configuration. */
+/* Per-configuration data. */
 struct security {
     struct security_settings *top;         /* [SECURITY] above all hosts; NULL: none */
     const struct security_rules *old_top;  /* [RULES] above all hosts */

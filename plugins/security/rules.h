@@ -5,8 +5,9 @@
 
 #include "rule_type.h"
 
-/* Parse an entry of [SECURITY], and one of [RULES] of Monkey 1. Report errors. */
+/* Parses an entry of [SECURITY]. Reports errors. */
 void security_rules_parse(const struct mk_conf_ctx *ctx, struct security_rules *rules);
+/* Parses an entry of [RULES], the section of Monkey 1. Reports errors. */
 void security_rules_parse_monkey1(const struct mk_conf_ctx *ctx, struct security_rules *rules);
 /* Converts paths to lower case, for case-insensitive rules. Returns false if out of memory. */
 bool security_rules_to_lower(struct mk_config *config, const struct security_rules *rules);

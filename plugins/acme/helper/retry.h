@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Retries after failures, with delays that double up to a day. Saves the delays, so that a restart does not
- * shorten them. After a change of the configuration, the next attempt is due at once. */
+ * shorten them. After a change to the configuration, the next attempt is due at once. */
 #ifndef ACME_RETRY_H
 #define ACME_RETRY_H
 
