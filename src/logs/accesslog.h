@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats one access-log line per record. Text from clients is escaped: it cannot end a line, close a quote
- * or send control characters to a terminal. */
+/* Formats one access-log line per record. Text from clients is escaped: it cannot insert a line break,
+ * close a quote or send control characters to a terminal. */
 #ifndef MK_LOGS_ACCESSLOG_H
 #define MK_LOGS_ACCESSLOG_H
 

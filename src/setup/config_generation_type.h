@@ -159,7 +159,7 @@ struct mk_config_generation {
     struct mk_shared_tls_context *contexts;
     mk_str tls_challenges;             /* folder of ACME challenge certificates, NUL-terminated; absent:
                                         * none */
-    struct mk_file_watch *watched;     /* a change of these files reloads the configuration */
+    struct mk_file_watch *watched;     /* a change to these files reloads the configuration */
     struct mk_readiness_check *awaits; /* pending checks */
     bool tried;                        /* as in mk_config_source */
     uint64_t serial;                   /* serial number among the master's generations */

@@ -22,7 +22,8 @@ void mk_ws_deflate_free(struct mk_ws_deflate *c);
  * otherwise it starts with an empty window. Returns 0; -EMSGSIZE: `out` may not grow that far; -ENOMEM. */
 int mk_ws_deflate_compress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
 /* Also returns -EBADMSG for invalid data, and for data that takes much more time than its length warrants.
- * Adds the effort to *cost, in bytes of ordinary data. */
+ * Adds the CPU cost to *cost, expressed as the number of bytes of ordinary data that could be inflated in
+ * the same time. */
 int mk_ws_deflate_decompress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out,
                              uint64_t *cost) MK_MUST_USE;
 

@@ -617,7 +617,7 @@ def test_server_stops_while_hashes_are_computed(guarded, slowish, number):
     server.stop(number)
 
 
-# Changes of user files
+# Changes to user files
 
 def test_auth_changed_user_file_applies_after_reload(guarded, users):
     server = guarded()

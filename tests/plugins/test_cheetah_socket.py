@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell's socket: its mode and users, and how it survives changes of configurations and programs."""
+"""The shell's socket: its mode and users, and how it survives reloads and upgrades."""
 import grp
 import os
 import pwd

@@ -20,8 +20,8 @@ enum {
     STOPPED = 1000000
 };
 
-/* Run-queue wait time of this thread (schedstat): it was runnable, but other threads had the CPU. Returns -1 if the
- * kernel does not record it. */
+/* Run-queue wait time of this thread (schedstat): it was runnable, but other threads had the CPU. Returns -1
+ * if the kernel does not record it. */
 static int open_schedstat(void)
 {
     return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
@@ -429,7 +429,7 @@ static size_t wait_for_events(struct pace_load_generator *l)
     return n;
 }
 
-/* Waits at most TICK: only a timer that fires late tells pace that a signal has stopped it. */
+/* Waits at most TICK, so that pace notices when it was suspended (SIGSTOP): the timer then fires late. */
 static void wait_and_handle_events(struct pace_load_generator *l, uint64_t now)
 {
     uint64_t until = mk_list_empty(&l->again) ? next_wakeup(l, now) : now;

@@ -13,7 +13,7 @@ struct wr_stat {
     pid_t pid, parent;
     char name[64];
     char state;
-    uint64_t user, system;               /* CPU time of the process, including exited threads */
+    uint64_t user, system;               /* CPU time, including that of exited threads */
     uint64_t waited_user, waited_system; /* CPU time of reaped descendants */
     uint64_t start;                      /* time since boot; distinguishes processes that reuse a pid */
 };

@@ -60,8 +60,8 @@ static bool read_cpu_clock(pid_t pid, int which, uint64_t *ns)
     return true;
 }
 
-/* Reads CPU time in ns, including exited threads. The user/system split has tick resolution, but is not
- * rounded to 10 ms as in stat. */
+/* Reads the CPU time of the process in ns, including that of exited threads. The kernel samples the split
+ * between user and system time at each tick, but does not round it to 10 ms as in /proc/PID/stat. */
 static bool read_cpu_clocks(pid_t pid, struct wr_cpu *out)
 {
     uint64_t ticks, user;

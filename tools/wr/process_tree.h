@@ -35,7 +35,7 @@ const char *wr_process_tree_use_cgroup(struct wr_process_tree *f, const char *fo
 
 /* These functions read current values. Exited processes are removed, but their usage stays in the sums. */
 void wr_process_tree_read_cpu(struct wr_process_tree *f, struct wr_cpu *sum);
-/* Sums up the processes even if there is a cgroup. */
+/* Adds up the CPU time of the processes even if there is a cgroup. */
 void wr_process_tree_read_process_cpu(struct wr_process_tree *f, struct wr_cpu *sum);
 bool wr_process_tree_read_threads(struct wr_process_tree *f) MK_MUST_USE;
 void wr_process_tree_read_memory(struct wr_process_tree *f);
@@ -53,7 +53,7 @@ void wr_process_tree_start_interval(struct wr_process_tree *f);
  * time of the busiest thread. */
 unsigned wr_process_tree_count_threads(const struct wr_process_tree *f, uint64_t least_ns,
                                        uint64_t *waited_ns, uint64_t *longest_ns);
-/* Sums up the CPU time of processes found since the last read. */
+/* Adds up the CPU time of processes found since the last read. */
 void wr_process_tree_read_new_cpu(const struct wr_process_tree *f, struct wr_cpu *sum);
 
 #endif

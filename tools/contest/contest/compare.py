@@ -118,7 +118,7 @@ def false_alarms(found, ours):
 
 
 def controls(found, before, after, ours):
-    """Yields changes of servers with the same program as before: they indicate that the machine changed."""
+    """Yields changes in the results of servers whose program is unchanged: they indicate that the machine changed."""
     for c in found:
         old, new = before.record.contestants[c.contestant], after.record.contestants[c.contestant]
         same = old.version and (old.version, old.revision, old.configuration) == (new.version, new.revision, new.configuration)
