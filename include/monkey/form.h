@@ -101,9 +101,10 @@ MK_API struct mk_spool *mk_request_form_spool(const struct mk_request *request);
 MK_API int mk_request_query_form(struct mk_request *request, const struct mk_form_limits *limits,
                                  struct mk_form *form) MK_API_MUST_USE;
 
-/** The value of the first field, or of the i-th field, with that name. Absent if there is none; an empty
- * field is present, with length 0. Thread-safe. */
+/** The value of the first field with that name. Absent if there is none; an empty field is present, with
+ * length 0. Thread-safe. */
 MK_API mk_str mk_form_get(const struct mk_form *form, const char *name);
+/** The value of the i-th field with that name; absent if there are fewer. Thread-safe. */
 MK_API mk_str mk_form_get_at(const struct mk_form *form, const char *name, size_t i);
 /** The first file of the field with that name; NULL if there is none. A file field that the user left empty
  * does not count. Thread-safe. */
