@@ -140,10 +140,14 @@ MK_API int mk_server_add_certificate(struct mk_server *server, const char *certi
 MK_API int mk_server_add_plugin(struct mk_server *server, const struct mk_plugin *plugin);
 
 /**
- * Lets accepts(client, ctx) decide on each connection, before TLS and HTTP: false closes it without a
- * response. The function runs in the thread of the worker, so several threads may call it at once, and it
- * must not block. `client` is the client that a PROXY header names, if the plugin `security` expects one. A
- * later call replaces the function.
+ * Lets accepts(client, ctx) decide on each connection, on every listener, before TLS and HTTP: false closes it
+ * without a response, with a reset, and counts it as dropped. The function runs in the thread of the worker, so
+ * several threads may call it at once, and it must not block. `client` is valid during the call. It is the client
+ * that a PROXY header names, if the plugin `security` expects one; clients of a Unix socket have `is_unix`. Limits
+ * for the number of connections apply as well. `ctx` must stay valid until mk_server_free(), and the function may
+ * read from it what other threads change, if you synchronize them. A later call replaces the function.
+ *
+ * Returns 0; -EINVAL if `accepts` is NULL; -EBUSY after the start.
  *
  *     static bool is_local(const struct mk_addr *client, void *ctx)
  *     {
