@@ -3,6 +3,7 @@
  * mk_server_listener_fd(). */
 #include "lib/embed.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/un.h>
@@ -434,6 +435,50 @@ static void socket_of_the_program_is_added_at_run_time(void **state)
     close(fd);
 }
 
+/* ---- Resources ---- */
+
+static int count_descriptors(void)
+{
+    int n = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
+static void change_and_count(struct mk_server *s, unsigned port)
+{
+    int before = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_int_equal(unlisten(s, add(s)), 0);
+        assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello"); /* the worker has run */
+        if (i == 0)
+            before = count_descriptors();
+    }
+    for (int i = 0; count_descriptors() > before; i++) {
+        assert_true(i < PATIENCE_S * 1000);
+        usleep(1000);
+    }
+}
+
+static void closed_listeners_and_freed_servers_keep_no_descriptors(void **state)
+{
+    (void)state;
+    int before = count_descriptors();
+    for (int i = 0; i < ROUNDS; i++) {
+        unsigned port;
+        struct mk_server *s = start(1, &port);
+        if (i == 0)
+            change_and_count(s, port);
+        else
+            (void)add(s);
+        mk_server_free(s);
+    }
+    assert_int_equal(count_descriptors(), before);
+}
+
 /* ---- Load ---- */
 
 struct load {
@@ -533,6 +578,7 @@ int main(void)
         cmocka_unit_test(queued_connection_is_served_before_its_listener_closes),
         cmocka_unit_test(sockets_move_to_another_server_without_a_lost_connection),
         cmocka_unit_test(socket_of_the_program_is_added_at_run_time),
+        cmocka_unit_test(closed_listeners_and_freed_servers_keep_no_descriptors),
         cmocka_unit_test(listener_is_undisturbed_by_changes_of_others_under_load),
         cmocka_unit_test(stop_during_changes_ends_them),
     };
