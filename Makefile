@@ -5,6 +5,8 @@ PREFIX       ?= /usr/local
 PYTHON       ?= python3
 # What `run`, `release` and `install` build: `release`, with every library of docs/guide/building.md, or `libc`, with none.
 PRESET       ?= release
+# What `amalgamation` contains.
+PROFILE      ?= std
 FUZZ_SECONDS ?= 60
 # How long each fuzz target runs in `make check`, where clang is there.
 CHECK_FUZZ_SECONDS ?= 2
@@ -18,7 +20,7 @@ BUILD = tools/dev/build.sh
 export PYTHON CHECK_FUZZ_SECONDS
 .NOTPARALLEL:
 .DEFAULT_GOAL := all
-.PHONY: all help run test check check-server check-benchmark release tools dev fuzz install install-tools uninstall docs tidy format bench contest contest-full clean
+.PHONY: all help run test check check-server check-benchmark release tools amalgamation dev fuzz install install-tools uninstall docs tidy format bench contest contest-full clean
 .PHONY: need-server need-check need-fuzz need-bench need-contest venv
 
 help: ## this list
@@ -51,6 +53,10 @@ release: need-server ## the optimized server, build/release/monkey (PRESET=libc:
 
 tools: need-server ## wr and pace, which measure servers, in build/release
 	@$(BUILD) release -DMK_TOOLS=ON tools
+
+amalgamation: need-server ## libmonkey as two files, monkey.c and monkey.h, in build/amalgamation (PROFILE=std, or another preset)
+	@$(BUILD) $(PROFILE) mime_table.c
+	@"$(PYTHON)" tools/package/amalgamate.py --build build/$(PROFILE) --out build/amalgamation
 
 dev: need-check ## the program with sanitizers, and the unit tests
 	@$(BUILD) dev
