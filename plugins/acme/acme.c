@@ -36,8 +36,8 @@ static const char *join_path(struct mk_config *config, mk_str folder, const char
     return buf;
 }
 
-/* The helper is in the folder of this plugin's shared object or, if the plugin is built in, of the
- * program. */
+/* Writes the path of this plugin's shared object or, if the plugin is built in, of the server program. The
+ * helper program is in the same folder. */
 static bool find_own_executable(char path[PATH_MAX])
 {
 #ifdef MK_PLUGIN_STATIC
@@ -186,7 +186,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
 
 /* ---- A request ---- */
 
-/* Other tokens may belong to another program, which puts its responses into the document root. */
+/* Declines unknown tokens: another ACME client may have put the response into the document root. */
 static enum mk_verdict serve_challenge(struct mk_request *request, struct mk_response *response,
                                        void *host_data)
 {

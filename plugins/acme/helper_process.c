@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-    FIRST_MS = 300,  /* delay of the first run: `monkey explain` exits earlier */
+    FIRST_MS = 300,  /* delay of the first run; a `monkey explain` process exits before it */
     BUSY_MS = 10000, /* retry delay while the helper of an older configuration has the lock */
     AGAIN_MS = 10000,
     AGAIN_MAX_MS = 3600 * 1000,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Caches recently verified passwords, so that most requests need no slow hash. The cache contains only a
- * limited number of keyed hashes, and lasts as long as its worker, and thus as the configuration. */
+ * limited number of keyed hashes, and is freed with its worker; a reload starts new workers. */
 #ifndef AUTH_CACHE_H
 #define AUTH_CACHE_H
 

@@ -147,7 +147,8 @@ int cgi_environ_build(struct cgi_environ *e, struct mk_request *request, const s
     if (!set_all_variables(&w))
         return -ENOMEM;
     size_t n_args = add_command(&w);
-    /* A variable is no longer than a request head. If a head would still fit, memory has run out. */
+    /* The buffer failed either because the text exceeds TEXT_MAX or because memory ran out. No variable is
+     * longer than a request head, so if a whole head would still have fit, memory ran out. */
     if (e->text.failed)
         return e->text.len + HEAD_MAX > TEXT_MAX ? -E2BIG : -ENOMEM;
     e->envp = mk_mem_zalloc(w.n + n_args + 2, sizeof *e->envp);

@@ -23,7 +23,7 @@ struct cgi_exchange {
     enum cgi_phase phase;
     struct cgi_queue_entry queue_entry;
     struct cgi_process *process;
-    struct mk_spool *content; /* NULL: no body, streamed, or passed to the script */
+    struct mk_spool *content; /* the received body; NULL: no body, streamed, or passed to the script */
     struct cgi_stdin input;
     struct mk_buf head;    /* output of the script up to the beginning of its body */
     size_t seen, from;     /* bytes of `head` that were parsed; bytes of body data in it that were sent */
@@ -32,7 +32,7 @@ struct cgi_exchange {
     bool at_end;           /* the output has ended */
     bool bare;             /* the client gets no body */
     struct mk_timer timer; /* timeout or maximum run time of the script */
-    uint64_t ends_at;      /* on the loop's clock; 0: no limit */
+    uint64_t ends_at;      /* when the run time is over, on the loop's clock in ms; 0: no limit */
     bool late;
     const char *late_why;
 };

@@ -12,7 +12,7 @@ enum {
     METHOD_MAX = 16,
     TRY_MS = 300, /* timeout before the query is repeated */
     TRIES = 3,
-    PATIENCE_MS = 3000, /* total time for silent workers; after that, each worker gets a single query */
+    PATIENCE_MS = 3000, /* total wait for silent workers; after that, each worker is queried once */
 };
 
 static const struct cheetah_column columns[] = {

@@ -10,7 +10,7 @@
 
 enum {
     OUT_MAX = 4 << 20, /* maximum size of a response that is written at once */
-    ROOM = 64 * 1024,  /* a deferred response continues when less unsent output is left */
+    ROOM = 64 * 1024,  /* a deferred response continues when less unsent output than this is left */
     KEPT = 64 * 1024,  /* buffer size that a session without output keeps */
     COMMANDS_MAX = 16, /* maximum number of commands per loop iteration */
     RESUME_MS = 1,

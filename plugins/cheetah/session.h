@@ -49,11 +49,12 @@ void cheetah_session_finish_response(struct cheetah_session *s, enum cheetah_tag
 void cheetah_session_close_later(struct cheetah_session *s);
 
 /* Defers the response. Returns a zeroed state of `size` bytes that lives until the response ends, or NULL if
- * out of memory, which is reported. cheetah_session_token() returns an unpredictable number that identifies
- * the queries of this response. */
+ * out of memory, which is reported. */
 void *cheetah_session_defer_response(struct cheetah_session *s, const struct cheetah_deferred_command *job,
                                      size_t size);
+/* Returns the state that cheetah_session_defer_response() has returned. */
 void *cheetah_session_state(const struct cheetah_session *s);
+/* Returns an unpredictable number that identifies the queries of this response. */
 uint64_t cheetah_session_token(const struct cheetah_session *s);
 void cheetah_session_set_timer(struct cheetah_session *s, uint32_t ms);
 

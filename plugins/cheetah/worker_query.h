@@ -10,7 +10,7 @@ struct cheetah_worker_query {
     void (*finish)(struct cheetah_session *s, const struct cheetah_worker_query *g);
     enum cheetah_message_type question;
     bool json;
-    bool wants_level; /* ignore workers that do not use `level` yet */
+    bool wants_level; /* a worker counts as having responded only when its log level is `level` */
     enum mk_log_level level;
     unsigned tries, n;
     struct cheetah_worker_facts facts[]; /* one for each worker; process is 0 if it has not responded */

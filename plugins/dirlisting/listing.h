@@ -72,8 +72,8 @@ extern const struct mk_body_source_ops dirlisting_source;
 struct listing *dirlisting_listing_new(struct mk_request *request, int fd, const struct settings *settings,
                                        size_t *shared, const struct listing_options *options);
 
-/* Writes "2026-01-31T12:00:00Z" or, for HTML, "2026-01-31<span> 12:00</span>"; nothing if the time has no
- * date. */
+/* Writes "2026-01-31T12:00:00Z" or, for HTML, "2026-01-31<span> 12:00</span>"; nothing if the time does
+ * not fit into a struct tm. */
 void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html);
 /* Writes a name for display. Bytes that are not text, and characters that affect other text, become \xHH. */
 void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct mk_buf *out, mk_str part));

@@ -29,7 +29,7 @@ struct isolate_record {
     unsigned char secret[ISOLATE_SECRET];
     unsigned configs;              /* number of configurations that name the group */
     unsigned users;                /* number of active configurations that name it */
-    char shell[ISOLATE_SHELL_MAX]; /* settings that cannot change while the processes run */
+    char shell[ISOLATE_SHELL_MAX]; /* as text, the settings that cannot change while the processes run */
     struct isolate_group *latest;  /* the group whose configuration the processes have or will get */
 };
 

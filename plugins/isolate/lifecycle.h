@@ -38,7 +38,7 @@ enum isolate_pending {
 enum isolate_stay {
     ISOLATE_STAYS,
     ISOLATE_LEAVES, /* until no worker needs it, because the master has exited or has another supervisor */
-    /* likewise, because the configuration no longer contains it; then its folder is removed */
+    /* until no worker needs it, because it is no longer configured; then its folder is removed */
     ISOLATE_IS_REMOVED
 };
 
@@ -74,9 +74,11 @@ void isolate_lifecycle_reloading(struct isolate_lifecycle *l);
 void isolate_lifecycle_restart(struct isolate_lifecycle *l);
 /* The group's process has exited. Returns true if the exit was unexpected. */
 bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms);
-/* The master has sent a command, or the group is no longer needed. Return the signal for the process, where
- * SIGKILL is for its whole process group; 0: none. */
+/* The master has sent a reload command. Returns the signal to send to the process, where SIGKILL is for its
+ * whole process group; 0: none. */
 int isolate_lifecycle_reload(struct isolate_lifecycle *l);
+/* The master has sent a command to exit, or the group is no longer needed. Returns a signal like
+ * isolate_lifecycle_reload(); `signal` is the one for a process that serves. */
 int isolate_lifecycle_shut_down(struct isolate_lifecycle *l, uint64_t now_ms, int signal);
 /* Removes and returns the command to confirm; 0: none. */
 char isolate_lifecycle_pop_reply(struct isolate_lifecycle *l);

@@ -22,7 +22,7 @@ struct vhost_limits {
 struct log_throttle {
     uint64_t told_ms;
     bool has_logged; /* the worker has logged before */
-    unsigned n;      /* number of limited requests since then */
+    unsigned n;      /* number of limited requests since the last log line */
 };
 
 MK_PLUGIN_DECLARE(limits);

@@ -19,7 +19,7 @@ enum {
     LIMITS_BUCKETS = 16384
 };
 
-/* The maximum time that a client may be ahead. Limits that need more are configuration errors. */
+/* A client's time may be at most two days ahead of now. Limits that need more are configuration errors. */
 #define LIMITS_AHEAD_MAX ((uint64_t)2 * 86400 * 1000 * LIMITS_TICKS)
 
 struct limits_bucket {

@@ -147,7 +147,7 @@ static uint64_t cpu_of(const struct process_view *p)
 struct process_family {
     const char *name, *type, *help;
     uint64_t (*value)(const struct process_view *p);
-    bool is_told;   /* the process reports the value itself; omitted before that, and if it is 0 (unknown) */
+    bool is_told;   /* reported by the process itself; omitted until then, and while it is 0 (unknown) */
     bool is_micros; /* a value in microseconds, written as seconds */
 };
 

@@ -17,7 +17,7 @@ void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_j
 enum certificate_problem {
     CERTIFICATE_EXPIRED,
     CERTIFICATE_EARLY, /* the certificate is not yet valid */
-    CERTIFICATE_KEPT,  /* the previous certificate stays in use, because its new files are invalid */
+    CERTIFICATE_KEPT,  /* the previous certificate stays in use, because the new files are invalid */
     CERTIFICATE_PROBLEMS,
 };
 

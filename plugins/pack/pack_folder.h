@@ -16,8 +16,8 @@ struct pack_folder {
 };
 
 /* Lists all regular files. Skips names that begin with a dot, and follows symbolic links to files only. On
- * failure, returns false with errno set, and *error_path is the file or folder that failed. Free it with
- * mk_mem_free(). */
+ * failure, returns false with errno set, and *error_path names the file or folder that failed: free
+ * *error_path with mk_mem_free(). */
 bool pack_folder_list(struct pack_folder *f, const char *root, char **error_path);
 
 void pack_folder_free(struct pack_folder *f);

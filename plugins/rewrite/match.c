@@ -217,9 +217,10 @@ static bool targets_own_path(const struct rule *rule, mk_str path)
     return begin.len && mk_str_starts(path, begin) && (!rest.len || rest.p[0] == '/');
 }
 
-/* A redirect always applies, as does any rule to a variant that is another interpretation of the path. All
- * other variants come from a script in the path or from a Destination: a rewrite that leads to that script or
- * file does not apply to them. */
+/* Returns whether the rule applies to the i-th variant. A redirect applies to every variant, and every rule
+ * applies to a variant that is another interpretation of the path. The other variants come from the path
+ * after a script or from a Destination header: a rewrite does not apply to them if the request's path is
+ * already below its target. */
 static bool applies_to_variant(const struct rule *rule, const struct mk_request *request, size_t i)
 {
     return rule->status || mk_request_variant_kind(request, i) == MK_VARIANT_READING ||

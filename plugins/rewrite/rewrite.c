@@ -14,7 +14,7 @@ enum { TARGET_MAX = 64 * 1024 };
 
 /* A worker's state for limiting log messages, so that clients cannot flood the log. */
 struct quiet {
-    int64_t logged; /* second of the last message */
+    int64_t logged; /* time of the last message, in seconds */
 };
 
 static void log_mismatch_rate_limited(struct mk_request *request, const struct rule *rule, const char *what)

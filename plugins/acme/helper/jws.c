@@ -109,7 +109,7 @@ static bool sign_es256(struct mk_buf *out, EVP_PKEY *key, mk_str text)
     return ok && append_raw_signature(out, der, len);
 }
 
-/* Begins a message, up to the value of its signature, and sets the text to sign. */
+/* Writes the JWS up to the opening quote of its signature, and writes the text to sign to `signed_part`. */
 static void begin_jws(struct mk_json_writer *w, struct mk_buf *signed_part, mk_str header, mk_str payload)
 {
     mk_json_begin_object(w);
