@@ -7,7 +7,7 @@ the goals.
 
 `small` and `large`: 100 bytes and 200 KB through `proxy`, with the floor as the backend. `kept` and `each`: a hello response of
 PHP-FPM over FastCGI, with persistent connections and with a new connection per request. nginx runs with its defaults, and as
-`nginx tuned`: no buffering, buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With fewer children,
+`nginx tuned`: `proxy_buffering off`, with buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With fewer children,
 nginx with persistent connections would serve only as many clients as there are children and let the others wait, so the results
 would not be comparable.
 
@@ -117,7 +117,8 @@ class Gateways(Bench):
 # ---- Measurements ----
 
 def compare(what, bench, path, servers, aims):
-    """Starts the servers one after the other: if one of them fails to start, the earlier ones are stopped."""
+    """Measures the servers and checks the ratios of their times against the aims. If a server fails to start, the servers that
+    were started before it are stopped."""
     with contextlib.ExitStack() as stack:
         times, memory = bench.compare(path, [stack.enter_context(each) for each in servers], bench.options.connections)
     say_times(what, times, memory)

@@ -6,8 +6,8 @@ idle server.
     sizes.py [--write FILE] [--keep FOLDER] [PRESET...]
 
 The presets are tiny, std and full; builds go to a temporary folder, or to the folder of --keep. Static programs are built without
-libraries, since Debian has none for musl, and load no objects. --write puts the table into FILE, between two comments. RSS is that of the worker; PSS
-is that of master and worker together and counts shared pages once.
+libraries, since Debian has none for musl, and cannot load shared objects. --write puts the table into FILE, between two comments.
+RSS is that of the worker; PSS is that of master and worker together and counts shared pages once.
 """
 import argparse
 import os

@@ -398,8 +398,8 @@ static uint64_t read_run_delay(struct pace_load_generator *l)
     return l->starved - before;
 }
 
-/* Events may have been pending while other processes had the CPU or a signal had stopped pace, so they count
- * as arrived before that time. */
+/* While other processes had the CPU, or a signal had stopped pace, events may already have been pending, so
+ * they count as having arrived at the beginning of that time. */
 static void sleep_until_event(struct pace_load_generator *l, uint64_t from, size_t *n)
 {
     *n = pace_poller_wait(&l->waiter, from, l->planned);

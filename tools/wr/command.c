@@ -144,8 +144,8 @@ unsigned wr_command_concurrency(const struct wr_command *c)
                : 0;
 }
 
-/* Is the word a group of short options of which the last one is -c, with or without a number, such as -kc100
- * or -kc? */
+/* Returns whether the word is a group of short options of which the last one is -c, with or without a number,
+ * such as -kc100 or -kc. */
 static bool is_cluster_ending_in_c(mk_str word)
 {
     if (word.len < 3 || word.p[0] != '-' || word.p[1] == '-')

@@ -211,7 +211,8 @@ static bool listen_at_same_address(const struct wr_listeners *l, size_t a, size_
     return false;
 }
 
-/* The workers' common parent no longer listens. */
+/* Merges servers with the same process name and listening address: these are workers of one server, whose
+ * common parent no longer listens. */
 static void merge_servers_with_same_name(struct wr_listeners *l, const struct wr_holder *h)
 {
     for (const struct wr_holder *o = l->holders; o < h; o++) {

@@ -256,8 +256,8 @@ static void remove_ended_process(struct wr_process_tree *f, size_t at)
     struct wr_cpu used = p.self, lost = wr_process_unreaped_child_cpu(&p);
     wr_cpu_add(&used, &p.waited);
     wr_cpu_add(&used, &lost);
-    /* The kernel credits the CPU time to the parent that reaps the process; unreaped_cpu() shows whether it
-     * did. */
+    /* The kernel adds the CPU time to that of the parent if the parent reaps the process;
+     * wr_process_unreaped_child_cpu() shows whether the parent has done so. */
     wr_cpu_add(parent ? &parent->vanished : &f->lost, &used);
     struct wr_switches switches = wr_process_switches(&p);
     f->ended.voluntary += switches.voluntary;

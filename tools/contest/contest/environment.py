@@ -202,7 +202,7 @@ class Strangers:
             else:
                 total += used
         for pid, times in self.table.items():
-            # The parent has inherited the total of an exited process, so its earlier part is subtracted.
+            # The parent has inherited the total of an exited process, so the time before the measurement is subtracted.
             if pid not in after and pid not in self.ours and times.core in self.cores:
                 total -= times.own + times.waited
         ticks = max(0.02, os.times().elapsed - self.clock) * TICKS * len(self.cores)

@@ -132,8 +132,8 @@ def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, vari
 
 
 def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
-    """wrk's shortest duration is one second, so a signal ends it earlier, and it still prints its report. The time starts when
-    wrk's script has read the files."""
+    """Runs wrk for `seconds`, counted from the moment when its script has read the files. wrk's shortest duration is one second,
+    so this function ends wrk with a signal, after which wrk still prints its report."""
     headers = ["-H", "Connection: close"] if close else []
     command = [*prefix, "wrk", "-t1", f"-c{connections}", "-d20s", "--timeout", "10s", "-s", str(CASES / "verify.lua"),
                *headers, url]

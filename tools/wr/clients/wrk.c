@@ -3,8 +3,8 @@
 #include "wr/clients/clients.h"
 #include "wr/text.h"
 
-/* wrk prints errors only if there are some, between the requests and the rate: without the rate they are
- * unknown. */
+/* wrk prints error counts only if there are errors, between the lines with the requests and the rate. If the
+ * output ends before the rate, the errors are unknown. */
 struct wrk {
     struct wr_result *r;
     bool has_requests, has_rate;
