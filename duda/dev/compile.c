@@ -119,8 +119,8 @@ static void add_build_flags(struct dev_argv *w, const struct dev_compile *how)
         dev_argv_addf(w, "-I%s", how->paths->headers[i]);
 }
 
-/* Links Duda, its packages and the readers, which are shared objects; functions of the program need no linking. The linker
- * keeps only the objects that the service uses. */
+/* Links the shared objects of Duda, of its packages and of the library `monkey-readers`; functions of the
+ * program need no linking. The linker keeps only the objects that the service uses. */
 static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
 {
     const char *folder = how->paths->objects;

@@ -134,8 +134,8 @@ static bool install_exit_hook(void)
     return (on_exit ? on_exit(on_exit_call, NULL) : atexit(on_exit_call_without_status)) == 0;
 }
 
-/* Restores the previous actions and returns. The return repeats the instruction, which invokes the previous
- * action. */
+/* Writes the report, restores the previous signal actions and returns. The faulting instruction then runs
+ * again and raises the signal once more, for the previous action. */
 static void on_crash_signal(int signal, siginfo_t *info, void *context)
 {
     for (size_t i = 0; i < MK_LEN(signals); i++) /* restores all: a second crash would be a consequence */

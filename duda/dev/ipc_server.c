@@ -97,7 +97,7 @@ static void accept_clients(struct dev_ipc_server *o)
 }
 
 /* Closes the oldest stream if there are too many, as pages in background tabs may hold streams. A browser
- * that still needs it reconnects. */
+ * that still needs its stream reconnects. */
 static void add_event_stream(struct dev_ipc_server *o, struct dev_ipc_client *v)
 {
     struct dev_ipc_client *oldest = NULL;

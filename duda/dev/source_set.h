@@ -63,7 +63,7 @@ const char *dev_source_set_object_path(const struct dev_source_unit *unit);
 /* Returns whether the server must be restarted, because a file has changed or an object is not loaded yet.
  * Ignores objects that failed to load. */
 bool dev_source_set_needs_restart(const struct dev_source_set *u);
-/* Records whether the server has loaded the objects; if it failed, drops the new objects of a folder. Returns
+/* Records whether the server has loaded the objects; if not, drops the new objects of a folder. Returns
  * true if there were new objects, which may have caused the failure. */
 bool dev_source_set_mark_loaded(struct dev_source_set *u, bool loaded);
 /* Call it when a file has changed: makes the server load failed objects again, because the old version of

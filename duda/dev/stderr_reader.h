@@ -10,13 +10,13 @@
 struct dev_stderr_reader {
     void (*on_line)(void *ctx, mk_str line);
     void (*on_crash)(void *ctx); /* called when `crash` has a complete report */
-    void (*on_stall)(void *ctx); /* called when `held` reports a handler that blocks the loop; may be NULL */
+    void (*on_stall)(void *ctx); /* called when `held` has a complete report; may be NULL */
     void *ctx;
     struct mk_buf line;  /* incomplete line */
     struct mk_buf crash; /* report of the running worker, or of the last one that died; empty: none */
-    struct mk_buf held;
+    struct mk_buf held;  /* report of a handler that blocks the loop */
     bool in_report, in_held, has_crashed;
-    bool has_held; /* the worker of `held` blocked its loop */
+    bool has_held; /* `held` has a report of the running worker */
     bool
         has_died; /* the worker of `crash` has died: the next report, or death without a report, replaces it */
 };

@@ -30,7 +30,7 @@ struct duda_stack_pool {
     struct slab *slabs;
     struct duda_stack *warm, *cold;
     size_t n_warm, used, made;
-    size_t n_taken, least_warm; /* since the last check for unused stacks */
+    size_t n_taken, least_warm; /* acquisitions, and the lowest n_warm, since the last trim */
 };
 
 /* Returns whether the resource, RLIMIT_DATA or RLIMIT_AS, is limited. */

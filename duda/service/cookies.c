@@ -128,8 +128,8 @@ static bool has_valid_mac(const struct duda_session_config *v, size_t i, mk_str 
            mk_consttime_eq(mk_str_of((const char *)mac, sizeof mac), mk_str_first(proven, sizeof mac));
 }
 
-/* Returns the expiry time and the text, as a slice of `plain` or `proven`, if one of the keys decrypts or
- * verifies them. */
+/* Decrypts or verifies `proven` with the first key that fits. Returns the expiry time and the text, as a
+ * slice of `plain` or `proven`; absent if no key fits. */
 static mk_str verify_or_decrypt(const struct duda_session_config *v, mk_str purpose, mk_str proven,
                                 bool sealed, struct mk_buf *plain)
 {

@@ -81,8 +81,8 @@ static size_t scan_stack_for_frames(const struct duda_ctx *d, const void *from, 
                : 0;
 }
 
-/* A report without a frame of the service would not show what to fix, so it includes the innermost frames,
- * however deep. */
+/* Appends the innermost frames. If none of them is in the service, the report would not show what to fix, so
+ * also appends the innermost frames of the service, however deep. */
 static void append_frames(const struct duda_ctx *d, struct mk_buf *out, void **frames, size_t n,
                           const void *sp)
 {

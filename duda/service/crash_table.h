@@ -42,7 +42,7 @@ struct duda_crash_table {
 struct duda_crash_policy {
     uint32_t crashes; /* 0: never */
     uint64_t window_ms, closed_ms;
-    bool tries; /* development mode: MK_ROUTES_DEV_MODE */
+    bool tries; /* Duda runs in development mode: MK_ROUTES_DEV_MODE */
 };
 
 /* Returns NULL, and reports the error, if out of memory. */

@@ -12,7 +12,7 @@ struct duda_lock_queue;
 /* Holds one lock, or waits for it. */
 struct duda_lock_waiter {
     struct duda_lock_waiter *next, **at; /* links of the queue */
-    struct duda_lock_waiter *sibling;    /* next lock of the same owner; the owner */
+    struct duda_lock_waiter *sibling;    /* next waiter of the same owner; managed by the owner */
     struct duda_lock_queue *lock;
     void *owner;
     void (*on_lock_granted)(void *owner); /* called when a waiter gets the lock */

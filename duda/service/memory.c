@@ -46,7 +46,7 @@ static void asan_unpoison(const void *p, size_t size)
     __asan_unpoison_memory_region(p, size);
 }
 
-/* Our own tests inspect the cached memory. */
+/* With a sanitizer in Duda itself, memory is cached as usual: Duda's tests inspect the cached memory. */
 static bool may_cache_memory(void)
 {
     return true;
@@ -69,7 +69,8 @@ static void asan_unpoison(const void *p, size_t size)
         __asan_unpoison_memory_region(p, size);
 }
 
-/* Otherwise memory is freed, so that the sanitizer reports uses after the end of the request. */
+/* In a service with AddressSanitizer, memory is freed instead, so that the sanitizer reports uses after the
+ * end of the request. */
 static bool may_cache_memory(void)
 {
     return !__asan_poison_memory_region;
@@ -78,8 +79,9 @@ static bool may_cache_memory(void)
 
 /* ---- Development mode ---- */
 
-/* A string that a service has kept beyond its lifetime then reads as this text, from its first byte on, because
- * allocations are aligned to its size. Otherwise it would usually still be intact in a test. */
+/* Freed memory is overwritten with this text. A string that a service has kept beyond its lifetime then reads
+ * as the text, from its first byte on, because allocations are aligned to the size of the text. Without the
+ * text, the string would usually still be intact in a test. */
 static const char freed_text[ALIGNED] = "[freed memory]";
 
 bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx)

@@ -13,7 +13,7 @@ void duda_result_log_source(struct duda_ctx *d);
 unsigned duda_result_errno_to_status(int error);
 
 /* Adds the challenge that every 401 needs (RFC 9110, section 15.5.2), unless the handler has set one: the
- * result says that a token is invalid (RFC 6750, section 3.1). */
+ * default says that a bearer token is invalid (RFC 6750, section 3.1). */
 void duda_result_add_www_authenticate(struct duda_ctx *d);
 
 /* The text that duda_reason() set for the result of the handler; NULL if there is none. */

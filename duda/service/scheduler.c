@@ -232,7 +232,7 @@ static void resume_if_ready(struct duda_ctx *d)
     if (!d->fiber || d->runs || !can_resume(d))
         return;
     resume_handler(d);
-    /* In all other cases, the server still reads the output of the handler. */
+    /* Without a tunnel, the server still reads the output of the returned handler. */
     if (!d->fiber && d->output == DUDA_OUTPUT_TUNNEL)
         free_handler(d);
 }
@@ -348,7 +348,7 @@ static size_t take_output(struct duda_ctx *d, char *buf, size_t cap)
     return n;
 }
 
-/* Notifies a handler that waits for something other than the client when the client disconnects. */
+/* When the client disconnects, cancels a handler that waits for something other than the client. */
 static void watch_client_disconnect(const struct duda_ctx *d)
 {
     if (d->waits_for == DUDA_SUSPEND_FOR_WAKE)

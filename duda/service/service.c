@@ -78,7 +78,8 @@ static bool check_declared_packages(struct mk_config *config, const struct duda_
     return false;
 }
 
-/* A frame that skips the guard writes into the stack of another request. */
+/* Checks that the service was compiled with stack probes. Without them, a large frame could skip the guard
+ * and write into the stack of another request. */
 static bool check_stack_probes(struct mk_config *config, const struct duda_service *service)
 {
     const char *file = duda_stack_probe_find_unprotected(service);

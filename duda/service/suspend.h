@@ -9,8 +9,8 @@ enum {
     DUDA_REFUSALS_MAX = 1000
 }; /* maximum number of waits that a handler may attempt after its cancellation */
 
-/* Suspends the calling handler until the event that `reason` names, or until duda_wake(). Returns 0, or the error that cancelled the
- * handler. */
+/* Suspends the calling handler until the event that `reason` names, or until duda_wake(). Returns 0, or the
+ * error that cancelled the handler. */
 int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason reason);
 /* Cancels the handler: its waits return the error from now on. The first cancellation wins. Returns the error
  * that waits return. */

@@ -18,7 +18,7 @@ struct duda_topic_delivery {
 /* A subscription of `owner` to one topic. */
 struct duda_subscriber {
     struct duda_subscriber *next, **at; /* in the topic */
-    struct duda_subscriber *sibling;    /* next subscription of the same owner; the owner */
+    struct duda_subscriber *sibling;    /* next subscription of the same owner; managed by the owner */
     struct duda_topic *topic;
     void *owner;
     void (*on_message)(void *owner,

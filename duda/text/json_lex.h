@@ -33,9 +33,12 @@ bool duda_json_expect_char(struct duda_json_cursor *c, char expected, const char
 /* Called after an element: true if another one follows, false at the end of the array or object, or on an
  * error. */
 bool duda_json_next_element(struct duda_json_cursor *c, char close);
-/* Enters an array or object whose bracket was consumed, leaves it, and counts an element. */
+/* Enters an array or object whose opening bracket was consumed. Returns false, and sets the error, if the
+ * nesting is too deep. */
 bool duda_json_enter_nested(struct duda_json_cursor *c);
+/* Leaves an array or object. */
 void duda_json_leave_nested(struct duda_json_cursor *c);
+/* Counts an element. Returns false, and sets the error, if the text has too many elements. */
 bool duda_json_count_element(struct duda_json_cursor *c);
 
 /* Each function consumes the token that its name states, starting at the next character. */

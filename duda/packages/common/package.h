@@ -14,7 +14,7 @@
 /* Must be the first member of the settings of a section. */
 struct package_settings {
     mk_str name, location;
-    uint32_t meter; /* set when the section is read */
+    uint32_t meter; /* series of the section's statistics; set when the section is read */
 };
 
 /* Returns this worker's metrics for the calls that use a section. `settings`: those of the section, which

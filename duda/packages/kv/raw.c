@@ -13,9 +13,9 @@
 
 /* ---- Reading ---- */
 
-/* Does not use monkey/clock.h, because a read of the store takes less than a microsecond: the coarse clock of
- * the kernel costs a tenth of the exact one. It is correct on average and lags by a few milliseconds, so
- * expired entries stay visible for that long. */
+/* Reads the kernel's coarse clock, which costs a tenth of the exact clock of monkey/clock.h: a read of the
+ * store takes less than a microsecond. The coarse clock lags by up to a few milliseconds, so expired entries
+ * stay visible for that long, while measured durations are correct on average. */
 static uint64_t coarse_clock_us(clockid_t clock)
 {
     struct timespec t;

@@ -23,7 +23,7 @@ struct memcached_settings {
 /* A command and its reply callback, on the heap. The connection frees it after on_reply(). */
 struct memcached_call {
     struct package_request request; /* must be first: a request is cast to its call */
-    /* `reply` is NULL on an error. The pointer is NULL if the handler no longer waits. */
+    /* `reply` is NULL on an error. on_reply itself is NULL if the handler no longer waits. */
     void (*on_reply)(void *ctx, const struct memcached_reply *reply, int error);
     void *ctx;
     struct mk_buf bytes;

@@ -28,7 +28,7 @@ struct redis_command_queue {
     struct redis_conn conn; /* must be first: a connection is cast to its queue */
     struct package_request_queue spare;
     struct mk_buf bytes;     /* commands of all waiting batches, concatenated */
-    size_t dead;             /* length of the prefix that belongs to failed batches */
+    size_t dead;             /* length of the prefix of `bytes` that belongs to failed batches */
     unsigned n_users;        /* handlers that use this node, in the queue or outside it */
     uint64_t was_replica_ms; /* last time the server turned out to be a replica; 0: never */
     bool retires;            /* sends no more commands, and closes after the last reply */

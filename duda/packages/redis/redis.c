@@ -196,7 +196,7 @@ static enum redis_redirect run_cluster_step(struct duda_ctx *d, struct duda_redi
     return redirect;
 }
 
-/* Retries commands that no node has executed until Timeout expires, because a replica may become the master
+/* Until Timeout expires, retries commands that no node has executed, because a replica may become the master
  * in the meantime. */
 static int run_on_cluster(struct duda_ctx *d, struct duda_redis *r, int slot,
                           const struct redis_request *request, struct duda_redis_reply *replies)

@@ -153,7 +153,7 @@ static bool finish_value(struct redis_reply_parser *p)
             p->skips = 0;
         p->depth--;
         if (level->is_attribute)
-            return false; /* the value that it describes follows */
+            return false; /* the value that the attribute describes follows */
     }
     return true;
 }

@@ -255,8 +255,8 @@ static uint32_t find_entry(const struct locked_shard *v, struct cursor *value)
     return 0;
 }
 
-/* One step of the CLOCK algorithm: evicts an entry that has expired, or that is not persistent and was not
- * used since the last pass. */
+/* One step of the CLOCK algorithm: evicts an entry that has expired, or that is not persistent and has
+ * not been used since the last pass. */
 static void evict_entry_unless_used(const struct locked_shard *v, uint32_t i)
 {
     struct entry *e = entry_at(v, i);
