@@ -19,7 +19,7 @@ struct acme_settings {
     struct mk_conf_words contact;
     mk_str account_id, account_file, account_key; /* ExternalAccount; the key is the content of the file */
     bool agreed;
-    unsigned challenge, key; /* index into the lists above, starting at their second word */
+    unsigned challenge, key; /* enum acme_challenge and enum acme_key, each minus 1 */
     unsigned renew_after;    /* percent */
     uint64_t retry_ms;
 };

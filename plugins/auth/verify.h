@@ -13,7 +13,7 @@ struct auth_hash_scheme {
     const char *name, *prefix;
     size_t tail;     /* characters after the last '$' */
     bool can_make;   /* `monkey passwd` can create such hashes */
-    size_t password; /* bytes of a password beyond this number are ignored */
+    size_t password; /* maximum length of a password in bytes; the rest is ignored */
     unsigned cost;   /* the default; 0: libcrypt's default */
 };
 

@@ -18,7 +18,7 @@ struct auth_verify_job;
 struct auth_verify_queue {
     struct mk_worker *worker;
     struct auth_shared *shared;
-    struct auth_cache *cache; /* created on first use; NULL is allowed */
+    struct auth_cache *cache; /* NULL: not used yet, or out of memory */
     uint8_t key[AUTH_KEY_LEN];
     struct auth_verify_job *first, *last;
     unsigned n_running, n_waiting;

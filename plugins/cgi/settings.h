@@ -47,7 +47,7 @@ struct cgi_settings {
     enum cgi_body body;
     enum cgi_paths paths;
     bool authorization, arguments, follow, underscores, forwarded;
-    void *unused;  /* target of removed keys, which are errors */
+    void *unused;  /* target of removed keys, whose use is an error */
     unsigned pool; /* index of the section's pool in each worker, from 1; 0: none yet */
 };
 

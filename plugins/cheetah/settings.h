@@ -18,7 +18,7 @@ struct cheetah_group {
 };
 
 struct cheetah_settings {
-    bool is_server; /* always true */
+    bool is_server; /* the key Listen, whose only value is SERVER; always true */
     mk_str path;    /* absolute, NUL-terminated */
     struct cheetah_group group;
     unsigned mode; /* 0: not set */

@@ -14,7 +14,7 @@ struct response_facts {
     struct mk_response *response;
     mk_str path;
     mk_str type;    /* absent: not determined yet */
-    uint64_t names; /* bitmap of header names, as in a Bloom filter: it may contain other names */
+    uint64_t names; /* bitmap of hashed header names: a set bit may also stand for another name */
     bool knows_names;
     unsigned status;
     char type_buf[TYPE_MAX];

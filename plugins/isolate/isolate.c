@@ -15,7 +15,7 @@ enum { LOOK_MS = 500 };
 struct isolate {
     struct isolate_inner_server *inner; /* NULL: this is the front server */
     struct isolate_group *groups;
-    pid_t master; /* 0: the configuration was never used */
+    pid_t master; /* the master that uses this configuration; 0: never used */
 };
 
 /* ---- Configuration ---- */

@@ -41,8 +41,9 @@ struct rule {
     struct mk_regex *regex; /* compiled when a host gets the rules; NULL for other kinds */
     struct target target;
     struct condition *conditions; /* all of them must be true */
-    bool
-        looks_first; /* a file condition: a redirect by this or a later rule would reveal whether the file exists */
+    /* Limits and auth check the path before this rule, which has a file condition: a redirect by this or a
+     * later rule would reveal whether the file exists. */
+    bool looks_first;
     mk_str key, value; /* the rule as written */
     struct rule *next;
 };

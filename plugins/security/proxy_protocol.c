@@ -81,7 +81,7 @@ enum {
     V2_VERSION = 2, /* upper half of the command byte */
     V2_LOCAL = 0,   /* lower half of the command byte: the proxy itself connects */
     V2_PROXY = 1,   /* lower half of the command byte: the proxy forwards a client */
-    V2_UNSPEC = 0,  /* families are in the upper half of a byte */
+    V2_UNSPEC = 0,  /* address families, in the upper half of the byte after the command */
     V2_INET = 1,
     V2_INET6 = 2,
     V2_UNIX = 3,

@@ -21,7 +21,7 @@ struct security_rule {
     mk_str key, value; /* the rule as written */
     bool allows;
     unsigned parts, negated;  /* flags of enum security_condition */
-    struct mk_pattern *paths; /* one of them must match, as in the following lists */
+    struct mk_pattern *paths; /* one of them must match; the same applies to the following lists */
     struct mk_network *networks;
     mk_str *texts, *other_methods;
     struct security_referers referers;
