@@ -20,7 +20,7 @@ struct pace_connection {
     bool used;    /* a response has arrived on this connection */
     bool retried; /* the request is a retry on a new connection */
     uint64_t due, begun, free_since;
-    uint64_t own; /* upper bound of pace's own share of the latency */
+    uint64_t own; /* upper bound of pace's own share of the latency, in ns */
     size_t sent;
     struct mk_response_parser reply;
     struct pace_comparison comparison;

@@ -29,7 +29,7 @@ struct pace_load_generator {
     char *buffer;
     uint64_t planned; /* the wake-up time requested from the poller */
     uint64_t looked;  /* time of the last poll */
-    uint64_t seen;    /* time of the previous poll: pending events arrived later */
+    uint64_t seen;    /* time of the poll before it: events that are pending now arrived later */
     uint64_t at;      /* start of the current step */
     int starved_fd;
     uint64_t starved; /* run-queue wait time at the last reading */

@@ -15,8 +15,7 @@ struct wr_find {
     pid_t pids[WR_FIND_PIDS_MAX];
     size_t n_pids;
     unsigned port;
-    const struct load_url
-        *url; /* the URL that `port` comes from: selects the listener at its address; or NULL */
+    const struct load_url *url; /* the URL that `port` comes from, which selects the listener; NULL: none */
     const char *name;
     const char *cgroup; /* NULL: detect whether the server has its own cgroup */
 };

@@ -10,7 +10,7 @@
 struct wr_holder {
     pid_t pid;
     char name[64];
-    size_t socket; /* the first of its listening sockets */
+    size_t socket; /* index of its first listening socket */
 };
 
 struct wr_listeners {

@@ -44,7 +44,7 @@ bool wr_cpu_stat_parse(mk_str text, struct wr_cpu_stat *out) MK_MUST_USE;
 struct wr_listener {
     struct mk_sockaddr at;
     uint64_t inode;
-    size_t server; /* set by listeners.c */
+    size_t server; /* number of the server that holds the socket; set by listeners.c */
 };
 /* Parses a line of /proc/net/tcp or tcp6; returns whether it is a socket that listens on that port. */
 bool wr_proc_parse_listener(mk_str line, unsigned port, struct wr_listener *out) MK_MUST_USE;
