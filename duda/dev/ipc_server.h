@@ -17,7 +17,7 @@ enum { DEV_IPC_CLIENTS_MAX = 512, DEV_IPC_STREAMS_MAX = 384 };
 struct dev_ipc_client {
     int fd; /* -1: unused */
     bool gets_events;
-    uint64_t since; /* age of the event stream, as a sequence number */
+    uint64_t since; /* sequence number of the event stream; the oldest stream has the lowest */
     struct mk_buf request;
     struct mk_buf reply; /* the part of the reply that is not sent yet */
     bool ends;           /* close the connection once the reply is sent */

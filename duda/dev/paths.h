@@ -12,7 +12,7 @@ struct dev_paths {
     char objects[PATH_MAX]; /* folder of monkey-duda.so and its packages; empty: missing */
     char headers[2][PATH_MAX];
     unsigned n_headers;
-    char cache[PATH_MAX]; /* exists */
+    char cache[PATH_MAX]; /* the user's cache folder, which exists */
 };
 
 /* On failure, reports the error and returns false. */

@@ -20,7 +20,7 @@ struct duda_symbolizer_object {
 };
 
 struct frame {
-    uint64_t number; /* 0: address of the instruction itself; others: return addresses */
+    uint64_t number; /* in frame 0, `offset` is the instruction itself; else a return address */
     char offset[OFFSET];
 };
 

@@ -19,8 +19,8 @@ struct duda_topic_receiver {
     struct duda_ctx *d;
     struct mk_timer timer; /* timeout of the wait */
     struct duda_subscriber *members;
-    unsigned first, n; /* queued messages */
-    uint32_t missed;   /* dropped before the first one */
+    unsigned first, n; /* index of the first queued message; number of queued messages */
+    uint32_t missed;   /* number of messages dropped before the first queued one */
     struct received_message waiting[DUDA_TOPIC_QUEUE_MAX];
 };
 

@@ -12,7 +12,7 @@ struct duda_websocket_profile {
     struct duda_websocket_profile *next;
     size_t users;
     struct duda_websocket_options options;
-    struct mk_websocket_options wire; /* options derived from these */
+    struct mk_websocket_options wire; /* options of the endpoint, derived from `options` */
 };
 
 /* A service may have very many of these: keep the struct small. */

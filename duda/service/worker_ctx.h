@@ -15,7 +15,7 @@ enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* a configuration loads
 /* The settings of Duda in one configuration. */
 struct duda_plugin_config {
     struct duda_crash_table *crash_table;
-    uint32_t n_published; /* counter of published messages */
+    uint32_t n_published; /* statistics series that counts published messages */
     struct duda_crash_policy rules;
     struct duda_session_config *session_config;
     mk_str stores[DUDA_STORES_MAX]; /* provided by sections of packages */

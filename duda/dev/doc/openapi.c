@@ -22,7 +22,7 @@ struct openapi_writer {
     struct mk_json_writer *json;
     char done[METHODS_MAX][16]; /* methods already written for the path */
     const char *pattern;
-    size_t n; /* number of methods */
+    size_t n; /* number of methods in `done` */
     struct dev_json_schemas *named;
     struct operation_ids *operation_ids;
     size_t n_params, n_statuses;

@@ -27,7 +27,7 @@ struct duda_http_stream {
     struct duda_http_response *response; /* set if the handler sends the request body in pieces */
     bool has_head;
     int error;              /* reason why the exchange ended */
-    const char *error_text; /* error text; NULL: `client` has it */
+    const char *error_text; /* message for `error`; NULL: `client` has the message */
     struct http_request_body output;
 };
 

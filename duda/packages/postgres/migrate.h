@@ -21,7 +21,7 @@ struct postgres_migration {
     PGresult *rows; /* the strings of `history` are in it */
     struct duda_sql_applied *done;
     struct duda_sql_history history;
-    char error_text[300]; /* error text */
+    char error_text[300]; /* why a migration failed */
 };
 
 /* The caller has set u->all and the service of u->history; the other members are zero. */

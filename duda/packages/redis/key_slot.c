@@ -36,7 +36,7 @@ int redis_key_slot(mk_str key)
 /* ---- Positions of keys ---- */
 
 enum kind {
-    ONE,           /* at `at` */
+    ONE,           /* one key, at `at` */
     EACH,          /* every `step`-th argument, starting at `at` */
     NUMBER,        /* the keys follow their number, which is at `at` */
     AFTER_STREAMS, /* the first half of the words after STREAMS */

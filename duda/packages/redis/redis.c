@@ -162,7 +162,7 @@ static int run_on_node(struct duda_ctx *d, struct duda_redis *r, struct redis_co
 struct cluster_attempt {
     int slot;
     struct redis_command_queue *at;
-    struct redis_command_queue *next; /* NULL: use the slot map */
+    struct redis_command_queue *next; /* node to try next; NULL: find it in the slot map */
     bool sends_asking;
 };
 

@@ -23,7 +23,7 @@ struct sqlite_settings {
 struct sqlite_cached_stmt {
     sqlite3_stmt *stmt; /* also holds the text of the statement */
     uint64_t used;
-    bool is_uncached; /* depends on the context, so the statement is prepared again on each use */
+    bool is_uncached; /* whether it is allowed depends on the context: prepared again on each use */
 };
 
 /* The context that decides which statements are allowed. */
