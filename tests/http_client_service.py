@@ -173,7 +173,7 @@ static int json(struct duda_ctx *d)
         return e ? tell(d, e, &r) : duda_send_json(d, value);
     }
     if (duda_query(d, "list").p)
-        e = duda_http_json_list(d, &r, &rate_shape, &rates, &n, &(struct duda_json_limits){.items = 7});
+        e = duda_http_json_list(d, &r, &rate_shape, &rates, &n, &(struct mk_json_limits){.items = 7});
     else
         e = duda_http_json(d, &r, &rate_shape, rates = &rate, NULL);
     if (e)

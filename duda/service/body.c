@@ -2,6 +2,7 @@
 /* JSON request and response bodies, and problem details. */
 #include <duda.h>
 #include <errno.h>
+#include <monkey/json_value.h>
 
 #include "service/forms.h"
 #include "service/response.h"
@@ -143,20 +144,10 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
 
 /* ---- Requests ---- */
 
-/* Returns whether the type is "application/json", or one with the suffix "+json", with any parameters. */
-static bool is_json_media_type(mk_str type)
-{
-    size_t end = mk_str_find(type, ';');
-    type = mk_str_trim(mk_str_first(type, end == MK_STR_NONE ? type.len : end));
-    if (mk_str_eq_nocase(type, MK_STR("application/json")))
-        return true;
-    return type.len > 5 && mk_str_eq_nocase(mk_str_skip(type, type.len - 5), MK_STR("+json"));
-}
-
-static int receive_json_body(struct duda_ctx *d, const struct duda_json_limits *limits, mk_str *text)
+static int receive_json_body(struct duda_ctx *d, const struct mk_json_limits *limits, mk_str *text)
 {
     size_t max = limits && limits->size ? limits->size : SIZE_DEFAULT;
-    if (!is_json_media_type(duda_header_view(d, "Content-Type")))
+    if (!d->request || !mk_request_has_json(d->request))
         return duda_problem(d, 415, "the content must be JSON: Content-Type: application/json");
     if (duda_form_check_encoding(d))
         return duda_problem(d, 415, "the content must not be encoded: omit Content-Encoding");
@@ -179,7 +170,7 @@ static int respond_json_errors(struct duda_ctx *d, int e, const struct duda_vali
 }
 
 int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
-                   const struct duda_json_limits *limits)
+                   const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
@@ -190,7 +181,7 @@ int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *o
 }
 
 int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
-                        const struct duda_json_limits *limits)
+                        const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
@@ -201,7 +192,7 @@ int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, vo
                                    &errors);
 }
 
-int duda_read_json(struct duda_ctx *d, struct duda_value *out, const struct duda_json_limits *limits)
+int duda_read_json(struct duda_ctx *d, struct duda_value *out, const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;

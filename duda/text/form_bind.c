@@ -2,8 +2,9 @@
 /* Stores the fields of a form in structs. */
 #include <duda/form.h>
 #include <errno.h>
+#include <monkey/json_reader.h>
+#include <monkey/utf8.h>
 
-#include "monkey/utf8.h"
 #include "text/schema_field.h"
 
 enum { NAME_MAX_LEN = 256, MESSAGE_MAX = 512 };
@@ -59,7 +60,8 @@ static bool store_field_value(const struct duda_schema_field *m, void *at, mk_st
         return duda_integer_parse(mk_str_trim(text), &integer) &&
                duda_schema_field_put_integer(m, at, integer);
     case DUDA_KIND_DOUBLE:
-        return duda_number_parse(mk_str_trim(text), &number) && duda_schema_field_put_double(m, at, number);
+        return mk_json_number_parse(mk_str_trim(text), &number) &&
+               duda_schema_field_put_double(m, at, number);
     case DUDA_KIND_STRING:
         return mk_utf8_find_invalid(text) == MK_STR_NONE && duda_schema_field_put_string(m, at, text);
     case DUDA_KIND_ENUM:

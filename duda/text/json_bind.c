@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <monkey/text.h>
 
-#include "text/json_lex.h"
+#include "text/json_cursor.h"
 
 enum { MESSAGE_MAX = 512, LIST_FIRST = 8, NAME_SHOWN_MAX = 64 };
 
@@ -43,17 +43,17 @@ static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_f
     mk_buf_add(&text, mk_str_from_c(problem));
     if (m)
         duda_schema_field_describe(&text, m, list);
-    return duda_json_add_error(c, at, path, mk_buf_str(&text));
+    return duda_json_cursor_add_error(c, at, path, mk_buf_str(&text));
 }
 
 /* Skips a value of the wrong type. */
 static bool skip_wrong_type(struct duda_json_cursor *c, const struct duda_schema_field *m,
                             const struct duda_field_path *path, bool list)
 {
-    (void)duda_json_peek_char(c);
-    size_t at = c->at;
+    (void)mk_json_reader_peek(&c->r);
+    size_t at = c->r.at;
     mk_str ignored;
-    return duda_json_skip_value(c, &ignored) && add_error(c, at, path, " must be ", m, list);
+    return mk_json_reader_skip(&c->r, &ignored) && add_error(c, at, path, " must be ", m, list);
 }
 
 /* ---- Values ---- */
@@ -61,10 +61,10 @@ static bool skip_wrong_type(struct duda_json_cursor *c, const struct duda_schema
 static bool read_number(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
                         const struct duda_field_path *path)
 {
-    size_t begin = c->at;
+    size_t begin = c->r.at;
     bool is_integer, good;
     mk_str text;
-    if (!duda_json_lex_number(c, &text, &is_integer))
+    if (!mk_json_reader_number(&c->r, &text, &is_integer))
         return false;
     struct duda_integer integer;
     double number;
@@ -72,16 +72,16 @@ static bool read_number(struct duda_json_cursor *c, const struct duda_schema_fie
         good =
             is_integer && duda_integer_parse(text, &integer) && duda_schema_field_put_integer(m, at, integer);
     else
-        good = duda_number_parse(text, &number) && duda_schema_field_put_double(m, at, number);
+        good = mk_json_number_parse(text, &number) && duda_schema_field_put_double(m, at, number);
     return good || add_error(c, begin, path, " must be ", m, false);
 }
 
 static bool read_text(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
                       const struct duda_field_path *path)
 {
-    size_t begin = c->at;
+    size_t begin = c->r.at;
     mk_str text;
-    if (!duda_json_lex_string_copy(c, &text))
+    if (!mk_json_reader_string_copy(&c->r, &text))
         return false;
     bool good = m->kind == DUDA_KIND_STRING ? duda_schema_field_put_string(m, at, text)
                                             : duda_schema_field_put_enum(m, at, text);
@@ -91,8 +91,8 @@ static bool read_text(struct duda_json_cursor *c, const struct duda_schema_field
 static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
                       const struct duda_field_path *path)
 {
-    bool truth = duda_json_lex_literal(c, MK_STR("true"));
-    if (!truth && !duda_json_lex_literal(c, MK_STR("false")))
+    bool truth = mk_json_reader_literal(&c->r, MK_STR("true"));
+    if (!truth && !mk_json_reader_literal(&c->r, MK_STR("false")))
         return skip_wrong_type(c, m, path, false);
     memcpy(at, &truth, sizeof truth);
     return true;
@@ -102,7 +102,7 @@ static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field
 static bool read_single_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
                               const struct duda_field_path *path)
 {
-    char next = duda_json_peek_char(c);
+    char next = mk_json_reader_peek(&c->r);
     mk_str raw;
     switch (m->kind) {
     case DUDA_KIND_BOOL:
@@ -119,7 +119,7 @@ static bool read_single_value(struct duda_json_cursor *c, const struct duda_sche
     case DUDA_KIND_JSON_RAW:
         break;
     }
-    if (!duda_json_skip_value(c, &raw))
+    if (!mk_json_reader_skip(&c->r, &raw))
         return false;
     memcpy(at, &raw, sizeof raw);
     return true;
@@ -137,9 +137,9 @@ static void *append_element(struct duda_json_cursor *c, struct growing_list *lis
 {
     if (list->n == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : LIST_FIRST;
-        char *at = (char *)mk_allocator_zalloc(c->memory, cap, size);
+        char *at = (char *)mk_allocator_zalloc(c->r.memory, cap, size);
         if (!at) {
-            c->error = -ENOMEM;
+            c->r.error = -ENOMEM;
             return NULL;
         }
         if (list->n)
@@ -153,19 +153,19 @@ static void *append_element(struct duda_json_cursor *c, struct growing_list *lis
 static bool read_elements(struct duda_json_cursor *c, const struct duda_schema_field *m,
                           struct growing_list *list, const struct duda_field_path *path)
 {
-    size_t begin = c->at;
-    if (!duda_json_enter_nested(c))
+    size_t begin = c->r.at;
+    if (!mk_json_reader_enter(&c->r))
         return false;
-    if (!duda_json_accept_char(c, ']'))
+    if (!mk_json_reader_accept(&c->r, ']'))
         do {
             struct duda_field_path here = {.up = path, .index = list->n};
-            void *at = duda_json_count_element(c) ? append_element(c, list, m->size) : NULL;
+            void *at = mk_json_reader_count(&c->r) ? append_element(c, list, m->size) : NULL;
             if (!at || !read_single_value(c, m, at, &here))
                 return false;
-        } while (duda_json_next_element(c, ']'));
-    if (c->error && c->error != -EINVAL)
+        } while (mk_json_reader_next_element(&c->r, ']'));
+    if (c->r.error)
         return false;
-    duda_json_leave_nested(c);
+    mk_json_reader_leave(&c->r);
     return duda_schema_field_allows_count(m, list->n) || add_error(c, begin - 1, path, " must be ", m, true);
 }
 
@@ -173,7 +173,7 @@ static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field
                       const struct duda_field_path *path)
 {
     struct growing_list list = {NULL, 0, 0};
-    if (!duda_json_accept_char(c, '['))
+    if (!mk_json_reader_accept(&c->r, '['))
         return skip_wrong_type(c, m, path, true);
     if (!read_elements(c, m, &list, path))
         return false;
@@ -187,7 +187,7 @@ static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field
 static bool read_field_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
                              const struct duda_field_path *path)
 {
-    if (m->optional && duda_json_peek_char(c) == 'n' && duda_json_lex_literal(c, MK_STR("null"))) {
+    if (m->optional && mk_json_reader_peek(&c->r) == 'n' && mk_json_reader_literal(&c->r, MK_STR("null"))) {
         duda_schema_field_set_present(m, base, false);
         return true;
     }
@@ -208,7 +208,7 @@ static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_sc
         if (!add_error(c, at, &here, " is unknown", NULL, false))
             return false;
     }
-    return duda_json_skip_value(c, &ignored);
+    return mk_json_reader_skip(&c->r, &ignored);
 }
 
 /* The fields of an object that were seen: one bit each. */
@@ -228,9 +228,10 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
                                const struct duda_field_path *path, struct seen_fields *seen_fields)
 {
     mk_str name;
-    (void)duda_json_peek_char(c);
-    size_t at = c->at;
-    if (!duda_json_count_element(c) || !duda_json_lex_name(c, &name) || !duda_json_expect_char(c, ':', "`:`"))
+    (void)mk_json_reader_peek(&c->r);
+    size_t at = c->r.at;
+    if (!mk_json_reader_count(&c->r) || !mk_json_reader_name(&c->r, &name) ||
+        !mk_json_reader_expect(&c->r, ':', "`:`"))
         return false;
     size_t i = duda_schema_field_find(schema, name);
     if (i == MK_STR_NONE || i >= DUDA_SCHEMA_FIELDS_MAX)
@@ -262,30 +263,31 @@ static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_s
 static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schema *schema, const void *base,
                              const struct duda_field_path *path, size_t begin)
 {
-    const char *wrong_rule = schema->validate && !c->error ? schema->validate(base) : NULL;
-    return !wrong_rule || duda_json_add_error(c, begin, path, mk_str_from_c(wrong_rule));
+    const char *wrong_rule =
+        schema->validate && !c->r.error && !c->is_invalid ? schema->validate(base) : NULL;
+    return !wrong_rule || duda_json_cursor_add_error(c, begin, path, mk_str_from_c(wrong_rule));
 }
 
 static bool read_object(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
                         const struct duda_field_path *path)
 {
     struct seen_fields seen_fields = {{0}};
-    size_t begin = c->at;
+    size_t begin = c->r.at;
     if (schema->n && !schema->field_size)
         return add_error(c, begin, path, " has a schema without `.field_size`: use DUDA_SCHEMA()", NULL,
                          false);
-    if (!duda_json_accept_char(c, '{'))
+    if (!mk_json_reader_accept(&c->r, '{'))
         return add_error(c, begin, path, " must be an object", NULL, false);
-    if (!duda_json_enter_nested(c))
+    if (!mk_json_reader_enter(&c->r))
         return false;
-    if (!duda_json_accept_char(c, '}'))
+    if (!mk_json_reader_accept(&c->r, '}'))
         do {
             if (!read_object_member(c, schema, base, path, &seen_fields))
                 return false;
-        } while (duda_json_next_element(c, '}'));
-    if (c->error && c->error != -EINVAL)
+        } while (mk_json_reader_next_element(&c->r, '}'));
+    if (c->r.error)
         return false;
-    duda_json_leave_nested(c);
+    mk_json_reader_leave(&c->r);
     return check_missing_fields(c, schema, base, path, &seen_fields, begin) &&
            run_struct_check(c, schema, base, path, begin);
 }
@@ -295,32 +297,32 @@ static bool read_object(struct duda_json_cursor *c, const struct duda_schema *sc
 static int finish_reading(struct duda_json_cursor *c, bool good)
 {
     if (good)
-        (void)duda_json_expect_end(c);
-    return c->error;
+        (void)mk_json_reader_expect_end(&c->r);
+    return duda_json_cursor_finish(c);
 }
 
 int duda_json_read(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
-                   const struct duda_json_limits *limits, void *out, struct duda_validation_errors *errors)
+                   const struct mk_json_limits *limits, void *out, struct duda_validation_errors *errors)
 {
     struct duda_json_cursor c;
     if (!duda_json_cursor_init(&c, text, memory, limits, errors))
-        return c.error;
+        return duda_json_cursor_finish(&c);
     const struct duda_schema_field whole = {.kind = DUDA_KIND_OBJECT, .schema = schema, .size = schema->size};
     return finish_reading(&c, read_single_value(&c, &whole, out, NULL));
 }
 
 int duda_json_read_list(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
-                        const struct duda_json_limits *limits, void *list, size_t *n,
+                        const struct mk_json_limits *limits, void *list, size_t *n,
                         struct duda_validation_errors *errors)
 {
     struct duda_json_cursor c;
     struct growing_list grown = {NULL, 0, 0};
     if (!duda_json_cursor_init(&c, text, memory, limits, errors))
-        return c.error;
+        return duda_json_cursor_finish(&c);
     const struct duda_schema_field whole = {
         .kind = DUDA_KIND_OBJECT, .schema = schema, .size = schema->size, .is_list = true};
-    bool good = duda_json_accept_char(&c, '[') ? read_elements(&c, &whole, &grown, NULL)
-                                               : skip_wrong_type(&c, &whole, NULL, true);
+    bool good = mk_json_reader_accept(&c.r, '[') ? read_elements(&c, &whole, &grown, NULL)
+                                                 : skip_wrong_type(&c, &whole, NULL, true);
     memcpy(list, &grown.at, sizeof grown.at);
     *n = grown.n;
     return finish_reading(&c, good);

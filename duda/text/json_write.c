@@ -162,5 +162,5 @@ static void write_value(struct mk_json_writer *w, const struct duda_value *v, si
 void duda_json_write(struct mk_buf *out, const struct duda_value *v)
 {
     struct mk_json_writer w = mk_json_writer_to(out);
-    write_value(&w, v, DUDA_JSON_DEPTH_MAX);
+    write_value(&w, v, MK_JSON_DEPTH_MAX);
 }

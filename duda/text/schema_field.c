@@ -2,8 +2,7 @@
 #include "text/schema_field.h"
 
 #include <math.h>
-
-#include "monkey/utf8.h"
+#include <monkey/utf8.h>
 
 /* ---- Rules ---- */
 

@@ -40,10 +40,6 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
 
 /* Parses -?[0-9]+; false if the text is malformed or the number does not fit. */
 bool duda_integer_parse(mk_str s, struct duda_integer *out);
-/* Parses a JSON number as a double; false if it is invalid or too large. */
-bool duda_number_parse(mk_str s, double *out);
-/* The length of the JSON number at the start of `s`; 0 if there is none. */
-size_t duda_number_len(mk_str s, bool *is_integer);
 
 /* The location of a value, for validation errors: a chain from the innermost field outwards. */
 struct duda_field_path {

@@ -4,8 +4,7 @@
 
 #include <errno.h>
 #include <monkey/mem.h>
-
-#include "monkey/utf8.h"
+#include <monkey/utf8.h>
 
 enum { MARK_MAX = 16 };
 

@@ -3,7 +3,7 @@
 #include <monkey/multipart.h>
 #include <monkey/text.h>
 
-#include "monkey/utf8.h"
+#include <monkey/utf8.h>
 
 enum { CLEAN_MAX = 100 };
 

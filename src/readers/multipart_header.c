@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <monkey/text.h>
 
-#include "monkey/utf8.h"
+#include <monkey/utf8.h>
 
 /* Returns whether the text is UTF-8 without control characters. */
 static bool is_clean_text(mk_str s)

@@ -34,7 +34,7 @@ static const struct duda_schema shape = DUDA_SCHEMA(struct person, members);
 static int one(struct duda_ctx *d)
 {
     struct person p = {.age = 18};
-    int e = duda_bind_json(d, &shape, &p, &(struct duda_json_limits){.size = 1000});
+    int e = duda_bind_json(d, &shape, &p, &(struct mk_json_limits){.size = 1000});
     return e ? e : duda_send_json_struct(d, &shape, &p);
 }
 

@@ -37,7 +37,7 @@ static void check_value(mk_str text)
     MK_ASSERT(e == 0 || e == -EBADMSG || e == -EINVAL || e == -EMSGSIZE);
     if (e)
         return;
-    const struct duda_json_limits wide = {.size = 1 << 24};
+    const struct mk_json_limits wide = {.size = 1 << 24};
     struct mk_buf first = written(&v);
     MK_ASSERT(duda_json_read_value(mk_buf_str(&first), &pool, &wide, &v, &errors) == 0);
     struct mk_buf second = written(&v);
@@ -55,7 +55,7 @@ static void check_struct(mk_str text)
     if (e)
         return;
     MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.color <= 1);
-    const struct duda_json_limits wide = {.size = 1 << 24};
+    const struct mk_json_limits wide = {.size = 1 << 24};
     struct duda_value v = duda_value_struct(&person_shape, &p);
     struct mk_buf out = written(&v);
     e = duda_json_read(mk_buf_str(&out), &person_shape, &pool, &wide, &p, &errors);
@@ -86,7 +86,7 @@ static void check_writer(mk_str bytes, double n)
     mk_json_raw(mk_json_key_str(&w, bytes), MK_STR("{}"));
     mk_json_end_object(&w);
     MK_ASSERT(!out.failed);
-    const struct duda_json_limits wide = {.size = 1 << 24};
+    const struct mk_json_limits wide = {.size = 1 << 24};
     int e = duda_json_read_value(mk_buf_str(&out), &pool, &wide, &v, &errors);
     MK_ASSERT(e == 0 || mk_str_eq(bytes, MK_STR("list")) || memchr(bytes.p, 0, bytes.len));
     if (!e) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests what a program reads from requests: cookies, forms and uploads. */
+/* Tests what a program reads from requests: cookies, forms, uploads and JSON. */
 #include "lib/embed.h"
 
 #include <monkey/cookie.h>
 #include <monkey/form.h>
+#include <monkey/json_value.h>
 #include <monkey/spool.h>
 
 /* Sends a request as it is, and returns the response. */
@@ -198,6 +199,12 @@ static void form_errors_map_to_a_status(void **state)
                {-EDQUOT, 503},      {-ENOSPC, 507},     {-EIO, 500},      {-EOPNOTSUPP, 500}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_int_equal(mk_form_status(all[i].error), all[i].status);
+    static const struct {
+        int error;
+        unsigned status;
+    } json[] = {{-EINVAL, 422}, {-EMEDIUMTYPE, 415}, {-EBADMSG, 400}};
+    for (size_t i = 0; i < sizeof json / sizeof *json; i++)
+        assert_int_equal(mk_json_status(json[i].error), json[i].status);
 }
 
 /* A multipart form with a field and a file of this size. */
@@ -352,6 +359,75 @@ static void upload_error_of_a_callback_is_returned(void **state)
     mk_server_free(s);
 }
 
+/* ---- JSON ---- */
+
+static enum mk_verdict respond_json(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    static const struct mk_json_limits limits = {.size = 100};
+    const struct mk_json_value *v, *again;
+    struct mk_json_error error;
+    char room[512];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    int e = mk_request_json(request, &limits, &v, &error);
+    atomic_fetch_add(&n_calls, 1);
+    if (e == -EAGAIN)
+        return MK_WAIT;
+    assert_int_equal(mk_request_json(request, &limits, &again, NULL), e);
+    assert_ptr_equal(again, v);
+    if (e) {
+        mk_buf_addf(&out, "%zu:%zu %s", error.line, error.column, error.message);
+        mk_response_set_status(response, mk_json_status(e));
+    } else {
+        struct mk_json_writer w = mk_json_writer_to(&out);
+        mk_json_value_write(&w, mk_json_find(v, "/a/1"));
+    }
+    mk_response_set_body(response, mk_buf_str(&out));
+    return MK_DONE;
+}
+
+#define JSON "Content-Type: application/json"
+
+static void json_is_received_when_it_is_complete(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = start("POST /", respond_json, &port);
+    assert_holds(post_text(port, JSON, "{\"a\": [1, {\"b\": 2}]}"), "\r\n\r\n{\"b\":2}");
+    assert_holds(post_text(port, "Content-Type: application/problem+json; charset=utf-8", "{\"a\":[]}"),
+                 "\r\n\r\nnull");
+    atomic_store(&n_calls, 0);
+    assert_holds(post(port, JSON, "{\"a\": [1, 12345]}", 17, 8), "\r\n\r\n12345");
+    assert_true(atomic_load(&n_calls) >= 2);
+    mk_server_free(s);
+}
+
+static void json_errors_have_status_and_position(void **state)
+{
+    (void)state;
+    static char large[200];
+    unsigned port;
+    struct mk_server *s = start("POST /", respond_json, &port);
+    memset(large, ' ', sizeof large - 1);
+    const struct {
+        const char *headers, *body, *status, *text;
+    } cases[] = {
+        {JSON, "{\"a\":\n x}", "400", "\r\n\r\n2:2 expected a value, not `x`"},
+        {JSON, "", "400", "1:1 expected a value, but the text ends"},
+        {JSON, "{\"a\":1,\"a\":2}", "422", "1:8 `a` occurs more than once"},
+        {JSON, large, "413", "the content is too long"},
+        {"Content-Type: text/plain", "{}", "415", "the content is not JSON"},
+        {"X: y", "{}", "415", "the content is not JSON"},
+        {JSON "\r\nContent-Encoding: gzip", "{}", "415", "the content has a Content-Encoding"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *reply = post_text(port, cases[i].headers, cases[i].body);
+        assert_memory_equal(reply + 9, cases[i].status, 3);
+        assert_holds(reply, cases[i].text);
+    }
+    mk_server_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +440,8 @@ int main(void)
         cmocka_unit_test(query_is_read_as_form),
         cmocka_unit_test(upload_is_received_part_by_part),
         cmocka_unit_test(upload_error_of_a_callback_is_returned),
+        cmocka_unit_test(json_is_received_when_it_is_complete),
+        cmocka_unit_test(json_errors_have_status_and_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

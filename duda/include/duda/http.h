@@ -191,15 +191,14 @@ MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK
  */
 MK_API int duda_http_json(struct duda_ctx *d, struct duda_http_response *response,
                           const struct duda_schema *schema, void *out,
-                          const struct duda_json_limits *limits) MK_API_MUST_USE;
+                          const struct mk_json_limits *limits) MK_API_MUST_USE;
 /** Like duda_http_json(), but parses a JSON array of structs (see duda_json_read_list()). */
 MK_API int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
                                const struct duda_schema *schema, void *list, size_t *n,
-                               const struct duda_json_limits *limits) MK_API_MUST_USE;
+                               const struct mk_json_limits *limits) MK_API_MUST_USE;
 /** Like duda_http_json(), but parses JSON without a schema (see duda_json_read_value()). */
 MK_API int duda_http_json_value(struct duda_ctx *d, struct duda_http_response *response,
-                                struct duda_value *out,
-                                const struct duda_json_limits *limits) MK_API_MUST_USE;
+                                struct duda_value *out, const struct mk_json_limits *limits) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

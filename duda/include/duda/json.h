@@ -4,21 +4,11 @@
 #define DUDA_JSON_H
 
 #include <duda/value.h>
+#include <monkey/json_reader.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Limits for parsing JSON. A zero member selects its default. */
-struct duda_json_limits {
-    size_t size;          /**< bytes of text: 1 MB */
-    size_t depth;         /**< nesting depth of objects and lists: 32, at most DUDA_JSON_DEPTH_MAX */
-    size_t items;         /**< total number of elements and members: 65,536 */
-    uint64_t reserved[4]; /**< must be zero */
-};
-
-/** Upper bound for the `depth` limit. */
-enum { DUDA_JSON_DEPTH_MAX = 64 };
 
 /**
  * Parses JSON into the struct at `out`. Optional members that the text lacks keep their values: set defaults,
@@ -34,20 +24,20 @@ enum { DUDA_JSON_DEPTH_MAX = 64 };
  *     int e = duda_json_read(text, &person_schema, &memory, NULL, &person, &errors);
  */
 MK_API int duda_json_read(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
-                          const struct duda_json_limits *limits, void *out,
+                          const struct mk_json_limits *limits, void *out,
                           struct duda_validation_errors *errors) MK_API_MUST_USE;
 /** Parses a JSON array of structs. Sets *list to the structs, which are allocated from `memory`, and *n to
  * their number. */
 MK_API int duda_json_read_list(mk_str text, const struct duda_schema *schema,
-                               const struct mk_allocator *memory, const struct duda_json_limits *limits,
+                               const struct mk_allocator *memory, const struct mk_json_limits *limits,
                                void *list, size_t *n, struct duda_validation_errors *errors) MK_API_MUST_USE;
 /** Parses JSON without a schema. Integers that fit become integers, all other numbers doubles. */
 MK_API int duda_json_read_value(mk_str text, const struct mk_allocator *memory,
-                                const struct duda_json_limits *limits, struct duda_value *out,
+                                const struct mk_json_limits *limits, struct duda_value *out,
                                 struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 /** Writes a value as JSON. Strings that are not UTF-8 are interpreted as Latin-1, so that the output is
- * always valid. Absent optional members are omitted. Values nested deeper than DUDA_JSON_DEPTH_MAX become
+ * always valid. Absent optional members are omitted. Values nested deeper than MK_JSON_DEPTH_MAX become
  * null. */
 MK_API void duda_json_write(struct mk_buf *out, const struct duda_value *value);
 

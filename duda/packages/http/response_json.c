@@ -44,7 +44,7 @@ static int report_json_error(struct duda_ctx *d, struct duda_http_response *r, i
 }
 
 int duda_http_json(struct duda_ctx *d, struct duda_http_response *response, const struct duda_schema *schema,
-                   void *out, const struct duda_json_limits *limits)
+                   void *out, const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};
@@ -57,7 +57,7 @@ int duda_http_json(struct duda_ctx *d, struct duda_http_response *response, cons
 
 int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
                         const struct duda_schema *schema, void *list, size_t *n,
-                        const struct duda_json_limits *limits)
+                        const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};
@@ -69,7 +69,7 @@ int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
 }
 
 int duda_http_json_value(struct duda_ctx *d, struct duda_http_response *response, struct duda_value *out,
-                         const struct duda_json_limits *limits)
+                         const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};

@@ -309,7 +309,7 @@ static void json_limits_are_enforced(void **state)
     char deep[256];
     memset(deep, '[', 64);
     memset(deep + 64, ']', 64);
-    const struct duda_json_limits all = {.depth = 1000}, few = {.items = 3}, small = {.size = 4};
+    const struct mk_json_limits all = {.depth = 1000}, few = {.items = 3}, small = {.size = 4};
     assert_int_equal(duda_json_read_value(mk_str_of(deep, 128), &pool, &all, &v, &errors), 0);
     assert_int_equal(read_any(deep, 128, &v), -EMSGSIZE);
     assert_int_equal(duda_json_read_value(MK_STR("[1,2,3]"), &pool, &few, &v, &errors), 0);
@@ -383,7 +383,7 @@ static void json_values_are_written(void **state)
     itself[0] = duda_value_list(itself, 1); /* the writer truncates a recursive value */
     struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     duda_json_write(&out, itself);
-    assert_int_equal(out.len, 2 * DUDA_JSON_DEPTH_MAX + 4);
+    assert_int_equal(out.len, 2 * MK_JSON_DEPTH_MAX + 4);
 }
 
 struct part {

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads JSON (RFC 8259) token by token: for code that stores a document directly in its own structs. To read
+ * values instead, see monkey/json_value.h. In the program `monkey`, these functions are in monkey-readers.so
+ * (docs/guide/plugins.md). */
+#ifndef MONKEY_JSON_READER_H
+#define MONKEY_JSON_READER_H
+
+#include <monkey/allocator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Limits for parsing JSON. A zero member selects its default. */
+struct mk_json_limits {
+    size_t size;          /**< bytes of text: 1 MB */
+    size_t depth;         /**< nesting depth of objects and lists: 32, at most MK_JSON_DEPTH_MAX */
+    size_t items;         /**< total number of elements and members: 65,536 */
+    uint64_t reserved[4]; /**< must be zero */
+};
+
+/** Upper bound for the `depth` limit. */
+enum { MK_JSON_DEPTH_MAX = 64 };
+
+/** Maximum length of an error message, with its NUL. */
+enum { MK_JSON_MESSAGE_MAX = 256 };
+
+/** Why and where a text was rejected. */
+struct mk_json_error {
+    size_t offset;                     /**< in bytes, from 0 */
+    size_t line, column;               /**< from 1; columns count characters, as editors do */
+    char message[MK_JSON_MESSAGE_MAX]; /**< empty: memory is exhausted */
+    uint64_t reserved[2];              /**< zero */
+};
+
+/** A reader: a position in a text, with the limits that remain. Only mk_json_reader_init() and the functions
+ * below change it. After an error, `error` is not 0, and the reader must not be used any more. */
+struct mk_json_reader {
+    mk_str text;
+    size_t at;
+    const struct mk_allocator *memory; /**< of strings with escapes */
+    size_t depth, depth_max;           /**< open lists and objects */
+    size_t items_left;
+    struct mk_json_error *info;
+    int error;            /**< 0; -EBADMSG: not JSON; -EMSGSIZE: a limit is exceeded; -ENOMEM; or that of
+                           * mk_json_reader_fail() */
+    uint64_t reserved[2]; /**< zero */
+};
+
+/**
+ * Begins to read a text. `limits` may be NULL. *info describes an error. The reader keeps the pointers.
+ * Returns false, as after every error, if the text is too long. Thread-safe, as all functions here.
+ *
+ *     // reads {"NAME": NUMBER, ...}
+ *     mk_json_reader_init(&r, text, &memory, NULL, &info) && mk_json_reader_expect(&r, '{', "an object") &&
+ *         mk_json_reader_enter(&r);
+ *     if (!r.error && !mk_json_reader_accept(&r, '}'))
+ *         do {
+ *             if (mk_json_reader_count(&r) && mk_json_reader_name(&r, &name) &&
+ *                 mk_json_reader_expect(&r, ':', "`:`") && mk_json_reader_number(&r, &number, &is_integer))
+ *                 add_price(name, number);
+ *         } while (!r.error && mk_json_reader_next_element(&r, '}'));
+ */
+MK_API bool mk_json_reader_init(struct mk_json_reader *reader, mk_str text, const struct mk_allocator *memory,
+                                const struct mk_json_limits *limits, struct mk_json_error *info);
+/** Expects the end of the text, after optional white space. */
+MK_API bool mk_json_reader_expect_end(struct mk_json_reader *reader);
+
+/** Returns the next character that is not white space, without consuming it; 0 at the end. */
+MK_API char mk_json_reader_peek(struct mk_json_reader *reader);
+/** Consumes the next character if it is `expected`. */
+MK_API bool mk_json_reader_accept(struct mk_json_reader *reader, char expected);
+/** Like mk_json_reader_accept(), but a different character is an error; `expectation` describes what was
+ * expected. */
+MK_API bool mk_json_reader_expect(struct mk_json_reader *reader, char expected, const char *expectation);
+/** Called after an element: true if another one follows, false at the end of the list or object, which ends
+ * with `close`, or on an error. */
+MK_API bool mk_json_reader_next_element(struct mk_json_reader *reader, char close);
+/** Enter a list or object whose bracket was consumed, leave it, and count an element. */
+MK_API bool mk_json_reader_enter(struct mk_json_reader *reader);
+MK_API void mk_json_reader_leave(struct mk_json_reader *reader);
+MK_API bool mk_json_reader_count(struct mk_json_reader *reader);
+
+/** Consumes a string. The result is a part of the text, or allocated if the string has escapes. */
+MK_API bool mk_json_reader_string(struct mk_json_reader *reader, mk_str *out);
+/** Like mk_json_reader_string(), but always allocates the string, and terminates it with a NUL. */
+MK_API bool mk_json_reader_string_copy(struct mk_json_reader *reader, mk_str *out);
+/** Consumes a member name: a string without a NUL. */
+MK_API bool mk_json_reader_name(struct mk_json_reader *reader, mk_str *out);
+/** Consumes a number; *is_integer tells whether it has neither a fraction nor an exponent. */
+MK_API bool mk_json_reader_number(struct mk_json_reader *reader, mk_str *out, bool *is_integer);
+/** Consumes the word `true`, `false` or `null`, if it is next. */
+MK_API bool mk_json_reader_literal(struct mk_json_reader *reader, mk_str word);
+/** Consumes a value of any type, and sets *out to its text. */
+MK_API bool mk_json_reader_skip(struct mk_json_reader *reader, mk_str *out);
+
+/** Stops the reader with an error at the offset `at`. Always returns false. */
+MK_API bool mk_json_reader_fail(struct mk_json_reader *reader, int error, size_t at, const char *fmt, ...)
+    MK_API_PRINTF(4, 5);
+
+/** Parses a complete JSON number. Returns false if it is malformed, longer than 256 characters, or too large
+ * for a double. */
+MK_API bool mk_json_number_parse(mk_str text, double *out);
+/** Sets the line and the column, from 1, of an offset in a text. */
+MK_API void mk_json_position(mk_str text, size_t offset, size_t *line, size_t *column);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
