@@ -155,7 +155,7 @@ typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key,
 /** Wraps the help text of a key or a section, which appears only in the reference manual. Builds with
  * MK_KEY_HELP=OFF omit these texts. */
 #ifdef MK_NO_HELP
-#define MK_HELP(text) NULL
+#define MK_HELP(text) MK_API_NULL
 #else
 #define MK_HELP(text) text
 #endif

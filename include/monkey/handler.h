@@ -72,7 +72,7 @@ struct mk_handler {
 
 /** Special results of mk_handler.body_max; other values are a number of bytes, and UINT64_MAX means no
  * limit. */
-#define MK_BODY_MAX_DEFAULT ((uint64_t)0)
+#define MK_BODY_MAX_DEFAULT (MK_API_CAST(uint64_t, 0))
 #define MK_BODY_MAX_PASS    (UINT64_MAX - 1)
 
 #ifdef __cplusplus

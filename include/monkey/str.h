@@ -40,7 +40,7 @@ typedef struct mk_str {
 #endif
 
 /** An absent string. */
-#define MK_STR_NULL (mk_str_of(NULL, 0))
+#define MK_STR_NULL (mk_str_of(MK_API_NULL, 0))
 
 /** The two arguments for "%.*s". */
 #define MK_STR_ARG(s)                                                                                        \

@@ -8,7 +8,7 @@ import pytest
 import services
 from monkey import ROOT
 
-WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wold-style-cast", "-pedantic", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wold-style-cast", "-Wconversion", "-Wzero-as-null-pointer-constant", "-pedantic", "-Werror"]
 PLAIN = r"""
 #include <duda.h>
 #include <duda/redis.h>

@@ -4,6 +4,12 @@
 #ifndef DUDA_CRYPTO_H
 #define DUDA_CRYPTO_H
 
+/* A function and a struct in this header have the same name, which is valid C++, but some compilers warn
+ * about it. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <monkey/buf.h>
 #include <monkey/text.h>
 
@@ -24,7 +30,7 @@ struct duda_hash {
 /** The hash as a string, for mk_hex_encode(), mk_consttime_eq() and others. */
 static inline mk_str duda_hash_str(const struct duda_hash *hash)
 {
-    return mk_str_of((const char *)hash->bytes, hash->len);
+    return mk_str_of(MK_API_CAST(const char *, MK_API_CAST(const void *, hash->bytes)), hash->len);
 }
 
 /**
@@ -123,7 +129,7 @@ MK_API void duda_jwt_key_free(struct duda_jwt_key *key);
  *     mk_json_cstr(mk_json_key(&w, "sub"), "ana");
  *     mk_json_int(mk_json_key(&w, "exp"), mk_worker_now(worker) + 3600);
  *     mk_json_end_object(&w);
- *     int e = duda_jwt_sign(&token, key, mk_buf_str(&claims));
+ *     int e = duda_jwt_sign(&out, key, mk_buf_str(&claims));
  */
 MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims) MK_API_MUST_USE;
 

@@ -31,8 +31,8 @@ enum {
     DUDA_KV_VALUE_MAX = 1 << 20,
     DUDA_KV_BATCH_MAX = 1000
 };
-#define DUDA_KV_BATCH_SIZE_MAX ((size_t)8 << 20)
-#define DUDA_KV_TTL_MAX        ((uint64_t)1 << 42)
+#define DUDA_KV_BATCH_SIZE_MAX (MK_API_CAST(size_t, 8) << 20)
+#define DUDA_KV_TTL_MAX        (MK_API_CAST(uint64_t, 1) << 42)
 
 /** A store: one [KV] section. */
 struct duda_kv;

@@ -3,6 +3,12 @@
 #ifndef DUDA_POSTGRES_H
 #define DUDA_POSTGRES_H
 
+/* A function and a struct in this header have the same name, which is valid C++, but some compilers warn
+ * about it. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <duda/sql.h>
 
 #ifdef __cplusplus

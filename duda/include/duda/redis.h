@@ -40,7 +40,7 @@ extern "C" {
 
 /** Limits: [REDIS] sections; commands in one call; parts of a command; total bytes of their parts. */
 enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_PIPELINE_MAX = 1000, DUDA_REDIS_ARGS_MAX = 10000 };
-#define DUDA_REDIS_SIZE_MAX ((size_t)64 << 20)
+#define DUDA_REDIS_SIZE_MAX (MK_API_CAST(size_t, 64) << 20)
 
 /** A server: one [REDIS] section, in one worker. */
 struct duda_redis;

@@ -83,7 +83,7 @@ enum duda_route_kind {
 };
 
 /** Maximum stack size in bytes. Allocate larger data on the heap. */
-#define DUDA_STACK_MAX ((size_t)8 << 20)
+#define DUDA_STACK_MAX (MK_API_CAST(size_t, 8) << 20)
 
 /** One entry of a service's table. Use the macros below; they accept further members after the summary:
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */

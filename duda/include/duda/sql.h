@@ -48,17 +48,17 @@ struct duda_sql_value {
 /** Constructors for parameters. Absent text becomes NULL. */
 static inline struct duda_sql_value duda_sql_null(void)
 {
-    struct duda_sql_value v = {DUDA_SQL_NULL, 0, 0, {NULL, 0}};
+    struct duda_sql_value v = {DUDA_SQL_NULL, 0, 0, {MK_API_NULL, 0}};
     return v;
 }
 static inline struct duda_sql_value duda_sql_integer(int64_t number)
 {
-    struct duda_sql_value v = {DUDA_SQL_INTEGER, number, 0, {NULL, 0}};
+    struct duda_sql_value v = {DUDA_SQL_INTEGER, number, 0, {MK_API_NULL, 0}};
     return v;
 }
 static inline struct duda_sql_value duda_sql_real(double real)
 {
-    struct duda_sql_value v = {DUDA_SQL_REAL, 0, real, {NULL, 0}};
+    struct duda_sql_value v = {DUDA_SQL_REAL, 0, real, {MK_API_NULL, 0}};
     return v;
 }
 static inline struct duda_sql_value duda_sql_text(mk_str text)
@@ -141,7 +141,8 @@ enum { DUDA_SQL_BATCH_MAX = 1000 };
  * outside a transaction several connections may run them, in any order. Each has its own result. Returns 0,
  * or the error of the first statement that failed.
  *
- *     const struct duda_sql_statement queries[] = {{"SELECT ... WHERE id = $1", &id, 1},
+ *     const struct duda_sql_value key = duda_sql_integer(id);
+ *     const struct duda_sql_statement queries[] = {{"SELECT ... WHERE id = $1", &key, 1},
  *                                                  {"SELECT ...", NULL, 0}};
  *     struct duda_sql_result results[2];
  *     int e = duda_sql_batch(d, db, queries, 2, results);

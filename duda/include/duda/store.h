@@ -5,6 +5,12 @@
 #ifndef DUDA_STORE_H
 #define DUDA_STORE_H
 
+/* A function and a struct in this header have the same name, which is valid C++, but some compilers warn
+ * about it. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <duda/service.h>
 
 #ifdef __cplusplus

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /** Maximum length of a key passed to a backend. */
-enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
+enum { DUDA_STORE_FULL_KEY_MAX = MK_API_CAST(int, DUDA_STORE_KEY_MAX) + DUDA_SCOPE_MAX + 3 };
 
 /** The functions of a backend. They work like those of store.h, except that `delete_if` with an absent value
  * returns -ENOENT if there was no entry. duda-store builds each key from the service's scope and the key that

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names that examples in the comments of the public headers use but do not define: see check_examples.py. The part before the
+ * first section is at file scope; each section is the beginning of the functions around the examples of one header. */
+#include <duda.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <monkey/plugin.h>
+#include <monkey/server.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct person {
+    mk_str name;
+    unsigned age;
+};
+extern struct duda_ctx *d;
+extern struct mk_config *config;
+extern struct mk_request *request;
+extern struct mk_response *response;
+extern struct mk_server *s;
+extern struct mk_worker *worker;
+extern const struct duda_schema person_schema;
+extern const struct duda_allocator memory;
+extern struct mk_buf out;
+
+/* ---- duda/body.h ---- */
+struct duda_value value;
+const char *name = "";
+/* ---- duda/crypto.h ---- */
+struct mk_buf claims, text;
+mk_str token;
+extern const struct duda_jwt_rules rules;
+extern const struct duda_jwks *keys;
+extern const struct duda_jwt_key *key;
+int64_t now = 1, fetched = 0;
+mk_str data;
+/* ---- duda/cookie.h ---- */
+bool is_tls = true;
+/* ---- duda/csv.h ---- */
+mk_str text;
+void take(unsigned line, unsigned column, mk_str cell);
+/* ---- duda/gzip.h ---- */
+char buf[1000];
+int e, more;
+ssize_t n, (*read_more)(char *p, size_t cap) = NULL;
+mk_str content;
+struct duda_gzip_stream *z = NULL;
+/* ---- duda/http.h ---- */
+struct rate {
+    double eur;
+};
+char buf[1000];
+ssize_t n = 0;
+struct duda_http_client *http = NULL;
+extern const struct duda_schema rate_schema;
+struct duda_http_response response;
+struct duda_http_request request;
+/* ---- duda/jobs.h ---- */
+mk_str payload, address;
+duda_job_fn send;
+int deliver(struct duda_ctx *context, mk_str text);
+/* ---- duda/json.h ---- */
+mk_str text;
+/* ---- duda/kv.h ---- */
+mk_str value, old, less, order, order_key;
+struct duda_kv *kv = NULL;
+/* ---- duda/lock.h ---- */
+int price;
+const char *id = "";
+int read_price(struct duda_ctx *context, const char *order, int *out);
+int write_price(struct duda_ctx *context, const char *order, int amount);
+/* ---- duda/mail.h ---- */
+mk_str address, text;
+/* ---- duda/memcached.h ---- */
+mk_str key, make_page(struct duda_ctx *context);
+struct duda_memcached *cache = NULL;
+/* ---- duda/memory.h ---- */
+const char *name = "";
+mk_str message;
+void answer(struct duda_ctx *context, mk_str text), close_file(void *f);
+/* ---- duda/mime.h ---- */
+extern struct duda_mime mime;
+/* ---- duda/multipart.h ---- */
+char buf[1000];
+int e = 0;
+void *ctx = NULL;
+mk_str boundary;
+size_t n, (*read_more)(char *p, size_t cap) = NULL;
+struct duda_multipart_ops ops;
+/* ---- duda/postgres.h ---- */
+mk_str row;
+void forget_price(void *ctx, mk_str name), forget_all_prices(void *ctx), *cache_of(struct mk_worker *w);
+int send_all_orders(struct duda_ctx *context, struct duda_sql_db *base);
+struct duda_sql_db *db = NULL;
+struct duda_sql_result result;
+struct duda_postgres_copy *copy = NULL;
+/* ---- duda/redis.h ---- */
+mk_str key, last;
+struct duda_redis *redis = NULL;
+/* ---- duda/request.h ---- */
+size_t count = 0;
+const char *text = "";
+/* ---- duda/send.h ---- */
+int e;
+size_t mark = 0;
+const char *version = "";
+mk_str now_text(struct duda_ctx *context);
+/* ---- duda/service.h ---- */
+duda_fn hello;
+duda_fn item;
+duda_fn show_log;
+bool is_staff(struct duda_ctx *context);
+int (*show_user)(struct duda_ctx *);
+/* ---- duda/session.h ---- */
+bool password_is_right(struct duda_ctx *context);
+/* ---- duda/smtp.h ---- */
+struct job {
+    mk_str payload;
+} *job = NULL;
+/* ---- duda/sql.h ---- */
+int64_t id = 0;
+struct duda_sql_value from, to;
+struct duda_sql_db *db = NULL;
+struct duda_sql_result result;
+/* ---- duda/store.h ---- */
+struct duda_store *store = NULL;
+/* ---- duda/subprocess.h ---- */
+mk_str text;
+/* ---- duda/task.h ---- */
+struct mine {
+    struct duda_ctx *task;
+} *mine = NULL;
+void remove_old(struct duda_ctx *context, void *ctx);
+/* ---- duda/template.h ---- */
+struct mk_buf error;
+/* ---- duda/topic.h ---- */
+int e;
+mk_str text;
+struct duda_topic_message m;
+/* ---- duda/value.h ---- */
+size_t n_people = 0;
+struct person *people = NULL;
+/* ---- duda/wait.h ---- */
+struct job {
+    int n;
+};
+void fibonacci(void *job);
+/* ---- monkey/buf.h ---- */
+unsigned n = 0;
+/* ---- monkey/cgi.h ---- */
+mk_str output;
+struct mk_cgi_options options;
+struct mk_upstream_request_options ask;
+/* ---- monkey/config.h ---- */
+struct place {
+    mk_str name;
+};
+struct settings {
+    mk_str *names;
+    size_t n_names;
+} *settings = NULL;
+mk_str word;
+const struct mk_conf_ctx *ctx = NULL;
+extern const struct mk_conf_table place_table;
+/* ---- monkey/json.h ---- */
+struct mk_buf buf;
+mk_str name;
+size_t n = 0, *sizes = NULL;
+/* ---- monkey/meter.h ---- */
+struct settings {
+    mk_str name;
+    uint32_t meter;
+} *settings = NULL;
+uint64_t *cells;
+/* ---- monkey/regex.h ---- */
+mk_str path;
+void use(mk_str part);
+/* ---- monkey/request.h ---- */
+bool is_protected(mk_str path);
+enum mk_verdict refuse(struct mk_response *to, unsigned status);
+void consume(const char *p, size_t n);
+/* ---- monkey/request_ref.h ---- */
+static const char key;
+struct result;
+struct job {
+    struct mk_request_ref *ref;
+    struct result *result;
+};
+struct result *compute(void);
+struct job *start_job(struct mk_request *for_request, struct mk_request_ref *ref);
+void free_job(struct job *job);
+enum mk_verdict send_result(struct mk_response *to, const struct result *result);
+/* ---- monkey/response.h ---- */
+size_t len;
+char *make_report(size_t *n);
+/* ---- monkey/router.h ---- */
+mk_server_fn show_user;
+void (*fail)(mk_str why) = NULL, (*call)(void *fn, int64_t id) = NULL;
+/* ---- monkey/server.h ---- */
+char *certificate = NULL, *key = NULL;
+mk_server_fn show_user;
+struct mk_server *server = NULL;
+struct reading {
+    mk_str text;
+} *reading = NULL;
+struct client {
+    struct client *next;
+    struct mk_websocket *socket;
+} **clients = NULL;
+/* ---- monkey/sized.h ---- */
+struct mine_options {
+    int a, b;
+};
+/* ---- monkey/spool.h ---- */
+void start_with(uint64_t length, int fd);
+/* ---- monkey/sse_stream.h ---- */
+struct mk_sse_stream_options options;
+/* ---- monkey/stats.h ---- */
+uint32_t series;
+mk_str country;
+/* ---- monkey/subprocess.h ---- */
+void on_end(void *ctx, int status), *ctx = NULL;
+struct mk_subprocess *child;
+/* ---- monkey/test_client.h ---- */
+void check(unsigned status, mk_str body);
+/* ---- monkey/tunnel.h ---- */
+void *ctx = NULL;
+struct mk_tunnel_ops ops;
+/* ---- monkey/upstream.h ---- */
+struct call {
+    struct mk_upstream_conn *conn;
+    struct mk_upstream_request *upstream;
+} *call = NULL;
+extern struct mk_upstream *upstream;
+struct mk_upstream_conn_options options;
+void (*on_ready)(void *ctx, unsigned which) = NULL;
+void (*go_on)(struct call *call) = NULL;
+void (*fail)(struct call *call, int error) = NULL;
+/* ---- monkey/websocket.h ---- */
+struct member {
+    struct member *next;
+    struct mk_websocket *socket;
+} *first = NULL;
+mk_str news;
+struct mk_websocket_options options;
+void on_message(void *ctx, struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
+void on_close(void *ctx, struct mk_websocket *socket, unsigned code, mk_str reason);
