@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each public header compiles by itself, twice in a row, as strict C11 and as C++17, and so do all of them together. Complete
-example programs in header comments compile as well.
+"""Each public header compiles by itself, twice in a row, as strict C11 and as C++17, and so do all of them together. With every
+installed compiler, all of them together compile without warnings in each supported version of C and C++. An example in a header
+comment also compiles as C++ (check_examples.py compiles all examples as C).
 """
 import re
 
@@ -11,8 +12,10 @@ STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C11": ("-x", "c", "-std=c11"), "C++17": ("-x", "c++", "-std=c++17")}
 FOLDERS = ("include", "duda/include")
 EXAMPLES = ("monkey/timer.h",)
-# Warnings that embedding programs may enable for their own code.
-CXX_WARNINGS = ("-Wshadow", "-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wconversion")
+# Warnings that programs may enable for their own code, and the languages in which each compiler must not report any.
+WARNINGS = ("-Wshadow", "-Wconversion")
+CXX_WARNINGS = ("-Wold-style-cast", "-Wzero-as-null-pointer-constant")
+COMPILERS = {"gcc": ("c11", "c17", "c2x"), "clang": ("c11", "c17", "c2x"), "g++": ("c++17", "c++20"), "clang++": ("c++17", "c++20")}
 
 
 def public_headers(root):
@@ -56,16 +59,24 @@ def check_examples(root):
                 yield f"the example of {header} does not compile as {language}: {why}"
 
 
-def check_embedding_headers(root):
-    """Compiles include/monkey as a whole with each installed C++ compiler, because their warnings differ."""
-    everything = "".join(f"#include <{path.relative_to(root / 'include').as_posix()}>\n"
-                         for path in house.files(root, ("include",), (".h",)))
-    for name in ("g++", "clang++"):
+def constants(root):
+    """Returns the macros of the headers whose value is an expression in parentheses."""
+    text = "".join(house.read(path) for path in house.files(root, FOLDERS, (".h",)))
+    return re.findall(r"^#define ((?:MK|DUDA)_\w+) +\(", text, re.MULTILINE)
+
+
+def check_warnings(root, headers):
+    """Compiles all headers together with each installed compiler, because their warnings differ."""
+    everything = "".join(f"#include <{header}>\n" for header in headers) + "void use_all(void);\nvoid use_all(void)\n{\n"
+    for name, languages in COMPILERS.items():
         compiler = house.find_tool(name)
-        if compiler:
-            why = compile_text(root, compiler, (*LANGUAGES["C++17"], *CXX_WARNINGS), everything + "extern int one;\n")
+        for language in languages if compiler else ():
+            is_cxx = "++" in language
+            use = "    static_cast<void>({});\n" if is_cxx else "    (void)({});\n"
+            text = everything + "".join(use.format(each) for each in constants(root)) + "}\n"
+            why = compile_text(root, compiler, ("-x", "c++" if is_cxx else "c", f"-std={language}", *WARNINGS, *(CXX_WARNINGS if is_cxx else ())), text)
             if why:
-                yield f"{name} warns about the headers of include: {why}"
+                yield f"{name} -std={language} warns about the headers: {why}"
 
 
 def check_tree(root):
@@ -86,13 +97,17 @@ def check_tree(root):
             why = compile_text(root, compiler, flags, everything)
             if why:
                 complaints.append(f"the headers do not stand together as {language}: {why}")
-    return complaints or [*check_examples(root), *check_embedding_headers(root)]
+    return complaints or [*check_examples(root), *check_warnings(root, headers)]
 
 
 def check(args):
     if not any(public_headers(args.root)):
         return house.skip("there is no public header yet")
     return check_tree(args.root)
+
+
+def compilers_of(kind):
+    return sum(kind in name and bool(house.find_tool(name)) for name in COMPILERS)
 
 
 def self_test(test):
@@ -106,12 +121,15 @@ def self_test(test):
     test.expect("a type it does not include", judge(guard % "struct mk_x { size_t n; };"), *both[: 1 + cxx])
     test.expect("no guard", judge("struct mk_x { int n; };\n"), *both[: 1 + cxx])
     test.expect("an extension of GNU", judge(guard % "struct mk_x { int n; int x[0]; };"), *both[: 1 + cxx])
+    both_ways = 2 * compilers_of("++") + 3 * (compilers_of("") - compilers_of("++"))
+    test.expect("a conversion", judge(guard % "static inline char mk_x(int c) { return c; }"), *("warns about the headers",) * both_ways)
     if cxx:
         test.expect("a word of C++", judge(guard % "int mk_x(int class);"), both[1])
         test.expect("C only", judge(guard % "int mk_x(int n, char p[static 4]);"), both[1])
-        compilers = sum(bool(house.find_tool(name)) for name in ("g++", "clang++"))
+        compilers = 2 * sum(bool(house.find_tool(name)) for name in ("g++", "clang++"))
         cast = "static inline char mk_x(int c) { return (char)(c + 1); }"
-        test.expect("a cast in the style of C", judge(guard % cast), *("warns about the headers",) * compilers)
+        test.expect("a cast in the style of C", judge(guard % cast), *(r"\+\+\d\d warns about the headers",) * compilers)
+        test.expect("a cast in a macro", judge(guard % "#define MK_X ((char)1)\nint mk_x(void);"), *(r"\+\+\d\d warns",) * compilers)
     example = "#ifndef X_H\n#define X_H\n/**\n *     static int x(void)\n *     {\n *         return %s;\n *     }\n */\n#endif\n"
     test.expect("an example", check_tree(test.tree({"include/monkey/timer.h": example % "1"})))
     wrong = check_tree(test.tree({"include/monkey/timer.h": example % "y"}))
