@@ -15,7 +15,7 @@ mkdir -p "$folder"
     cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DMK_TESTS=ON -DMK_HARDEN=OFF \
         -DCMAKE_C_FLAGS="-fsanitize=thread -O1 -g -fno-omit-frame-pointer" >"$folder/configure.log"
 cmake --build "$folder" --target server embedded lib_test_stress lib_test_request_ref lib_test_server lib_test_misuse lib_test_listeners \
-    lib_test_misuse_websockets >"$folder/build.log" || {
+    lib_test_misuse_arguments lib_test_misuse_functions lib_test_misuse_websockets >"$folder/build.log" || {
     tail -20 "$folder/build.log" >&2
     exit 1
 }
@@ -23,7 +23,8 @@ options="exitcode=66 second_deadlock_stack=1 suppressions=$PWD/tools/dev/tsan.tx
 
 stress_libmonkey() {
     local test
-    for test in lib_test_server lib_test_listeners lib_test_request_ref lib_test_misuse lib_test_misuse_websockets "lib_test_stress ${1:-20} ${2:-4}"; do
+    for test in lib_test_server lib_test_listeners lib_test_request_ref lib_test_misuse lib_test_misuse_arguments lib_test_misuse_functions \
+        lib_test_misuse_websockets "lib_test_stress ${1:-20} ${2:-4}"; do
         # shellcheck disable=SC2086
         TSAN_OPTIONS="halt_on_error=1 $options" "$folder"/tests/lib/$test
     done
@@ -31,8 +32,8 @@ stress_libmonkey() {
 
 # The tests look for reports in the program's output. Tests unrelated to threads are left out.
 ask_duda() {
-    local names=(endings rooms sockets locks sql jobs kv store postgres redis redis_topic_relay memcache counted hello ask_http texts visitors
-                 answers) modules
+    local names=(cancellation topic_subscriptions sockets locks sql jobs kv store postgres redis redis_topics memcached statistics hello http
+                 schemas session_cookies responses hostile_calls) modules
     modules=("${names[@]/#/tests/duda/test_}")
     MONKEY_EMBEDDED=1 MONKEY_PROGRAM=$PWD/$folder/monkey MONKEY_SERVICE_FLAGS=-fsanitize=thread TSAN_OPTIONS=$options \
         build/venv/bin/python -m pytest -c tests/pytest.ini --timeout 300 -n 2 --dist loadfile "$@" \
