@@ -126,3 +126,17 @@ def test_hand_written_schema_of_no_route_fails_with_a_message(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "older", source)])
     made = server.get("/places", method="POST", body=b'{"city": "Ulm", "zip": 89073}', fields=JSON)
     assert made.status in (400, 422) and "use DUDA_SCHEMA()" in made.text
+
+
+@pytest.mark.parametrize("old, new", [
+    ("sizeof(struct duda_service), ", "8, "), ("sizeof(struct duda_service), ", "sizeof(struct duda_service) + 8, "),
+    ("{DUDA_ABI, ", "{DUDA_ABI + 1, "), ("{DUDA_ABI, ", "{DUDA_ABI_OLDEST - 1, ")], ids=["smaller", "larger", "later_abi", "earlier_abi"])
+def test_service_of_unsupported_version_is_rejected(monkey, tmp_path, old, new):
+    header = (ROOT / "duda/include/duda/service.h").read_text()
+    wrong = header.replace(old, new)
+    assert wrong != header
+    (tmp_path / "service.h").write_text(wrong)
+    server = monkey(plugins=[services.build(tmp_path, "older", SOURCE, "-include", tmp_path / "service.h")], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    server.err.wait_for("the service `older` was built for another version of Duda: rebuild it")

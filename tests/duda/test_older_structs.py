@@ -212,14 +212,13 @@ static int tokens(struct duda_ctx *d)
 
 static int fetch(struct duda_ctx *d)
 {
-    struct duda_http_request request = {.method = MK_STR("POST"), .target = MK_STR("/"), .body = MK_STR("x")};
+    struct duda_http_request request = {.method = MK_STR("POST"), .target = MK_STR("/")};
     struct duda_http_response response;
     struct duda_http_stream *stream;
     struct duda_http_client *client = duda_http_client(d, NULL);
     int e = duda_http_fetch(d, client, OLDER(request), &response);
     e = e ? e : duda_http_open(d, client, OLDER(request), &response, &stream);
     e = e ? e : duda_http_read_all(d, stream, &response);
-    request.body = MK_STR_NULL;
     e = e ? e : duda_http_begin(d, client, OLDER(request), 1, &response, &stream);
     e = e ? e : duda_http_write(d, stream, MK_STR("y"));
     e = e < 0 ? e : duda_http_end(d, stream);
