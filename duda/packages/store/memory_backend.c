@@ -9,7 +9,8 @@
 
 static uint64_t expiry_time(uint64_t ttl_ms)
 {
-    return ttl_ms ? mk_clock_ms() + ttl_ms : 0;
+    uint64_t now = mk_clock_ms();
+    return !ttl_ms ? 0 : ttl_ms < UINT64_MAX - now ? now + ttl_ms : UINT64_MAX;
 }
 
 /* The table of an entry, and its key there. Locks have a separate table, which values cannot fill. */
