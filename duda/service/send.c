@@ -36,10 +36,10 @@ static mk_str escape_url(struct duda_ctx *d, mk_str url)
 
 int duda_redirect(struct duda_ctx *d, unsigned status, const char *url)
 {
+    if (status < 300 || status > 399 || status == 304)
+        return -EINVAL;
     mk_str escaped = escape_url(d, mk_str_from_c(url));
     int e = escaped.p ? duda_header_set(d, "Location", escaped) : -ENOMEM;
-    if (!e && (status < 300 || status > 399))
-        e = -EINVAL;
     return e ? e : (int)status;
 }
 
