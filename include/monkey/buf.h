@@ -86,7 +86,7 @@ static inline void mk_buf_add_int(struct mk_buf *buf, int64_t n)
 MK_API void mk_buf_addf(struct mk_buf *buf, const char *fmt, ...) MK_API_PRINTF(2, 3);
 MK_API void mk_buf_addv(struct mk_buf *buf, const char *fmt, va_list args) MK_API_PRINTF(2, 0);
 
-/** Removes the first n bytes. */
+/** Removes the first n bytes, or all if there are fewer. */
 MK_API void mk_buf_consume(struct mk_buf *buf, size_t n);
 
 #ifdef __cplusplus

@@ -149,7 +149,8 @@ MK_API mk_str mk_request_header(const struct mk_request *request, mk_str name);
  * request. Returns false, and sets neither, if `i` is out of range. */
 MK_API bool mk_request_header_at(const struct mk_request *request, size_t i, mk_str *name, mk_str *value);
 
-/** The party that may set the i-th header. Same as mk_header_role() of its name, but faster. */
+/** The party that may set the i-th header. Same as mk_header_role() of its name, but faster. MK_ROLE_NONE if
+ * `i` is out of range. */
 MK_API enum mk_header_role mk_request_header_role(const struct mk_request *request, size_t i);
 
 /** The client address as text, without port. */

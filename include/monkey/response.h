@@ -159,7 +159,8 @@ MK_API int mk_response_set_body_file(struct mk_response *response, int fd, uint6
 
 /**
  * Sets a body that `ops->read(ctx)` produces, of `length` bytes or MK_LENGTH_UNKNOWN. The server will call
- * ops->close(ctx), even if this function fails.
+ * ops->close(ctx), even if this function fails. Returns 0; -EINVAL if `length` is negative or there is no
+ * `read`; or -EALREADY.
  */
 MK_API int mk_response_set_body_source(struct mk_response *response, const struct mk_body_source_ops *ops,
                                        void *ctx, int64_t length);

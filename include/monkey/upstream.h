@@ -76,7 +76,7 @@ MK_API unsigned mk_upstream_count(const struct mk_upstream *upstream);
 
 /** A stable ID for the i-th server. It changes only with the name of the server, the name of the upstream, or
  * the secret of this Monkey server (which KeyFile may supply). The ID reveals nothing about the server: put
- * it in a cookie for session affinity. */
+ * it in a cookie for session affinity. 0 if `i` is out of range. */
 MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *upstream, unsigned i);
 
 /* ---- Connections ---- */

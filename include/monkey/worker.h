@@ -162,7 +162,7 @@ MK_API void mk_worker_unref(struct mk_worker *worker);
  * sender's own queue is full, and then no worker receives the message. Another worker whose queue is full
  * misses the message, with a warning in the log; all others receive it, and the function returns 0.
  *
- * Returns 0, -EMSGSIZE, -EINVAL (invalid index), -EAGAIN, -ENOMEM, or -ENOTCONN without a master: then the
+ * Returns 0, -EMSGSIZE, -EINVAL (invalid index, or the plugin is not loaded), -EAGAIN, -ENOMEM, or -ENOTCONN without a master: then the
  * sender receives the message if `to` includes it, and no other worker does. On all other errors, no worker
  * receives the message.
  */

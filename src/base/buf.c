@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/assert.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -96,7 +95,7 @@ void mk_buf_addf(struct mk_buf *b, const char *fmt, ...)
 
 void mk_buf_consume(struct mk_buf *b, size_t n)
 {
-    MK_ASSERT(n <= b->len);
+    n = mk_min(n, b->len);
     b->len -= n;
     if (b->len && n)
         memmove(b->p, b->p + n, b->len);

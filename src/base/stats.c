@@ -369,9 +369,10 @@ static uint32_t reuse_created_series(struct mk_stat_registry *r, uint32_t i, uin
 
 uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values)
 {
-    if (!table || table > MK_STAT_TABLES_MAX)
+    const struct table *t = table_at(r, table);
+    if (!t)
         return 0;
-    uint64_t id = series_id(table, n_labels_of(&r->tables[table - 1]), values);
+    uint64_t id = series_id(table, n_labels_of(t), values);
     for (uint32_t i = 0; i < MK_STAT_SERIES_MAX; i++) {
         uint64_t found = LOAD(&r->ids[i]);
         if (!found && claim_series_id(&r->ids[i], id)) {
@@ -499,7 +500,8 @@ static uint64_t bucket_start(unsigned n, unsigned i)
 
 uint64_t mk_stat_bucket_end(unsigned n, unsigned bucket)
 {
-    return bucket + 1 < n ? bucket_start(n, bucket + 1) : 0;
+    bool is_valid = n == MK_STAT_BUCKETS || n == MK_STAT_FINE_BUCKETS;
+    return is_valid && bucket < n - 1 ? bucket_start(n, bucket + 1) : 0;
 }
 
 uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned thousandths)

@@ -206,7 +206,7 @@ static enum mk_verdict handle_request(struct mk_request *request, struct mk_resp
 
 const struct mk_router_param *mk_server_param(const struct mk_request *request, const char *name)
 {
-    const struct params *p = mk_request_attached(request, &mk_app_routes_plugin);
+    const struct params *p = request ? mk_request_attached(request, &mk_app_routes_plugin) : NULL;
     mk_str expected = mk_str_from_c(name);
     for (size_t i = 0; p && i < p->n; i++)
         if (mk_str_eq(p->at[i].name, expected))

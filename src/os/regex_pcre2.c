@@ -62,7 +62,7 @@ static unsigned count_groups(const struct mk_regex *r)
 static unsigned find_group_number(const struct mk_regex *r, mk_str name)
 {
     char buf[NAME_MAX_LEN + 1];
-    if (name.len > NAME_MAX_LEN)
+    if (!name.len || name.len > NAME_MAX_LEN)
         return 0;
     memcpy(buf, name.p, name.len);
     buf[name.len] = '\0';

@@ -13,7 +13,7 @@ const struct mk_loaded_plugin *mk_plugins_at(const struct mk_config_generation *
 
 size_t mk_plugins_index_of(const struct mk_config_generation *g, const struct mk_plugin *plugin)
 {
-    size_t i = 0;
+    size_t i = plugin ? 0 : g->n_plugins;
     while (i < g->n_plugins && !mk_hook_is_of_plugin(g->plugins_by_order[i]->object.plugin, plugin))
         i++;
     return i;

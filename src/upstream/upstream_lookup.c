@@ -339,7 +339,7 @@ unsigned mk_upstream_count(const struct mk_upstream *u)
 
 uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
 {
-    return u->servers[i].id;
+    return i < u->n ? u->servers[i].id : 0;
 }
 
 /* ---- The limits of a route ---- */

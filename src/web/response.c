@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/response.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -537,7 +538,7 @@ static void release_file(void *file)
 int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length)
 {
     uint64_t end;
-    bool odd = fd < 0 || !mk_num_add(offset, length, &end) || end > INT64_MAX;
+    bool odd = fcntl(fd, F_GETFD) < 0 || !mk_num_add(offset, length, &end) || end > INT64_MAX;
     struct mk_open_file *f = is_body_final(r) || odd ? NULL : mk_open_file_from_fd(fd, end);
     if (!f) {
         mk_fd_close(&fd);
@@ -558,10 +559,12 @@ static int set_body_source(struct mk_response *r, const struct mk_body_source_op
 {
     if (is_body_final(r))
         e = -EALREADY;
+    if (!ops || !ops->read)
+        e = -EINVAL;
     if (!e) {
         mk_response_invalidate_cached_head(r);
         mk_response_body_set_source(&r->content, ops, ctx, length);
-    } else if (ops->close) {
+    } else if (ops && ops->close) {
         ops->close(ctx);
     }
     return e;

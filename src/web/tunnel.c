@@ -48,12 +48,13 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
 {
     bool has_content = request->length && !mk_exchange_of(request)->body_has_ended;
     mk_str protocol = mk_request_upgrade(request);
-    bool may = protocol.p && !has_content; /* all data after a body belongs to the tunnel */
+    bool may = protocol.p && !has_content && ops &&
+               ops->source.read; /* all data after a body belongs to the tunnel */
     int e = r->sealed || mk_response_body_is_tunnel(&r->content) ? -EALREADY : may ? 0 : -EINVAL;
     if (!e && mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET))
         e = accept_websocket_handshake(request, r);
     if (e) {
-        if (ops->source.close)
+        if (ops && ops->source.close)
             ops->source.close(ctx);
         return e;
     }

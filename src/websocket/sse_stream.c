@@ -109,7 +109,7 @@ int mk_sse_stream_worker_open(struct mk_sse_stream_worker *w, struct mk_request 
                               struct mk_response *r, const struct mk_sse_stream_options *options, void *ctx,
                               struct mk_sse_stream **out)
 {
-    if (!options->ops || !options->ops->on_close)
+    if (!options || !options->ops || !options->ops->on_close)
         return reject_stream(r, 500, -EINVAL);
     struct mk_sse_stream *s = mk_request_alloc(request, sizeof *s);
     if (!s)

@@ -207,7 +207,7 @@ static struct mk_websocket *new_websocket(struct mk_ws_worker *w, struct mk_requ
 int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct mk_response *r,
                       const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out)
 {
-    if (!options->ops || !options->ops->on_close)
+    if (!options || !options->ops || !options->ops->on_close)
         return reject_handshake(r, 500, -EINVAL);
     if (!mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")))
         return reject_handshake(r, 426, -EINVAL);

@@ -219,12 +219,12 @@ static void enqueue_to_others(struct mk_worker *w, int to, const struct message_
 
 int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
 {
-    const struct message_head message_head = {.len = (uint32_t)message.len,
-                                              .plugin = (uint32_t)mk_plugins_index_of(w->generation, plugin)};
+    size_t index = mk_plugins_index_of(w->generation, plugin);
+    const struct message_head message_head = {.len = (uint32_t)message.len, .plugin = (uint32_t)index};
     bool is_connected = w->generation->n_worker_channels || w->master_fd >= 0;
     if (message.len > MESSAGE_MAX)
         return -EMSGSIZE;
-    if (to != MK_TO_ALL && (to < 0 || (unsigned)to >= w->count))
+    if (index == w->generation->n_plugins || (to != MK_TO_ALL && (to < 0 || (unsigned)to >= w->count)))
         return -EINVAL;
     mk_err e = alloc_queues(w);
     if (!e && to >= 0 && to != (int)w->index)

@@ -52,7 +52,7 @@ MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
 /**
  * Waits for the next message of the handler's topics, for at most `timeout_ms` milliseconds (0: no limit).
  * Returns 0 with *out, valid until the handler returns or calls duda_arena_rewind(); -ETIME: the time limit
- * has passed; -ETIMEDOUT, -ECANCELED, -ENOMEM.
+ * has passed; -EINVAL: the handler has never subscribed to a topic; -ETIMEDOUT, -ECANCELED, -ENOMEM.
  *
  *     int e = duda_topic_subscribe(d, MK_STR("news"));
  *     size_t mark = duda_arena_mark(d);

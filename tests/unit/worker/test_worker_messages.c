@@ -180,7 +180,7 @@ static void worker_messages_need_callback(void **state)
     (void)state;
     static const struct mk_plugin stranger = {MK_PLUGIN_HEAD, .name = "stranger", .on_message = on_message};
     assert_int_equal(mk_worker_send(worker(0), &deaf, MK_TO_ALL, MK_STR("x")), 0);
-    assert_int_equal(mk_worker_send(worker(0), &stranger, MK_TO_ALL, MK_STR("x")), 0);
+    assert_int_equal(mk_worker_send(worker(0), &stranger, MK_TO_ALL, MK_STR("x")), -EINVAL);
     worker(2)->n_started = 1; /* the plugin has not started yet */
     assert_int_equal(send_to(0, MK_TO_ALL, "y"), 0);
     check(0, "y ");
