@@ -21,7 +21,7 @@ extern struct mk_response *response;
 extern struct mk_server *s;
 extern struct mk_worker *worker;
 extern const struct duda_schema person_schema;
-extern const struct duda_allocator memory;
+extern const struct mk_allocator memory;
 extern struct mk_buf out;
 
 /* ---- duda/body.h ---- */
@@ -35,8 +35,6 @@ extern const struct duda_jwks *keys;
 extern const struct duda_jwt_key *key;
 int64_t now = 1, fetched = 0;
 mk_str data;
-/* ---- duda/cookie.h ---- */
-bool is_tls = true;
 /* ---- duda/csv.h ---- */
 mk_str text;
 void take(unsigned line, unsigned column, mk_str cell);
@@ -81,13 +79,6 @@ mk_str message;
 void answer(struct duda_ctx *context, mk_str text), close_file(void *f);
 /* ---- duda/mime.h ---- */
 extern struct duda_mime mime;
-/* ---- duda/multipart.h ---- */
-char buf[1000];
-int e = 0;
-void *ctx = NULL;
-mk_str boundary;
-size_t n, (*read_more)(char *p, size_t cap) = NULL;
-struct duda_multipart_ops ops;
 /* ---- duda/postgres.h ---- */
 mk_str row;
 void forget_price(void *ctx, mk_str name), forget_all_prices(void *ctx), *cache_of(struct mk_worker *w);
@@ -163,6 +154,9 @@ struct settings {
 mk_str word;
 const struct mk_conf_ctx *ctx = NULL;
 extern const struct mk_conf_table place_table;
+/* ---- monkey/cookie.h ---- */
+bool is_tls = true;
+mk_str id;
 /* ---- monkey/json.h ---- */
 struct mk_buf buf;
 mk_str name;
@@ -173,6 +167,14 @@ struct settings {
     uint32_t meter;
 } *settings = NULL;
 uint64_t *cells;
+/* ---- monkey/multipart.h ---- */
+char buf[1000];
+int e = 0;
+void *ctx = NULL;
+mk_str boundary;
+size_t n, (*read_more)(char *p, size_t cap) = NULL;
+struct mk_multipart_ops ops;
+struct upload *upload = NULL;
 /* ---- monkey/regex.h ---- */
 mk_str path;
 void use(mk_str part);
@@ -201,6 +203,8 @@ void (*fail)(mk_str why) = NULL, (*call)(void *fn, int64_t id) = NULL;
 char *certificate = NULL, *key = NULL;
 mk_server_fn show_user;
 struct mk_server *server = NULL;
+int fd;
+void send_to_successor(int socket);
 struct reading {
     mk_str text;
 } *reading = NULL;
