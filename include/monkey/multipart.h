@@ -57,7 +57,8 @@ enum { MK_BOUNDARY_MAX = 70 };
 MK_API bool mk_multipart_boundary(mk_str type, mk_str *out);
 
 /**
- * Creates a parser; NULL if memory is exhausted. Free it with mk_multipart_free(). Thread-safe.
+ * Creates a parser; NULL if memory is exhausted, or if the boundary is empty or longer than MK_BOUNDARY_MAX.
+ * Free it with mk_multipart_free(). Thread-safe.
  *
  *     struct mk_multipart *m = mk_multipart_new(boundary, NULL, &ops, ctx);
  *     while (!e && (n = read_more(buf, sizeof buf)) > 0)

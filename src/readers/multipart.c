@@ -54,7 +54,8 @@ struct mk_multipart_limits mk_multipart_limits_of(const struct mk_multipart_limi
 struct mk_multipart *mk_multipart_new(mk_str boundary, const struct mk_multipart_limits *limits,
                                       const struct mk_multipart_ops *ops, void *ctx)
 {
-    struct mk_multipart *m = boundary.len <= MK_BOUNDARY_MAX ? mk_mem_zalloc(1, sizeof *m) : NULL;
+    bool is_valid = boundary.len && boundary.len <= MK_BOUNDARY_MAX;
+    struct mk_multipart *m = is_valid ? mk_mem_zalloc(1, sizeof *m) : NULL;
     if (!m)
         return NULL;
     m->limits = mk_multipart_limits_of(limits);
