@@ -120,7 +120,8 @@ static bool same_names(const struct acme_cert_spec *a, const struct acme_cert_sp
     return same && strcmp(a->challenge, b->challenge) == 0 && strcmp(a->key, b->key) == 0;
 }
 
-/* Hosts with equal names share a certificate. */
+/* Adds the certificate to the job, unless an earlier host has the same names and thus shares its
+ * certificate. */
 static int add_cert_spec(struct mk_config *config, struct acme *a, struct acme_cert_spec *w)
 {
     struct acme_cert_spec **end = &a->specs;

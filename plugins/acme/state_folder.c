@@ -104,7 +104,7 @@ static void check_parent_folders(struct mk_config *config, const struct acme_set
     }
 }
 
-/* Files created by the helper. */
+/* Returns whether the helper creates files with this name. */
 static bool is_known_file_name(const char *name)
 {
     static const char *const names[] = {"account.key", "account.json", "lock",           "certificates",
@@ -116,8 +116,8 @@ static bool is_known_file_name(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".new-", 5) == 0;
 }
 
-/* The workers' user becomes the owner of the folder and everything in it, so it must not be a shared folder
- * such as /etc. */
+/* Reports files that acme did not create: the workers' user becomes the owner of the folder and everything in
+ * it, so it must not be a shared folder such as /etc. */
 static void report_unknown_files(struct mk_config *config, const struct acme_settings *s)
 {
     DIR *d = opendir(s->state.p);
@@ -162,7 +162,7 @@ struct created {
     bool state, inner[MK_LEN(inner_folders)];
 };
 
-/* Parent folders are accessible to everyone, whatever the umask. */
+/* Creates missing parent folders, accessible to everyone whatever the umask. */
 static void create_parents(const char *path, struct created *created)
 {
     char buf[PATH_MAX];

@@ -80,8 +80,9 @@ static bool locations_share_password(const struct auth_location *a, const struct
     return a->users == b->users && a->type == b->type && mk_str_eq(a->title, b->title);
 }
 
-/* A rewritten request is checked for each of its paths. Its password was verified for the first one: Digest
- * credentials cannot be verified twice, because verification uses up their nonce count. */
+/* Returns whether the request has already authenticated with this location's password. A rewritten request is
+ * checked for each of its paths, but Digest credentials cannot be verified twice, because verification uses
+ * up their nonce count. */
 static bool has_cached_grant(const struct auth_check *v)
 {
     const struct grant *g = mk_request_attached(v->request, &grants);

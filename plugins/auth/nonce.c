@@ -112,7 +112,8 @@ static int find_oldest_nonce_word(const struct auth_bucket *b, int64_t now, uint
     return oldest;
 }
 
-/* A nonce that is not in the table and not younger than an evicted one may itself have been evicted. */
+/* Records the creation time of an evicted nonce. A nonce that is not in the table may itself have been
+ * evicted, unless it is younger than every evicted one. */
 static void record_evicted_time(_Atomic uint64_t *forgotten, uint64_t second)
 {
     uint64_t before = atomic_load(forgotten);

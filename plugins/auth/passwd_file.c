@@ -195,7 +195,7 @@ static bool replace_file(const struct file *f, mk_str text, const char **error)
     return fsync(f->folder) == 0 || set_failed_step(error, "sync the folder to disk");
 }
 
-/* Ctrl-C must not leave the temporary file behind. */
+/* Replaces the file while signals are blocked, so that Ctrl-C cannot leave the temporary file behind. */
 static bool replace_with_signals_blocked(const struct file *f, mk_str text, const char **error)
 {
     sigset_t all, before;

@@ -6,8 +6,8 @@
 
 static const char *const types[] = {"Basic", "Digest", "None", NULL};
 
-/* Request paths are compared in decoded form, without dot segments, so any other path would protect
- * nothing. */
+/* Returns whether the path is decoded and has no dot segments. Request paths are compared in this form, so
+ * any other path would protect nothing. */
 static bool is_normalized_path(mk_str path)
 {
     while (path.p) {

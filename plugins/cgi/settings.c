@@ -390,7 +390,7 @@ static bool pass_env_variable(struct mk_config *config, struct cgi_settings *s, 
     return copy.p;
 }
 
-/* SetEnv overrides PassEnv. */
+/* Collects the variables of PassEnv and SetEnv. SetEnv overrides PassEnv. */
 static bool collect_variables(struct mk_config *config, struct cgi_settings *s)
 {
     const struct cgi_variable *v;

@@ -111,7 +111,8 @@ static void query_worker(struct cheetah_session *s, struct listing *a)
     cheetah_session_set_timer(s, TRY_MS);
 }
 
-/* Draining processes have an older configuration, and do not get messages of this configuration. */
+/* Returns the number of connections of draining processes, which have an older configuration and do not get
+ * messages of this one. */
 static uint64_t count_draining_conns(const struct mk_worker *w)
 {
     struct mk_worker_stats stats;

@@ -39,8 +39,9 @@ void cheetah_session_on_message(struct shell *shell, const struct cheetah_messag
 struct shell *cheetah_session_shell(const struct cheetah_session *s);
 /* Writes to the error log, with the process and user of the client. */
 void cheetah_session_log(const struct cheetah_session *s, const char *what);
-/* Write lines of output, and remarks. Both are escaped. */
+/* Writes lines of output, escaped. */
 void cheetah_session_write_output(struct cheetah_session *s, mk_str lines);
+/* Writes a remark, escaped. */
 void cheetah_session_write_note(struct cheetah_session *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /* Writes the last line of the response. */
 void cheetah_session_finish_response(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)

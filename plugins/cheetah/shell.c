@@ -29,7 +29,8 @@ static bool has_supplementary_group(int fd, gid_t group)
     return found;
 }
 
-/* The socket's mode normally has the same effect, but changing it by mistake must not admit more users. */
+/* Checks the client's credentials. The socket's mode normally has the same effect, but a mode that was
+ * changed by mistake must not admit more users. */
 static bool is_client_allowed(const struct cheetah *c, int fd, const struct ucred *who)
 {
     if (who->uid == 0 || who->uid == c->owner)

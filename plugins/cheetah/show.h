@@ -15,7 +15,7 @@ void cheetah_show_workers(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_show_hosts(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_show_plugins(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_show_configuration(struct cheetah_session *s, mk_str args, bool json);
-/* `cache`, `cache clear` */
+/* The commands `cache` and `cache clear`. */
 void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json);

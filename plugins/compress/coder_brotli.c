@@ -54,7 +54,7 @@ static void *open_brotli(unsigned level)
     return b;
 }
 
-/* With a size hint, the library would allocate a table of 4 MB for long bodies. */
+/* Does nothing: with a size hint, the library would allocate a table of 4 MB for long bodies. */
 static bool ignore_size_hint(void *coder, int64_t length)
 {
     (void)coder, (void)length;

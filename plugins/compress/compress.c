@@ -50,7 +50,8 @@ static int add_vary(struct mk_response *response)
     return mk_response_set_header(response, MK_STR("Vary"), mk_buf_str(&all));
 }
 
-/* A weak tag means that the bytes differ but the content is equivalent (RFC 9110, section 8.8.1). */
+/* Makes the tag weak, which means that the bytes differ but the content is equivalent (RFC 9110, section
+ * 8.8.1). */
 static int weaken_etag(struct mk_response *response, mk_str etag)
 {
     char buf[512];
@@ -81,7 +82,7 @@ static void remove_coding_header(const struct job *j)
     (void)mk_response_remove_header(j->response, MK_STR("Content-Encoding"));
 }
 
-/* If the client has the compressed representation, the 304 must repeat its weak tag. */
+/* If the client has the compressed representation, makes the tag of the 304 weak, as it was in the 200. */
 static void weaken_etag_of_304(const struct job *j)
 {
     mk_str known = mk_request_header(j->request, MK_STR("If-None-Match")), one;

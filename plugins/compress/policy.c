@@ -57,7 +57,8 @@ static bool is_path_skipped(const struct settings *s, mk_str path)
     return false;
 }
 
-/* A 304 has no Content-Type, so the type of the file counts, or text/html for a folder. */
+/* Returns whether the media type is listed. A 304 has no Content-Type, so the type of the file counts, or
+ * text/html for a folder. */
 static bool is_type_compressible(const struct settings *s, const struct mk_request *request,
                                  const struct response_info *f)
 {

@@ -23,8 +23,8 @@ const struct coder_ops *const compress_coders[CODINGS] = {
 /* ---- Memory ---- */
 
 #ifdef __GLIBC__
-/* Libraries allocate blocks of all sizes, and glibc keeps megabytes of free memory, because it raises its
- * thresholds when large blocks are freed. */
+/* Returns free memory to the system. Libraries allocate blocks of all sizes, and glibc would keep megabytes
+ * of free memory, because it raises its thresholds when large blocks are freed. */
 static void return_free_memory_to_system(void)
 {
     (void)malloc_trim(0);

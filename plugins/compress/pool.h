@@ -23,8 +23,9 @@ void compress_pool_fini(struct pool *p);
 
 /* Returns false if `MaxStreams` streams are open. */
 bool compress_pool_has_stream_slot(const struct pool *p);
-/* Call once when a stream begins, and once when it ends. */
+/* Call this once when a stream begins. */
 void compress_pool_add_stream(struct pool *p);
+/* Call this once when a stream ends. */
 void compress_pool_remove_stream(struct pool *p);
 
 /* Returns a coder for `length` bytes or MK_LENGTH_UNKNOWN; NULL if out of memory. */

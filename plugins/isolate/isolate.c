@@ -157,7 +157,8 @@ static void stop_response_wait(void *ctx)
     mk_timer_stop(&w->timer);
 }
 
-/* A draining worker may still respond to a request that it has accepted. */
+/* Returns whether no worker will respond: the group is down, and no draining worker can have accepted the
+ * request. */
 static bool is_hopeless(struct response_wait *w)
 {
     uint64_t now = mk_worker_now_ms(mk_request_worker(w->request));

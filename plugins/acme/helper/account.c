@@ -27,7 +27,8 @@ static EVP_PKEY *create_account_key(struct acme_error *f)
     return NULL;
 }
 
-/* A damaged key is never replaced: its owner may have a backup. */
+/* Loads the account's key, or creates one if there is none. Does not replace a damaged key, because its owner
+ * may have a backup. */
 static EVP_PKEY *load_or_create_key(struct acme_error *f)
 {
     struct mk_buf pem;

@@ -50,7 +50,8 @@ static bool is_token(const char *token)
     return n > 0 && n <= TOKEN_MAX;
 }
 
-/* A CA may connect several times, from several networks, so response files stay until the order ends. */
+/* Records the file for removal when the order ends. Until then it must stay, because a CA may connect several
+ * times, from several networks. */
 static void record_response_file(struct acme_client *c, const char *folder, const char *name)
 {
     mk_buf_addf(&c->response_files, "%s/%s\n", folder, name);

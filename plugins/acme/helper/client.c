@@ -180,8 +180,8 @@ static bool read_directory(struct acme_client *c, const json_t *d, struct acme_e
     return true;
 }
 
-/* Clients check a certificate's validity against their own clocks; the helper uses the clock of this
- * machine. */
+/* Warns if the clock of this machine differs from the authority's: the helper renews certificates by this
+ * clock, but clients check their validity by their own clocks. */
 static void warn_of_clock_skew(int64_t theirs)
 {
     int64_t off = theirs ? time(NULL) - theirs : 0;

@@ -316,7 +316,8 @@ static bool check_installed_cert(mk_str text, const struct acme_job *plan, const
     return ok;
 }
 
-/* If the clock is years ahead, every certificate looks old, so new ones are not renewed for a while. */
+/* Returns when to renew a certificate that is due: a new certificate is not renewed for a third of its
+ * lifetime. If the clock is years ahead, every certificate looks old, even a new one. */
 static int64_t defer_renewal_of_new_cert(const struct acme_cert_spec *spec, const struct acme_validity *life,
                                          int64_t now, int64_t due)
 {

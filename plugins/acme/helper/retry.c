@@ -16,7 +16,7 @@ enum {
     MARK = 48
 };
 
-/* No host can have the name of the account's file. */
+/* Returns the name of the file with the delay. The name of the account's file cannot be that of a host. */
 static const char *retry_note_name(const struct acme_cert_spec *spec)
 {
     return spec ? spec->name : "_account";
@@ -62,7 +62,7 @@ int64_t acme_retry_time(const struct acme_job *p, const struct acme_cert_spec *s
     return until > now + LONGEST_S ? 0 : until;
 }
 
-/* Servers that fail at the same time should not retry at the same time. */
+/* Adds a random part, so that servers that failed at the same time do not retry at the same time. */
 static uint64_t add_jitter(uint64_t seconds)
 {
     uint32_t r;
