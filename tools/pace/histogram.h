@@ -22,7 +22,7 @@ struct pace_histogram {
 
 void pace_histogram_init(struct pace_histogram *h);
 void pace_histogram_add(struct pace_histogram *h, uint64_t value);
-/* 0 for an empty histogram. */
+/* Returns the mean of all values; 0 for an empty histogram. */
 double pace_histogram_mean(const struct pace_histogram *h);
 /* Computes the smallest value that `share` (0 to 1) of `all` requests do not exceed: at most 1/128 too high,
  * and never above the maximum. Requests without a value count as infinite: PACE_HISTOGRAM_BEYOND. Returns

@@ -110,7 +110,7 @@ mk_err wr_child_start(struct wr_child *c, char *const *argv)
     return e;
 }
 
-/* Clients print their results at the end, so only the tail is kept. */
+/* Keeps only the tail of the output, because clients print their results at the end. */
 static void append_tail(struct wr_child *c, struct mk_buf *kept, mk_str piece)
 {
     mk_buf_add(kept, piece);

@@ -10,7 +10,7 @@ void wr_csv_write_header(struct mk_buf *out)
     mk_buf_addf(out, ",bottleneck,doubt\n");
 }
 
-/* An unknown value is an empty cell. */
+/* Writes a row for each shot. An unknown value is an empty cell. */
 void wr_csv_write_rows(const struct wr_step *step, struct mk_buf *out)
 {
     for (size_t i = 0; i < step->n; i++) {

@@ -73,7 +73,7 @@ static bool report_unknown_owner(const struct wr_find *what, const struct wr_lis
         what->port);
 }
 
-/* Names the first process of each server. */
+/* Reports that several servers listen, and names the first process of each. */
 static bool report_several_servers(const struct wr_find *what, const struct wr_listeners *l)
 {
     char room[512] = "";

@@ -7,7 +7,7 @@
 #include "wr/metric.h"
 #include "wr/report.h"
 
-/* Null if the value is not known. */
+/* Writes the number; null if it is not known. */
 static void write_number(struct mk_json_writer *w, double value, unsigned decimals)
 {
     mk_json_fixed(w, wr_is_known(value) ? value : (double)NAN, decimals);

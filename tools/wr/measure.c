@@ -75,7 +75,7 @@ static bool check_exit_status(const struct wr_measure *f, const struct wr_child 
                             WEXITSTATUS(c->status), MK_STR_ARG(output));
 }
 
-/* Standard output has precedence over standard error. */
+/* Parses the client's standard output or, if it has no result, its standard error. */
 static bool parse_output(const struct wr_measure *f, const struct wr_child *c, struct wr_result *out)
 {
     const char *why = NULL, *other;

@@ -125,7 +125,8 @@ static void measure_client(struct wr_meter *m, const struct wr_child *client, st
     out->client.waited = m->client_s > 0 ? fmin(waited_s / m->client_s / out->client.cores, 1) : 0;
 }
 
-/* The cgroup includes the CPU time of processes that no sample saw, but not their context switches. */
+/* Returns whether the samples account for nearly all CPU time of the cgroup. The cgroup includes the CPU time
+ * of processes that no sample saw, but not their context switches. */
 static bool samples_cover_cgroup_cpu(struct wr_meter *m, const struct wr_cpu *used)
 {
     struct wr_cpu now;

@@ -161,7 +161,7 @@ static bool parse_steps(struct wr_options *o, const char *text)
     return true;
 }
 
-/* "2" (shots) or "1.5s" */
+/* Parses "2" (shots) or "1.5s" (a duration). */
 static bool parse_warm_up(struct wr_options *o, const char *text)
 {
     char *end;

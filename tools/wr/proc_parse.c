@@ -110,7 +110,8 @@ static bool parse_hex(mk_str s, uint64_t *out)
     return s.len > 0;
 }
 
-/* "0100007F:1F90": each 32-bit word of the address, printed as a number in host byte order. */
+/* Parses "0100007F:1F90": each 32-bit word of the address, printed as a number in host byte order, and the
+ * port. */
 static bool parse_local_address(mk_str word, struct mk_sockaddr *out)
 {
     enum { DIGITS = 8 };

@@ -142,7 +142,8 @@ static bool run_curl_child(struct wr_child *curl, char **argv, mk_str url)
     return true;
 }
 
-/* curl writes the body to standard output, and the status after its messages to standard error. */
+/* Fetches the URL with curl, which writes the body to standard output, and the status after its messages to
+ * standard error. */
 static bool fetch_with_curl(const struct load_url *url, char *const *fields, struct wr_check_result *out)
 {
     static char words[][32] = {"curl", "-sSk", "--max-time", "30", "-o", "-", "-w", "%{stderr}\n%{http_code}",

@@ -97,7 +97,8 @@ bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_are
     return s->was_checked;
 }
 
-/* The client may parse its options differently from wr. */
+/* Checks the concurrency that the client reports, because the client may parse its options differently from
+ * wr. */
 static bool check_concurrency(const struct wr_sweep *s, unsigned concurrency, const struct wr_result *r)
 {
     if (!s->options->n_steps || r->connections < 0 || r->connections == (int64_t)concurrency ||

@@ -37,7 +37,7 @@ static void warn_of_bottleneck(const struct wr_step *step)
         wr_message("%s", text_buf);
 }
 
-/* The program wanted the CPU nearly all the time, but other programs had it. */
+/* Returns whether the program wanted the CPU nearly all the time, but other programs had it. */
 static bool was_cpu_starved(const struct wr_load *l)
 {
     return l->busy < 0.90 && l->busy + l->waited >= 0.95;

@@ -99,7 +99,7 @@ static bool run_sweep(const struct wr_options *o)
     return good;
 }
 
-/* The client inherits the descriptor limit and the affinity mask. */
+/* Sets the descriptor limit and the affinity mask, which the client inherits. */
 static bool set_limits_and_affinity(const struct wr_options *o)
 {
     enum { MANY = 1 << 20 };

@@ -37,8 +37,8 @@ static void parse_counts(mk_str json, struct wr_result *out)
     }
 }
 
-/* The server also spends time on the probe request, on one request per connection before the start, and on
- * wrong responses, all while wr measures it. */
+/* Sets the number of requests that the server handled while wr measured it: all that were sent, including
+ * those with wrong responses, plus the probe request and one request per connection before the start. */
 static void parse_requests_served(mk_str json, struct wr_result *out)
 {
     double asked, unsent, before;
