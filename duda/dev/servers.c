@@ -326,7 +326,7 @@ static void print_output_line(void *ctx, mk_str line)
     (void)fflush(to);
 }
 
-/* Standard output of services appears on our standard output. */
+/* Forwards the output of the server. The standard output of services appears on our standard output. */
 static void read_server_output(struct dev_servers *s, struct dev_process *c)
 {
     dev_stderr_reader_read_lines(&c->out, &c->rest[0], print_output_line, stdout);

@@ -64,7 +64,8 @@ static struct duda_crash_slot *find_crash_slot(struct duda_crash_table *b, unsig
     return NULL;
 }
 
-/* Another worker may win the race. */
+/* Acquires a slot of this worker number whose owner matches; tries the next one if another worker is
+ * faster. */
 static struct duda_crash_slot *acquire_crash_slot(struct duda_crash_table *b, unsigned worker,
                                                   bool (*is)(int64_t owner))
 {

@@ -190,7 +190,7 @@ int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *o
     return e ? e : duda_form_data_bind(&duda_form_parsed(d)->fields, schema, &memory, out, errors);
 }
 
-/* The callbacks may wait. */
+/* Parses the request body as it arrives. The callbacks of `parts` may wait. */
 static int feed_request_body(struct duda_ctx *d, struct mk_multipart *parts)
 {
     struct duda_scratch_buf piece;

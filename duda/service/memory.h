@@ -16,8 +16,8 @@ void duda_memory_free_chunks(struct duda_ctx *d);
 /* Frees the worker's cache. */
 void duda_memory_free_cache(struct duda_worker_ctx *worker_ctx);
 
-/* In development mode, freed memory is overwritten with a text, so that a string that a service has kept beyond
- * its lifetime shows. */
+/* Returns whether Duda runs in development mode: freed memory is then overwritten with a text, so that a
+ * string that a service has kept beyond its lifetime shows. */
 bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx);
 void duda_memory_fill_freed(char *p, size_t n);
 

@@ -79,7 +79,7 @@ int duda_response_end_append(struct duda_ctx *d)
     return d->out.len >= KEPT_MAX ? wait_until_sent(d) : 0;
 }
 
-/* Handlers reuse one output buffer in turn. */
+/* Gives the handler an output buffer: the worker's spare one, which handlers reuse in turn, or a new one. */
 static void init_output_buf(struct duda_ctx *d)
 {
     struct mk_buf *spare = &d->worker_ctx->spare;

@@ -139,7 +139,7 @@ DUDA_COLD static void remove_from_wake_queue(struct duda_ctx *d)
     d->is_queued = false;
 }
 
-/* The next handler reuses this buffer. */
+/* Keeps the output buffer for the next handler, unless it is too large or there is a spare one already. */
 static void recycle_output_buf(struct duda_ctx *d)
 {
     struct mk_buf *spare = &d->worker_ctx->spare;
@@ -287,7 +287,7 @@ static enum mk_verdict send_error_status(struct duda_ctx *d, unsigned status)
     return MK_ERROR;
 }
 
-/* At most once per second: clients must not fill the log. */
+/* Logs at most once per second, because clients must not fill the log. */
 static void log_out_of_memory(struct duda_ctx *d)
 {
     const struct duda_route *route = d->route_entry->route;

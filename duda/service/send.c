@@ -43,7 +43,8 @@ int duda_redirect(struct duda_ctx *d, unsigned status, const char *url)
     return e ? e : (int)status;
 }
 
-/* Browsers treat a backslash as a slash, and drop control characters. */
+/* Returns whether the path leads to this host. Browsers treat a backslash as a slash, and drop control
+ * characters. */
 static bool is_local_path(const char *path)
 {
     if (!path || path[0] != '/' || path[1] == '/' || path[1] == '\\')

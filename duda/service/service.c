@@ -240,7 +240,7 @@ void duda_service_stop(struct mk_worker *worker, void *data)
 
 /* ---- Requests ---- */
 
-/* The path matches, but the method does not. */
+/* Responds to a request whose path matches a route, but whose method does not. */
 static enum mk_verdict respond_allowed_methods(struct mk_request *request, struct mk_response *response,
                                                const struct mk_router *router, uint64_t allowed)
 {
@@ -306,7 +306,7 @@ static struct duda_ctx *create_request_ctx(struct mk_request *request, const str
     return d;
 }
 
-/* The handler has crashed too often. */
+/* Refuses a request for a route whose handler has crashed too often. */
 static enum mk_verdict refuse_disabled_route(struct mk_request *request, struct mk_response *response,
                                              int64_t seconds)
 {
@@ -335,7 +335,7 @@ static const struct duda_route_entry *find_route(const struct mount *mount, stru
                                  mk_request_method_name(request), path, match, router);
 }
 
-/* If no handler takes the request, its body is not read. */
+/* Returns the body limit of the route. If no route matches, the service does not read the body. */
 uint64_t duda_service_body_max(struct mk_request *request, void *data)
 {
     struct mk_router_match match;

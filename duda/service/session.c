@@ -131,7 +131,8 @@ static int load_session(struct duda_session *s)
     return e == -ENOENT ? 0 : e;
 }
 
-/* A request that changes nothing also extends the session, but not every request writes to the store. */
+/* Extends a session that the request does not change, but not on every request, because that would write to
+ * the store each time. */
 static int refresh_session(struct duda_session *s)
 {
     if (!s->exists || duda_session_is_in_memory(s->d) || duda_response_head_is_final(s->d) ||

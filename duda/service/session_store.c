@@ -107,7 +107,7 @@ static bool sign_record(const struct duda_session *s, const seal_key key, mk_str
     return purpose.p;
 }
 
-/* Without configured keys, the store may hold one for all its users. */
+/* Gets the key that signs records. Without configured keys, the store may hold one key for all its users. */
 static int get_signing_key(struct duda_ctx *d, bool is_fresh, seal_key out)
 {
     const struct duda_session_store *store = session_store_of(d);

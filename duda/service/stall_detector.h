@@ -18,9 +18,10 @@ enum { DUDA_STALL_MS = 500 };
 struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx);
 void duda_stall_detector_stop(struct duda_stall_detector *h);
 
-/* Called when a handler starts, and when it stops running. */
+/* Called when a handler starts or continues to run. */
 void duda_stall_detector_enter(struct duda_stall_detector *h);
-/* Returns true if the handler blocked the loop; the report is then in the crash slot. */
+/* Called when the handler stops running. Returns true if it blocked the loop; the report is then in the crash
+ * slot. */
 bool duda_stall_detector_leave(struct duda_stall_detector *h);
 
 #endif

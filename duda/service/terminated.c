@@ -18,7 +18,7 @@ struct duda_terminated {
     int64_t since;
 };
 
-/* Without this record the stack cannot be kept, and is freed at once. */
+/* Records the terminated handler. Without this record the stack cannot be kept, and is freed at once. */
 static void record_terminated(struct duda_ctx *d, struct duda_fiber *fiber)
 {
     struct duda_terminated *t = duda_alloc(d, sizeof *t);

@@ -116,7 +116,7 @@ static void on_offload_done(void *ctx)
     mk_mem_free(a);
 }
 
-/* The thread is still working on the job, and frees it. */
+/* Abandons the job to the thread, which is still working on it and frees it. */
 static void abandon_offload_job(struct duda_wait *w)
 {
     struct offload_job *a = (struct offload_job *)w;

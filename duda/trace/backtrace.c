@@ -90,7 +90,7 @@ static bool follows_call_instruction(uintptr_t address)
 
 /* ---- Frames ---- */
 
-/* Each frame begins with the caller's frame pointer and the return address. */
+/* Follows frame pointers: each frame begins with the caller's frame pointer and the return address. */
 static size_t walk_frame_pointers(const struct registers *r, void **frames, size_t n, size_t max)
 {
     uintptr_t at = r->frame, last = r->stack, words[2], back = r->link;

@@ -31,7 +31,7 @@ static inline uint64_t package_meter_begin(uint64_t *p)
     return mk_clock_us();
 }
 
-/* A missing or changed entry is a regular result, not a failure. */
+/* Returns whether the error is a failure. A missing or changed entry is a regular result. */
 static inline bool package_meter_is_failure(int e)
 {
     return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM && e != -EDQUOT;
@@ -155,7 +155,8 @@ struct package_type {
     MK_PLUGIN(duda_##id) = {MK_PLUGIN_HEAD, .name = "duda-" #id, .version = MK_VERSION, .help = about,       \
                             __VA_ARGS__}
 
-/* The hooks that PACKAGE_HAS_TYPE sets: load_sections() calls the first one. */
+/* The hooks that PACKAGE_HAS_TYPE sets; load_sections(), which PACKAGE_TYPE() defines, calls
+ * package_load(). */
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);

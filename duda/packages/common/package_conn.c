@@ -140,7 +140,8 @@ static uint64_t next_deadline(const struct package_conn *conn)
     return due;
 }
 
-/* Lazy timer: most requests leave it alone. If it fires too early, it is set again for the next deadline. */
+/* Sets the timer lazily: most requests leave it alone, and if it fires too early, it is set again for the
+ * next deadline. */
 void package_conn_set_timer(struct package_conn *conn)
 {
     uint64_t due = next_deadline(conn), now;

@@ -83,7 +83,7 @@ static inline bool package_conn_is_in_state(const struct package_conn *conn, enu
 void package_conn_set_state(struct package_conn *conn, enum package_conn_state to);
 /* Returns whether an attempt is in progress. */
 bool package_conn_is_opening(const struct package_conn *conn);
-/* READY or EXCLUSIVE. */
+/* Returns whether the state is READY or EXCLUSIVE. */
 bool package_conn_is_ready(const struct package_conn *conn);
 /* Returns whether the last attempt has failed. The log then shows an outage. */
 static inline bool package_conn_is_failing(const struct package_conn *conn)

@@ -8,8 +8,8 @@
 
 enum { JSON_NESTED_MAX = 16 };
 
-/* jansson recurses up to a depth of 2048: nested brackets from a client could overflow the stack of a
- * handler. */
+/* Returns whether brackets are nested too deeply. jansson recurses up to a depth of 2048, so nested brackets
+ * from a client could overflow the stack of a handler. */
 static inline bool duda_json_is_nested_too_deep(mk_str text)
 {
     bool is_quoted = false;

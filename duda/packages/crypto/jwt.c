@@ -59,7 +59,8 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
     return sign_compact_jws(out, key, claims, "JWT");
 }
 
-/* The key determines the algorithm: a header that names another one is rejected. */
+/* Checks the header of a token. The key determines the algorithm: a header that names another one is
+ * rejected. */
 static int check_token_header(mk_str text, const struct duda_jwt_key *key)
 {
     json_t *json = duda_json_parse_object(text);

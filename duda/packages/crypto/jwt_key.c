@@ -146,7 +146,7 @@ static bool ecdsa_der_to_raw(uint8_t *bytes, size_t *len)
     return fits;
 }
 
-/* The reverse conversion. Returns the length, or 0 if the input is not a signature. */
+/* Converts the two numbers back to DER. Returns the length, or 0 if the input is not a signature. */
 static size_t ecdsa_raw_to_der(mk_str pair, uint8_t out[DUDA_JWT_SIGNATURE_MAX])
 {
     const unsigned char *bytes = (const unsigned char *)pair.p;

@@ -117,7 +117,8 @@ int duda_http_begin_sized(struct duda_ctx *d, struct duda_http_client *http,
 
 /* ---- Pieces ---- */
 
-/* Once the response has begun, the timeout of the exchange limits it. */
+/* Waits for progress of the exchange. The exchange itself limits the time until the response begins; after
+ * that, the timer limits each wait. */
 static int wait_writable(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;

@@ -68,7 +68,7 @@ int duda_kv_commit_queue_submit(struct duda_kv *kv, struct duda_kv_batch *b)
     return 0;
 }
 
-/* An empty commit purges expired entries even if no handler writes. */
+/* Starts an empty commit, which purges expired entries even if no handler writes. */
 static void on_purge_timer(struct mk_timer *t)
 {
     struct duda_kv *kv = MK_CONTAINER(t, struct duda_kv, timer);

@@ -97,7 +97,8 @@ void postgres_conn_on_timeout(struct package_conn *conn)
 
 static void on_socket_ready(void *ctx, unsigned events);
 
-/* libpq may replace its socket while it connects, and the new one may have the same number. */
+/* Returns whether the watched socket is the current one. libpq may replace its socket while it connects, and
+ * the new one may have the same number. */
 static bool is_socket_watched(const struct postgres_conn *c)
 {
     struct stat theirs, ours;
@@ -166,8 +167,8 @@ static void start_session(struct postgres_conn *c)
         package_conn_fail(&c->base, -ENOMEM, PQerrorMessage(c->pg));
 }
 
-/* The SQLSTATE of a failed attempt occurs only in its message: "FATAL: 28P01: password ...". Class 28 means
- * that authentication failed, class 3D that there is no such database. */
+/* Returns whether authentication failed (SQLSTATE class 28) or the database does not exist (class 3D). After
+ * a failed attempt, the SQLSTATE occurs only in the message: "FATAL: 28P01: password ...". */
 static bool is_auth_error(const char *message)
 {
     for (const char *at = message; (at = strstr(at, ":  ")); at++)

@@ -64,8 +64,8 @@ static int fail_connection(struct duda_postgres_copy *copy, int e, const char *m
     return close_copy(copy, e);
 }
 
-/* The server may work for a long time before it notices the disconnect. So a statement on another connection
- * terminates the session, but only if this session still runs the same COPY. */
+/* Ends the COPY on the server, which might work for a long time before it notices the disconnect. A statement
+ * on another connection terminates the session, but only if this session still runs the same COPY. */
 static void cancel_on_server(struct duda_postgres_copy *copy)
 {
     const struct duda_sql_value values[] = {duda_sql_integer(PQbackendPID(copy->conn->pg)),

@@ -84,7 +84,7 @@ static int64_t parse_integer(const char *at)
     return (int64_t)(is_negative ? ~n + 1 : n);
 }
 
-/* strtod() uses the decimal point of the locale. */
+/* Parses a number with a decimal point. strtod() expects the decimal point of the locale instead. */
 static double parse_real(const char *at)
 {
     char text[REAL_SIZE];
@@ -157,7 +157,7 @@ int postgres_result_copy(PGresult *from, size_t max, struct duda_ctx *d, struct 
     return PQnfields(from) ? copy_rows(from, max, d, to) : 0;
 }
 
-/* SQLSTATE (appendix A of PostgreSQL's manual). */
+/* Maps an SQLSTATE (appendix A of PostgreSQL's manual) to a negative errno value. */
 static int sqlstate_to_errno(const char *state)
 {
     mk_str s = mk_str_from_c(state);

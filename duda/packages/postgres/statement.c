@@ -25,7 +25,7 @@ static size_t find_text(mk_str text, size_t from, mk_str needle)
     return at ? (size_t)(at - text.p) : text.len;
 }
 
-/* Comments may be nested. */
+/* Returns the offset after a comment. Comments may be nested. */
 static size_t comment_end(mk_str text, size_t at)
 {
     unsigned depth = 1;

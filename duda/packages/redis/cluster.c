@@ -163,7 +163,7 @@ static int fetch_slot_map(struct duda_ctx *d, struct redis_cluster *c)
     return e;
 }
 
-/* One handler fetches the map; the others use the old one in the meantime. */
+/* Fetches the slot map. Only one handler does so; the others use the old map in the meantime. */
 static int refresh_slot_map(struct duda_ctx *d, struct redis_cluster *c)
 {
     uint64_t now = mk_worker_now_ms(c->worker);

@@ -22,7 +22,8 @@ struct store_waiter {
     bool is_notified; /* the lock may be free: try again */
 };
 
-/* Two locks with the same hash wake each other's waiters, which is harmless. */
+/* Returns a hash of the lock's name. Two locks with the same hash wake each other's waiters, which is
+ * harmless. */
 static uint64_t lock_hash(const struct duda_ctx *d, const struct duda_store *s, mk_str key)
 {
     static const struct mk_hash_key any = {0x6c6f636b73, 0x6f6e652d74776f};
