@@ -10,8 +10,8 @@ struct mk_platform {
     /* The server may change process-wide state (users, the umask, signals), fork and print. */
     bool owns_process;
     /* The heap. */
-    void *(*resize)(void *old, size_t size); /* as realloc(3); size is not 0 */
-    void *(*zalloc)(size_t n, size_t size);  /* as calloc(3); neither is 0 */
+    void *(*resize)(void *old, size_t size); /* like realloc(3); `size` is never 0 */
+    void *(*zalloc)(size_t n, size_t size);  /* like calloc(3); neither `n` nor `size` is ever 0 */
     void (*free)(void *p);                   /* p is not NULL */
     /* Reports a failed assertion; the process aborts afterwards. */
     void (*on_bug)(const char *cond, const char *file, int line);

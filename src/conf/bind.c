@@ -9,7 +9,7 @@
 struct binding {
     struct mk_conf_ctx ctx;
     const struct mk_conf_section *section;
-    const struct mk_conf_entry **seen; /* by key: the entry that set it first */
+    const struct mk_conf_entry **seen; /* for each key of the table, the entry that set the key first */
 };
 
 static mk_str section_name(const struct binding *b)

@@ -20,10 +20,10 @@ struct mk_conf_line {
 };
 
 struct mk_conf_lexer {
-    mk_str rest; /* absent at the end */
+    mk_str rest; /* text not read yet; absent at the end of the file */
     struct mk_conf_source_pos at;
     struct mk_conf_report *report;
-    mk_str indent; /* absent until the first indented line */
+    mk_str indent; /* indent of the first indented line; absent before that line */
     unsigned indent_line;
 };
 

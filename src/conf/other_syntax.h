@@ -13,7 +13,7 @@ mk_str mk_conf_other_syntax_tail(mk_str text);
 const char *mk_conf_other_syntax_hint(mk_str tail);
 
 struct mk_conf_other_syntax {
-    const char *server; /* NULL: not the format of a known server */
+    const char *server; /* the server whose format it is; NULL: no known server */
     const char *hint;   /* how to write the configuration for Monkey */
     unsigned line;      /* from 1: the line that identifies the format */
     mk_str source;      /* that line */

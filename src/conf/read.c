@@ -14,7 +14,7 @@ struct include_frame {
     mk_str path;
     unsigned depth;
     struct mk_conf_source_pos include; /* the line of this file that includes the next one */
-    struct mk_conf_section *section;   /* NULL: entries have no section */
+    struct mk_conf_section *section;   /* section of the following entries; NULL: there is none */
     bool drop_entries;                 /* an error was reported, or the header is invalid: drop entries
                                         * silently */
 };

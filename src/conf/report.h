@@ -11,8 +11,8 @@
 /* A position in a file. The text is in the configuration's arena; within a report, in the report's arena. */
 struct mk_conf_source_pos {
     mk_str file;
-    unsigned line;   /* from 1; 0: the whole file */
-    unsigned column; /* in bytes, from 1; 0: the whole line */
+    unsigned line;   /* line number, from 1; 0: the whole file */
+    unsigned column; /* position in the line in bytes, from 1; 0: the whole line */
     mk_str source;   /* the line as written, without its line end; absent: there is no line to show */
 };
 

@@ -16,7 +16,7 @@ struct mk_conf_suggest {
     mk_str word;
     mk_str best; /* absent until a candidate is near enough; a slice of that candidate */
     unsigned distance;
-    size_t shared; /* length of the common prefix */
+    size_t shared; /* length of the prefix that `best` shares with the word */
 };
 
 struct mk_conf_suggest mk_conf_suggest_for(mk_str word);

@@ -13,7 +13,7 @@ struct mk_conf_ctx {
     struct mk_arena *arena; /* lives as long as the struct */
     struct mk_conf_report *report;
     const struct mk_conf_table *table;
-    const struct mk_conf_key *key;     /* NULL for a free-form entry */
+    const struct mk_conf_key *key;     /* the key of the table; NULL for a free-form entry */
     const struct mk_conf_entry *entry; /* NULL for a default */
     void *out;                         /* the struct being filled */
     struct mk_config *config;          /* configuration of the plugin that reads the value; NULL: none */

@@ -14,7 +14,7 @@
 #include "os/sock.h"
 
 enum {
-    ACCEPTS_PER_ITERATION = 256, /* connections accepted before existing connections are served */
+    ACCEPTS_PER_ITERATION = 256, /* maximum connections accepted before existing connections are served */
     QUEUE_MAX = 4096,            /* about the length of a listen queue: later connections wait for the next
                                   * iteration */
     RETRY_MS = 100,              /* delay before accepting again when system resources are exhausted */

@@ -6,7 +6,7 @@
 #include "connection/conn.h"
 
 struct mk_acceptor {
-    struct mk_acceptor *next; /* for a list of the owner */
+    struct mk_acceptor *next; /* next acceptor in a list of the owner */
     struct mk_fd_watch watch;
     struct mk_conn_manager *manager;
     int fd;         /* not owned */

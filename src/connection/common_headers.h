@@ -10,10 +10,10 @@
 enum { MK_COMMON_HEADERS_MAX = 128 };
 
 struct mk_common_headers {
-    int64_t written; /* when last formatted, in seconds */
+    int64_t written; /* when the headers were last formatted: seconds since 1970 */
     size_t len, server_len, date_at;
     char text[MK_COMMON_HEADERS_MAX];
-    size_t packed_len; /* 0: HTTP/2 is not available */
+    size_t packed_len; /* length of `packed`; 0: HTTP/2 is not available */
     size_t packed_server_len;
     char packed[MK_COMMON_HEADERS_MAX]; /* the same headers, HPACK-encoded; the date is last */
 };

@@ -368,7 +368,7 @@ ssize_t mk_conn_read(struct mk_conn *c, char *buf, size_t cap)
         c->manager->bytes_left -= mk_min((size_t)n, c->manager->bytes_left);
     }
     if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
-        c->manager->bytes_left = 0; /* decrypting a small record is expensive: serve others */
+        c->manager->bytes_left = 0; /* decrypting a small record is expensive: other connections go first */
     if (MK_UNLIKELY(c->stream.holds) && n == -EAGAIN)
         mk_conn_resume(c);
     return n;
@@ -446,7 +446,7 @@ const struct mk_addr *mk_conn_client_addr(const struct mk_conn *c)
     return &c->peer;
 }
 
-/* Charges the connection to that address. */
+/* Counts the connection toward the limit of the address `peer` instead of its previous address. */
 int mk_conn_set_client_addr(struct mk_conn *c, const struct mk_addr *peer)
 {
     struct mk_conn_manager *s = c->manager;

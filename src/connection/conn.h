@@ -37,11 +37,11 @@ enum mk_conn_state {
 enum mk_conn_timeout {
     MK_TIMEOUT_NONE,
     MK_TIMEOUT_IDLE,    /* the next request */
-    MK_TIMEOUT_HEAD,    /* the rest of a head; never restarted */
-    MK_TIMEOUT_RATE,    /* data from or to the peer, at MinRate or more */
-    MK_TIMEOUT_HANDLER, /* a handler or body source */
+    MK_TIMEOUT_HEAD,    /* the rest of a request head; data that arrives does not restart this timeout */
+    MK_TIMEOUT_RATE,    /* data from or to the peer, at a rate of at least MinRate */
+    MK_TIMEOUT_HANDLER, /* the next step of a handler or body source */
     MK_TIMEOUT_LINGER,
-    MK_TIMEOUT_TUNNEL,      /* either side of a tunnel */
+    MK_TIMEOUT_TUNNEL,      /* data from either side of a tunnel */
     MK_TIMEOUT_ACCEPT_HOOK, /* the input that an accept hook waits for */
 };
 
@@ -59,14 +59,14 @@ struct mk_conn;
 
 /* A client's transfer rate, compared with MinRate. */
 struct mk_conn_rate {
-    int64_t credit;      /* bytes ahead of the minimum */
-    uint64_t progressed; /* bytes transferred at the last check */
+    int64_t credit;      /* bytes by which the client is ahead of MinRate */
+    uint64_t progressed; /* total bytes transferred up to the last check */
 };
 
 /* Is the rate below the minimum? `progress`: total bytes transferred. Call it once per interval. */
 bool mk_conn_rate_is_below_min(struct mk_conn_rate *r, uint64_t progress,
                                const struct mk_request_limits *limits);
-/* The more lenient of the two settings. */
+/* Returns the limits whose minimum rate is more lenient. */
 const struct mk_request_limits *mk_conn_rate_more_lenient(const struct mk_request_limits *a,
                                                           const struct mk_request_limits *b);
 
@@ -91,8 +91,8 @@ struct mk_conn_ops {
     bool (*may_close_without_reset)(const struct mk_conn *c);
 };
 
-/* An idle connection costs only this struct: keep it within 256 bytes. Members needed for each tunnel event
- * come first: with thousands of tunnels they are fetched from memory. */
+/* An idle connection costs only this struct: keep it within 256 bytes. The members that each event of a
+ * tunnel needs come first: with thousands of tunnels, they are not in the processor's cache. */
 struct mk_conn {
     struct mk_fd_watch watch;
     const struct mk_conn_ops *ops;
@@ -100,9 +100,9 @@ struct mk_conn {
     struct mk_stream stream;
     union {
         struct mk_h1 *h1; /* the request in MK_CONN_DISPATCH and later; NULL between requests */
-        struct mk_h2 *h2; /* in MK_CONN_HTTP2, and while lingering afterwards */
+        struct mk_h2 *h2; /* the HTTP/2 state, in MK_CONN_HTTP2 and while lingering afterwards */
     };
-    struct mk_loop_task task; /* frees or resumes the connection */
+    struct mk_loop_task task; /* deferred task that frees or resumes the connection */
     struct mk_timer timer;
     struct mk_send_queue out;
     uint64_t progress; /* bytes transferred in both directions */
@@ -126,7 +126,7 @@ struct mk_conn {
     struct mk_conn_rate rate;
     uint32_t n_requests;
     struct mk_addr peer;
-    struct mk_addr local; /* local address, once requested: see knows_local */
+    struct mk_addr local; /* local address; valid if local_known */
 };
 
 /* Opens a connection, which takes ownership of the descriptor. NULL: out of memory (the caller keeps the

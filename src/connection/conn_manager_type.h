@@ -32,13 +32,13 @@ struct mk_h2_limits {
 struct mk_conn_manager_limits {
     struct mk_request_head_limits head; /* no member may be 0 */
     struct mk_h2_limits h2;
-    struct mk_request_limits request; /* defaults for hosts and locations */
+    struct mk_request_limits request; /* default limits of hosts and locations */
     uint64_t request_max;             /* maximum size of head and body together */
-    unsigned requests_max;            /* per connection */
-    unsigned connections_max;         /* per worker; not 0 */
-    unsigned
-        descriptors; /* for connections, open files and plugins; see mk_conn_manager_limit_open_files() */
-    unsigned per_peer_max; /* per client address in this worker */
+    unsigned requests_max;            /* maximum requests per connection */
+    unsigned connections_max;         /* maximum connections per worker; not 0 */
+    /* File descriptors for connections, open files and plugins: see mk_conn_manager_limit_open_files(). */
+    unsigned descriptors;
+    unsigned per_peer_max; /* maximum connections per client address in this worker */
     bool keep_alive;
     enum mk_overcapacity overcapacity;
     uint32_t head_ms;   /* timeout for the complete request head; not 0 */
@@ -85,7 +85,7 @@ struct mk_conn_manager {
     struct mk_offload helper;
 
     const struct mk_http2_module *http2; /* NULL: no HTTP/2; see mk_conn_manager_set_http2() */
-    const struct mk_tls_module *tls;     /* for listeners with TLS; set before connections are accepted */
+    const struct mk_tls_module *tls;     /* for TLS listeners; set before connections are accepted */
     struct mk_handshake_queue handshakes;
 
     struct mk_conn *serving; /* the connection whose data is in the input buffer */

@@ -14,7 +14,7 @@ enum {
     DRAIN_MAX = 64 * 1024,                /* maximum unread body bytes that are read to keep the connection
                                              alive */
     DRAIN_CHUNKS_MAX = 1024 * 1024,       /* the same limit for chunked bodies */
-    BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* maximum batch of pipelined responses */
+    BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* maximum bytes of a batch of pipelined responses */
     AT_ONCE = 4096,                       /* body bytes that the kernel sends without waiting for the
                                            * client */
 };

@@ -9,7 +9,7 @@
 
 enum {
     TRAILERS_MAX = 8 * 1024, /* maximum trailer section */
-    TUNNEL_ROOM = 304,       /* for response headers and tunnel state: a WebSocket needs 160 bytes */
+    TUNNEL_ROOM = 304,       /* memory for response headers and tunnel state: a WebSocket needs 160 bytes */
 };
 
 static ssize_t on_read_body(void *ctx, char *buf, size_t cap)

@@ -18,8 +18,8 @@ static inline bool mk_h1_state_has_input(const struct mk_conn *c)
     return mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0;
 }
 
-/* May dispatch or the body source be called now? If the call waits for body data, it is allowed as soon as
- * there is input. */
+/* May the request hooks, the handler or the body source be called now? A call that waits for body data is
+ * allowed as soon as there is input. */
 static inline bool mk_h1_state_may_call_handler(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;

@@ -7,17 +7,17 @@
 #include "http/chunked.h"
 #include "http/framing.h"
 
-/* Keep-alive: may the connection be reused after this exchange (RFC 9112, section 9.3)? */
+/* Can the connection be reused after this exchange (keep-alive; RFC 9112, section 9.3)? */
 enum mk_h1_persistence {
-    MK_H1_CLOSED_BY_CLIENT, /* no: the client asks for it, or its request is malformed */
-    MK_H1_CLOSED_BY_SERVER, /* no: the server closes; the client may still be sending */
+    MK_H1_CLOSED_BY_CLIENT, /* no: the client asked the server to close it, or sent a malformed request */
+    MK_H1_CLOSED_BY_SERVER, /* no: the server decided to close it, and the client may still be sending */
     MK_H1_PERSISTENT,       /* yes */
-    MK_H1_WRITE_SHUTDOWN,   /* no: the server has already shut down its side, at the end of a tunnel */
+    MK_H1_WRITE_SHUTDOWN,   /* no: a tunnel has ended, and the server has shut down its sending side */
 };
 
 /* The framing of the response body (RFC 9112, section 6.3). */
 enum mk_h1_delimiter {
-    MK_H1_BY_LENGTH, /* or no body */
+    MK_H1_BY_LENGTH, /* Content-Length, or no body */
     MK_H1_BY_CHUNKS,
     MK_H1_BY_CLOSE,
 };

@@ -40,11 +40,11 @@ enum mk_http_stream_response {
     MK_RESPONSE_STATES
 };
 
-/* Condition for the next call to dispatch or the body source. */
+/* The event that must occur before dispatch or the body source is called again. */
 enum mk_http_stream_awaits {
     MK_AWAITS_NOTHING,
-    MK_AWAITS_RESUME, /* mk_request_resume(), or an uncached file being read */
-    MK_AWAITS_BODY,   /* a resume as above, or request body data */
+    MK_AWAITS_RESUME, /* a call to mk_request_resume(), or the end of the disk read of an uncached file */
+    MK_AWAITS_BODY,   /* one of these events, or the arrival of request body data */
 };
 
 struct mk_http_stream {
@@ -52,13 +52,13 @@ struct mk_http_stream {
     struct mk_exchange *x;
     struct mk_state state, input, reply; /* enum mk_http_stream_state, _input, _response */
     uint8_t awaits;
-    uint64_t received;                    /* request body bytes received */
-    uint64_t content_max;                 /* body limit: -EMSGSIZE above it */
-    uint64_t content_cap;                 /* no handler can raise content_max above this: MaxRequestSize */
-    uint64_t to_send;                     /* response body bytes left; MK_RESPONSE_BODY_UNKNOWN */
-    uint64_t sent;                        /* response body bytes sent */
+    uint64_t received;    /* request body bytes received */
+    uint64_t content_max; /* maximum size of the request body: reading more fails with -EMSGSIZE */
+    uint64_t content_cap; /* maximum that a handler can set content_max to; from MaxRequestSize */
+    uint64_t to_send;     /* response body bytes left to send; MK_RESPONSE_BODY_UNKNOWN: not known */
+    uint64_t sent;        /* response body bytes sent */
     struct mk_prefetch *pending_prefetch; /* the disk read that the response waits for */
-    enum mk_outcome outcome;              /* 0: determined when the access-log entry is written */
+    enum mk_outcome outcome; /* how the request ended; 0: determined when the access-log entry is written */
 };
 
 /* ---- States ---- */

@@ -9,12 +9,12 @@
 #include "os/fd.h"
 
 struct mk_watcher {
-    struct mk_fd_watch watch; /* its on_ready is NULL */
+    struct mk_fd_watch watch; /* its on_ready is NULL, which identifies the watch of a mk_watcher */
     struct mk_loop_task task; /* frees the watcher */
     struct mk_loop *loop;
     int fd;
     unsigned events;
-    void (*on_ready)(void *ctx, unsigned which); /* NULL: freed in this iteration */
+    void (*on_ready)(void *ctx, unsigned which); /* NULL: the owner has freed the watcher */
     void *ctx;
 };
 
@@ -22,7 +22,7 @@ struct mk_deferred {
     struct mk_loop_task task;
     struct mk_loop *loop;
     bool set;                  /* the task is in the loop's list */
-    void (*on_end)(void *ctx); /* NULL: freed as soon as the task has run */
+    void (*on_end)(void *ctx); /* NULL: the memory is freed when the task has run */
     void *ctx;
 };
 

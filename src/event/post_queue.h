@@ -10,7 +10,7 @@ struct mk_post {
     struct mk_post *before;
     void (*fn)(void *ctx);
     void *ctx;
-    bool is_allocated; /* by mk_post_queue_push(); freed before the call */
+    bool is_allocated; /* allocated by mk_post_queue_push(), and freed before fn(ctx) is called */
 };
 
 struct mk_post_queue {

@@ -5,7 +5,9 @@
 
 #include "base/mem.h"
 
-enum { STACK = 1024 * 1024 }; /* libraries that resolve names or hash passwords need more than our code */
+enum {
+    STACK = 1024 * 1024
+}; /* stack size of a thread: libraries that resolve names or hash passwords need more than our code */
 
 struct work {
     struct mk_offload_job job;

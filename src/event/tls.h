@@ -38,9 +38,9 @@ enum mk_tls_clients {
  * messages. */
 struct mk_tls_keypair {
     const char *certificate;      /* certificate file, followed by its chain */
-    const char *key;              /* NULL: in the same file */
-    const char *certificate_text; /* NULL: read the files */
-    const char *key_text;         /* NULL: in the same text */
+    const char *key;              /* key file; NULL: the key is in the certificate file */
+    const char *certificate_text; /* the certificate and its chain as PEM; NULL: read the files */
+    const char *key_text;         /* the key as PEM; NULL: the key is in certificate_text */
     const char *ocsp;             /* stapled OCSP response (DER) for the certificate; NULL: none */
     bool from_plugin; /* from a plugin, in a folder that other users may write to: do not follow links */
     /* Use this context's copy of the certificate from that file, with its key and OCSP response, instead of
@@ -49,12 +49,12 @@ struct mk_tls_keypair {
 };
 
 struct mk_tls_server_settings {
-    const struct mk_tls_keypair *pairs; /* one per key type */
+    const struct mk_tls_keypair *pairs; /* certificates with their keys, one per key type */
     size_t n_pairs;
     /* Also use the certificates of this context that have another key type than all pairs. NULL: none. */
     const struct mk_tls_context *base;
     unsigned oldest;     /* 12 or 13 */
-    const char *ciphers; /* for TLS 1.2, in OpenSSL's syntax; NULL: our default */
+    const char *ciphers; /* cipher list for TLS 1.2 in OpenSSL's syntax; NULL: our default */
     const char *suites;  /* for TLS 1.3 */
     const char *groups;  /* for key exchange */
     enum mk_tls_clients clients;
@@ -83,7 +83,7 @@ struct mk_tls_domain {
 /* The negotiated parameters; valid as long as the stream. Absent strings are unknown. */
 struct mk_tls_conn_info {
     mk_str protocol;    /* by ALPN */
-    mk_str server_name; /* as requested by the client */
+    mk_str server_name; /* the name that the client requested (SNI) */
     mk_str version;     /* "TLSv1.3" */
     mk_str cipher;
     bool resumed;
@@ -106,16 +106,16 @@ struct mk_tls_session; /* a session to resume */
 
 struct mk_tls_client_settings {
     const char *authority;   /* PEM file of trusted CAs; NULL: the CAs of the system */
-    const char *certificate; /* PEM, followed by its chain; NULL: none */
-    const char *key;         /* NULL: in the same file */
-    bool verifies;           /* verifies the certificate and the name */
+    const char *certificate; /* PEM file of our certificate, followed by its chain; NULL: none */
+    const char *key;         /* PEM file; NULL: the key is in the certificate file */
+    bool verifies;           /* verify the certificate and name of the server */
 };
 
 enum { MK_TLS_ABI = 7 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {
-    unsigned abi;       /* MK_TLS_ABI: object and program are from the same build */
+    unsigned abi;       /* MK_TLS_ABI when the object was built; the program rejects any other number */
     const char *vendor; /* the TLS library and its version */
     /* Returns 0, or a negative errno value, which *problem explains. */
     mk_err (*context_new)(const struct mk_tls_server_settings *rules, struct mk_tls_context **out,

@@ -15,7 +15,7 @@
 
 struct mk_file_cache_limits {
     unsigned files;      /* maximum entries, each of which may hold a descriptor; 0: no caching */
-    size_t memory;       /* for small file content and attachments */
+    size_t memory;       /* maximum bytes for the content of small files and for attachments */
     size_t small;        /* a file up to this size is kept in memory */
     unsigned recheck_ms; /* how long an entry is used without revalidation */
 };
@@ -28,7 +28,7 @@ struct mk_file_cache {
     struct mk_list rich;          /* entries with content or a permanent attachment, least recently used
                                     * first */
     struct mk_list lean;          /* other entries */
-    unsigned n, most, n_rejected; /* number of entries, its current maximum, files not admitted */
+    unsigned n, most, n_rejected; /* entries; current maximum of entries; files that were not admitted */
     size_t memory;
 };
 

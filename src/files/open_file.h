@@ -28,29 +28,29 @@ enum mk_open_kind { MK_OPEN_FILE, MK_OPEN_FOLDER, MK_OPEN_OTHER };
 
 struct mk_open_file {
     const struct mk_root *root;
-    mk_str content; /* of a small file; absent if not in memory */
+    mk_str content; /* content of a small file; absent if it is not in memory */
     uint64_t size;
     int64_t mtime_ns;
-    struct mk_open_file_attachment *note; /* or NULL; see mk_file_cache_attach() */
+    struct mk_open_file_attachment *note; /* derived data; NULL: none. See mk_file_cache_attach() */
     int fd;                               /* -1: the file is in memory */
     uint32_t warm_until_ms; /* time (modulo 2^32) until which the pages of the file count as cached by the
                                kernel */
     enum mk_open_kind kind : 8;
 
-    uint8_t absent; /* see web/representation.c: variants missing at absent_ms, modulo 2^32 */
+    uint8_t absent; /* bitmap of the precompressed variants that were missing at absent_ms (modulo 2^32) */
     uint32_t absent_ms;
 
     /* Used only by the cache. */
     bool listed;
     uint16_t path_len;
-    unsigned refs; /* the table holds one of them while the file is listed */
+    unsigned refs; /* number of references; the table of the cache holds one of them while `listed` */
     struct mk_file_cache *cache;
-    struct mk_open_file *next; /* in its bucket */
-    struct mk_list used;       /* in one of the cache's lists */
+    struct mk_open_file *next; /* next file in the bucket */
+    struct mk_list used;       /* link in one of the cache's lists */
     uint64_t checked_ms, used_ms;
     uint32_t hash;
-    uint32_t tried_ms;  /* when it last requested memory, modulo 2^32 */
-    uint32_t note_size; /* 0: the attachment is freed with a request's last reference */
+    uint32_t tried_ms;  /* when memory for the file was last requested, modulo 2^32 */
+    uint32_t note_size; /* memory of the attachment; 0: it is freed when only the cache refers to the file */
     uint32_t dev;
     int64_t ctime_ns;
     ino_t ino;

@@ -7,9 +7,11 @@
 
 enum {
     NAMES_MAX = 1024, /* a larger folder is not read: other requests would have to wait */
-    SETTLED_SECONDS =
-        3, /* two changes within the time resolution of the file system have the same time stamp */
-    TRUSTED_MS = 60 * 1000 /* some file systems do not report that a folder changed */
+    /* A folder is read only if it has been unchanged for longer than this: two changes within the time
+     * resolution of the file system have the same time stamp. */
+    SETTLED_SECONDS = 3,
+    /* The suffixes are reused for this long: some file systems do not report that a folder changed. */
+    TRUSTED_MS = 60 * 1000
 };
 
 /* Stored with an open folder. */

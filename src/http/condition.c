@@ -33,7 +33,7 @@ static bool parse_date_header(const struct mk_headers *fields, enum mk_header_id
     return mk_date_parse(value, now, time);
 }
 
-/* Steps 1 and 2: the representation must still be the one known to the client. */
+/* Steps 1 and 2 of RFC 9110, section 13.2.2: is the representation still the one that the client knows? */
 static bool precondition_holds(const struct mk_headers *fields, const struct mk_validators *v, int64_t now)
 {
     int64_t since;
@@ -45,7 +45,7 @@ static bool precondition_holds(const struct mk_headers *fields, const struct mk_
     return v->modified <= since;
 }
 
-/* Steps 3 and 4: does the client already have it? Dates apply only to GET and HEAD. */
+/* Steps 3 and 4: does the client already have the representation? Dates apply only to GET and HEAD. */
 static bool client_has_current(const struct mk_headers *fields, bool reading, const struct mk_validators *v,
                                int64_t now)
 {

@@ -19,7 +19,7 @@ enum mk_body {
 
 struct mk_framing {
     enum mk_body body;
-    uint64_t length;      /* for MK_BODY_LENGTH; else 0 */
+    uint64_t length;      /* length of a MK_BODY_LENGTH body; otherwise 0 */
     bool keep_alive;      /* the client would accept another response on this connection */
     bool expect_continue; /* the client waits for 100 Continue before it sends the body */
     mk_str host;          /* from Host, without port; absent in HTTP/1.0 without Host */

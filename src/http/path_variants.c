@@ -434,7 +434,7 @@ mk_str mk_path_decode_again(mk_str path, char *buf)
     return decode_overlong(decode_escapes(path, buf), buf);
 }
 
-/* Removes characters that URL parsers drop. No other interpretation depends on them. */
+/* Removes characters that URL parsers drop: the result is the text that such a parser sees. */
 static mk_str drop_line_ends(mk_str path, char *buf)
 {
     size_t len = 0;

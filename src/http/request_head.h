@@ -17,10 +17,12 @@ enum {
     MK_REQUEST_HEAD_EMPTY_LINES_MAX = 4, /* maximum CRLFs before the request line (RFC 9112, section 2.2) */
 };
 
+/* Size limits of a request head. A request whose target is longer than target_max is rejected with 414; a
+ * request that exceeds one of the other two limits is rejected with 431. */
 struct mk_request_head_limits {
-    size_t head_max;     /* size of the whole head, including its empty line: 431 */
-    size_t target_max;   /* size of the request target: 414 */
-    unsigned fields_max; /* number of lines, at most MK_HEADERS_MAX: 431 */
+    size_t head_max;     /* maximum bytes of the whole head, including the empty line that ends it */
+    size_t target_max;   /* maximum bytes of the request target */
+    unsigned fields_max; /* maximum number of field lines; not above MK_HEADERS_MAX */
 };
 
 struct mk_request_head {

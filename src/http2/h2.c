@@ -283,7 +283,7 @@ static void on_h2_conn_drain(struct mk_conn *c)
     end_serving_connection(c);
 }
 
-/* Always true, because every response ends with an explicit flag. */
+/* Always true, because the END_STREAM flag marks the end of every response. */
 static bool may_close_without_reset(const struct mk_conn *c)
 {
     return c->state.current == MK_CONN_HTTP2;

@@ -7,8 +7,10 @@
 #include "http2/h2_write.h"
 
 enum {
-    FRAMES_OF_BLOCK_MAX = 32, /* no well-behaved client splits a head into more frames */
-    UNSENT_MAX = 128 * 1024,  /* a full output buffer of body data, and small frames */
+    FRAMES_OF_BLOCK_MAX = 32, /* maximum frames of a header block: no well-behaved client sends more */
+    /* No input is read while more output than this is unsent: a full output buffer of body data, and small
+     * frames. */
+    UNSENT_MAX = 128 * 1024,
 };
 
 static void fail_with_protocol_error(struct mk_h2 *h2)

@@ -6,7 +6,7 @@
 #include "http2/h2_write.h"
 
 enum {
-    PIECE_MIN = 1024,         /* small frames share a piece */
+    PIECE_MIN = 1024,         /* minimum size of a buffer for body data, which small frames share */
     WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if h2->spare is large enough */
     UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless the window is nearly
                                  closed */
@@ -204,7 +204,7 @@ static void update_stream_window(struct mk_h2_stream *s)
         return;
     }
     if (by <= 0 || by < s->window_size / 4)
-        return; /* not worth a frame yet */
+        return; /* the increment is too small for a frame of its own */
     s->receive_window += by;
     mk_h2_write_window_update(s->h2, s->id, (uint32_t)by);
 }

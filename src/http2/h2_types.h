@@ -113,8 +113,8 @@ struct mk_h2_stream {
 
     /* The request. */
     struct mk_h2_body_chunk *first, *last; /* unread body data */
-    uint64_t announced;                    /* Content-Length; MK_REQUEST_LENGTH_UNKNOWN */
-    int64_t receive_window, held;          /* as in struct mk_h2 */
+    uint64_t announced;                    /* Content-Length; MK_REQUEST_LENGTH_UNKNOWN: none was sent */
+    int64_t receive_window, held;          /* receive window and unread body bytes of this stream */
     uint32_t window_size;                  /* target size of the window, less what is held */
 
     /* The response. */

@@ -7,7 +7,7 @@ enum { NAME_MAX_LEN = 63, TEXT_MAX = 1 << 20 };
 
 struct mk_config_builder_section {
     struct mk_config_builder_section *next;
-    unsigned host; /* 0: a section of the server */
+    unsigned host; /* number of the host; 0: the section belongs to the server */
     size_t name_len;
     char name[NAME_MAX_LEN];
     struct mk_buf text;
@@ -31,7 +31,7 @@ static bool is_one_of(mk_str name, const char *const *words)
     return *words;
 }
 
-/* Sections of the server, and sections that need a host. All others belong to plugins, and may be of either
+/* Sections of the server, and sections of a host. All other sections belong to plugins, and may be of either
  * kind. */
 static const char *const of_server[] = {"SERVER", "PLUGINS", "MIMETYPES", NULL};
 static const char *const of_host[] = {"HOST",     "ROUTES",   "ERROR_PAGES", "CACHE_CONTROL",

@@ -85,7 +85,7 @@ static mk_err listen_in_setup(struct mk_server *s, const char *where, unsigned *
 
 /* ---- While the server is running ---- */
 
-/* Hosts without a Listen of their own, as for an address of [SERVER]. */
+/* Returns the hosts without a Listen of their own, which an address of [SERVER] serves as well. */
 static struct mk_vhosts *vhosts_of_server(struct mk_server *s)
 {
     return &s->generation->hosts;
@@ -281,7 +281,8 @@ static uint64_t socket_cookie(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) < 0 ? 0 : cookie;
 }
 
-/* Returns the listener of other sockets of the program with that address; NULL: none, or it has this socket. */
+/* Returns the listener to which the program's socket `fd` belongs, because it has other sockets of the
+ * program with the same address. NULL: there is none, or the listener already has this socket. */
 static struct mk_listener *find_adopted(struct mk_server *s, int fd, const struct mk_sockaddr *addr)
 {
     struct mk_listener *one = NULL;

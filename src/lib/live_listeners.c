@@ -247,7 +247,7 @@ static void on_slot_end(struct mk_loop_task *t)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The acceptor has been stopped. */
+/* Call it when the acceptor has been stopped: events may still arrive in this loop iteration. */
 static void end_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
 {
     slot->state = MK_LIVE_SLOT_STOPPING;

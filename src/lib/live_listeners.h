@@ -28,7 +28,7 @@ struct mk_live_listener {
     struct mk_server *server;
     struct mk_sockaddr addr;
     bool tls, http2;
-    bool owns_file; /* the file of a unix socket is ours */
+    bool owns_file; /* we created the file of the unix socket, and must remove it */
     bool is_closing;
     const struct mk_vhosts *hosts;
     int *fds; /* one for each worker, or a single one that they share; -1: closed */
@@ -58,11 +58,13 @@ struct mk_live_listener *mk_live_listeners_find(const struct mk_server *s, const
 /* Does some listener have that port, even if it is closing? */
 bool mk_live_listeners_has_port(const struct mk_server *s, unsigned port);
 
-/* Call these in the thread of the worker. The first one starts and stops accepting as the list demands; an error
- * means that some listener could not be started. The second one is for a worker that accepts no more; the third
- * one for a worker that has ended. */
+/* Call these functions in the thread of the worker. */
+/* Starts accepting from new listeners, and stops accepting from closing listeners. On error, some listener
+ * could not be started. */
 mk_err mk_live_listeners_sync(struct mk_lib_worker *r) MK_MUST_USE;
+/* Call it when the worker accepts no more connections. */
 void mk_live_listeners_drain(struct mk_lib_worker *r);
+/* Call it when the worker has ended. */
 void mk_live_listeners_leave(struct mk_lib_worker *r);
 
 /* Closes all sockets. Call it while holding the lock, when no worker accepts. */

@@ -5,7 +5,7 @@
 
 #include "lib/server_type.h"
 
-/* Frees what was replaced and may still have been in use. Call it when no worker runs. */
+/* Frees the replaced TLS contexts that workers may still have used. Call it when no worker runs. */
 void mk_server_certificate_free_replaced(struct mk_server *s);
 
 #endif

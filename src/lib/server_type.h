@@ -53,7 +53,7 @@ struct mk_lib_worker {
     unsigned listeners_version; /* the value of the server's listeners_version that the worker has applied */
     bool has_listeners;         /* the worker accepts from all its listeners */
     struct mk_timer listen_retry; /* tries again to start accepting */
-    atomic_bool is_in;            /* code of `owner` is inside a function of the server */
+    atomic_bool is_in;            /* the thread `owner` is inside a function of the server */
     pthread_t owner;              /* the thread that set is_in; set before it */
 };
 
@@ -67,19 +67,19 @@ struct mk_server {
     struct mk_server_options options;
     struct mk_buf why;
     struct mk_config_builder lines;
-    char *path; /* set by mk_server_load_config(); NULL: none */
+    char *path; /* path given to mk_server_load_config(); NULL: none */
     const struct mk_plugin *plugins[MK_PLUGINS_MAX];
     struct mk_embedding embedding;
     struct mk_app_routes program;
-    struct mk_listeners listeners;         /* until the server starts */
-    struct mk_live_listener *live;         /* while it runs; protected by the lock. See live_listeners.h */
+    struct mk_listeners listeners;         /* sockets opened before the server starts */
+    struct mk_live_listener *live;         /* see live_listeners.h; protected by the lock */
     atomic_uint listeners_version;         /* number of changes of `live` */
     struct mk_replaced_contexts *replaced; /* TLS contexts to free with the server; protected by `changing` */
     pthread_mutex_t changing; /* held while a listener or a certificate is replaced; taken before `lock` */
     struct mk_config_generation *generation;
     struct mk_scoreboard scoreboard;
     struct mk_lib_worker *runners;
-    atomic_uint n_runners; /* set when `runners` is complete */
+    atomic_uint n_runners; /* length of `runners`; set when `runners` is complete */
     enum mk_server_run_mode way;
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -14,7 +14,7 @@ enum { V4_BEFORE = 96 }; /* length of the prefix of IPv4-mapped addresses, in bi
 /* A network. While the set is built: one entry per input, with its number in `first`. */
 struct network_node {
     uint64_t high, low; /* the address */
-    uint32_t first, n;  /* its range in `numbers`, in ascending order */
+    uint32_t first, n;  /* range of `numbers` with the numbers of the network, in ascending order */
     uint32_t parent;    /* the smallest enclosing network; NONE: none */
     uint8_t bits, kind;
 };

@@ -11,8 +11,8 @@ struct mk_https {
     struct mk_arena arena;
     struct mk_local_ca ca;
     const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* as in a configuration; NULL-terminated */
-    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* addresses of these listeners */
-    bool failed;                                     /* the last check failed */
+    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* those that the certificate must include */
+    bool failed;                                     /* the last check or renewal of the certificate failed */
 };
 
 /* Creates the CA and the certificate if they are missing. False: failed, and the error was printed on

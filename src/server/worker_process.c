@@ -94,7 +94,7 @@ static mk_err enter_sandbox(const struct mk_config_generation *g, struct mk_log 
     if (!e && g->wants_spool)
         e = mk_sandbox_allow_spooling(&box, g->server.spool_folder.p);
     if (!e)
-        e = mk_sandbox_allow(&box, "/dev/null"); /* reserve descriptor for when descriptors run out */
+        e = mk_sandbox_allow(&box, "/dev/null"); /* libraries may open it */
     if (!e)
         e = mk_sandbox_allow(&box, "/etc/localtime");
     if (!e)

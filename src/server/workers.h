@@ -41,7 +41,7 @@ struct mk_workers {
     struct mk_loop *loop;
     struct mk_errorlog *log;
     struct mk_listeners *listeners;
-    struct mk_config_generation *generation; /* of the current set */
+    struct mk_config_generation *generation; /* generation of the current set */
     unsigned wanted;                         /* size of the current set */
     pid_t master;
     bool silent;                        /* daemon */

@@ -31,7 +31,7 @@ static const struct mk_listen *first_tls_listen(const struct mk_config_generatio
     return NULL;
 }
 
-/* The default host of the site's address. */
+/* Returns the default host of the address of this host. */
 static const struct mk_vhost_config *default_host_of(const struct mk_vhost_config *s)
 {
     return s->hosts->fallback->source;

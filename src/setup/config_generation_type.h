@@ -52,7 +52,7 @@ struct mk_config_source {
 struct mk_plugin_certificate {
     struct mk_plugin_certificate *next;
     struct mk_tls_keypair pair;
-    const struct mk_conf_entry *entry; /* `Load` entry of the plugin; NULL: the program's */
+    const struct mk_conf_entry *entry; /* `Load` entry of the plugin; NULL: assigned by the program */
     bool failed;
 };
 
@@ -104,7 +104,7 @@ struct mk_sandbox_rule {
     struct mk_sandbox_rule *next; /* in call order */
     const struct mk_loaded_plugin *by;
     enum mk_sandbox_permission what;
-    mk_str path; /* to read, or to write below; NUL-terminated */
+    mk_str path; /* file to read, or folder below which files may be written; NUL-terminated */
 };
 
 /* Message channel of one worker index: all workers send, one receives. */
@@ -124,14 +124,14 @@ struct mk_readiness_check {
 
 struct mk_config_generation {
     struct mk_arena arena;
-    const struct mk_config_generation *previous; /* as in mk_config_source, during the load */
+    const struct mk_config_generation *previous; /* the active generation, only during the load */
     const struct mk_embedding *embedding;        /* NULL: none */
     struct mk_conf_tree tree;
     struct mk_server_settings server;
     struct mk_vhost_config *sites;
     size_t n_sites;
-    struct mk_listens listens; /* of the server and all hosts, without duplicates */
-    struct mk_vhosts hosts;    /* hosts without their own Listen */
+    struct mk_listens listens; /* addresses of the server and of all hosts, without duplicates */
+    struct mk_vhosts hosts;    /* the hosts without a Listen of their own */
     struct mk_mime mime;
     struct mk_conf_pairs mime_types;
     struct mk_loaded_plugin *plugins;                          /* in `Load` order */
@@ -141,27 +141,27 @@ struct mk_config_generation {
     bool has_listed_available;              /* `available` is filled */
     struct mk_accept_hook *accept_hooks;
     size_t n_accept_hooks;
-    struct mk_plugin_sections sections; /* outside hosts, or of the server */
-    struct mk_map sections_by_settings; /* including those of hosts; key: pointer to the settings */
+    struct mk_plugin_sections sections; /* plugin sections that belong to no host */
+    struct mk_map sections_by_settings; /* all plugin sections; key: pointer to the settings */
     mk_str folder;                      /* base of relative paths; NUL-terminated */
     struct mk_logset logs;
     struct mk_logfile *error_log, *access_log;
     struct mk_request_limits limits; /* defaults for hosts without their own limits */
     bool logs_access;                /* some access log is enabled */
-    bool listens_by_default;         /* default address: inherited sockets may replace it */
+    bool listens_by_default; /* only the default address is configured: inherited sockets may replace it */
     struct mk_shared_state *shared, own_shared;
     struct mk_sandbox_rule *allowed;
     struct mk_worker_channel *worker_channels; /* indexed by worker */
     unsigned n_worker_channels;                /* 0: no plugin wants messages, or there is no master */
     const struct mk_tls_module *tls;           /* NULL: no TLS listener */
     const struct mk_http2_module *http2;       /* NULL: no client can use HTTP/2 */
-    struct mk_tls_tickets *tickets;            /* of the server; NULL: no tickets */
+    struct mk_tls_tickets *tickets;            /* session ticket keys of the server; NULL: no tickets */
     struct mk_shared_tls_context *contexts;
     mk_str tls_challenges;             /* folder of ACME challenge certificates, NUL-terminated; absent:
                                         * none */
     struct mk_file_watch *watched;     /* a change to these files reloads the configuration */
     struct mk_readiness_check *awaits; /* pending checks */
-    bool tried;                        /* as in mk_config_source */
+    bool tried;                        /* another process has just loaded the configuration without errors */
     uint64_t serial;                   /* serial number among the master's generations */
     bool wants_children;               /* workers may start subprocesses */
     bool wants_spool; /* plugins spool bodies: workers may write files in `server.spool_folder` */

@@ -6,9 +6,11 @@
 #include "setup/keys.h"
 
 enum {
-    FIXED = 16,       /* per process: loop, timers, signals, pid file, reserve */
-    PER_WORKER = 4,   /* in the master: control channel and mailbox, plus the successor's during a reload */
-    CONNECTIONS = 32, /* minimum for each worker: with fewer, serving is pointless */
+    FIXED = 16, /* descriptors of each process: loop, timers, signals, pid file, reserve */
+    /* Descriptors of the master for each worker: control channel and mailbox, and those of the worker's
+     * successor during a reload. */
+    PER_WORKER = 4,
+    CONNECTIONS = 32, /* minimum number of connections per worker that makes serving worthwhile */
 };
 
 static struct mk_conf_source_pos server_key_pos(const struct mk_config_generation *g, const char *key)

@@ -78,7 +78,7 @@ static bool check_plugin_contents(const struct mk_plugin *p, char message[MK_PLU
     return true;
 }
 
-/* Members that every plugin has; later ones were added over time. */
+/* Minimum size of a plugin's struct: the members before `load`, which every version of the struct has. */
 enum { SMALLEST = offsetof(struct mk_plugin, load) };
 
 bool mk_plugin_check(const struct mk_plugin *p, char message[MK_PLUGIN_OBJECT_ERROR_MAX])

@@ -8,13 +8,13 @@
 #include "base/hash.h"
 #include "base/sha1.h"
 
-/* Page-aligned, like all shared memory. */
+/* In shared memory, which is page-aligned, as madvise() requires. */
 struct server_secret {
     unsigned char bytes[MK_SERVER_SECRET_LEN];
     bool is_set;
 };
 
-static struct server_secret *get_secret(struct mk_shared_state *shared)
+static struct server_secret *get_secret_memory(struct mk_shared_state *shared)
 {
     struct server_secret *s = mk_shared_state_get_memory(shared, MK_STR("server: secret"), sizeof *s);
     if (s)
@@ -36,7 +36,7 @@ static void generate_secret(struct server_secret *s)
 
 bool mk_server_secret_derive_key(struct mk_shared_state *shared, mk_str purpose, struct mk_hash_key *out)
 {
-    struct server_secret *s = get_secret(shared);
+    struct server_secret *s = get_secret_memory(shared);
     unsigned char sum[MK_SHA1_LEN];
     struct mk_sha1 sha;
     if (!s)
@@ -53,7 +53,7 @@ bool mk_server_secret_derive_key(struct mk_shared_state *shared, mk_str purpose,
 
 void mk_server_secret_export(struct mk_shared_state *shared, char out[MK_SERVER_SECRET_TEXT])
 {
-    const struct server_secret *s = get_secret(shared);
+    const struct server_secret *s = get_secret_memory(shared);
     struct mk_buf text = mk_buf_fixed(out, MK_SERVER_SECRET_TEXT - 1);
     if (s && s->is_set)
         mk_hex_encode(&text, mk_str_of((const char *)s->bytes, sizeof s->bytes));
@@ -67,7 +67,7 @@ static int hex_digit_value(char c)
 
 void mk_server_secret_import(struct mk_shared_state *shared, mk_str text)
 {
-    struct server_secret *s = text.len == MK_SERVER_SECRET_TEXT - 1 ? get_secret(shared) : NULL;
+    struct server_secret *s = text.len == MK_SERVER_SECRET_TEXT - 1 ? get_secret_memory(shared) : NULL;
     if (!s)
         return;
     for (size_t i = 0; i < text.len; i++)

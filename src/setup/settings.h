@@ -28,7 +28,7 @@ struct mk_listens {
 
 /* PEM files of one pair, relative to the folder of the configuration file; NUL-terminated. */
 struct mk_certificate {
-    mk_str file, key, ocsp; /* absent: the key is in `file`; no OCSP response is stapled */
+    mk_str file, key, ocsp; /* `key` absent: it is in `file`; `ocsp` absent: no OCSP response is stapled */
     const struct mk_conf_entry *entry;
 };
 

@@ -20,7 +20,7 @@ static BIO_METHOD *bio_method;
 
 enum {
     RECORD_MORE = 64,                                            /* record overhead, rounded up */
-    ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* for the records of one call */
+    ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* space for the records of one call */
     SMALL = 4096,                                                /* unsent data up to this size is sent with
                                                                     the next data */
     KEPT_MAX = 256 * 1024, /* maximum unsent protocol messages, for a peer that does not read */

@@ -10,7 +10,7 @@
 /* The streams of a client need only its SSL_CTX, to which they hold a reference. */
 struct mk_tls_client {
     SSL_CTX *ctx;
-    X509_STORE *anchors; /* NULL: certificates are not verified */
+    X509_STORE *anchors; /* trusted CAs; NULL: certificates are not verified */
     uint64_t number;     /* unique in this process, never reused */
 };
 

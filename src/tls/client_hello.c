@@ -36,7 +36,7 @@ static bool parse_server_name(SSL *ssl, char buf[NAME_MAX_LEN + 1])
     return true;
 }
 
-/* Does the client offer only that protocol? */
+/* Is acme-tls/1 the only ALPN protocol that the client offers (RFC 8737)? */
 static bool is_acme_challenge(SSL *ssl)
 {
     const unsigned char *p;

@@ -37,7 +37,7 @@ struct mk_tls_context {
     char *groups;
     bool h2;
     int64_t begins, expires;      /* validity of the certificates: latest notBefore, earliest notAfter */
-    unsigned char session_id[32]; /* sessions of other contexts are not resumed */
+    unsigned char session_id[32]; /* session ID context: sessions of other contexts are not resumed */
 };
 
 #endif

@@ -12,12 +12,12 @@
 #include "tls/session.h"
 
 enum {
-    RECORDS_MAX = 64,         /* maximum per call: records may be tiny */
+    RECORDS_MAX = 64,         /* maximum records that one call reads, because records may be tiny */
     SMALL = 4096,             /* kept data that can be sent with the next data */
     UPDATES_MAX = 32,         /* key updates that every connection may send */
     UPDATE_BYTES = 16 * 1024, /* received bytes that allow one more key update */
-    KEY_UPDATE = 24,          /* RFC 8446, section 4 */
-    UPDATE_REQUESTED = 1,     /* section 4.6.3: the byte after the message header */
+    KEY_UPDATE = 24,          /* handshake message type (RFC 8446, section 4) */
+    UPDATE_REQUESTED = 1,     /* RFC 8446, section 4.6.3: value of the byte after the message header */
     MESSAGE_HEAD = 4,
 };
 

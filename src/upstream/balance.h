@@ -6,7 +6,7 @@
 #include "upstream/health.h"
 #include "upstream/pool_type.h"
 
-/* May a request try this backend, even if it has failed? Not if its health checks fail. */
+/* May a request try this backend? Failed requests do not prevent this, but failed health checks do. */
 static inline bool mk_balance_may_try(const struct mk_backend *o, uint64_t avoid)
 {
     bool has_addr_or_lookup = o->names.n || mk_resolver_is_pending(&o->names);

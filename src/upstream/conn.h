@@ -68,7 +68,7 @@ struct mk_upstream_conn {
     const char *why;            /* text for `fault`; NULL: none */
     int chosen;                 /* index of the server chosen last; -1: none */
     int fault;                  /* negated errno value of the error to log for the request */
-    uint32_t cancelled_ms;      /* see mk_upstream_conn_mark_cancelled() */
+    uint32_t cancelled_ms;      /* time limit; see mk_upstream_conn_mark_cancelled() */
     uint8_t n_failed;           /* number of this server's addresses that failed */
     bool callback_notes_events; /* on_ready calls mk_upstream_conn_note_event() */
     bool is_cancelled, streams;

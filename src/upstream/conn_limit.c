@@ -17,7 +17,8 @@
 enum { SLACK_MS = 4 };
 /* A worker that overruns its own queue timeout by this much counts as stuck. */
 enum { LATE_MS = 1000 };
-/* Exceeds the number of workers that could repeatedly assign slots to one client at the same moment. */
+/* Maximum attempts to assign a slot to a client: more than the number of workers that could do so for the
+ * same client at the same moment. */
 enum { ATTEMPTS = 1000 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)

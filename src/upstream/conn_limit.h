@@ -20,7 +20,7 @@ enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 1024 };
 enum {
     MK_CONN_LIMIT_MAX = 1024, /* connections to one backend */
     MK_CONN_LIMIT_BUCKETS = 64,
-    MK_CONN_LIMIT_WAITERS = 2, /* per worker and backend */
+    MK_CONN_LIMIT_WAITERS = 2, /* published waiting requests per worker and backend */
     MK_CONN_LIMIT_EVENTS = 16, /* eventfds that wake workers; if there are more workers, some of them share an
                                 * eventfd */
     MK_CONN_LIMIT_WORDS = MK_UPSTREAM_SERVERS / 64
@@ -29,7 +29,7 @@ enum {
 /* A waiting request. */
 struct mk_conn_limit_waiter {
     uint64_t since_ms; /* 0: no request waits */
-    uint64_t client;   /* 0: not limited by a share */
+    uint64_t client;   /* key of the client; 0: no share limits the request */
 };
 
 /* Shared memory of one backend. */

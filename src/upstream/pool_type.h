@@ -14,13 +14,13 @@ struct mk_backend {
     struct mk_pool *pool;
     const struct mk_upstream_server *server;
     struct mk_resolver names;
-    struct mk_list idle;      /* most recently used first (LIFO) */
-    struct mk_list lent;      /* in use or connecting */
+    struct mk_list idle;      /* idle connections, most recently used first (LIFO) */
+    struct mk_list lent;      /* connections in use or connecting */
     struct mk_list cancelled; /* connections of cancelled requests; see cancelled_conn.h */
     unsigned n_open, n_idle;
     uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
     uint64_t *cells;                 /* this worker's statistics; NULL: none */
-    int64_t credit;                  /* for `Balance round_robin` */
+    int64_t credit;                  /* credit of the server in `Balance round_robin` */
     struct mk_health_checker *check; /* health checker, in the first worker; NULL: none */
     struct mk_tls_session *session;  /* last TLS session, for resumption */
 };
@@ -39,7 +39,7 @@ struct mk_backend_set {
 /* Caches the hashes of recent clients: mk_client_share_key(). */
 enum { MK_CLIENT_SHARE_CACHE = 64 };
 struct mk_client_share_cache {
-    uint64_t ip[2];  /* as in struct mk_addr */
+    uint64_t ip[2];  /* address of the client, as in struct mk_addr */
     uint64_t client; /* 0: unused */
 };
 

@@ -59,11 +59,11 @@ struct mk_upstream_request_body_state {
 /* Read-ahead for slow readers: see read_ahead.h. */
 struct mk_read_ahead {
     struct mk_request *request;   /* the reader's request; NULL: no read-ahead */
-    struct mk_spool_queue *queue; /* NULL: the reader keeps up */
+    struct mk_spool_queue *queue; /* data read ahead; NULL: the reader keeps up */
     uint64_t taken;               /* bytes read since the last check */
     int error;                    /* error of the spool, whose data is lost */
     bool was_dry;                 /* the server's data ran out at least once since the last check */
-    bool is_awaited;              /* the last read returned nothing */
+    bool is_awaited;              /* the last read returned no data: the reader waits for more */
 };
 
 struct mk_upstream_request {

@@ -18,7 +18,8 @@ struct mk_resolver {
     struct mk_thread_pool *threads;           /* threads that resolve the name */
     void (*on_change)(struct mk_resolver *n); /* called when a lookup has ended */
     struct mk_sockaddr addresses[MK_ADDRESSES_MAX];
-    uint64_t avoided_until_ms[MK_ADDRESSES_MAX]; /* addresses to which connecting failed recently */
+    /* For each address: the time until which it is avoided, because connecting to it has failed. */
+    uint64_t avoided_until_ms[MK_ADDRESSES_MAX];
     unsigned n;
     unsigned version;             /* incremented when the name loses an address */
     unsigned next;                /* next address to try */

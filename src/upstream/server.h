@@ -20,7 +20,7 @@ struct mk_upstream_server {
     mk_str host; /* name or address, NUL-terminated; absent: a unix socket */
     mk_str path; /* path of the unix socket, NUL-terminated */
     uint16_t port;
-    uint16_t index;      /* index in the upstream */
+    uint16_t index;      /* index of the server in the upstream */
     unsigned stats_slot; /* slot in shared memory, which also holds its connection limit */
     uint64_t *shared;    /* statistics shared by all processes; NULL: none */
     unsigned weight;
@@ -36,13 +36,13 @@ struct mk_upstream {
     mk_str name;
     const struct mk_upstream_settings *settings;
     struct mk_upstream_defaults defaults; /* defaults of the plugin that first requested the upstream */
-    struct mk_tls_client *tls;            /* NULL: no TLS to the servers */
+    struct mk_tls_client *tls;            /* TLS settings; NULL: no TLS to the servers */
     const struct mk_upstreams *all;
     struct mk_upstream_server *servers;
     unsigned n;
     unsigned max, keep;
     uint32_t idle_ms;
-    unsigned index; /* in order of first use */
+    unsigned index; /* index of the upstream, in order of first use */
     bool is_section;
 };
 

@@ -22,14 +22,15 @@ struct mk_upstream_settings {
     struct mk_upstream_server_line *servers;
     enum mk_balance balance;
     uint32_t max_client; /* connections per server for one client address; MK_SETTING_UNSET: half of all */
-    uint32_t max, keep;  /* MK_SETTING_UNSET: the plugin's default */
-    uint32_t idle_ms;    /* likewise */
+    /* Maximum connections and idle connections per server; MK_SETTING_UNSET: the plugin's default. */
+    uint32_t max, keep;
+    uint32_t idle_ms; /* how long an idle connection is kept; MK_SETTING_UNSET: the plugin's default */
     uint32_t connect_ms, queue_ms, queue_max;
     uint32_t max_fails, fail_ms, slow_ms;
     uint32_t resolve_ms;
     mk_str check;
     uint32_t check_ms, check_timeout_ms; /* check_timeout_ms 0: the same as check_ms */
-    uint32_t check_rise, check_fall;     /* consecutive results that change the state */
+    uint32_t check_rise, check_fall;     /* consecutive successes or failures that change the state */
     mk_str check_host;
     struct mk_health_check_status {
         uint16_t from, to;

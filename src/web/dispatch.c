@@ -320,7 +320,8 @@ static bool run_request_hook(struct mk_exchange *x)
     return apply_verdict_or_rewrite(x, v);
 }
 
-/* Runs the access checks after the hook that rewrote the request; then everything runs for the new path. */
+/* Runs, for the old path, the access checks that follow the hook that rewrote the request. Then all hooks run
+ * again for the new path. */
 MK_COLD static bool run_remaining_access_check(struct mk_exchange *x)
 {
     const struct mk_hook_list *hooks = &x->request.site->hooks.request;

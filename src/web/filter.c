@@ -8,7 +8,7 @@ struct mk_filter_next {
     const struct mk_filter_ops *ops;
     void *ctx;
     struct mk_response_body content;
-    uint64_t left; /* bytes left; MK_RESPONSE_BODY_UNKNOWN */
+    uint64_t left; /* bytes left to read; MK_RESPONSE_BODY_UNKNOWN: not known */
     mk_err broken; /* result of all further reads */
     bool ended;
 };

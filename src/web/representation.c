@@ -250,7 +250,9 @@ static bool build_identity_representation(struct representations *f, const struc
     return true;
 }
 
-enum { LASTING_SIZE = sizeof(struct representations) + 640 }; /* with the text for a typical file */
+enum {
+    LASTING_SIZE = sizeof(struct representations) + 640
+}; /* memory to reserve, with the text for a typical file */
 
 MK_COLD static struct representations *new_representations(struct mk_open_file *file,
                                                            const struct mk_vhost *host, uint64_t now_ms)

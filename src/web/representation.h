@@ -19,7 +19,7 @@ struct mk_representation {
     mk_str type;
     bool coded;                       /* a precompressed variant */
     char *room;                       /* memory of all strings of the representation */
-    struct mk_header_field fields[8]; /* of `about` followed by `form` */
+    struct mk_header_field fields[8]; /* fields of `about`, followed by those of `form` */
 };
 
 /* Appends a header line to the text of a block and stores its name and value. `about` must be complete before

@@ -13,10 +13,9 @@
 #include "http/target.h"
 #include "os/sockaddr.h"
 
-/* The target of a request, first as received, then after each rewrite by a hook, handler or route. Each step
- * is an immutable value. */
+/* The origin of a request target. */
 enum mk_request_target_by {
-    MK_TARGET_BY_CLIENT,
+    MK_TARGET_BY_CLIENT,  /* as received */
     MK_TARGET_BY_HOOK,    /* rewritten by on_request */
     MK_TARGET_BY_HANDLER, /* rewritten by a handler: from here on, a GET or HEAD without body */
     MK_TARGET_BY_ROUTE,   /* rewritten by static to an index file or fallback: only the routes run again */
@@ -29,6 +28,8 @@ struct mk_request_path_variants {
     size_t n, n_readings;
 };
 
+/* The target of a request: first as received, later as rewritten by a hook, handler or route. A rewrite
+ * creates a new struct, and never modifies an existing one. */
 struct mk_request_target {
     enum mk_request_target_by by;
     enum mk_method method;
@@ -37,7 +38,7 @@ struct mk_request_target {
     bool no_content;     /* do not forward the request body (internal redirect) */
     struct mk_target target;
     mk_str path;                               /* decoded; absent: the target was invalid */
-    const struct mk_request_target *before;    /* NULL: as received */
+    const struct mk_request_target *before;    /* target before the rewrite; NULL: not rewritten */
     unsigned left_at;                          /* for MK_TARGET_BY_ROUTE: the route that rewrote `before` */
     struct mk_request_path_variants *variants; /* variants of the path; NULL: not computed yet */
     const char *marks; /* marks of encoded bytes, see mk_path_decode_marked(); NULL: not computed yet */
@@ -53,10 +54,10 @@ struct mk_web_ctx;
 /* The protocol's operations for a request: the only calls from this layer to an upper one. `ctx` belongs to
  * the protocol. */
 struct mk_request_ops {
-    ssize_t (*read)(void *ctx, char *buf, size_t cap); /* as mk_request_read */
-    void (*resume)(void *ctx);                         /* as mk_request_resume */
-    mk_err (*local)(void *ctx, struct mk_addr *out);   /* as mk_request_local_addr; may be NULL */
-    /* mk_response_send_1xx(): 0 or -EAGAIN; may be NULL. */
+    ssize_t (*read)(void *ctx, char *buf, size_t cap); /* implements mk_request_read() */
+    void (*resume)(void *ctx);                         /* implements mk_request_resume() */
+    mk_err (*local)(void *ctx, struct mk_addr *out);   /* implements mk_request_local_addr(); may be NULL */
+    /* Implements mk_response_send_1xx(). Returns 0 or -EAGAIN. May be NULL. */
     mk_err (*interim)(void *ctx, unsigned status, const struct mk_header *fields, size_t n);
     /* Connection properties of a TLS request; NULL: not available. */
     void (*tls)(void *ctx, struct mk_tls_conn_info *out);
@@ -80,7 +81,7 @@ struct mk_request {
     mk_str forwarded_vhost_name; /* set by a server in front of this one; absent: none */
     struct mk_request_target received;
     struct mk_headers fields;
-    uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN */
+    uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
     mk_str tunnel;   /* protocol requested by Upgrade or extended CONNECT; absent: none */
     mk_str upgrade;  /* protocol requested by a request with a body, or with a method other than GET */
     int64_t now;     /* time of arrival in seconds since 1970 */

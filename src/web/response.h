@@ -33,7 +33,7 @@ enum mk_response_body_form {
  * directly (sendfile) or reads bytes; both advance the same cursor. */
 struct mk_response_body {
     enum mk_response_body_form form;
-    uint64_t length; /* initial length of the whole body; MK_RESPONSE_BODY_UNKNOWN */
+    uint64_t length; /* initial length of the whole body; MK_RESPONSE_BODY_UNKNOWN: not known */
     struct mk_response_body_part *parts, *last;
     struct mk_response_body_part first;      /* most bodies have one part: no allocation */
     const struct mk_body_source_ops *source; /* NULL: parts */
@@ -55,8 +55,8 @@ struct mk_header_block {
     unsigned n;
 };
 
-/* The response has its own Date or Server, which the server then does not write; or it has trailers or its
- * own Trailer header. */
+/* DATE, SERVER: the response has this header already, so the server does not write its own. TRAILER: the
+ * response has trailers, or a Trailer header. */
 enum { MK_RESPONSE_OWN_DATE = 1, MK_RESPONSE_OWN_SERVER = 2, MK_RESPONSE_OWN_TRAILER = 4 };
 
 struct mk_response {

@@ -19,7 +19,7 @@ struct mk_location_config;
 
 /* A custom error page. */
 struct mk_error_page {
-    unsigned status; /* 4 and 5: every status of the class without its own page */
+    unsigned status; /* 4 or 5: every 4xx or 5xx status that has no page of its own */
     mk_str path;     /* relative path inside the root */
 };
 
@@ -89,16 +89,16 @@ struct mk_vhost {
     enum mk_error_format error_format;
     const struct mk_route *routes;
     size_t n_routes;
-    const struct mk_route_index *route_index; /* NULL: too few routes */
+    const struct mk_route_index *route_index; /* index of the routes; NULL: a linear search is cheaper */
     const struct mk_cache_rule *cache_rules;
     size_t n_cache_rules;
     const struct mk_user_homes *homes; /* NULL: off */
     const struct mk_mime *mime;
-    mk_h2_head_writer *pack_head; /* NULL: HTTP/2 is off; may write nothing */
+    mk_h2_head_writer *pack_head; /* may write nothing; NULL: HTTP/2 is off */
     struct mk_hooks hooks;
     const struct mk_hook *plugins; /* the host's hooks with their contexts */
     size_t n_plugins;
-    const struct mk_request_limits *limits; /* NULL: the server's limits */
+    const struct mk_request_limits *limits; /* limits of the host; NULL: the limits of the server */
     const struct mk_location *locations;    /* the first match decides */
     size_t n_locations;
     struct mk_path_scripts scripts; /* scripts known from the routes and the fallback */

@@ -45,7 +45,7 @@ struct mk_websocket {
     bool is_compressed : 1; /* permessage-deflate was negotiated */
     bool is_paused : 1;     /* the owner has paused the open socket */
     bool is_within : 1;     /* the tunnel is calling the socket, and will read its output afterwards */
-    bool is_refusing : 1;   /* a message was rejected: on_room() is due */
+    bool is_refusing : 1;   /* a message was rejected: on_writable() is due */
     bool is_stalled : 1;    /* reading was stopped because too much output is queued */
     bool was_heard : 1, has_sent : 1, was_pinged : 1; /* these events occurred since the timer was set */
     bool is_coding : 1;                               /* the compression contexts were used since the timer
@@ -65,7 +65,8 @@ struct mk_ws_worker {
                                            until needed */
     struct mk_timer rest;               /* frees the memory of shared compressors that were not used for a
                                            while */
-    uint64_t inflated;                  /* cost of inflating messages of all sockets in this loop iteration */
+    /* Cost of inflating the messages of all sockets in this iteration: see mk_ws_deflate_decompress(). */
+    uint64_t inflated;
 };
 
 extern const struct mk_state_machine mk_ws_machine;

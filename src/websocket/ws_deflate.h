@@ -29,7 +29,8 @@ int mk_ws_deflate_decompress(struct mk_ws_deflate *c, mk_str data, bool keeps, s
 
 /* Makes the next compressed message independent of earlier messages. */
 void mk_ws_deflate_reset_compression(struct mk_ws_deflate *c);
-/* Frees memory not needed while idle: everything except the window of the peer's messages, if `keeps`. */
+/* Frees memory that is not needed while the socket is idle. With `keeps`, the window to which later messages
+ * of the peer may refer stays. */
 void mk_ws_deflate_release_memory(struct mk_ws_deflate *c, bool keeps);
 
 #endif

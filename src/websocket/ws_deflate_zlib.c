@@ -9,7 +9,7 @@
 enum {
     LEVEL = 6,
     MEMORY_LEVEL = 8,
-    WINDOW_BITS = 15, /* for client messages, which may use any window size */
+    WINDOW_BITS = 15, /* window size for inflating client messages, which may use any size */
     WINDOW = 1 << WINDOW_BITS,
     STEP = 4096, /* minimum output space per call */
     TAIL_LEN = 4,

@@ -12,7 +12,7 @@ struct mk_ws_frame;
 
 /* A single shared frame is queued without allocating memory, as in a broadcast. */
 struct mk_ws_queue {
-    struct mk_ws_chunk *first; /* NULL: empty, or `only` */
+    struct mk_ws_chunk *first; /* first entry; NULL: the queue is empty, or its single frame is in `only` */
     union {
         struct mk_ws_chunk *last;
         const struct mk_ws_frame *only; /* NULL: none */

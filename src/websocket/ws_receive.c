@@ -11,7 +11,7 @@
 
 enum {
     ROOM = 16 * 1024,
-    READS_MAX = 64, /* reads per loop iteration, before other connections are served */
+    READS_MAX = 64, /* maximum reads in a loop iteration before other connections are served */
     INFLATE_MAX =
         2 * 1024 * 1024, /* bytes per iteration for all sockets; the message that exceeds this limit is the
                             last */

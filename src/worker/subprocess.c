@@ -11,7 +11,7 @@
 #include "os/fd_passing.h"
 #include "worker/worker_type.h"
 
-enum { TEXT_MAX = 120 * 1024 }; /* as documented in the header */
+enum { TEXT_MAX = 120 * 1024 }; /* maximum bytes of argv and envp together (monkey/subprocess.h) */
 
 struct mk_subprocess {
     struct mk_list link;

@@ -8,8 +8,8 @@
 #include "worker/worker_async.h"
 
 enum {
-    OFFLOADS_MAX = 1024,                 /* waiting or running jobs */
-    TIMER_MS_MAX = 20 * 24 * 3600 * 1000 /* the timer wheel spans 24 days */
+    OFFLOADS_MAX = 1024,                 /* maximum number of waiting and running jobs */
+    TIMER_MS_MAX = 20 * 24 * 3600 * 1000 /* maximum delay of a timer; the timer wheel spans 24 days */
 };
 
 /* ---- Time and events ---- */

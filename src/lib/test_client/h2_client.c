@@ -17,7 +17,7 @@ struct mk_http2_client {
     uint32_t stream;            /* stream of the request; 0: none yet */
     uint32_t window_first;      /* initial window of a stream */
     int64_t window, window_all; /* send windows of the stream and the connection */
-    mk_str content;             /* not sent yet; owned by the caller */
+    mk_str content;             /* request body not sent yet; owned by the caller */
     struct mk_buf block;        /* header block being assembled */
     bool ends_with_block;       /* END_STREAM was set with the block */
     bool in_block;

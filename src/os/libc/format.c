@@ -21,7 +21,7 @@ struct sink {
 struct conversion {
     bool left, zero;
     int width, precision; /* -1: none */
-    int longs;            /* number of l; z, j and t count as 1, h as -1 */
+    int longs;            /* number of `l` length modifiers; `z`, `j` and `t` count as 1, `h` as -1 */
 };
 
 static void put(struct sink *s, const char *text, size_t len)
