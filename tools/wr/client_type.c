@@ -6,16 +6,16 @@
 #define MB 1048576.0
 
 static const struct wr_client_type CLIENT_TYPES[] = {
-    {"wrk", "-c", {"--latency"}, {"--latency"}, 0.01 * MB, wr_wrk_read},
-    {"wrk2", "-c", {"--latency"}, {"--latency", "-L"}, 0.01 * MB, wr_wrk_read},
-    {"h2load", "-c", {NULL}, {NULL}, 0, wr_h2load_read},
-    {"weighttp", "-c", {NULL}, {NULL}, 0, wr_weighttp_read},
+    {"wrk", "-c", {"--latency"}, {"--latency"}, 0.01 * MB, wr_wrk_parse_output},
+    {"wrk2", "-c", {"--latency"}, {"--latency", "-L"}, 0.01 * MB, wr_wrk_parse_output},
+    {"h2load", "-c", {NULL}, {NULL}, 0, wr_h2load_parse_output},
+    {"weighttp", "-c", {NULL}, {NULL}, 0, wr_weighttp_parse_output},
     /* The times in ab's table are whole milliseconds; those in the CSV file of -e have three more digits.
      * /dev/stdout works because wr reads ab's output from a pipe. */
-    {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, 0, wr_ab_read},
+    {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, 0, wr_ab_parse_output},
     /* If -q is given, as is usual, siege prints a result only with -j. */
-    {"siege", "-c", {"-j"}, {"-j", "--json-output"}, 0.01 * MB, wr_siege_read},
-    {"pace", "-c", {"--json"}, {"--json"}, 0, wr_pace_read},
+    {"siege", "-c", {"-j"}, {"-j", "--json-output"}, 0.01 * MB, wr_siege_parse_output},
+    {"pace", "-c", {"--json"}, {"--json"}, 0, wr_pace_parse_output},
     {NULL, NULL, {NULL}, {NULL}, 0, NULL},
 };
 

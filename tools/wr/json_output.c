@@ -109,7 +109,7 @@ static void write_doubtful_latencies(struct mk_json_writer *w, const struct wr_r
     mk_json_end_array(w);
 }
 
-static void write_shot(struct mk_json_writer *w, const struct wr_measurement *s)
+static void write_measurement(struct mk_json_writer *w, const struct wr_measurement *s)
 {
     mk_json_begin_object(w);
     write_client_result(w, &s->reported);
@@ -165,7 +165,7 @@ static void write_step(struct mk_json_writer *w, const struct wr_step *step)
     for (size_t i = 0; i < step->n; i++) {
         mk_json_newline(w);
         mk_buf_add_char(w->out, ' ');
-        write_shot(w, &step->shots[i]);
+        write_measurement(w, &step->shots[i]);
     }
     mk_json_end_array(w);
     for (const struct wr_metric *f = wr_metric_all(); f->name; f++)

@@ -7,7 +7,7 @@ enum { NO = WR_UNKNOWN };
 static void ab_table_in_milliseconds_has_no_finer_times(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_ab_read, "ab-2.3-keepalive.txt");
+    struct wr_result r = read_output(wr_ab_parse_output, "ab-2.3-keepalive.txt");
     assert_int_equal(r.connections, 10);
     assert_int_equal(r.requests, 1000);
     assert_close(r.rate, 41211.62);
@@ -15,7 +15,7 @@ static void ab_table_in_milliseconds_has_no_finer_times(void **state)
     assert_int_equal(r.bytes, 338000);
     assert_errors(r, 0, 0, 0, NO, 0, 0);
     assert_latency(r, 243, NO, NO, NO, NO, 1000, NO, 1000);
-    r = read_output(wr_ab_read, "ab-2.3-close.txt");
+    r = read_output(wr_ab_parse_output, "ab-2.3-close.txt");
     assert_int_equal(r.bytes, 333000);
     assert_latency(r, 513, NO, 1000, 1000, 1000, 1000, NO, 1000);
 }
@@ -23,7 +23,7 @@ static void ab_table_in_milliseconds_has_no_finer_times(void **state)
 static void ab_times_of_e_option_override_the_table(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_ab_read, "ab-2.3-csv.txt");
+    struct wr_result r = read_output(wr_ab_parse_output, "ab-2.3-csv.txt");
     assert_int_equal(r.requests, 1000);
     assert_close(r.latency_us.mean, 136);
     assert_close(r.latency_us.p90, 155);
@@ -36,10 +36,10 @@ static void ab_times_of_e_option_override_the_table(void **state)
 static void ab_bad_statuses_and_lengths_are_errors(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_ab_read, "ab-2.3-status.txt");
+    struct wr_result r = read_output(wr_ab_parse_output, "ab-2.3-status.txt");
     assert_int_equal(r.requests, 1000);
     assert_errors(r, 0, 0, 0, NO, 493, 507);
-    r = read_output(wr_ab_read, "ab-2.3-failures.txt");
+    r = read_output(wr_ab_parse_output, "ab-2.3-failures.txt");
     assert_int_equal(r.requests, 1000); /* ab counts a closed connection as a response of another length */
     assert_errors(r, 0, 0, 0, NO, 249, 751);
 }
@@ -47,7 +47,7 @@ static void ab_bad_statuses_and_lengths_are_errors(void **state)
 static void ab_refused_connections_are_not_responses(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_ab_read, "ab-2.3-refused-r.txt");
+    struct wr_result r = read_output(wr_ab_parse_output, "ab-2.3-refused-r.txt");
     assert_int_equal(r.requests, 0);
     assert_close(r.rate, 0);
     assert_errors(r, 0, 10, 0, NO, 0, 5);
@@ -57,28 +57,28 @@ static void ab_refused_connections_are_not_responses(void **state)
 static void ab_aborted_run_is_rejected(void **state)
 {
     (void)state;
-    expect_output_rejected(wr_ab_read, "ab-2.3-refused.txt", "Complete requests");
-    expect_output_rejected(wr_ab_read, "ab-2.3-timeout.txt", "without -r");
+    expect_output_rejected(wr_ab_parse_output, "ab-2.3-refused.txt", "Complete requests");
+    expect_output_rejected(wr_ab_parse_output, "ab-2.3-timeout.txt", "without -r");
 }
 
 static void ab_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    check_truncated_output(wr_ab_read, "ab-2.3-failures.txt");
-    check_truncated_output(wr_ab_read, "ab-2.3-csv.txt");
-    expect_text_rejected(wr_ab_read, MK_STR("Complete requests:      10\n"), "Requests per second");
+    check_truncated_output(wr_ab_parse_output, "ab-2.3-failures.txt");
+    check_truncated_output(wr_ab_parse_output, "ab-2.3-csv.txt");
+    expect_text_rejected(wr_ab_parse_output, MK_STR("Complete requests:      10\n"), "Requests per second");
 }
 
 static void ab_write_errors_are_reported(void **state)
 {
     (void)state;
     struct wr_result r =
-        read_text(wr_ab_read, MK_STR("Time taken for tests:   2.000 seconds\n"
-                                     "Complete requests:      10\n"
-                                     "Failed requests:        6\n"
-                                     "   (Connect: 1, Receive: 2, Length: 3, Exceptions: 0)\n"
-                                     "Write errors:           4\n"
-                                     "Requests per second:    5.00 [#/sec] (mean)\n"));
+        read_text(wr_ab_parse_output, MK_STR("Time taken for tests:   2.000 seconds\n"
+                                             "Complete requests:      10\n"
+                                             "Failed requests:        6\n"
+                                             "   (Connect: 1, Receive: 2, Length: 3, Exceptions: 0)\n"
+                                             "Write errors:           4\n"
+                                             "Requests per second:    5.00 [#/sec] (mean)\n"));
     assert_int_equal(r.requests, 7);
     assert_errors(r, 1, 2, 4, NO, 0, 3);
     assert_close(r.seconds, 2);

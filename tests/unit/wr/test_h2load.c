@@ -7,7 +7,7 @@ enum { NO = WR_UNKNOWN };
 static void h2load_http2_http1_and_tls_are_read_alike(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-h2.txt");
+    struct wr_result r = read_output(wr_h2load_parse_output, "h2load-1.52.0-h2.txt");
     assert_int_equal(r.connections, 10);
     assert_int_equal(r.requests, 1000);
     assert_close(r.seconds, 0.02714);
@@ -15,10 +15,10 @@ static void h2load_http2_http1_and_tls_are_read_alike(void **state)
     assert_int_equal(r.bytes, 225490);
     assert_errors(r, NO, NO, NO, 0, 0, 0);
     assert_latency(r, 187, NO, NO, NO, NO, NO, NO, 516);
-    r = read_output(wr_h2load_read, "h2load-1.52.0-h1.txt");
+    r = read_output(wr_h2load_parse_output, "h2load-1.52.0-h1.txt");
     assert_int_equal(r.bytes, 338000);
     assert_latency(r, 242, NO, NO, NO, NO, NO, NO, 514);
-    r = read_output(wr_h2load_read, "h2load-1.52.0-tls.txt");
+    r = read_output(wr_h2load_parse_output, "h2load-1.52.0-tls.txt");
     assert_int_equal(r.requests, 1000);
     assert_latency(r, 149, NO, NO, NO, NO, NO, NO, 296);
 }
@@ -26,7 +26,7 @@ static void h2load_http2_http1_and_tls_are_read_alike(void **state)
 static void h2load_timed_run_counts_completed_requests(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-timed.txt");
+    struct wr_result r = read_output(wr_h2load_parse_output, "h2load-1.52.0-timed.txt");
     assert_int_equal(r.requests, 63939);
     assert_close(r.seconds, 1);
     assert_close(r.latency_us.max, 2080);
@@ -35,13 +35,13 @@ static void h2load_timed_run_counts_completed_requests(void **state)
 static void h2load_bad_statuses_are_responses_and_resets_are_not(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-status.txt");
+    struct wr_result r = read_output(wr_h2load_parse_output, "h2load-1.52.0-status.txt");
     assert_int_equal(r.requests, 1000);
     assert_errors(r, NO, NO, NO, 0, 522, 0);
-    r = read_output(wr_h2load_read, "h2load-1.52.0-failures.txt");
+    r = read_output(wr_h2load_parse_output, "h2load-1.52.0-failures.txt");
     assert_int_equal(r.requests, 514 + 255);
     assert_errors(r, NO, NO, NO, 0, 255, 231);
-    r = read_output(wr_h2load_read, "h2load-1.52.0-h1-failures.txt");
+    r = read_output(wr_h2load_parse_output, "h2load-1.52.0-h1-failures.txt");
     assert_int_equal(r.requests, 15 + 7);
     assert_errors(r, NO, NO, NO, 0, 7, 78);
 }
@@ -49,7 +49,7 @@ static void h2load_bad_statuses_are_responses_and_resets_are_not(void **state)
 static void h2load_timeouts_are_counted_once(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-timeout.txt");
+    struct wr_result r = read_output(wr_h2load_parse_output, "h2load-1.52.0-timeout.txt");
     assert_int_equal(r.requests, 0);
     assert_errors(r, NO, NO, NO, 2, 0, 2);
     assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
@@ -58,7 +58,7 @@ static void h2load_timeouts_are_counted_once(void **state)
 static void h2load_missing_server_gives_only_errors(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-refused.txt");
+    struct wr_result r = read_output(wr_h2load_parse_output, "h2load-1.52.0-refused.txt");
     assert_int_equal(r.requests, 0);
     assert_int_equal(r.errors.other, 100);
     assert_close(r.rate, 0);
@@ -69,7 +69,7 @@ static void h2load_columns_are_found_by_name(void **state)
 {
     (void)state;
     struct wr_result r = read_text(
-        wr_h2load_read,
+        wr_h2load_parse_output,
         MK_STR(
             "finished in 1.00s, 100.00 req/s, 1.00MB/s\n"
             "requests: 100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored, 0 timeout\n"
@@ -85,11 +85,12 @@ static void h2load_columns_are_found_by_name(void **state)
 static void h2load_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    check_truncated_output(wr_h2load_read, "h2load-1.52.0-failures.txt");
-    expect_text_rejected(wr_h2load_read, MK_STR("starting benchmark...\n"), "finished in");
-    expect_text_rejected(wr_h2load_read, MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"), "requests:");
+    check_truncated_output(wr_h2load_parse_output, "h2load-1.52.0-failures.txt");
+    expect_text_rejected(wr_h2load_parse_output, MK_STR("starting benchmark...\n"), "finished in");
+    expect_text_rejected(wr_h2load_parse_output, MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"),
+                         "requests:");
     expect_text_rejected(
-        wr_h2load_read,
+        wr_h2load_parse_output,
         MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"
                "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 0 errored, 0 timeout\n"),
         "status codes");
@@ -99,7 +100,7 @@ static void h2load_more_errors_than_requests_are_rejected(void **state)
 {
     (void)state;
     expect_text_rejected(
-        wr_h2load_read,
+        wr_h2load_parse_output,
         MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"
                "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 2 errored, 0 timeout\n"
                "status codes: 1 2xx, 0 3xx, 0 4xx, 0 5xx\n"),
@@ -115,7 +116,7 @@ static void h2load_wide_table_is_harmless(void **state)
         "status codes: 1 2xx, 0 3xx, 0 4xx, 0 5xx\n"
         " min a b c d e f g h i j k l m n o p q r s t max\n"
         "time for request: 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us 1us\n";
-    struct wr_result r = read_text(wr_h2load_read, mk_str_from_c(text));
+    struct wr_result r = read_text(wr_h2load_parse_output, mk_str_from_c(text));
     assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
 }
 

@@ -7,7 +7,7 @@ enum { NO = WR_UNKNOWN };
 static void siege_json_has_mean_and_maximum(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_siege_read, "siege-4.0.7-json.txt");
+    struct wr_result r = read_output(wr_siege_parse_output, "siege-4.0.7-json.txt");
     assert_int_equal(r.requests, 23490);
     assert_close(r.seconds, 1.67);
     assert_close(r.rate, 23490 / 1.67);
@@ -19,7 +19,7 @@ static void siege_json_has_mean_and_maximum(void **state)
 static void siege_text_equals_json(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_siege_read, "siege-4.0.7-text.txt");
+    struct wr_result r = read_output(wr_siege_parse_output, "siege-4.0.7-text.txt");
     assert_int_equal(r.connections, 5);
     assert_int_equal(r.requests, 50);
     assert_close(r.seconds, 0.01);
@@ -31,13 +31,13 @@ static void siege_text_equals_json(void **state)
 static void siege_failures_are_not_responses_but_bad_statuses_are(void **state)
 {
     (void)state;
-    struct wr_result r = read_output(wr_siege_read, "siege-4.0.7-text-failures.txt");
+    struct wr_result r = read_output(wr_siege_parse_output, "siege-4.0.7-text-failures.txt");
     assert_int_equal(r.requests, 21);
     assert_errors(r, NO, NO, NO, NO, 0, 29);
-    r = read_output(wr_siege_read, "siege-4.0.7-json-failures.txt");
+    r = read_output(wr_siege_parse_output, "siege-4.0.7-json-failures.txt");
     assert_int_equal(r.requests, 100);
     assert_errors(r, NO, NO, NO, NO, 0, 100);
-    r = read_output(wr_siege_read, "siege-4.0.7-json-status.txt");
+    r = read_output(wr_siege_parse_output, "siege-4.0.7-json-status.txt");
     assert_int_equal(r.requests, 200);
     assert_errors(r, NO, NO, NO, NO, 200 - 92, 0);
 }
@@ -45,24 +45,24 @@ static void siege_failures_are_not_responses_but_bad_statuses_are(void **state)
 static void siege_fewer_clients_than_requested_are_rejected(void **state)
 {
     (void)state;
-    expect_output_rejected(wr_siege_read, "siege-4.0.7-json-capped.txt", "fewer clients");
-    expect_output_rejected(wr_siege_read, "siege-4.0.7-text-capped.txt", "`limit`");
+    expect_output_rejected(wr_siege_parse_output, "siege-4.0.7-json-capped.txt", "fewer clients");
+    expect_output_rejected(wr_siege_parse_output, "siege-4.0.7-text-capped.txt", "`limit`");
 }
 
 static void siege_run_without_time_is_rejected(void **state)
 {
     (void)state;
-    expect_output_rejected(wr_siege_read, "siege-4.0.7-json-refused.txt", "how long");
-    expect_text_rejected(wr_siege_read, MK_STR(""), "siege -q prints nothing without -j");
-    expect_text_rejected(wr_siege_read, MK_STR("Transactions:\t 5 hits\nElapsed time:\t 1.00 secs\n"),
+    expect_output_rejected(wr_siege_parse_output, "siege-4.0.7-json-refused.txt", "how long");
+    expect_text_rejected(wr_siege_parse_output, MK_STR(""), "siege -q prints nothing without -j");
+    expect_text_rejected(wr_siege_parse_output, MK_STR("Transactions:\t 5 hits\nElapsed time:\t 1.00 secs\n"),
                          "lacks");
 }
 
 static void siege_truncated_output_is_rejected(void **state)
 {
     (void)state;
-    check_truncated_output(wr_siege_read, "siege-4.0.7-text-failures.txt");
-    check_truncated_output(wr_siege_read, "siege-4.0.7-json-status.txt");
+    check_truncated_output(wr_siege_parse_output, "siege-4.0.7-text-failures.txt");
+    check_truncated_output(wr_siege_parse_output, "siege-4.0.7-json-status.txt");
 }
 
 int main(void)

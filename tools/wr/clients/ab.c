@@ -97,7 +97,7 @@ static void merge_latency(struct wr_latency *l, const struct wr_latency *csv, co
     l->max = choose_known_value(csv->max, table->max);
 }
 
-bool wr_ab_read(mk_str output, struct wr_result *out, const char **why)
+bool wr_ab_parse_output(mk_str output, struct wr_result *out, const char **why)
 {
     wr_result_init(out);
     struct ab a = {.r = out, .table = out->latency_us, .csv = out->latency_us};

@@ -6,11 +6,11 @@
 #include "base/str.h"
 #include "wr/result.h"
 
-bool wr_wrk_read(mk_str output, struct wr_result *out, const char **why);
-bool wr_h2load_read(mk_str output, struct wr_result *out, const char **why);
-bool wr_weighttp_read(mk_str output, struct wr_result *out, const char **why);
-bool wr_ab_read(mk_str output, struct wr_result *out, const char **why);
-bool wr_siege_read(mk_str output, struct wr_result *out, const char **why);
-bool wr_pace_read(mk_str output, struct wr_result *out, const char **why);
+bool wr_wrk_parse_output(mk_str output, struct wr_result *out, const char **why);
+bool wr_h2load_parse_output(mk_str output, struct wr_result *out, const char **why);
+bool wr_weighttp_parse_output(mk_str output, struct wr_result *out, const char **why);
+bool wr_ab_parse_output(mk_str output, struct wr_result *out, const char **why);
+bool wr_siege_parse_output(mk_str output, struct wr_result *out, const char **why);
+bool wr_pace_parse_output(mk_str output, struct wr_result *out, const char **why);
 
 #endif

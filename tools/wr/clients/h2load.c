@@ -97,7 +97,7 @@ static void parse_line(struct h2load *h, mk_str line)
     }
 }
 
-bool wr_h2load_read(mk_str output, struct wr_result *out, const char **why)
+bool wr_h2load_parse_output(mk_str output, struct wr_result *out, const char **why)
 {
     struct h2load h = {.r = out};
     wr_result_init(out);

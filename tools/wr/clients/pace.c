@@ -74,7 +74,7 @@ static void parse_doubtful_latencies(mk_str json, struct wr_result *out)
     }
 }
 
-bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
+bool wr_pace_parse_output(mk_str output, struct wr_result *out, const char **why)
 {
     mk_str json, kept;
     wr_result_init(out);

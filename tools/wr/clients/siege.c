@@ -68,7 +68,7 @@ static bool fill_result(const struct siege *s, struct wr_result *out, const char
     return wr_result_fill_in(out, why);
 }
 
-bool wr_siege_read(mk_str output, struct wr_result *out, const char **why)
+bool wr_siege_parse_output(mk_str output, struct wr_result *out, const char **why)
 {
     struct siege s = {0};
     mk_str json, rest = output;

@@ -103,7 +103,7 @@ static bool parse_json(mk_str json, struct wr_result *out, const char **why)
     return wr_result_fill_in(out, why);
 }
 
-bool wr_weighttp_read(mk_str output, struct wr_result *out, const char **why)
+bool wr_weighttp_parse_output(mk_str output, struct wr_result *out, const char **why)
 {
     mk_str json;
     wr_result_init(out);

@@ -65,7 +65,7 @@ static void parse_line(struct wrk *w, mk_str line)
     }
 }
 
-bool wr_wrk_read(mk_str output, struct wr_result *out, const char **why)
+bool wr_wrk_parse_output(mk_str output, struct wr_result *out, const char **why)
 {
     struct wrk w = {.r = out};
     wr_result_init(out);
