@@ -197,10 +197,11 @@ static uint64_t hash_names(const struct mk_conf_words *names)
     return key.k0;
 }
 
-static void format_supervisor_settings(const struct isolate_group *g, char out[ISOLATE_SHELL_MAX])
+static void format_supervisor_settings(const struct isolate_group *g,
+                                       char out[ISOLATE_SUPERVISOR_SETTINGS_MAX])
 {
     const struct isolate_settings *s = g->settings;
-    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %u %llu %llx %.80s", g->has_user,
+    (void)snprintf(out, ISOLATE_SUPERVISOR_SETTINGS_MAX, "%d %u %u %u %llu %u %llu %llx %.80s", g->has_user,
                    (unsigned)g->uid, (unsigned)g->gid, s->nice, (unsigned long long)s->memory, s->limits.cpu,
                    (unsigned long long)s->limits.memory, (unsigned long long)hash_names(&s->env), g->log);
 }
@@ -277,16 +278,16 @@ static int write_config_file(const struct isolate_group *g)
 static int apply_group_config(struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
-    char shell[ISOLATE_SHELL_MAX];
+    char settings[ISOLATE_SUPERVISOR_SETTINGS_MAX];
     g->wait.version = atomic_fetch_add(&r->scoreboard->version, 1) + 1;
     r->latest = g;
-    format_supervisor_settings(g, shell);
+    format_supervisor_settings(g, settings);
     int e = write_config_file(g);
-    if (!e && has_supervisor(r) && strcmp(shell, r->shell) == 0)
+    if (!e && has_supervisor(r) && strcmp(settings, r->supervisor_settings) == 0)
         send_command(r, ISOLATE_RELOAD);
     else if (!e)
         e = start_supervisor(g);
-    memcpy(r->shell, shell, sizeof shell);
+    memcpy(r->supervisor_settings, settings, sizeof settings);
     return e;
 }
 
@@ -319,13 +320,13 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
 static void restore_previous_config(const struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
-    char shell[ISOLATE_SHELL_MAX];
+    char settings[ISOLATE_SUPERVISOR_SETTINGS_MAX];
     if (r->latest && r->latest->before == g)
         r->latest->before = NULL;
     if (r->latest != g || !g->before)
         return;
-    format_supervisor_settings(g->before, shell);
-    if (strcmp(shell, r->shell) != 0)
+    format_supervisor_settings(g->before, settings);
+    if (strcmp(settings, r->supervisor_settings) != 0)
         (void)apply_group_config(g->before);
     else
         (void)write_config_file(g->before);

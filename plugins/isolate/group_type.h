@@ -9,7 +9,12 @@
 #include "scoreboard.h"
 #include "settings.h"
 
-enum { ISOLATE_NAME_MAX = 48, ISOLATE_SHELL_MAX = 192, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
+enum {
+    ISOLATE_NAME_MAX = 48,
+    ISOLATE_SUPERVISOR_SETTINGS_MAX = 192,
+    ISOLATE_FOLDER_MAX = 64,
+    ISOLATE_SOCKET_MAX = 96,
+};
 
 /* The master's state of a group's processes, kept across configurations. Workers have a copy, made when they
  * were forked; only the scoreboard is shared. */
@@ -27,10 +32,11 @@ struct isolate_record {
     struct isolate_scoreboard *scoreboard;
     /* trusted copy: the group can overwrite the one in the scoreboard */
     unsigned char secret[ISOLATE_SECRET];
-    unsigned configs;              /* number of configurations that name the group */
-    unsigned users;                /* number of active configurations that name it */
-    char shell[ISOLATE_SHELL_MAX]; /* as text, the settings that cannot change while the processes run */
-    struct isolate_group *latest;  /* the group whose configuration the processes have or will get */
+    unsigned configs; /* number of configurations that name the group */
+    unsigned users;   /* number of active configurations that name it */
+    /* The settings of the running supervisor, as text: if they change, a new supervisor must be started. */
+    char supervisor_settings[ISOLATE_SUPERVISOR_SETTINGS_MAX];
+    struct isolate_group *latest; /* the group whose configuration the processes have or will get */
 };
 
 /* A [ROUTES] pattern that is mapped to the group. */
