@@ -165,7 +165,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     if (!mk_str_starts(path, MK_STR("/")) || (past && past->is_last))
         return MK_NEXT;
     for (const struct rule *r = rules->first; r; r = r->next) {
-        if (r->looks_first && !(past && mk_str_eq(past->judged, path))) {
+        if (r->rechecks_access && !(past && mk_str_eq(past->judged, path))) {
             past = get_rewrite_state(request);
             return past ? recheck_original_path(past, request, response) : respond_error(response, 503);
         }
@@ -199,7 +199,7 @@ static void mark_rules_before_file_redirects(const struct rules *rules)
     for (r = rules->first; r; r = r->next)
         last = r->status ? r : last;
     for (r = last ? rules->first : NULL; r; r = r == last ? NULL : r->next)
-        r->looks_first = rewrite_rule_checks_files(r);
+        r->rechecks_access = rewrite_rule_checks_files(r);
 }
 
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)

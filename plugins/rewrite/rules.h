@@ -41,9 +41,9 @@ struct rule {
     struct mk_regex *regex; /* compiled when a host gets the rules; NULL for other kinds */
     struct target target;
     struct condition *conditions; /* all of them must be true */
-    /* Limits and auth check the path before this rule, which has a file condition: a redirect by this or a
-     * later rule would reveal whether the file exists. */
-    bool looks_first;
+    /* The rule tests a file, and this or a later rule is a redirect, which would reveal whether the file
+     * exists: limits and auth must check the current path before this rule is tried. */
+    bool rechecks_access;
     mk_str key, value; /* the rule as written */
     struct rule *next;
 };
