@@ -23,7 +23,7 @@ from client import Closed
 from monkey import SECONDS
 from proc import wait_until
 
-STRIDE, NEVER = 1_000_000, 500_000  # numbers of each client; it never writes the higher ones
+STRIDE, NEVER = 1_000_000, 500_000  # each client owns STRIDE numbers, and writes only the first NEVER of them
 
 
 class StoreClient:
