@@ -362,8 +362,9 @@ size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds)
 }
 
 /* The report of a crash or of exit() arrives before the connection closes; the master logs any other death a
- * moment later. A death that is already known belongs to an earlier request, unless two workers died at the
- * same time: in this case, no further report arrives. */
+ * moment later. A death that is already known usually belongs to an earlier request, so this function waits
+ * for another report. If two workers died at the same time, no other report arrives: after DEATH_MS, the
+ * function returns the known one. */
 mk_str dev_servers_await_crash_output(struct dev_servers *s)
 {
     const struct dev_stderr_reader *h = &s->stderr_reader;

@@ -227,8 +227,9 @@ MK_API void *mk_config_settings(struct mk_config *config, const struct mk_conf_t
  * the error, if out of memory. */
 MK_API void *mk_config_defaults(struct mk_config *config, const struct mk_conf_table *table);
 /**
- * Returns the data that load() of `plugin` has set for this configuration. Functions that a plugin exports to
- * other plugins use it (see `needs` in monkey/plugin.h). NULL if the plugin is not loaded, or not loaded yet.
+ * Returns the data that load() of `plugin` has set for this configuration. A function that `plugin` exports
+ * to other plugins gets its data with this call (see `needs` in monkey/plugin.h). NULL if the plugin is not
+ * loaded, or not loaded yet.
  */
 MK_API void *mk_config_data(const struct mk_config *config, const struct mk_plugin *plugin);
 

@@ -63,9 +63,9 @@ MK_API bool mk_url_unescape(struct mk_buf *out, mk_str text);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str text);
-/** Escape text like mk_log_escape(), and like mk_json_string() of <monkey/json.h> without the quotes, but
- * truncate it between two characters so that `out` does not exceed `end` bytes. For size-limited lines whose
- * syntax must stay intact. */
+/** These functions escape text like mk_log_escape() and, without the quotes, like mk_json_string() of
+ * <monkey/json.h>, respectively. Both truncate the text between two characters so that `out` does not exceed
+ * `end` bytes. For size-limited lines whose syntax must stay intact. */
 MK_API void mk_log_escape_to(struct mk_buf *out, mk_str text, size_t end);
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str text, size_t end);
 

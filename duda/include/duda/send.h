@@ -43,8 +43,8 @@ MK_API int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_
  * a slash and is relative to the document root of the virtual host. Return the result from the handler: 0,
  * 304, 404 if the file does not exist, or an error. May wait for the disk. */
 MK_API int duda_send_file(struct duda_ctx *d, const char *path);
-/** Sends `length` bytes of an open file, starting at `offset`, in place of the response body; the kernel
- * copies the data. Takes ownership of the descriptor, even on failure. */
+/** Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
+ * data. Takes ownership of the descriptor, even on failure. */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**
