@@ -44,7 +44,7 @@ static bool open_folder_of(struct file *f, const char *path, const char **error)
         errno = name.len ? ENAMETOOLONG : EISDIR;
         return set_failed_step(error, "use this path as a file");
     }
-    memcpy(f->name, name.p, name.len); /* the rest of f->name is zero */
+    memcpy(f->name, name.p, name.len); /* NUL-terminated: *f was zeroed */
     memcpy(f->path, folder.p, folder.len);
     f->folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return f->folder >= 0 || set_failed_step(error, "open its folder");

@@ -43,7 +43,7 @@ static bool parse_program(const struct mk_conf_ctx *ctx, mk_str word, struct cgi
     char *copy = mk_conf_ctx_alloc(ctx, word.len + 1);
     if (!copy)
         return false;
-    memcpy(copy, word.p, word.len); /* the rest of the memory is zero */
+    memcpy(copy, word.p, word.len); /* NUL-terminated: the memory was zeroed */
     in->words[at] = copy;
     const char *complaint = at == 0 ? check_program(copy) : NULL;
     if (complaint)

@@ -189,6 +189,6 @@ int cheetah_settings_read(struct mk_config *config, struct cheetah_settings *out
         out->mode = out->group.name.p ? WIDEST : OWNER;
     if (out->group.name.p && !(out->mode & GROUP_WRITES))
         mk_config_warn(config, s, "Group", "the Mode %04o excludes the group", out->mode);
-    s->mode = out->mode; /* `monkey -T` prints it */
+    s->mode = out->mode; /* so that `monkey -T` prints the actual mode */
     return 0;
 }

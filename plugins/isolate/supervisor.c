@@ -145,7 +145,7 @@ static void start_group_server(struct supervisor *k)
     close(ends[1]);
     if (k->output >= 0)
         close(k->output);
-    isolate_log_forwarder_flush(&k->lines); /* a process that outlived the group may hold its pipe open */
+    isolate_log_forwarder_flush(&k->lines); /* there is no EOF while an old process holds the pipe open */
     k->output = ends[0];
     (void)fcntl(k->output, F_SETFL, O_NONBLOCK);
     k->pid = pid > 0 ? pid : 0;
