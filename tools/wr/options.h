@@ -24,7 +24,7 @@ struct wr_options {
     bool unchecked;
     const char *url;        /* URL to check; NULL: the one in the command */
     const char *csv, *json; /* file names; `json` "-" is standard output */
-    uint64_t requests;      /* number of requests, in the syntax of the first wr */
+    uint64_t requests;      /* number of requests, if the command line has the syntax of the first wr */
     bool keep_alive, quiet, help, version;
     char **command; /* NULL-terminated */
 };

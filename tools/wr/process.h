@@ -32,7 +32,7 @@ struct wr_process {
     char name[64];
     bool is_root; /* selected by pid, port or name, not found as a descendant */
     bool is_gone, is_dead;
-    bool is_new; /* its CPU time is not yet included in a sum */
+    bool is_new; /* found since the last read: its CPU time is not in a sum yet */
     bool pss_is_known;
 
     struct wr_cpu self, waited, waited_at_first;
