@@ -173,7 +173,7 @@ static struct dev_process *find_doc_slot(struct run *r)
     for (size_t i = 0; i < DOCS_MAX; i++)
         if (!r->docs[i].pid || dev_process_try_wait(&r->docs[i]) >= 0)
             return &r->docs[i];
-    dev_process_stop(&r->docs[0], SIGKILL); /* hung processes */
+    dev_process_stop(&r->docs[0], SIGKILL); /* as many processes as slots still run, so they probably hang */
     return &r->docs[0];
 }
 

@@ -81,7 +81,7 @@ static void on_tester_line(void *ctx, mk_str line)
 
 static void ignore_crash(void *ctx)
 {
-    (void)ctx; /* printed when the process has exited */
+    (void)ctx; /* the report is printed when the process has exited */
 }
 
 /* Reports how the test process ended during a test. */

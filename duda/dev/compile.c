@@ -302,7 +302,7 @@ static bool is_cached_object(const char *list, struct dev_compile_result *out)
     if (access(out->object, R_OK) != 0 || !read_cached_file_list(list, out) ||
         dev_compile_hash_files(mk_buf_str(&out->files)) != out->stamp)
         return false;
-    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* protects it from dev_compile_clean_cache() */
+    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* protects the object from dev_compile_clean_cache() */
     (void)utimensat(AT_FDCWD, list, NULL, 0);
     return true;
 }
@@ -358,7 +358,7 @@ void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *fi
         else if (files->len > begin) {
             mk_str name = mk_str_skip(mk_buf_str(files), begin);
             if (mk_str_starts(name, mk_str_from_c(cache)))
-                files->len = begin; /* a generated file, which includes the source */
+                files->len = begin; /* drops a generated file, which only includes the source */
             else
                 mk_buf_add_char(files, '\n');
             begin = files->len;

@@ -54,7 +54,7 @@ void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder)
 {
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
     mk_str rest = mk_buf_str(text), inner = mk_str_from_c(folder);
-    bool skips = false; /* skip the quoted line of that file and the marker below it */
+    bool skips = false; /* skip the quoted line of a file below `folder`, and the marker below that line */
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n'), message = skip_internal_location(line, inner);
         bool is_indented = mk_str_starts(line, MK_STR("    ")) && !mk_str_starts(line, MK_STR("    hint: "));

@@ -105,7 +105,7 @@ static void fill_freed_chunk(const struct duda_worker_ctx *worker_ctx, char *p, 
 
 /* ---- Handlers ---- */
 
-/* Memory for one handler: free, or in use. */
+/* The block of memory for one handler's context, in use or in the cache. */
 struct duda_block {
     struct duda_block *next;
     size_t cap;

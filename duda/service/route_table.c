@@ -40,7 +40,7 @@ struct route_table_builder {
     bool failed;
 };
 
-/* Report an error in a line of the source. */
+/* Reports an error at the line of the source that defines the route. */
 static void report_route_error(struct route_table_builder *m, const struct duda_route *r, mk_str error)
 {
     mk_config_error(m->config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(error));

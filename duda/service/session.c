@@ -88,7 +88,7 @@ static void write_session_cookie(void *ctx)
     char *buf = duda_session_record_buf(s);
     struct mk_buf data = mk_buf_fixed(buf, buf ? DUDA_SESSION_MAX : 0);
     s->writes_cookie = false;
-    if (!s->exists || is_revoked(s)) /* another request has revoked it, and set the cookie */
+    if (!s->exists || is_revoked(s)) /* another request has revoked the session, and set the cookie */
         return;
     s->used = session_now(s);
     mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));

@@ -109,7 +109,7 @@ static void slot_clear(struct session_slot *p)
 
 /* ---- Choice of a slot ---- */
 
-/* Session IDs are random and need no hash. */
+/* Returns the slots that the session may use. Session IDs are random and need no hash. */
 static struct session_slot *find_slot_set(const struct duda_session_shm *v, const unsigned char *id)
 {
     uint64_t bits;

@@ -150,7 +150,7 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
     r->deliveries = &c;
     while (*c.next) {
         struct duda_subscriber *m = *c.next;
-        c.next = &m->next; /* duda_topic_table_remove() adjusts it if the next subscriber leaves */
+        c.next = &m->next; /* duda_topic_table_remove() adjusts c.next if that subscriber leaves */
         m->on_message(m->owner, delivery);
     }
     r->deliveries = c.outer;

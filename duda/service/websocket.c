@@ -268,7 +268,7 @@ int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *s, const ch
     va_end(args);
     int e = text.failed ? -ENOMEM : duda_websocket_try_send(s, MK_WEBSOCKET_TEXT, mk_buf_str(&text));
     mk_str kept = e == -EAGAIN ? duda_strdup(d, mk_buf_str(&text)) : MK_STR_NULL;
-    mk_buf_free(&text); /* a handler that is terminated during a wait would leak the message */
+    mk_buf_free(&text); /* freed before the wait: a handler terminated there would leak it */
     if (e != -EAGAIN)
         return e;
     return kept.p ? duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, kept) : -ENOMEM;

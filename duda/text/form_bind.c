@@ -70,7 +70,7 @@ static bool store_field_value(const struct duda_schema_field *m, void *at, mk_st
     case DUDA_KIND_JSON_RAW:
         break;
     }
-    return false; /* a form field has neither type */
+    return false; /* objects and raw JSON: no form field has these types */
 }
 
 static void bind_list(struct form_binding *r, const struct duda_schema_field *m, void *base,

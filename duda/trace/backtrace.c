@@ -69,7 +69,7 @@ static bool follows_call_instruction(uintptr_t address)
 {
 #if defined(__x86_64__)
     unsigned char b[7];
-    static const unsigned char lengths[] = {2, 3, 4, 6, 7}; /* of indirect calls */
+    static const unsigned char lengths[] = {2, 3, 4, 6, 7}; /* of indirect calls, in bytes */
     if (!read_memory_safely(address - sizeof b, b, sizeof b))
         return false;
     if (b[sizeof b - 5] == 0xe8)

@@ -183,7 +183,7 @@ static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas
     char own[NAME_MAX_], other[NAME_MAX_];
     size_t before = 0;
     (void)copy_type_name(own, named->at[at]->name);
-    before += mk_str_eq(mk_str_from_c(own), MK_STR("Problem")); /* reserved for RFC 9457 */
+    before += mk_str_eq(mk_str_from_c(own), MK_STR("Problem")); /* the name of problem details (RFC 9457) */
     for (size_t i = 0; i < at; i++) {
         (void)copy_type_name(other, named->at[i]->name);
         before += mk_str_eq(mk_str_from_c(own), mk_str_from_c(other));

@@ -79,7 +79,7 @@ static EVP_PKEY *parse_rsa_jwk(const json_t *jwk)
 
 static EVP_PKEY *parse_ec_jwk(const json_t *jwk)
 {
-    char point[1 + 2 * P256_HALF] = {4}; /* uncompressed */
+    char point[1 + 2 * P256_HALF] = {4}; /* 4: an uncompressed point */
     mk_str x = decode_jwk_member(jwk, "x", point + 1, P256_HALF),
            y = decode_jwk_member(jwk, "y", point + 1 + P256_HALF, P256_HALF);
     if (x.len != P256_HALF || y.len != P256_HALF || !mk_str_eq(jwk_member_text(jwk, "crv"), MK_STR("P-256")))

@@ -77,7 +77,7 @@ static int begin_request(struct duda_http_stream *stream, const struct duda_http
     int e = http_stream_start(stream, request, &source, length);
     if (e)
         return e;
-    e = http_stream_poll_headers(stream, stream->response); /* an invalid request fails at once */
+    e = http_stream_poll_headers(stream, stream->response); /* reports an invalid request at once */
     return e == -EAGAIN ? 0 : e;
 }
 

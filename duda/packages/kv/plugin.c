@@ -74,7 +74,7 @@ static int make_store_folder(struct mk_config *config, const struct duda_kv_sett
         int e = -errno;
         mk_config_error(config, s, "Folder", "cannot give %s to the user of the workers: %s", s->folder.p,
                         strerror(-e));
-        (void)rmdir(s->folder.p); /* at the next start it would exist and belong to the wrong user */
+        (void)rmdir(s->folder.p); /* else the next start would find a folder of the wrong user */
         return e;
     }
     return 0;

@@ -83,7 +83,7 @@ static void free_copy(void *ctx)
     struct duda_postgres_copy *copy = ctx;
     if (is_copy_active(copy))
         cancel_on_server(copy);
-    else if (!copy->is_over) /* its transaction has ended, or its start was cancelled */
+    else if (!copy->is_over) /* the transaction of the COPY has ended, or its start was cancelled */
         close_copy(copy, -ECANCELED);
     PQfreemem(copy->row);
     mk_buf_free(&copy->line);

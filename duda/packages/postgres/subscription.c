@@ -110,7 +110,7 @@ int duda_postgres_subscribe_callback(struct mk_worker *w, const char *database, 
     sub->on_message = on_message;
     sub->ctx = ctx;
     if (out)
-        *out = sub; /* on_message() may use it */
+        *out = sub; /* set before the first message: on_message() may use it */
     postgres_pubsub_subscribe(&b->pubsub, sub);
     return 0;
 }

@@ -41,7 +41,7 @@ static struct duda_redis_script push_script = {
                     "redis.call('HSET',p..'j',id,ARGV[2]) redis.call('ZADD',p..'w'," DUE(
                         "ARGV[4]", "ARGV[5]") ",id) return 1"};
 
-/* ARGV: nothing, token, lease. Jobs whose lease has expired are requeued. */
+/* ARGV: unused, token, lease. Jobs whose lease has expired are requeued. */
 static struct duda_redis_script take_script = {
     .source = BEGIN
     "for _,lost in ipairs(redis.call('ZRANGEBYSCORE',p..'r','-inf',now)) do "

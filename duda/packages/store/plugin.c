@@ -68,7 +68,7 @@ static int load_plugin(struct mk_config *config, void **data)
         return -ENOMEM;
     shared->generation = store_lock_waiters_new_generation(shared->waiting);
     *data = shared;
-    shared->table.evicts_persistent = true; /* locks are not evicted */
+    shared->table.evicts_persistent = true; /* the separate table of locks evicts none */
     size_t shard = size / 8 / PAGE * PAGE;
     int e = store_rate_limiter_init(&shared->counters, memory, shard);
     e = e ? e : store_table_init(&shared->locks, (unsigned char *)memory + shard, shard);

@@ -25,7 +25,7 @@ int store_shm_mutex_lock(pthread_mutex_t *lock)
     int e = pthread_mutex_trylock(lock);
     if (e == EBUSY) {
         clock_gettime(CLOCK_REALTIME,
-                      &end); /* not monkey/clock.h, because pthread_mutex_timedlock() needs this type */
+                      &end); /* not monkey/clock.h: pthread_mutex_timedlock() needs a struct timespec */
         end.tv_nsec += PATIENCE_MS * 1000000L;
         end.tv_sec += end.tv_nsec / 1000000000L;
         end.tv_nsec %= 1000000000L;
