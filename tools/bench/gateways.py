@@ -7,9 +7,9 @@ the goals.
 
 `small` and `large`: 100 bytes and 200 KB through `proxy`, with the floor as the backend. `kept` and `each`: a hello response of
 PHP-FPM over FastCGI, with persistent connections and with a new connection per request. nginx runs with its defaults, and as
-`nginx tuned`: `proxy_buffering off`, with buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With fewer children,
-nginx with persistent connections would serve only as many clients as there are children and let the others wait, so the results
-would not be comparable.
+`nginx tuned`: `proxy_buffering off`, with buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With
+fewer children, nginx with persistent connections would serve only as many clients as there are children and let the others wait,
+so the results would not be comparable.
 
 CPU time is the user and system time of the server's own processes, from procfs. All processes share the last core, so that the
 results do not depend on which core wakes which; with --apart the servers run on the first core. Servers take turns; results are

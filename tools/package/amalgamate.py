@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes libmonkey as two files, monkey.h and monkey.c, which a program compiles like its own.
+"""Writes libmonkey as two files, monkey.h and monkey.c, which a program compiles along with its own sources.
 
     tools/package/amalgamate.py --build build/std --out FOLDER
 
-The build is a configured folder; Ninja makes generated sources that it lacks. The sources and their order are those of
-libmonkey.a, from the lowest layer to the highest. Each file becomes a section of monkey.c, headers before the files that include
-them; system headers move to the beginning. Functions that are not public become static.
+--build names a configured build folder, in which Ninja makes generated sources that are missing. monkey.c contains the sources of
+libmonkey.a in the same order, from the lowest layer to the highest. Each file becomes a section, and headers precede the files that
+include them; system headers move to the beginning. Functions that are not public become static.
 
-Several files may have a static name in common. Such a name is renamed in all of them, from NAME to NAME__FILE, and that of a
-private header to NAME__FOLDER_h. Renaming works on tokens and knows the name spaces of C (tags, members, all other names). What
-it cannot rename safely is an error: a name that a macro turns into text, or a new name that exists already. Macros of a source
-end with it.
+If several files use the same static name, the script renames it in each of them, from NAME to NAME__FILE; a name of a private header
+becomes NAME__FOLDER_h. Renaming works on tokens and distinguishes the name spaces of C (tags, members, all other names). A name that
+cannot be renamed safely is an error: a name that a macro turns into a string, or a name whose new form already exists. The macros of
+a source file are undefined at its end.
 """
 import argparse
 import json
@@ -46,15 +46,15 @@ class Problem(Exception):
 
 
 def tokens_of(text):
-    """The tokens of a text: (kind, text). Their concatenation is the text."""
+    """Returns the tokens of a text as (kind, text). Their concatenation is the text."""
     return [(match.lastgroup, match.group()) for match in TOKEN.finditer(text)]
 
 
 # ---- Names of one file
 
 class FileScope:
-    """The names that a file declares at file scope with internal linkage or none: functions and variables that are static, enum
-    constants and typedefs (ordinary), and tags."""
+    """The names that a file declares at file scope with internal or no linkage: static functions and variables, enum constants and
+    typedefs (`ordinary`), and tags."""
 
     def __init__(self, text):
         self.ordinary, self.tags, self.macros, self.external = set(), set(), set(), set()
@@ -109,7 +109,7 @@ class FileScope:
 
     @staticmethod
     def _is_function(one):
-        """Does the declaration end with a function body? Otherwise the brace ends a type or an initializer."""
+        """Returns whether the declaration ends with a function body. Otherwise the brace ends a type or an initializer."""
         depth, last = 0, ""
         for _, text, _ in one:
             if text == "{" and depth == 0:
@@ -172,8 +172,8 @@ class FileScope:
 
     @staticmethod
     def _declarators(one):
-        """The names that a declaration declares: the last name before `(`, `[`, `=`, `,`, `;` or `{` at depth 0, or, of a pointer
-        to a function, that in `(*name)`."""
+        """Returns the names that a declaration declares: each is the last name before `(`, `[`, `=`, `,`, `;` or `{` at depth 0 or,
+        for a pointer to a function, the name in `(*name)`."""
         found, depth, last, i, has_name = [], 0, None, 0, False
         while i < len(one):
             kind, text, _ = one[i]
@@ -253,7 +253,7 @@ class Renamer:
 
     @staticmethod
     def _member_arguments(words):
-        """Positions of macro arguments that are members: the last one of offsetof() and the like."""
+        """Returns the positions of macro arguments that are members: the last argument of offsetof() and the like."""
         found = set()
         for i, word in enumerate(words):
             if word not in MEMBER_MACROS or words[i + 1:i + 2] != ["("]:
@@ -269,8 +269,8 @@ class Renamer:
 
     @staticmethod
     def _member_positions(tokens, significant):
-        """Positions directly in the body of a struct or union, outside of brackets: names before `;`, `,`, `[`, `:` or `)` there are
-        members."""
+        """Returns the positions of members: names before `;`, `,`, `[`, `:` or `)` that are directly in the body of a struct or union,
+        outside of brackets."""
         found, stack = set(), []
         for at, i in enumerate(significant):
             text = tokens[i][1]
@@ -305,7 +305,7 @@ class Build:
         self.system_options = []
 
     def sources(self):
-        """(path, definitions) in the order of the archive."""
+        """Returns (path, definitions) of each source, in the order of the archive."""
         lines = subprocess.run(["ninja", "-C", self.folder, "-t", "query", "libmonkey.a"], capture_output=True, text=True,
                                check=True).stdout.splitlines()
         objects = [line.strip().lstrip("| ") for line in lines if line.strip().endswith(".o")]
@@ -314,7 +314,7 @@ class Build:
         return [self._source(name) for name in objects]
 
     def libraries(self):
-        """The libraries that programs link."""
+        """Returns the libraries that programs must link."""
         text = (self.folder / "packaging/libmonkey-static.pc").read_text()
         words = re.search(r"^Libs: (.*)$", text, re.MULTILINE).group(1).split() + ["-lm"]
         return [word for word in words if word.startswith("-l") and not word.startswith("-l:")]
@@ -375,8 +375,8 @@ class Amalgamation:
         raise Problem(f"{of}: {name} not found")
 
     def read(self, path, folders):
-        """Reads a file after the headers that it includes. System headers outside of #if move to the beginning, with the macros that
-        are defined before them; others stay."""
+        """Reads a file after the headers that it includes. Moves system headers outside of #if to the beginning, with the macros that
+        are defined before them; other system headers stay in place."""
         if path in self.parts:
             return
         self.parts[path] = None
@@ -396,7 +396,7 @@ class Amalgamation:
                     out.append(line)
             elif name.startswith("monkey/"):
                 continue
-            elif match.group(1) and depth > has_guard: # one of several headers that fit: it belongs to this file
+            elif match.group(1) and depth > has_guard: # one of several alternatives under #if: its text becomes part of this file
                 out += [line for line in self.find(name, path, folders).read_text().split("\n")]
             elif match.group(1):
                 headers.append(self.find(name, path, folders))
@@ -421,7 +421,7 @@ class Amalgamation:
     # ---- Names
 
     def visible(self, path):
-        """The headers that a file sees, directly or not."""
+        """Returns the headers that a file includes, directly or indirectly."""
         found, todo = set(), list(self.parts[path].headers)
         while todo:
             one = todo.pop()
@@ -431,7 +431,8 @@ class Amalgamation:
         return found
 
     def owners(self):
-        """For each file and name space: name -> owner. Names of headers belong to their folder, all others to their file."""
+        """Returns {name: owner} for each file and name space. The owner of a name in a header is the header's folder; the owner of any
+        other name is its file."""
         found = {}
         for path, part in self.parts.items():
             found[path] = {"ordinary": {}, "tags": {}}
@@ -443,7 +444,7 @@ class Amalgamation:
         return found
 
     def system_macros(self):
-        """Macros of the system headers, which would replace names of ours."""
+        """Returns the macros of the system headers, which would replace equal names of ours."""
         text = self.settings() + "".join(f"#include <{name}>\n" for name in self.system)
         done = subprocess.run([self.build.compiler, "-std=gnu17", *self.build.system_options, "-dM", "-E", "-"], input=text,
                               capture_output=True, text=True, check=False)
@@ -452,8 +453,8 @@ class Amalgamation:
         return set(re.findall(r"^#define (\w+)", done.stdout, re.MULTILINE))
 
     def clashes(self, owners):
-        """The names of each space that have several owners. Names that begin with `mk_` are unique by the rules of this tree; if one
-        is not, monkey.c does not compile."""
+        """Returns the names of each name space that have several owners. Names that begin with `mk_` are unique by the rules of this
+        tree; if one is not, monkey.c does not compile."""
         seen = {"ordinary": defaultdict(set), "tags": defaultdict(set)}
         macros = self.system_macros()
         for spaces in owners.values():
@@ -489,7 +490,7 @@ class Amalgamation:
         return "".join(lines)
 
     def drop_weak(self):
-        """A weak definition that another file replaces."""
+        """Removes weak definitions that another file replaces."""
         for path, part in list(self.parts.items()):
             for match in re.finditer(r"^__attribute__\(\(weak\)\) (const struct \w+ (\w+)) = \{.*?^\};\n", part.text,
                                      re.MULTILINE | re.DOTALL):
@@ -520,8 +521,8 @@ class Amalgamation:
         return "\n".join(out)
 
     def hide_functions(self, part):
-        """The text with functions that are not public made static: they cannot clash with those of a program, and a compiler leaves
-        out those that are not called."""
+        """Returns the text with all functions static that are not public, so that they cannot clash with functions of a program, and
+        compilers omit those that are not called."""
         out, at = [], 0
         for offset, name in part.scope.functions:
             if name not in self.public.external and name not in self.variables:
@@ -542,7 +543,7 @@ class Amalgamation:
 # ---- monkey.h
 
 def public_headers():
-    """The text of all public headers, each behind those that it includes."""
+    """Returns the text of all public headers, each after those that it includes."""
     folder, done, system = ROOT / "include/monkey", set(), []
 
     def inline(path):
@@ -567,7 +568,7 @@ def public_headers():
 
 
 def squeeze(text):
-    """Without the license lines of each file, and without runs of empty lines."""
+    """Returns the text without the license line of each file, and with single empty lines instead of runs of them."""
     text = text.replace("/* SPDX-License-Identifier: Apache-2.0 */\n", "")
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
@@ -583,8 +584,8 @@ BUILD_HELP = """\
  *     cc -O2 program.c monkey.o {libraries}
  */
 """
-# Every program leaves some functions unused; variables with a cleanup function look unused to clang; gcc takes the list that
-# mk_pool_run_notifications() empties before it returns for a dangling pointer.
+# Every program leaves some functions unused; variables with a cleanup function look unused to clang; gcc reports a
+# dangling pointer to the list that mk_pool_run_notifications() empties before it returns.
 PRAGMAS = """\
 #ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wunused-function"

@@ -19,8 +19,8 @@ bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *
 /* Builds the weighttp command for the syntax of the first wr, which had only a URL. NULL if out of memory. */
 char **wr_command_from_url(char *url, uint64_t requests, bool keep_alive, struct mk_arena *arena);
 /* Returns the words to run: the concurrency replaces `{c}`, or else the value of the client's option; without
- * either, wr inserts the option after the program's name. If `concurrency`
- * is 0, the command keeps its own concurrency. Returns NULL if out of memory. */
+ * either, wr inserts the option after the program's name. If `concurrency` is 0, the command keeps its own
+ * concurrency. Returns NULL if out of memory. */
 char **wr_command_build_argv(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena);
 /* Returns the concurrency in the command itself; 0 if unknown. */
 unsigned wr_command_concurrency(const struct wr_command *c);
