@@ -446,7 +446,7 @@ static bool compile_extra_sources(const struct dev_compile *how, const struct de
     }
     for (unsigned i = 0; ok && i < n; i++)
         dev_argv_addf(command, "%s.%u.o", next, i);
-    if (!ok) /* also show the errors of the main source */
+    if (!ok) /* compiles the main source without linking, to show its errors as well */
         dev_argv_add(command, MK_STR("-fsyntax-only"));
     return ok;
 }

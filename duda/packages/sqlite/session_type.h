@@ -23,7 +23,7 @@ struct sqlite_settings {
 struct sqlite_cached_stmt {
     sqlite3_stmt *stmt; /* also holds the text of the statement */
     uint64_t used;
-    bool is_uncached; /* whether it is allowed depends on the context: prepared again on each use */
+    bool is_uncached; /* prepared again on each use, because its context decides whether it is allowed */
 };
 
 /* The context that decides which statements are allowed. */
