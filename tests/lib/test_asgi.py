@@ -118,6 +118,21 @@ def test_asgi_application_without_response_gives_500(server, path):
     assert fetch(server, "/count")[0] == 200
 
 
+@pytest.mark.parametrize("chunk, status", [(b"5\r\nfirst\r\n0\r\n\r\n", 200), (b"x\r\n", 400), (b"200000\r\n" + bytes(0x200000), 413)])
+def test_asgi_invalid_body_gets_its_status(server, chunk, status):
+    connection = server.connect()
+    connection.putrequest("POST", "/count")
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    time.sleep(0.02)
+    try:
+        connection.send(chunk)
+    except OSError:
+        pass  # the server has read enough
+    assert connection.getresponse().status == status
+    connection.close()
+
+
 def test_asgi_failure_within_body_ends_connection(server):
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
         fetch(server, "/fail-late")

@@ -314,13 +314,19 @@ static enum mk_verdict give_up(struct exchange *x)
     return MK_ERROR;
 }
 
+/* The status of an application that has failed without a response: that of its request body, if this was invalid. */
+static unsigned failure_status(const struct exchange *x)
+{
+    return x->read_error == EMSGSIZE ? 413 : x->read_error == EBADMSG ? 400 : 500;
+}
+
 /* Tells the library how far the application has come. */
 static enum mk_verdict decide(struct exchange *x)
 {
     if (x->status && (x->is_complete || x->pieces.size > 0 || x->has_returned))
         return hand_over(x) < 0 ? give_up(x) : MK_DONE;
     if (x->has_returned) {
-        lib.mk_response_set_status(x->response, 500);
+        lib.mk_response_set_status(x->response, failure_status(x));
         detach(x);
         return MK_ERROR;
     }
