@@ -25,10 +25,11 @@ struct cached *compress_cache_acquire(struct cache *c, const struct cache_key *k
 mk_str compress_cached_body(const struct cached *e);
 void compress_cached_release(void *cached);
 
-/* These functions create a copy: begin, append, commit; release it to cancel. They return NULL and false if
- * the cache is full or the copy would exceed `max` bytes. */
+/* Begins a copy of at most `max` bytes. Append to it, then commit it, or release it to cancel. Returns NULL
+ * if the cache is full or memory has run out. */
 struct cached *compress_cache_begin_entry(struct cache *c, const struct cache_key *key,
                                           uint64_t max) MK_API_MUST_USE;
+/* Returns false if the cache is full or the copy would exceed `max` bytes. */
 bool compress_cached_append(struct cached *e, mk_str bytes) MK_API_MUST_USE;
 /* Adds the complete copy to the cache. Releases the caller's reference. */
 void compress_cached_commit(struct cached *e);
