@@ -18,7 +18,7 @@ void duda_fiber_yield(struct duda_fiber *f);
  * frames own leak. */
 void duda_fiber_free(struct duda_fiber *f);
 
-/* The stack of the fiber, for reports. */
+/* Returns the stack of the fiber, for reports. */
 const struct duda_stack *duda_fiber_stack(const struct duda_fiber *f);
 
 #endif

@@ -43,8 +43,9 @@ void duda_stack_pool_release(struct duda_stack *stack);
 /* The stack whose guard contains the address; NULL if none does. Async-signal-safe. */
 struct duda_stack *duda_stack_pool_find_by_guard(struct duda_stack_pool *s, const void *address);
 
-/* The number of stacks in use, and the number of all stacks. */
+/* Returns the number of stacks in use. */
 size_t duda_stack_pool_count_used(const struct duda_stack_pool *s);
+/* Returns the number of all stacks. */
 size_t duda_stack_pool_count_all(const struct duda_stack_pool *s);
 
 #endif

@@ -15,7 +15,7 @@ static void *probe_thread_main(void *arg)
     return NULL;
 }
 
-/* The longest run of untouched pages between the far end of the frame and the top of the stack. */
+/* Returns the longest run of untouched pages between the far end of the frame and the top of the stack. */
 static size_t find_untouched_gap(char *stack)
 {
     unsigned char touched[STACK / PAGE_MIN];

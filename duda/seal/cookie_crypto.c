@@ -39,7 +39,7 @@ static bool compute_mac(const unsigned char key[DUDA_COOKIE_CRYPTO_KEY], mk_str 
     return hmac_with_purpose(EVP_sha256(), key, 's', purpose, text, out);
 }
 
-/* A context with the key and nonce derived from the salt. */
+/* Returns a cipher context with the key and nonce derived from the salt. */
 static EVP_CIPHER_CTX *init_cipher(const unsigned char *key, mk_str purpose, mk_str salt, int seals)
 {
     unsigned char derived[DERIVED];

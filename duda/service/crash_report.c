@@ -64,7 +64,7 @@ static bool is_in_object(const void *address, const void *object)
     return object && object_of_address(address) == object;
 }
 
-/* The handler function of the route: it is in the shared object of the service. */
+/* Returns the handler function of the route, which is in the shared object of the service. */
 static const void *handler_function(const struct duda_ctx *d)
 {
     return (const void *)(uintptr_t)d->route_entry->route->fn;

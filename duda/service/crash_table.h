@@ -80,7 +80,7 @@ struct duda_route_slot *duda_crash_table_count_crash(struct duda_crash_table *b,
 /* Disables the route for a while. Returns false if it was already disabled, or if `rules` or the slot is
  * missing. */
 bool duda_route_slot_disable(struct duda_route_slot *p, const struct duda_crash_policy *rules, int64_t now);
-/* The number of seconds until the route is enabled again; 0 if it is enabled. */
+/* Returns the number of seconds until the route is enabled again; 0 if it is enabled. */
 static inline int64_t duda_route_slot_disabled_s(const struct duda_route_slot *p, int64_t now)
 {
     int64_t until = p ? atomic_load_explicit(&p->closed_until, memory_order_relaxed) : 0;

@@ -63,7 +63,7 @@ bool duda_revoked_sessions_contain(const struct duda_revoked_sessions *e,
 
 typedef uint64_t line[DUDA_REVOKED_SESSIONS_SLOTS];
 
-/* The number of entries that the client of `word` has in the bucket, including the new one. */
+/* Returns the number of entries that the client of `word` has in the bucket, including the new one. */
 static unsigned count_client_slots(const line words, uint64_t word, uint64_t entry, int64_t now)
 {
     unsigned n = (word & CLIENT_MASK) == (entry & CLIENT_MASK);

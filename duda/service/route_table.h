@@ -33,7 +33,7 @@ static inline bool duda_routes_are_supported(const struct duda_routes *t)
            t->entry_size <= sizeof(struct duda_route);
 }
 
-/* The i-th entry of a table, whose entries have the size that the service was built with. */
+/* Returns the i-th entry of a table, whose entries have the size that the service was built with. */
 static inline const struct duda_route *duda_routes_at(const struct duda_routes *t, size_t i)
 {
     return (const void *)((const char *)t->first + i * t->entry_size);
@@ -46,8 +46,8 @@ struct duda_route_table;
  * error and returns NULL. */
 struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service);
 
-/* The matching route; NULL if none matches. *router is then the router whose match->allowed applies (405), or
- * NULL if no route matches the path. */
+/* Returns the matching route; NULL if none matches. *router is then the router whose match->allowed applies
+ * (405), or NULL if no route matches the path. */
 const struct duda_route_entry *duda_route_table_find(const struct duda_route_table *t, mk_str host,
                                                      mk_str method, mk_str path,
                                                      struct mk_router_match *match,

@@ -121,7 +121,7 @@ static bool read_key_file(struct mk_config *config, struct duda_session_config *
     return good;
 }
 
-/* A key shared by the workers of this master and of its later configurations. */
+/* Gets a key that the workers of this master and of its later configurations share. */
 static bool get_server_key(struct mk_config *config, struct duda_session_config *v)
 {
     struct own {

@@ -18,13 +18,13 @@ void duda_session_rate_init(struct duda_session_rate *b)
     atomic_store(&b->is_ready, 1);
 }
 
-/* The counter for this window. */
+/* Returns the counter for this window. */
 static uint64_t slot_count(uint64_t word, uint64_t window)
 {
     return (word >> COUNT_BITS & WINDOW_MASK) == (window & WINDOW_MASK) ? word & COUNT_MASK : 0;
 }
 
-/* The slot of the client, or the one with the lowest counter. */
+/* Returns the slot of the client, or the one with the lowest counter. */
 static _Atomic uint64_t *choose_slot(struct duda_session_rate *b, uint64_t hash, uint64_t window,
                                      uint64_t *word)
 {

@@ -8,7 +8,7 @@ enum { PAIRS_FIRST = 4, NAME_MAX_LEN = 128 };
 
 /* ---- Pairs ---- */
 
-/* A NUL-terminated copy that lives as long as the request. */
+/* Returns a NUL-terminated copy that lives as long as the request. */
 static mk_str copy_to_request(const struct duda_session *s, mk_str text)
 {
     char *p = mk_request_alloc(s->d->request, text.len + 1);

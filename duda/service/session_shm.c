@@ -136,7 +136,8 @@ static bool slot_is_free(const struct session_slot *p, int64_t now)
     return p->len == 0 || p->ends <= now;
 }
 
-/* The number of slots of the set that a client address occupies, including the one for the new session. */
+/* Returns the number of slots of the set that a client address occupies, including the one for the new
+ * session. */
 static unsigned count_client_slots(const struct session_slot *set, uint64_t address, uint64_t of_new)
 {
     unsigned n = address == of_new;
@@ -162,7 +163,7 @@ static bool is_worth_less(struct eviction_rank a, struct eviction_rank b)
     return a.came_back != b.came_back ? b.came_back : a.ends < b.ends;
 }
 
-/* A free slot, or the first to be evicted. */
+/* Returns a free slot, or the first to be evicted. */
 static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64_t of_new, int64_t now)
 {
     struct session_slot *best = NULL;

@@ -16,7 +16,7 @@ struct duda_session_shm {
     size_t n_sets;
 };
 
-/* The size in bytes for `n` sessions, rounded up. */
+/* Returns the size in bytes for `n` sessions, rounded up. */
 size_t duda_session_shm_size(size_t n);
 /* Initializes zeroed memory of duda_session_shm_size() bytes; memory that is already in use stays unchanged.
  * Called in the master, before workers start. */

@@ -11,7 +11,7 @@ struct duda_session_config;
 
 /* Seconds by which the stored time of last use may lag behind: not every request writes the session. */
 int64_t duda_session_write_interval_s(const struct duda_session_config *v);
-/* The number of seconds to keep the session; 0 if it has expired. */
+/* Returns the number of seconds to keep the session; 0 if it has expired. */
 uint32_t duda_session_ttl_s(const struct duda_session *s);
 bool duda_session_is_in_cookie(const struct duda_ctx *d);
 /* Returns whether the configuration names a store that no package provides. */

@@ -28,7 +28,7 @@ const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_s
 /* Called when all services are known: reports unknown names, and a scope named like another service. */
 void duda_shares_check(struct mk_config *config, const void *section, const struct duda_shares *shares,
                        const mk_str *services, size_t n);
-/* The host name under which the state of that host is stored; `share` may be NULL. */
+/* Returns the host name under which the state of that host is stored; `share` may be NULL. */
 mk_str duda_scope_state_host(const struct duda_share *share, mk_str host);
 
 #endif

@@ -101,7 +101,7 @@ static const struct duda_symbolizer_object *find_object(const struct duda_symbol
     return o;
 }
 
-/* The frames of the first service on the stack. */
+/* Parses the frames of the first service on the stack. */
 static bool parse_report_frames(struct duda_symbolizer *l, mk_str report)
 {
     while (report.p && l->n < FRAMES) {

@@ -16,8 +16,8 @@ struct full_name {
 };
 _Static_assert(sizeof(struct full_name) <= INT8_MAX, "its length is a byte of a message");
 
-/* A faster duda_scope_add() for topics, because each published message needs it. Absent: the name is empty or
- * too long. */
+/* Returns the topic with its scope, like duda_scope_add() but faster, because each published message needs
+ * it. Absent: the name is empty or too long. */
 static mk_str full_topic_name(mk_str scope, mk_str topic, struct full_name *full)
 {
     if (topic.len == 0 || topic.len > DUDA_TOPIC_NAME_MAX || scope.len > DUDA_SCOPE_MAX)
@@ -111,7 +111,7 @@ size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
 
 /* ---- Publishing ---- */
 
-/* A message to another worker: kind, length of the name, name, text. */
+/* Writes a message to another worker: kind, length of the name, name, text. */
 static void encode_worker_message(struct mk_buf *out, mk_str topic, enum mk_websocket_kind kind, mk_str text)
 {
     mk_buf_add_char(out, (char)kind);

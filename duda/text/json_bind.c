@@ -98,7 +98,7 @@ static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field
     return true;
 }
 
-/* One value that is not a list. */
+/* Reads one value that is not a list. */
 static bool read_single_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
                               const struct duda_field_path *path)
 {

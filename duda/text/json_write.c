@@ -72,7 +72,7 @@ static void write_struct(struct mk_json_writer *w, const struct duda_schema *sch
 
 /* ---- Lists and maps ---- */
 
-/* The schema of the elements, if there are several and they are structs. */
+/* Returns the schema of the elements, if there are several and they are structs. */
 static const struct duda_schema *common_element_schema(const struct duda_value *v)
 {
     bool are_structs =

@@ -23,14 +23,14 @@ bool duda_schema_field_put_enum(const struct duda_schema_field *m, void *at, mk_
 void duda_schema_field_set_present(const struct duda_schema_field *m, void *base, bool has);
 /* Returns whether the field is present in the struct. */
 bool duda_schema_field_is_present(const struct duda_schema_field *m, const void *base);
-/* The field of the struct at `base`, as a value. */
+/* Returns the field of the struct at `base`, as a value. */
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
-/* The value of one list element, or of the field itself if it is not a list. */
+/* Returns the value of one list element, or of the field itself if it is not a list. */
 struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, const void *at);
 /* Writes an integer field that is present and not a list. The output is that of its value, at less cost. */
 void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
                                      const void *base);
-/* The index of the field with that name, or MK_STR_NONE. */
+/* Returns the index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
 /* Returns whether the list may have this many elements. */
 bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n);

@@ -71,7 +71,7 @@ static double value_to_y(const struct frame *f, double value)
     return f->bottom - (value - f->low) / (f->high - f->low) * (f->bottom - f->top);
 }
 
-/* The x coordinate of the k-th value; for a bar, of its center. */
+/* Returns the x coordinate of the k-th value; for a bar, of its center. */
 static double index_to_x(const struct frame *f, const struct duda_chart *chart, size_t k)
 {
     double width = f->right - f->left;

@@ -117,7 +117,7 @@ static inline int package_conn_map_errno(int e)
     return e == -ENOENT ? -ECONNREFUSED : e == -EACCES || e == -EPERM ? -ENOKEY : e;
 }
 
-/* The message for an errno value of a connection. */
+/* Returns the message for an errno value of a connection. */
 const char *package_conn_strerror(int e);
 /* Sets conn->error_text. */
 void package_conn_set_error(struct package_conn *conn, mk_str reason);

@@ -12,7 +12,7 @@ enum { DUDA_JWT_SIGNATURE_MAX = 1024, DUDA_JWT_KEY_ID_MAX = 255 };
 /* Creates a public key that owns `pair`. Returns NULL if the key does not fit the algorithm or is weak, or if
  * out of memory. */
 struct duda_jwt_key *duda_jwt_key_from_pkey(enum duda_jwt_algorithm algorithm, EVP_PKEY *pair);
-/* The value of `alg` in a JWT header. */
+/* Returns the value of `alg` in a JWT header. */
 mk_str duda_jwt_key_algorithm(const struct duda_jwt_key *key);
 mk_str duda_jwt_key_id(const struct duda_jwt_key *key);
 /* Returns 0, -EINVAL for a public key, or -ENOMEM. */
