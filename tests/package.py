@@ -24,8 +24,8 @@ def is_built():
 
 
 def guide_test(folder):
-    """Writes an example of docs/guide/embedding.md, the test without sockets, to a file in the folder."""
-    guide = (ROOT / "docs/guide/embedding.md").read_text()
+    """Writes an example of docs/guide/libmonkey.md, the test without sockets, to a file in the folder."""
+    guide = (ROOT / "docs/guide/libmonkey.md").read_text()
     source = folder / "test.c"
     source.write_text(re.search(r"^```c\n(#include <monkey/test_client.h>.*?)^```$", guide, re.MULTILINE | re.DOTALL)[1])
     return source
@@ -91,6 +91,9 @@ class Program:
 
     def connect(self):
         return http.client.HTTPConnection(self._address, timeout=SECONDS)
+
+    def send_signal(self, number):
+        self._process.send_signal(number)
 
     def end(self, number=signal.SIGTERM, code=0):
         """Stops the program, checks its exit code, and returns its output."""

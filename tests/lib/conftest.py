@@ -8,13 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from package import BINDING, PIP, Package, call
+from package import BINDING, PIP, RELEASE, Package, call
 
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory):
     """libmonkey, installed in a folder."""
     return Package(tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture
+def objects(package):
+    """The shared library loads its modules at run time; the archive contains them."""
+    link = package.lib / "plugins"
+    link.symlink_to(RELEASE / "plugins")
+    yield
+    link.unlink()
 
 
 @pytest.fixture(scope="session")

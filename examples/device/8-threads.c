@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Step 8: the server runs in its own threads, and the main thread is free for other work. */
+#include "device.h"
+
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    unsigned port;
+    struct mk_server *s = device_new(argc, argv, &port);
+    if (!s)
+        return 1;
+    if (mk_server_start(s, THREADS) || sensor_start()) {
+        fprintf(stderr, "device: %s\n", mk_server_error(s));
+        mk_server_free(s);
+        return 1;
+    }
+    printf("https://localhost:%u/\n", port);
+    fflush(stdout);
+    int err = mk_server_wait(s);
+    if (err)
+        fprintf(stderr, "device: %s\n", mk_server_error(s));
+    mk_server_free(s);
+    return err != 0;
+}
