@@ -23,6 +23,8 @@ int main(int argc, char **argv)
     printf("http://127.0.0.1:%u/hello\n", port);
     fflush(stdout);
     int err = mk_server_run(s);
+    if (err)
+        fprintf(stderr, "hello: %s\n", mk_server_error(s));
     mk_server_free(s);
     return err != 0;
 }
