@@ -76,9 +76,11 @@ MK_API bool mk_json_reader_expect(struct mk_json_reader *reader, char expected, 
 /** Called after an element: true if another one follows, false at the end of the list or object, which ends
  * with `close`, or on an error. */
 MK_API bool mk_json_reader_next_element(struct mk_json_reader *reader, char close);
-/** Enter a list or object whose bracket was consumed, leave it, and count an element. */
+/** Enters a list or object whose opening bracket was consumed. An error if the nesting is too deep. */
 MK_API bool mk_json_reader_enter(struct mk_json_reader *reader);
+/** Leaves a list or object. */
 MK_API void mk_json_reader_leave(struct mk_json_reader *reader);
+/** Counts an element. An error if the text has too many elements. */
 MK_API bool mk_json_reader_count(struct mk_json_reader *reader);
 
 /** Consumes a string. The result is a part of the text, or allocated if the string has escapes. */
