@@ -242,7 +242,8 @@ static int check_scoreboard(struct mk_config *c, const struct isolate_group *g)
                : report_not_serving(c, g, false);
 }
 
-/* The master polls this function, and does other work in between. */
+/* Returns 0 if the master need not wait any longer, -EAGAIN if it must, or an error that was reported. The
+ * master polls this function, and does other work in between. */
 static int is_group_ready(struct mk_config *config, void *data)
 {
     struct isolate_group *g = data;

@@ -92,8 +92,8 @@ static bool may_claim_pid(const struct isolate_log_forwarder *l, uint64_t pid)
     return group < 0 ? errno == ESRCH : l->group && group == l->group;
 }
 
-/* A service can imitate log lines of another server, so the times are ignored, and only pids of the group are
- * accepted. */
+/* Parses a log line. A service can imitate log lines of another server, so the times are ignored, and only
+ * pids of the group are accepted. */
 static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, mk_str line)
 {
     struct parsed_line plain = {.level = "info", .message = line}, found = {.pid = 0};
