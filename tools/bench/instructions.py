@@ -157,7 +157,7 @@ def run(program, folder, requests, what, backend):
         ask(port, requests, REQUEST % (b"/hello" if what == "hello" else b"/100.html"))
     server.send_signal(signal.SIGQUIT)
     server.wait(timeout=60)
-    # The worker is a fork of the master and inherits its count.
+    # The worker is a fork of the master and inherits the master's count.
     profile = pathlib.Path(f"{out}.{worker}")
     return int(re.search(r"(?m)^(?:summary|totals): (\d+)", profile.read_text())[1]), profile
 

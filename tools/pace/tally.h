@@ -36,7 +36,7 @@ struct pace_tally {
     uint64_t stray;              /* connections with unexpected data after a response */
     uint64_t bytes;              /* received, including headers */
     uint64_t starved;            /* run-queue wait in ns: runnable, but without a CPU */
-    uint64_t start, end, waited; /* ns; `waited`: pace had nothing to do */
+    uint64_t start, end, waited; /* ns; `waited`: total time without work */
     /* `least` is the latency minus all delay that may be pace's own: the true latency is between `least`
      * and `latency`. */
 
