@@ -12,9 +12,10 @@ struct dev_error_page {
     bool html;
 };
 
-/* Begin and end a page. The browser reloads the page as soon as the state of `monkey run` differs from
- * `state`, or, if `state` is 0, from the state at the time when the page was shown. */
+/* Begins a page. */
 void dev_error_page_begin(const struct dev_error_page *p, const char *title, mk_str about);
+/* Ends a page. The browser reloads it as soon as the state of `monkey run` differs from `state` or, if
+ * `state` is 0, from the state at the time when the page was shown. */
 void dev_error_page_end(const struct dev_error_page *p, uint64_t state);
 void dev_error_page_add_heading(const struct dev_error_page *p, mk_str text);
 /* Adds a route to a list, as a link if a browser can follow it. */

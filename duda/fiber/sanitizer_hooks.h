@@ -59,7 +59,7 @@ static inline void duda_sanitizer_before_switch_out(struct duda_sanitizer_fiber 
     __sanitizer_start_switch_fiber(last ? NULL : &c->fake_own, c->back_low, c->back_size);
 }
 
-/* Frames that never returned leave their memory poisoned. */
+/* Unpoisons the stack, because frames that never returned leave their memory poisoned. */
 static inline void duda_sanitizer_unregister_stack(struct duda_sanitizer_fiber *c, char *low, size_t size)
 {
     (void)c;

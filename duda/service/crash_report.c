@@ -113,8 +113,8 @@ static void append_backtrace(const struct duda_ctx *d, struct mk_buf *out, const
     append_frames(d, out, frames, n, duda_backtrace_stack_ptr(context));
 }
 
-/* The thread is blocked in a call. The end of its stack is unknown: only the return address nearest the top
- * is certain to belong to an active call, the one that the handler made. */
+/* Finds the call in which the thread is blocked. The end of its stack is unknown: only the return address
+ * nearest the top is certain to belong to an active call, the one that the handler made. */
 static const char *find_blocking_call(const struct duda_ctx *d)
 {
     void *frames[FRAMES];

@@ -140,7 +140,7 @@ void duda_memory_release_block(struct duda_worker_ctx *worker_ctx, void *memory)
 
 /* ---- Allocations of handlers ---- */
 
-/* Bytes of a chunk are poisoned, except those that duda_alloc() has returned. */
+/* Acquires a chunk. Its bytes are poisoned until duda_alloc() returns them. */
 static struct duda_chunk *acquire_chunk(struct duda_worker_ctx *worker_ctx, size_t cap)
 {
     struct duda_chunk *c = cap == CHUNK ? worker_ctx->chunks : NULL;

@@ -237,7 +237,8 @@ static void resume_if_ready(struct duda_ctx *d)
         free_handler(d);
 }
 
-/* Handlers woken during this function run at the end of the next loop iteration. */
+/* Resumes the woken handlers. Handlers woken during this function run at the end of the next loop
+ * iteration. */
 static void resume_woken_handlers(void *ctx)
 {
     struct duda_worker_ctx *worker_ctx = ctx;

@@ -84,7 +84,8 @@ static void call_wait_cleanup(struct duda_wait *w)
         on_end(w);
 }
 
-/* The caller ignored that the wait failed to begin or has ended: cancel whatever the caller started. */
+/* Handles a caller that ignored that the wait failed to begin or has ended: cancels whatever the caller
+ * started. */
 static int reject_ended_wait(struct duda_wait *w)
 {
     if (!w->d || !w->d->cancel_error)

@@ -18,9 +18,10 @@
  * sandbox starts. */
 void duda_backtrace_preload(void);
 
-/* Return the interrupted instruction and the stack pointer, from the context (ucontext_t) of a signal; NULL
- * on an unsupported processor. */
+/* Returns the interrupted instruction, from the context (ucontext_t) of a signal; NULL on an unsupported
+ * processor. */
 const void *duda_backtrace_instruction_ptr(const void *context);
+/* Like duda_backtrace_instruction_ptr(), but returns the stack pointer. */
 const void *duda_backtrace_stack_ptr(const void *context);
 
 /* Fills `frames` with the interrupted instruction, then the return addresses, innermost first. Without unwind

@@ -503,9 +503,9 @@ void postgres_conn_on_idle(struct postgres_conn *c)
         (void)deallocate_prepared_statement(c, name);
 }
 
-/* A cancel request may hit a later statement, which is then retried. We therefore send the request only while
- * every statement in flight can be retried, and send no further statement until the cancel request has
- * completed. */
+/* Marks all statements in flight as possible victims: a cancel request may hit a later statement, which is
+ * then retried. We therefore send the request only while every statement in flight can be retried, and send
+ * no further statement until the cancel request has completed. */
 static void on_cancel_request_done(void *ctx)
 {
     struct postgres_conn *c = ctx;
