@@ -161,6 +161,16 @@ mk_str id;
 struct mk_buf buf;
 mk_str name;
 size_t n = 0, *sizes = NULL;
+/* ---- monkey/json_reader.h ---- */
+struct mk_json_reader r;
+struct mk_json_error info;
+mk_str text, name;
+mk_str number;
+bool is_integer;
+void add_price(mk_str name, mk_str amount);
+/* ---- monkey/json_value.h ---- */
+mk_str text;
+enum mk_verdict (*refuse)(struct mk_response *to, unsigned status, const char *why) = NULL;
 /* ---- monkey/meter.h ---- */
 struct settings {
     mk_str name;
