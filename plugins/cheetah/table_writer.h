@@ -20,8 +20,8 @@ struct cheetah_table_writer {
     bool json, has_rows;
 };
 
-/* Writes the header. If the rows continue those of another worker, set has_rows instead. Write cells in column
- * order; the last cell ends the row. */
+/* Writes the header. If the rows continue those of another worker, set has_rows instead. Write cells in
+ * column order; the last cell ends the row. */
 void cheetah_table_writer_begin(struct cheetah_table_writer *s);
 /* Writes the footer after the last row. */
 void cheetah_table_writer_end(struct cheetah_table_writer *s);
