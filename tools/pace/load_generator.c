@@ -20,8 +20,8 @@ enum {
     STOPPED = 1000000
 };
 
-/* Opens the file with the run-queue wait time of this thread (schedstat), in which it was runnable but other
- * threads had the CPU. Returns -1 if the kernel does not record it. */
+/* Opens the file with this thread's run-queue wait time (schedstat): how long the thread was runnable while
+ * other threads had the CPU. Returns -1 if the kernel does not record it. */
 static int open_schedstat(void)
 {
     return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
