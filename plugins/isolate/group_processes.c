@@ -368,7 +368,7 @@ void isolate_group_close(struct isolate_group *g, bool waits)
         (void)wait_for_supervisor_exit(r, STOP_MS);
     }
     if (waits || !has_supervisor(r))
-        isolate_runtime_dir_remove(r); /* otherwise the supervisor removes it when no old worker needs it */
+        isolate_runtime_dir_remove(r); /* else the supervisor does so when no old worker needs the folder */
     close_record_fds(r);
     isolate_record_free_if_unused(r);
 }

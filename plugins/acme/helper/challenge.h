@@ -13,7 +13,8 @@ struct acme_backoff {
 };
 
 struct acme_backoff acme_backoff_new(void);
-/* Sleeps as long as the response demands, otherwise longer each time. Returns false on timeout. */
+/* Sleeps as long as the response demands or, if it demands nothing, longer each time. Returns false on
+ * timeout. */
 bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s);
 
 /* Completes one authorization of an order, whatever its state. */
