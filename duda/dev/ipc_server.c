@@ -78,7 +78,7 @@ size_t dev_ipc_server_add_pollfds(const struct dev_ipc_server *o, struct pollfd 
         if (o->at[i].fd >= 0)
             fds[n++] = (struct pollfd){.fd = o->at[i].fd,
                                        .events = (short)(POLLIN | (o->at[i].reply.len ? POLLOUT : 0))};
-    if (n < DEV_IPC_CLIENTS_MAX) /* otherwise there is no free slot for a new connection */
+    if (n < DEV_IPC_CLIENTS_MAX) /* a slot is free for a new connection */
         fds[n++] = (struct pollfd){.fd = o->fd, .events = POLLIN};
     return n;
 }

@@ -116,7 +116,7 @@ static void resume_handler(struct duda_ctx *d)
         }
         end_fiber(d);
         if (d->result || d->session_error || d->form_error ||
-            d->result_route != d->route_entry->route) /* otherwise nothing to report */
+            d->result_route != d->route_entry->route) /* a plain success needs no check and no report */
             duda_result_validate(d);
     } else if (d->n_refused_waits >= DUDA_REFUSALS_MAX) {
         duda_terminate(d);
