@@ -20,7 +20,8 @@ struct object {
     const ElfW(Dyn) * dynamic;
 };
 
-/* glibc adds the base to the addresses in the dynamic section on most processors; musl does not on any. */
+/* Returns the absolute address of an entry in the dynamic section. On most processors, glibc has added the
+ * load base to these addresses; musl never does. */
 static const void *resolve_dynamic_address(const struct object *o, ElfW(Addr) at)
 {
     return (const void *)(at < o->base ? at + o->base : at);

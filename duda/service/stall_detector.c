@@ -78,7 +78,7 @@ static void wake_detector(const struct duda_stall_detector *h)
     (void)eventfd_write(h->wake, 1);
 }
 
-/* poll() uses a monotonic clock. */
+/* Waits one tick with poll(), whose timeout uses a monotonic clock. */
 static bool wait_one_tick(struct duda_stall_detector *h)
 {
     struct pollfd p = {.fd = h->wake, .events = POLLIN};
