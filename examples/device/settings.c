@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of the device: GET /api/settings returns them as JSON, and PUT replaces them with those of a form. */
+/* The settings of the device: GET /api/settings returns them as JSON, and PUT replaces them. */
 #include "device.h"
 
 #include <errno.h>
-#include <monkey/form.h>
-#include <monkey/json.h>
+#include <monkey/json_value.h>
 #include <pthread.h>
 
 enum { NAME_MAX_LEN = 32, INTERVAL_MAX = 3600 };
@@ -12,7 +11,7 @@ enum { NAME_MAX_LEN = 32, INTERVAL_MAX = 3600 };
 /* Handlers of several workers may run at the same time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char name[NAME_MAX_LEN + 1] = "pump-3";
-static uint64_t interval = 10; /* seconds between two measurements */
+static int64_t interval = 10; /* seconds between two measurements */
 
 static enum mk_verdict fail(struct mk_response *response, unsigned status)
 {
@@ -28,7 +27,7 @@ static enum mk_verdict send_settings(struct mk_response *response)
     pthread_mutex_lock(&lock);
     mk_json_begin_object(&w);
     mk_json_cstr(mk_json_key(&w, "name"), name);
-    mk_json_uint(mk_json_key(&w, "interval"), interval);
+    mk_json_int(mk_json_key(&w, "interval"), interval);
     mk_json_end_object(&w);
     pthread_mutex_unlock(&lock);
     if (out.failed)
@@ -47,19 +46,19 @@ static enum mk_verdict show(struct mk_request *request, struct mk_response *resp
 /* Called when the request arrives, and again each time more of its body has arrived. */
 static enum mk_verdict replace(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct mk_form *form;
-    uint64_t seconds;
+    const struct mk_json_value *settings;
+    int64_t seconds;
     (void)data;
     if (!auth_check(request, response))
         return MK_ERROR;
-    int err = mk_request_form(request, NULL, NULL, &form);
+    int err = mk_request_json(request, NULL, &settings, NULL);
     if (err == -EAGAIN)
         return MK_WAIT;
     if (err)
-        return fail(response, mk_form_status(err));
-    mk_str text = mk_form_get(form, "name");
-    if (!text.len || text.len > NAME_MAX_LEN || !mk_num_parse(mk_form_get(form, "interval"), &seconds) ||
-        !seconds || seconds > INTERVAL_MAX)
+        return fail(response, mk_json_status(err));
+    mk_str text = mk_json_as_string(mk_json_get(settings, "name"));
+    if (!text.len || text.len > NAME_MAX_LEN || mk_str_find(text, '\0') != MK_STR_NONE ||
+        !mk_json_as_int(mk_json_get(settings, "interval"), &seconds) || seconds < 1 || seconds > INTERVAL_MAX)
         return fail(response, 422);
     pthread_mutex_lock(&lock);
     memcpy(name, text.p, text.len + 1);

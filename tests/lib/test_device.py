@@ -118,14 +118,17 @@ def test_device_rest_describes_errors_as_json(step):
 
 def test_device_rest_reads_and_writes_settings(step):
     device = step("2-rest")
-    form = {**BEARER, "Content-Type": "application/x-www-form-urlencoded"}
+    fields = {**BEARER, "Content-Type": "application/json"}
     assert device.call("GET", "/api/settings")[::2] == (200, {"name": "pump-3", "interval": 10})
-    assert device.call("PUT", "/api/settings", "name=pump+7&interval=5", form)[::2] == (200, {"name": "pump 7", "interval": 5})
-    for invalid in ("", "name=x", "interval=5", "name=x&interval=0", "name=x&interval=3601", "name=x&interval=5s", f"name={'x' * 33}&interval=5"):
-        assert device.call("PUT", "/api/settings", invalid, form)[0] == 422
-    assert device.call("PUT", "/api/settings", "{}")[0] == 415
-    assert device.call("PUT", "/api/settings", "name=x&interval=5", {"Content-Type": form["Content-Type"]})[0] == 401
-    assert device.call("GET", "/api/settings")[2] == {"name": "pump 7", "interval": 5}
+    settings = {"name": 'pump "7"', "interval": 5}
+    assert device.call("PUT", "/api/settings", json.dumps(settings), fields)[::2] == (200, settings)
+    for invalid in ({}, [], {"name": "x"}, {"interval": 5}, {"name": "x", "interval": "5"}, {"name": "x", "interval": 0},
+                    {"name": "x", "interval": 3601}, {"name": "x" * 33, "interval": 5}, {"name": "a\0b", "interval": 5}):
+        assert device.call("PUT", "/api/settings", json.dumps(invalid), fields)[0] == 422
+    assert device.call("PUT", "/api/settings", "{", fields)[0] == 400
+    assert device.call("PUT", "/api/settings", "name=x")[0] == 415
+    assert device.call("PUT", "/api/settings", json.dumps(settings), {"Content-Type": "application/json"})[0] == 401
+    assert device.call("GET", "/api/settings")[2] == settings
     device.program.end(code=-signal.SIGTERM)
 
 

@@ -42,7 +42,8 @@ onSubmit("login", async fields => {
     await start();
 });
 
-onSubmit("settings", () => call("PUT", "/api/settings", new URLSearchParams(new FormData($("settings")))));
+onSubmit("settings", fields => call("PUT", "/api/settings",
+    JSON.stringify({name: fields.name.value, interval: Number(fields.interval.value)}), {"Content-Type": "application/json"}));
 
 onSubmit("firmware", async fields => {
     const bar = document.querySelector("progress");
