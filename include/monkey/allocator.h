@@ -45,8 +45,8 @@ static inline mk_str mk_allocator_copy(const struct mk_allocator *allocator, mk_
 }
 
 struct mk_request;
-/** The allocator of a request: allocates like mk_request_alloc(). In the program `monkey`, this function is in
- * monkey-readers.so. */
+/** The allocator of a request: allocates like mk_request_alloc(). In the program `monkey`, this function is
+ * in monkey-readers.so. */
 MK_API struct mk_allocator mk_request_allocator(struct mk_request *request);
 
 #ifdef __cplusplus

@@ -146,8 +146,8 @@ MK_API void mk_conf_ctx_hint(const struct mk_conf_ctx *ctx, const char *fmt, ...
 typedef bool mk_conf_parse_fn(const struct mk_conf_ctx *ctx, mk_str value, void *field);
 /** Writes the i-th value of the field in the syntax of parse(). Returns false if `i` is out of range. */
 typedef bool mk_conf_show_fn(const void *field, size_t i, struct mk_buf *out);
-/** Handles an entry whose key is not in the table. Its value is not empty. The function reports errors
- * itself. */
+/** Handles an entry whose key is not in the table. The value of the entry is not empty. The function reports
+ * errors itself. */
 typedef void mk_conf_entry_fn(const struct mk_conf_ctx *ctx);
 /** Writes the key and value of the i-th free-form entry. Returns false if `i` is out of range. */
 typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);

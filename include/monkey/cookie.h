@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cookies (RFC 6265bis): reads those of a request, and writes Set-Cookie headers with safe defaults. In the
- * program `monkey`, these functions are in monkey-readers.so (docs/guide/plugins.md). */
+/* Cookies (RFC 6265bis): reads the cookies of a request, and writes Set-Cookie headers with safe defaults. In
+ * the program `monkey`, these functions are in monkey-readers.so (docs/guide/plugins.md). */
 #ifndef MONKEY_COOKIE_H
 #define MONKEY_COOKIE_H
 
@@ -29,7 +29,7 @@ struct mk_cookie {
     bool insecure;        /**< omit Secure: browsers also send the cookie over plain HTTP */
 };
 
-/** Maximum size of name, value and attributes together; browsers reject larger cookies. */
+/** Maximum size of name, value and attributes together, in bytes; browsers reject larger cookies. */
 enum { MK_COOKIE_MAX = 4096 };
 
 /**
@@ -53,10 +53,10 @@ struct mk_request;
 struct mk_response;
 
 /**
- * Reads a cookie: sets *value to the value of the first cookie of the request with that name (case-sensitive).
- * The value is a NUL-terminated copy, which lives as long as the request. Returns 0, also for an empty value;
- * -ENOENT if the request has no such cookie, or -ENOMEM; *value is then absent. The value comes from the
- * client: any byte except control characters and `;` may occur in it.
+ * Reads a cookie: sets *value to the value of the first cookie of the request with that name
+ * (case-sensitive). The value is a NUL-terminated copy, which lives as long as the request. Returns 0, also
+ * for an empty value; -ENOENT if the request has no such cookie, or -ENOMEM; *value is then absent. The value
+ * comes from the client: any byte except control characters and `;` may occur in it.
  *
  *     mk_str theme;
  *     int e = mk_request_cookie(request, "theme", &theme);
@@ -71,7 +71,7 @@ MK_API mk_str mk_request_cookie_view(const struct mk_request *request, const cha
 
 /**
  * Adds a Set-Cookie header to the response, with `Secure` if the request came over TLS. Returns 0; -EINVAL as
- * mk_cookie_write(); or -ENOMEM or -EALREADY as mk_response_add_header().
+ * for mk_cookie_write(); or -ENOMEM or -EALREADY as for mk_response_add_header().
  *
  *     int e = mk_response_add_cookie(request, response, &(struct mk_cookie){.name = "id", .value = id});
  */

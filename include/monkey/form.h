@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTML forms: receives those of requests, and parses urlencoded text, such as query strings. In the program
- * `monkey`, these functions are in monkey-readers.so (docs/guide/plugins.md). */
+/* HTML forms: receives the form in a request body, and parses urlencoded text, such as query strings. In the
+ * program `monkey`, these functions are in monkey-readers.so (docs/guide/plugins.md). */
 #ifndef MONKEY_FORM_H
 #define MONKEY_FORM_H
 
@@ -22,8 +22,7 @@ struct mk_form_field {
 };
 
 /** An uploaded file. Its data is a part of the request body, which the server keeps in memory or in an
- * unlinked file in `SpoolFolder`. The file has no name there, and disappears when the request ends, for
- * whatever reason. Strings are NUL-terminated. */
+ * unlinked file in `SpoolFolder` until the request ends. Strings are NUL-terminated. */
 struct mk_upload {
     mk_str name;         /**< name of the form field */
     mk_str file_name;    /**< as sent by the client; see mk_file_name_clean() */
@@ -44,10 +43,10 @@ struct mk_form {
 
 /** Limits of a form. A zero member selects its default. */
 struct mk_form_limits {
-    size_t size;          /**< bytes of the encoded form, without files: 1 MB */
-    size_t fields;        /**< number of fields: 256 */
-    size_t name;          /**< bytes of a name: 256 */
-    size_t value;         /**< bytes of a value: 64 KB */
+    size_t size;          /**< bytes of the encoded form, without files; default: 1 MB */
+    size_t fields;        /**< number of fields; default: 256 */
+    size_t name;          /**< bytes of a name; default: 256 */
+    size_t value;         /**< bytes of a value; default: 64 KB */
     uint64_t reserved[4]; /**< must be zero */
 };
 
@@ -83,13 +82,13 @@ MK_API int mk_request_form(struct mk_request *request, const struct mk_form_limi
 /** After an error of mk_request_form() or mk_request_multipart(): the violated rule or limit, NUL-terminated;
  * absent if the error does not concern the text of the form. Lives as long as the request. */
 MK_API mk_str mk_request_form_error(const struct mk_request *request);
-/** The status for a form that could not be received: 400, 413, 415, 500, 503 or 507. */
+/** The response status for a form that could not be received: 400, 413, 415, 500, 503 or 507. */
 MK_API unsigned mk_form_status(int error);
 /**
  * Copies up to `cap` bytes of an uploaded file, starting at `offset`. Returns the number of bytes, 0 at the
  * end of the file, or a negative errno value. May block on disk I/O: to store large files, pass a duplicate
- * of mk_spool_fd(mk_request_form_spool()) to a thread of mk_worker_offload(), where the file begins at
- * `upload->offset`.
+ * of mk_spool_fd(mk_request_form_spool()) to a thread of mk_worker_offload(). In this descriptor, the file
+ * begins at `upload->offset`.
  */
 MK_API ssize_t mk_upload_read(const struct mk_request *request, const struct mk_upload *upload, char *buf,
                               size_t cap, uint64_t offset) MK_API_MUST_USE;
@@ -124,10 +123,10 @@ MK_API const struct mk_upload *mk_form_upload(const struct mk_form *form, const 
 MK_API int mk_form_parse(mk_str text, const struct mk_allocator *memory, const struct mk_form_limits *limits,
                          struct mk_form *out) MK_API_MUST_USE;
 /**
- * Parses a multipart form that was received into a spool, for programs that wait in their own way. `boundary`
- * is that of mk_multipart_boundary(). Returns 0; -EBADMSG; -EMSGSIZE; -ENOMEM; or an error of
- * mk_spool_read(). On error, *error is the violated rule or limit, allocated from `memory`; absent if there
- * is none.
+ * Parses a multipart form that was received into a spool, for programs that receive the body themselves
+ * instead of with mk_request_form(). `boundary` is the result of mk_multipart_boundary(). Returns 0;
+ * -EBADMSG; -EMSGSIZE; -ENOMEM; or an error of mk_spool_read(). On error, *error is the violated rule or
+ * limit, allocated from `memory`, or absent if the form violates none.
  */
 MK_API int mk_form_parse_spool(const struct mk_spool *body, mk_str boundary,
                                const struct mk_allocator *memory, const struct mk_form_limits *fields,

@@ -13,16 +13,16 @@ extern "C" {
 
 /** Limits for parsing JSON. A zero member selects its default. */
 struct mk_json_limits {
-    size_t size;          /**< bytes of text: 1 MB */
-    size_t depth;         /**< nesting depth of objects and lists: 32, at most MK_JSON_DEPTH_MAX */
-    size_t items;         /**< total number of elements and members: 65,536 */
+    size_t size;          /**< bytes of text; default: 1 MB */
+    size_t depth;         /**< nesting depth of objects and arrays; default: 32, maximum: MK_JSON_DEPTH_MAX */
+    size_t items;         /**< total number of elements and members; default: 65,536 */
     uint64_t reserved[4]; /**< must be zero */
 };
 
 /** Upper bound for the `depth` limit. */
 enum { MK_JSON_DEPTH_MAX = 64 };
 
-/** Maximum length of an error message, with its NUL. */
+/** Maximum size of an error message in bytes, including the NUL. */
 enum { MK_JSON_MESSAGE_MAX = 256 };
 
 /** Why and where a text was rejected. */
@@ -38,18 +38,19 @@ struct mk_json_error {
 struct mk_json_reader {
     mk_str text;
     size_t at;
-    const struct mk_allocator *memory; /**< of strings with escapes */
-    size_t depth, depth_max;           /**< open lists and objects */
+    const struct mk_allocator *memory; /**< allocates strings that contain escapes */
+    size_t depth, depth_max;           /**< number of open arrays and objects, and its limit */
     size_t items_left;
     struct mk_json_error *info;
-    int error;            /**< 0; -EBADMSG: not JSON; -EMSGSIZE: a limit is exceeded; -ENOMEM; or that of
-                           * mk_json_reader_fail() */
+    int error;            /**< 0; -EBADMSG: not JSON; -EMSGSIZE: a limit is exceeded; -ENOMEM; or the
+                           * error passed to mk_json_reader_fail() */
     uint64_t reserved[2]; /**< zero */
 };
 
 /**
- * Begins to read a text. `limits` may be NULL. *info describes an error. The reader keeps the pointers.
- * Returns false, as after every error, if the text is too long. Thread-safe, as all functions here.
+ * Begins to read a text. `limits` may be NULL. After an error, *info describes it. `text`, `memory` and
+ * `info` must outlive the reader. Returns false if the text is too long. The functions below that return a
+ * bool return false on error. All functions of this header are thread-safe.
  *
  *     // reads {"NAME": NUMBER, ...}
  *     mk_json_reader_init(&r, text, &memory, NULL, &info) && mk_json_reader_expect(&r, '{', "an object") &&
@@ -73,14 +74,14 @@ MK_API bool mk_json_reader_accept(struct mk_json_reader *reader, char expected);
 /** Like mk_json_reader_accept(), but a different character is an error; `expectation` describes what was
  * expected. */
 MK_API bool mk_json_reader_expect(struct mk_json_reader *reader, char expected, const char *expectation);
-/** Called after an element: true if another one follows, false at the end of the list or object, which ends
- * with `close`, or on an error. */
+/** Call it after an element or member. Returns true if another one follows, and false on error or at the end
+ * of the array or object, which ends with the character `close`. */
 MK_API bool mk_json_reader_next_element(struct mk_json_reader *reader, char close);
-/** Enters a list or object whose opening bracket was consumed. An error if the nesting is too deep. */
+/** Enters an array or object whose opening bracket was consumed. Fails if the nesting is too deep. */
 MK_API bool mk_json_reader_enter(struct mk_json_reader *reader);
-/** Leaves a list or object. */
+/** Leaves an array or object. */
 MK_API void mk_json_reader_leave(struct mk_json_reader *reader);
-/** Counts an element. An error if the text has too many elements. */
+/** Counts an element or member. Fails if the text has too many. */
 MK_API bool mk_json_reader_count(struct mk_json_reader *reader);
 
 /** Consumes a string. The result is a part of the text, or allocated if the string has escapes. */
@@ -91,7 +92,7 @@ MK_API bool mk_json_reader_string_copy(struct mk_json_reader *reader, mk_str *ou
 MK_API bool mk_json_reader_name(struct mk_json_reader *reader, mk_str *out);
 /** Consumes a number; *is_integer tells whether it has neither a fraction nor an exponent. */
 MK_API bool mk_json_reader_number(struct mk_json_reader *reader, mk_str *out, bool *is_integer);
-/** Consumes the word `true`, `false` or `null`, if it is next. */
+/** Consumes `word` (`true`, `false` or `null`) if it is the next token. */
 MK_API bool mk_json_reader_literal(struct mk_json_reader *reader, mk_str word);
 /** Consumes a value of any type, and sets *out to its text. */
 MK_API bool mk_json_reader_skip(struct mk_json_reader *reader, mk_str *out);
@@ -103,7 +104,7 @@ MK_API bool mk_json_reader_fail(struct mk_json_reader *reader, int error, size_t
 /** Parses a complete JSON number. Returns false if it is malformed, longer than 256 characters, or too large
  * for a double. */
 MK_API bool mk_json_number_parse(mk_str text, double *out);
-/** Sets the line and the column, from 1, of an offset in a text. */
+/** Converts an offset in a text, in bytes, to a line and a column, both counted from 1. */
 MK_API void mk_json_position(mk_str text, size_t offset, size_t *line, size_t *column);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses JSON (RFC 8259) into values, finds values by name, index and path, and writes them with the writer of
- * monkey/json.h. In the program `monkey`, these functions are in monkey-readers.so (docs/guide/plugins.md). */
+/* Parses JSON (RFC 8259) into values, finds values by name, index and path, and writes them with the writer
+ * of monkey/json.h. In the program `monkey`, these functions are in monkey-readers.so
+ * (docs/guide/plugins.md). */
 #ifndef MONKEY_JSON_VALUE_H
 #define MONKEY_JSON_VALUE_H
 
@@ -28,7 +29,7 @@ enum mk_json_kind {
 /** A value. It owns nothing: the allocator of the parser owns its strings, elements and members. */
 struct mk_json_value {
     enum mk_json_kind kind;
-    size_t offset; /**< of the value in the text, for error messages: see mk_json_position() */
+    size_t offset; /**< byte offset of the value in the text: see mk_json_position() */
     size_t n;      /**< number of elements or members */
     union {
         bool boolean;
@@ -43,16 +44,16 @@ struct mk_json_value {
 /** A member of an object. */
 struct mk_json_member {
     mk_str name;   /**< NUL-terminated; contains no NUL */
-    size_t offset; /**< of the name in the text */
+    size_t offset; /**< byte offset of the name in the text */
     struct mk_json_value value;
 };
 
 /**
- * Parses a text. Everything is allocated from `memory` and independent of `text`. `limits` may be NULL.
+ * Parses a text. All results are allocated from `memory`, and do not point into `text`. `limits` may be NULL.
  *
- * Returns 0; -EBADMSG: not JSON (400); -EINVAL: an object has two members with one name, or a number is too
- * large (422); -EMSGSIZE: a limit is exceeded (413); or -ENOMEM. On error, *error says why and where, and *out
- * is null. Thread-safe.
+ * Returns 0; -EBADMSG: not JSON (400); -EINVAL: an object has two members with the same name, or a number
+ * is too large (422); -EMSGSIZE: a limit is exceeded (413); or -ENOMEM. On error, *error says why and where,
+ * and *out is the JSON value `null`. Thread-safe.
  *
  *     struct mk_json_value v;
  *     struct mk_json_error error;
@@ -71,7 +72,7 @@ MK_API int mk_json_parse(mk_str text, const struct mk_allocator *memory, const s
  * Later calls return the same result. `error` may be NULL.
  *
  * Errors: those of mk_json_parse(); -EMEDIUMTYPE: the body has another type, or a Content-Encoding;
- * -EMSGSIZE: it is longer than `limits` or `MaxBodySize`; -ECONNRESET: the client disconnected.
+ * -EMSGSIZE: the body exceeds `limits` or `MaxBodySize`; -ECONNRESET: the client disconnected.
  * mk_json_status() maps each error to a status.
  *
  *     const struct mk_json_value *order;
@@ -86,7 +87,7 @@ MK_API int mk_request_json(struct mk_request *request, const struct mk_json_limi
                            const struct mk_json_value **value, struct mk_json_error *error) MK_API_MUST_USE;
 /** Is the type of the body application/json, or one that ends in `+json`? */
 MK_API bool mk_request_has_json(const struct mk_request *request);
-/** The status for a document that could not be received: 400, 413, 415, 422, 500 or 503. */
+/** The response status for a document that could not be received: 400, 413, 415, 422, 500 or 503. */
 MK_API unsigned mk_json_status(int error);
 
 /* The functions below accept NULL, as an absent value. They are thread-safe. */
@@ -103,12 +104,15 @@ MK_API const struct mk_json_value *mk_json_find(const struct mk_json_value *valu
 MK_API bool mk_json_is_null(const struct mk_json_value *value);
 /** The string; absent if the value is not a string. */
 MK_API mk_str mk_json_as_string(const struct mk_json_value *value);
-/** Set *out, and return true, if the value has that type. A double accepts every number. */
+/** If the value is an MK_JSON_INTEGER, sets *out and returns true. */
 MK_API bool mk_json_as_int(const struct mk_json_value *value, int64_t *out) MK_API_MUST_USE;
+/** If the value is a number, integers included, sets *out and returns true. */
 MK_API bool mk_json_as_double(const struct mk_json_value *value, double *out) MK_API_MUST_USE;
+/** If the value is a boolean, sets *out and returns true. */
 MK_API bool mk_json_as_bool(const struct mk_json_value *value, bool *out) MK_API_MUST_USE;
 
-/** Writes a value; null for NULL, and for values nested deeper than MK_JSON_DEPTH_MAX. */
+/** Writes a value. Writes `null` if `value` is NULL, and in place of values nested deeper than
+ * MK_JSON_DEPTH_MAX. */
 MK_API void mk_json_value_write(struct mk_json_writer *writer, const struct mk_json_value *value);
 
 #ifdef __cplusplus

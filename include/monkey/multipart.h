@@ -22,12 +22,12 @@ struct mk_multipart_part {
 
 /** Limits for parsing. A zero member selects its default. */
 struct mk_multipart_limits {
-    uint64_t size;        /**< bytes of the whole body: 32 MB */
-    uint64_t file;        /**< bytes of one file: 16 MB */
-    uint64_t value;       /**< bytes of a part that is not a file: 64 KB */
-    size_t parts;         /**< number of parts: 256 */
-    size_t head;          /**< bytes of the headers of one part: 4 KB, at most MK_PART_HEAD_MAX */
-    size_t name;          /**< bytes of a name, and of a file name: 256 */
+    uint64_t size;        /**< bytes of the whole body; default: 32 MB */
+    uint64_t file;        /**< bytes of one file; default: 16 MB */
+    uint64_t value;       /**< bytes of a part that is not a file; default: 64 KB */
+    size_t parts;         /**< number of parts; default: 256 */
+    size_t head;          /**< bytes of the headers of one part; default: 4 KB, maximum: MK_PART_HEAD_MAX */
+    size_t name;          /**< bytes of a name, and of a file name; default: 256 */
     uint64_t reserved[4]; /**< must be zero */
 };
 
@@ -49,7 +49,7 @@ struct mk_multipart_ops {
 /** A multipart parser. */
 struct mk_multipart;
 
-/** Maximum length of a boundary (RFC 2046, section 5.1.1). */
+/** Maximum length of a boundary in bytes (RFC 2046, section 5.1.1). */
 enum { MK_BOUNDARY_MAX = 70 };
 
 /** Extracts the boundary from a Content-Type. Returns false if the type is not multipart/form-data, or if the

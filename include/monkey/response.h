@@ -94,8 +94,8 @@ MK_API int mk_response_add_trailer(struct mk_response *response, mk_str name, mk
 
 /**
  * Sends an interim response, status 102 to 199 (RFC 9110, section 15.2), before the final one. It contains
- * only the given headers: the headers of the response are kept for its own head. You may send several interim
- * responses until that head is sent. Call it from on_request or a handler of the request. The interim
+ * only the given headers: the headers of `response` are sent with the final head. You may send several
+ * interim responses until that head is sent. Call it from on_request or a handler of the request. The interim
  * response is sent immediately if that function returns MK_WAIT, and otherwise with the head. The server
  * sends 100 automatically: see mk_request_read().
  *
@@ -154,7 +154,7 @@ MK_API int mk_response_set_body_owned(struct mk_response *response, mk_str text,
  */
 MK_API int mk_response_set_body_file(struct mk_response *response, int fd, uint64_t offset, uint64_t length);
 
-/** The length of a body that ends when its source does. */
+/** The length of a body is not known in advance: the body ends when read() of its source returns 0. */
 #define MK_LENGTH_UNKNOWN (-1)
 
 /**
@@ -168,7 +168,7 @@ MK_API int mk_response_set_body_source(struct mk_response *response, const struc
 /**
  * Sets a source that produces the complete response, including status line and headers; the connection is
  * closed afterwards. For programs that speak HTTP themselves (RFC 3875, section 5). The status and headers
- * set here are used only in logs. Returns -EOPNOTSUPP for HTTP versions that do not allow it; otherwise,
+ * of `response` are used only in logs. Returns -EOPNOTSUPP for HTTP versions that do not allow it; otherwise,
  * returns the same values as mk_response_set_body_source().
  */
 MK_API int mk_response_set_raw_source(struct mk_response *response, const struct mk_body_source_ops *ops,

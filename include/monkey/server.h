@@ -37,8 +37,8 @@ extern "C" {
  * you stop and free it. A server runs only once.
  *
  * Functions that return an int return 0 or a negative errno value; mk_server_error() then describes the
- * error. -EINVAL means an invalid value, -EBUSY a call that is too early, too late or from the wrong context, and
- * -ESHUTDOWN a server that is stopping or has stopped.
+ * error. -EINVAL means an invalid value, -EBUSY a call that is too early, too late or from the wrong context,
+ * and -ESHUTDOWN a server that is stopping or has stopped.
  *
  * The library never exits, prints or forks, and it never changes the signal handling, working directory,
  * umask or locale of the program. Its threads block all signals. All descriptors are opened with
@@ -78,7 +78,7 @@ MK_API const char *mk_server_error(const struct mk_server *server);
 /**
  * Replaces the heap of all servers in the program: realloc_fn(old, size) works like realloc(3), where `old`
  * may be NULL and `size` is never 0; free_fn(p) works like free(3). Both must be thread-safe. Call it once,
- * before any other function of the library; otherwise it returns -EBUSY. Other libraries (OpenSSL, nghttp2)
+ * before any other function of the library; a later call returns -EBUSY. Other libraries (OpenSSL, nghttp2)
  * keep their own allocators.
  */
 MK_API int mk_mem_set_allocator(void *(*realloc_fn)(void *old, size_t size), void (*free_fn)(void *p));
@@ -140,12 +140,13 @@ MK_API int mk_server_add_certificate(struct mk_server *server, const char *certi
 MK_API int mk_server_add_plugin(struct mk_server *server, const struct mk_plugin *plugin);
 
 /**
- * Lets accepts(client, ctx) decide on each connection, on every listener, before TLS and HTTP: false closes it
- * without a response, with a reset, and counts it as dropped. The function runs in the thread of the worker, so
- * several threads may call it at once, and it must not block. `client` is valid during the call. It is the client
- * that a PROXY header names, if the plugin `security` expects one; clients of a Unix socket have `is_unix`. Limits
- * for the number of connections apply as well. `ctx` must stay valid until mk_server_free(), and the function may
- * read from it what other threads change, if you synchronize them. A later call replaces the function.
+ * Sets a function that accepts or rejects each connection, on every listener, before TLS and HTTP. If
+ * accepts(client, ctx) returns false, the server resets the connection without a response, and counts it as
+ * dropped. The function runs in the threads of the workers: several threads may call it at once, and it must
+ * not block. `client` is valid during the call. If the plugin `security` expects a PROXY header, `client` is
+ * the address from that header; clients of a Unix socket have `is_unix`. Limits for the number of connections
+ * apply as well. `ctx` must stay valid until mk_server_free(); synchronize accesses to data that other
+ * threads change. A later call replaces the function.
  *
  * Returns 0; -EINVAL if `accepts` is NULL; -EBUSY after the start.
  *
@@ -226,13 +227,15 @@ MK_API const struct mk_router_param *mk_server_param(const struct mk_request *re
  * 0, the system chooses a port. *port is set to the actual port, unless `port` is NULL. Clients can connect
  * from now on; before the start, they wait until the server runs.
  *
- * While the server is running, any thread may call it, including handlers. It serves the hosts without a `Listen`
- * of their own. It returns immediately, and the workers begin to accept in their next iteration. `tls` requires
- * that some host has had a certificate since the start.
+ * While the server is running, any thread may call this function, including handlers. The call returns
+ * immediately, and the workers begin to accept in their next iteration. The new listener serves the hosts
+ * without a `Listen` of their own. `tls` requires that at least one host has had a certificate since the
+ * start.
  *
  * Returns 0; -EINVAL (the address is malformed, or already has a listener, or 64 listeners are open);
- * -EADDRINUSE, -EACCES, -EMFILE and other errors of bind(2) and socket(2); -ENOTSUP (no HTTP/2, or the server is in
- * memory); -ENOMEM, -EBUSY or -ESHUTDOWN. On error, nothing has changed.
+ * -EADDRINUSE, -EACCES, -EMFILE and other errors of bind(2) and socket(2); -ENOTSUP (the address requires
+ * HTTP/2, which the server does not support, or the server has the option `in_memory`); -ENOMEM, -EBUSY or
+ * -ESHUTDOWN. On error, nothing has changed.
  *
  *     unsigned port;
  *     if (mk_server_listen(s, "127.0.0.1:0", &port)) // s is running
@@ -248,34 +251,35 @@ MK_API int mk_server_listen(struct mk_server *server, const char *address, unsig
 MK_API int mk_server_listen_fd(struct mk_server *server, int fd, bool tls);
 
 /**
- * Closes a listener of a running server; `address` is written as for mk_server_listen() (flags such as `tls` are
- * ignored), or the result of mk_server_address(). Any thread may call it, including handlers. It returns
- * immediately. In its next iteration, each worker accepts the connections that wait in its queue, unless
- * accepting is paused, and closes its socket. Open connections are served as before. The address can be used again
- * at once, also with or without `tls`; the file of a unix socket is removed, unless the socket came from
- * mk_server_listen_fd(). The last listener may be closed as well.
+ * Closes a listener of a running server; `address` has the form of mk_server_listen() (flags such as `tls`
+ * are ignored), or is a result of mk_server_address(). Any thread may call this function, including handlers.
+ * It returns immediately. In its next iteration, each worker accepts the connections that wait in its queue,
+ * unless accepting is paused, and closes its socket. Open connections are served as before. The address can
+ * be used again at once, also with or without `tls`; the file of a Unix socket is removed, unless the socket
+ * came from mk_server_listen_fd(). The last listener may be closed as well.
  *
- * Clients that connect in the moment of closing may be refused. To move an address to another server without
- * refusing anyone, hand over its sockets: see mk_server_listener_fd().
+ * Clients that connect at the moment of closing may be refused. To move an address to another server without
+ * refusing clients, hand over its sockets: see mk_server_listener_fd().
  *
- * Returns 0; -ENOENT (no listener has this address); -EINVAL, -EBUSY or -ESHUTDOWN. On error, nothing has changed.
+ * Returns 0; -ENOENT (no listener has this address); -EINVAL, -EBUSY or -ESHUTDOWN. On error, nothing has
+ * changed.
  *
  *     mk_server_unlisten(s, "127.0.0.1:8080");
  */
 MK_API int mk_server_unlisten(struct mk_server *server, const char *address);
 
-/** Writes the address of the i-th listener of a started server, in the form of `Listen`: "127.0.0.1:8443 tls",
- * with the actual port. This includes the addresses of the configuration file. Closing a listener renumbers those
- * after it. Any thread may call it. Returns -ENOENT if `i` is out of range, and -ENOSPC if `buf` is too small
- * (192 bytes are enough). */
+/** Writes the address of the i-th listener of a started server, in the form of `Listen`: "127.0.0.1:8443
+ * tls", with the actual port. This includes the addresses of the configuration file. Closing a listener
+ * renumbers those after it. Any thread may call this function. Returns -ENOENT if `i` is out of range, and
+ * -ENOSPC if `buf` is too small (192 bytes are enough). */
 MK_API int mk_server_address(const struct mk_server *server, size_t i, char *buf, size_t cap);
 
 /**
- * Returns a duplicate of the j-th socket of the i-th listener, which the caller closes; -ENOENT if there is none,
- * or an error such as -EMFILE. A listener of several threads has one socket for each of them, and each socket has
- * a queue of its own. So pass all of them to the successor, which calls mk_server_listen_fd() with each before its
- * start; then stop this server. A connection that arrives meanwhile is accepted by either. Any thread may call
- * it.
+ * Returns a duplicate of the j-th socket of the i-th listener, which the caller closes; -ENOENT if there is
+ * none, or an error such as -EMFILE. A server with several threads has one socket of each listener for each
+ * thread, and each socket has its own accept queue. Therefore pass all sockets to the successor, which calls
+ * mk_server_listen_fd() for each socket before it starts; then stop this server. In the meantime, either
+ * server accepts new connections. Any thread may call this function.
  *
  *     for (size_t i = 0; i < 64; i++)
  *         for (size_t j = 0; (fd = mk_server_listener_fd(s, i, j)) >= 0; j++)
@@ -284,17 +288,17 @@ MK_API int mk_server_address(const struct mk_server *server, size_t i, char *buf
 MK_API int mk_server_listener_fd(const struct mk_server *server, size_t i, size_t j);
 
 /**
- * Replaces a certificate of a running server. `name` is a name of the host, as in its `ServerName`; NULL: all hosts
- * that have a certificate. `certificate` and `key` are as for mk_server_add_certificate(): the function keeps no
- * copy of the strings. The new certificate replaces the one with the same type of key (RSA, ECDSA, Ed25519), if the
- * host has one, and the others stay. It may come from other sources than the old one, such as a file. Hosts that
- * use the same certificate under another name keep the old one.
+ * Replaces a certificate of a running server. `name` is a name of the host, as in its `ServerName`; NULL: all
+ * hosts that have a certificate. `certificate` and `key` are as for mk_server_add_certificate(): the function
+ * keeps no copy of the strings. The new certificate replaces the one with the same type of key (RSA, ECDSA,
+ * Ed25519), if the host has one, and the others stay. The old one may have come from elsewhere, such as a
+ * file. Hosts that use the same certificate under another name keep the old one.
  *
  * New connections get the new certificate as soon as the function has returned; open connections are not
  * affected. Any thread may call it, including handlers.
  *
  * Returns 0; -EINVAL if the PEM data is invalid or the key belongs to another certificate; -ENOENT if no such
- * host has a certificate (a server must have one at its start); -ENOMEM, -EBUSY or -ESHUTDOWN. On error, nothing
+ * host has had a certificate since the start; -ENOMEM, -EBUSY or -ESHUTDOWN. On error, nothing
  * has changed. After success, mk_server_error() may hold a warning: the certificate has expired.
  *
  *     if (mk_server_replace_certificate(s, "www.example.org", certificate, key))
@@ -328,7 +332,7 @@ MK_API int mk_server_step(struct mk_server *server);
  * Runs fn(worker, ctx) once in the loop of each worker, in its thread, for example to send an event to all
  * clients, or to change data of which each worker has its own copy. Calls from one thread run in order.
  * done(ctx) runs when all calls to fn have returned, in the thread that finishes last, which may be the
- * calling one; it may free `ctx`. `done` may be NULL. Any thread may call this, from the start of the server
+ * calling one; done() may free `ctx`, and may be NULL. Any thread may call this, from the start of the server
  * until mk_server_free().
  *
  * Returns 0 if at least one worker will call fn, even if the server stops before that; stopping workers are
@@ -348,9 +352,9 @@ MK_API int mk_server_post(struct mk_server *server, void (*fn)(struct mk_worker 
                           void (*done)(void *ctx), void *ctx) MK_API_MUST_USE;
 
 /**
- * Stops the server: it accepts no more connections, allows open requests `drain_ms` to finish (0: no time;
- * UINT32_MAX: no limit), and closes all connections. Returns immediately. Any thread, handler or signal
- * handler may call it (it is async-signal-safe), at any time before mk_server_free(). A later call may
+ * Stops the server: it accepts no more connections, allows open requests `drain_ms` milliseconds to finish
+ * (0: no time; UINT32_MAX: no limit), and closes all connections. Returns immediately. Any thread, handler or
+ * signal handler may call it (it is async-signal-safe), at any time before mk_server_free(). A later call may
  * shorten the time, but never extends it.
  */
 MK_API void mk_server_stop(struct mk_server *server, uint32_t drain_ms);

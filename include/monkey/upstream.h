@@ -43,7 +43,7 @@ struct mk_upstream_defaults {
  * Finds an upstream by name: the [UPSTREAM] section with this Name, or else a single server written as
  * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler. Within a configuration,
  * the same name and defaults return the same upstream. An unresolvable host name is not an error: the server
- * is down until it resolves. If `name` is invalid, reports the error at its position, and returns NULL.
+ * is down until the name resolves. If `name` is invalid, reports the error at its position, and returns NULL.
  */
 MK_API struct mk_upstream *mk_upstream_find_sized(const struct mk_conf_ctx *conf, mk_str name,
                                                   const struct mk_upstream_defaults *defaults,
@@ -88,7 +88,7 @@ struct mk_upstream_conn;
 /** Selects a server and a kind of connection. */
 struct mk_upstream_conn_options {
     uint64_t hash;                /**< for `Balance hash`: equal values select the same server */
-    uint64_t tried;               /**< servers already tried, as a bit mask of mk_upstream_conn_server() */
+    uint64_t tried;               /**< bit mask of the servers already tried: bit i for the index i */
     int server;                   /**< use this server if it is up (session affinity); -1: any */
     bool fresh;                   /**< open a new connection, because a pooled one has just failed */
     bool has_hash;                /**< `hash` is set; otherwise `Balance hash` uses round robin */
@@ -307,11 +307,15 @@ MK_API void mk_upstream_request_log_error(const struct mk_upstream_request *upst
  * arrived parts of the request body, and logs errors. */
 MK_API int mk_upstream_request_poll(struct mk_upstream_request *upstream_request, struct mk_request *request);
 
-/** The status and headers of the latest head; valid until the next one. Connection and framing headers
- * are omitted, and so is `Status` with protocols other than HTTP. */
+/** The status of the latest response head. */
 MK_API unsigned mk_upstream_request_status(const struct mk_upstream_request *upstream_request);
+/** The i-th header of the latest head; false if `i` is out of range. The strings are valid until the next
+ * head is read. Connection and framing headers are omitted, and so is `Status` with protocols other than
+ * HTTP. */
 MK_API bool mk_upstream_request_header_at(const struct mk_upstream_request *upstream_request, size_t i,
                                           mk_str *name, mk_str *value);
+/** The value of the first header with that name, among those of mk_upstream_request_header_at(); absent if
+ * there is none. */
 MK_API mk_str mk_upstream_request_header(const struct mk_upstream_request *upstream_request, mk_str name);
 /** All headers of the latest head, as text for mk_response_add_headers() and as an array. They live as long
  * as the request, or until the next head is read. Returns NULL if there is no head. */
@@ -363,16 +367,16 @@ MK_API void mk_upstream_request_resume(struct mk_upstream_request *upstream_requ
  * more. */
 MK_API bool mk_upstream_request_is_sending(const struct mk_upstream_request *upstream_request);
 
-/** The server that responded, or was tried last, as written in the configuration; and its index in the
- * upstream, or -1 if there is none. */
+/** The server that responded, or was tried last, as written in the configuration; absent if there is none. */
 MK_API mk_str mk_upstream_request_server_name(const struct mk_upstream_request *upstream_request);
+/** The index of that server in the upstream; -1 if there is none. */
 MK_API int mk_upstream_request_server(const struct mk_upstream_request *upstream_request);
 
 /** The syntax of the limit options, for `syntax` of a handler. */
 #define MK_UPSTREAM_LIMITS_SYNTAX "[max_tries=NUMBER] [response_timeout=TIME] [read_timeout=TIME]"
 /**
  * Parses the options of a route, which follow its server; call it from bind() of a handler. The options in
- * MK_UPSTREAM_LIMITS_SYNTAX set `limits`; the defaults are two servers, and 60 s for each timeout. All other
+ * MK_UPSTREAM_LIMITS_SYNTAX set `limits`; by default, max_tries is 2 and each timeout is 60 s. All other
  * words go to read(), which reports an invalid word and returns false. This function then also returns false.
  */
 MK_API bool mk_upstream_limits_read(const struct mk_conf_ctx *conf, mk_str words,

@@ -10,13 +10,14 @@
 extern "C" {
 #endif
 
-/** The length in bytes of the character at the start of `s`, which is not empty; 0 if it is malformed. */
+/** The length in bytes of the character at the start of `s`; 0 if that character is malformed. `s` must not
+ * be empty. */
 MK_API size_t mk_utf8_char_len(mk_str s);
-/** The offset of the first malformed character; MK_STR_NONE if there is none. */
+/** The offset in bytes of the first malformed character; MK_STR_NONE if there is none. */
 MK_API size_t mk_utf8_find_invalid(mk_str s);
 /** The number of characters in well-formed text. */
 MK_API size_t mk_utf8_count(mk_str s);
-/** Encodes a character up to U+10FFFF that is not a surrogate; returns its length. */
+/** Encodes a character up to U+10FFFF that is not a surrogate; returns the number of bytes written. */
 MK_API size_t mk_utf8_encode(char out[4], uint32_t c);
 
 #ifdef __cplusplus

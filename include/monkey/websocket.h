@@ -55,8 +55,8 @@ enum {
 struct mk_websocket_ops {
     /**
      * A complete, decompressed message has arrived; `data` is valid during the call. The server calls
-     * on_message only while the WebSocket is not paused, and while less than `queue_max` is queued, so that a
-     * reply sent here is always accepted. Until then, the message waits.
+     * on_message only while the WebSocket is not paused, and while fewer than `queue_max` bytes are queued,
+     * so that a reply sent here is always accepted. Until both conditions hold, the message waits.
      */
     void (*on_message)(void *ctx, struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
     /** Called when the queue has drained to less than half of `queue_max` after a message was rejected with
@@ -118,7 +118,7 @@ struct mk_websocket_options {
                               30 s */
     uint32_t close_ms;    /**< timeout of the closing handshake. Default 5 s */
     unsigned flags;       /**< MK_WEBSOCKET_COMPRESS and so on */
-    size_t compress_min;  /**< shorter messages are not compressed. Default 64 */
+    size_t compress_min;  /**< messages of fewer bytes are not compressed. Default 64 */
     uint64_t reserved[6]; /**< must be zero */
 };
 

@@ -27,19 +27,21 @@ struct mk_stat_registry;
  */
 struct mk_worker;
 
-/** The index of the worker, from 0, and the number of workers. */
+/** The index of the worker, from 0. */
 MK_API unsigned mk_worker_index(const struct mk_worker *worker);
+/** The number of workers. */
 MK_API unsigned mk_worker_count(const struct mk_worker *worker);
-/** The clock of the loop, read once per iteration: monotonic milliseconds, and seconds since the Unix
- * epoch. */
+/** The monotonic clock in milliseconds, read once per loop iteration. */
 MK_API uint64_t mk_worker_now_ms(const struct mk_worker *worker);
+/** The time in seconds since the Unix epoch, read once per loop iteration. */
 MK_API int64_t mk_worker_now(const struct mk_worker *worker);
 /** Writes a message to the error log of the server. Control characters are replaced. */
 MK_API void mk_worker_log(struct mk_worker *worker, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
-/** One pointer for each plugin; initially NULL. Set it in worker_start, and free its target in
- * worker_stop. */
+/** Sets the pointer that the worker keeps for the plugin, initially NULL. Call it in worker_start, and free
+ * the pointer's target in worker_stop. */
 MK_API void mk_worker_set_data(struct mk_worker *worker, const struct mk_plugin *plugin, void *data);
+/** Returns the pointer set with mk_worker_set_data(). */
 MK_API void *mk_worker_data(const struct mk_worker *worker, const struct mk_plugin *plugin);
 
 /* ---- Waiting ---- */
@@ -162,9 +164,9 @@ MK_API void mk_worker_unref(struct mk_worker *worker);
  * sender's own queue is full, and then no worker receives the message. Another worker whose queue is full
  * misses the message, with a warning in the log; all others receive it, and the function returns 0.
  *
- * Returns 0, -EMSGSIZE, -EINVAL (invalid index, or the plugin is not loaded), -EAGAIN, -ENOMEM, or -ENOTCONN without a master: then the
- * sender receives the message if `to` includes it, and no other worker does. On all other errors, no worker
- * receives the message.
+ * Returns 0, -EMSGSIZE, -EINVAL (invalid index, or the plugin is not loaded), -EAGAIN, -ENOMEM, or -ENOTCONN.
+ * -ENOTCONN means that there is no master: the sender then receives the message if `to` includes the sender,
+ * and no other worker receives it. After any other error, no worker receives the message.
  */
 MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plugin, int to, mk_str message);
 /** All workers, as the receiver of a message. */
@@ -244,8 +246,9 @@ MK_API bool mk_worker_stats_h2_closed(const struct mk_worker *worker, size_t i, 
 MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *worker);
 /** The cells of a series that this worker writes: see mk_stat_cells(). Call it in worker_start or later. */
 MK_API uint64_t *mk_worker_cells(const struct mk_worker *worker, uint32_t series);
-/** The process ID under which the server started, and its start time in seconds since the Unix epoch. */
+/** The process ID under which the server started. */
 MK_API int64_t mk_worker_master_pid(const struct mk_worker *worker);
+/** The time when the server started, in seconds since the Unix epoch. */
 MK_API int64_t mk_worker_server_started_at(const struct mk_worker *worker);
 
 /** An open connection of this worker. Strings are valid during the callback. */
