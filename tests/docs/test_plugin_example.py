@@ -330,9 +330,16 @@ def test_plugin_list_shows_the_example(run, example):
     assert re.search(r"^on_response +hello$", listed.replace("    on_response", "on_response"), re.MULTILINE)
 
 
-def test_one_line_command_builds_a_plugin(installed, tmp_path):
+COMMANDS = [line.strip() for line in GUIDE.splitlines() if line.startswith("    cc -fPIC")]
+
+
+def test_guide_has_commands_with_and_without_readers():
+    assert ["monkey-readers" in command for command in COMMANDS] == [False, True]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_one_line_command_builds_a_plugin(installed, tmp_path, command):
     """Runs the command of the guide literally."""
-    (line,) = [line.strip() for line in GUIDE.splitlines() if line.startswith("    cc -fPIC")]
     (tmp_path / "hello.c").write_text(files()[0])
-    call("sh", "-c", line.replace("pkg-config", "$PKG_CONFIG"), folder=tmp_path, environment=environment(installed))
+    call("sh", "-c", command.replace("pkg-config", "$PKG_CONFIG"), folder=tmp_path, environment=environment(installed))
     assert (tmp_path / "monkey-hello.so").exists()
