@@ -30,7 +30,7 @@ MK_API const char *mk_outcome_name(enum mk_outcome outcome);
  * receives it. */
 struct mk_access_record;
 
-/** The request itself. Strings that were not received before it ended are absent. */
+/** The request itself. Strings that were not received before the request ended are absent. */
 MK_API const struct mk_request *mk_access_record_request(const struct mk_access_record *record);
 /** The response status; 0 if no response was started. */
 MK_API unsigned mk_access_record_status(const struct mk_access_record *record);

@@ -63,8 +63,9 @@ static inline void mk_buf_clear(struct mk_buf *buf)
  * impossible. */
 MK_API bool mk_buf_reserve(struct mk_buf *buf, size_t more);
 
-/** Append a string, a character, a decimal number, or text formatted as by printf(3). */
+/** Appends a string. */
 MK_API void mk_buf_add(struct mk_buf *buf, mk_str text);
+/** Appends a character. */
 MK_API void mk_buf_add_char(struct mk_buf *buf, char c);
 /** mk_buf_add() as an inline function, for code that runs for every request: faster, but larger. */
 static inline void mk_buf_put(struct mk_buf *buf, mk_str text)
@@ -75,6 +76,7 @@ static inline void mk_buf_put(struct mk_buf *buf, mk_str text)
         memcpy(buf->p + buf->len, text.p, text.len);
     buf->len += text.len;
 }
+/** Appends an unsigned decimal number. */
 MK_API void mk_buf_add_num(struct mk_buf *buf, uint64_t n);
 /** Appends a signed decimal number. */
 static inline void mk_buf_add_int(struct mk_buf *buf, int64_t n)

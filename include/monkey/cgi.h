@@ -87,7 +87,7 @@ MK_API int mk_cgi_head_status_line(mk_str text, unsigned *status);
 struct mk_cgi_stderr {
     void (*on_line)(void *ctx, mk_str line);
     void *ctx;
-    uint64_t remaining;        /**< remaining bytes to log; output beyond them is discarded */
+    uint64_t remaining;        /**< bytes that may still be logged; further output is discarded */
     const char *limit_message; /**< the line to log when `remaining` reaches 0 */
     uint32_t len;
     char line[800];       /**< longer lines are truncated */

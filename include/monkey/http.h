@@ -54,7 +54,7 @@ enum mk_header_role {
     MK_ROLE_HOST,         /**< Host */
     MK_ROLE_VIA,          /**< proxies, each of which appends to it: Via */
     MK_ROLE_MAX_FORWARDS, /**< proxies, each of which decrements it: Max-Forwards */
-    MK_ROLE_DESTINATION,  /**< the client, but it contains a URL of this server: Destination (RFC 4918) */
+    MK_ROLE_DESTINATION,  /**< the client; contains a URL of this server: Destination (RFC 4918) */
     MK_ROLE_FORWARDED,    /**< the server, to describe the client's request: Forwarded, X-Forwarded-*,
                                X-Real-IP, Client-IP */
     MK_ROLE_CERTIFICATE,  /**< the server, to describe a verified certificate: Client-Cert (RFC 9440) */

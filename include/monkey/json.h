@@ -27,7 +27,8 @@ extern "C" {
  */
 struct mk_json_writer {
     struct mk_buf *out; /**< owned by the caller, who may append whitespace between two values */
-    bool comma; /**< a comma precedes the next key or element; set it to continue another writer's list */
+    bool comma; /**< a comma precedes the next key or element; set this to continue an object or array that
+                             another writer began */
 };
 
 /** Creates a writer that appends to the buffer. */

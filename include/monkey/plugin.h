@@ -72,8 +72,8 @@ struct mk_command {
  * The struct is constant. Keep state in the configuration (load, host), the worker, the connection or the
  * request that it belongs to. Every function may be NULL. Only load(), unload() and host() may block.
  *
- * The master loads plugins and forks the workers, in which they run (mk_config_shared() returns memory that
- * all workers share). A crash in a hook ends its worker; the master starts another one.
+ * The master loads plugins and forks the workers, in which the plugins run (mk_config_shared() returns memory
+ * that all workers share). A crash in a hook ends its worker; the master starts another one.
  */
 struct mk_plugin {
     unsigned abi; /**< ABI version that the plugin was built with; set by MK_PLUGIN_HEAD */
@@ -82,7 +82,7 @@ struct mk_plugin {
     const char *name;     /**< as in `Load NAME`: lower case, digits, `-` */
     const char *version;  /**< version of the plugin */
     const char *help;     /**< one line: the purpose of the plugin */
-    const char *replaces; /**< name of the Monkey 1 plugin that it replaces, if different; NULL: none */
+    const char *replaces; /**< name of the Monkey 1 plugin that this one replaces, if different; NULL: none */
     unsigned priority;    /**< enum mk_priority, or a value in between; 0 is MK_PRIORITY_NORMAL */
 
     const struct mk_conf_table *const *sections; /**< configuration sections of the plugin; ended by NULL */

@@ -13,7 +13,8 @@ extern "C" {
  * A reference to a request that may end before its response is ready: the client disconnects, a timeout
  * expires, or the server stops. Other threads must not access the request itself, but they may use its
  * reference. The request of a WebSocket or an event stream (mk_websocket_request(), mk_sse_stream_request())
- * ends when that is closed, so a reference to it reaches one client at any time.
+ * ends when the WebSocket or stream is closed. Until then, other threads can send to its client through a
+ * reference to the request.
  *
  *     static void set_result(struct mk_request *request, void *ctx) // in the thread of the request
  *     {

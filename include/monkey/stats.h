@@ -33,10 +33,10 @@ enum {
 
 /** The type of a metric. */
 enum mk_stat_kind {
-    MK_STAT_COUNTER,       /**< monotonic while the server runs, even when workers exit */
-    MK_STAT_GAUGE,         /**< a current value; the value of a worker disappears when the worker exits */
-    MK_STAT_HISTOGRAM,     /**< of durations in microseconds; must be the last metric of its table */
-    MK_STAT_FINE_HISTOGRAM /**< the same with finer buckets, in seven times the memory */
+    MK_STAT_COUNTER,   /**< monotonic while the server runs, even when workers exit */
+    MK_STAT_GAUGE,     /**< a current value; the value of a worker disappears when the worker exits */
+    MK_STAT_HISTOGRAM, /**< a histogram of durations in microseconds; must be the last metric of its table */
+    MK_STAT_FINE_HISTOGRAM /**< a histogram with finer buckets, which take seven times the memory */
 };
 
 /** A metric of a table, and how it is displayed. */
@@ -50,7 +50,8 @@ struct mk_stat_metric {
     bool is_optional; /**< 0 means no value */
     unsigned mean_of; /**< number, from 1, of the metric by which tables divide the value, to show a mean;
                            0: undivided */
-    const char *label, *value; /**< an extra label for Prometheus, up to 15 bytes each; NULL: none */
+    /** Name and value of an extra label for Prometheus, up to 15 bytes each; NULL: none. */
+    const char *label, *value;
     /** Names of the values from 0, separated by spaces, up to 63 bytes, which tables show in place of the
      * number; NULL: none. */
     const char *value_names;
@@ -60,8 +61,9 @@ struct mk_stat_metric {
 /** Metrics with the same labels: exported as Prometheus families, as a table for people, and as a list in
  * JSON. */
 struct mk_stat_table {
-    const char *name;                       /**< up to 31 bytes: "routes" */
-    const char *labels[MK_STAT_LABELS_MAX]; /**< names, up to 15 bytes each; NULL ends the list */
+    const char *name; /**< name of the table, up to 31 bytes: "routes" */
+    /** Names of the labels, up to 15 bytes each; NULL ends the list. */
+    const char *labels[MK_STAT_LABELS_MAX];
     const struct mk_stat_metric *metrics;
     size_t n_metrics;
     uint64_t reserved[2]; /**< must be zero */

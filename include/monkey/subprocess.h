@@ -13,8 +13,8 @@ extern "C" {
  * A subprocess of this worker. A small spawner process starts it, so that the worker never forks. The
  * subprocess runs as the worker's user, in its own process group, with only the descriptors in its options,
  * and outside the worker's sandbox; but it cannot gain privileges through exec (setuid bits have no effect).
- * It is killed when the worker or the spawner dies. The plugin must have called
- * mk_config_enable_subprocesses() while the configuration was loaded.
+ * It is killed when the worker or the spawner dies. The plugin must call
+ * mk_config_enable_subprocesses() while the configuration is loaded.
  */
 struct mk_subprocess;
 
@@ -28,8 +28,8 @@ struct mk_subprocess_options {
                              them after the call */
     uint32_t cpu_s;     /**< maximum CPU time in seconds; 0: no limit */
     uint64_t memory;    /**< maximum address space in bytes; 0: no limit */
-    uint32_t processes; /**< maximum number of processes of its user; 0: no limit */
-    uint64_t file_size; /**< maximum size of files that it writes; 0: no limit */
+    uint32_t processes; /**< maximum number of processes of the user that it runs as; 0: no limit */
+    uint64_t file_size; /**< maximum size in bytes of a file that it writes; 0: no limit */
 };
 
 /**

@@ -63,10 +63,11 @@ MK_API bool mk_url_unescape(struct mk_buf *out, mk_str text);
 /** Escapes text for a terminal or a log line: quotes, backslashes and all characters except visible
  * ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str text);
-/** These functions escape text like mk_log_escape() and, without the quotes, like mk_json_string() of
- * <monkey/json.h>, respectively. Both truncate the text between two characters so that `out` does not exceed
+/** Escapes text like mk_log_escape(), but truncates it between two characters so that `out` does not exceed
  * `end` bytes. For size-limited lines whose syntax must stay intact. */
 MK_API void mk_log_escape_to(struct mk_buf *out, mk_str text, size_t end);
+/** Escapes text like mk_json_string() of <monkey/json.h>, but without the quotes. Truncates the text like
+ * mk_log_escape_to(). */
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str text, size_t end);
 
 /** Base64 with padding (RFC 4648, section 4). The decoder accepts missing padding. For any other deviation it

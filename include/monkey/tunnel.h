@@ -29,7 +29,7 @@ MK_API mk_str mk_request_upgrade(const struct mk_request *request);
  * The server's end of a tunnel: two byte streams, each of which ends separately. Read input with
  * mk_request_read(): 0 means that the client has ended its direction, and -EAGAIN that on_input() will be
  * called when more arrives. Unread input stays with the client, and output is pulled only when the client can
- * take it. Neither direction needs memory, and neither blocks the other.
+ * take it. The server therefore buffers neither direction, and neither blocks the other.
  */
 struct mk_tunnel_ops {
     /**
