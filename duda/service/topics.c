@@ -134,9 +134,8 @@ static int send_to_other_workers(struct mk_worker *worker, mk_str message)
 {
     int result = 0;
     for (unsigned i = 0; i < mk_worker_count(worker); i++) {
-        int e = i == mk_worker_index(worker)
-                    ? 0
-                    : mk_worker_send(worker, duda_worker_ctx_plugin(), (int)i, message);
+        int e =
+            i == mk_worker_index(worker) ? 0 : mk_worker_send(worker, duda_worker_ctx_plugin(), i, message);
         if (e && e != -ENOTCONN)
             result = e;
     }

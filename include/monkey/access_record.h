@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** How a request ended. */
+/** How a request ended. Later releases may add outcomes. */
 enum mk_outcome {
     MK_OUTCOME_OK,             /**< the kernel accepted the whole response */
     MK_OUTCOME_REJECTED,       /**< the client violated the protocol or a limit: the server sent an error and
@@ -19,7 +19,6 @@ enum mk_outcome {
     MK_OUTCOME_FAILED,         /**< the response could not be completed: its body source failed, or its
                                     file shrank */
     MK_OUTCOME_SHUTDOWN,       /**< the server stopped */
-    MK_OUTCOMES
 };
 
 /** The name of an outcome in logs and metrics: "ok", "rejected", "client_aborted", "timeout", "failed" or

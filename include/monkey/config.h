@@ -49,7 +49,6 @@ enum mk_conf_type {
     MK_CONF_WORDS,  /**< struct mk_conf_words; a repeated key appends */
     MK_CONF_ENUM,   /**< an enum or unsigned integer: the index of the choice */
     MK_CONF_CUSTOM, /**< any type; parse() sets it */
-    MK_CONF_TYPES
 };
 
 /** Flags of a key. */

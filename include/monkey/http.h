@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/** The request methods of RFC 9110, section 9.3, and PATCH (RFC 5789). */
+/** The request methods of RFC 9110, section 9.3, and PATCH (RFC 5789). Later releases may add methods: treat
+ * an unexpected value as MK_METHOD_UNKNOWN. */
 enum mk_method {
     MK_METHOD_UNKNOWN, /**< a valid token that is none of these methods */
     MK_METHOD_GET,
@@ -21,7 +22,6 @@ enum mk_method {
     MK_METHOD_OPTIONS,
     MK_METHOD_TRACE,
     MK_METHOD_PATCH,
-    MK_METHODS
 };
 
 /** A set of methods: `MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD)`. */

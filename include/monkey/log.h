@@ -7,13 +7,12 @@
 extern "C" {
 #endif
 
-/** The severity of a message in the error log. */
+/** The severity of a message in the error log. The set of levels is final. */
 enum mk_log_level {
     MK_LOG_ERROR, /**< requires operator action */
     MK_LOG_WARN,  /**< unexpected, but service continues */
     MK_LOG_INFO,  /**< lifecycle of the server: started, reloaded, stopped */
     MK_LOG_DEBUG, /**< details for developers */
-    MK_LOG_LEVELS
 };
 
 #ifdef __cplusplus

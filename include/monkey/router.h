@@ -34,7 +34,6 @@ enum mk_router_type {
     MK_ROUTER_SLUG,   /**< `<slug>`: letters, digits, `_`, `-` */
     MK_ROUTER_TEXT,   /**< no type: any segment except an empty one */
     MK_ROUTER_REST,   /**< `*name`: the rest of the path, including slashes; may be empty */
-    MK_ROUTER_TYPES
 };
 
 /** A parameter of the matching route. */

@@ -123,9 +123,18 @@ MK_API mk_str mk_str_word(mk_str *text);
  * matches one character. */
 MK_API bool mk_str_match(mk_str text, mk_str pattern);
 
-/** Parses a decimal number without surrounding characters. Returns false if it is malformed or out of
- * range. */
+/* Functions that parse text, here and in other headers, return true on success. Functions whose input can be
+ * invalid for several reasons return 0 or a negative errno value instead. */
+
+/** Parses a decimal number without surrounding characters. Returns false, and leaves *out unchanged, if it is
+ * malformed or out of range. */
 MK_API bool mk_num_parse(mk_str text, uint64_t *out);
+/** Like mk_num_parse(), but accepts a leading `-`. */
+MK_API bool mk_num_parse_int(mk_str text, int64_t *out);
+/** Parses a number in the syntax of JSON (RFC 8259, section 6): `-1.5e3`. Returns false, and leaves *out
+ * unchanged, if it is malformed, longer than 256 bytes, or too large for a finite number. Independent of the
+ * locale. */
+MK_API bool mk_num_parse_double(mk_str text, double *out);
 
 #ifdef __cplusplus
 }

@@ -168,9 +168,10 @@ MK_API void mk_worker_unref(struct mk_worker *worker);
  * -ENOTCONN means that there is no master: the sender then receives the message if `to` includes the sender,
  * and no other worker receives it. After any other error, no worker receives the message.
  */
-MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plugin, int to, mk_str message);
+MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plugin, unsigned to,
+                          mk_str message);
 /** All workers, as the receiver of a message. */
-enum { MK_TO_ALL = -1 };
+#define MK_TO_ALL (~0u)
 
 /** Requests a reload of the configuration from the master, as SIGHUP does. Returns 0 or a negative
  * errno value. */
@@ -209,16 +210,16 @@ MK_API void mk_log_message(struct mk_worker *worker, struct mk_logfile *log, enu
 
 /** Counters of a worker process since it started. */
 struct mk_worker_stats {
-    int64_t pid;          /**< 0: the slot is unused; the counters belong to its last process */
-    uint64_t started;     /**< seconds since the Unix epoch */
-    uint64_t accepted;    /**< connections accepted */
-    uint64_t dropped;     /**< connections rejected because of a limit */
-    uint64_t open;        /**< connections open now */
-    uint64_t requests;    /**< requests completed */
-    uint64_t by_class[6]; /**< responses by the first digit of their status; 0: no response was started */
-    uint64_t by_outcome[MK_OUTCOMES];
-    uint64_t sent; /**< bytes accepted by sockets */
-    bool draining; /**< draining: serves an older configuration until its connections end */
+    int64_t pid;            /**< 0: the slot is unused; the counters belong to its last process */
+    uint64_t started;       /**< seconds since the Unix epoch */
+    uint64_t accepted;      /**< connections accepted */
+    uint64_t dropped;       /**< connections rejected because of a limit */
+    uint64_t open;          /**< connections open now */
+    uint64_t requests;      /**< requests completed */
+    uint64_t by_class[6];   /**< responses by the first digit of their status; 0: no response was started */
+    uint64_t by_outcome[8]; /**< requests by enum mk_outcome; 0 for values without an outcome */
+    uint64_t sent;          /**< bytes accepted by sockets */
+    bool draining;          /**< draining: serves an older configuration until its connections end */
 };
 
 /** Returns the counters of the i-th process, including those of other configurations; false if `i` is

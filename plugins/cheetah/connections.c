@@ -107,7 +107,7 @@ static void query_worker(struct cheetah_session *s, struct listing *a)
     note.has_rows = a->has_rows;
     note.cursor = a->cursor;
     a->query_is_pending = true;
-    (void)cheetah_message_send(shell, (int)a->worker, &note, MK_STR_NULL);
+    (void)cheetah_message_send(shell, a->worker, &note, MK_STR_NULL);
     cheetah_session_set_timer(s, TRY_MS);
 }
 

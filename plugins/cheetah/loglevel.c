@@ -3,7 +3,7 @@
 
 #include "worker_query.h"
 
-const char *const cheetah_level_names[MK_LOG_LEVELS] = {
+const char *const cheetah_level_names[] = {
     [MK_LOG_ERROR] = "error",
     [MK_LOG_WARN] = "warn",
     [MK_LOG_INFO] = "info",
@@ -12,7 +12,7 @@ const char *const cheetah_level_names[MK_LOG_LEVELS] = {
 
 static bool find_level(mk_str word, enum mk_log_level *level)
 {
-    for (unsigned i = 0; i < MK_LOG_LEVELS; i++) {
+    for (unsigned i = 0; i < MK_LEN(cheetah_level_names); i++) {
         *level = (enum mk_log_level)i;
         if (mk_str_eq_nocase(word, mk_str_from_c(cheetah_level_names[i])))
             return true;

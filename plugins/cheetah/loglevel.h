@@ -5,7 +5,7 @@
 
 #include "session.h"
 
-extern const char *const cheetah_level_names[MK_LOG_LEVELS];
+extern const char *const cheetah_level_names[MK_LOG_DEBUG + 1];
 
 void cheetah_loglevel_command(struct cheetah_session *s, mk_str args, bool json);
 

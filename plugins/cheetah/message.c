@@ -42,7 +42,7 @@ void cheetah_worker_facts_collect(const struct shell *s, struct cheetah_worker_f
 
 /* ---- Sending ---- */
 
-bool cheetah_message_send(struct shell *s, int to, const struct cheetah_message *note, mk_str text)
+bool cheetah_message_send(struct shell *s, unsigned to, const struct cheetah_message *note, mk_str text)
 {
     struct mk_buf message = mk_buf_growing(MESSAGE_MAX);
     mk_buf_add(&message, mk_str_of((const char *)note, sizeof *note));

@@ -33,7 +33,7 @@ struct cheetah_message {
 void cheetah_worker_facts_collect(const struct shell *s, struct cheetah_worker_facts *out);
 
 /* Sends to a worker or MK_TO_ALL. Returns false on failure. */
-bool cheetah_message_send(struct shell *s, int to, const struct cheetah_message *note, mk_str text);
+bool cheetah_message_send(struct shell *s, unsigned to, const struct cheetah_message *note, mk_str text);
 
 /* Returns whether a newer configuration is active: then only its workers respond. */
 bool cheetah_is_worker_superseded(const struct mk_worker *w);

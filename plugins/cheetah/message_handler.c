@@ -18,7 +18,7 @@ static void respond_to_query(struct shell *s, const struct cheetah_message *ques
         note.next = cheetah_connections_write_page(s->worker, question, &text);
     cheetah_worker_facts_collect(s, &note.facts);
     /* If the response is lost, the query is repeated. */
-    (void)cheetah_message_send(s, (int)question->from, &note, mk_buf_str(&text));
+    (void)cheetah_message_send(s, question->from, &note, mk_buf_str(&text));
     mk_buf_free(&text);
 }
 

@@ -24,7 +24,7 @@ static void open_array(struct mk_json_writer *w, const char *name)
 static void print_methods(const struct totals *t, struct mk_json_writer *w)
 {
     open_object(w, "by_method");
-    for (unsigned m = 0; m < MK_METHODS; m++) {
+    for (unsigned m = 0; m < METHODS; m++) {
         uint64_t n = metrics_totals_method_sum(t, m);
         if (n)
             write_number(w, metrics_method_label(m), n);
@@ -56,7 +56,7 @@ static void print_requests(const struct totals *t, struct mk_json_writer *w)
     print_methods(t, w);
     print_statuses(t, w);
     open_object(w, "by_outcome");
-    for (unsigned e = 0; e < MK_OUTCOMES; e++)
+    for (unsigned e = 0; e < OUTCOMES; e++)
         write_number(w, mk_outcome_name((enum mk_outcome)e), t->outcomes[e]);
     mk_json_end_object(w);
     mk_json_end_object(w);

@@ -44,7 +44,7 @@ static void create_host_series(struct counts *c, struct mk_config *config, struc
 {
     l->host = mk_stat_series(c->registry, c->hosts, &l->name);
     bool is_full = !l->host;
-    for (unsigned e = 0; e < MK_OUTCOMES; e++) {
+    for (unsigned e = 0; e < OUTCOMES; e++) {
         const mk_str values[] = {l->name, mk_str_from_c(mk_outcome_name((enum mk_outcome)e))};
         l->outcomes[e] = mk_stat_series(c->registry, c->outcomes, values);
         is_full |= !l->outcomes[e];
@@ -76,12 +76,12 @@ struct label *metrics_request_counts_label(struct counts *c, struct mk_config *c
 /* The counts of a status. */
 struct seen {
     unsigned status;
-    uint64_t *cells[MK_METHODS]; /* NULL: not counted yet */
+    uint64_t *cells[METHODS]; /* NULL: not counted yet */
 };
 
 /* The counts of a label. */
 struct counter {
-    uint64_t *host, *outcomes[MK_OUTCOMES];
+    uint64_t *host, *outcomes[OUTCOMES];
     struct seen *seen;
     unsigned n, room;
 };
@@ -104,7 +104,7 @@ struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *
     for (const struct label *l = c->labels; l; l = l->next) {
         struct counter *of = &all->of[l->index];
         of->host = mk_worker_cells(w, l->host);
-        for (unsigned e = 0; e < MK_OUTCOMES; e++)
+        for (unsigned e = 0; e < OUTCOMES; e++)
             of->outcomes[e] = mk_worker_cells(w, l->outcomes[e]);
     }
     return all;
@@ -172,12 +172,13 @@ void metrics_counters_add(struct counters *all, const struct label *l, const str
     unsigned method = mk_request_method(mk_access_record_request(record)),
              status = mk_access_record_status(record);
     struct seen *s = c->n && c->seen[0].status == status ? c->seen : find_or_add_status(c, status);
-    method = method < MK_METHODS ? method : MK_METHOD_UNKNOWN;
+    method = method < METHODS ? method : MK_METHOD_UNKNOWN;
     if (s && !s->cells[method])
         s->cells[method] = find_cell(all, l, s->status, method);
     if (s && s->cells[method])
         increment_cell(s->cells[method], 1);
-    mk_stat_add(c->outcomes[mk_access_record_outcome(record) % MK_OUTCOMES], 1);
+    if ((unsigned)mk_access_record_outcome(record) < OUTCOMES)
+        mk_stat_add(c->outcomes[mk_access_record_outcome(record)], 1);
     if (!c->host)
         return;
     increment_cell(&c->host[BYTES], mk_access_record_sent(record));
@@ -211,7 +212,7 @@ static uint64_t *find_or_add_row(struct totals *t, unsigned status)
 
 static unsigned parse_method_label(mk_str label)
 {
-    for (unsigned m = 0; m < MK_METHODS; m++)
+    for (unsigned m = 0; m < METHODS; m++)
         if (mk_str_eq(label, mk_str_from_c(metrics_method_label(m))))
             return m;
     return MK_METHOD_UNKNOWN;
@@ -231,7 +232,7 @@ void metrics_request_counts_sum(const struct counts *c, const struct label *l, s
             find_or_add_row(out, parse_status_label(
                                      mk_stat_label(r, s, 2)))[parse_method_label(mk_stat_label(r, s, 1))] +=
                 mk_stat_sum(r, s, 0);
-    for (unsigned e = 0; e < MK_OUTCOMES; e++)
+    for (unsigned e = 0; e < OUTCOMES; e++)
         out->outcomes[e] += mk_stat_sum(r, l->outcomes[e], 0);
     out->bytes += mk_stat_sum(r, l->host, BYTES);
     for (unsigned b = 0; b < BUCKETS; b++)
@@ -243,10 +244,10 @@ void metrics_totals_add(const struct totals *t, struct totals *out)
 {
     for (unsigned row = 0; row < t->n_rows; row++) {
         uint64_t *to = find_or_add_row(out, t->status[row]);
-        for (unsigned m = 0; m < MK_METHODS; m++)
+        for (unsigned m = 0; m < METHODS; m++)
             to[m] += t->requests[row][m];
     }
-    for (unsigned e = 0; e < MK_OUTCOMES; e++)
+    for (unsigned e = 0; e < OUTCOMES; e++)
         out->outcomes[e] += t->outcomes[e];
     for (unsigned b = 0; b < BUCKETS; b++)
         out->buckets[b] += t->buckets[b];
@@ -257,7 +258,7 @@ void metrics_totals_add(const struct totals *t, struct totals *out)
 uint64_t metrics_totals_row_sum(const struct totals *t, unsigned row)
 {
     uint64_t n = 0;
-    for (unsigned m = 0; m < MK_METHODS; m++)
+    for (unsigned m = 0; m < METHODS; m++)
         n += t->requests[row][m];
     return n;
 }
@@ -273,7 +274,7 @@ uint64_t metrics_totals_method_sum(const struct totals *t, unsigned method)
 uint64_t metrics_totals_requests(const struct totals *t)
 {
     uint64_t n = 0;
-    for (unsigned m = 0; m < MK_METHODS; m++)
+    for (unsigned m = 0; m < METHODS; m++)
         n += metrics_totals_method_sum(t, m);
     return n;
 }
@@ -287,7 +288,7 @@ void metrics_totals_sum_by_class(const struct totals *t, uint64_t out[CLASSES])
 
 const char *metrics_method_label(unsigned method)
 {
-    static const char *const names[MK_METHODS] = {
+    static const char *const names[METHODS] = {
         [MK_METHOD_UNKNOWN] = "other",   [MK_METHOD_GET] = "GET",         [MK_METHOD_HEAD] = "HEAD",
         [MK_METHOD_POST] = "POST",       [MK_METHOD_PUT] = "PUT",         [MK_METHOD_DELETE] = "DELETE",
         [MK_METHOD_CONNECT] = "CONNECT", [MK_METHOD_OPTIONS] = "OPTIONS", [MK_METHOD_TRACE] = "TRACE",

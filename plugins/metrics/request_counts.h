@@ -12,13 +12,15 @@ enum {
     STATUSES = 62,    /* number of statuses that each host and worker counts separately */
     STATUS_OTHER = 1, /* stands for all other statuses */
     TOTAL_ROWS = 128,
+    METHODS = MK_METHOD_PATCH + 1,      /* all others count as MK_METHOD_UNKNOWN */
+    OUTCOMES = MK_OUTCOME_SHUTDOWN + 1, /* all others are not counted */
 };
 
 /* The label of a host, and its series. */
 struct label {
     mk_str name;
     unsigned index;
-    uint32_t host, outcomes[MK_OUTCOMES]; /* series numbers; 0: no series was left */
+    uint32_t host, outcomes[OUTCOMES]; /* series numbers; 0: no series was left */
     struct label *next;
 };
 
@@ -38,8 +40,8 @@ struct counters;
 struct totals {
     unsigned n_rows;
     uint16_t status[TOTAL_ROWS];
-    uint64_t requests[TOTAL_ROWS][MK_METHODS];
-    uint64_t outcomes[MK_OUTCOMES];
+    uint64_t requests[TOTAL_ROWS][METHODS];
+    uint64_t outcomes[OUTCOMES];
     uint64_t bytes, duration_us;
     uint64_t buckets[BUCKETS];
 };

@@ -5,7 +5,7 @@
 
 enum { MESSAGE_MAX = 1024 };
 
-const char *const mk_log_level_names[MK_LOG_LEVELS] = {
+const char *const mk_log_level_names[MK_LOG_LEVEL_COUNT] = {
     [MK_LOG_ERROR] = "error",
     [MK_LOG_WARN] = "warn",
     [MK_LOG_INFO] = "info",

@@ -17,7 +17,10 @@ struct mk_log {
     void *data; /* for the sink */
 };
 
-extern const char *const mk_log_level_names[MK_LOG_LEVELS];
+/* Not public: plugins would keep the count with which they were built. */
+enum { MK_LOG_LEVEL_COUNT = MK_LOG_DEBUG + 1 };
+
+extern const char *const mk_log_level_names[MK_LOG_LEVEL_COUNT];
 
 /* Sanitizes text that may quote a client. The text ends with a NUL. */
 void mk_log_sanitize(char *text, size_t len);

@@ -17,6 +17,16 @@ bool mk_num_parse(mk_str s, uint64_t *out)
     return true;
 }
 
+bool mk_num_parse_int(mk_str s, int64_t *out)
+{
+    bool is_negative = s.len > 0 && s.p[0] == '-';
+    uint64_t n;
+    if (!mk_num_parse(mk_str_skip(s, is_negative), &n) || n > (uint64_t)INT64_MAX + is_negative)
+        return false;
+    *out = is_negative ? (int64_t)(0 - n) : (int64_t)n;
+    return true;
+}
+
 size_t mk_num_len(uint64_t n)
 {
     size_t len = 1;

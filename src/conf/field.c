@@ -23,7 +23,6 @@ bool mk_conf_field_has_valid_size(const struct mk_conf_key *k)
     case MK_CONF_SIZE:
     case MK_CONF_TIME:
         return k->size == 1 || k->size == 2 || k->size == 4 || k->size == 8;
-    case MK_CONF_TYPES:
     default:
         return false;
     }
@@ -208,7 +207,6 @@ void mk_conf_field_set(const struct mk_conf_ctx *ctx, mk_str value)
         set_choice(ctx, value);
         return;
     case MK_CONF_CUSTOM:
-    case MK_CONF_TYPES:
     default:
         set_custom(ctx, value);
     }

@@ -97,7 +97,6 @@ static bool write_scalar_value(const struct mk_conf_key *k, const void *in, cons
         return write_choice_value(k, mk_conf_field_load(k, in), out);
     case MK_CONF_WORDS:
     case MK_CONF_CUSTOM:
-    case MK_CONF_TYPES:
     default:
         return false;
     }

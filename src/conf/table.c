@@ -113,7 +113,6 @@ void mk_conf_table_describe(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_add(out, MK_STR("a time (ms, s, m, h, d)"));
         break;
     case MK_CONF_CUSTOM:
-    case MK_CONF_TYPES:
     default:
         mk_buf_add(out, mk_str_from_c(k->syntax ? k->syntax : "a value"));
         return;

@@ -41,7 +41,7 @@ struct mk_counters {
     uint64_t unsecured;   /* TLS was required but not established */
     uint64_t requests;    /* access-log entries */
     uint64_t by_class[6]; /* responses by first digit of the status; 0: no response started */
-    uint64_t by_outcome[MK_OUTCOMES];
+    uint64_t by_outcome[MK_OUTCOME_SHUTDOWN + 1];
     uint64_t sent;                    /* bytes accepted by sockets */
     uint64_t h2_ended[MK_H2_REASONS]; /* HTTP/2 connections closed with an error, by reason */
     uint64_t cold_reads;              /* files that had to be read from disk first */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/method.h"
 
-static const mk_str names[MK_METHODS] = {
+static const mk_str names[MK_METHOD_COUNT] = {
     [MK_METHOD_UNKNOWN] = MK_STR_INIT(""),        [MK_METHOD_GET] = MK_STR_INIT("GET"),
     [MK_METHOD_HEAD] = MK_STR_INIT("HEAD"),       [MK_METHOD_POST] = MK_STR_INIT("POST"),
     [MK_METHOD_PUT] = MK_STR_INIT("PUT"),         [MK_METHOD_DELETE] = MK_STR_INIT("DELETE"),
@@ -30,5 +30,5 @@ enum mk_method mk_method_find(mk_str name)
 
 mk_str mk_method_name(enum mk_method method)
 {
-    return (unsigned)method < MK_METHODS ? names[method] : names[MK_METHOD_UNKNOWN];
+    return (unsigned)method < MK_METHOD_COUNT ? names[method] : names[MK_METHOD_UNKNOWN];
 }

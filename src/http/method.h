@@ -7,6 +7,9 @@
 
 #include "base/str.h"
 
+/* Not public: plugins would keep the count with which they were built. */
+enum { MK_METHOD_COUNT = MK_METHOD_PATCH + 1 };
+
 /* Returns static text; empty for MK_METHOD_UNKNOWN and invalid values. */
 mk_str mk_method_name(enum mk_method method);
 

@@ -155,7 +155,7 @@ static bool copy_route(struct route *route, struct mk_router_pattern *p)
     p->methods.p = route->as_added.text.p + (p->methods.p - text.p);
     for (size_t i = 0; i < p->n; i++) {
         mk_str name = p->segments[i].text;
-        if (p->segments[i].type != MK_ROUTER_TYPES)
+        if (p->segments[i].type != MK_ROUTER_NO_TYPE)
             names[route->n_names++] = mk_str_of(route->as_added.text.p + (name.p - text.p), name.len);
     }
     route->names = names;

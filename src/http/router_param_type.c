@@ -2,7 +2,7 @@
 #include "http/router_param_type.h"
 
 /* Types without a name have their own notation. */
-static const mk_str names[MK_ROUTER_TYPES] = {
+static const mk_str names[MK_ROUTER_REST + 1] = {
     [MK_ROUTER_UUID] = MK_STR_INIT("uuid"),     [MK_ROUTER_DATE] = MK_STR_INIT("date"),
     [MK_ROUTER_UINT] = MK_STR_INIT("uint"),     [MK_ROUTER_INT] = MK_STR_INIT("int"),
     [MK_ROUTER_NUMBER] = MK_STR_INIT("number"), [MK_ROUTER_HEX] = MK_STR_INIT("hex"),
@@ -13,7 +13,7 @@ static const mk_str names[MK_ROUTER_TYPES] = {
 enum mk_router_type mk_router_type_find(mk_str name)
 {
     unsigned i = 0;
-    while (i < MK_ROUTER_TYPES && !(names[i].p && mk_str_eq(names[i], name)))
+    while (i < MK_ROUTER_NO_TYPE && !(names[i].p && mk_str_eq(names[i], name)))
         i++;
     return (enum mk_router_type)i;
 }
@@ -53,16 +53,6 @@ static bool are_all_chars(bool (*is)(char c), mk_str s)
 }
 
 /* ---- Numbers ---- */
-
-static bool parse_int(mk_str s, int64_t *out)
-{
-    bool is_negative = s.len > 0 && s.p[0] == '-';
-    uint64_t n;
-    if (!mk_num_parse(mk_str_skip(s, is_negative), &n) || n > (uint64_t)INT64_MAX + is_negative)
-        return false;
-    *out = is_negative ? (int64_t)(0 - n) : (int64_t)n;
-    return true;
-}
 
 static bool is_number(mk_str s)
 {
@@ -122,7 +112,7 @@ bool mk_router_type_parse(enum mk_router_type type, mk_str segment, struct mk_ro
     case MK_ROUTER_UINT:
         return mk_num_parse(segment, &out->as_uint);
     case MK_ROUTER_INT:
-        return parse_int(segment, &out->as_int);
+        return mk_num_parse_int(segment, &out->as_int);
     case MK_ROUTER_NUMBER:
         return is_number(segment);
     case MK_ROUTER_HEX:
@@ -137,8 +127,6 @@ bool mk_router_type_parse(enum mk_router_type type, mk_str segment, struct mk_ro
         return segment.len > 0;
     case MK_ROUTER_REST:
         return true;
-    case MK_ROUTER_TYPES:
-        break;
     }
     return false;
 }

@@ -5,7 +5,10 @@
 
 #include <monkey/router.h>
 
-/* Returns the type by name, as in `<int>`; MK_ROUTER_TYPES: unknown. */
+/* Text without a parameter, or an unknown type. Not public: it changes when types are added. */
+#define MK_ROUTER_NO_TYPE ((enum mk_router_type)(MK_ROUTER_REST + 1))
+
+/* Returns the type by name, as in `<int>`; MK_ROUTER_NO_TYPE: unknown. */
 enum mk_router_type mk_router_type_find(mk_str name);
 /* Lists all names, comma-separated, for messages. */
 void mk_router_type_list(struct mk_buf *out);

@@ -57,7 +57,7 @@ static bool is_name(mk_str s)
 static bool has_param_named(const struct mk_router_pattern *p, mk_str name)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (p->segments[i].type != MK_ROUTER_TYPES && mk_str_eq(p->segments[i].text, name))
+        if (p->segments[i].type != MK_ROUTER_NO_TYPE && mk_str_eq(p->segments[i].text, name))
             return true;
     return false;
 }
@@ -89,7 +89,7 @@ static bool parse_param(struct pattern_parser *r, mk_str s)
     mk_str name = mk_str_first(s, at), type = mk_str_skip(s, at + 1);
     type.len--;
     enum mk_router_type found = mk_router_type_find(type);
-    if (found != MK_ROUTER_TYPES)
+    if (found != MK_ROUTER_NO_TYPE)
         return add_param(r, name, found);
     mk_buf_addf(r->error_text,
                 "<%.*s> is not a parameter type; the types are: ", MK_STR_ARG(mk_str_first(type, SHOWN)));
@@ -133,7 +133,7 @@ static bool parse_text(struct pattern_parser *r, mk_str s)
     mk_str text = mk_str_of(begin, (size_t)(r->next_byte - begin));
     if (is_dot_segment(text))
         return reject_pattern(r, "a segment is . or .., which the server removes from paths before routing");
-    r->out->segments[r->out->n++] = (struct mk_router_segment){text, MK_ROUTER_TYPES};
+    r->out->segments[r->out->n++] = (struct mk_router_segment){text, MK_ROUTER_NO_TYPE};
     return true;
 }
 

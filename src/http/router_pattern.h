@@ -9,7 +9,7 @@
 struct mk_router_segment {
     mk_str text;              /* decoded, a slice of `buf`; for a parameter, its name, a slice of the
                                * route */
-    enum mk_router_type type; /* MK_ROUTER_TYPES: text */
+    enum mk_router_type type; /* MK_ROUTER_NO_TYPE: text */
 };
 
 struct mk_router_pattern {

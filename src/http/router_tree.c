@@ -4,6 +4,7 @@
 #include <monkey/mem.h>
 
 #include "base/compiler.h"
+#include "http/router_param_type.h"
 
 enum { FIRST_NODES = 32, FIRST_SLOTS = 64 };
 
@@ -19,7 +20,7 @@ bool mk_router_tree_init(struct mk_router_tree *t)
     t->slots = mk_mem_zalloc(FIRST_SLOTS, sizeof *t->slots);
     if (!t->nodes || !t->slots)
         return false;
-    t->nodes[0] = new_node(0, MK_ROUTER_TYPES);
+    t->nodes[0] = new_node(0, MK_ROUTER_NO_TYPE);
     return true;
 }
 
@@ -77,7 +78,7 @@ static bool grow_slots(struct mk_router_tree *t)
     t->mask = n - 1;
     for (mk_router_node_id i = 1; i < t->n; i++) {
         const struct mk_router_node *node = &t->nodes[i];
-        if (node->type == MK_ROUTER_TYPES)
+        if (node->type == MK_ROUTER_NO_TYPE)
             *text_slot(t, node->hash, node->parent, node->text) = i;
     }
     return true;
@@ -102,7 +103,7 @@ static mk_router_node_id append_node(struct mk_router_tree *t, mk_router_node_id
 static mk_router_node_id append_text_node(struct mk_router_tree *t, mk_router_node_id parent, mk_str text)
 {
     char *copy = mk_mem_alloc(text.len + 1);
-    mk_router_node_id id = copy && grow_slots(t) ? append_node(t, parent, MK_ROUTER_TYPES) : 0;
+    mk_router_node_id id = copy && grow_slots(t) ? append_node(t, parent, MK_ROUTER_NO_TYPE) : 0;
     if (!id) {
         mk_mem_free(copy);
         return 0;
@@ -145,8 +146,8 @@ mk_router_node_id mk_router_tree_add(struct mk_router_tree *t, const struct mk_r
 {
     mk_router_node_id at = 0;
     for (size_t i = 0; i < n; i++) {
-        at = s[i].type == MK_ROUTER_TYPES ? find_or_add_text(t, at, s[i].text)
-                                          : find_or_add_param(t, at, s[i].type);
+        at = s[i].type == MK_ROUTER_NO_TYPE ? find_or_add_text(t, at, s[i].text)
+                                            : find_or_add_param(t, at, s[i].type);
         if (!at)
             break;
     }

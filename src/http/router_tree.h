@@ -10,7 +10,7 @@
 typedef uint32_t mk_router_node_id;
 
 struct mk_router_node {
-    enum mk_router_type type; /* MK_ROUTER_TYPES: text */
+    enum mk_router_type type; /* MK_ROUTER_NO_TYPE: text */
     mk_str text;              /* a copy */
     uint32_t hash;            /* for text */
     uint32_t text_max;        /* 1 + length of the longest text below it; 0: none */

@@ -144,7 +144,7 @@ static void send_to_syslog(struct mk_logwriter *w)
 
 static void append_priority(struct mk_logwriter *w, enum mk_log_level level)
 {
-    static const char priorities[MK_LOG_LEVELS][PRIORITY_LEN + 1] = {
+    static const char priorities[MK_LOG_LEVEL_COUNT][PRIORITY_LEN + 1] = {
         [MK_LOG_ERROR] = "<3>", [MK_LOG_WARN] = "<4>", [MK_LOG_INFO] = "<6>", [MK_LOG_DEBUG] = "<7>"};
     if (w->file->has_priorities)
         mk_buf_add(&w->lines, mk_str_from_c(priorities[level]));

@@ -450,7 +450,7 @@ static void reopen_logs(struct master *m)
 /* Sets the log level until a configuration sets another level. */
 static void set_log_level(struct master *m, int level)
 {
-    if (level < 0 || level >= MK_LOG_LEVELS)
+    if (level < 0 || level >= MK_LOG_LEVEL_COUNT)
         return;
     m->plugin_log_level = level;
     m->log.log.level = (enum mk_log_level)level;

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-static const char *const names[MK_OUTCOMES] = {
+static const char *const names[] = {
     [MK_OUTCOME_OK] = "ok",
     [MK_OUTCOME_REJECTED] = "rejected",
     [MK_OUTCOME_CLIENT_ABORTED] = "client_aborted",
@@ -14,7 +14,7 @@ static const char *const names[MK_OUTCOMES] = {
 
 const char *mk_outcome_name(enum mk_outcome outcome)
 {
-    return (unsigned)outcome < MK_OUTCOMES ? names[outcome] : "";
+    return (unsigned)outcome < MK_LEN(names) ? names[outcome] : "";
 }
 
 const struct mk_request *mk_access_record_request(const struct mk_access_record *r)

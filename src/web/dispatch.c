@@ -337,7 +337,7 @@ static bool add_allow_header(struct mk_exchange *x)
 {
     char buf[96];
     struct mk_buf list = mk_buf_fixed(buf, sizeof buf);
-    for (unsigned m = MK_METHOD_GET; m < MK_METHODS; m++) {
+    for (unsigned m = MK_METHOD_GET; m < MK_METHOD_COUNT; m++) {
         if (!(x->allowed & MK_METHOD_BIT(m)))
             continue;
         if (list.len)

@@ -36,7 +36,7 @@ static void read_counters(struct mk_worker_stats *out, const struct mk_counters 
                                     .sent = mk_counter_get(&n->sent)};
     for (size_t i = 0; i < MK_LEN(out->by_class); i++)
         out->by_class[i] = mk_counter_get(&n->by_class[i]);
-    for (size_t i = 0; i < MK_LEN(out->by_outcome); i++)
+    for (size_t i = 0; i < MK_LEN(n->by_outcome); i++)
         out->by_outcome[i] = mk_counter_get(&n->by_outcome[i]);
 }
 

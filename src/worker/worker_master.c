@@ -21,7 +21,7 @@ int mk_worker_request_reload(struct mk_worker *w)
 
 int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level)
 {
-    if ((unsigned)level >= MK_LOG_LEVELS)
+    if ((unsigned)level >= MK_LOG_LEVEL_COUNT)
         return -EINVAL;
     mk_err e =
         send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_LOG_LEVEL, .number = (int)level});

@@ -204,31 +204,30 @@ static mk_err alloc_queues(struct mk_worker *w)
 
 /* Queues a message for one worker, or for all other workers. Workers whose queues are full miss the
  * message. */
-static void enqueue_to_others(struct mk_worker *w, int to, const struct message_head *message_head,
+static void enqueue_to_others(struct mk_worker *w, unsigned to, const struct message_head *message_head,
                               mk_str message)
 {
     for (unsigned i = 0; i < w->generation->n_worker_channels; i++) {
         bool is_other = i != w->index || w->mail.replaced;
-        mk_err e = is_other && (to == MK_TO_ALL || to == (int)i)
-                       ? enqueue_to_worker(w, i, message_head, message)
-                       : 0;
+        mk_err e =
+            is_other && (to == MK_TO_ALL || to == i) ? enqueue_to_worker(w, i, message_head, message) : 0;
         if (e)
             warn_of_lost_messages(&w->mail.queues[i], e);
     }
 }
 
-int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
+int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, unsigned to, mk_str message)
 {
     size_t index = mk_plugins_index_of(w->generation, plugin);
     const struct message_head message_head = {.len = (uint32_t)message.len, .plugin = (uint32_t)index};
     bool is_connected = w->generation->n_worker_channels || w->master_fd >= 0;
     if (message.len > MESSAGE_MAX)
         return -EMSGSIZE;
-    if (index == w->generation->n_plugins || (to != MK_TO_ALL && (to < 0 || (unsigned)to >= w->count)))
+    if (index == w->generation->n_plugins || (to != MK_TO_ALL && to >= w->count))
         return -EINVAL;
     mk_err e = alloc_queues(w);
-    if (!e && to >= 0 && to != (int)w->index)
-        e = w->generation->n_worker_channels ? enqueue_to_worker(w, (unsigned)to, &message_head, message) : 0;
+    if (!e && to != MK_TO_ALL && to != w->index)
+        e = w->generation->n_worker_channels ? enqueue_to_worker(w, to, &message_head, message) : 0;
     else if (!e && !(e = enqueue_to_own(w, &message_head, message)))
         enqueue_to_others(w, to, &message_head, message);
     return e || is_connected ? e : -ENOTCONN;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "http/method.h"
 #include "http/scan.h"
 #include "http/target.h"
 
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mk_str text = mk_str_of((const char *)data, size), host;
     uint32_t port;
-    for (unsigned method = 0; method < MK_METHODS; method++)
+    for (unsigned method = 0; method < MK_METHOD_COUNT; method++)
         check_target((enum mk_method)method, text);
     decode(text);
     if (mk_authority_parse(text, &host, &port) == 0)

@@ -55,7 +55,7 @@ mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...)
     return duda_strdup(d, mk_str_of(buffer, (size_t)n));
 }
 
-size_t duda_arena_mark(const struct duda_ctx *d)
+size_t duda_arena_mark(struct duda_ctx *d)
 {
     (void)d;
     return 0;
@@ -66,7 +66,7 @@ void duda_arena_rewind(struct duda_ctx *d, size_t mark)
     (void)d, (void)mark;
 }
 
-int duda_cancelled(const struct duda_ctx *d)
+int duda_cancelled(struct duda_ctx *d)
 {
     (void)d;
     return 0;

@@ -69,7 +69,7 @@ unsigned mk_worker_index(const struct mk_worker *w)
     return 0;
 }
 
-int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
+int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, unsigned to, mk_str message)
 {
     (void)w, (void)plugin, (void)to, (void)message;
     return 0;

@@ -19,7 +19,7 @@ int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
     return 0;
 }
 
-struct mk_worker *duda_worker(const struct duda_ctx *d)
+struct mk_worker *duda_worker(struct duda_ctx *d)
 {
     (void)d;
     return NULL;

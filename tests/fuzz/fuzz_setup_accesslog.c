@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MK_ASSERT(headers_add(&request.fields, 2, MK_STR("User-Agent"), rest));
     const struct mk_access_record record = {.request = &request,
                                             .status = data[5] < 2 ? 0 : 200u + data[5],
-                                            .outcome = (enum mk_outcome)(data[4] % MK_OUTCOMES),
+                                            .outcome = (enum mk_outcome)(data[4] % (MK_OUTCOME_SHUTDOWN + 1)),
                                             .content_sent = (uint64_t)data[2] << data[3] % 56,
                                             .duration_ms = data[4]};
     mk_arena_init(&arena, NULL);

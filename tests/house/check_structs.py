@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every struct of include/monkey and duda/include has a rule by which later releases may extend it without breaking programs that
-are already built: see "Structs that may grow" in docs/internals.md. tests/house/structs.txt names the rule of each struct.
+are already built: see "Structs that may grow" in docs/internals.md. tests/house/structs.txt names the rule of each struct. No public
+enum has the number of its values as a member.
 """
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ LIST = "tests/house/structs.txt"
 HEADERS = ("include/monkey", "duda/include/duda")
 RULES = ("sized", "reserved", "counted", "lent", "frozen", "rebuilt")
 STRUCT = re.compile(r"^(?:typedef )?struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+ENUM = re.compile(r"^enum (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 FUNCTION = re.compile(r"^MK_API ([^;(]*?)\b(\w+)\(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
 
 
@@ -45,6 +47,12 @@ def function_complaints(name, result, arguments, rules):
     return complaints
 
 
+def enum_complaints(name, body):
+    """A count as the last enumerator would change with each new value, in plugins that are already built."""
+    last = [each.strip() for each in body.split(",") if each.strip()][-1]
+    return [f"enum {name} ends with the count {last}"] if re.fullmatch(r"\w+(?:S|_COUNT)", last) else []
+
+
 def check(args):
     rules, complaints, seen = read_rules(args.root), [], set()
     complaints += [f"{LIST}: {name}: there is no rule `{rule}`" for name, rule in rules.items() if rule not in RULES]
@@ -58,6 +66,8 @@ def check(args):
             last = re.findall(r"[^;]*;", body)[-1].split()
             if (rules.get(name) == "reserved") != (last[-1].startswith("reserved[")):
                 complaints.append(f"{where}: struct {name}: `reserved` must be the last member of structs with this rule, and of no others")
+        for name, body in ENUM.findall(text):
+            complaints += [f"{where}: {each}" for each in enum_complaints(name, body)]
         for result, name, arguments in FUNCTION.findall(text):
             complaints += [f"{where}: {each}" for each in function_complaints(name, result, arguments, rules)]
     return complaints + [f"{LIST}: there is no struct {name}" for name in sorted(set(rules) - seen)]
@@ -80,6 +90,8 @@ def self_test(test):
     test.expect("not reserved", judge(body, "reserved mk_s\n"), "`reserved` must be the last member")
     test.expect("reserved without the rule", judge("struct mk_s {\n    uint64_t reserved[2];\n};\n", "frozen mk_s\n"), "and of no others")
     test.expect("lent", judge(body + "MK_API int mk_f(const struct mk_s *s);\n", "lent mk_s\n"))
+    test.expect("an enum", judge("enum mk_e {\n    MK_E_A,\n    MK_E_B,\n};\n", ""))
+    test.expect("an enum with a count", judge("enum mk_e {\n    MK_E_A,\n    MK_ES\n};\n", ""), "enum mk_e ends with the count MK_ES")
     test.expect("lent, but filled in", judge(body + "MK_API int mk_f(struct mk_s *s);\n", "lent mk_s\n"), "which only Duda or the server creates")
 
 

@@ -22,8 +22,8 @@ PLACES = house.CODE + ("cmake", "packaging", "conf", "site", "docs", ".ci")
 
 BANNED = {
     "strcpy": "mk_buf", "stpcpy": "mk_buf", "strcat": "mk_buf", "sprintf": "snprintf or mk_buf",
-    "vsprintf": "vsnprintf or mk_buf", "gets": "fgets", "atoi": "mk_num_parse", "atol": "mk_num_parse",
-    "atoll": "mk_num_parse", "atof": "strtod", "strtok": "mk_str_cut", "strtok_r": "mk_str_cut",
+    "vsprintf": "vsnprintf or mk_buf", "gets": "fgets", "atoi": "mk_num_parse", "atol": "mk_num_parse_int",
+    "atoll": "mk_num_parse_int", "atof": "mk_num_parse_double", "strtok": "mk_str_cut", "strtok_r": "mk_str_cut",
     "alloca": "an arena",
 }
 HEAP = ("malloc", "calloc", "realloc", "free", "reallocarray", "aligned_alloc", "posix_memalign", "strdup", "strndup",

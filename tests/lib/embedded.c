@@ -12,7 +12,7 @@
 
 static void on_log_line(void *ctx, enum mk_log_level level, mk_str text)
 {
-    static const char *const names[MK_LOG_LEVELS] = {"error", "warn", "info", "debug"};
+    static const char *const names[] = {"error", "warn", "info", "debug"};
     char line[1280];
     (void)ctx;
     int len = snprintf(line, sizeof line, "[%s] %d: %.*s\n", names[level], (int)getpid(), MK_STR_ARG(text));

@@ -24,7 +24,7 @@ static void on_log(void *ctx, enum mk_log_level level, mk_str text)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};
     (void)ctx;
-    fprintf(stderr, "%s: %.*s\n", level < MK_LOG_LEVELS ? names[level] : "?", MK_STR_ARG(text));
+    fprintf(stderr, "%s: %.*s\n", level < MK_LEN(names) ? names[level] : "?", MK_STR_ARG(text));
 }
 
 static int print_error(const char *problem)

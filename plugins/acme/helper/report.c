@@ -7,7 +7,7 @@
 
 enum { LINE_MAX_BYTES = 1400 };
 
-static const char letters[MK_LOG_LEVELS] = {
+static const char letters[] = {
     [MK_LOG_ERROR] = 'E',
     [MK_LOG_WARN] = 'W',
     [MK_LOG_INFO] = 'I',

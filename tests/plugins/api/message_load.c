@@ -33,7 +33,7 @@ struct load_state {
 struct head {
     int64_t master, pid;
     uint64_t configuration, number;
-    int32_t to;
+    uint32_t to;
 };
 
 struct sender {
@@ -74,7 +74,7 @@ static char byte_at(const struct head *h, size_t i)
     return (char)((uint64_t)h->pid + h->number * 31 + i * 7);
 }
 
-static int send_message(struct sender *s, int to, size_t size)
+static int send_message(struct sender *s, unsigned to, size_t size)
 {
     struct head h;
     memset(&h, 0, sizeof h);
@@ -95,10 +95,10 @@ static int send_next_message(struct sender *s)
 {
     unsigned n = mk_worker_count(s->worker), self = mk_worker_index(s->worker);
     const struct settings *settings = s->state->settings;
-    int to = (int)((self + 1 + draw(s, n > 1 ? n - 1 : 1)) % n);
+    unsigned to = (unsigned)((self + 1 + draw(s, n > 1 ? n - 1 : 1)) % n);
     size_t size = settings->size;
     if (settings->mix && draw(s, 8) == 0)
-        to = settings->all && draw(s, 2) ? MK_TO_ALL : (int)self;
+        to = settings->all && draw(s, 2) ? MK_TO_ALL : self;
     if (settings->mix)
         size = draw(s, 64) ? sizeof(struct head) + draw(s, size) : SIZE_MAX_ - draw(s, 64);
     int e = send_message(s, to, size);
@@ -145,7 +145,7 @@ static bool is_intact(struct sender *s, mk_str message)
         i++;
     if (i == SENDERS_MAX || h.master != mk_worker_master_pid(s->worker) ||
         h.configuration != s->state->configuration || h.number <= s->peers[i].last ||
-        (h.to != MK_TO_ALL && h.to != (int)mk_worker_index(s->worker)))
+        (h.to != MK_TO_ALL && h.to != mk_worker_index(s->worker)))
         return false;
     s->peers[i].pid = h.pid;
     s->peers[i].last = h.number;

@@ -76,7 +76,7 @@ static int run(struct mk_worker *w, const char *script)
 static int send(struct mk_worker *w, mk_str text)
 {
     mk_str to = mk_str_cut(&text, ' ');
-    return mk_worker_send(w, &mk_plugin, number(to), text);
+    return mk_worker_send(w, &mk_plugin, (unsigned)number(to), text);
 }
 
 static int send_large_messages(struct mk_worker *w, int n)

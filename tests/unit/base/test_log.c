@@ -49,10 +49,10 @@ static void log_messages_above_the_level_are_dropped(void **state)
 {
     (void)state;
     struct mk_log *log = &sink_log;
-    for (int wanted = MK_LOG_ERROR; wanted < MK_LOG_LEVELS; wanted++) {
+    for (int wanted = MK_LOG_ERROR; wanted < MK_LOG_LEVEL_COUNT; wanted++) {
         log->level = (enum mk_log_level)wanted;
         sink.n_lines = 0;
-        for (int level = MK_LOG_ERROR; level < MK_LOG_LEVELS; level++)
+        for (int level = MK_LOG_ERROR; level < MK_LOG_LEVEL_COUNT; level++)
             mk_log(log, (enum mk_log_level)level, "x");
         assert_int_equal(sink.n_lines, wanted + 1);
     }
@@ -68,7 +68,7 @@ static void log_of_null_is_ignored(void **state)
 static void log_levels_have_names(void **state)
 {
     (void)state;
-    for (int level = 0; level < MK_LOG_LEVELS; level++)
+    for (int level = 0; level < MK_LOG_LEVEL_COUNT; level++)
         assert_true(mk_log_level_names[level] && *mk_log_level_names[level]);
     assert_string_equal(mk_log_level_names[MK_LOG_ERROR], "error");
 }

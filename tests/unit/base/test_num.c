@@ -48,6 +48,22 @@ static void num_parse_rejects_other_text_and_sets_nothing(void **state)
     assert_false(mk_num_parse(MK_STR("1\0"), &n));
 }
 
+static void num_parse_int_reads_signed_numbers(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "", "-", "--1", "+1", "- 1", "9223372036854775808", "-9223372036854775809", "1.0"};
+    int64_t n = 7;
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        if (mk_num_parse_int(mk_str_from_c(bad[i]), &n) || n != 7)
+            fail_msg("\"%s\" was accepted as an integer", bad[i]);
+    assert_false(mk_num_parse_int(MK_STR_NULL, &n));
+    assert_true(mk_num_parse_int(MK_STR("-42"), &n) && n == -42);
+    assert_true(mk_num_parse_int(MK_STR("-0"), &n) && n == 0);
+    assert_true(mk_num_parse_int(MK_STR("9223372036854775807"), &n) && n == INT64_MAX);
+    assert_true(mk_num_parse_int(MK_STR("-9223372036854775808"), &n) && n == INT64_MIN);
+}
+
 static void num_write_matches_printf(void **state)
 {
     (void)state;
@@ -95,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(num_parse_reads_digits),
         cmocka_unit_test(num_parse_rejects_other_text_and_sets_nothing),
+        cmocka_unit_test(num_parse_int_reads_signed_numbers),
         cmocka_unit_test(num_write_matches_printf),
         cmocka_unit_test(num_write_padded_fills_the_width),
         cmocka_unit_test(num_add_detects_overflow),

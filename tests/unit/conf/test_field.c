@@ -77,7 +77,7 @@ static void conf_field_size_must_fit_its_type(void **state)
         &(struct mk_conf_key){.type = MK_CONF_TEXT, .size = sizeof(mk_str) - 1}));
     assert_false(mk_conf_field_has_valid_size(&(struct mk_conf_key){.type = MK_CONF_CUSTOM, .size = 8}));
     assert_false(mk_conf_field_has_valid_size(
-        &(struct mk_conf_key){.type = MK_CONF_TYPES, .size = sizeof(mk_str) - 1}));
+        &(struct mk_conf_key){.type = (enum mk_conf_type)(MK_CONF_CUSTOM + 1), .size = sizeof(mk_str) - 1}));
 }
 
 int main(void)

@@ -18,7 +18,7 @@ struct mk_worker {
     void *data;
     unsigned index;
     unsigned n_messages;
-    int last_to;
+    unsigned last_to;
     uint32_t last_message;
     unsigned n_logged;
     enum mk_log_level level; /* level of the last log line */
@@ -118,7 +118,7 @@ void mk_thread_pool_free(struct mk_thread_pool *t)
     mk_mem_free(t);
 }
 
-int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
+int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, unsigned to, mk_str message)
 {
     (void)plugin;
     assert_int_equal(message.len, sizeof w->last_message);

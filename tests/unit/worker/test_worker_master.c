@@ -22,7 +22,7 @@ static void worker_without_master_sets_own_log_level_only(void **state)
     (void)state;
     start_with(-1);
     assert_int_equal(mk_worker_request_reload(&w), -ENOTCONN);
-    assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_LEVELS), -EINVAL);
+    assert_int_equal(mk_worker_set_log_level(&w, (enum mk_log_level)MK_LOG_LEVEL_COUNT), -EINVAL);
     assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_DEBUG), 0);
     assert_int_equal(mk_worker_log_level(&w), MK_LOG_DEBUG);
 }

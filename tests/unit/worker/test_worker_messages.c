@@ -139,12 +139,12 @@ static void check(unsigned i, const char *expected)
     assert_string_equal(receiver[i].received, expected);
 }
 
-static int send_to(unsigned from, int to, const char *text)
+static int send_to(unsigned from, unsigned to, const char *text)
 {
     return mk_worker_send(worker(from), &plugin, to, mk_str_from_c(text));
 }
 
-static int send_much(unsigned from, int to, size_t len)
+static int send_much(unsigned from, unsigned to, size_t len)
 {
     static int number;
     number++;
@@ -204,7 +204,7 @@ static void worker_messages_invalid_arguments_are_rejected(void **state)
     assert_int_equal(mk_worker_send(worker(0), &plugin, MK_TO_ALL, mk_str_of(too_large, sizeof too_large)),
                      -EMSGSIZE);
     assert_int_equal(send_to(0, WORKERS, "x"), -EINVAL);
-    assert_int_equal(send_to(0, -2, "x"), -EINVAL);
+    assert_int_equal(send_to(0, MK_TO_ALL - 1, "x"), -EINVAL);
     assert_int_equal(send_much(0, 1, MESSAGE_MAX), 0);
     run_once(0);
     run_once(1);
@@ -297,7 +297,7 @@ static void worker_messages_malformed_packets_are_dropped(void **state)
 
 /* ---- Overload ---- */
 
-static void fill(unsigned from, int to)
+static void fill(unsigned from, unsigned to)
 {
     int e = 0;
     for (int i = 0; !e && i < 1000; i++) {
