@@ -12,7 +12,7 @@ SOURCE = r"""
 
 static struct duda_http_client *http(struct duda_ctx *d)
 {
-    return duda_http_client(d, NULL);
+    return duda_http_find(d, NULL);
 }
 
 static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)

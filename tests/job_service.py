@@ -72,7 +72,7 @@ static int work(struct duda_ctx *d, const struct duda_job *job)
     if (mk_str_eq(job->payload, MK_STR("says")) && (duda_write(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
                                                  session_value(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
                                                  duda_form(d, "x").p || duda_cookie(d, "x").p || duda_method(d).p ||
-                                                 duda_send_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
+                                                 duda_send_file(d, MK_STR("x")) != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
                                                  duda_request(d) || !duda_request_id(d).len))
         return -EPROTO;
     note("end", job->payload, job->attempt);

@@ -74,7 +74,7 @@ static int send_problem_json(struct duda_ctx *d, unsigned status, const struct m
     if (text->failed)
         return (int)status;
     mk_buf_clear(&d->out);
-    int e = duda_content_type(d, "application/problem+json");
+    int e = duda_content_type(d, MK_STR("application/problem+json"));
     if (!e)
         e = duda_status(d, status);
     if (!e)

@@ -8,7 +8,7 @@
 
 #include "service/duda_ctx.h"
 
-const void *duda_settings(const struct duda_ctx *d)
+const void *duda_settings(struct duda_ctx *d)
 {
     return d->owner ? d->owner->settings : NULL;
 }

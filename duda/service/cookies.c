@@ -59,7 +59,7 @@ static void append_expiry(struct mk_buf *out, int64_t end)
 }
 
 /* Returns the text after the expiry time; absent if that time has passed. */
-static mk_str check_expiry(const struct duda_ctx *d, mk_str text)
+static mk_str check_expiry(struct duda_ctx *d, mk_str text)
 {
     uint64_t end = 0;
     if (text.len < TIME_LEN)

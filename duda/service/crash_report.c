@@ -65,13 +65,13 @@ static bool is_in_object(const void *address, const void *object)
 }
 
 /* Returns the handler function of the route, which is in the shared object of the service. */
-static const void *handler_function(const struct duda_ctx *d)
+static const void *handler_function(struct duda_ctx *d)
 {
     return (const void *)(uintptr_t)d->route_entry->route->fn;
 }
 
-static size_t scan_stack_for_frames(const struct duda_ctx *d, const void *from, const void *object,
-                                    void **frames, size_t max)
+static size_t scan_stack_for_frames(struct duda_ctx *d, const void *from, const void *object, void **frames,
+                                    size_t max)
 {
     const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
     const char *at = from;
@@ -83,7 +83,7 @@ static size_t scan_stack_for_frames(const struct duda_ctx *d, const void *from, 
 
 /* Appends the innermost frames. If none of them is in the service, the report would not show what to fix, so
  * also appends the innermost frames of the service, however deep. */
-static void append_frames(const struct duda_ctx *d, struct mk_buf *out, void **frames, size_t n,
+static void append_frames(struct duda_ctx *d, struct mk_buf *out, void **frames, size_t n,
                           const void *sp)
 {
     const void *service = object_of_address(handler_function(d));
@@ -106,7 +106,7 @@ static void append_frames(const struct duda_ctx *d, struct mk_buf *out, void **f
     publish_report_len(d->worker_ctx->crash_slot, out);
 }
 
-static void append_backtrace(const struct duda_ctx *d, struct mk_buf *out, const void *context)
+static void append_backtrace(struct duda_ctx *d, struct mk_buf *out, const void *context)
 {
     void *frames[FRAMES];
     size_t n = duda_backtrace_from_signal(context, frames, FRAMES);
@@ -115,7 +115,7 @@ static void append_backtrace(const struct duda_ctx *d, struct mk_buf *out, const
 
 /* Finds the call in which the thread is blocked. The end of its stack is unknown: only the return address
  * nearest the top is certain to belong to an active call, the one that the handler made. */
-static const char *find_blocking_call(const struct duda_ctx *d)
+static const char *find_blocking_call(struct duda_ctx *d)
 {
     void *frames[FRAMES];
     const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
@@ -125,7 +125,7 @@ static const char *find_blocking_call(const struct duda_ctx *d)
     return n ? frames[n - 1] : NULL;
 }
 
-static struct mk_buf begin_report(const struct duda_ctx *d, const char *problem, const char *more)
+static struct mk_buf begin_report(struct duda_ctx *d, const char *problem, const char *more)
 {
     struct duda_crash_slot *crash_slot = d->worker_ctx->crash_slot;
     const struct duda_route *route = d->route_entry->route;
@@ -146,7 +146,7 @@ static struct mk_buf begin_report(const struct duda_ctx *d, const char *problem,
 
 static void write_crash_report(const char *problem, const char *more, const void *context)
 {
-    const struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;
+    struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;
     if (!d || !d->worker_ctx->crash_slot)
         return;
     struct mk_buf out = begin_report(d, problem, more);
@@ -157,7 +157,7 @@ static void write_crash_report(const char *problem, const char *more, const void
 
 /* Prints the report at once, because the handler may never return, and discards the report for the log. The
  * first address is the address of an instruction, not a return address. */
-static void print_report_to_developer(const struct duda_ctx *d, const char *problem, void **frames, size_t n)
+static void print_report_to_developer(struct duda_ctx *d, const char *problem, void **frames, size_t n)
 {
     char buf[REPORT_MAX];
     struct mk_buf out = mk_buf_fixed(buf, sizeof buf - 1), head = begin_report(d, problem, "");
@@ -174,7 +174,7 @@ static void print_report_to_developer(const struct duda_ctx *d, const char *prob
     (void)!write(STDERR_FILENO, out.p, out.len);
 }
 
-static bool is_dev_mode(const struct duda_ctx *d)
+static bool is_dev_mode(struct duda_ctx *d)
 {
     return d && d->worker_ctx->crash_slot && d->worker_ctx->rules->tries;
 }
@@ -287,7 +287,7 @@ void duda_crash_report_uninstall(void)
 void duda_crash_report_write(const char *problem, const void *context)
 {
     void *frames[FRAMES];
-    const struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;
+    struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;
     if (is_dev_mode(d))
         print_report_to_developer(d, problem, frames, duda_backtrace_from_signal(context, frames, FRAMES));
     else
@@ -296,7 +296,7 @@ void duda_crash_report_write(const char *problem, const void *context)
 
 void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *problem)
 {
-    const struct duda_ctx *d = worker_ctx->runs;
+    struct duda_ctx *d = worker_ctx->runs;
     if (!d || !worker_ctx->crash_slot)
         return;
     const char *at = find_blocking_call(d);

@@ -157,11 +157,10 @@ struct duda_ctx {
 
 /* Returns the header as a slice of the request, without a terminating NUL. Absent if the header is missing.
  * Allocates nothing. */
-mk_str duda_header_view(const struct duda_ctx *d, const char *name);
+mk_str duda_header_view(struct duda_ctx *d, const char *name);
 /* Longer messages are truncated. */
 enum { DUDA_LOG_MAX = 1024 };
 /* Logs to the virtual host of the request or, without a request, to the server log. */
-void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
-    MK_API_PRINTF(3, 4);
+void duda_log_plain(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
 #endif

@@ -34,7 +34,7 @@ struct full_name {
     char buf[DUDA_SCOPE_MAX + 1 + DUDA_LOCK_NAME_MAX];
 };
 
-static mk_str full_lock_name(const struct duda_ctx *d, mk_str name, struct full_name *full)
+static mk_str full_lock_name(struct duda_ctx *d, mk_str name, struct full_name *full)
 {
     struct mk_buf text = mk_buf_fixed(full->buf, sizeof full->buf);
     duda_scope_add(&text, duda_scope(d), name);

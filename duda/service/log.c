@@ -3,7 +3,7 @@
 
 #include "service/duda_ctx.h"
 
-void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+void duda_log_plain(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     char message[DUDA_LOG_MAX];
     va_list args;

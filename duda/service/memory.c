@@ -252,7 +252,7 @@ mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...)
     return mk_str_of(p, (size_t)n);
 }
 
-size_t duda_arena_mark(const struct duda_ctx *d)
+size_t duda_arena_mark(struct duda_ctx *d)
 {
     return d->chunk ? d->chunk->start + d->chunk->used : 0;
 }

@@ -120,7 +120,7 @@ struct render_ctx {
     unsigned n_logged; /* number of messages about missing names */
 };
 
-static const struct duda_template *find_template(const struct duda_ctx *d, mk_str name)
+static const struct duda_template *find_template(struct duda_ctx *d, mk_str name)
 {
     return d->templates ? duda_templates_find(d->templates, name) : NULL;
 }

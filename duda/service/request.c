@@ -3,17 +3,17 @@
 
 #include "service/duda_ctx.h"
 
-struct mk_request *duda_request(const struct duda_ctx *d)
+struct mk_request *duda_request(struct duda_ctx *d)
 {
     return d->request;
 }
 
-struct mk_response *duda_response(const struct duda_ctx *d)
+struct mk_response *duda_response(struct duda_ctx *d)
 {
     return d->response;
 }
 
-struct mk_worker *duda_worker(const struct duda_ctx *d)
+struct mk_worker *duda_worker(struct duda_ctx *d)
 {
     return d->worker_ctx->worker;
 }
@@ -35,7 +35,7 @@ mk_str duda_path(struct duda_ctx *d)
     return copy_or_null(d, d->path);
 }
 
-mk_str duda_header_view(const struct duda_ctx *d, const char *name)
+mk_str duda_header_view(struct duda_ctx *d, const char *name)
 {
     return d->request ? mk_request_header(d->request, mk_str_from_c(name)) : MK_STR_NULL;
 }
@@ -81,7 +81,7 @@ mk_str duda_request_id(struct duda_ctx *d)
 
 /* ---- Parameters ---- */
 
-mk_str duda_param(const struct duda_ctx *d, const char *name)
+mk_str duda_param(struct duda_ctx *d, const char *name)
 {
     for (size_t i = 0; i < d->n_params; i++)
         if (mk_str_eq(d->params[i].name, mk_str_from_c(name)))
@@ -89,19 +89,9 @@ mk_str duda_param(const struct duda_ctx *d, const char *name)
     return MK_STR_NULL;
 }
 
-static bool parse_int(mk_str text, int64_t *out)
+bool duda_param_int(struct duda_ctx *d, const char *name, int64_t *out)
 {
-    uint64_t n;
-    bool minus = text.len > 0 && text.p[0] == '-';
-    if (!mk_num_parse(mk_str_skip(text, minus), &n) || n > (uint64_t)INT64_MAX + minus)
-        return false;
-    *out = minus ? (int64_t)(0 - n) : (int64_t)n;
-    return true;
-}
-
-bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out)
-{
-    return parse_int(duda_param(d, name), out);
+    return mk_num_parse_int(duda_param(d, name), out);
 }
 
 /* ---- Query ---- */
@@ -142,6 +132,14 @@ const char *duda_query_or(struct duda_ctx *d, const char *name, const char *othe
 
 bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out)
 {
+    return mk_num_parse_int(duda_query(d, name), out);
+}
+
+bool duda_query_int_or(struct duda_ctx *d, const char *name, int64_t fallback, int64_t *out)
+{
     mk_str value = duda_query(d, name);
-    return !value.p || parse_int(value, out);
+    if (value.p)
+        return mk_num_parse_int(value, out);
+    *out = fallback;
+    return true;
 }

@@ -10,12 +10,12 @@ static const char *const ends[] = {
     [DUDA_COOKIE_CSRF] = "-token",
 };
 
-bool duda_request_is_tls(const struct duda_ctx *d)
+bool duda_request_is_tls(struct duda_ctx *d)
 {
     return d->request && mk_str_eq(mk_request_scheme(d->request), MK_STR("https"));
 }
 
-const char *duda_reserved_cookie_name(const struct duda_ctx *d, enum duda_reserved_cookie cookie,
+const char *duda_reserved_cookie_name(struct duda_ctx *d, enum duda_reserved_cookie cookie,
                                       struct duda_cookie_name *buf)
 {
     struct mk_buf name = mk_buf_fixed(buf->text, sizeof buf->text - 1);
@@ -57,7 +57,7 @@ static bool is_reserved_name(const struct duda_worker_ctx *worker_ctx, mk_str na
     return false;
 }
 
-int duda_reserved_cookie_check(const struct duda_ctx *d, mk_str name)
+int duda_reserved_cookie_check(struct duda_ctx *d, mk_str name)
 {
     if (!is_reserved_name(d->worker_ctx, name))
         return 0;
@@ -68,7 +68,7 @@ int duda_reserved_cookie_check(const struct duda_ctx *d, mk_str name)
 }
 
 /* Without a name, the whole string is the value and is sent as is: "=a=b" comes back as "a=b". */
-int duda_reserved_cookie_check_header(const struct duda_ctx *d, mk_str line)
+int duda_reserved_cookie_check_header(struct duda_ctx *d, mk_str line)
 {
     mk_str pair = mk_str_trim(mk_str_cut(&line, ';')), name;
     do

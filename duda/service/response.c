@@ -22,7 +22,7 @@ int duda_status(struct duda_ctx *d, unsigned status)
 }
 
 /* Checks whether the service may set this header, and headers can still change. */
-static int check_header_allowed(const struct duda_ctx *d, const char *name, mk_str value)
+static int check_header_allowed(struct duda_ctx *d, const char *name, mk_str value)
 {
     if (duda_response_head_is_final(d))
         return -EALREADY;
@@ -49,12 +49,12 @@ int duda_header_add(struct duda_ctx *d, const char *name, mk_str value)
     return e ? e : duda_response_add_header(d, name, value);
 }
 
-int duda_content_type(struct duda_ctx *d, const char *type)
+int duda_content_type(struct duda_ctx *d, mk_str type)
 {
-    return duda_header_set(d, "Content-Type", mk_str_from_c(type));
+    return duda_header_set(d, "Content-Type", type);
 }
 
-bool duda_response_is_set(const struct duda_ctx *d)
+bool duda_response_is_set(struct duda_ctx *d)
 {
     return d->output != DUDA_OUTPUT_NONE || mk_response_has_status(d->response) ||
            mk_response_length(d->response) != 0 || mk_response_is_file(d->response);
@@ -147,7 +147,7 @@ int duda_response_reset(struct duda_ctx *d)
     return mk_response_set_status(d->response, 0);
 }
 
-int duda_result(const struct duda_ctx *d)
+int duda_result(struct duda_ctx *d)
 {
     return d->result;
 }

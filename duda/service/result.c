@@ -23,7 +23,7 @@ int duda_reason(struct duda_ctx *d, int error, const char *fmt, ...)
     return error;
 }
 
-const char *duda_result_reason(const struct duda_ctx *d)
+const char *duda_result_reason(struct duda_ctx *d)
 {
     bool explains = d->reason && (d->reason->error == d->result || d->result >= 500);
     return explains && d->reason->text[0] ? d->reason->text : NULL;
@@ -59,7 +59,7 @@ void duda_result_add_www_authenticate(struct duda_ctx *d)
 }
 
 /* Without a request there is nothing to send: any result above 0 counts as 0. */
-static bool is_valid_result(const struct duda_ctx *d)
+static bool is_valid_result(struct duda_ctx *d)
 {
     int r = d->result;
     if (r == 0) /* 0 from middleware without a response: a predicate returned false */
@@ -71,7 +71,7 @@ static bool is_valid_result(const struct duda_ctx *d)
 /* Errors caused by clients are not logged, except 403, because the permissions of a file on this machine may
  * be the cause. A missed deadline is not a failure of the handler, unless a function recorded what took so
  * long. */
-static bool is_logged_failure(const struct duda_ctx *d, const char *message)
+static bool is_logged_failure(struct duda_ctx *d, const char *message)
 {
     int r = d->result;
     if (r >= 0)
@@ -118,7 +118,7 @@ static void fail_with_session_error(struct duda_ctx *d)
 
 /* Returns whether the handler succeeded although the form could not be received, so it may have seen an empty
  * form. */
-static bool has_hidden_form_error(const struct duda_ctx *d)
+static bool has_hidden_form_error(struct duda_ctx *d)
 {
     return d->form_error && !d->cancel_error && d->output != DUDA_OUTPUT_TUNNEL &&
            (d->result == DUDA_HANDLED || (d->result >= 0 && d->result < 400));

@@ -17,6 +17,6 @@ unsigned duda_result_errno_to_status(int error);
 void duda_result_add_www_authenticate(struct duda_ctx *d);
 
 /* Returns the text that duda_reason() set for the result of the handler; NULL if there is none. */
-const char *duda_result_reason(const struct duda_ctx *d);
+const char *duda_result_reason(struct duda_ctx *d);
 
 #endif

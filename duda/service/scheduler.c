@@ -162,7 +162,7 @@ static uint64_t *find_route_cells(struct duda_worker_ctx *worker_ctx, uint32_t s
     return entry->cells;
 }
 
-static void count_route_request(const struct duda_ctx *d)
+static void count_route_request(struct duda_ctx *d)
 {
     bool cancelled = d->cancel_error == -ECANCELED,
          failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
@@ -221,7 +221,7 @@ void duda_scheduler_on_request_end(void *data)
 
 /* ---- Handlers that no request event resumes ---- */
 
-static bool can_resume(const struct duda_ctx *d)
+static bool can_resume(struct duda_ctx *d)
 {
     return d->woken || d->waits_for == DUDA_SUSPEND_FOR_INPUT ||
            (d->waits_for == DUDA_SUSPEND_FOR_OUTPUT && !d->out.len);
@@ -350,7 +350,7 @@ static size_t take_output(struct duda_ctx *d, char *buf, size_t cap)
 }
 
 /* When the client disconnects, cancels a handler that waits for something other than the client. */
-static void watch_client_disconnect(const struct duda_ctx *d)
+static void watch_client_disconnect(struct duda_ctx *d)
 {
     if (d->waits_for == DUDA_SUSPEND_FOR_WAKE)
         mk_request_cancel_on_disconnect(d->request);

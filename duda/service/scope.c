@@ -9,7 +9,7 @@ mk_str duda_scope_of(const struct duda_service_ref *owner)
     return owner ? owner->scope : MK_STR("");
 }
 
-mk_str duda_scope(const struct duda_ctx *d)
+mk_str duda_scope(struct duda_ctx *d)
 {
     return duda_scope_of(d->owner);
 }

@@ -34,28 +34,28 @@ static mk_str escape_url(struct duda_ctx *d, mk_str url)
     return mk_str_of(encoded, n);
 }
 
-int duda_redirect(struct duda_ctx *d, unsigned status, const char *url)
+int duda_redirect(struct duda_ctx *d, unsigned status, mk_str url)
 {
     if (status < 300 || status > 399 || status == 304)
         return -EINVAL;
-    mk_str escaped = escape_url(d, mk_str_from_c(url));
+    mk_str escaped = escape_url(d, url);
     int e = escaped.p ? duda_header_set(d, "Location", escaped) : -ENOMEM;
     return e ? e : (int)status;
 }
 
 /* Returns whether the path leads to this host. Browsers treat a backslash as a slash, and drop control
  * characters. */
-static bool is_local_path(const char *path)
+static bool is_local_path(mk_str path)
 {
-    if (!path || path[0] != '/' || path[1] == '/' || path[1] == '\\')
+    if (!mk_str_starts(path, MK_STR("/")) || (path.len > 1 && (path.p[1] == '/' || path.p[1] == '\\')))
         return false;
-    for (const char *at = path; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
+    for (size_t i = 0; i < path.len; i++)
+        if ((unsigned char)path.p[i] < ' ' || path.p[i] == 0x7f)
             return false;
     return true;
 }
 
-int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *path)
+int duda_redirect_local(struct duda_ctx *d, unsigned status, mk_str path)
 {
     return is_local_path(path) ? duda_redirect(d, status, path) : 400;
 }
@@ -100,20 +100,22 @@ static int evaluate_preconditions(struct duda_ctx *d, mk_str tag, int64_t modifi
     return reads && is_not_modified_since(d, "If-Modified-Since", modified) ? 304 : 0;
 }
 
-int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_t modified)
+int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified_s)
 {
     char tag_buf[TAG_MAX + 2], date[MK_DATE_LEN];
     struct mk_buf tag = mk_buf_fixed(tag_buf, sizeof tag_buf);
     int e = d->request ? 0 : -EALREADY;
-    if (!e && etag) {
-        mk_buf_addf(&tag, "\"%s\"", etag);
-        e = tag.failed || strchr(etag, '"') ? -EINVAL : duda_header_set(d, "ETag", mk_buf_str(&tag));
+    if (!e && etag.p) {
+        mk_buf_addf(&tag, "\"%.*s\"", MK_STR_ARG(etag));
+        e = tag.failed || mk_str_find(etag, '"') != MK_STR_NONE
+                ? -EINVAL
+                : duda_header_set(d, "ETag", mk_buf_str(&tag));
     }
-    if (!e && modified) {
-        mk_date_write(date, modified);
+    if (!e && modified_s) {
+        mk_date_write(date, modified_s);
         e = duda_header_set(d, "Last-Modified", mk_str_of(date, sizeof date));
     }
-    return e ? e : evaluate_preconditions(d, mk_buf_str(&tag), modified);
+    return e ? e : evaluate_preconditions(d, mk_buf_str(&tag), modified_s);
 }
 
 /* ---- Files ---- */
@@ -134,7 +136,7 @@ static int send_regular_file(struct duda_ctx *d, int fd, const struct stat *st, 
     snprintf(tag, sizeof tag, "%llx-%llx-%llx", (unsigned long long)st->st_ino,
              (unsigned long long)st->st_size,
              (unsigned long long)st->st_mtim.tv_sec * 1000000000u + (unsigned long long)st->st_mtim.tv_nsec);
-    int e = duda_check_preconditions(d, tag, st->st_mtim.tv_sec);
+    int e = duda_check_preconditions(d, mk_str_from_c(tag), st->st_mtim.tv_sec);
     if (!e && type.p && !mk_response_header(d->response, MK_STR("Content-Type")).p)
         e = duda_header_set(d, "Content-Type", type);
     if (!e)
@@ -143,16 +145,16 @@ static int send_regular_file(struct duda_ctx *d, int fd, const struct stat *st, 
     return e;
 }
 
-int duda_send_file(struct duda_ctx *d, const char *path)
+int duda_send_file(struct duda_ctx *d, mk_str path)
 {
     struct stat st;
-    int fd = d->request ? mk_request_open(d->request, mk_str_from_c(path)) : -EALREADY;
+    int fd = d->request ? mk_request_open(d->request, path) : -EALREADY;
     if (fd == -ENOENT || fd == -ENOTDIR || fd == -EINVAL || fd == -EACCES)
         return 404;
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        return send_regular_file(d, fd, &st, mk_str_from_c(path));
+        return send_regular_file(d, fd, &st, path);
     close(fd);
     return 404;
 }
@@ -161,7 +163,7 @@ int duda_send_file(struct duda_ctx *d, const char *path)
 
 static int begin_sse_stream(struct duda_ctx *d)
 {
-    int e = duda_content_type(d, "text/event-stream");
+    int e = duda_content_type(d, MK_STR("text/event-stream"));
     if (!e)
         e = duda_header_set(d, "Cache-Control", MK_STR("no-store"));
     if (!e)
@@ -172,31 +174,26 @@ static int begin_sse_stream(struct duda_ctx *d)
     return 0;
 }
 
-int duda_sse_send(struct duda_ctx *d, const char *name, mk_str data, const char *id)
+int duda_sse_send_sized(struct duda_ctx *d, const struct mk_sse_event *event, size_t event_size)
 {
-    struct duda_scratch_buf event;
-    const bool is_comment = !name && !data.len;
-    const struct mk_sse_event text = {.name = mk_str_from_c(name ? name : ""),
-                                      .id = id && !is_comment ? mk_str_from_c(id) : MK_STR_NULL,
-                                      .data = is_comment ? MK_STR_NULL
-                                              : data.p   ? data
-                                                         : MK_STR("")};
-    int e = duda_scratch_buf_begin(d, &event, EVENT_MAX);
+    static const struct mk_sse_event comment;
+    struct duda_scratch_buf text;
+    int e = duda_scratch_buf_begin(d, &text, EVENT_MAX);
     if (!e)
-        e = mk_sse_write(&event.buf, &text);
+        e = mk_sse_write_sized(&text.buf, event ? event : &comment, event ? event_size : sizeof comment);
     if (!e && !duda_response_head_is_final(d))
         e = begin_sse_stream(d);
     if (!e)
-        e = duda_write(d, mk_buf_str(&event.buf));
-    duda_wait_end(&event.wait);
+        e = duda_write(d, mk_buf_str(&text.buf));
+    duda_wait_end(&text.wait);
     return e ? e : duda_flush(d);
 }
 
 /* ---- Early hints and error pages ---- */
 
-int duda_early_hints(struct duda_ctx *d, const char *link)
+int duda_early_hints(struct duda_ctx *d, mk_str link)
 {
-    const struct mk_header line = {MK_STR("Link"), mk_str_from_c(link)};
+    const struct mk_header line = {MK_STR("Link"), link};
     if (duda_response_head_is_final(d))
         return -EALREADY;
     int e = mk_response_send_1xx(d->request, d->response, 103, &line, 1);

@@ -9,7 +9,7 @@
 
 enum { SLACK_MAX_S = 60 };
 
-static const struct duda_session_store *session_store_of(const struct duda_ctx *d)
+static const struct duda_session_store *session_store_of(struct duda_ctx *d)
 {
     const struct duda_service_session_store *own = d->worker_ctx->own_stores;
     while (own && own->owner != d->owner)
@@ -17,17 +17,17 @@ static const struct duda_session_store *session_store_of(const struct duda_ctx *
     return own ? own->store : d->worker_ctx->store;
 }
 
-bool duda_session_is_in_cookie(const struct duda_ctx *d)
+bool duda_session_is_in_cookie(struct duda_ctx *d)
 {
     return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_COOKIE;
 }
 
-bool duda_session_is_in_memory(const struct duda_ctx *d)
+bool duda_session_is_in_memory(struct duda_ctx *d)
 {
     return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_MEMORY;
 }
 
-bool duda_session_has_no_store(const struct duda_ctx *d)
+bool duda_session_has_no_store(struct duda_ctx *d)
 {
     return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_STORE;
 }

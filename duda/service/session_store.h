@@ -13,12 +13,12 @@ struct duda_session_config;
 int64_t duda_session_write_interval_s(const struct duda_session_config *v);
 /* Returns the number of seconds to keep the session; 0 if it has expired. */
 uint32_t duda_session_ttl_s(const struct duda_session *s);
-bool duda_session_is_in_cookie(const struct duda_ctx *d);
+bool duda_session_is_in_cookie(struct duda_ctx *d);
 /* Returns whether the configuration names a store that no package provides. */
-bool duda_session_has_no_store(const struct duda_ctx *d);
+bool duda_session_has_no_store(struct duda_ctx *d);
 /* Returns whether the store is in memory. Such a store records each use of a session, so no write is needed
  * to extend it. */
-bool duda_session_is_in_memory(const struct duda_ctx *d);
+bool duda_session_is_in_memory(struct duda_ctx *d);
 
 /* Derives the store key from s->id. Returns 0 or -ENOMEM. */
 int duda_session_derive_key(struct duda_session *s);

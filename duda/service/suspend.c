@@ -40,7 +40,7 @@ static inline struct duda_wait **find_wait(struct duda_ctx *d, const struct duda
 
 /* Returns whether an active wait is below `frame`, the frame of the running function. The stack there belongs
  * to functions that have returned. */
-static inline bool has_wait_of_returned_function(const struct duda_ctx *d, const void *frame)
+static inline bool has_wait_of_returned_function(struct duda_ctx *d, const void *frame)
 {
     const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
     const char *low = stack ? stack->low : NULL, *at = frame;
@@ -184,7 +184,7 @@ void duda_wake(struct duda_ctx *d)
     }
 }
 
-int duda_cancelled(const struct duda_ctx *d)
+int duda_cancelled(struct duda_ctx *d)
 {
     return d->cancel_error;
 }

@@ -90,7 +90,7 @@ const struct duda_service_ref *duda_task_owner(struct mk_worker *worker)
     return duda_worker_ctx(worker)->starts;
 }
 
-void *duda_task_context(const struct duda_ctx *d)
+void *duda_task_context(struct duda_ctx *d)
 {
     return d->ctx_ref ? NULL : ((const struct task_run *)d)->task.ctx;
 }

@@ -24,7 +24,7 @@ struct duda_topic_receiver {
     struct received_message waiting[DUDA_TOPIC_QUEUE_MAX];
 };
 
-static struct duda_topic_scope topic_scope_of(const struct duda_ctx *d)
+static struct duda_topic_scope topic_scope_of(struct duda_ctx *d)
 {
     return (struct duda_topic_scope){d->worker_ctx, duda_scope(d)};
 }

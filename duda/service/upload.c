@@ -47,7 +47,7 @@ ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *u, char *bu
 /* A file that has no name yet or, if the file system requires one, a temporary name. The handler gives the
  * file its final name; if the handler or the thread ends early, no file remains. */
 struct upload_save {
-    int from, to, result;
+    int from, to;
     off_t at;
     uint64_t left;
     size_t folder_len; /* length of the folder in `path`, including its slash */
@@ -110,13 +110,14 @@ static int open_tmpfile(struct upload_save *s)
     return e == EOPNOTSUPP || e == EISDIR || e == EINVAL ? open_temporary_file(s) : -e;
 }
 
-static void save_upload_in_thread(void *ctx)
+static int save_upload_in_thread(void *ctx)
 {
     struct upload_save *s = ctx;
     char *buf = mk_mem_alloc(BLOCK);
     s->to = buf ? open_tmpfile(s) : -ENOMEM;
-    s->result = s->to < 0 ? s->to : copy_file_range_to(s->from, s->at, s->left, s->to, buf);
+    int e = s->to < 0 ? s->to : copy_file_range_to(s->from, s->at, s->left, s->to, buf);
     mk_mem_free(buf);
+    return e;
 }
 
 static void upload_save_free(void *ctx)
@@ -189,7 +190,7 @@ int duda_upload_save(struct duda_ctx *d, const struct mk_upload *u, const char *
     if (e)
         return e;          /* upload_save_free() runs now or when the thread ends */
     e = duda_cancelled(d); /* cancelled while the thread finished */
-    e = e ? e : s->result ? s->result : link_final_name(s);
+    e = e ? e : link_final_name(s);
     upload_save_free(s);
     return e;
 }

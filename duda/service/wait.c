@@ -92,16 +92,17 @@ int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms)
 /* On the heap: the thread may outlive the handler. */
 struct offload_job {
     struct duda_wait wait; /* must be first */
-    void (*work)(void *job);
+    duda_work_fn *work;
     void (*drop)(void *job);
     void *job;
+    int result; /* of work */
     bool is_over, is_abandoned;
 };
 
 static void run_offloaded_job(void *ctx)
 {
     struct offload_job *a = ctx;
-    a->work(a->job);
+    a->result = a->work(a->job);
 }
 
 static void on_offload_done(void *ctx)
@@ -134,9 +135,11 @@ static int start_offload_job(struct duda_ctx *d, struct mk_thread_pool *threads,
                    : mk_worker_offload(duda_worker(d), run_offloaded_job, on_offload_done, a);
 }
 
-int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job), void *job,
-                       void (*drop)(void *job))
+/* Runs the work. *is_done: it has returned, and the caller owns the job; otherwise the job is dropped. */
+static int run_in_thread(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,
+                         void (*drop)(void *job), bool *is_done)
 {
+    *is_done = false;
     /* The caller passed on ownership of the job, so it must be freed before a cancelled handler may be
      * terminated. */
     struct offload_job *a = d->cancel_error ? NULL : mk_mem_zalloc(1, sizeof *a);
@@ -153,23 +156,38 @@ int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void 
         return e;
     }
     e = duda_wait_suspend(&a->wait);
-    if (!e)
-        duda_wait_end(&a->wait);
+    if (e)
+        return e;
+    *is_done = true;
+    e = a->result;
+    duda_wait_end(&a->wait);
     return e;
 }
 
-int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job), void *job,
+int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,
+                       void (*drop)(void *job))
+{
+    bool is_done;
+    int e = run_in_thread(d, threads, work, job, drop, &is_done);
+    if (is_done && e)
+        drop(job);
+    return e;
+}
+
+int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,
                  size_t size)
 {
+    bool is_done;
     void *copy = mk_mem_alloc(size ? size : 1);
     if (!copy)
         return -ENOMEM;
     if (size)
         memcpy(copy, job, size);
-    int e = duda_offload_owned(d, threads, work, copy, mk_mem_free);
-    if (!e && size)
+    int e = run_in_thread(d, threads, work, copy, mk_mem_free, &is_done);
+    if (!is_done)
+        return e;
+    if (size)
         memcpy(job, copy, size);
-    if (!e)
-        mk_mem_free(copy);
+    mk_mem_free(copy);
     return e;
 }

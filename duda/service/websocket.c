@@ -274,10 +274,10 @@ int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *s, const ch
     return kept.p ? duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, kept) : -ENOMEM;
 }
 
-void duda_websocket_close(struct duda_websocket *s, unsigned code, const char *reason)
+void duda_websocket_close(struct duda_websocket *s, unsigned code, mk_str reason)
 {
     if (s->end)
-        (void)mk_websocket_close(s->end, code, mk_str_from_c(reason ? reason : ""));
+        (void)mk_websocket_close(s->end, code, reason);
 }
 
 struct mk_websocket *duda_websocket_raw(const struct duda_websocket *s)

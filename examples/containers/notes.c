@@ -19,7 +19,7 @@ static int list(struct duda_ctx *d)
     if (!e)
         duda_sql_json(&json, &result);
     if (!e)
-        e = duda_content_type(d, "application/json");
+        e = duda_content_type(d, MK_STR("application/json"));
     if (!e)
         e = duda_write(d, mk_buf_str(&json));
     mk_buf_free(&json);
@@ -48,7 +48,7 @@ static int events(struct duda_ctx *d)
     mk_str note = MK_STR(""); /* sends an SSE comment first, so that the client sees the connection */
     size_t mark = duda_arena_mark(d);
     while (!e) {
-        e = duda_sse_send(d, note.len ? "note" : NULL, note, NULL);
+        e = duda_sse_send(d, note.len ? &(struct mk_sse_event){.name = MK_STR("note"), .data = note} : NULL);
         duda_arena_rewind(d, mark);
         e = e ? e : duda_topic_receive(d, PING_MS, &note);
         e = e == -ETIME ? 0 : e;

@@ -89,11 +89,11 @@ static int child(struct duda_ctx *d)
     return duda_subprocess_run(d, &o, mk_str_of(much, sizeof much), 100, &out, &status);
 }
 
-static void nap(void *job)
+static int nap(void *job)
 {
     const struct timespec t = {.tv_nsec = 5000000};
     (void)job;
-    nanosleep(&t, NULL);
+    return nanosleep(&t, NULL);
 }
 
 static int thread(struct duda_ctx *d)
@@ -133,7 +133,7 @@ static int events(struct duda_ctx *d)
         mk_str text;
         e = duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("some news"));
         e = e ? e : duda_topic_receive(d, LONG_MS, &text);
-        e = e ? e : duda_sse_send(d, "news", text, NULL);
+        e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});
         e = e ? e : duda_sleep(d, 1);
         duda_arena_rewind(d, mark);
     }
@@ -144,7 +144,7 @@ static int http(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/"), .body = mk_str_of(much, sizeof much)};
     struct duda_http_response response;
-    return duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);
+    return duda_http_fetch(d, duda_http_find(d, NULL), &request, &response);
 }
 
 /* The server accepts the connection but reads nothing from it. */
@@ -153,7 +153,7 @@ static int upload(struct duda_ctx *d)
     const struct duda_http_request request = {.target = MK_STR("/"), .method = MK_STR("PUT")};
     struct duda_http_response response;
     struct duda_http_stream *stream;
-    int e = duda_http_begin(d, duda_http_client(d, NULL), &request, MK_LENGTH_UNKNOWN, &response, &stream);
+    int e = duda_http_begin(d, duda_http_find(d, NULL), &request, MK_LENGTH_UNKNOWN, &response, &stream);
     while (!e)
         e = duda_http_write(d, stream, mk_str_of(much, sizeof much));
     return e;
@@ -348,10 +348,10 @@ static int wait_for(struct duda_ctx *d)
 {
     struct visit *v = duda_alloc(d, sizeof *v);
     struct duda_websocket *s;
-    int64_t ms = 0;
+    int64_t ms;
     *v = (struct visit){d, malloc(5000)};
     n_live++;
-    if (duda_defer(d, leave, v) || (duda_query_int(d, "ms", &ms) && duda_deadline(d, (uint32_t)ms)))
+    if (duda_defer(d, leave, v) || (duda_query_int_or(d, "ms", 0, &ms) && duda_deadline(d, (uint32_t)ms)))
         return 500;
     if (duda_query(d, "socket").p && duda_websocket_open(d, NULL, NULL, &s))
         return 500;

@@ -150,7 +150,7 @@ CALLS = {
     "http": """
     struct duda_http_response response;
     const struct duda_http_request request = {.target = MK_STR("/")};
-    return duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);""",
+    return duda_http_fetch(d, duda_http_find(d, NULL), &request, &response);""",
 }
 
 

@@ -22,10 +22,10 @@ static int listening(struct duda_ctx *d)
 {
     mk_str text;
     int e = duda_topic_subscribe(d, MK_STR("news"));
-    e = e ? e : duda_sse_send(d, "ready", MK_STR("yes"), NULL);
+    e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("yes")});
     while (!e) {
         e = duda_topic_receive(d, 0, &text);
-        e = e ? e : duda_sse_send(d, "news", text, NULL);
+        e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});
     }
     duda_log(d, MK_LOG_WARN, "listening ends: %d", e == -ECANCELED);
     return e;
@@ -33,10 +33,10 @@ static int listening(struct duda_ctx *d)
 
 static int ticking(struct duda_ctx *d)
 {
-    int e = duda_sse_send(d, "ready", MK_STR("yes"), NULL);
+    int e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("yes")});
     while (!e)
         e = duda_sleep(d, 60000);
-    (void)duda_sse_send(d, "late", MK_STR("no"), NULL);
+    (void)duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("late"), .data = MK_STR("no")});
     return 0;
 }
 

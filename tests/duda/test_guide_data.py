@@ -68,7 +68,7 @@ static int deliver(struct duda_ctx *d, mk_str text)
 static int show_all(struct duda_ctx *d, struct duda_sql_db *db)
 {
     (void)db;
-    return duda_sse_send(d, "all", MK_STR("of it"), NULL);
+    return duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("all"), .data = MK_STR("of it")});
 }
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", follow, ""));'),
     "import": ("Rows as a stream (COPY)", 0, ["sql", "postgres"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", import, ""));'),

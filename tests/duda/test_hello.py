@@ -45,8 +45,8 @@ static int nap(struct duda_ctx *d)
 
 static int lines(struct duda_ctx *d)
 {
-    int64_t n = 10;
-    if (!duda_query_int(d, "n", &n))
+    int64_t n;
+    if (!duda_query_int_or(d, "n", 10, &n))
         return 400;
     for (int64_t i = 0; i < n; i++) {
         int e = duda_printf(d, "line %lld of the content\n", (long long)i);
@@ -56,9 +56,10 @@ static int lines(struct duda_ctx *d)
     return 0;
 }
 
-static void twice(void *ctx)
+static int twice(void *ctx)
 {
     *(int *)ctx *= 2;
+    return 0;
 }
 
 static int aside(struct duda_ctx *d)

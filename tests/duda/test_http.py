@@ -23,14 +23,14 @@ static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)
         return e;
     if (e)
         return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->error));
-    duda_printf(d, "%u %.*s ", r->status, MK_STR_ARG(duda_http_header(r, MK_STR("x-answer"))));
+    duda_printf(d, "%u %.*s ", r->status, MK_STR_ARG(duda_http_header(r, "x-answer")));
     return duda_write(d, r->body);
 }
 
 /* /ask?to=NAME&target=/...&method=...&field=VALUE, with the request body */
 static int ask(struct duda_ctx *d)
 {
-    struct duda_http_client *http = duda_http_client(d, duda_query_or(d, "to", "main"));
+    struct duda_http_client *http = duda_http_find(d, duda_query_or(d, "to", "main"));
     const struct mk_header field = {MK_STR("X-Field"), duda_query(d, "field")};
     struct duda_http_request request = {.method = duda_query(d, "method"), .target = duda_query(d, "target")};
     struct duda_http_response r;
@@ -59,7 +59,7 @@ static int stream(struct duda_ctx *d)
     struct duda_http_stream *s;
     char buffer[5000];
     ssize_t n;
-    int e = duda_http_open(d, duda_http_client(d, NULL), &request, &r, &s);
+    int e = duda_http_open(d, duda_http_find(d, NULL), &request, &r, &s);
     if (e)
         return tell(d, e, &r);
     while ((n = duda_http_read(d, s, buffer, sizeof buffer)) > 0)

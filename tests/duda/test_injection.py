@@ -58,7 +58,7 @@ static int back_for(struct duda_ctx *d, int e, mk_str back, mk_str v)
     return tell(d, e, !e && mk_str_eq(back, WORD) ? v : back);
 }
 
-static bool is_part(const struct duda_ctx *d, const char *what)
+static bool is_part(struct duda_ctx *d, const char *what)
 {
     return mk_str_eq(duda_param(d, "part"), mk_str_from_c(what));
 }
@@ -213,7 +213,7 @@ static int use_http(struct duda_ctx *d)
                                               .content_type = is_part(d, "type") ? v : MK_STR("text/plain"),
                                               .body = is_part(d, "content") ? v : WORD};
     struct duda_http_response r;
-    return tell(d, duda_http_fetch(d, duda_http_client(d, NULL), &request, &r), MK_STR("asked"));
+    return tell(d, duda_http_fetch(d, duda_http_find(d, NULL), &request, &r), MK_STR("asked"));
 }
 
 static int use_smtp(struct duda_ctx *d)

@@ -168,9 +168,10 @@ static int hello(struct duda_ctx *d)
 
 enum { OFTEN = 300 };
 
-static void nothing(void *job)
+static int nothing(void *job)
 {
     (void)job;
+    return 0;
 }
 
 /* Two handlers acquire the lock alternately; each gets it before its timeout expires. */
@@ -216,7 +217,7 @@ static int http(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/hello")};
     struct duda_http_response response;
-    int e = duda_http_fetch(d, duda_http_client(d, NULL), &request, &response);
+    int e = duda_http_fetch(d, duda_http_find(d, NULL), &request, &response);
     return done(d, e ? e : response.status == 200 ? 0 : -EPROTO);
 }
 

@@ -75,7 +75,7 @@ static int all(struct duda_ctx *d)
     EXPECT(duda_memcached_incr(d, m, a, 1, 0, &total));
     if (!duda_memcached_error(d, m, a).len)
         return 500;
-    struct duda_http_client *http = duda_http_client(d, name);
+    struct duda_http_client *http = duda_http_find(d, name);
     struct duda_http_response response;
     struct duda_http_stream *stream;
     EXPECT(duda_http_fetch(d, http, &(struct duda_http_request){.target = MK_STR("/")}, &response));

@@ -215,7 +215,7 @@ static int fetch(struct duda_ctx *d)
     struct duda_http_request request = {.method = MK_STR("POST"), .target = MK_STR("/")};
     struct duda_http_response response;
     struct duda_http_stream *stream;
-    struct duda_http_client *client = duda_http_client(d, NULL);
+    struct duda_http_client *client = duda_http_find(d, NULL);
     int e = duda_http_fetch(d, client, OLDER(request), &response);
     e = e ? e : duda_http_open(d, client, OLDER(request), &response, &stream);
     e = e ? e : duda_http_read_all(d, stream, &response);

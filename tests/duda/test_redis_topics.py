@@ -32,9 +32,9 @@ static int hear(struct duda_ctx *d)
     mk_str text;
     duda_deadline(d, 0);
     int e = duda_topic_subscribe(d, MK_STR("news"));
-    e = e ? e : duda_sse_send(d, "ready", MK_STR("yes"), NULL);
+    e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("yes")});
     while (!e && !(e = duda_topic_receive(d, 0, &text)))
-        e = duda_sse_send(d, "news", text, NULL);
+        e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});
     return e;
 }
 

@@ -16,31 +16,31 @@ SOURCE = r"""
 
 static int away(struct duda_ctx *d)
 {
-    return duda_redirect(d, 303, duda_query_or(d, "to", "/"));
+    return duda_redirect(d, 303, mk_str_from_c(duda_query_or(d, "to", "/")));
 }
 
 static int local(struct duda_ctx *d)
 {
-    return duda_redirect_local(d, 303, duda_query_or(d, "to", NULL));
+    return duda_redirect_local(d, 303, duda_query(d, "to"));
 }
 
 static int page(struct duda_ctx *d)
 {
-    int e = duda_check_preconditions(d, "v1", 1000000000);
+    int e = duda_check_preconditions(d, MK_STR("v1"), 1000000000);
     return e ? e : duda_puts(d, "a page\n");
 }
 
 static int file(struct duda_ctx *d)
 {
-    return duda_send_file(d, duda_query_or(d, "name", "/none"));
+    return duda_send_file(d, mk_str_from_c(duda_query_or(d, "name", "/none")));
 }
 
 static int event(struct duda_ctx *d)
 {
-    int e = duda_sse_send(d, NULL, MK_STR(""), NULL);
+    int e = duda_sse_send(d, NULL);
     for (int i = 0; i < 3 && !e; i++) {
         size_t mark = duda_arena_mark(d);
-        e = duda_sse_send(d, "tick", duda_sprintf(d, "one\r\ntwo %d", i), "7");
+        e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("tick"), .data = duda_sprintf(d, "one\r\ntwo %d", i), .id = MK_STR("7")});
         duda_arena_rewind(d, mark);
         if (!e)
             e = duda_sleep(d, 20);
@@ -50,7 +50,7 @@ static int event(struct duda_ctx *d)
 
 static int hinted(struct duda_ctx *d)
 {
-    int e = duda_early_hints(d, "</style.css>; rel=preload; as=style");
+    int e = duda_early_hints(d, MK_STR("</style.css>; rel=preload; as=style"));
     return e ? e : duda_html(d, duda_html_escape(d, MK_STR("<b>\"&\"</b>")));
 }
 
@@ -64,7 +64,7 @@ static int typed(struct duda_ctx *d)
 {
     int e = mk_str_eq(duda_query(d, "how"), MK_STR("added")) ? duda_header_add(d, "content-type", MK_STR("text/x")) : 0;
     if (mk_str_eq(duda_query(d, "how"), MK_STR("set")))
-        e = duda_content_type(d, "text/x");
+        e = duda_content_type(d, MK_STR("text/x"));
     e = e ? e : duda_send_json(d, duda_value_integer(1));
     e = e ? e : duda_send_json(d, duda_value_integer(2));
     return !e && mk_str_eq(duda_query(d, "how"), MK_STR("changed")) ? duda_problem(d, 409, "no") : e;
@@ -85,9 +85,9 @@ static int typed_by_server(struct duda_ctx *d)
         return e;
     return mk_str_eq(by, MK_STR("json"))     ? duda_send_json(d, duda_value_integer(1))
            : mk_str_eq(by, MK_STR("html"))   ? duda_html(d, MK_STR("page"))
-           : mk_str_eq(by, MK_STR("file"))   ? duda_send_file(d, "/a.html")
+           : mk_str_eq(by, MK_STR("file"))   ? duda_send_file(d, MK_STR("/a.html"))
            : mk_str_eq(by, MK_STR("stream")) ? duda_puts(d, "text") || duda_flush(d)
-           : mk_str_eq(by, MK_STR("event"))  ? duda_sse_send(d, NULL, MK_STR("text"), NULL)
+           : mk_str_eq(by, MK_STR("event"))  ? duda_sse_send(d, &(struct mk_sse_event){.data = MK_STR("text")})
                                              : duda_puts(d, "text");
 }
 
@@ -128,11 +128,12 @@ static int stubborn(struct duda_ctx *d)
             return 0;
 }
 
-static void work_slowly(void *job)
+static int work_slowly(void *job)
 {
     struct timespec t = {.tv_nsec = 300000000};
     nanosleep(&t, NULL);
     *(int *)job = 1;
+    return 0;
 }
 
 static int abandoned(struct duda_ctx *d)

@@ -58,7 +58,7 @@ static int is_staff_negative(struct duda_ctx *d)
 
 static int redirects(struct duda_ctx *d)
 {
-    return has_key(d) ? DUDA_NEXT : duda_redirect(d, 303, "/log-in");
+    return has_key(d) ? DUDA_NEXT : duda_redirect(d, 303, MK_STR("/log-in"));
 }
 
 static int says(struct duda_ctx *d)

@@ -608,7 +608,7 @@ LIVE = r"""#include <duda.h>
 
 static int events(struct duda_ctx *d)
 {
-    int e = duda_sse_send(d, NULL, MK_STR("VERSION"), NULL);
+    int e = duda_sse_send(d, &(struct mk_sse_event){.data = MK_STR("VERSION")});
     while (!e)
         e = duda_sleep(d, 3600000);
     return e;

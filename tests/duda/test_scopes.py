@@ -94,9 +94,9 @@ static int listen_and_lock(struct duda_ctx *d)
     int e = duda_topic_subscribe(d, K);
     e = e ? e : duda_lock(d, K, 0);
     e = e ? e : duda_store_lock(d, store(d), K, 60000, 0, &lock);
-    e = e ? e : duda_sse_send(d, "ready", V, NULL);
+    e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = V});
     e = e ? e : duda_topic_receive(d, 0, &text);
-    return e ? e : duda_sse_send(d, "heard", text, NULL);
+    return e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("heard"), .data = text});
 }
 
 static int lock_get(struct duda_ctx *d)

@@ -42,7 +42,7 @@ static int forbid(struct duda_ctx *d)
 
 static int redirect(struct duda_ctx *d)
 {
-    return session_value(d, "user").p ? duda_puts(d, "secret\n") : duda_redirect(d, 303, "/log-in");
+    return session_value(d, "user").p ? duda_puts(d, "secret\n") : duda_redirect(d, 303, MK_STR("/log-in"));
 }
 
 static bool is_known(struct duda_ctx *d)

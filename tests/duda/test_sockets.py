@@ -128,10 +128,10 @@ static int stream(struct duda_ctx *d)
     mk_str text;
     int e = duda_topic_subscribe(d, MK_STR("lobby"));
     if (!e)
-        e = duda_sse_send(d, NULL, MK_STR(""), NULL);
+        e = duda_sse_send(d, NULL);
     size_t mark = duda_arena_mark(d);
     while (!e && !(e = duda_topic_receive(d, 0, &text))) {
-        e = duda_sse_send(d, "message", text, NULL);
+        e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("message"), .data = text});
         duda_arena_rewind(d, mark);
     }
     return e;

@@ -104,7 +104,7 @@ static int use_http(struct duda_ctx *d)
     struct duda_http_response r;
     int results[2];
     for (size_t i = 0; i < 2; i++)
-        results[i] = duda_http_fetch(d, duda_http_client(d, NULL),
+        results[i] = duda_http_fetch(d, duda_http_find(d, NULL),
                                &(struct duda_http_request){.target = i ? MK_STR("/cut") : MK_STR("/404")}, &r);
     SAY(results[0], results[1]);
     return 0;
@@ -113,7 +113,7 @@ static int use_http(struct duda_ctx *d)
 static int hold(struct duda_ctx *d)
 {
     struct duda_http_response r;
-    return duda_http_fetch(d, duda_http_client(d, NULL), &(struct duda_http_request){.target = MK_STR("/held")}, &r);
+    return duda_http_fetch(d, duda_http_find(d, NULL), &(struct duda_http_request){.target = MK_STR("/held")}, &r);
 }
 
 static int use_store(struct duda_ctx *d)

@@ -180,7 +180,7 @@ static int events(struct duda_ctx *d)
 {
     int e = duda_sleep(d, 1000);
     while (e < 1)
-        e = duda_sse_send(d, NULL, mk_str_of(much, sizeof much), NULL);
+        e = duda_sse_send(d, &(struct mk_sse_event){.data = mk_str_of(much, sizeof much)});
     return e;
 }
 

@@ -74,11 +74,11 @@ static int wait_for_both(struct duda_ctx *d)
 {
     int e = duda_topic_subscribe(d, MK_STR("left"));
     e = e ? e : duda_topic_subscribe(d, MK_STR("right"));
-    e = e ? e : duda_sse_send(d, "ready", MK_STR(""), NULL);
+    e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("")});
     for (int i = 0; i < 2 && !e; i++) {
         struct duda_topic_message m;
         e = duda_topic_receive_message(d, 0, &m);
-        e = e ? e : duda_sse_send(d, m.topic.p, m.data, NULL);
+        e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = m.topic, .data = m.data});
     }
     return e;
 }

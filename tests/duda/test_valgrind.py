@@ -61,12 +61,13 @@ struct job {
     unsigned ms, n;
 };
 
-static void work(void *ctx)
+static int work(void *ctx)
 {
     struct job *job = ctx;
     const struct timespec t = {.tv_nsec = job->ms * 1000000L};
     nanosleep(&t, NULL);
     job->n++;
+    return 0;
 }
 
 /* Threads cannot be cancelled, so each one runs for a few milliseconds before the handler starts the

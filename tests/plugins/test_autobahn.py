@@ -31,7 +31,7 @@ static void hear(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str d
 {
     (void)ctx;
     if (duda_websocket_try_send(s, kind, data))
-        duda_websocket_close(s, 1011, "full");
+        duda_websocket_close(s, 1011, MK_STR("full"));
 }
 
 static const struct duda_websocket_options called = {.on_message = hear, .message_max = 20 << 20, .queue_max = 64 << 20};

@@ -88,14 +88,14 @@ static int events(struct duda_ctx *d)
 {
     int e = 0;
     for (int i = 0; i < 3 && !e; i++)
-        if (!(e = duda_sse_send(d, "tick", MK_STR("data"), NULL)))
+        if (!(e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("tick"), .data = MK_STR("data")})))
             e = duda_sleep(d, 1);
     return e;
 }
 
 static int hint(struct duda_ctx *d)
 {
-    int e = duda_early_hints(d, "</a.css>; rel=preload; as=style");
+    int e = duda_early_hints(d, MK_STR("</a.css>; rel=preload; as=style"));
     return e ? e : duda_puts(d, "hinted\n");
 }
 

@@ -22,7 +22,7 @@ static int send_json(struct duda_ctx *d)
 
 static int send_plaintext(struct duda_ctx *d)
 {
-    int e = duda_content_type(d, "text/plain");
+    int e = duda_content_type(d, MK_STR("text/plain"));
     return e ? e : duda_puts(d, "Hello, World!");
 }
 
@@ -36,7 +36,7 @@ static void echo_message(struct duda_websocket *s, enum mk_websocket_kind kind, 
 {
     (void)ctx;
     if (duda_websocket_try_send(s, kind, data))
-        duda_websocket_close(s, 1011, "full");
+        duda_websocket_close(s, 1011, MK_STR("full"));
 }
 
 static const struct duda_websocket_options callback_options = {.on_message = echo_message,

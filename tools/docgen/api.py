@@ -221,7 +221,8 @@ class Reader:
             return
         code = self.take(lambda each: each.rstrip().endswith(";"))
         if line.startswith("typedef "):
-            self.add("type", re.search(r"(\w+)\(|(\w+);$", code)[1], code)
+            named = re.search(r"(\w+)\(|(\w+);$", code)
+            self.add("type", named[1] or named[2], code)
         elif line.startswith("MK_API "):
             name = re.search(rf"\b({self.book.names}_\w+)\(", code)[1]
             if name.endswith("_sized"):  # the inline function below calls it: monkey/sized.h

@@ -30,17 +30,18 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  *         return duda_send_json_struct(d, &person_schema, &person);
  *     }
  */
-MK_API int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
+MK_API duda_verdict duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                           const struct mk_json_limits *limits) MK_API_MUST_USE;
 /** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. */
-MK_API int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
+MK_API duda_verdict duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
                                const struct mk_json_limits *limits) MK_API_MUST_USE;
-MK_API int duda_read_json(struct duda_ctx *d, struct duda_value *out,
+MK_API duda_verdict duda_read_json(struct duda_ctx *d, struct duda_value *out,
                           const struct mk_json_limits *limits) MK_API_MUST_USE;
 
 /** Parses the query string into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other
  * result from the handler: the client gets 413, 503, or 400 with problem details that list each error. */
-MK_API int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out) MK_API_MUST_USE;
+MK_API duda_verdict duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema,
+                                    void *out) MK_API_MUST_USE;
 
 /** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the handler
  * has set one. Returns 0 or a negative errno value, like duda_write(). */
@@ -53,11 +54,11 @@ MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *s
  *
  *     return duda_problem(d, 409, "the name %s is taken", name);
  */
-MK_API int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
+MK_API duda_verdict duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     MK_API_PRINTF(3, 4) MK_API_MUST_USE;
 /** Sends problem details with the validation errors: each becomes an element of `errors`. */
-MK_API int duda_problem_errors(struct duda_ctx *d, unsigned status,
-                               const struct duda_validation_errors *errors) MK_API_MUST_USE;
+MK_API duda_verdict duda_problem_errors(struct duda_ctx *d, unsigned status,
+                                        const struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 /**
  * Negotiates the content type: returns the index of the media type that the client prefers (RFC 9110, section

@@ -29,7 +29,7 @@ extern "C" {
  *
  *     const struct shop *shop = duda_settings(d);
  */
-MK_API const void *duda_settings(const struct duda_ctx *d);
+MK_API const void *duda_settings(struct duda_ctx *d);
 
 /** Syntax of a secret's value. */
 #define DUDA_SECRET_SYNTAX "env:NAME or file:PATH"

@@ -36,10 +36,12 @@ enum { DUDA_HTTP_SERVERS_MAX = 64, DUDA_HTTP_HEADERS_MAX = 64 };
 /** A client for one server: one [HTTP_CLIENT] section. */
 struct duda_http_client;
 
-/** Returns the client with this Name; NULL selects the first section. The client is valid for the lifetime
- * of the worker. Returns NULL, and logs an error, if there is no such section; functions called with NULL
- * return -ENODEV, which becomes status 503. */
-MK_API struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name);
+/** Returns the client with this Name; NULL selects "main", the default Name of a section. The client is valid
+ * for the lifetime of the worker. Returns NULL, and logs an error, if there is no such section; functions
+ * called with NULL return -ENODEV, which becomes status 503. */
+MK_API struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *name);
+/** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
+MK_API struct duda_http_client *duda_http_of(struct mk_worker *worker, const char *name);
 
 /** A request; leave unused members zero. */
 struct duda_http_request {
@@ -71,7 +73,7 @@ struct duda_http_response {
  *
  *     struct duda_http_response response;
  *     const struct duda_http_request request = {.target = MK_STR("/rates?of=EUR")};
- *     int e = duda_http_fetch(d, duda_http_client(d, "rates"), &request, &response);
+ *     int e = duda_http_fetch(d, duda_http_find(d, "rates"), &request, &response);
  *     if (e)
  *         return e;
  *     if (response.status == 200)
@@ -96,7 +98,7 @@ static inline MK_API_MUST_USE int duda_http_fetch(struct duda_ctx *d, struct dud
     return duda_http_fetch_sized(d, http, request, sizeof *request, response);
 }
 /** The first header with that name, ignoring case; absent if there is none. */
-MK_API mk_str duda_http_header(const struct duda_http_response *response, mk_str name);
+MK_API mk_str duda_http_header(const struct duda_http_response *response, const char *name);
 
 /** A response whose body is read incrementally. */
 struct duda_http_stream;

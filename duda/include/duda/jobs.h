@@ -57,7 +57,7 @@ struct duda_job {
  */
 typedef int duda_job_fn(struct duda_ctx *d, const struct duda_job *job);
 /** Records the error message, for the log and the list of failed jobs; returns `error`. */
-MK_API int duda_job_fail(struct duda_ctx *d, int error, const char *message);
+MK_API int duda_job_fail(struct duda_ctx *d, int error, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
 /** A job type, with a schedule if its jobs run at fixed times, like cron jobs. Zero selects the default. */
 struct duda_job_type {

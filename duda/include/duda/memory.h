@@ -30,7 +30,7 @@ MK_API mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRIN
  *     answer(d, message);
  *     duda_arena_rewind(d, mark);
  */
-MK_API size_t duda_arena_mark(const struct duda_ctx *d);
+MK_API size_t duda_arena_mark(struct duda_ctx *d);
 MK_API void duda_arena_rewind(struct duda_ctx *d, size_t mark);
 
 /**

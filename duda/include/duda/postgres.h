@@ -42,7 +42,7 @@ struct duda_postgres_sub;
  *     while (!e) {
  *         e = duda_postgres_receive(d, sub, 0, &text);
  *         if (!e)
- *             e = duda_sse_send(d, "order", text, NULL);
+ *             e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("order"), .data = text});
  *         else if (e == -ECONNRESET || e == -EOVERFLOW)
  *             e = send_all_orders(d, db); // some may have been missed
  *     }
@@ -71,7 +71,7 @@ MK_API void duda_postgres_unsubscribe(struct duda_postgres_sub *sub);
  * loop calls on_message(ctx, text) for each message; the callback must not wait. It is also called with an
  * absent text whenever the subscription starts, both initially and after a lost connection: data read earlier
  * may be stale. The subscription ends with the worker. `database` is the Name of the database; NULL selects
- * "main". Returns 0; -ENOENT: no database with this Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
+ * "main". Returns 0; -ENODEV: no database with this Name; -EINVAL, -EOPNOTSUPP, -ENOMEM. `out` may be NULL.
  *
  *     static void on_price(void *ctx, mk_str text)
  *     {

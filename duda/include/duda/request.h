@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Strings live until the handler returns and are NUL-terminated. Functions whose names end in `_or` return a
- * C string, which is the given default if the value is absent or contains a NUL. */
+/* Strings live until the handler returns and are NUL-terminated. Functions whose names end in `_or` have a
+ * fallback for absent values. */
 
 /** The request method as the client sent it. */
 MK_API mk_str duda_method(struct duda_ctx *d);
@@ -19,17 +19,26 @@ MK_API mk_str duda_path(struct duda_ctx *d);
 
 /** The decoded value of a path parameter: the text that `:name` or `*name` of the route's pattern matched;
  * absent if the pattern has no such name. */
-MK_API mk_str duda_param(const struct duda_ctx *d, const char *name);
+MK_API mk_str duda_param(struct duda_ctx *d, const char *name);
 /** Reads a path parameter as a number. Returns false unless it is a decimal number, with an optional `-`,
- * that fits in the type. */
-MK_API bool duda_param_int(const struct duda_ctx *d, const char *name, int64_t *out);
+ * that fits in the type; then *out is unchanged. */
+MK_API bool duda_param_int(struct duda_ctx *d, const char *name, int64_t *out);
 
 /** The decoded value of the first query parameter with that name (`+` is a space); absent if none exists. */
 MK_API mk_str duda_query(struct duda_ctx *d, const char *name);
+/** The same value as a C string; `fallback` if it is absent or contains a NUL. */
 MK_API const char *duda_query_or(struct duda_ctx *d, const char *name, const char *fallback);
-/** Reads a query parameter as a number. If the parameter is absent, `out` keeps its value and the result is
- * true. Returns false if the parameter is not a decimal number that fits. */
+/** Reads a query parameter as a number, as duda_param_int() does. Returns false, and leaves *out unchanged,
+ * if the parameter is absent, or not a decimal number that fits. */
 MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
+/** Reads an optional query parameter as a number: an absent one becomes `fallback`, and the result is true.
+ * Returns false, and leaves *out unchanged, if the parameter is not a decimal number that fits.
+ *
+ *     int64_t page;
+ *     if (!duda_query_int_or(d, "page", 1, &page))
+ *         return 400;
+ */
+MK_API bool duda_query_int_or(struct duda_ctx *d, const char *name, int64_t fallback, int64_t *out);
 
 /** The value of the first request header with that name, such as "Authorization", ignoring case; absent if
  * there is none or memory is exhausted. */
@@ -59,9 +68,9 @@ MK_API int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out) MK_API_MUS
 
 /** The server's request and response objects and the worker, for features that Duda's own functions do not
  * cover. Do not set the response body directly while the handler runs. */
-MK_API struct mk_request *duda_request(const struct duda_ctx *d);
-MK_API struct mk_response *duda_response(const struct duda_ctx *d);
-MK_API struct mk_worker *duda_worker(const struct duda_ctx *d);
+MK_API struct mk_request *duda_request(struct duda_ctx *d);
+MK_API struct mk_response *duda_response(struct duda_ctx *d);
+MK_API struct mk_worker *duda_worker(struct duda_ctx *d);
 
 /** The request ID, for logs and for correlation across services: the client's X-Request-Id if it consists of
  * up to 64 letters, digits, `.`, `_` or `-`, otherwise 16 random digits. */

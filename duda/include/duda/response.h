@@ -20,7 +20,7 @@ MK_API int duda_status(struct duda_ctx *d, unsigned status);
 MK_API int duda_header_set(struct duda_ctx *d, const char *name, mk_str value);
 MK_API int duda_header_add(struct duda_ctx *d, const char *name, mk_str value);
 /** Sets the Content-Type; the default is "text/plain; charset=utf-8". */
-MK_API int duda_content_type(struct duda_ctx *d, const char *type);
+MK_API int duda_content_type(struct duda_ctx *d, mk_str type);
 
 /**
  * Appends to the response body. Duda buffers the body and sends it with its length when the handler returns.
@@ -39,7 +39,7 @@ MK_API int duda_flush(struct duda_ctx *d);
 MK_API int duda_response_reset(struct duda_ctx *d);
 
 /** For DUDA_AFTER() functions: get and set the result of the handler. */
-MK_API int duda_result(const struct duda_ctx *d);
+MK_API int duda_result(struct duda_ctx *d);
 MK_API void duda_set_result(struct duda_ctx *d, int result);
 
 #ifdef __cplusplus

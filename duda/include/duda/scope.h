@@ -23,7 +23,7 @@ extern "C" {
 enum { DUDA_SCOPE_MAX = 48 };
 
 /** The scope of the handler's service. Empty in a handler of a package, which belongs to no service. */
-MK_API mk_str duda_scope(const struct duda_ctx *d);
+MK_API mk_str duda_scope(struct duda_ctx *d);
 /** The scope of a service; empty for NULL. */
 MK_API mk_str duda_scope_of(const struct duda_service_ref *owner);
 /** Appends "SCOPE:NAME". The result is unique to the scope, because a scope contains no colon. */

@@ -4,6 +4,7 @@
 #define DUDA_SEND_H
 
 #include <duda/service.h>
+#include <monkey/sse.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,21 +16,21 @@ extern "C" {
  * letters and other characters that are invalid in a URL are percent-encoded. A URL that comes from the
  * client makes this an open redirect: use duda_redirect_local() for such URLs.
  *
- *     return duda_redirect(d, 303, "/items");
+ *     return duda_redirect(d, 303, MK_STR("/items"));
  */
-MK_API int duda_redirect(struct duda_ctx *d, unsigned status, const char *url) MK_API_MUST_USE;
+MK_API duda_verdict duda_redirect(struct duda_ctx *d, unsigned status, mk_str url) MK_API_MUST_USE;
 /**
  * Redirects to a path on this host; the path may come from the client. Returns 400 for anything that a
  * browser could interpret as another host: a URL, a path that begins with `//` or with a slash and a
- * backslash, a path with control characters, or an empty path.
+ * backslash, a path with control characters, or an empty or absent path.
  *
- *     return duda_redirect_local(d, 303, duda_query_or(d, "next", "/"));
+ *     return duda_redirect_local(d, 303, duda_query(d, "next"));
  */
-MK_API int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *path) MK_API_MUST_USE;
+MK_API duda_verdict duda_redirect_local(struct duda_ctx *d, unsigned status, mk_str path) MK_API_MUST_USE;
 
 /**
  * Evaluates conditional requests (RFC 9110, section 13) against the current version of the page. `etag` is
- * any string without `"` (NULL: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if the
+ * any string without `"` (absent: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if the
  * handler should continue. Return any other result from the handler: 304 (the client has this version), 412
  * (the client's change is based on a different version), or an error.
  *
@@ -37,12 +38,13 @@ MK_API int duda_redirect_local(struct duda_ctx *d, unsigned status, const char *
  *     if (e)
  *         return e;
  */
-MK_API int duda_check_preconditions(struct duda_ctx *d, const char *etag, int64_t modified) MK_API_MUST_USE;
+MK_API duda_verdict duda_check_preconditions(struct duda_ctx *d, mk_str etag,
+                                             int64_t modified_s) MK_API_MUST_USE;
 
 /** Serves a file, such as a static file or a download, with its media type and validators. `path` begins with
  * a slash and is relative to the document root of the virtual host. Return the result from the handler: 0,
  * 304, 404 if the file does not exist, or an error. May wait for the disk. */
-MK_API int duda_send_file(struct duda_ctx *d, const char *path);
+MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path);
 /** Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
  * data. Takes ownership of the descriptor, even on failure. */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
@@ -50,19 +52,26 @@ MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t le
 /**
  * Sends one event of a server-sent event (SSE) stream. The first event starts the response, as
  * text/event-stream and without a deadline. Each event is sent at once; the function waits while the client
- * reads too slowly. `name` and `id` may be NULL; each line of the data becomes a `data` line. Returns -EINVAL
- * if name or id contains a line break. An empty event with the name NULL becomes a comment, which keeps the
- * connection alive.
+ * reads too slowly. Returns -EINVAL if the name or the ID contains a line break. NULL, or an event with no
+ * members set, sends a comment, which keeps the connection alive. A client that reconnects sends the ID of the last
+ * event that it received: `duda_header(d, "Last-Event-ID")`.
  *
- *     while (!(e = duda_sse_send(d, "clock", now_text(d), NULL)) && !(e = duda_sleep(d, 1000)))
+ *     struct mk_sse_event tick = {.name = MK_STR("clock"), .data = now_text(d)};
+ *     while (!(e = duda_sse_send(d, &tick)) && !(e = duda_sleep(d, 1000))) {
  *         duda_arena_rewind(d, mark);
+ *         tick.data = now_text(d);
+ *     }
  *     return e;
  */
-MK_API int duda_sse_send(struct duda_ctx *d, const char *name, mk_str data, const char *id);
+MK_API int duda_sse_send_sized(struct duda_ctx *d, const struct mk_sse_event *event, size_t event_size);
+static inline int duda_sse_send(struct duda_ctx *d, const struct mk_sse_event *event)
+{
+    return duda_sse_send_sized(d, event, sizeof *event);
+}
 
 /** Sends early hints (103) to a browser: `link` is "</style.css>; rel=preload; as=style". Clients that do not
  * support early hints get none. Returns 0, -EINVAL, or -EALREADY. */
-MK_API int duda_early_hints(struct duda_ctx *d, const char *link);
+MK_API int duda_early_hints(struct duda_ctx *d, mk_str link);
 
 /** Writes an HTML page. Escape untrusted text with duda_html_escape(). */
 MK_API int duda_html(struct duda_ctx *d, mk_str page);

@@ -27,6 +27,11 @@ extern "C" {
 struct duda_ctx;
 struct duda_schema;
 
+/** The result of a handler: see duda_fn. Functions of Duda return this type instead of a plain int if their
+ * result is meant to be returned from the handler: it may then be a status or DUDA_HANDLED, and not only 0 or
+ * a negative errno value. */
+typedef int duda_verdict;
+
 /**
  * A request handler. Its return value determines the response:
  *
@@ -68,7 +73,7 @@ struct duda_schema;
  *         return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
  *     }
  */
-typedef int duda_fn(struct duda_ctx *d);
+typedef duda_verdict duda_fn(struct duda_ctx *d);
 
 /** The kind of a table entry. */
 enum duda_route_kind {
@@ -196,7 +201,7 @@ enum { DUDA_NEXT = 0x4e455854 };
  *
  *     static int only_staff(struct duda_ctx *d)
  *     {
- *         return is_staff(d) ? DUDA_NEXT : duda_redirect(d, 303, "/login");
+ *         return is_staff(d) ? DUDA_NEXT : duda_redirect(d, 303, MK_STR("/login"));
  *     }
  *     DUDA_ROUTES(admin, DUDA_BEFORE(only_staff), DUDA_GET("/log", show_log, "Shows the log."));
  */

@@ -89,7 +89,7 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
  *         int e = duda_session_regenerate(d);
  *         if (!e)
  *             e = duda_session_set(d, "user", duda_form(d, "user"));
- *         return e ? e : duda_redirect(d, 303, "/");
+ *         return e ? e : duda_redirect(d, 303, MK_STR("/"));
  *     }
  *
  * duda_session_get() reads a value. Returns 0; -ENOENT: the session has no such value, or the client has no
@@ -172,7 +172,7 @@ MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
  * is missing or wrong. The function reads the form; call duda_form_load() first if the default limits do not
  * fit.
  */
-MK_API int duda_csrf_check(struct duda_ctx *d) MK_API_MUST_USE;
+MK_API duda_verdict duda_csrf_check(struct duda_ctx *d) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -72,10 +72,8 @@ MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_s
  * 0, or -EEXIST: the name is taken. */
 MK_API int duda_sql_add(struct mk_worker *worker, struct duda_sql_db *db);
 
-/** Like duda_sql_find(), but for use outside a handler. */
-MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *worker, const char *name);
 /** The session of the handler's transaction; NULL if there is no transaction. */
-MK_API void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db);
+MK_API void *duda_sql_session(struct duda_ctx *d, const struct duda_sql_db *db);
 
 /** A migration: one step of the schema's history. */
 struct duda_sql_migration {

@@ -57,7 +57,7 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
  * Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
 MK_API const struct duda_service_ref *duda_task_owner(struct mk_worker *worker);
 /** The `ctx` of the task; NULL in request handlers. */
-MK_API void *duda_task_context(const struct duda_ctx *d);
+MK_API void *duda_task_context(struct duda_ctx *d);
 /** Cancels the task: its waits return -ECANCELED, and on_end is called when the task has returned. Do not
  * call it from the task itself. */
 MK_API void duda_task_cancel(struct duda_ctx *d);

@@ -56,7 +56,7 @@ MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
  *
  *     int e = duda_topic_subscribe(d, MK_STR("news"));
  *     size_t mark = duda_arena_mark(d);
- *     while (!e && !(e = duda_topic_receive(d, 0, &text)) && !(e = duda_sse_send(d, "news", text, NULL)))
+ *     while (!e && !(e = duda_topic_receive(d, 0, &text)) && !(e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text})))
  *         duda_arena_rewind(d, mark);
  */
 MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *out) MK_API_MUST_USE;

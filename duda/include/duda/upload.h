@@ -26,7 +26,7 @@ extern "C" {
  *     if (e)
  *         return e;
  */
-MK_API int duda_form_load(struct duda_ctx *d, const struct mk_form_limits *fields,
+MK_API duda_verdict duda_form_load(struct duda_ctx *d, const struct mk_form_limits *fields,
                           const struct mk_multipart_limits *files) MK_API_MUST_USE;
 /** The value of the first form field with that name; absent if there is none or the form could not be
  * received. In the latter case, the client gets the error of duda_form_load() even if the handler returns
@@ -38,8 +38,8 @@ MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
  * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *errors lists the validation errors, so
  * that the page can show the form again. Return any other result from the handler.
  */
-MK_API int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
-                          struct duda_validation_errors *errors) MK_API_MUST_USE;
+MK_API duda_verdict duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
+                                   struct duda_validation_errors *errors) MK_API_MUST_USE;
 
 /** The first uploaded file with that field name; NULL if there is none. A file field that the user left empty
  * does not count. */

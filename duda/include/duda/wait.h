@@ -24,23 +24,27 @@ MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
  * passed; -ETIMEDOUT; -ECANCELED; -ENOMEM; -EEXIST (another handler is waiting for this descriptor). */
 MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
 
+/** The work of a thread: returns 0 or a negative errno value. */
+typedef int duda_work_fn(void *job);
 /**
  * Offloads blocking work to a thread: runs work(job) in a thread pool, and waits until it returns. The thread
- * gets a copy of the job (`size` bytes), which is copied back when work returns. The function may therefore
- * write results into the job, but must not access data of the handler, not even through pointers, because the
- * handler may be cancelled in the meantime.
+ * gets a copy of the job (`size` bytes), which is copied back when work returns, whatever its result. The
+ * function may therefore write results into the job, but must not access data of the handler, not even
+ * through pointers, because the handler may be cancelled in the meantime. `monkey run` reports a job that
+ * contains a pointer to the handler's stack.
  *
- * `threads` is a pool of mk_thread_pool_new(); NULL: the worker's own pool of four threads. Returns 0;
- * -EAGAIN: the queue of the pool is full; -ENOMEM; -ETIMEDOUT or -ECANCELED: `work` may still be running.
+ * `threads` is a pool of mk_thread_pool_new(); NULL: the worker's own pool of four threads. Returns the
+ * result of `work`, or, if it did not run, -EAGAIN: the queue of the pool is full; -ENOMEM. -ETIMEDOUT or
+ * -ECANCELED: `work` may still be running; duda_cancelled() tells whether it is the handler that ended.
  *
  *     struct job job = {.n = 40};
  *     int e = duda_offload(d, NULL, fibonacci, &job, sizeof job);
  */
-MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
-                        void *job, size_t size) MK_API_MUST_USE;
-/** Like duda_offload(), but without copies: the job is on the heap. On success the caller owns the job again.
- * Otherwise drop(job) is called, at once or when work returns. */
-MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, void (*work)(void *job),
+MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,
+                        size_t size) MK_API_MUST_USE;
+/** Like duda_offload(), but without copies: the job is on the heap. If the result is 0, the caller owns the
+ * job again. Otherwise drop(job) is called, at once or when work returns. */
+MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work,
                               void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
 /** Sets the deadline, a timeout for the whole handler: it must return within `ms` milliseconds; afterwards
@@ -48,7 +52,7 @@ MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads
 MK_API int duda_deadline(struct duda_ctx *d, uint32_t ms);
 
 /** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. Call it in long computations. */
-MK_API int duda_cancelled(const struct duda_ctx *d);
+MK_API int duda_cancelled(struct duda_ctx *d);
 
 /* ---- Waiting for callbacks ---- */
 

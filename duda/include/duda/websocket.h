@@ -58,12 +58,13 @@ struct duda_websocket_options {
  *         return e;
  *     }
  */
-MK_API int duda_websocket_open_sized(struct duda_ctx *d, const struct duda_websocket_options *options,
-                                     size_t options_size, void *ctx,
-                                     struct duda_websocket **out) MK_API_MUST_USE;
-static inline MK_API_MUST_USE int duda_websocket_open(struct duda_ctx *d,
-                                                      const struct duda_websocket_options *options, void *ctx,
-                                                      struct duda_websocket **out)
+MK_API duda_verdict duda_websocket_open_sized(struct duda_ctx *d,
+                                              const struct duda_websocket_options *options,
+                                              size_t options_size, void *ctx,
+                                              struct duda_websocket **out) MK_API_MUST_USE;
+static inline MK_API_MUST_USE duda_verdict duda_websocket_open(struct duda_ctx *d,
+                                                               const struct duda_websocket_options *options,
+                                                               void *ctx, struct duda_websocket **out)
 {
     return duda_websocket_open_sized(d, options, sizeof *options, ctx, out);
 }
@@ -98,7 +99,7 @@ MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *sock
 MK_API int duda_websocket_try_send(struct duda_websocket *socket, enum mk_websocket_kind kind, mk_str data);
 /** Closes the WebSocket with a code and a reason. When the handler returns, the WebSocket is closed with
  * 1000. */
-MK_API void duda_websocket_close(struct duda_websocket *socket, unsigned code, const char *reason);
+MK_API void duda_websocket_close(struct duda_websocket *socket, unsigned code, mk_str reason);
 /** The underlying WebSocket of the server; NULL once it has ended. */
 MK_API struct mk_websocket *duda_websocket_raw(const struct duda_websocket *socket);
 

@@ -135,7 +135,7 @@ static void *find_instance(const struct package_type *kind, const struct mk_work
     struct package_worker *package_worker = mk_worker_data(w, kind->plugin);
     for (size_t i = 0; package_worker && i < package_worker->n; i++) {
         const struct package_settings *s = package_worker->sections->v[i];
-        if (!name || mk_str_eq(s->name, mk_str_from_c(name)))
+        if (mk_str_eq(s->name, mk_str_from_c(name ? name : PACKAGE_MAIN)))
             return instance_at(kind, package_worker, i);
     }
     return NULL;
@@ -151,6 +151,16 @@ void *package_find_instance(const struct package_type *kind, struct duda_ctx *d,
     return found;
 }
 
+void *package_instance_of(const struct package_type *kind, struct mk_worker *w, const char *name)
+{
+    char section[64];
+    void *found = find_instance(kind, w, name);
+    snprintf(section, sizeof section, "[%s]", kind->table->section);
+    if (!found)
+        package_log_missing_section_in(w, section, name);
+    return found;
+}
+
 /* Limits the number of log messages, because a client may choose the Name. Returns true for a new Name. */
 static bool is_first_report(const char *section, const char *name)
 {
@@ -160,7 +170,7 @@ static bool is_first_report(const char *section, const char *name)
         uint64_t hashes[NAMES];
         size_t n;
     } reported;
-    uint64_t hash = mk_hash(&key, mk_str_from_c(section)) ^ mk_hash(&key, mk_str_from_c(name ? name : ""));
+    uint64_t hash = mk_hash(&key, mk_str_from_c(section)) ^ mk_hash(&key, mk_str_from_c(name));
     for (size_t i = 0; i < reported.n; i++)
         if (reported.hashes[i] == hash)
             return false;
@@ -170,14 +180,28 @@ static bool is_first_report(const char *section, const char *name)
     return true;
 }
 
+enum { MISSING_TEXT_MAX = 160 };
+
+static void describe_missing_section(char *text, const char *section, const char *name)
+{
+    snprintf(text, MISSING_TEXT_MAX, "there is no %s with the Name `%.63s`", section, name);
+}
+
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name)
 {
-    char text[160];
-    if (name)
-        snprintf(text, sizeof text, "there is no %s with the Name `%.63s`", section, name);
-    else
-        snprintf(text, sizeof text, "there is no %s", section);
+    char text[MISSING_TEXT_MAX];
+    name = name ? name : PACKAGE_MAIN;
+    describe_missing_section(text, section, name);
     if (is_first_report(section, name))
         duda_log(d, MK_LOG_ERROR, "%s: functions that need it return -ENODEV", text);
     (void)duda_reason(d, -ENODEV, "%s", text);
+}
+
+void package_log_missing_section_in(struct mk_worker *w, const char *section, const char *name)
+{
+    char text[MISSING_TEXT_MAX];
+    name = name ? name : PACKAGE_MAIN;
+    describe_missing_section(text, section, name);
+    if (is_first_report(section, name))
+        mk_worker_log(w, MK_LOG_ERROR, "%s: functions that need it return -ENODEV", text);
 }

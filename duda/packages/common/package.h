@@ -75,9 +75,11 @@ static inline int package_call_end(struct package_call *c, int result)
 }
 
 /* clang-format off */
+/* The Name that NULL selects. */
+#define PACKAGE_MAIN "main"
 /* The key `Name` of a section's settings. */
 #define PACKAGE_NAME_KEY                                                                                        \
-    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct package_settings, name), .default_value = "main",            \
+    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct package_settings, name), .default_value = PACKAGE_MAIN,            \
      .min = 1, .max = 63, .help = "Name by which services refer to it."}
 /* clang-format on */
 
@@ -160,12 +162,15 @@ struct package_type {
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);
-/* Returns this worker's instance of the section with that Name; `name` NULL selects the first section.
- * Without such a section, logs an error and returns NULL. */
+/* Return this worker's instance of the section with that Name; `name` NULL selects PACKAGE_MAIN. Without such
+ * a section, they log an error and return NULL. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
+void *package_instance_of(const struct package_type *kind, struct mk_worker *w, const char *name);
 
 /* Logs that a handler used a missing section, once for each Name. Package functions then return -ENODEV; if
  * the handler returns this error as well, the log message about it contains the recorded reason. */
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
+/* The same in a worker, outside of handlers. */
+void package_log_missing_section_in(struct mk_worker *w, const char *section, const char *name);
 
 #endif

@@ -63,9 +63,14 @@ PACKAGE_TYPE(http, "HTTP_CLIENT", struct duda_http_client, struct duda_http_clie
              "An HTTP server to which Duda services send requests.", .location = "Server",
              .max = DUDA_HTTP_SERVERS_MAX, .check_section = check_http_client_section);
 
-struct duda_http_client *duda_http_client(struct duda_ctx *d, const char *name)
+struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *name)
 {
     return package_find_instance(&kind, d, name);
+}
+
+struct duda_http_client *duda_http_of(struct mk_worker *worker, const char *name)
+{
+    return package_instance_of(&kind, worker, name);
 }
 
 PACKAGE_PLUGIN(http, "HTTP client for Duda services.", PACKAGE_HAS_TYPE,

@@ -16,7 +16,7 @@ static int set_response_error(struct duda_ctx *d, struct duda_http_response *r, 
 static int check_response_is_json(struct duda_ctx *d, struct duda_http_response *r)
 {
     struct duda_mime mime;
-    mk_str type = duda_http_header(r, MK_STR("Content-Type"));
+    mk_str type = duda_http_header(r, "Content-Type");
     if (duda_mime_read(type, &mime) &&
         (duda_mime_is(&mime, MK_STR("application/json")) || duda_mime_is(&mime, MK_STR("*/*+json"))))
         return 0;

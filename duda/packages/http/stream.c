@@ -280,10 +280,10 @@ int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
     return package_call_end(&call, e ? e : duda_http_read_all(d, stream, response));
 }
 
-mk_str duda_http_header(const struct duda_http_response *response, mk_str name)
+mk_str duda_http_header(const struct duda_http_response *response, const char *name)
 {
     for (size_t i = 0; i < response->n_headers; i++)
-        if (mk_str_eq_nocase(response->headers[i].name, name))
+        if (mk_str_eq_nocase(response->headers[i].name, mk_str_from_c(name)))
             return response->headers[i].value;
     return MK_STR_NULL;
 }

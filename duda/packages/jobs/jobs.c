@@ -59,7 +59,7 @@ struct queue_name {
 };
 
 /* Returns the name of the queue that belongs to the handler's service. */
-static mk_str job_queue_name(const struct duda_ctx *d, const char *kind, struct queue_name *name)
+static mk_str job_queue_name(struct duda_ctx *d, const char *kind, struct queue_name *name)
 {
     return jobs_queue_name(duda_scope(d), kind, name->buf);
 }

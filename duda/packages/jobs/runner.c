@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <monkey/mem.h>
 #include <monkey/text.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "common/package.h"
 #include "jobs_worker.h"
@@ -71,12 +73,14 @@ static int wait_for_notification(struct jobs_slot *t, uint64_t ms)
 
 /* ---- Running a job ---- */
 
-int duda_job_fail(struct duda_ctx *d, int error, const char *message)
+int duda_job_fail(struct duda_ctx *d, int error, const char *fmt, ...)
 {
     struct jobs_slot *t = duda_task_context(d);
-    struct mk_buf text = mk_buf_fixed(t->error_text, sizeof t->error_text);
-    mk_buf_add(&text, mk_str_first(mk_str_from_c(message), sizeof t->error_text));
-    t->error_len = text.len;
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(t->error_text, sizeof t->error_text, fmt, args);
+    va_end(args);
+    t->error_len = len < 0 ? 0 : (size_t)len < sizeof t->error_text ? (size_t)len : sizeof t->error_text - 1;
     return error;
 }
 

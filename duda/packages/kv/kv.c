@@ -13,7 +13,7 @@ struct full_key {
 };
 _Static_assert(sizeof(struct full_key) <= DUDA_KV_ROW_KEY_MAX, "each key of a service has a row");
 
-static mk_str scope_key(const struct duda_ctx *d, mk_str key, struct full_key *full)
+static mk_str scope_key(struct duda_ctx *d, mk_str key, struct full_key *full)
 {
     struct mk_buf text = mk_buf_fixed(full->buf, sizeof full->buf);
     mk_buf_add(&text, MK_STR("k:"));

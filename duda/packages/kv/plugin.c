@@ -113,5 +113,10 @@ struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
+struct duda_kv *duda_kv_of(struct mk_worker *worker, const char *name)
+{
+    return package_instance_of(&kind, worker, name);
+}
+
 PACKAGE_PLUGIN(kv, "Key-value stores for Duda services.", PACKAGE_HAS_TYPE,
                .master_start = make_store_folders, .needs = PACKAGE_NEEDS("duda", "duda-store"));

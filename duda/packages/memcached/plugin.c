@@ -108,5 +108,10 @@ struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
+struct duda_memcached *duda_memcached_of(struct mk_worker *worker, const char *name)
+{
+    return package_instance_of(&kind, worker, name);
+}
+
 PACKAGE_PLUGIN(memcached, "Memcached client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda"));

@@ -99,7 +99,7 @@ int duda_postgres_subscribe_callback(struct mk_worker *w, const char *database, 
 {
     struct duda_sql_db *db = duda_sql_of(w, database);
     struct postgres_pool *b = db ? postgres_pool_from_sql(db) : NULL;
-    int e = db ? check_channel(b, channel) : -ENOENT;
+    int e = db ? check_channel(b, channel) : -ENODEV;
     if (out)
         *out = NULL;
     if (e)

@@ -161,5 +161,10 @@ struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
+struct duda_redis *duda_redis_of(struct mk_worker *worker, const char *name)
+{
+    return package_instance_of(&kind, worker, name);
+}
+
 PACKAGE_PLUGIN(redis, "Redis client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda", "duda-store"));

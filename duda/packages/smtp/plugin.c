@@ -116,5 +116,10 @@ struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name)
     return package_find_instance(&kind, d, name);
 }
 
+struct duda_smtp *duda_smtp_of(struct mk_worker *worker, const char *name)
+{
+    return package_instance_of(&kind, worker, name);
+}
+
 PACKAGE_PLUGIN(smtp, "SMTP client for Duda services.", PACKAGE_HAS_TYPE,
                .needs = PACKAGE_NEEDS("upstream", "duda"));

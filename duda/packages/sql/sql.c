@@ -93,25 +93,33 @@ int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db)
     return 0;
 }
 
+static struct duda_sql_db *find_database(struct mk_worker *w, const char *name)
+{
+    struct duda_sql_db *db = sql_worker_of(w)->first;
+    while (db && !mk_str_eq(db->name, mk_str_from_c(name ? name : PACKAGE_MAIN)))
+        db = db->next;
+    return db;
+}
+
 struct duda_sql_db *duda_sql_find(struct duda_ctx *d, const char *name)
 {
-    struct duda_sql_db *db = duda_sql_of(duda_worker(d), name);
+    struct duda_sql_db *db = find_database(duda_worker(d), name);
     if (!db)
-        package_log_missing_section(d, "[SQLITE] or [POSTGRES]", name ? name : "main");
+        package_log_missing_section(d, "[SQLITE] or [POSTGRES]", name);
     return db;
 }
 
 struct duda_sql_db *duda_sql_of(struct mk_worker *w, const char *name)
 {
-    struct duda_sql_db *db = sql_worker_of(w)->first;
-    while (db && !mk_str_eq(db->name, mk_str_from_c(name ? name : "main")))
-        db = db->next;
+    struct duda_sql_db *db = find_database(w, name);
+    if (!db)
+        package_log_missing_section_in(w, "[SQLITE] or [POSTGRES]", name);
     return db;
 }
 
 /* ---- Statements ---- */
 
-void *duda_sql_session(const struct duda_ctx *d, const struct duda_sql_db *db)
+void *duda_sql_session(struct duda_ctx *d, const struct duda_sql_db *db)
 {
     return sql_transactions_session(&sql_worker_of(duda_worker(d))->transactions, d, db);
 }

@@ -8,12 +8,12 @@
 struct sql_transaction {
     struct sql_transaction *next;
     struct sql_transactions *all;
-    const struct duda_ctx *d;
+    struct duda_ctx *d;
     struct duda_sql_db *db;
     void *session;
 };
 
-static struct sql_transaction *find_transaction(const struct sql_transactions *all, const struct duda_ctx *d,
+static struct sql_transaction *find_transaction(const struct sql_transactions *all, struct duda_ctx *d,
                                                 const struct duda_sql_db *db)
 {
     struct sql_transaction *t = all->first;
@@ -22,7 +22,7 @@ static struct sql_transaction *find_transaction(const struct sql_transactions *a
     return t;
 }
 
-void *sql_transactions_session(const struct sql_transactions *all, const struct duda_ctx *d,
+void *sql_transactions_session(const struct sql_transactions *all, struct duda_ctx *d,
                                const struct duda_sql_db *db)
 {
     const struct sql_transaction *t = find_transaction(all, d, db);

@@ -14,7 +14,7 @@ struct sql_transactions {
 };
 
 /* Returns the session of the handler's transaction; NULL if the handler is not in one. */
-void *sql_transactions_session(const struct sql_transactions *all, const struct duda_ctx *d,
+void *sql_transactions_session(const struct sql_transactions *all, struct duda_ctx *d,
                                const struct duda_sql_db *db);
 /* Begins a transaction, which is rolled back if it is still open when the handler ends. Returns 0, -EALREADY
  * if the handler is already in a transaction, or the error of the backend. */

@@ -24,7 +24,7 @@ struct store_waiter {
 
 /* Returns a hash of the lock's name. Two locks with the same hash wake each other's waiters, which is
  * harmless. */
-static uint64_t lock_hash(const struct duda_ctx *d, const struct duda_store *s, mk_str key)
+static uint64_t lock_hash(struct duda_ctx *d, const struct duda_store *s, mk_str key)
 {
     static const struct mk_hash_key any = {0x6c6f636b73, 0x6f6e652d74776f};
     return mk_hash(&any, key) ^ mk_hash(&any, s->name) ^ mk_hash(&any, duda_scope(d)) << 1;

@@ -65,7 +65,7 @@ static int memory_store_set(struct duda_ctx *d, struct duda_store *s, mk_str key
 
 /* Returns the ID of the client that holds the lock; 0 if it is unknown. Requests over a Unix socket come from
  * another server, which serves many clients. */
-static uint32_t lock_client_id(const struct duda_ctx *d, const struct duda_store *s,
+static uint32_t lock_client_id(struct duda_ctx *d, const struct duda_store *s,
                                const struct table_entry *entry)
 {
     const struct store_worker *all = s->ctx;

@@ -8,7 +8,7 @@
 
 #include "store.h"
 
-static struct duda_store *session_store(const struct duda_ctx *d)
+static struct duda_store *session_store(struct duda_ctx *d)
 {
     return store_worker_get(duda_worker(d))->sessions;
 }

@@ -34,14 +34,28 @@ struct duda_store *store_worker_find_store(const struct store_worker *all, mk_st
     return s;
 }
 
+static struct duda_store *find_store(struct mk_worker *w, const char *name)
+{
+    struct store_worker *all = store_worker_get(w);
+    struct duda_store *s = store_worker_find_store(all, mk_str_from_c(name));
+    bool is_memory = strcmp(name, PACKAGE_MAIN) == 0 || strcmp(name, "memory") == 0;
+    return s ? s : is_memory ? &all->memory : NULL;
+}
+
 struct duda_store *duda_store_find(struct duda_ctx *d, const char *name)
 {
-    struct store_worker *all = store_worker_get(duda_worker(d));
-    struct duda_store *s = store_worker_find_store(all, mk_str_from_c(name ? name : "main"));
-    bool is_memory = !name || strcmp(name, "main") == 0 || strcmp(name, "memory") == 0;
-    if (!s && !is_memory)
+    struct duda_store *s = find_store(duda_worker(d), name ? name : PACKAGE_MAIN);
+    if (!s)
         package_log_missing_section(d, "[KV] or [REDIS]", name);
-    return s ? s : is_memory ? &all->memory : NULL;
+    return s;
+}
+
+struct duda_store *duda_store_of(struct mk_worker *w, const char *name)
+{
+    struct duda_store *s = find_store(w, name ? name : PACKAGE_MAIN);
+    if (!s)
+        package_log_missing_section_in(w, "[KV] or [REDIS]", name);
+    return s;
 }
 
 /* ---- Values ---- */
@@ -56,8 +70,7 @@ mk_str store_key_format(struct store_key_buf *buf, char table, mk_str scope, mk_
 }
 
 /* Replaces *key with the key of the value in the backend. */
-static int scope_key(const struct duda_ctx *d, const struct duda_store *s, mk_str *key,
-                     struct store_key_buf *buf)
+static int scope_key(struct duda_ctx *d, const struct duda_store *s, mk_str *key, struct store_key_buf *buf)
 {
     if (!s)
         return -ENODEV;

@@ -46,7 +46,7 @@ static int send_mail(struct duda_ctx *d, const struct duda_job *job)
                                    .body = text};
     struct duda_smtp_result result;
     int e = duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result);
-    return e && result.error.p ? duda_job_fail(d, e == -EINVAL ? -EBADMSG : e, result.error.p) : e;
+    return e && result.error.p ? duda_job_fail(d, e == -EINVAL ? -EBADMSG : e, "%s", result.error.p) : e;
 }
 
 static const struct duda_job_type mail_job = {.name = "mail", .fn = send_mail};
@@ -96,7 +96,7 @@ static int receive(struct duda_ctx *d)
     }
     mk_str job = duda_sprintf(d, "%.*s\n%.*s\n", MK_STR_ARG(m.address), MK_STR_ARG(m.text));
     e = e ? e : duda_jobs_enqueue(d, "mail", job, NULL, NULL);
-    return e ? e : duda_redirect(d, 303, "/?sent=1");
+    return e ? e : duda_redirect(d, 303, MK_STR("/?sent=1"));
 }
 
 DUDA_SERVICE(contact, DUDA_START(start), DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The form."),

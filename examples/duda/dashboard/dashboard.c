@@ -42,7 +42,8 @@ static int events(struct duda_ctx *d)
 {
     size_t mark = duda_arena_mark(d);
     int e;
-    while (!(e = duda_sse_send(d, "state", state(d), NULL)) && !(e = duda_sleep(d, PAUSE_MS)))
+    while (!(e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("state"), .data = state(d)})) &&
+           !(e = duda_sleep(d, PAUSE_MS)))
         duda_arena_rewind(d, mark);
     return e;
 }

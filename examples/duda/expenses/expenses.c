@@ -170,7 +170,9 @@ static int export(struct duda_ctx *d, bool packs)
     struct mk_buf text = mk_buf_growing(PAGE_MAX), packed = mk_buf_growing(PAGE_MAX);
     int e = write_csv(d, &text);
     e = e || !packs ? e : duda_gzip(&packed, mk_buf_str(&text), 0);
-    e = e ? e : duda_content_type(d, packs ? "application/gzip" : "text/csv; charset=utf-8; header=absent");
+    e = e ? e
+          : duda_content_type(d, packs ? MK_STR("application/gzip")
+                                       : MK_STR("text/csv; charset=utf-8; header=absent"));
     e = e ? e : duda_write(d, mk_buf_str(packs ? &packed : &text));
     mk_buf_free(&text);
     mk_buf_free(&packed);

@@ -12,7 +12,7 @@ static int ask(struct duda_ctx *d)
     const struct duda_http_request request = {.target = mk_request_raw_target(duda_request(d))};
     struct duda_http_response response;
     uint64_t begin = mk_worker_now_ms(duda_worker(d));
-    int e = duda_http_fetch(d, duda_http_client(d, "behind"), &request, &response);
+    int e = duda_http_fetch(d, duda_http_find(d, "behind"), &request, &response);
     if (e == -ECANCELED)
         return e;
     if (e) {
@@ -22,7 +22,7 @@ static int ask(struct duda_ctx *d)
     const struct duda_entry values[] = {
         {"status", duda_value_unsigned(response.status)},
         {"milliseconds", duda_value_unsigned(mk_worker_now_ms(duda_worker(d)) - begin)},
-        {"type", duda_value_text(duda_http_header(&response, MK_STR("Content-Type")))},
+        {"type", duda_value_text(duda_http_header(&response, "Content-Type"))},
         {"content", duda_value_text(response.body)},
     };
     return duda_send_json(d, duda_value_map(values, MK_LEN(values)));

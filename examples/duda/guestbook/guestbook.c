@@ -82,7 +82,7 @@ static int write_entry(struct duda_ctx *d)
     }
     if (!e)
         e = store(d, &entry);
-    return e ? e : duda_redirect(d, 303, "/");
+    return e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
 DUDA_SERVICE(guestbook, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The book."),

@@ -76,7 +76,7 @@ static int show(struct duda_ctx *d)
     if (e == -ENOENT)
         return duda_problem(d, 404, "there is no such item");
     if (!e)
-        e = duda_content_type(d, "application/json");
+        e = duda_content_type(d, MK_STR("application/json"));
     return e ? e : duda_write(d, value);
 }
 
@@ -126,7 +126,7 @@ static int list(struct duda_ctx *d)
     int e = duda_bind_query(d, &page_schema, &page);
     if (e)
         return e;
-    (void)duda_content_type(d, "application/json");
+    (void)duda_content_type(d, MK_STR("application/json"));
     (void)duda_puts(d, "[");
     e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("item/"), key_of(d, page.after), add, &l);
     return e ? e : duda_puts(d, "]\n");

@@ -76,7 +76,7 @@ static int save(struct duda_ctx *d)
     if (!e)
         e = text.len ? duda_kv_set(d, duda_kv_find(d, NULL), key_of(d), text, 0)
                      : duda_kv_delete(d, duda_kv_find(d, NULL), key_of(d));
-    return e && e != -ENOENT ? e : duda_redirect(d, 303, buf);
+    return e && e != -ENOENT ? e : duda_redirect(d, 303, mk_str_from_c(buf));
 }
 
 static unsigned long fibonacci_of(unsigned n)
@@ -84,10 +84,11 @@ static unsigned long fibonacci_of(unsigned n)
     return n < 2 ? n : fibonacci_of(n - 1) + fibonacci_of(n - 2);
 }
 
-static void compute(void *job)
+static int compute(void *job)
 {
     unsigned long *n = job;
     *n = fibonacci_of((unsigned)*n);
+    return 0;
 }
 
 static int fibonacci(struct duda_ctx *d)

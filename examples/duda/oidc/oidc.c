@@ -92,7 +92,7 @@ static _Thread_local struct {
     int64_t endpoints_at, keys_at, refetched_at;
 } known;
 
-static int64_t now(const struct duda_ctx *d)
+static int64_t now(struct duda_ctx *d)
 {
     return (int64_t)mk_worker_now(duda_worker(d));
 }
@@ -123,7 +123,7 @@ static int ask(struct duda_ctx *d, mk_str url, struct duda_http_request *request
         return refuse(d, 502, "the provider names an address of another kind than its own");
     rest = mk_str_skip(rest, 2);
     mk_str host = duda_strdup(d, mk_str_cut(&rest, '/'));
-    struct duda_http_client *http = host.p ? duda_http_client(d, host.p) : NULL;
+    struct duda_http_client *http = host.p ? duda_http_find(d, host.p) : NULL;
     if (!http)
         return refuse(d, 502, "the provider names a host that has no section [HTTP_CLIENT]");
     request->target = duda_sprintf(d, "/%.*s", MK_STR_ARG(rest));
@@ -256,7 +256,7 @@ static int go(struct duda_ctx *d, mk_str to, const struct mk_buf *query)
     bool has_query = memchr(to.p, '?', to.len) != NULL;
     mk_str url = duda_sprintf(d, "%.*s%c%.*s", MK_STR_ARG(to), has_query ? '&' : '?',
                               MK_STR_ARG(mk_str_skip(mk_buf_str(query), 1)));
-    return url.p && !query->failed ? duda_redirect(d, 303, url.p) : -ENOMEM;
+    return url.p && !query->failed ? duda_redirect(d, 303, url) : -ENOMEM;
 }
 
 static int log_in(struct duda_ctx *d)
@@ -363,7 +363,7 @@ static int enter(struct duda_ctx *d, mk_str json, mk_str nonce)
         e = duda_session_set(d, "user", claims.sub);
     if (!e)
         e = duda_session_set(d, "name", claims.name.len ? claims.name : claims.sub);
-    return e ? e : duda_redirect(d, 303, "/");
+    return e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
 static int come_back(struct duda_ctx *d)
@@ -417,7 +417,7 @@ static int log_out(struct duda_ctx *d)
     struct mk_buf query = mk_buf_fixed(buf, sizeof buf);
     int e = duda_session_destroy(d);
     if (e || !known.endpoints.end.p)
-        return e ? e : duda_redirect(d, 303, "/");
+        return e ? e : duda_redirect(d, 303, MK_STR("/"));
     add(&query, "client_id", oidc->client);
     add(&query, "post_logout_redirect_uri", duda_sprintf(d, "%.*s/", MK_STR_ARG(oidc->site)));
     return go(d, known.endpoints.end, &query);

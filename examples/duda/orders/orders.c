@@ -44,8 +44,10 @@ static int show_sum(struct duda_ctx *d)
     struct duda_sql_result result;
     int e = duda_sql_query(d, database(d), &result, "SELECT count(*) AS n FROM orders");
     return e ? e
-             : duda_sse_send(d, "sum",
-                             duda_sprintf(d, "%lld", (long long)duda_sql_cell(&result, 0, 0)->number), NULL);
+             : duda_sse_send(
+                   d, &(struct mk_sse_event){
+                          .name = MK_STR("sum"),
+                          .data = duda_sprintf(d, "%lld", (long long)duda_sql_cell(&result, 0, 0)->number)});
 }
 
 /* Subscribes before it counts, so that no order is missed in between. -ECONNRESET (the connection was lost)
@@ -60,7 +62,7 @@ static int follow(struct duda_ctx *d)
     while (!e) {
         e = duda_postgres_receive(d, sub, 0, &text);
         if (!e)
-            e = duda_sse_send(d, "order", text, NULL);
+            e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("order"), .data = text});
         else if (e == -ECONNRESET || e == -EOVERFLOW)
             e = show_sum(d);
     }
@@ -77,7 +79,7 @@ static int export(struct duda_ctx *d)
     int e = duda_postgres_copy(d, database(d), &result,
                                "COPY (SELECT goods, pieces FROM orders ORDER BY id) TO STDOUT (FORMAT csv)",
                                &copy);
-    e = e ? e : duda_content_type(d, "text/csv; charset=utf-8; header=absent");
+    e = e ? e : duda_content_type(d, MK_STR("text/csv; charset=utf-8; header=absent"));
     while (!e && !(e = duda_postgres_copy_read(d, copy, &row)) && row.p)
         e = duda_write(d, row);
     return e ? e : duda_postgres_copy_end(d, copy);

@@ -14,16 +14,19 @@ struct sieve {
 };
 
 /* Runs in a thread, because long computations would block the worker. */
-static void count(void *job)
+static int count(void *job)
 {
     struct sieve *s = job;
     bool *is_composite = mk_mem_zalloc(s->limit + 1, sizeof *is_composite);
-    for (size_t i = 2; is_composite && i < s->limit; i++) {
+    if (!is_composite)
+        return -ENOMEM;
+    for (size_t i = 2; i < s->limit; i++) {
         s->found += !is_composite[i];
         for (size_t k = i * i; !is_composite[i] && k < s->limit; k += i)
             is_composite[k] = true;
     }
     mk_mem_free(is_composite);
+    return 0;
 }
 
 static int make(struct duda_ctx *d, int64_t limit, mk_str *page)

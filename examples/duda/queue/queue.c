@@ -110,7 +110,7 @@ static int push(struct duda_ctx *d)
     if (!text.len || text.len > TEXT_MAX_LEN)
         return 422;
     int e = duda_jobs_enqueue(d, "order", text, NULL, NULL);
-    return e ? e : duda_redirect(d, 303, "/");
+    return e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
 static int decide(struct duda_ctx *d)
@@ -118,7 +118,7 @@ static int decide(struct duda_ctx *d)
     mk_str id = duda_form(d, "id");
     int e = mk_str_eq(duda_form(d, "what"), MK_STR("drop")) ? duda_jobs_delete(d, "order", id)
                                                             : duda_jobs_retry(d, "order", id);
-    return e == -ENOENT ? 404 : e ? e : duda_redirect(d, 303, "/");
+    return e == -ENOENT ? 404 : e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
 DUDA_SERVICE(queue, DUDA_START(start), DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The dashboard."),

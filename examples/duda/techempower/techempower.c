@@ -31,7 +31,7 @@ static int json(struct duda_ctx *d)
 
 static int plaintext(struct duda_ctx *d)
 {
-    int e = duda_content_type(d, "text/plain");
+    int e = duda_content_type(d, MK_STR("text/plain"));
     return e ? e : duda_puts(d, "Hello, World!");
 }
 

@@ -88,7 +88,7 @@ static int events(struct duda_ctx *d)
         e = last(d, buf, &text);
     size_t mark = duda_arena_mark(d);
     while (!e) {
-        e = duda_sse_send(d, text.p ? "message" : NULL, text.p ? text : MK_STR(""), NULL);
+        e = duda_sse_send(d, text.p ? &(struct mk_sse_event){.name = MK_STR("message"), .data = text} : NULL);
         duda_arena_rewind(d, mark);
         e = e ? e : hear(d, buf, &text);
     }

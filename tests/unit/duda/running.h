@@ -273,7 +273,7 @@ void duda_result_add_www_authenticate(struct duda_ctx *d)
     (void)d;
 }
 
-int duda_reserved_cookie_check_header(const struct duda_ctx *d, mk_str line)
+int duda_reserved_cookie_check_header(struct duda_ctx *d, mk_str line)
 {
     (void)d, (void)line;
     return 0;

@@ -20,13 +20,13 @@ mk_str mk_request_scheme(const struct mk_request *r)
     return mk_str_from_c(scheme);
 }
 
-mk_str duda_scope(const struct duda_ctx *d)
+mk_str duda_scope(struct duda_ctx *d)
 {
     (void)d;
     return scopes[0];
 }
 
-void duda_log_plain(const struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+void duda_log_plain(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     va_list args;
     (void)d, (void)level;

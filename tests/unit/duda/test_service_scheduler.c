@@ -26,7 +26,7 @@ static void on_over(void *ctx, int result)
     n_over++;
 }
 
-static size_t index_of(const struct duda_ctx *d)
+static size_t index_of(struct duda_ctx *d)
 {
     return (size_t)(d - handlers);
 }

@@ -55,7 +55,7 @@ void duda_wait_wake(struct duda_wait *w)
     w->is_woken = true;
 }
 
-struct mk_worker *duda_worker(const struct duda_ctx *self)
+struct mk_worker *duda_worker(struct duda_ctx *self)
 {
     assert_ptr_equal(self, &d);
     return NULL;
@@ -100,9 +100,13 @@ void mk_watcher_free(struct mk_watcher *w)
     (void)w;
 }
 
-static void work(void *job)
+static int work_result;
+
+static int work(void *job)
 {
     n_worked += *(unsigned *)job;
+    *(unsigned *)job = 7;
+    return work_result;
 }
 
 static void drop(void *job)
@@ -155,8 +159,23 @@ static void offload_copied_job_is_not_dropped(void **state)
     fake.refuses = fake.ends = 0;
     assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), 0);
     assert_int_equal(n_worked, 2);
+    assert_int_equal(job, 7);
     fake.refuses = -EAGAIN;
     assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), -EAGAIN);
+}
+
+static void offload_returns_result_of_work(void **state)
+{
+    unsigned job = 2;
+    (void)state;
+    d.cancel_error = 0;
+    fake.refuses = fake.ends = 0;
+    work_result = -EDOM;
+    assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), -EDOM);
+    assert_int_equal(job, 7); /* copied back, so it may describe the error */
+    assert_int_equal(offload(0, 0), -EDOM);
+    assert_int_equal(n_dropped, 1);
+    work_result = 0;
 }
 
 int main(void)
@@ -164,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(offload_drops_job_only_if_not_started),
         cmocka_unit_test(offload_copied_job_is_not_dropped),
+        cmocka_unit_test(offload_returns_result_of_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,13 +66,13 @@ mk_str duda_scope_of(const struct duda_service_ref *owner)
     return MK_STR("shop");
 }
 
-mk_str duda_scope(const struct duda_ctx *d)
+mk_str duda_scope(struct duda_ctx *d)
 {
     (void)d;
     return MK_STR("shop");
 }
 
-struct mk_worker *duda_worker(const struct duda_ctx *d)
+struct mk_worker *duda_worker(struct duda_ctx *d)
 {
     (void)d;
     return NULL;

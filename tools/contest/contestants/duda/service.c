@@ -4,7 +4,7 @@
 
 static int send_greeting(struct duda_ctx *d)
 {
-    int e = duda_content_type(d, "text/plain");
+    int e = duda_content_type(d, MK_STR("text/plain"));
     return e ? e : duda_puts(d, CONTEST_HELLO);
 }
 
@@ -23,7 +23,7 @@ static int send_json(struct duda_ctx *d)
 
 static int send_plaintext(struct duda_ctx *d)
 {
-    int e = duda_content_type(d, "text/plain");
+    int e = duda_content_type(d, MK_STR("text/plain"));
     return e ? e : duda_puts(d, "Hello, World!");
 }
 
