@@ -4,7 +4,7 @@
 import services
 
 SOURCE = r"""
-#define DUDA_USE "duda-http",
+#define DUDA_USE "duda-http"
 #include <duda.h>
 #include <duda/http.h>
 #include <errno.h>
@@ -64,8 +64,8 @@ static int send_pieces(struct duda_ctx *d)
     char *piece = malloc(size + 1);
     int64_t i = 0;
     int e = duda_defer(d, free, piece);
-    if (number(d, "deadline", 0))
-        duda_deadline(d, (uint32_t)number(d, "deadline", 0));
+    if (number(d, "deadline", MK_FOREVER))
+        duda_deadline(d, (uint32_t)number(d, "deadline", MK_FOREVER));
     e = e ? e : duda_http_begin(d, http(d), &request, number(d, "length", MK_LENGTH_UNKNOWN), &r, &s);
     for (; !e && i < number(d, "pieces", 0); i++) {
         memset(piece, 'a' + (int)(i % 26), size);

@@ -5,7 +5,7 @@ import collections
 from proc import wait_until
 
 SOURCE = r"""
-#define DUDA_USE "duda-jobs",
+#define DUDA_USE "duda-jobs"
 #include <duda.h>
 #include <duda/jobs.h>
 #include <errno.h>

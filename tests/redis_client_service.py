@@ -2,7 +2,7 @@
 """A Duda service that sends any command to Redis: `ask(server, "GET", "key")`."""
 
 SOURCE = r"""
-#define DUDA_USE "duda-redis",
+#define DUDA_USE "duda-redis"
 #include <duda.h>
 #include <duda/redis.h>
 #include <errno.h>
@@ -78,7 +78,7 @@ static int block(struct duda_ctx *d)
     while (n < 16 && (parts[n] = mk_str_word(&line)).len)
         n++;
     duda_query_int(d, "ms", &ms);
-    return tell(d, duda_redis_blocking(d, redis(d), &reply, (uint32_t)ms, parts, n), &reply);
+    return tell(d, duda_redis_blocking(d, redis(d), &reply, ms ? (uint32_t)ms : MK_FOREVER, parts, n), &reply);
 }
 
 /* A write that at least one replica acknowledges. */
@@ -175,13 +175,13 @@ static int listen(struct duda_ctx *d)
 {
     struct duda_redis_sub *sub;
     mk_str message;
-    duda_deadline(d, 0);
+    duda_deadline(d, MK_FOREVER);
     int e = duda_redis_subscribe(d, redis(d), MK_STR("news"), &sub);
     if (e)
         return e;
     duda_puts(d, "listening\n");
     duda_flush(d);
-    while ((e = duda_redis_receive(d, sub, 0, &message)) != -ECANCELED) {
+    while ((e = duda_redis_receive(d, sub, MK_FOREVER, &message)) != -ECANCELED) {
         if (e)
             duda_printf(d, "error %d\n", -e);
         else

@@ -9,7 +9,7 @@ import services
 from proc import wait_until
 
 SOURCE = r"""
-#define DUDA_USE "duda-store", "duda-jobs",
+#define DUDA_USE "duda-store", "duda-jobs"
 #include <duda.h>
 #include <duda/jobs.h>
 #include <duda/store.h>

@@ -522,6 +522,8 @@ static void run_compiler(const struct dev_compile *how, const struct dev_source 
     if (code == NOT_STARTED)
         mk_buf_add(&out->messages, MK_STR("No C compiler was found: install gcc or clang, or set CC.\n"));
     ok = dev_messages_check_undefined(&out->messages, is_program_symbol) && ok;
+    if (code)
+        dev_messages_explain_conflicts(&out->messages);
     out->ok = code == 0 && ok;
     record_dependencies(rule, how, source, mk_buf_str(&files), out);
     mk_buf_free(&files);

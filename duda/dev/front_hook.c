@@ -79,7 +79,7 @@ static struct ipc_call *ipc_call_open(const struct dev_front_hook *g, struct mk_
     if (c->fd < 0 || !write_ipc_request(c->fd, r, verb))
         return NULL;
     c->watcher = mk_watcher_new(mk_request_worker(r), c->fd, MK_READABLE, on_ipc_readable, c);
-    return c->watcher && mk_request_set_handler_timeout(r, 0) == 0 ? c : NULL;
+    return c->watcher && mk_request_set_handler_timeout(r, MK_FOREVER) == 0 ? c : NULL;
 }
 
 /* ---- The reply ---- */

@@ -117,3 +117,61 @@ bool dev_messages_check_undefined(struct mk_buf *messages, bool (*is_known)(cons
     replace_buf_content(messages, &out);
     return ok;
 }
+
+/* ---- Names of the C library ---- */
+
+static bool is_identifier_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_';
+}
+
+/* The first identifier of the text, which may have quotes and escape sequences of a terminal before it. */
+static mk_str find_identifier(mk_str s)
+{
+    size_t i = 0, n = 0;
+    while (i < s.len && !is_identifier_char(s.p[i])) {
+        bool is_escape = s.p[i] == '\x1b';
+        while (is_escape && i + 1 < s.len && !mk_char_is_alpha(s.p[i]))
+            i++;
+        i++;
+    }
+    while (i + n < s.len && is_identifier_char(s.p[i + n]))
+        n++;
+    return n ? mk_str_first(mk_str_skip(s, i), n) : MK_STR_NULL;
+}
+
+/* The name in a line such as "error: conflicting types for 'NAME'"; absent in other lines. */
+static mk_str find_conflicting_name(mk_str line)
+{
+    static const mk_str marks[] = {MK_STR_INIT("conflicting types for "),
+                                   MK_STR_INIT("static declaration of ")};
+    for (size_t i = 0; line.len && i < MK_LEN(marks); i++) {
+        const char *at = memmem(line.p, line.len, marks[i].p, marks[i].len);
+        if (at)
+            return find_identifier(mk_str_skip(line, (size_t)(at - line.p) + marks[i].len));
+    }
+    return MK_STR_NULL;
+}
+
+static bool is_library_declaration(mk_str line)
+{
+    return line.len && memmem(line.p, line.len, "/usr/include/", 13) &&
+           memmem(line.p, line.len, "previous declaration", 20);
+}
+
+void dev_messages_explain_conflicts(struct mk_buf *messages)
+{
+    struct mk_buf out = mk_buf_growing(TEXT_MAX);
+    mk_str rest = mk_buf_str(messages), name = MK_STR_NULL;
+    while (rest.len) {
+        mk_str line = mk_str_cut(&rest, '\n'), found = find_conflicting_name(line);
+        mk_buf_addf(&out, "%.*s\n", MK_STR_ARG(line));
+        name = found.p ? found : name;
+        if (!name.p || !is_library_declaration(line))
+            continue;
+        mk_buf_addf(&out, "    hint: the C library has a function `%.*s`: choose another name\n",
+                    MK_STR_ARG(name));
+        name = MK_STR_NULL;
+    }
+    replace_buf_content(messages, &out);
+}

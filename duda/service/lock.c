@@ -88,7 +88,7 @@ static int enqueue_for_lock(struct duda_ctx *d, mk_str own_name, struct lock_wai
     struct duda_lock_waiter *c = d->worker_ctx->locks ? mk_mem_zalloc(1, sizeof *c) : NULL;
     if (!c)
         return -ENOMEM;
-    *c = (struct duda_lock_waiter){.owner = p, .on_lock_granted = on_lock_granted};
+    *c = (struct duda_lock_waiter){.owner = p, .handler = d, .on_lock_granted = on_lock_granted};
     int e = duda_lock_table_enqueue(d->worker_ctx->locks, name, c);
     if (e) {
         mk_mem_free(c);
@@ -99,9 +99,23 @@ static int enqueue_for_lock(struct duda_ctx *d, mk_str own_name, struct lock_wai
     return defer_release_all(d);
 }
 
+/* Would the handlers wait for each other's locks? A handler waits for its most recent lock only. The walk ends,
+ * because no other cycle can exist: each would have been refused here. */
+static bool closes_cycle(const struct duda_ctx *d)
+{
+    const struct duda_lock_waiter *c = d->lock_waiters;
+    while (c && !duda_lock_waiter_has_lock(c)) {
+        const struct duda_ctx *holder = duda_lock_waiter_holder(c)->handler;
+        if (holder == d)
+            return true;
+        c = holder->lock_waiters;
+    }
+    return false;
+}
+
 static int wait_until_granted(struct lock_wait *p, const struct duda_lock_waiter *c, uint32_t ms)
 {
-    if (ms)
+    if (ms != MK_FOREVER)
         mk_timer_set(&p->timer, duda_worker(p->wait.d), ms);
     int e = duda_wait_suspend(&p->wait);
     return e ? e : duda_lock_waiter_has_lock(c) ? 0 : -ETIME;
@@ -113,10 +127,19 @@ static int acquire_lock(struct lock_wait *p, mk_str name, uint32_t ms)
     int e = enqueue_for_lock(d, name, p);
     if (e || duda_lock_waiter_has_lock(d->lock_waiters))
         return e;
-    e = wait_until_granted(p, d->lock_waiters, ms);
+    e = closes_cycle(d) ? -EDEADLK : wait_until_granted(p, d->lock_waiters, ms);
     if (e)
         release_lock(d, &d->lock_waiters); /* the most recent lock */
     return e;
+}
+
+static int try_lock(struct duda_ctx *d, mk_str name)
+{
+    int e = enqueue_for_lock(d, name, NULL);
+    if (e || duda_lock_waiter_has_lock(d->lock_waiters))
+        return e;
+    release_lock(d, &d->lock_waiters);
+    return -EBUSY;
 }
 
 int duda_lock(struct duda_ctx *d, mk_str name, uint32_t ms)
@@ -124,21 +147,8 @@ int duda_lock(struct duda_ctx *d, mk_str name, uint32_t ms)
     struct lock_wait p;
     mk_timer_init(&p.timer, on_lock_timeout);
     int e = duda_wait_begin(d, &p.wait, stop_lock_timer);
-    e = e ? e : acquire_lock(&p, name, ms);
+    e = e ? e : ms ? acquire_lock(&p, name, ms) : try_lock(d, name);
     duda_wait_end(&p.wait);
-    return e;
-}
-
-int duda_lock_try(struct duda_ctx *d, mk_str name)
-{
-    struct duda_wait wait;
-    int e = duda_wait_begin(d, &wait, NULL);
-    e = e ? e : enqueue_for_lock(d, name, NULL);
-    if (!e && !duda_lock_waiter_has_lock(d->lock_waiters)) {
-        release_lock(d, &d->lock_waiters);
-        e = -EBUSY;
-    }
-    duda_wait_end(&wait);
     return e;
 }
 

@@ -77,6 +77,11 @@ bool duda_lock_waiter_has_lock(const struct duda_lock_waiter *c)
     return c->lock->first == c;
 }
 
+const struct duda_lock_waiter *duda_lock_waiter_holder(const struct duda_lock_waiter *c)
+{
+    return c->lock->first;
+}
+
 mk_str duda_lock_waiter_name(const struct duda_lock_waiter *c)
 {
     return mk_str_of(c->lock->name, c->lock->len);

@@ -15,6 +15,7 @@ struct duda_lock_waiter {
     struct duda_lock_waiter *sibling;    /* next waiter of the same owner; managed by the owner */
     struct duda_lock_queue *lock;
     void *owner;
+    void *handler;                        /* for the caller: duda_lock_waiter_holder() */
     void (*on_lock_granted)(void *owner); /* called when a waiter gets the lock */
 };
 
@@ -25,6 +26,8 @@ void duda_lock_table_free(struct duda_lock_table *l);
 /* Returns 0 or -ENOMEM. The caller owns the waiter, and sets `owner` and on_lock_granted beforehand. */
 int duda_lock_table_enqueue(struct duda_lock_table *l, mk_str name, struct duda_lock_waiter *c);
 bool duda_lock_waiter_has_lock(const struct duda_lock_waiter *c);
+/* The waiter that holds the lock for which `c` waits; `c` itself if it has the lock. */
+const struct duda_lock_waiter *duda_lock_waiter_holder(const struct duda_lock_waiter *c);
 mk_str duda_lock_waiter_name(const struct duda_lock_waiter *c);
 /* Releases the lock, or stops waiting for it. */
 void duda_lock_table_dequeue(struct duda_lock_table *l, struct duda_lock_waiter *c);

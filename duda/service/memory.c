@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "fiber/fiber.h"
 #include "fiber/sanitizer_hooks.h"
 #include "service/crash_table.h"
 
@@ -101,6 +102,22 @@ static void fill_freed_chunk(const struct duda_worker_ctx *worker_ctx, char *p, 
         return;
     asan_unpoison(p, n);
     duda_memory_fill_freed(p, n);
+}
+
+static bool is_between(const void *p, const char *first, size_t n)
+{
+    return (uintptr_t)p - (uintptr_t)first < n;
+}
+
+bool duda_memory_contains(const struct duda_ctx *d, const void *p)
+{
+    const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
+    if (stack && is_between(p, stack->low, stack->size))
+        return true;
+    for (const struct duda_chunk *c = d->chunk; c; c = c->before)
+        if (is_between(p, c->buf, c->used))
+            return true;
+    return false;
 }
 
 /* ---- Handlers ---- */

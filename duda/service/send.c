@@ -77,7 +77,7 @@ static bool etag_list_contains(mk_str list, mk_str tag, bool weak)
     return false;
 }
 
-static bool is_not_modified_since(struct duda_ctx *d, const char *field, int64_t modified)
+static bool is_not_modifiedince(struct duda_ctx *d, const char *field, int64_t modified)
 {
     int64_t then;
     mk_str date = duda_header_view(d, field);
@@ -93,14 +93,14 @@ static int evaluate_preconditions(struct duda_ctx *d, mk_str tag, int64_t modifi
     if (match.p && !etag_list_contains(match, tag, false))
         return 412;
     if (!match.p && modified && duda_header_view(d, "If-Unmodified-Since").p &&
-        !is_not_modified_since(d, "If-Unmodified-Since", modified))
+        !is_not_modifiedince(d, "If-Unmodified-Since", modified))
         return 412;
     if (none.p)
         return !etag_list_contains(none, tag, true) ? 0 : reads ? 304 : 412;
-    return reads && is_not_modified_since(d, "If-Modified-Since", modified) ? 304 : 0;
+    return reads && is_not_modifiedince(d, "If-Modified-Since", modified) ? 304 : 0;
 }
 
-int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified_s)
+int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified)
 {
     char tag_buf[TAG_MAX + 2], date[MK_DATE_LEN];
     struct mk_buf tag = mk_buf_fixed(tag_buf, sizeof tag_buf);
@@ -111,11 +111,11 @@ int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified_s
                 ? -EINVAL
                 : duda_header_set(d, "ETag", mk_buf_str(&tag));
     }
-    if (!e && modified_s) {
-        mk_date_write(date, modified_s);
+    if (!e && modified) {
+        mk_date_write(date, modified);
         e = duda_header_set(d, "Last-Modified", mk_str_of(date, sizeof date));
     }
-    return e ? e : evaluate_preconditions(d, mk_buf_str(&tag), modified_s);
+    return e ? e : evaluate_preconditions(d, mk_buf_str(&tag), modified);
 }
 
 /* ---- Files ---- */
@@ -167,7 +167,7 @@ static int begin_sse_stream(struct duda_ctx *d)
     if (!e)
         e = duda_header_set(d, "Cache-Control", MK_STR("no-store"));
     if (!e)
-        e = duda_deadline(d, 0);
+        e = duda_deadline(d, MK_FOREVER);
     if (e)
         return e;
     duda_sse_streams_add(d);

@@ -22,7 +22,8 @@ struct service_entry {
     const struct duda_route_table *table;
     const struct duda_templates *templates;
     struct duda_service_ref has;
-    bool named; /* used in at least one [ROUTES] */
+    bool named;      /* used in at least one [ROUTES] */
+    bool is_checked; /* by warn_without_csrf_check() */
 };
 
 /* The mount point of a service. */
@@ -53,7 +54,7 @@ static void append_package_names(struct mk_buf *line, const char *const *names, 
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], "duda") != 0)
-            mk_buf_addf(line, " \"%s\",", names[i]);
+            mk_buf_addf(line, "%s\"%s\"", line->len ? ", " : " ", names[i]);
 }
 
 /* Checks that the service declares the packages that it calls. An undeclared package may not be loaded in
@@ -192,10 +193,59 @@ static bool is_in_routes(const struct mk_vhost *host, const struct duda_service 
     return false;
 }
 
+/* ---- Forgotten CSRF checks ---- */
+
+static bool is_method_safe(mk_str method)
+{
+    static const mk_str safe[] = {MK_STR_INIT("GET"), MK_STR_INIT("HEAD"), MK_STR_INIT("OPTIONS"),
+                                  MK_STR_INIT("TRACE")};
+    for (size_t i = 0; i < MK_LEN(safe); i++)
+        if (mk_str_eq(method, safe[i]))
+            return true;
+    return false;
+}
+
+/* The first route whose method is not safe; NULL if there is none. Groups nest up to a limit that was checked. */
+static const struct duda_route *find_unsafe_route(const struct duda_routes *routes)
+{
+    for (size_t i = 0; i < routes->n; i++) {
+        const struct duda_route *r = duda_routes_at(routes, i);
+        mk_str methods = r->kind == DUDA_IS_ROUTE ? mk_str_from_c(r->method) : MK_STR_NULL;
+        while (methods.p)
+            if (!is_method_safe(mk_str_trim(mk_str_cut(&methods, ','))))
+                return r;
+        const struct duda_route *inner = r->kind == DUDA_IS_GROUP ? find_unsafe_route(r->routes) : NULL;
+        if (inner)
+            return inner;
+    }
+    return NULL;
+}
+
+/* In development mode. Browsers do not send a session cookie with such a request of another site (SameSite=Lax), but
+ * do so from other hosts of the same domain. */
+static void warn_without_csrf_check(struct mk_config *config, const struct duda_service *service)
+{
+    static const char *const sessions[] = {"duda_session_set"}, *const checks[] = {"duda_csrf_check"};
+    const struct duda_route *r = find_unsafe_route(service->routes);
+    if (!r || !duda_dynsym_calls_any(service, sessions, MK_LEN(sessions)) ||
+        duda_dynsym_calls_any(service, checks, MK_LEN(checks)))
+        return;
+    mk_config_warn(
+        config, NULL, NULL,
+        "the service `%s` has sessions, and routes such as %s %s (%s:%d) that another site may call for "
+        "a logged-in user",
+        service->name, r->method, r->path, r->file, r->line);
+    mk_config_hint(config, "put DUDA_BEFORE(duda_csrf_check) before these routes (duda/session.h)");
+}
+
 int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct service_entry *service_entry = data;
+    struct duda_plugin_config *duda = mk_config_data(config, duda_worker_ctx_plugin());
     *host_data = service_entry;
+    if (duda->rules.tries && !service_entry->is_checked)
+        warn_without_csrf_check(config, service_entry->service);
+    service_entry->is_checked = true;
     if (service_entry->named || is_in_routes(host, service_entry->service))
         return 0;
     struct mount *mount = mk_config_alloc(config, sizeof *mount);
@@ -204,7 +254,6 @@ int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *dat
     mount->service_entry = service_entry;
     mount->prefix = MK_STR("");
     mk_config_prepend_route(config, MK_STR("/*"), service_entry->service->handler, mount);
-    struct duda_plugin_config *duda = mk_config_data(config, duda_worker_ctx_plugin());
     return duda_route_conflicts_add(config, &duda->routes, host, service_entry->service, service_entry->table)
                ? 0
                : -EINVAL;

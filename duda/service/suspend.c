@@ -198,12 +198,13 @@ static void on_deadline(struct mk_timer *t)
 
 int duda_deadline(struct duda_ctx *d, uint32_t ms)
 {
-    int e = d->request ? mk_request_set_handler_timeout(d->request, 0) : 0; /* d->deadline applies instead */
+    int e = d->request ? mk_request_set_handler_timeout(d->request, MK_FOREVER)
+                       : 0; /* d->deadline applies instead */
     if (e)
         return e;
     mk_timer_stop(&d->deadline);
     mk_timer_init(&d->deadline, on_deadline);
-    if (ms)
+    if (ms != MK_FOREVER)
         mk_timer_set(&d->deadline, d->worker_ctx->worker, ms);
     return 0;
 }

@@ -106,7 +106,7 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
     if (l->n)
         return 0;
     mk_timer_init(&l->timer, on_receive_timeout);
-    if (ms)
+    if (ms != MK_FOREVER)
         mk_timer_set(&l->timer, l->d->worker_ctx->worker, ms);
     int e = duda_wait_suspend(&l->wait);
     return e ? e : l->n ? 0 : -ETIME;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits: callbacks of the server wake the handler. */
 #include <errno.h>
+#include <poll.h>
 
+#include "service/memory.h"
 #include "service/suspend.h"
 
 /* ---- Time ---- */
@@ -68,15 +70,34 @@ static int start_fd_wait(struct fd_wait *l, int fd, unsigned events, uint32_t ms
 {
     struct mk_worker *w = duda_worker(l->wait.d);
     mk_timer_init(&l->timer, on_fd_timeout);
-    if (ms)
+    if (ms != MK_FOREVER)
         mk_timer_set(&l->timer, w, ms);
     errno = 0;
     l->watcher = mk_watcher_new(w, fd, events, on_fd_ready, l);
     return l->watcher ? 0 : errno ? -errno : -ENOMEM;
 }
 
+/* Returns the events that a watcher of the loop would report now. */
+static int poll_fd(int fd, unsigned events)
+{
+    struct pollfd p = {.fd = fd,
+                       .events = (short)((events & MK_READABLE ? POLLIN | POLLRDHUP : 0) |
+                                         (events & MK_WRITABLE ? POLLOUT : 0))};
+    int n = poll(&p, 1, 0);
+    if (n <= 0 || p.revents & POLLNVAL)
+        return n < 0 ? -errno : n ? -EBADF : -ETIME;
+    unsigned ready = (p.revents & POLLIN ? MK_READABLE : 0u) | (p.revents & POLLOUT ? MK_WRITABLE : 0u);
+    if (p.revents & (POLLERR | POLLHUP))
+        ready |= MK_HUNG_UP | (events & (MK_READABLE | MK_WRITABLE));
+    if (p.revents & POLLRDHUP)
+        ready |= MK_READABLE | MK_ENDED;
+    return (int)ready;
+}
+
 int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms)
 {
+    if (!ms)
+        return d->cancel_error ? duda_suspend(d) : poll_fd(fd, events);
     struct fd_wait fd_wait = {.ready_events = 0};
     int e = duda_wait_begin(d, &fd_wait.wait, free_fd_wait);
     if (e)
@@ -174,9 +195,28 @@ int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, duda_
     return e;
 }
 
+/* Development mode: the copy that the thread gets must contain no pointer to data of the handler. */
+static void check_job(struct duda_ctx *d, const char *job, size_t size)
+{
+    for (size_t at = 0; at + sizeof(void *) <= size; at += sizeof(void *)) {
+        const void *p;
+        memcpy(&p, job + at, sizeof p);
+        if (!duda_memory_contains(d, p))
+            continue;
+        duda_log(d, MK_LOG_ERROR,
+                 "duda_offload(): byte %zu of the job is a pointer to the stack or memory of the handler, "
+                 "which the "
+                 "thread may use after the handler has ended: copy the data into the job",
+                 at);
+        return;
+    }
+}
+
 int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,
                  size_t size)
 {
+    if (size && duda_memory_is_dev_mode(d->worker_ctx))
+        check_job(d, job, size);
     bool is_done;
     void *copy = mk_mem_alloc(size ? size : 1);
     if (!copy)

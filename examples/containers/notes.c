@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A service for several nodes: PostgreSQL stores the notes, Redis counts the writes of each client to limit
  * their rate, and each new note goes to the event streams of all nodes. */
-#define DUDA_USE "duda-sql", "duda-store",
+#define DUDA_USE "duda-sql", "duda-store"
 #include <duda.h>
 #include <duda/sql.h>
 #include <duda/store.h>

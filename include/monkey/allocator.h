@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory allocator interface, for the results of parsers. */
+/* Memory allocator interface, for the results of parsers. An allocator belongs to one thread: that of a
+ * handler belongs to its worker. */
 #ifndef MONKEY_ALLOCATOR_H
 #define MONKEY_ALLOCATOR_H
 

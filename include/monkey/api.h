@@ -50,6 +50,13 @@
 #define MK_CONTAINER(ptr, type, member) ((type *)(void *)(((char *)(ptr)) - offsetof(type, member)))
 #endif
 
+/**
+ * No limit, for durations in milliseconds. A parameter that limits a wait means what it says: 0 does not
+ * wait, and MK_FOREVER waits without a limit. In structs of options, 0 selects the default. A time to live of
+ * 0 never ends.
+ */
+#define MK_FOREVER 0xffffffffu
+
 /** The number of elements of an array. */
 #define MK_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

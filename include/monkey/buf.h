@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers for text whose length is not known in advance. */
+/* Buffers for text whose length is not known in advance. Thread-safe, as long as each buffer belongs to one
+ * thread. */
 #ifndef MONKEY_BUF_H
 #define MONKEY_BUF_H
 

@@ -85,14 +85,14 @@ static inline void mk_meter_begin(uint64_t *cells)
 }
 
 /** Counts the end of a call, with its duration in microseconds and whether it failed. */
-static inline void mk_meter_end(uint64_t *cells, uint64_t micros, bool failed)
+static inline void mk_meter_end(uint64_t *cells, uint64_t duration_us, bool failed)
 {
     if (!cells)
         return;
     mk_stat_set(&cells[MK_METER_WAITING], cells[MK_METER_WAITING] - 1);
     mk_stat_add(&cells[MK_METER_CALLS], 1);
     mk_stat_add(&cells[MK_METER_FAILURES], failed);
-    mk_stat_add(&cells[MK_METER_MICROS], micros);
+    mk_stat_add(&cells[MK_METER_MICROS], duration_us);
 }
 
 #ifdef __cplusplus

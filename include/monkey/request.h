@@ -329,14 +329,14 @@ MK_API void mk_request_cancel_on_disconnect(struct mk_request *request);
 
 /**
  * Sets timeouts for this request, in place of `HandlerTimeout` (how long a handler or body source may wait
- * for anything but the client) and `TunnelTimeout`. 0 means no timeout; the maximum is one day. They apply to
- * waits that start after the call. Returns 0 or -ENOMEM.
+ * for anything but the client) and `TunnelTimeout`. The maximum is one day; MK_FOREVER: no timeout. They
+ * apply to waits that start after the call. Returns 0, -EINVAL (0 milliseconds) or -ENOMEM.
  *
- * An event stream that may be silent for a long time needs no timeout (0). A wait without a timeout ends when
- * the client closes its side, as with mk_request_cancel_on_disconnect().
+ * An event stream that may be silent for a long time needs MK_FOREVER. A wait without a timeout ends when the
+ * client closes its side, as with mk_request_cancel_on_disconnect().
  */
-MK_API int mk_request_set_handler_timeout(struct mk_request *request, uint32_t ms);
-MK_API int mk_request_set_tunnel_timeout(struct mk_request *request, uint32_t ms);
+MK_API int mk_request_set_handler_timeout(struct mk_request *request, uint32_t timeout_ms);
+MK_API int mk_request_set_tunnel_timeout(struct mk_request *request, uint32_t timeout_ms);
 /** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit, because the
  * server rejects longer bodies before any hook runs. The limit of a handler (mk_handler.body_max) overrides
  * both. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with 413. */

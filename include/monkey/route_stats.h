@@ -91,12 +91,12 @@ static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str se
 }
 
 /** Counts a request that has ended. `cells` belong to the worker; NULL is ignored. */
-static inline void mk_route_stats_record(uint64_t *cells, uint64_t micros, bool failed, bool cancelled)
+static inline void mk_route_stats_record(uint64_t *cells, uint64_t duration_us, bool failed, bool cancelled)
 {
     if (!cells)
         return;
     mk_stat_add(&cells[MK_ROUTE_REQUESTS], 1);
-    mk_stat_observe(&cells[MK_ROUTE_DURATION], micros);
+    mk_stat_observe(&cells[MK_ROUTE_DURATION], duration_us);
     if (failed)
         mk_stat_add(&cells[MK_ROUTE_FAILURES], 1);
     if (cancelled)

@@ -39,7 +39,7 @@ struct mk_sse_stream_options {
     size_t queue_max;      /**< new events are rejected while this many bytes or more are queued. Default 64
                                 KB */
     uint32_t keepalive_ms; /**< the stream sends a comment after this time without an event, to keep proxies
-                                from closing the connection and to detect vanished clients. UINT32_MAX: never.
+                                from closing the connection and to detect vanished clients. MK_FOREVER: never.
                                 Default 15 s */
     uint64_t reserved[4];  /**< must be zero */
 };

@@ -133,41 +133,41 @@ static inline uint64_t mk_stat_get(const uint64_t *cell)
 }
 
 /** The bucket of a duration in a coarse histogram. */
-static inline unsigned mk_stat_bucket(uint64_t micros)
+static inline unsigned mk_stat_bucket(uint64_t duration_us)
 {
-    if (micros < 64)
+    if (duration_us < 64)
         return 0;
-    unsigned log2 = 63u - MK_API_CAST(unsigned, __builtin_clzll(micros));
-    unsigned i = 2 * (log2 - 6) + MK_API_CAST(unsigned, micros >> (log2 - 1) & 1) + 1;
+    unsigned log2 = 63u - MK_API_CAST(unsigned, __builtin_clzll(duration_us));
+    unsigned i = 2 * (log2 - 6) + MK_API_CAST(unsigned, duration_us >> (log2 - 1) & 1) + 1;
     return i < MK_STAT_BUCKETS ? i : MK_STAT_BUCKETS - 1;
 }
 
 /** The bucket of a duration in a fine histogram. */
-static inline unsigned mk_stat_fine_bucket(uint64_t micros)
+static inline unsigned mk_stat_fine_bucket(uint64_t duration_us)
 {
-    if (micros < 8)
-        return MK_API_CAST(unsigned, micros);
-    unsigned shift = 60u - MK_API_CAST(unsigned, __builtin_clzll(micros));
-    unsigned i = (shift + 1) * 8 + MK_API_CAST(unsigned, micros >> shift) % 8;
+    if (duration_us < 8)
+        return MK_API_CAST(unsigned, duration_us);
+    unsigned shift = 60u - MK_API_CAST(unsigned, __builtin_clzll(duration_us));
+    unsigned i = (shift + 1) * 8 + MK_API_CAST(unsigned, duration_us >> shift) % 8;
     return i < MK_STAT_FINE_BUCKETS ? i : MK_STAT_FINE_BUCKETS - 1;
 }
 
 /** Adds a duration to a coarse histogram; `cells` may be NULL. */
-static inline void mk_stat_observe(uint64_t *cells, uint64_t micros)
+static inline void mk_stat_observe(uint64_t *cells, uint64_t duration_us)
 {
     if (!cells)
         return;
-    mk_stat_add(&cells[mk_stat_bucket(micros)], 1);
-    mk_stat_add(&cells[MK_STAT_BUCKETS], micros);
+    mk_stat_add(&cells[mk_stat_bucket(duration_us)], 1);
+    mk_stat_add(&cells[MK_STAT_BUCKETS], duration_us);
 }
 
 /** Adds a duration to a fine histogram; `cells` may be NULL. */
-static inline void mk_stat_observe_fine(uint64_t *cells, uint64_t micros)
+static inline void mk_stat_observe_fine(uint64_t *cells, uint64_t duration_us)
 {
     if (!cells)
         return;
-    mk_stat_add(&cells[mk_stat_fine_bucket(micros)], 1);
-    mk_stat_add(&cells[MK_STAT_FINE_BUCKETS], micros);
+    mk_stat_add(&cells[mk_stat_fine_bucket(duration_us)], 1);
+    mk_stat_add(&cells[MK_STAT_FINE_BUCKETS], duration_us);
 }
 
 /* ---- Reading ---- */

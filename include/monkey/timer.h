@@ -58,9 +58,9 @@ static inline void mk_timer_init(struct mk_timer *timer, void (*on_due)(struct m
     timer->on_due = on_due;
 }
 
-/** Schedules one call to on_due() after `ms` milliseconds (at most 20 days), replacing an earlier
+/** Schedules one call to on_due() after `delay_ms` milliseconds (at most 20 days), replacing an earlier
  * schedule. */
-MK_API void mk_timer_set(struct mk_timer *timer, struct mk_worker *worker, uint32_t ms);
+MK_API void mk_timer_set(struct mk_timer *timer, struct mk_worker *worker, uint32_t delay_ms);
 /** Cancels the timer. No effect if it is not set. */
 MK_API void mk_timer_stop(struct mk_timer *timer);
 /** Is the timer set? */

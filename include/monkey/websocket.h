@@ -87,9 +87,6 @@ enum {
     MK_WEBSOCKET_KEEP_CONTEXT = 2
 };
 
-/** For durations: no limit. */
-#define MK_WEBSOCKET_NEVER UINT32_MAX
-
 /**
  * Options of a WebSocket. They must live as long as the WebSockets that use them: make them constant, or part
  * of the configuration. A limit of 0 means the default.

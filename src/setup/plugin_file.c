@@ -72,11 +72,24 @@ static bool survives_probe(char *path, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
              : true;
 }
 
+/* Packages of Duda have no soname: DUDA_ABI covers them, but a missing function is noticed before it is read. */
+static bool fail_without_duda_function(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *symbol)
+{
+    return mk_plugin_check_set_error(
+        message,
+        "none of the packages that it links has %.*s(): link the package of this "
+        "function, or build it again for this release of Duda",
+        (int)strcspn(symbol, " ,()"), symbol);
+}
+
 /* Programs that link libmonkey.a export its functions to plugins only if they are linked with -rdynamic;
  * static programs never export any. */
 static bool fail_to_load(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *error)
 {
-    const char *symbol = error ? strstr(error, "undefined symbol: mk_") : NULL;
+    const char *symbol = error ? strstr(error, "undefined symbol: duda_") : NULL;
+    if (symbol)
+        return fail_without_duda_function(message, symbol + strlen("undefined symbol: "));
+    symbol = error ? strstr(error, "undefined symbol: mk_") : NULL;
     if (!symbol)
         return mk_plugin_check_set_error(message, "%s", error ? error : "loading it failed");
     symbol += strlen("undefined symbol: ");

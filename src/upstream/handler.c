@@ -210,6 +210,6 @@ enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h)
         return mk_upstream_handler_error(h->response, 503);
     mk_request_set_data(h->request, h);
     mk_request_cancel_on_disconnect(h->request);
-    (void)mk_request_set_handler_timeout(h->request, 0); /* the route has its own timeouts */
+    (void)mk_request_set_handler_timeout(h->request, MK_FOREVER); /* the route has its own timeouts */
     return mk_upstream_handler_run(h);
 }

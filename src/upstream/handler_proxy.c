@@ -157,7 +157,7 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
 {
     struct mk_proxy *p = proxy_of(h);
     if (h->step.current == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
-        mk_request_set_tunnel_timeout(h->request, p->route->tunnel_ms))
+        mk_request_set_tunnel_timeout(h->request, p->route->tunnel_ms ? p->route->tunnel_ms : MK_FOREVER))
         return -ENOMEM;
     int e = mk_proxy_response_copy_head(p);
     return e ? e : proxy_add_cookie(p);

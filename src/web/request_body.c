@@ -44,13 +44,16 @@ static struct mk_request_limits *get_own_limits(struct mk_request *r)
     return x->limits;
 }
 
+/* In the limits, 0 means no timeout. */
 static uint32_t clamp_to_day(uint32_t ms)
 {
-    return ms < DAY_MS ? ms : DAY_MS;
+    return ms == MK_FOREVER ? 0 : ms < DAY_MS ? ms : DAY_MS;
 }
 
 int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
 {
+    if (!ms)
+        return -EINVAL;
     struct mk_request_limits *l = get_own_limits(r);
     if (l)
         l->handler_ms = clamp_to_day(ms);
@@ -59,6 +62,8 @@ int mk_request_set_handler_timeout(struct mk_request *r, uint32_t ms)
 
 int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms)
 {
+    if (!ms)
+        return -EINVAL;
     struct mk_request_limits *l = get_own_limits(r);
     if (l)
         l->tunnel_ms = clamp_to_day(ms);

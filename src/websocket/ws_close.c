@@ -14,7 +14,7 @@ enum { CODE_LEN = 2 };
 static void start_close_timeout(struct mk_websocket *s)
 {
     uint32_t ms = mk_ws_close_ms(s);
-    if (ms == MK_WEBSOCKET_NEVER)
+    if (ms == MK_FOREVER)
         mk_timer_stop(&s->timer);
     else
         mk_timer_set(&s->timer, s->worker->worker, ms);

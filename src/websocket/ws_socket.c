@@ -90,7 +90,7 @@ static void set_ping_timer(struct mk_websocket *s)
 {
     uint32_t ms = mk_ws_ping_ms(s);
     s->was_heard = s->has_sent = s->is_coding = false;
-    if (ms != MK_WEBSOCKET_NEVER)
+    if (ms != MK_FOREVER)
         mk_timer_set(&s->timer, s->worker->worker, ms);
 }
 

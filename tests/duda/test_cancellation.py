@@ -58,7 +58,7 @@ static void close_it(void *ctx)
 static int descriptor(struct duda_ctx *d)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int e = fd < 0 || duda_defer(d, close_it, (void *)(intptr_t)fd) ? -EMFILE : duda_wait_fd(d, fd, MK_READABLE, 0);
+    int e = fd < 0 || duda_defer(d, close_it, (void *)(intptr_t)fd) ? -EMFILE : duda_wait_fd(d, fd, MK_READABLE, MK_FOREVER);
     return e;
 }
 
@@ -245,7 +245,7 @@ static int redis_block(struct duda_ctx *d)
 {
     static const mk_str parts[] = {MK_STR("BLPOP"), MK_STR("nothing"), MK_STR("0")};
     struct duda_redis_reply reply;
-    return duda_redis_blocking(d, duda_redis_find(d, "redis"), &reply, 0, parts, 3);
+    return duda_redis_blocking(d, duda_redis_find(d, "redis"), &reply, MK_FOREVER, parts, 3);
 }
 
 static int subscribed(struct duda_ctx *d)
@@ -253,7 +253,7 @@ static int subscribed(struct duda_ctx *d)
     struct duda_redis_sub *sub;
     mk_str text;
     int e = duda_redis_subscribe(d, duda_redis_find(d, "redis"), MK_STR("channel"), &sub);
-    return e ? e : duda_redis_receive(d, sub, 0, &text);
+    return e ? e : duda_redis_receive(d, sub, MK_FOREVER, &text);
 }
 #endif
 
@@ -351,7 +351,7 @@ static int wait_for(struct duda_ctx *d)
     int64_t ms;
     *v = (struct visit){d, malloc(5000)};
     n_live++;
-    if (duda_defer(d, leave, v) || (duda_query_int_or(d, "ms", 0, &ms) && duda_deadline(d, (uint32_t)ms)))
+    if (duda_defer(d, leave, v) || (duda_query_int_or(d, "ms", MK_FOREVER, &ms) && duda_deadline(d, (uint32_t)ms)))
         return 500;
     if (duda_query(d, "socket").p && duda_websocket_open(d, NULL, NULL, &s))
         return 500;
@@ -410,7 +410,7 @@ class Backends:
 
     def prepare(self, monkey, site):
         packages, sections = zip(*self.sections(), strict=True)
-        flags = ["-DDUDA_USE=" + "".join(f'"duda-{name}",' for name in packages),
+        flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in packages),
                  *(f"-DHAS_{name.upper()}" for name in OPTIONAL if OPTIONAL[name])]
         (site.path.parent / "data").mkdir()
         service = services.build(site.path.parent, "waits", SOURCE, *flags, packages=packages)

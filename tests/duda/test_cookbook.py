@@ -25,7 +25,7 @@ def prepare(monkey, site):
         (folder / "templates" / name).write_text(text)
     (folder / "greeting.key").write_text("sesame\n")
     sections = re.search(r"^    \[GREETING\]\n(?:        .*\n)+", PAGE, re.MULTILINE)[0]
-    monkey(sections=sections.replace("env:GREETING_KEY", f"file:{folder}/greeting.key"), plugins=[services.build(folder, name, source, packages=re.findall(r'"duda-(\w+)",', source))
+    monkey(sections=sections.replace("env:GREETING_KEY", f"file:{folder}/greeting.key"), plugins=[services.build(folder, name, source, packages=re.findall(r'"duda-(\w+)"', source))
                     for name, source in RECIPES.items()])
 
 

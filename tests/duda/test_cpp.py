@@ -10,6 +10,7 @@ from monkey import ROOT
 
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wold-style-cast", "-Wconversion", "-Wzero-as-null-pointer-constant", "-pedantic", "-Werror"]
 PLAIN = r"""
+#define DUDA_USE "duda-sql", "duda-redis"
 #include <duda.h>
 #include <duda/redis.h>
 #include <duda/sql.h>
@@ -53,9 +54,9 @@ static int start(mk_worker *)
 
 static void stop(mk_worker *) {}
 
-DUDA_ROUTES(inner, DUDA_REQUIRE(is_staff, 403), DUDA_BEFORE(before), DUDA_GET("/page", show, "Staff only."));
+DUDA_ROUTES(inner, DUDA_REQUIRE(is_staff, 403), DUDA_BEFORE(before), DUDA_GET("/page", show));
 DUDA_SERVICE(plain, DUDA_HOST("a"), DUDA_HOST(""), DUDA_START(start), DUDA_STOP(stop),
-    DUDA_GROUP("/staff", inner, "For staff."), DUDA_ANY("/x", show, "Shows."));
+    DUDA_GROUP("/staff", inner), DUDA_ANY("/x", show, "Shows."));
 """
 OPTIONS = r"""
 #include <duda.h>

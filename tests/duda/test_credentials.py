@@ -158,7 +158,7 @@ def start(monkey, site, package, top, **how):
     if not services.has(package):
         pytest.skip(f"this build has no {package}")
     packages = [package, *(["sql"] if package == "postgres" else [])]
-    source = HEAD % ("".join(f'"duda-{name}",' for name in packages), packages[-1]) + "static int call(struct duda_ctx *d)\n{" + CALLS[package] + "\n}\n" \
+    source = HEAD % (", ".join(f'"duda-{name}"' for name in packages), packages[-1]) + "static int call(struct duda_ctx *d)\n{" + CALLS[package] + "\n}\n" \
         'DUDA_SERVICE(calls, DUDA_GET("/", call, "Calls the backend."));\n'
     return monkey(plugins=[services.build(site.path.parent, "calls", source, packages=packages)], top=top, workers=1, **how)
 

@@ -24,7 +24,7 @@ static int listening(struct duda_ctx *d)
     int e = duda_topic_subscribe(d, MK_STR("news"));
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("yes")});
     while (!e) {
-        e = duda_topic_receive(d, 0, &text);
+        e = duda_topic_receive(d, MK_FOREVER, &text);
         e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});
     }
     duda_log(d, MK_LOG_WARN, "listening ends: %d", e == -ECANCELED);

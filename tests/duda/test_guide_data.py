@@ -89,7 +89,7 @@ def build(folder, name, change=lambda code: code):
         includes = re.findall(r"^#.*\n", code, re.MULTILINE)
         head, code = "".join(includes), re.sub(r"^#.*\n", "", code, flags=re.MULTILINE)
     else:
-        plugins = "".join(f'"duda-{package}", ' for package in packages if package not in LIBRARIES)
+        plugins = ", ".join(f'"duda-{package}"' for package in packages if package not in LIBRARIES) or "NULL"
         head = f"#define DUDA_USE {plugins}\n#include <duda.h>\n" + "".join(f"#include <duda/{p}.h>\n" for p in packages)
         head += "#include <errno.h>\n"
     source = head + ahead + code + behind.replace("NAME", name)

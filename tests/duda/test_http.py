@@ -12,7 +12,7 @@ from backend import Backend, response
 pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")
 
 SOURCE = r"""
-#define DUDA_USE "duda-http",
+#define DUDA_USE "duda-http"
 #include <duda.h>
 #include <duda/http.h>
 #include <errno.h>

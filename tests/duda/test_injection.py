@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
     not memcached_server.PROGRAM or not postgres_server.is_usable(), reason="a package or its server is missing")
 
 SOURCE = r"""
-#define DUDA_USE "duda-kv", "duda-redis", "duda-memcached", "duda-sql", "duda-postgres", "duda-http", "duda-store", "duda-jobs", "duda-smtp",
+#define DUDA_USE "duda-kv", "duda-redis", "duda-memcached", "duda-sql", "duda-postgres", "duda-http", "duda-store", "duda-jobs", "duda-smtp"
 #include <duda.h>
 #include <duda/chart.h>
 #include <duda/csv.h>

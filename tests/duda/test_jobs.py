@@ -211,7 +211,7 @@ def test_jobs_without_a_store_report_an_error(monkey, site, service):
 
 
 WRONG = r"""
-#define DUDA_USE "duda-jobs",
+#define DUDA_USE "duda-jobs"
 #include <duda.h>
 #include <duda/task.h>
 #include <duda/jobs.h>

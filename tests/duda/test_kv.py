@@ -19,7 +19,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.has("kv"), reason="this build has no LMDB")
 
 SOURCE = r"""
-#define DUDA_USE "duda-kv",
+#define DUDA_USE "duda-kv"
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>

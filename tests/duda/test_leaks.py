@@ -31,7 +31,7 @@ pytestmark = [
                        reason="this build lacks packages, or a server is not there")]
 
 SOURCE = r"""
-#define DUDA_USE "duda-redis", "duda-memcached", "duda-sql", "duda-postgres", "duda-kv", "duda-store", "duda-http", "duda-jobs",
+#define DUDA_USE "duda-redis", "duda-memcached", "duda-sql", "duda-postgres", "duda-kv", "duda-store", "duda-http", "duda-jobs"
 #include <duda.h>
 #include <duda/http.h>
 #include <duda/jobs.h>

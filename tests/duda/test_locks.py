@@ -15,7 +15,7 @@ SOURCE = r"""
 /* Holds the lock until the request body ends. */
 static int hold(struct duda_ctx *d)
 {
-    int64_t ms = 0;
+    int64_t ms = MK_FOREVER;
     mk_str who = duda_param(d, "who"), text;
     duda_query_int(d, "ms", &ms);
     duda_log(d, MK_LOG_WARN, "%s asks", who.p);
@@ -31,7 +31,7 @@ static int hold(struct duda_ctx *d)
 static void at_end(void *ctx)
 {
     struct duda_ctx *d = ctx;
-    duda_log(d, MK_LOG_WARN, "still has it: %d", duda_lock_try(d, MK_STR("mine")) == -EDEADLK);
+    duda_log(d, MK_LOG_WARN, "still has it: %d", duda_lock(d, MK_STR("mine"), 0) == -EDEADLK);
 }
 
 static int rules(struct duda_ctx *d)
@@ -39,20 +39,20 @@ static int rules(struct duda_ctx *d)
     char buffer[DUDA_LOCK_NAME_MAX + 1];
     memset(buffer, 'x', sizeof buffer);
     mk_str longest = mk_str_of(buffer, DUDA_LOCK_NAME_MAX), longer = mk_str_of(buffer, DUDA_LOCK_NAME_MAX + 1);
-    int e = duda_lock(d, MK_STR("mine"), 0);
+    int e = duda_lock(d, MK_STR("mine"), MK_FOREVER);
     if (e || duda_defer(d, at_end, d))
         return 500;
     int all[10], n = 0;
+    all[n++] = duda_lock(d, MK_STR("mine"), MK_FOREVER);
     all[n++] = duda_lock(d, MK_STR("mine"), 0);
-    all[n++] = duda_lock_try(d, MK_STR("mine"));
-    all[n++] = duda_lock(d, MK_STR("other"), 0);
+    all[n++] = duda_lock(d, MK_STR("other"), MK_FOREVER);
     all[n++] = duda_unlock(d, MK_STR("other"));
     all[n++] = duda_unlock(d, MK_STR("other"));
-    all[n++] = duda_lock_try(d, MK_STR(""));
-    all[n++] = duda_lock_try(d, longer);
-    all[n++] = duda_lock_try(d, longest);
+    all[n++] = duda_lock(d, MK_STR(""), 0);
+    all[n++] = duda_lock(d, longer, 0);
+    all[n++] = duda_lock(d, longest, 0);
     all[n++] = duda_unlock(d, MK_STR(""));
-    all[n++] = duda_lock_try(d, MK_STR("held"));
+    all[n++] = duda_lock(d, MK_STR("held"), 0);
     for (int i = 0; i < n && !e; i++)
         e = duda_printf(d, "%d ", all[i]);
     return e;
@@ -60,14 +60,23 @@ static int rules(struct duda_ctx *d)
 
 static int stubborn(struct duda_ctx *d)
 {
-    int e = duda_lock(d, MK_STR("stubborn"), 0);
+    int e = duda_lock(d, MK_STR("stubborn"), MK_FOREVER);
     duda_log(d, MK_LOG_WARN, "stubborn has it: %d", e);
     while (e != 1)
-        e = duda_lock(d, MK_STR("held"), 0);
+        e = duda_lock(d, MK_STR("held"), MK_FOREVER);
     return e;
 }
 
-DUDA_SERVICE(locks, DUDA_POST("/hold/:name/:who", hold, ""), DUDA_GET("/rules", rules, ""), DUDA_GET("/stubborn", stubborn, ""));
+/* Acquires two locks, the second one after other handlers have their first. */
+static int both(struct duda_ctx *d)
+{
+    int e = duda_lock(d, duda_param(d, "a"), MK_FOREVER);
+    e = e ? e : duda_sleep(d, 300);
+    e = e ? e : duda_lock(d, duda_param(d, "b"), MK_FOREVER);
+    return e == -EDEADLK ? duda_puts(d, "deadlock\n") : e ? e : duda_puts(d, "both\n");
+}
+
+DUDA_SERVICE(locks, DUDA_GET("/both/:a/:b", both), DUDA_POST("/hold/:name/:who", hold, ""), DUDA_GET("/rules", rules, ""), DUDA_GET("/stubborn", stubborn, ""));
 """
 
 
@@ -143,3 +152,19 @@ def test_terminated_handler_releases_its_lock(server):
             stubborn.close()
             assert end(next_one, b"two") == "e2 two"
     server.err.wait_for("ignores cancellation and was terminated")
+
+
+@pytest.mark.parametrize("pairs", [["one/two", "two/one"], ["one/two", "two/three", "three/one"]])
+def test_locks_in_different_orders_are_no_deadlock(server, pairs):
+    """The last handler to wait is refused; the others then get their locks."""
+    clients = [server.connect() for _ in pairs]
+    for client, pair in zip(clients, pairs, strict=True):
+        client.ask(f"/both/{pair}")
+    assert sorted(client.read().text for client in clients) == sorted(["deadlock\n"] + ["both\n"] * (len(pairs) - 1))
+
+
+def test_locks_in_the_same_order_wait(server):
+    clients = [server.connect() for _ in range(3)]
+    for client in clients:
+        client.ask("/both/one/two")
+    assert [client.read().text for client in clients] == ["both\n"] * 3

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not services.has("memcached") or not memcached_s
                                 reason="this build has no Duda, or there is no memcached")
 
 SOURCE = r"""
-#define DUDA_USE "duda-memcached",
+#define DUDA_USE "duda-memcached"
 #include <duda.h>
 #include <duda/memcached.h>
 #include <errno.h>

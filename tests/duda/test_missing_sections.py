@@ -141,7 +141,7 @@ SECTIONS = {"store": r"\[KV\] or \[REDIS\]", "sql": r"\[SQLITE\] or \[POSTGRES\]
 
 @pytest.fixture
 def server(monkey, tmp_path):
-    flags = ["-DDUDA_USE=" + "".join(f'"duda-{name}",' for name in PACKAGES), *(f"-DHAS_{name.upper()}" for name in PACKAGES)]
+    flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in PACKAGES), *(f"-DHAS_{name.upper()}" for name in PACKAGES)]
     server = monkey(plugins=[services.build(tmp_path, "missing", SOURCE, *flags, packages=PACKAGES)], workers=1)
     server.allow("there is no", "is loaded, but", f"answered -{errno.ENODEV}")
     return server
@@ -171,3 +171,59 @@ def test_names_of_clients_do_not_fill_the_log(server):
     for i in range(40):
         assert server.get(f"/all?name=n{i}").text == "all\n"
     assert server.err.text.count(": functions that need it") <= 16 * len(PACKAGES)
+
+
+STARTS = r"""
+#include <duda.h>
+#include <duda/store.h>
+#include <duda/sql.h>
+#include <duda/memcached.h>
+#include <duda/http.h>
+#include <duda/smtp.h>
+#include <errno.h>
+#ifdef HAS_KV
+#include <duda/kv.h>
+#else
+#define duda_kv_of(worker, name) NULL
+#endif
+
+static struct duda_store *store;
+static bool is_found[6];
+
+static int start(struct mk_worker *worker)
+{
+    store = duda_store_of(worker, NULL);
+    is_found[0] = duda_store_of(worker, "nope");
+    is_found[1] = duda_sql_of(worker, NULL);
+    is_found[2] = duda_memcached_of(worker, NULL);
+    is_found[3] = duda_http_of(worker, NULL);
+    is_found[4] = duda_smtp_of(worker, "second");
+    is_found[5] = duda_kv_of(worker, NULL);
+    return store ? 0 : -ENODEV;
+}
+
+static int show(struct duda_ctx *d)
+{
+    mk_str value = MK_STR_NULL;
+    int e = duda_store_set(d, store, MK_STR("key"), MK_STR("value"), 0);
+    e = e ? e : duda_store_get(d, store, MK_STR("key"), &value);
+    for (size_t i = 0; !e && i < MK_LEN(is_found); i++)
+        e = duda_printf(d, "%d", is_found[i]);
+    return e ? e : duda_printf(d, " %s %d", value.p, duda_memcached_find(d, NULL) != NULL);
+}
+
+DUDA_SERVICE(starts, DUDA_START(start), DUDA_GET("/", show));
+"""
+
+
+@pytest.mark.parametrize("memcached, is_main", [("Name main", 1), ("", 1), ("Name other", 0)])
+def test_packages_are_found_at_the_start_and_null_is_main(monkey, tmp_path, memcached, is_main):
+    """The order of the sections does not matter."""
+    names = [name for name in PACKAGES if name not in ("redis", "postgres")]
+    flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in names), *(["-DHAS_KV"] if "kv" in names else [])]
+    top = (f"[MEMCACHED]\n    Name first\n    Servers 127.0.0.1:1\n[MEMCACHED]\n    {memcached}\n    Servers 127.0.0.1:1\n"
+           "[HTTP_CLIENT]\n    Name only\n    Server 127.0.0.1:1\n[SMTP]\n    Name second\n    Server 127.0.0.1:1\n")
+    server = monkey(plugins=[services.build(tmp_path, "starts", STARTS, *flags, packages=names)], workers=1, top=top)
+    server.allow("there is no", "is loaded, but")
+    assert server.get("/").text == f"00{is_main}010 value {is_main}"
+    server.err.wait_for(r"\[error\].*: there is no \[HTTP_CLIENT\] with the Name `main`: functions that need it return -ENODEV")

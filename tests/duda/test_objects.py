@@ -79,7 +79,7 @@ DUDA_SERVICE(forgets, DUDA_GET("/", look, ""));
 """
 
 
-@pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql",', "store"), ('"duda-sql", "duda-store",', None)])
+@pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql"', "store"), ('"duda-sql", "duda-store"', None)])
 def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
     """A Load line for the package does not help: with a configuration that lacks the line, the service would crash."""
     flags = [f"-DDUDA_USE={named}"] if named else []
@@ -94,7 +94,26 @@ def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
     assert done.code == 3
     assert re.search(f"`forgets` calls the package `duda-({error})`, but does not declare it", done.err), done.err
     line = re.search(r"add before the first #include of .*forgets.c: `#define DUDA_USE (.*)`", done.err)
-    assert line and sorted(line[1].split()) == ['"duda-sql",', '"duda-store",'], done.err
+    assert line and sorted(line[1].split(", ")) == ['"duda-sql"', '"duda-store"'], done.err
+
+
+def test_service_that_calls_a_function_of_another_release_is_refused(run, tmp_path):
+    """Packages have no sonames: the message must say what to do."""
+    source = """
+#include <duda.h>
+int duda_store_of_the_future(struct duda_ctx *d);
+static int hello(struct duda_ctx *d)
+{
+    return duda_store_of_the_future(d);
+}
+DUDA_SERVICE(future, DUDA_GET("/", hello));
+"""
+    service = services.build(tmp_path, "future", source)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load duda\n    Load {service}\n[HOST]\n    DocumentRoot {tmp_path}/site\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code == 3
+    assert "none of the packages that it links has duda_store_of_the_future(): link the package of this function, or build it again" in done.err, done.err
 
 
 FRAMED = r"""

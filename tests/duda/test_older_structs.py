@@ -149,7 +149,7 @@ MK_PLUGIN(older) = {MK_PLUGIN_HEAD, .name = "older-structs", .version = "1", .he
 """
 
 SERVICE = r"""
-#define DUDA_USE "duda-http", "duda-smtp", "duda-jobs", "duda-store", "duda-kv", "duda-subprocess",
+#define DUDA_USE "duda-http", "duda-smtp", "duda-jobs", "duda-store", "duda-kv", "duda-subprocess"
 #include <duda.h>
 #include <duda/chart.h>
 #include <monkey/cookie.h>
@@ -314,7 +314,13 @@ static int chat(struct duda_ctx *d)
     return e;
 }
 
-DUDA_SERVICE(olds, DUDA_GET("/route", route, "Finds a route."), DUDA_GET("/cookies", cookies, "Sets cookies."),
+static int events(struct duda_ctx *d)
+{
+    const struct mk_sse_event event = {.name = MK_STR("n"), .data = MK_STR("x")};
+    return duda_sse_send(d, OLDER(event));
+}
+
+DUDA_SERVICE(olds, DUDA_GET("/events", events), DUDA_GET("/route", route, "Finds a route."), DUDA_GET("/cookies", cookies, "Sets cookies."),
     DUDA_GET("/tokens", tokens, "Verifies tokens."), DUDA_GET("/fetch", fetch, "Sends requests."),
     DUDA_GET("/mail", mail, "Sends mail."), DUDA_GET("/jobs", jobs, "Enqueues a job."),
     DUDA_GET("/processes", processes, "Starts processes."), DUDA_GET("/texts", texts, "Renders."),
@@ -372,7 +378,7 @@ def server(monkey, tmp_path):
 
 @pytest.mark.parametrize("path, text", [
     ("/route", "1 1"), ("/cookies", r"a=b; Path=/.*"), ("/tokens", r'\{"iss":"me"\}\{"iss":"me"\}'), ("/fetch", r".*"), ("/mail", r"From: (.|\n)*"),
-    ("/jobs", "1"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello")])
+    ("/jobs", "1"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello"), ("/events", r"event: n\ndata: x\n\n")])
 def test_service_of_an_earlier_release_runs(server, path, text):
     answer = server.get(path)
     assert answer.status == 200 and re.fullmatch(text, answer.text), server.err.text + answer.text

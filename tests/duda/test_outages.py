@@ -346,7 +346,7 @@ class Node:
 
     def __init__(self, monkey, folder, storage):
         self.monkey, self.storage = monkey, storage
-        head = "".join(f'"duda-{each}",' for each in storage.packages)
+        head = ", ".join(f'"duda-{each}"' for each in storage.packages)
         self.object = services.build(folder, "keeper", SOURCE.replace("PACKAGE", storage.source).replace(
             "#include <duda.h>", f"#define DUDA_USE {head}\n#include <duda.h>", 1), packages=storage.packages)
         self.start()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not services.has("postgres") or not postgres_ser
                                 reason="this build has no libpq, or there is no PostgreSQL")
 
 SOURCE = r"""
-#define DUDA_USE "duda-sql", "duda-postgres",
+#define DUDA_USE "duda-sql", "duda-postgres"
 #include <duda.h>
 #include <duda/postgres.h>
 #include <duda/sql.h>
@@ -59,7 +59,7 @@ static int listen_to(struct duda_ctx *d)
         return duda_printf(d, "%d", -e);
     e = duda_puts(d, "ready\n");
     while (!e && !(e = duda_flush(d))) {
-        e = duda_postgres_receive(d, sub, (uint32_t)ms, &text);
+        e = duda_postgres_receive(d, sub, ms ? (uint32_t)ms : MK_FOREVER, &text);
         if (e == -ECANCELED)
             return e;
         if (e == -ETIME || mk_str_eq(text, MK_STR("end")))
@@ -67,7 +67,7 @@ static int listen_to(struct duda_ctx *d)
         e = e ? duda_printf(d, "lost %d\n", -e) : duda_printf(d, "%.*s\n", MK_STR_ARG(text));
     }
     duda_postgres_unsubscribe(sub);
-    if (duda_postgres_receive(d, sub, 0, &text) != -EINVAL)
+    if (duda_postgres_receive(d, sub, MK_FOREVER, &text) != -EINVAL)
         return 500;
     return duda_puts(d, "over\n");
 }
@@ -153,7 +153,7 @@ static int export(struct duda_ctx *d)
     duda_query_int(d, "most", &most);
     if (e)
         return tell(d, e, &result);
-    duda_deadline(d, 0);
+    duda_deadline(d, MK_FOREVER);
     while (most-- && !(e = duda_postgres_copy_read(d, copy, &row)) && row.p)
         e = duda_write(d, row);
     e = e ? e : duda_postgres_copy_end(d, copy);

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not services.has("postgres") or not postgres_ser
                                 reason="this build has no libpq, or there is no PostgreSQL")
 
 SOURCE = r"""
-#define DUDA_USE "duda-sql", "duda-postgres",
+#define DUDA_USE "duda-sql", "duda-postgres"
 #include <duda.h>
 #include <duda/postgres.h>
 #include <duda/sql.h>
@@ -64,7 +64,7 @@ static int hear_one(struct duda_ctx *d)
     mk_str text;
     int e = duda_postgres_subscribe(d, db, MK_STR("x"), &sub);
     e = e ? e : duda_sql_query(d, db, &result, "SELECT pg_notify('x', 'done')");
-    e = e ? e : duda_postgres_receive(d, sub, 0, &text);
+    e = e ? e : duda_postgres_receive(d, sub, MK_FOREVER, &text);
     return e ? e : duda_write(d, text);
 }
 

@@ -30,10 +30,10 @@ static int talk(struct duda_ctx *d)
 static int hear(struct duda_ctx *d)
 {
     mk_str text;
-    duda_deadline(d, 0);
+    duda_deadline(d, MK_FOREVER);
     int e = duda_topic_subscribe(d, MK_STR("news"));
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("yes")});
-    while (!e && !(e = duda_topic_receive(d, 0, &text)))
+    while (!e && !(e = duda_topic_receive(d, MK_FOREVER, &text)))
         e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});
     return e;
 }

@@ -227,6 +227,14 @@ def test_compiler_reports_dangerous_code(run, tmp_path, cache, compiler, line, m
     assert (done.code == 0) != is_error, done.err
 
 
+@compilers
+def test_handler_with_a_name_of_the_c_library_gets_a_hint(run, tmp_path, cache, compiler):
+    (tmp_path / "named.c").write_text('#include <duda.h>\nstatic int index(struct duda_ctx *d) { return duda_puts(d, "a"); }\n'
+                                      'DUDA_SERVICE(named, DUDA_GET("/", index));\n')
+    done = run("build", "named.c", environment={"XDG_CACHE_HOME": str(cache), "CC": compiler})
+    assert done.code == 1 and "hint: the C library has a function `index`: choose another name" in done.err, done.err
+
+
 def test_undefined_function_is_reported(start, src, tmp_path, runtime):
     path = src / "lost.c"
     path.write_text('#include <duda.h>\nint missing(void);\nstatic int a(struct duda_ctx *d) { return missing() + duda_puts(d, "a"); }\n'
@@ -714,6 +722,70 @@ static int show(struct duda_ctx *d)
 
 DUDA_SERVICE(keeps, DUDA_POST("/keep", keep, "Keeps strings."), DUDA_GET("/show", show, "Shows them."));
 """
+
+
+FORGETS = r"""#include <duda.h>
+
+static int show(struct duda_ctx *d)
+{
+    return duda_puts(d, "x");
+}
+
+static int enter(struct duda_ctx *d)
+{
+    int e = duda_session_set(d, "user", MK_STR("x"));
+    return e ? e : show(d);
+}
+
+DUDA_ROUTES(inner, DUDA_POST("/enter", enter));
+DUDA_SERVICE(forgets, CHECK DUDA_GET("/", show), DUDA_GROUP("/a", inner));
+"""
+
+
+@pytest.mark.parametrize("check", ["", "DUDA_BEFORE(duda_csrf_check),"])
+def test_forgotten_csrf_check_is_reported(start, src, check):
+    (src / "forgets.c").write_text(FORGETS.replace("CHECK", check))
+    server = start(src / "forgets.c")
+    assert server.get("/").text == "x"
+    report = r"the service `forgets` has sessions, and routes such as POST /enter \(\S*forgets.c:14\) that another site may call"
+    assert bool(re.search(report, server.log)) == (not check), server.log
+
+
+OFFLOADS = r"""#include <duda.h>
+
+struct job {
+    int n;
+    mk_str text; /* a mistake, unless it is a constant */
+};
+
+static int work(void *job)
+{
+    ((struct job *)job)->n++;
+    return 0;
+}
+
+static int offload(struct duda_ctx *d)
+{
+    char buf[8] = "stack";
+    bool by_stack = duda_query(d, "stack").p;
+    struct job job = {1, duda_query(d, "heap").p ? duda_query(d, "heap") : by_stack ? mk_str_from_c(buf) : MK_STR("x")};
+    int e = duda_offload(d, NULL, work, &job, sizeof job);
+    return e ? e : duda_printf(d, "%d\n", job.n);
+}
+
+DUDA_SERVICE(offloads, DUDA_GET("/", offload));
+"""
+
+
+def test_pointer_in_an_offloaded_job_is_reported(start, src):
+    (src / "offloads.c").write_text(OFFLOADS)
+    server = start(src / "offloads.c")
+    assert server.get("/").text == "2\n"
+    assert "of the job is a pointer" not in server.log
+    for query in ("heap=1", "stack=1"):
+        before = server.log.count("byte 8 of the job is a pointer to the stack or memory of the handler")
+        assert server.get(f"/?{query}").text == "2\n"
+        wait_until(lambda: server.log.count("byte 8 of the job is a pointer") > before)
 
 
 def test_string_kept_beyond_its_request_shows(start, src):

@@ -92,10 +92,10 @@ static int listen_and_lock(struct duda_ctx *d)
     struct duda_store_lock lock;
     mk_str text;
     int e = duda_topic_subscribe(d, K);
-    e = e ? e : duda_lock(d, K, 0);
+    e = e ? e : duda_lock(d, K, MK_FOREVER);
     e = e ? e : duda_store_lock(d, store(d), K, 60000, 0, &lock);
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = V});
-    e = e ? e : duda_topic_receive(d, 0, &text);
+    e = e ? e : duda_topic_receive(d, MK_FOREVER, &text);
     return e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("heard"), .data = text});
 }
 
@@ -103,7 +103,7 @@ static int lock_get(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     show_number(d, "members", (long long)duda_topic_subscribers(d, K));
-    show_number(d, "lock", -duda_lock_try(d, K));
+    show_number(d, "lock", -duda_lock(d, K, 0));
     show_number(d, "wait", -duda_lock(d, MK_STR("other"), 10));
     show_number(d, "unlock", duda_unlock(d, MK_STR("other")));
     int e = duda_store_lock(d, store(d), K, 60000, 0, &lock);
@@ -326,7 +326,7 @@ def world(request, monkey, site, tmp_path):
     def start(hosts, share="", sessions=None, keys=False, **how):
         names = sorted({name for host in hosts for name in host.values()})
         packages = ["store", *(["kv"] if kind == "kv" else []), *(["jobs"] if kind != "memory" else [])]
-        flags = ["-DPACKAGES=" + "".join(f'"duda-{p}",' for p in packages[1:]), f"-DSEALS={int(seals)}",
+        flags = ["-DPACKAGES=" + (",".join(f'"duda-{p}"' for p in packages[1:]) or "NULL"), f"-DSEALS={int(seals)}",
                  *(f"-DHAS_{p.upper()}" for p in packages[1:])]
         objects = [services.build(tmp_path, name, SOURCE.replace("NAME_OF_SERVICE", name), *flags, packages=packages) for name in names]
         store = sessions or ("memory" if kind == "memory" else "main")
@@ -498,7 +498,7 @@ def test_hosts_that_match_a_pattern_are_separate(world):
 
 def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
     """Cookies are shared by all ports of a host."""
-    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
+    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=NULL", "-DSEALS=0",
                              packages=["store"])
     host = "[HOST]\n    ServerName a.example\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
     server = monkey(plugins=[service], listen="127.0.0.2:0", host=f"ServerName {HOSTS[0]}",
@@ -512,7 +512,7 @@ def test_hosts_with_one_name_at_two_addresses_are_separate(monkey, tmp_path):
 @pytest.mark.parametrize("first, second", [("a.example", "*.example"), ("a.example", "*.c.example"), ("a.example", "~example$"),
                                            ("*.example", "*.example"), ("~example$", "~example$")])
 def test_pattern_at_another_address_does_not_join_hosts(monkey, tmp_path, first, second):
-    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
+    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=NULL", "-DSEALS=0",
                              packages=["store"])
     host = f"[HOST]\n    ServerName {second}\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
     server = monkey(plugins=[service], listen="127.0.0.2:0", host=f"ServerName {first}",
@@ -541,7 +541,7 @@ def test_hosts_that_match_a_pattern_of_a_share_have_common_sessions(world):
 def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path):
     """The group has its own configuration, with only one host."""
     tmp_path.chmod(0o755)
-    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
+    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=NULL", "-DSEALS=0",
                              packages=["store"])
     routes = "[ROUTES]\n    /* isolate alpha\n"
     hosts = (HOSTS[1], "*.c.example")

@@ -9,7 +9,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM, reason="no Redis here")
 
 SOURCE = r"""
-#define DUDA_USE "duda-store", "duda-redis",
+#define DUDA_USE "duda-store", "duda-redis"
 #include <duda.h>
 #include <duda/redis.h>
 #include <duda/store.h>

@@ -164,7 +164,7 @@ def people(monkey, site, tmp_path):
             if redis_server.PROGRAM is None:
                 pytest.skip("redis is not installed")
             redis.append(redis_server.Redis())
-        flags = ["-DPACKAGES=" + "".join(f'"duda-{p}",' for p in packages), *(f"-DHAS_{p.upper()}" for p in packages)]
+        flags = ["-DPACKAGES=" + (",".join(f'"duda-{p}"' for p in packages) or "NULL"), *(f"-DHAS_{p.upper()}" for p in packages)]
         service = services.build(tmp_path, "people", SOURCE, *flags, packages=packages, objects=objects)
         text = section.format(folder=site.path.parent, socket=redis and redis[-1].socket)
         name = store if store in ("memory", "cookie") else "main"

@@ -19,7 +19,7 @@ from mail_server import boxes
 pytestmark = pytest.mark.skipif(not services.has("smtp"), reason="this build has no Duda")
 
 SOURCE = r"""
-#define DUDA_USE "duda-smtp",
+#define DUDA_USE "duda-smtp"
 #include <duda.h>
 #include <duda/smtp.h>
 #include <errno.h>

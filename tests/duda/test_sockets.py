@@ -130,7 +130,7 @@ static int stream(struct duda_ctx *d)
     if (!e)
         e = duda_sse_send(d, NULL);
     size_t mark = duda_arena_mark(d);
-    while (!e && !(e = duda_topic_receive(d, 0, &text))) {
+    while (!e && !(e = duda_topic_receive(d, MK_FOREVER, &text))) {
         e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("message"), .data = text});
         duda_arena_rewind(d, mark);
     }

@@ -19,7 +19,7 @@ from monkey import ENVIRONMENT
 from proc import wait_until
 
 SOURCE = r"""
-#define DUDA_USE "duda-sql",
+#define DUDA_USE "duda-sql"
 #include <duda.h>
 #include <duda/sql.h>
 #include <errno.h>

@@ -19,7 +19,7 @@ from proc import wait_until
 from relay import Relay
 
 SOURCE = r"""
-#define DUDA_USE "duda-sql",
+#define DUDA_USE "duda-sql"
 #include <duda.h>
 #include <duda/sql.h>
 #include <errno.h>

@@ -12,7 +12,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.has("store"), reason="this build has no Duda")
 
 SOURCE = r"""
-#define DUDA_USE "duda-store",
+#define DUDA_USE "duda-store"
 #include <duda.h>
 #include <duda/store.h>
 #include <errno.h>
@@ -116,7 +116,7 @@ DUDA_SERVICE(shares,
 
 
 FLOOD = r"""
-#define DUDA_USE "duda-store",
+#define DUDA_USE "duda-store"
 #include <duda.h>
 #include <duda/store.h>
 

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.skipif(not services.has("subprocess"), reason="this bu
               pytest.mark.processes("an embedded server starts no programs")]
 
 SOURCE = r"""
-#define DUDA_USE "duda-subprocess",
+#define DUDA_USE "duda-subprocess"
 #include <duda.h>
 #include <duda/subprocess.h>
 #include <errno.h>

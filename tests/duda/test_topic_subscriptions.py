@@ -49,7 +49,7 @@ static int several(struct duda_ctx *d)
     e = e ? e : say(d, "b", "after");
     e = e ? e : say(d, "a", "");
     tell(d, 0);
-    e = e ? e : duda_topic_receive(d, 0, &text);
+    e = e ? e : duda_topic_receive(d, MK_FOREVER, &text);
     duda_printf(d, "%zu ", text.len);
     tell(d, 10);
     return e;
@@ -77,7 +77,7 @@ static int wait_for_both(struct duda_ctx *d)
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("")});
     for (int i = 0; i < 2 && !e; i++) {
         struct duda_topic_message m;
-        e = duda_topic_receive_message(d, 0, &m);
+        e = duda_topic_receive_message(d, MK_FOREVER, &m);
         e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = m.topic, .data = m.data});
     }
     return e;

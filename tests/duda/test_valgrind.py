@@ -52,7 +52,7 @@ static int content(struct duda_ctx *d)
 
 static int lock(struct duda_ctx *d)
 {
-    int e = duda_lock(d, MK_STR("one"), 0);
+    int e = duda_lock(d, MK_STR("one"), MK_FOREVER);
     e = e ? e : duda_sleep(d, span(d));
     return e ? e : duda_puts(d, "lock");
 }
@@ -93,7 +93,7 @@ static int descriptor(struct duda_ctx *d)
     const struct itimerspec t = {.it_value = {span(d) / 1000, span(d) % 1000 * 1000000}};
     if (fd < 0 || timerfd_settime(fd, 0, &t, NULL) || duda_defer(d, close_it, (void *)(intptr_t)fd))
         return 500;
-    int e = duda_wait_fd(d, fd, MK_READABLE, 0);
+    int e = duda_wait_fd(d, fd, MK_READABLE, MK_FOREVER);
     return e < 0 ? e : duda_puts(d, "descriptor");
 }
 

@@ -47,9 +47,35 @@ static int both(struct duda_ctx *d)
     return duda_printf(d, "%d\n", e > 0 && (e & MK_READABLE) != 0);
 }
 
+/* A time limit of 0 does not wait. */
+static int polls(struct duda_ctx *d)
+{
+    mk_str text;
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), e[4];
+    e[0] = duda_wait_fd(d, fd, MK_READABLE, 0);
+    e[1] = eventfd_write(fd, 1) ? -errno : duda_wait_fd(d, fd, MK_READABLE, 0);
+    e[2] = duda_topic_subscribe(d, MK_STR("nothing")) ? 0 : duda_topic_receive(d, 0, &text);
+    e[3] = duda_lock(d, MK_STR("one"), 0);
+    close(fd);
+    return duda_printf(d, "%d %d %d %d\n", e[0] == -ETIME, e[1] == MK_READABLE, e[2] == -ETIME, e[3]);
+}
+
+static int expired(struct duda_ctx *d)
+{
+    int e = duda_deadline(d, 0);
+    return e ? e : duda_sleep(d, 5000);
+}
+
+static int unlimited(struct duda_ctx *d)
+{
+    int e = duda_deadline(d, MK_FOREVER);
+    e = e ? e : duda_sleep(d, 300);
+    return e ? e : duda_puts(d, "unlimited\n");
+}
+
 static int first(struct duda_ctx *d)
 {
-    int e = duda_lock(d, MK_STR("one"), 0);
+    int e = duda_lock(d, MK_STR("one"), MK_FOREVER);
     e = e ? e : duda_sleep(d, 50);
     e = e ? e : duda_unlock(d, MK_STR("one"));
     return e ? e : duda_topic_publish(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("it is free"));
@@ -69,7 +95,8 @@ static int second(struct duda_ctx *d)
 }
 
 DUDA_SERVICE(waits, DUDA_POST("/first", first, ""), DUDA_POST("/second", second, ""), DUDA_GET("/brief", brief, "", .deadline_ms = 150), DUDA_GET("/patient", patient, ""), DUDA_GET("/silent", silent, ""),
-    DUDA_GET("/both", both, ""));
+    DUDA_GET("/both", both, ""), DUDA_GET("/polls", polls, ""), DUDA_GET("/expired", expired, ""),
+    DUDA_GET("/unlimited", unlimited, "", .deadline_ms = 100));
 """
 
 
@@ -91,6 +118,12 @@ def test_deadline_ends_with_its_handler(server):
 def test_wait_for_a_descriptor_times_out_and_the_handler_lives(server):
     assert server.get("/silent").text == "1 0 1\n"
     assert server.get("/both").text == "1\n"
+
+
+def test_zero_does_not_wait_and_forever_has_no_limit(server):
+    assert server.get("/polls").text == "1 1 1 0\n"
+    assert server.get("/expired").status == 504
+    assert server.get("/unlimited").text == "unlimited\n"
 
 
 def test_wait_that_completes_in_time_leaves_no_timer(server):

@@ -130,12 +130,12 @@ static inline enum mk_verdict handlers_echo(struct mk_request *request, struct m
                : MK_DONE;
 }
 
-/* wait=...: sets a timeout for this request only. */
+/* wait=...: sets a timeout for this request only; 0: none. */
 static inline void handlers_limit(struct mk_request *request)
 {
     uint64_t wait = handlers_number(request, "wait", UINT64_MAX);
     if (wait != UINT64_MAX)
-        (void)mk_request_set_handler_timeout(request, (uint32_t)wait);
+        (void)mk_request_set_handler_timeout(request, wait ? (uint32_t)wait : MK_FOREVER);
 }
 
 /* ---- Writing the body ---- */

@@ -28,7 +28,7 @@ static int send_plaintext(struct duda_ctx *d)
 
 static int sleep_for_an_hour(struct duda_ctx *d)
 {
-    int e = duda_deadline(d, 0);
+    int e = duda_deadline(d, MK_FOREVER);
     return e ? e : duda_sleep(d, 3600 * 1000);
 }
 
@@ -40,8 +40,8 @@ static void echo_message(struct duda_websocket *s, enum mk_websocket_kind kind, 
 }
 
 static const struct duda_websocket_options callback_options = {.on_message = echo_message,
-                                                               .ping_ms = MK_WEBSOCKET_NEVER};
-static const struct duda_websocket_options receive_options = {.ping_ms = MK_WEBSOCKET_NEVER};
+                                                               .ping_ms = MK_FOREVER};
+static const struct duda_websocket_options receive_options = {.ping_ms = MK_FOREVER};
 
 static int open_websocket_with_callbacks(struct duda_ctx *d)
 {

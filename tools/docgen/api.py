@@ -342,9 +342,12 @@ def entry_anchor(kind, name):
     return f"{kind}-{name}" if tag(kind) else name
 
 
-def write_entry(entry, links):
-    anchors = "".join(f'<a id="{entry_anchor(kind, name)}"></a>' for kind, name in entry.names)
+def write_entry(entry, links, used):
+    """`used` holds the anchors of earlier entries: a struct may be declared in one header, and defined in another."""
+    anchors = [entry_anchor(kind, name) for kind, name in entry.names]
+    anchors = [anchor for anchor in anchors if anchor not in used and not used.add(anchor)]
     code = "\n".join(entry.code)
+    anchors = "".join(f'<a id="{anchor}"></a>' for anchor in anchors)
     return [f"### {entry.title}", anchors, f"```c\n{code}\n```", *links.blocks(entry.comment)]
 
 
@@ -361,13 +364,13 @@ def write_contents(parts, links):
 def write_page(root, book, parts):
     others = [Links(read_all(root, other), Path(other.page).name) for other in BOOKS if other is not book]
     links = Links(parts, others=others)
-    blocks = write_contents(parts, links)
+    blocks, used = write_contents(parts, links), set()
     for part in parts:
         blocks.append(f"## {part.heading}")
         for text in part.texts:
             blocks += links.blocks(text)
         for entry in part.entries:
-            blocks += write_entry(entry, links)
+            blocks += write_entry(entry, links, used)
     head = "\n".join(links.text(line) if line.startswith("| ") else line for line in book.head.split("\n"))
     return head + "\n\n".join(blocks) + "\n"
 

@@ -270,7 +270,7 @@ static int keep(struct exchange *x)
     Py_INCREF((PyObject *)x);
     x->is_kept = true;
     lib.mk_request_set_data(x->request, x);
-    lib.mk_request_set_handler_timeout(x->request, 0);
+    lib.mk_request_set_handler_timeout(x->request, MK_FOREVER);
     lib.mk_request_cancel_on_disconnect(x->request);
     return 0;
 }

@@ -119,7 +119,7 @@ enum mk_verdict socket_begin(struct host *h, struct mk_request *request, struct 
     s->request = request;
     s->response = response;
     lib.mk_request_set_data(request, s);
-    lib.mk_request_set_handler_timeout(request, 0);
+    lib.mk_request_set_handler_timeout(request, MK_FOREVER);
     lib.mk_request_cancel_on_disconnect(request);
     return MK_WAIT;
 }

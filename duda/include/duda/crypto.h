@@ -151,7 +151,7 @@ MK_API int duda_jws_verify(struct mk_buf *payload, const struct duda_jwt_key *ke
 /** The rules that a JWT must satisfy in addition to having a valid signature. */
 struct duda_jwt_rules {
     int64_t now;          /**< seconds since 1970, for `exp` and `nbf` */
-    uint32_t leeway;      /**< tolerated clock difference in seconds */
+    uint32_t leeway_s;    /**< tolerated clock difference in seconds */
     bool allow_no_expiry; /**< accepts tokens without `exp` */
     mk_str issuer;        /**< required `iss`; absent: any */
     mk_str audience;      /**< required `aud`, or one of its elements; absent: any */

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-jobs.so: `#define DUDA_USE "duda-jobs",` before including <duda.h>, and
+ * The functions are in monkey-duda-jobs.so: `#define DUDA_USE "duda-jobs"` before including <duda.h>, and
  * link with `pkg-config --libs duda-jobs`. A store (duda/store.h) keeps the jobs: a folder on this machine,
  * or a Redis server shared by all machines. A job type belongs to the scope of its service (duda/scope.h);
  * other services may use the same name.

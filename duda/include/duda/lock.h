@@ -16,15 +16,17 @@ extern "C" {
  * lock covers the handlers of this service (or of services with a common Share, see duda/scope.h) in this
  * worker; duda_store_lock() covers all workers and machines.
  *
- * Acquires the lock, and waits up to `timeout_ms` milliseconds for it (0: no limit). Handlers acquire it in
- * FIFO order. The lock is released by duda_unlock(), or when the handler ends for any reason; functions that
- * were deferred after the handler's first duda_lock() still run under the lock. Returns 0; -ETIME when the
- * time limit has passed; -ETIMEDOUT; -ECANCELED; -EDEADLK: the handler already holds the lock; -EINVAL: the
- * name is empty or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a handler, not in its deferred
- * functions.
+ * Acquires the lock, and waits up to `timeout_ms` milliseconds for it (MK_FOREVER: no limit; 0: does not
+ * wait, and returns -EBUSY if another handler holds the lock or waits for it). Handlers acquire it in FIFO
+ * order. The lock is released by duda_unlock(), or when the handler ends for any reason; functions that were
+ * deferred after the handler's first duda_lock() still run under the lock. Returns 0; -ETIME when the time
+ * limit has passed; -ETIMEDOUT; -ECANCELED; -EDEADLK: the handler already holds the lock, or waiting would be
+ * a deadlock; -EINVAL: the name is empty or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a
+ * handler, not in its deferred functions.
  *
- * Two handlers that wait for each other's locks deadlock: set `timeout_ms`, or acquire locks in a fixed
- * order.
+ * Handlers that acquire several locks must acquire them in a fixed order. Otherwise two handlers wait for
+ * each other's locks, a deadlock: the call that would close such a circle of waiting handlers returns
+ * -EDEADLK at once, whatever `timeout_ms` is, and status 500 follows.
  *
  *     int e = duda_lock(d, duda_sprintf(d, "order %s", id), 5000);
  *     if (!e)
@@ -34,8 +36,6 @@ extern "C" {
  *     return e;                                // the next handler acquires the lock
  */
 MK_API int duda_lock(struct duda_ctx *d, mk_str name, uint32_t timeout_ms) MK_API_MUST_USE;
-/** Acquires the lock without waiting: -EBUSY if another handler holds it or waits for it. */
-MK_API int duda_lock_try(struct duda_ctx *d, mk_str name) MK_API_MUST_USE;
 /** Releases the lock. The next waiting handler acquires it at the end of this loop iteration. Returns 0, or
  * -EPERM: this handler does not hold the lock. */
 MK_API int duda_unlock(struct duda_ctx *d, mk_str name);

@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* The functions are in monkey-duda-small.so: link with it (`pkg-config --libs duda-small`). */
+/* The functions are in monkey-duda-small.so: link with it (`pkg-config --libs duda-small`). They are
+ * thread-safe. */
 
 /** Limits: number of recipients; bytes of an address and of a subject. */
 enum { DUDA_MAIL_RECIPIENTS_MAX = 100, DUDA_MAIL_ADDRESS_MAX = 254, DUDA_MAIL_SUBJECT_MAX = 500 };

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-memcached.so: `#define DUDA_USE "duda-memcached",` before including
+ * The functions are in monkey-duda-memcached.so: `#define DUDA_USE "duda-memcached"` before including
  * <duda.h>, and link with `pkg-config --libs duda-memcached`. The configuration lists the servers:
  *
  *     [PLUGINS]

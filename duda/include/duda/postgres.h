@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-postgres.so: `#define DUDA_USE "duda-sql", "duda-postgres",` before
+ * The functions are in monkey-duda-postgres.so: `#define DUDA_USE "duda-sql", "duda-postgres"` before
  * including <duda.h>, and link with `pkg-config --libs duda-sql duda-postgres`. For statements and
  * transactions use duda/sql.h. The functions return -EOPNOTSUPP for other databases.
  */
@@ -40,7 +40,7 @@ struct duda_postgres_sub;
  *     mk_str text;
  *     int e = duda_postgres_subscribe(d, db, MK_STR("orders"), &sub);
  *     while (!e) {
- *         e = duda_postgres_receive(d, sub, 0, &text);
+ *         e = duda_postgres_receive(d, sub, MK_FOREVER, &text);
  *         if (!e)
  *             e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("order"), .data = text});
  *         else if (e == -ECONNRESET || e == -EOVERFLOW)
@@ -55,10 +55,10 @@ MK_API int duda_postgres_subscribe(struct duda_ctx *d, struct duda_sql_db *db, m
                                    struct duda_postgres_sub **out) MK_API_MUST_USE;
 /**
  * Waits for the next message, which is valid until the next call. -ETIME: no message arrived within
- * `timeout_ms` milliseconds (0: no limit). -ECONNRESET: the connection was lost and is being restored;
- * messages sent in the meantime are lost. -EOVERFLOW: messages were dropped because more than
- * DUDA_POSTGRES_MESSAGES_MAX were queued. After either error, read the tables again and continue receiving.
- * -EINVAL: the subscription has ended.
+ * `timeout_ms` milliseconds (MK_FOREVER: no limit; 0: does not wait). -ECONNRESET: the connection was lost
+ * and is being restored; messages sent in the meantime are lost. -EOVERFLOW: messages were dropped because
+ * more than DUDA_POSTGRES_MESSAGES_MAX were queued. After either error, read the tables again and continue
+ * receiving. -EINVAL: the subscription has ended.
  */
 MK_API int duda_postgres_receive(struct duda_ctx *d, struct duda_postgres_sub *sub, uint32_t timeout_ms,
                                  mk_str *text) MK_API_MUST_USE;

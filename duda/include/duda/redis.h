@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-redis.so: `#define DUDA_USE "duda-redis",` before including <duda.h>, and
+ * The functions are in monkey-duda-redis.so: `#define DUDA_USE "duda-redis"` before including <duda.h>, and
  * link with `pkg-config --libs duda-redis`. The configuration names the server:
  *
  *     [REDIS]
@@ -113,7 +113,7 @@ MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *redis, struct du
 /**
  * Sends a command that may block: BLPOP, XREAD and XREADGROUP with BLOCK, and the like. The command uses its
  * own connection while it waits. Set `timeout_ms` to the time that the command's arguments let it block: the
- * timeout of the reply is extended by `timeout_ms` (0: no timeout). Results as above.
+ * timeout of the reply is extended by `timeout_ms` (MK_FOREVER: no timeout). Results as above.
  *
  *     struct duda_redis_reply reply;
  *     const mk_str args[] = {MK_STR("XREAD"), MK_STR("BLOCK"), MK_STR("5000"), MK_STR("STREAMS"),
@@ -125,8 +125,8 @@ MK_API int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *redis, str
 
 /**
  * Sends a write command and waits until `replicas` replicas have received it; an acknowledged write then
- * survives the loss of the master. `timeout_ms` limits the wait for the replicas; 0: no limit. Results as
- * above, or -ENOLINK: the write succeeded, but fewer replicas have it.
+ * survives the loss of the master. `timeout_ms` limits the wait for the replicas; MK_FOREVER: no limit.
+ * Results as above, or -ENOLINK: the write succeeded, but fewer replicas have it.
  */
 MK_API int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *redis,
                                        struct duda_redis_reply *reply, unsigned replicas, uint32_t timeout_ms,
@@ -174,17 +174,17 @@ struct duda_redis_sub;
  *     struct duda_redis_sub *sub;
  *     mk_str message;
  *     int e = duda_redis_subscribe(d, redis, MK_STR("news"), &sub);
- *     while (!e && !(e = duda_redis_receive(d, sub, 0, &message)))
+ *     while (!e && !(e = duda_redis_receive(d, sub, MK_FOREVER, &message)))
  *         e = duda_write(d, message);
  */
 MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *redis, mk_str channel,
                                 struct duda_redis_sub **out) MK_API_MUST_USE;
 /**
  * Waits for the next message, which is valid until the next call. -ETIME: no message arrived within
- * `timeout_ms` milliseconds (0: no limit). -EOVERFLOW: messages were dropped because more than
- * DUDA_REDIS_MESSAGES_MAX were queued. -ECONNRESET: the connection was lost, and messages may have been lost,
- * too. After either error, continue receiving: the subscription stays, and is renewed when the server
- * returns. To publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
+ * `timeout_ms` milliseconds (MK_FOREVER: no limit; 0: does not wait). -EOVERFLOW: messages were dropped
+ * because more than DUDA_REDIS_MESSAGES_MAX were queued. -ECONNRESET: the connection was lost, and messages
+ * may have been lost, too. After either error, continue receiving: the subscription stays, and is renewed
+ * when the server returns. To publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
  */
 MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t timeout_ms,
                               mk_str *message) MK_API_MUST_USE;

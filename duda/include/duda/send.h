@@ -30,16 +30,16 @@ MK_API duda_verdict duda_redirect_local(struct duda_ctx *d, unsigned status, mk_
 
 /**
  * Evaluates conditional requests (RFC 9110, section 13) against the current version of the page. `etag` is
- * any string without `"` (absent: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if the
- * handler should continue. Return any other result from the handler: 304 (the client has this version), 412
- * (the client's change is based on a different version), or an error.
+ * any string without `"` (absent: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if
+ * the handler should continue. Return any other result from the handler: 304 (the client has this version),
+ * 412 (the client's change is based on a different version), or an error.
  *
  *     int e = duda_check_preconditions(d, version, 0);
  *     if (e)
  *         return e;
  */
 MK_API duda_verdict duda_check_preconditions(struct duda_ctx *d, mk_str etag,
-                                             int64_t modified_s) MK_API_MUST_USE;
+                                             int64_t modified) MK_API_MUST_USE;
 
 /** Serves a file, such as a static file or a download, with its media type and validators. `path` begins with
  * a slash and is relative to the document root of the virtual host. Return the result from the handler: 0,
@@ -53,8 +53,8 @@ MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t le
  * Sends one event of a server-sent event (SSE) stream. The first event starts the response, as
  * text/event-stream and without a deadline. Each event is sent at once; the function waits while the client
  * reads too slowly. Returns -EINVAL if the name or the ID contains a line break. NULL, or an event with no
- * members set, sends a comment, which keeps the connection alive. A client that reconnects sends the ID of the last
- * event that it received: `duda_header(d, "Last-Event-ID")`.
+ * members set, sends a comment, which keeps the connection alive. A client that reconnects sends the ID of
+ * the last event that it received: `duda_header(d, "Last-Event-ID")`.
  *
  *     struct mk_sse_event tick = {.name = MK_STR("clock"), .data = now_text(d)};
  *     while (!(e = duda_sse_send(d, &tick)) && !(e = duda_sleep(d, 1000))) {

@@ -103,7 +103,7 @@ struct duda_route {
     int line;
     const char *summary;  /**< one-line description */
     size_t stack;         /**< stack size in bytes, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
-    uint32_t deadline_ms; /**< passed to duda_deadline() before the middleware runs; 0: no deadline */
+    uint32_t deadline_ms; /**< passed to duda_deadline() before the middleware runs; 0: HandlerTimeout */
     /** Documentation of the route for `monkey doc` and `monkey openapi`, given by name after the summary. It
      * has no effect on requests: `DUDA_POST("/items", create, "Creates an item.", .request_body =
      * &item_schema, .response_body = &item_schema, .responses = "201 409")` */
@@ -133,7 +133,8 @@ struct duda_routes {
 
 /* clang-format off */
 /**
- * A route of a service: methods, a path pattern, the handler, and a one-line description.
+ * A route of a service: methods, a path pattern, the handler, and a summary, a string literal that may be
+ * omitted: `DUDA_GET("/ping", ping)`.
  *
  * Patterns are those of monkey/router.h: `:name` matches a segment, `:id<int>` a numeric segment, and a final
  * `*name` the rest of the path. duda_param() returns the matched values. The most specific pattern wins,
@@ -142,22 +143,25 @@ struct duda_routes {
  *
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
-#define DUDA_ROUTE(http_method, pattern, function, ...)                                                      \
+#define DUDA_ROUTE(http_method, pattern, ...) DUDA_ROUTE_ENTRY(http_method, pattern, __VA_ARGS__, )
+/** Implementation of DUDA_ROUTE(): its last argument is empty, so that the summary, which "" begins, may be
+ * missing. */
+#define DUDA_ROUTE_ENTRY(http_method, pattern, function, ...)                                                \
     {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function, .name = #function,       \
-     .file = __FILE__, .line = __LINE__, .summary = __VA_ARGS__}
+     .file = __FILE__, .line = __LINE__, .summary = "" __VA_ARGS__}
 /* clang-format on */
-#define DUDA_GET(path, fn, ...)    DUDA_ROUTE("GET", path, fn, __VA_ARGS__)
-#define DUDA_POST(path, fn, ...)   DUDA_ROUTE("POST", path, fn, __VA_ARGS__)
-#define DUDA_PUT(path, fn, ...)    DUDA_ROUTE("PUT", path, fn, __VA_ARGS__)
-#define DUDA_PATCH(path, fn, ...)  DUDA_ROUTE("PATCH", path, fn, __VA_ARGS__)
-#define DUDA_DELETE(path, fn, ...) DUDA_ROUTE("DELETE", path, fn, __VA_ARGS__)
+#define DUDA_GET(path, ...)    DUDA_ROUTE("GET", path, __VA_ARGS__)
+#define DUDA_POST(path, ...)   DUDA_ROUTE("POST", path, __VA_ARGS__)
+#define DUDA_PUT(path, ...)    DUDA_ROUTE("PUT", path, __VA_ARGS__)
+#define DUDA_PATCH(path, ...)  DUDA_ROUTE("PATCH", path, __VA_ARGS__)
+#define DUDA_DELETE(path, ...) DUDA_ROUTE("DELETE", path, __VA_ARGS__)
 /** A route for every method that no other route with this pattern handles. */
-#define DUDA_ANY(path, fn, ...) DUDA_ROUTE("*", path, fn, __VA_ARGS__)
+#define DUDA_ANY(path, ...) DUDA_ROUTE("*", path, __VA_ARGS__)
 
 /** The packages that the server must load as plugins for this service. Define the list before the first
- * #include: `#define DUDA_USE "duda-kv", "duda-redis",`, with the trailing comma. */
+ * #include: `#define DUDA_USE "duda-kv", "duda-redis"`. */
 #ifndef DUDA_USE
-#define DUDA_USE
+#define DUDA_USE NULL
 #endif
 
 /** The configuration section of the service: see duda/config.h. */
@@ -177,9 +181,11 @@ struct duda_routes {
     static const struct duda_routes word = {duda_entries_##word, MK_LEN(duda_entries_##word),                \
                                             sizeof duda_entries_##word[0]}
 /* clang-format off */
-#define DUDA_GROUP(prefix, table, ...)                                                                       \
+#define DUDA_GROUP(prefix, ...) DUDA_GROUP_ENTRY(prefix, __VA_ARGS__, )
+/** Implementation of DUDA_GROUP(). */
+#define DUDA_GROUP_ENTRY(prefix, table, ...)                                                                 \
     {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__, .line = __LINE__,          \
-     .summary = __VA_ARGS__}
+     .summary = "" __VA_ARGS__}
 /* clang-format on */
 
 /** The value that a DUDA_BEFORE() function returns to continue with the handler. */
@@ -337,7 +343,7 @@ struct duda_service {
     }                                                                                                        \
     static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
     static const struct mk_conf_table *const duda_sections_##word[] = {DUDA_SECTION NULL};                   \
-    static const char *const duda_needs_##word[] = {"duda", DUDA_USE NULL};                                  \
+    static const char *const duda_needs_##word[] = {"duda", DUDA_USE, NULL};                                 \
     MK_PLUGIN(word) = {                                                                                      \
         MK_PLUGIN_HEAD,                                                                                      \
         .name = #word,                                                                                       \

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-smtp.so: `#define DUDA_USE "duda-smtp",` before including <duda.h>, and
+ * The functions are in monkey-duda-smtp.so: `#define DUDA_USE "duda-smtp"` before including <duda.h>, and
  * link with `pkg-config --libs duda-smtp`. The server is the mail relay of this machine or network, which
  * delivers messages to other servers; the configuration names it:
  *

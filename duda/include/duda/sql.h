@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-sql.so: `#define DUDA_USE "duda-sql",` before including <duda.h>, and link
+ * The functions are in monkey-duda-sql.so: `#define DUDA_USE "duda-sql"` before including <duda.h>, and link
  * with `pkg-config --libs duda-sql`. The configuration selects the database:
  *
  *     [PLUGINS]

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-store.so: `#define DUDA_USE "duda-store",` before including <duda.h>, and
+ * The functions are in monkey-duda-store.so: `#define DUDA_USE "duda-store"` before including <duda.h>, and
  * link with `pkg-config --libs duda-store`. By default a store is in memory that all workers share, until the
  * server stops. A section of the configuration changes that: [KV] keeps the store on this machine across
  * restarts, and [REDIS] shares it between machines. The code of the service stays the same:
@@ -106,9 +106,9 @@ struct duda_store_lock {
  * Acquires a lock that no other handler of any worker (or machine) can acquire until it is released or ttl_ms
  * have passed, so a crashed handler does not hold it forever. With `Replicas` in [REDIS] the lock survives a
  * failover; if too few replicas have received it, the function releases it and returns -ENOLINK. Waits up to
- * wait_ms for the lock (0: does not wait, and returns -EBUSY), then returns -ETIME. -EDQUOT, for the memory
- * store: requests of this client hold half of all available locks. The protected code must tolerate that the
- * lock expires while it is still running; duda_store_unlock() reports this.
+ * wait_ms for the lock (MK_FOREVER: no limit; 0: does not wait, and returns -EBUSY), then returns -ETIME.
+ * -EDQUOT, for the memory store: requests of this client hold half of all available locks. The protected code
+ * must tolerate that the lock expires while it is still running; duda_store_unlock() reports this.
  */
 MK_API int duda_store_lock(struct duda_ctx *d, struct duda_store *store, mk_str key, uint64_t ttl_ms,
                            uint32_t wait_ms, struct duda_store_lock *out) MK_API_MUST_USE;

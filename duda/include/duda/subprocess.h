@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-subprocess.so: `#define DUDA_USE "duda-subprocess",` before including
+ * The functions are in monkey-duda-subprocess.so: `#define DUDA_USE "duda-subprocess"` before including
  * <duda.h>, and link with `pkg-config --libs duda-subprocess`.
  *
  * A worker never forks. This package gives each worker a small helper process, the spawner, which starts

@@ -18,7 +18,7 @@ struct duda_task {
     duda_fn *fn;          /**< runs on its own stack and may wait; returns 0 or a negative errno value */
     void *ctx;            /**< the caller's data: duda_task_context() */
     size_t stack;         /**< stack size in bytes, at most DUDA_STACK_MAX; 0: 64 KB */
-    uint32_t deadline_ms; /**< passed to duda_deadline() when the task starts; 0: no deadline */
+    uint32_t deadline_ms; /**< passed to duda_deadline() when the task starts; default: no deadline */
     /** The service whose settings and state the task uses; NULL: that of the handler or DUDA_START() function
      * that spawns the task, if any. */
     const struct duda_service_ref *owner;

@@ -50,14 +50,17 @@ MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic);
  * returns. Returns the same results as duda_topic_attach(). */
 MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
 /**
- * Waits for the next message of the handler's topics, for at most `timeout_ms` milliseconds (0: no limit).
- * Returns 0 with *out, valid until the handler returns or calls duda_arena_rewind(); -ETIME: the time limit
- * has passed; -EINVAL: the handler has never subscribed to a topic; -ETIMEDOUT, -ECANCELED, -ENOMEM.
+ * Waits for the next message of the handler's topics, for at most `timeout_ms` milliseconds (MK_FOREVER: no
+ * limit; 0: does not wait). Returns 0 with *out, valid until the handler returns or calls
+ * duda_arena_rewind(); -ETIME: the time limit has passed; -EINVAL: the handler has never subscribed to a
+ * topic; -ETIMEDOUT, -ECANCELED, -ENOMEM.
  *
  *     int e = duda_topic_subscribe(d, MK_STR("news"));
  *     size_t mark = duda_arena_mark(d);
- *     while (!e && !(e = duda_topic_receive(d, 0, &text)) && !(e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text})))
+ *     while (!e && !(e = duda_topic_receive(d, MK_FOREVER, &text))) {
+ *         e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});
  *         duda_arena_rewind(d, mark);
+ *     }
  */
 MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *out) MK_API_MUST_USE;
 
@@ -75,7 +78,7 @@ struct duda_topic_message {
  * Like duda_topic_receive(), for a handler that subscribes to several topics, or that must detect dropped
  * messages and then reload the whole state from its store.
  *
- *     while (!(e = duda_topic_receive_message(d, 0, &m)))
+ *     while (!(e = duda_topic_receive_message(d, MK_FOREVER, &m)))
  *         if (m.dropped || mk_str_eq(m.topic, MK_STR("prices")))
  *             ...
  */

@@ -16,13 +16,14 @@ extern "C" {
  * functions run, and it is never resumed. Its stack and memory are kept for a while, so that a callback that
  * still refers to them is harmless. */
 
-/** Sleeps for `ms` milliseconds (a timer); accurate to about 32 ms, never early. */
-MK_API int duda_sleep(struct duda_ctx *d, uint32_t ms) MK_API_MUST_USE;
+/** Sleeps for `duration_ms` milliseconds (a timer); accurate to about 32 ms, never early. */
+MK_API int duda_sleep(struct duda_ctx *d, uint32_t duration_ms) MK_API_MUST_USE;
 
-/** Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most `ms`
- * milliseconds (0: no limit). Returns the ready events (above 0); -ETIME when the time limit has
- * passed; -ETIMEDOUT; -ECANCELED; -ENOMEM; -EEXIST (another handler is waiting for this descriptor). */
-MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ms) MK_API_MUST_USE;
+/** Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most
+ * `timeout_ms` milliseconds (MK_FOREVER: no limit; 0: does not wait). Returns the ready events (above 0);
+ * -ETIME when the time limit has passed; -ETIMEDOUT; -ECANCELED; -ENOMEM; -EEXIST (another handler is waiting
+ * for this descriptor). */
+MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t timeout_ms) MK_API_MUST_USE;
 
 /** The work of a thread: returns 0 or a negative errno value. */
 typedef int duda_work_fn(void *job);
@@ -47,9 +48,10 @@ MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, duda
 MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work,
                               void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
-/** Sets the deadline, a timeout for the whole handler: it must return within `ms` milliseconds; afterwards
- * its waits return -ETIMEDOUT. 0 removes the deadline, including HandlerTimeout. Returns 0 or -ENOMEM. */
-MK_API int duda_deadline(struct duda_ctx *d, uint32_t ms);
+/** Sets the deadline, a timeout for the whole handler: it must return within `timeout_ms` milliseconds;
+ * afterwards its waits return -ETIMEDOUT. MK_FOREVER removes the deadline, including HandlerTimeout. Returns
+ * 0 or -ENOMEM. */
+MK_API int duda_deadline(struct duda_ctx *d, uint32_t timeout_ms);
 
 /** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. Call it in long computations. */
 MK_API int duda_cancelled(struct duda_ctx *d);

@@ -101,7 +101,7 @@ int package_message_queue_receive(struct package_message_queue *in, uint32_t ms,
     if (e)
         return e;
     in->is_due = false;
-    if (ms)
+    if (ms != MK_FOREVER)
         mk_timer_set(&in->timer, duda_worker(in->d), ms);
     while (!e && (got = pop_message(in, text)) > 0 && !in->is_due)
         e = duda_wait_suspend(&in->wait);

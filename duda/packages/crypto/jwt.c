@@ -96,9 +96,9 @@ static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
     double at = 0;
     if (expires ? !parse_numeric_date(expires, &at) : !rules->allow_no_expiry)
         return -EKEYEXPIRED;
-    if (expires && at + rules->leeway <= (double)rules->now)
+    if (expires && at + rules->leeway_s <= (double)rules->now)
         return -EKEYEXPIRED;
-    if (begins && (!parse_numeric_date(begins, &at) || at - rules->leeway > (double)rules->now))
+    if (begins && (!parse_numeric_date(begins, &at) || at - rules->leeway_s > (double)rules->now))
         return -EKEYEXPIRED;
     if (rules->issuer.p && !mk_str_eq(duda_json_string_value(json_object_get(json, "iss")), rules->issuer))
         return -EKEYREJECTED;

@@ -459,7 +459,10 @@ int duda_redis_blocking(struct duda_ctx *d, struct duda_redis *r, struct duda_re
         return -ENODEV;
     }
     return uses_reserved_key(parts, n) ? reject_reserved_key(d, r, reply)
-                                       : run_command(d, r, reply, parts, n, ms ? ms : UINT64_MAX);
+                                       : run_command(d, r, reply, parts, n,
+                                                     ms == MK_FOREVER ? UINT64_MAX
+                                                     : ms             ? ms
+                                                                      : 1);
 }
 
 static int write_and_wait_for_replicas(struct duda_ctx *d, struct duda_redis *r,
@@ -467,10 +470,12 @@ static int write_and_wait_for_replicas(struct duda_ctx *d, struct duda_redis *r,
                                        const mk_str *parts, size_t n, int64_t *have)
 {
     *have = 0;
-    const mk_str wait[] = {MK_STR("WAIT"), duda_sprintf(d, "%u", replicas), duda_sprintf(d, "%u", ms)};
+    /* WAIT waits without a limit for 0. */
+    const uint32_t wait_ms = ms == MK_FOREVER ? 0 : ms ? ms : 1;
+    const mk_str wait[] = {MK_STR("WAIT"), duda_sprintf(d, "%u", replicas), duda_sprintf(d, "%u", wait_ms)};
     const struct duda_redis_command commands[] = {{parts, n}, {wait, 3}};
     const struct redis_request request = {
-        .commands = commands, .n = 2, .extra_timeout_ms = ms ? ms : UINT64_MAX};
+        .commands = commands, .n = 2, .extra_timeout_ms = wait_ms ? wait_ms : UINT64_MAX};
     struct duda_redis_reply replies[2];
     memset(replies, 0, sizeof replies);
     int e = check_command(parts, n, false);

@@ -147,7 +147,7 @@ static int acquire_lock(struct store_waiter *w, const struct duda_store_lock *ou
 {
     struct duda_ctx *d = w->wait.d;
     struct store_worker *all = store_worker_get(duda_worker(d));
-    uint64_t end = mk_worker_now_ms(all->worker) + wait_ms;
+    uint64_t end = wait_ms == MK_FOREVER ? UINT64_MAX : mk_worker_now_ms(all->worker) + wait_ms;
     int e = try_lock(d, out, ttl_ms);
     if (e != -EEXIST || !wait_ms)
         return e == -EEXIST ? -EBUSY : e;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A contact form that sends its messages by mail. A background job sends them, so that clients do not wait
  * for the mail server, and no message is lost while it is down. */
-#define DUDA_USE      "duda-jobs", "duda-kv", "duda-smtp",
+#define DUDA_USE      "duda-jobs", "duda-kv", "duda-smtp"
 #define DUDA_SETTINGS contact_table
 #include <duda.h>
 #include <duda/jobs.h>

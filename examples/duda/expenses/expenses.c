@@ -2,7 +2,7 @@
 /* Imports and exports a table: clients upload expenses as CSV, optionally compressed with gzip; the page
  * shows a chart, links to the CSV export, and its URL as a QR code for phones. To upload expenses: printf
  * 'rent,800\nfood,312.5\n' | curl --data-binary @- -H 'Content-Type: text/csv' localhost:2001 */
-#define DUDA_USE "duda-kv",
+#define DUDA_USE "duda-kv"
 #include <duda.h>
 #include <duda/chart.h>
 #include <duda/csv.h>

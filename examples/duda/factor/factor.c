@@ -2,7 +2,7 @@
 /* Runs another program: `factor` of coreutils finds the prime factors of a number. The program reads the
  * number from standard input, not from an argument, so a client cannot pass options. It is killed if it takes
  * too long. */
-#define DUDA_USE "duda-subprocess",
+#define DUDA_USE "duda-subprocess"
 #include <duda.h>
 #include <duda/subprocess.h>
 #include <errno.h>

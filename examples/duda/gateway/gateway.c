@@ -2,7 +2,7 @@
 /* Fetches the requested path from a backend, and returns its response and the time it took. The call suspends
  * only this handler; the worker serves other clients in the meantime. To forward requests unchanged, use a
  * route to `proxy`, which needs no code. */
-#define DUDA_USE "duda-http",
+#define DUDA_USE "duda-http"
 #include <duda.h>
 #include <duda/http.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forms and templates: a guestbook with validated entries, protected against cross-site request forgery. */
-#define DUDA_USE "duda-kv",
+#define DUDA_USE "duda-kv"
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>

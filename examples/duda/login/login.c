@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: sign up, log in, show a page to logged-in users, log out. Passwords are hashed in a thread,
  * because hashing is slow by design. */
-#define DUDA_USE "duda-kv",
+#define DUDA_USE "duda-kv"
 #include <duda.h>
 #include <duda/crypto.h>
 #include <duda/kv.h>

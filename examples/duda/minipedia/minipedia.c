@@ -2,7 +2,7 @@
 /* A small encyclopedia. Minipedia was the sample of Duda I/O, whose author wished for coroutines, a key-value
  * store and non-blocking disk access; this version uses all three. The original also computed Fibonacci
  * numbers in the event loop, which blocked all other clients; this one computes them in a thread. */
-#define DUDA_USE "duda-kv",
+#define DUDA_USE "duda-kv"
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A page with a message of the day from Redis: one command per request. */
-#define DUDA_USE "duda-redis",
+#define DUDA_USE "duda-redis"
 #include <duda.h>
 #include <duda/redis.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * The discovery document of the provider lists its endpoints and the URL of its keys. The service accepts an
  * ID token if one of these keys has signed it, its audience is this client, and its nonce belongs to this
  * login. Each worker caches the endpoints and keys for an hour. */
-#define DUDA_USE      "duda-http",
+#define DUDA_USE      "duda-http"
 #define DUDA_SETTINGS oidc_table
 #include <duda.h>
 #include <duda/crypto.h>
@@ -329,7 +329,7 @@ static int check(struct duda_ctx *d, struct mk_buf *json, mk_str token)
 {
     const struct oidc *oidc = duda_settings(d);
     const struct duda_jwt_rules rules = {
-        .now = now(d), .leeway = LEEWAY_S, .issuer = oidc->issuer, .audience = oidc->client};
+        .now = now(d), .leeway_s = LEEWAY_S, .issuer = oidc->issuer, .audience = oidc->client};
     int e = duda_jwt_verify_jwks(json, known.keys, token, &rules);
     if (e == -EKEYREVOKED) {
         e = know_new_keys(d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Features specific to PostgreSQL: LISTEN and NOTIFY report each order to open pages, whichever program
  * stored it; COPY imports and exports tables of any size as CSV. */
-#define DUDA_USE "duda-sql", "duda-postgres",
+#define DUDA_USE "duda-sql", "duda-postgres"
 #include <duda.h>
 #include <duda/postgres.h>
 #include <duda/sql.h>
@@ -57,10 +57,10 @@ static int follow(struct duda_ctx *d)
     struct duda_postgres_sub *sub;
     mk_str text;
     int e = duda_postgres_subscribe(d, database(d), MK_STR("orders"), &sub);
-    e = e ? e : duda_deadline(d, 0);
+    e = e ? e : duda_deadline(d, MK_FOREVER);
     e = e ? e : show_sum(d);
     while (!e) {
-        e = duda_postgres_receive(d, sub, 0, &text);
+        e = duda_postgres_receive(d, sub, MK_FOREVER, &text);
         if (!e)
             e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("order"), .data = text});
         else if (e == -ECONNRESET || e == -EOVERFLOW)

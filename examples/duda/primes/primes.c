@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cache for a slow page: the first request for a number waits until its primes are counted, and Memcached
  * keeps the result for a minute. Without Memcached, the page is slow but still works. */
-#define DUDA_USE "duda-memcached",
+#define DUDA_USE "duda-memcached"
 #include <duda.h>
 #include <duda/memcached.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Background jobs with a dashboard: jobs handle the orders and retry failed ones; the dashboard lists dead
  * jobs. */
-#define DUDA_USE "duda-jobs", "duda-kv",
+#define DUDA_USE "duda-jobs", "duda-kv"
 #include <duda.h>
 #include <duda/jobs.h>
 #include <duda/kv.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shop: customers, goods, a basket in the session, and orders in transactions. It uses only SQL that both
  * SQLite and PostgreSQL support, so one line of the configuration switches between them. */
-#define DUDA_USE "duda-sql",
+#define DUDA_USE "duda-sql"
 #include <duda.h>
 #include <duda/crypto.h>
 #include <duda/sql.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The seven test types of the TechEmpower framework benchmarks: JSON, plain text, one or several queries to
  * PostgreSQL, updates, a template, and a cache. */
-#define DUDA_USE "duda-sql", "duda-store",
+#define DUDA_USE "duda-sql", "duda-store"
 #include <duda.h>
 #include <duda/memory.h>
 #include <duda/sql.h>

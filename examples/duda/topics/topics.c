@@ -2,7 +2,7 @@
 /* Publish and subscribe: a message published to a topic reaches all its subscribers, event streams and
  * WebSockets, in all workers. A store keeps the last message of each topic for clients that connect later or
  * are too slow. With machines.conf, topics and the store work across several machines. */
-#define DUDA_USE "duda-store",
+#define DUDA_USE "duda-store"
 #include <duda.h>
 #include <duda/store.h>
 #include <duda/topic.h>

@@ -324,8 +324,8 @@ static enum mk_verdict events(struct mk_request *request, struct mk_response *re
         return refuse(response, 503);
     *e = (struct events){.request = request, .response = response, .due = 1};
     mk_timer_init(&e->timer, on_event);
-    if (word_of(request, "limit").p &&
-        mk_request_set_handler_timeout(request, (uint32_t)number_of(request, "limit", 0)))
+    uint32_t limit = (uint32_t)number_of(request, "limit", 0);
+    if (word_of(request, "limit").p && mk_request_set_handler_timeout(request, limit ? limit : MK_FOREVER))
         return refuse(response, 503);
     mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
     return mk_response_set_body_source(response, &ops, e, MK_LENGTH_UNKNOWN) ? refuse(response, 503)

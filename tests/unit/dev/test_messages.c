@@ -84,6 +84,35 @@ static void messages_unknown_symbol_is_an_error(void **state)
     assert_true(ok);
 }
 
+static void messages_name_of_the_c_library_gets_a_hint(void **state)
+{
+    static const char *const messages[] = {
+        "a.c:3:12: \033[01;31m\033[Kerror: \033[m\033[Kconflicting types for "
+        "\xe2\x80\x98\033[01m\033[Kindex\033[m\033[K\xe2\x80\x99\n"
+        "In file included from /usr/include/string.h:462,\n"
+        "/usr/include/strings.h:68:14: note: previous declaration of 'index'\n",
+        "a.c:3:12: error: static declaration of 'index' follows non-static declaration\n"
+        "/usr/include/strings.h:68:14: note: previous declaration is here\n"};
+    static const char *const others[] = {
+        "a.c:3:12: error: conflicting types for 'mine'\na.c:2:1: note: previous declaration of 'mine'\n",
+        "/usr/include/strings.h:68:14: note: previous declaration is here\n"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(messages) + MK_LEN(others); i++) {
+        struct mk_buf text = mk_buf_growing(4096);
+        bool is_other = i >= MK_LEN(messages);
+        const char *message = is_other ? others[i - MK_LEN(messages)] : messages[i];
+        mk_buf_add(&text, mk_str_from_c(message));
+        dev_messages_explain_conflicts(&text);
+        assert_true(mk_str_starts(mk_buf_str(&text), mk_str_from_c(message)));
+        mk_str rest = mk_str_skip(mk_buf_str(&text), strlen(message));
+        assert_int_equal(rest.len == 0, is_other);
+        assert_true(
+            is_other ||
+            mk_str_eq(rest, MK_STR("    hint: the C library has a function `index`: choose another name\n")));
+        mk_buf_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +120,7 @@ int main(void)
         cmocka_unit_test(messages_other_lines_are_unchanged),
         cmocka_unit_test(messages_symbols_of_the_program_are_removed),
         cmocka_unit_test(messages_unknown_symbol_is_an_error),
+        cmocka_unit_test(messages_name_of_the_c_library_gets_a_hint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

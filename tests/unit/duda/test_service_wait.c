@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "service/memory.h"
 #include "service/suspend.h"
 #include "unit/test.h"
 
@@ -75,6 +76,27 @@ int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), voi
 {
     assert_null(t);
     return mk_worker_offload(NULL, work, done, ctx);
+}
+
+static bool is_dev_mode, contains;
+static unsigned n_logged;
+
+bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx)
+{
+    (void)worker_ctx;
+    return is_dev_mode;
+}
+
+bool duda_memory_contains(const struct duda_ctx *self, const void *p)
+{
+    assert_ptr_equal(self, &d);
+    return contains && p;
+}
+
+void duda_log(struct duda_ctx *self, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)self, (void)level, (void)fmt;
+    n_logged++;
 }
 
 /* Fakes of waits that this test does not cover. */
@@ -164,6 +186,27 @@ static void offload_copied_job_is_not_dropped(void **state)
     assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), -EAGAIN);
 }
 
+static void offload_reports_pointers_only_in_development(void **state)
+{
+    struct {
+        unsigned n;
+        const void *pointer;
+    } job = {1, "x"};
+    (void)state;
+    d.cancel_error = 0;
+    fake.refuses = fake.ends = 0;
+    contains = true;
+    for (unsigned i = 0; i < 2; i++) {
+        is_dev_mode = i;
+        assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), 0);
+        assert_int_equal(n_logged, i); /* one message for each job */
+    }
+    contains = false;
+    assert_int_equal(duda_offload(&d, NULL, work, &job, sizeof job), 0);
+    assert_int_equal(n_logged, 1);
+    is_dev_mode = false;
+}
+
 static void offload_returns_result_of_work(void **state)
 {
     unsigned job = 2;
@@ -184,6 +227,7 @@ int main(void)
         cmocka_unit_test(offload_drops_job_only_if_not_started),
         cmocka_unit_test(offload_copied_job_is_not_dropped),
         cmocka_unit_test(offload_returns_result_of_work),
+        cmocka_unit_test(offload_reports_pointers_only_in_development),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

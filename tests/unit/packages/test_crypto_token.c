@@ -170,7 +170,7 @@ static void jwt_expiry_is_checked(void **state)
     (void)state;
     assert_int_equal(check(key, sign(key, "{\"exp\":1000}"), (struct duda_jwt_rules){0}), -EKEYEXPIRED);
     assert_int_equal(check(key, sign(key, "{\"exp\":1001}"), (struct duda_jwt_rules){0}), 0);
-    assert_int_equal(check(key, sign(key, "{\"exp\":990}"), (struct duda_jwt_rules){.leeway = 30}), 0);
+    assert_int_equal(check(key, sign(key, "{\"exp\":990}"), (struct duda_jwt_rules){.leeway_s = 30}), 0);
     assert_int_equal(check(key, sign(key, "{}"), (struct duda_jwt_rules){0}), -EKEYEXPIRED);
     assert_int_equal(check(key, sign(key, "{}"), (struct duda_jwt_rules){.allow_no_expiry = true}), 0);
     assert_int_equal(
@@ -179,7 +179,7 @@ static void jwt_expiry_is_checked(void **state)
     assert_int_equal(check(key, sign(key, "{\"exp\":2000,\"nbf\":1001}"), (struct duda_jwt_rules){0}),
                      -EKEYEXPIRED);
     assert_int_equal(
-        check(key, sign(key, "{\"exp\":2000,\"nbf\":1001}"), (struct duda_jwt_rules){.leeway = 1}), 0);
+        check(key, sign(key, "{\"exp\":2000,\"nbf\":1001}"), (struct duda_jwt_rules){.leeway_s = 1}), 0);
     duda_jwt_key_free(key);
 }
 
