@@ -63,6 +63,9 @@ struct mk_server_options {
      * all servers of the program: the last server created decides. NULL: the folder of the installation,
      * which is `monkey` beside the library. */
     const char *plugin_folder;
+    /** Logs a warning when handlers have blocked the event loop of a worker for this time: all other
+     * connections of the worker had to wait. 0: 500 ms; MK_FOREVER: never. */
+    uint32_t slow_loop_ms;
 };
 
 /** Creates a server. `options` may be NULL; it is copied. Returns NULL if out of memory, if `size` matches
@@ -352,8 +355,17 @@ MK_API int mk_server_post(struct mk_server *server, void (*fn)(struct mk_worker 
                           void (*done)(void *ctx), void *ctx) MK_API_MUST_USE;
 
 /**
+ * Pauses and resumes accepting connections, for example while a database is down or overloaded. While paused,
+ * new connections wait in the kernel's queue (`net.core.somaxconn`), and open connections are served as
+ * usual. The workers follow in their next iteration, in the order of the calls. Any thread may call these
+ * functions. They return 0 or an error of mk_server_post().
+ */
+MK_API int mk_server_pause_accepting(struct mk_server *server);
+MK_API int mk_server_resume_accepting(struct mk_server *server);
+
+/**
  * Stops the server: it accepts no more connections, allows open requests `drain_ms` milliseconds to finish
- * (0: no time; UINT32_MAX: no limit), and closes all connections. Returns immediately. Any thread, handler or
+ * (0: no time; MK_FOREVER: no limit), and closes all connections. Returns immediately. Any thread, handler or
  * signal handler may call it (it is async-signal-safe), at any time before mk_server_free(). A later call may
  * shorten the time, but never extends it.
  */

@@ -247,6 +247,13 @@ MK_API bool mk_worker_stats_h2_closed(const struct mk_worker *worker, size_t i, 
 MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *worker);
 /** The cells of a series that this worker writes: see mk_stat_cells(). Call it in worker_start or later. */
 MK_API uint64_t *mk_worker_cells(const struct mk_worker *worker, uint32_t series);
+/**
+ * Measures the event loop: from now on, the duration of each iteration is added to this histogram
+ * (MK_STAT_HISTOGRAM, see monkey/stats.h), whose cells must live as long as the worker. While an iteration
+ * runs, all other connections of the worker wait, so a handler that blocks shows. A worker has one such
+ * histogram: the last call counts. NULL stops measuring.
+ */
+MK_API void mk_worker_measure_loop(struct mk_worker *worker, uint64_t *cells);
 /** The process ID under which the server started. */
 MK_API int64_t mk_worker_master_pid(const struct mk_worker *worker);
 /** The time when the server started, in seconds since the Unix epoch. */

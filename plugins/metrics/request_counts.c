@@ -29,6 +29,14 @@ static const struct mk_stat_metric hosts[] = {
 static const struct mk_stat_table hosts_table = {
     .name = "http_hosts", .labels = {"host"}, .metrics = hosts, .n_metrics = MK_LEN(hosts)};
 
+static const struct mk_stat_metric loop[] = {
+    {.name = "monkey_event_loop_iteration_seconds",
+     .help = "Duration of the iterations of the event loop; other events of the worker wait meanwhile.",
+     .kind = MK_STAT_HISTOGRAM},
+};
+static const struct mk_stat_table loop_table = {
+    .name = "event_loop", .metrics = loop, .n_metrics = MK_LEN(loop)};
+
 bool metrics_request_counts_init(struct counts *c, struct mk_config *config)
 {
     c->registry = mk_config_statistics(config);
@@ -37,6 +45,7 @@ bool metrics_request_counts_init(struct counts *c, struct mk_config *config)
     c->requests = mk_stat_register_table(c->registry, &requests_table);
     c->outcomes = mk_stat_register_table(c->registry, &outcomes_table);
     c->hosts = mk_stat_register_table(c->registry, &hosts_table);
+    c->loop = mk_stat_series(c->registry, mk_stat_register_table(c->registry, &loop_table), NULL);
     return true;
 }
 
@@ -101,6 +110,7 @@ struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *
         return NULL;
     all->worker = w;
     all->counts = c;
+    mk_worker_measure_loop(w, mk_worker_cells(w, c->loop));
     for (const struct label *l = c->labels; l; l = l->next) {
         struct counter *of = &all->of[l->index];
         of->host = mk_worker_cells(w, l->host);
@@ -112,6 +122,8 @@ struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *
 
 void metrics_counters_free(struct counters *c)
 {
+    if (c)
+        mk_worker_measure_loop(c->worker, NULL);
     for (unsigned i = 0; c && i < c->counts->n_labels; i++)
         mk_mem_free(c->of[i].seen);
     mk_mem_free(c);

@@ -28,6 +28,7 @@ struct label {
 struct counts {
     struct mk_stat_registry *registry;
     unsigned requests, outcomes, hosts; /* table numbers */
+    uint32_t loop;                      /* series of the event loop; 0: no series was left */
     struct label *labels;
     unsigned n_labels;
     bool is_full; /* no series was left, which was reported */

@@ -28,7 +28,7 @@ static void open_reserve_fd(struct mk_acceptor *a)
 
 static void resume_accepting(struct mk_acceptor *a)
 {
-    if (!a->paused || a->fd < 0)
+    if (!a->paused || a->held || a->fd < 0)
         return;
     open_reserve_fd(a);
     a->paused = mk_loop_add(a->manager->loop, a->fd, &a->watch, EPOLLIN | EPOLLEXCLUSIVE) != 0;
@@ -52,6 +52,15 @@ void mk_acceptor_resume(struct mk_acceptor *a)
 {
     if (a->paused && a->manager->n_conns < a->manager->limits->connections_max)
         resume_accepting(a);
+}
+
+void mk_acceptor_hold(struct mk_acceptor *a, bool held)
+{
+    a->held = held;
+    if (!held)
+        mk_acceptor_resume(a);
+    else if (a->fd >= 0)
+        pause_accepting(a);
 }
 
 /* Rejects a connection because the server is full (503) or the client has reached its limit (429). */
@@ -161,6 +170,7 @@ static void on_listener_event(struct mk_fd_watch *w, uint32_t events)
 
 void mk_acceptor_accept_queued(struct mk_acceptor *a)
 {
+    mk_acceptor_hold(a, false); /* these connections would be lost */
     accept_up_to(a, QUEUE_MAX);
 }
 

@@ -187,6 +187,7 @@ mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms)
     if (n < 0 && errno != EINTR)
         return mk_err_last();
     read_clocks(loop);
+    uint64_t began_us = loop->on_busy ? mk_clock_us() : 0;
     for (int i = 0; i < n; i++) {
         struct mk_fd_watch *w = ready[i].data.ptr;
         if (w->on_ready)
@@ -196,6 +197,8 @@ mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms)
     }
     mk_timer_wheel_advance(&loop->wheel, loop->now_ms);
     run_deferred_tasks(loop);
+    if (loop->on_busy && began_us)
+        loop->on_busy(loop, mk_clock_us() - began_us);
     return 0;
 }
 

@@ -9,6 +9,8 @@
 
 enum { LISTEN_RETRY_MS = 100 };
 
+enum { SLOW_LOOP_MS = 500 };
+
 /* ---- Threads inside library calls ---- */
 
 void mk_lib_worker_enter(struct mk_lib_worker *r)
@@ -120,13 +122,17 @@ static mk_err init_worker(struct mk_lib_worker *r)
 {
     const struct mk_server *s = r->server;
     struct mk_scoreboard_slot *slot = &s->scoreboard.at[r->index];
+    uint32_t slow_ms = s->options.slow_loop_ms;
     __atomic_store_n(&slot->pid, gettid(), __ATOMIC_RELAXED);
     return mk_worker_init(&r->worker, &(struct mk_worker_options){.generation = s->generation,
                                                                   .index = r->index,
                                                                   .workers = s->n_runners,
                                                                   .counters = &slot->counters,
                                                                   .scoreboard = s->scoreboard,
-                                                                  .log = &r->log.log});
+                                                                  .log = &r->log.log,
+                                                                  .slow_loop_ms = slow_ms == MK_FOREVER ? 0
+                                                                                  : slow_ms ? slow_ms
+                                                                                            : SLOW_LOOP_MS});
 }
 
 /* ---- Hooks ---- */

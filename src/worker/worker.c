@@ -11,6 +11,7 @@
 #include "worker/listeners.h"
 #include "worker/subprocess.h"
 #include "worker/worker_async.h"
+#include "worker/worker_busy.h"
 #include "worker/worker_master.h"
 #include "worker/worker_messages.h"
 
@@ -215,6 +216,7 @@ mk_err mk_worker_add_acceptor(struct mk_worker *w, struct mk_acceptor *a,
     a->hosts = socket->hosts;
     a->next = w->acceptors;
     w->acceptors = a;
+    mk_acceptor_hold(a, w->holds_accepting);
     return 0;
 }
 
@@ -243,6 +245,13 @@ static void stop_accepting(struct mk_worker *w)
     for (struct mk_acceptor *a = w->acceptors; a; a = a->next)
         mk_acceptor_stop(a);
     w->acceptors = NULL;
+}
+
+void mk_worker_hold_accepting(struct mk_worker *w, bool held)
+{
+    w->holds_accepting = held;
+    for (struct mk_acceptor *a = w->acceptors; a; a = a->next)
+        mk_acceptor_hold(a, held);
 }
 
 static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
@@ -313,6 +322,7 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
         return e;
     }
     w->loop.pulse = &o->counters->pulse;
+    mk_worker_busy_init(w, o->slow_loop_ms);
     w->manager.worker = w;
     mk_conn_manager_limit_open_files(&w->manager);
     w->manager.on_conn_closed = on_connection_closed;

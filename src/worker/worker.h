@@ -23,6 +23,7 @@ struct mk_worker_options {
     size_t n_listeners;
     const int *master_fd;             /* the worker's end of the control channel; NULL: no master */
     const struct mk_spawner *spawner; /* the worker takes ownership; NULL: none */
+    uint32_t slow_loop_ms;            /* logs iterations of the event loop that take longer; 0: none */
 };
 
 mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o) MK_MUST_USE;
@@ -44,6 +45,8 @@ mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
  * closing these connections now could lose a request in flight. Queued connections are left to a successor
  * that accepts from the same sockets; without one, they are accepted first. */
 void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms);
+/* Pauses or resumes accepting connections. */
+void mk_worker_hold_accepting(struct mk_worker *w, bool held);
 /* Stops at the end of this loop iteration. */
 void mk_worker_stop(struct mk_worker *w);
 

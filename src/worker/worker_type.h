@@ -34,6 +34,8 @@ struct mk_worker {
     struct mk_config_generation *generation;
     unsigned index, count;
     struct mk_scoreboard scoreboard;
+    uint64_t *busy_cells;  /* histogram of the iterations; NULL: none */
+    uint32_t slow_loop_ms; /* logs iterations that take this long; 0: none */
     struct mk_conn_manager_limits limits;
     struct mk_web_ctx web;
     struct mk_conn_manager manager;
@@ -43,6 +45,7 @@ struct mk_worker {
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;       /* list */
     struct mk_acceptor *acceptors_owned; /* memory of those that the worker allocated itself */
+    bool holds_accepting;                /* by mk_worker_hold_accepting() */
     struct mk_thread_pool thread_pool;   /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
     void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup's posted calls; may be NULL */

@@ -45,6 +45,8 @@ KEPT = {
     "mk_server_address": "an embedding program shows the addresses of its configuration file",
     "mk_server_listener_fd": "an embedding program hands its sockets over",
     "mk_server_replace_certificate": "an embedding program renews a certificate",
+    "mk_server_pause_accepting": "an embedding program protects a backend that is overloaded",
+    "mk_server_resume_accepting": "the end of such a pause",
     "mk_server_set_accept_filter": "an embedding program decides on clients",
     "mk_server_unlisten": "an embedding program closes a listener",
     "mk_stat_alloc_failures": "a plugin that shows statistics can say that some are missing",

@@ -54,7 +54,7 @@ static void serve(struct mk_server *s, const sigset_t *ours)
     int number = 0;
     print_addresses(s);
     while (sigwait(ours, &number) == 0 && number != SIGTERM && number != SIGINT) {
-        mk_server_stop(s, UINT32_MAX);
+        mk_server_stop(s, MK_FOREVER);
         if (mk_server_wait(s) == 0)
             return;
     }

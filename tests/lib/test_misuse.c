@@ -28,7 +28,7 @@ static void calls_after_start_are_refused(void **state)
     assert_int_equal(mk_server_load_config(s, "/etc"), -EBUSY);
     assert_holds(mk_server_error(s), "was started");
     assert_holds(fetch(port, "GET", "/"), "hello");
-    mk_server_stop(s, UINT32_MAX);
+    mk_server_stop(s, MK_FOREVER);
     mk_server_stop(s, 0);
     mk_server_stop(s, 5);
     assert_int_equal(mk_server_wait(s), 0);
@@ -171,7 +171,7 @@ static void handler_cannot_free_its_server_during_step(void **state)
 
 static enum mk_verdict stop_all(struct mk_request *request, struct mk_response *response, void *data)
 {
-    mk_server_stop(around, UINT32_MAX);
+    mk_server_stop(around, MK_FOREVER);
     return respond_hello(request, response, data);
 }
 
@@ -396,7 +396,7 @@ static void requests_in_progress_do_not_delay_stop(void **state)
         send_request_on(clients[i], "GET", "/");
     }
     wait_until(&n_waiting, MK_LEN(clients));
-    mk_server_stop(s, UINT32_MAX);
+    mk_server_stop(s, MK_FOREVER);
     mk_server_stop(s, 10); /* a short deadline */
     assert_int_equal(mk_server_wait(s), 0);
     mk_server_free(s);

@@ -13,7 +13,7 @@ static _Atomic(struct mk_worker *) worker;
 static enum mk_verdict wait_forever(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)response, (void)data;
-    mk_request_set_handler_timeout(request, 0);
+    mk_request_set_handler_timeout(request, MK_FOREVER);
     atomic_store(&worker, mk_request_worker(request));
     return MK_WAIT;
 }
@@ -110,7 +110,7 @@ static void stop_with_shorter_deadline_overrides_earlier_stop(void **state)
     assert_int_equal(mk_server_start(s, 2), 0);
     int client = send_waiting_request(port);
     await_worker();
-    mk_server_stop(s, UINT32_MAX);
+    mk_server_stop(s, MK_FOREVER);
     mk_server_stop(s, 10);
     assert_int_equal(mk_server_wait(s), 0);
     close(client);

@@ -211,7 +211,7 @@ static void serve_once(unsigned round)
     }
     for (int i = 0; i < CLIENTS; i++)
         pthread_join(clients[i], NULL);
-    mk_server_stop(s, UINT32_MAX);
+    mk_server_stop(s, MK_FOREVER);
     mk_server_stop(s, 1000);
     assert_int_equal(mk_server_wait(s), 0);
     mk_server_free(s);

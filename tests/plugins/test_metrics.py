@@ -61,6 +61,7 @@ def test_metrics_count_requests_by_method_and_status(start):
     assert n["monkey_http_outcomes_total", {"outcome": "rejected"}] == 1
     assert n["monkey_http_outcomes_total"] == n["monkey_http_request_duration_seconds_count"] == 12
     assert n["monkey_http_requests_total", {"host": "other"}] == 12
+    assert n["monkey_event_loop_iteration_seconds_count"] > 0
     assert numbers(server)["monkey_http_requests_total"] == 13, "the scrape counts itself, but only after its end"
 
 

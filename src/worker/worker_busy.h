@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measures how long the iterations of a worker's event loop take: other events wait for them. */
+#ifndef MK_WORKER_WORKER_BUSY_H
+#define MK_WORKER_WORKER_BUSY_H
+
+#include <monkey/worker.h>
+
+/* Logs iterations that take this long; 0: none. */
+void mk_worker_busy_init(struct mk_worker *w, uint32_t slow_loop_ms);
+
+#endif
