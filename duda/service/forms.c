@@ -58,8 +58,9 @@ static int spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out)
         if (e)
             return e;
     }
-    if (e == -EFBIG)
-        duda_log(d, MK_LOG_DEBUG, "413: the content exceeds `.size` of the struct mk_multipart_limits");
+    if (e == -EMSGSIZE)
+        duda_log(d, MK_LOG_DEBUG,
+                 "413: the body exceeds the body limit, or `.size` of the struct mk_multipart_limits");
     return e == -ECONNRESET ? duda_suspend_cancel(d, -ECANCELED) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 

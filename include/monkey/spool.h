@@ -38,12 +38,12 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
  * handler. Returns 0 when the body is complete; *out then lives as long as the request, or until
  * mk_spool_free().
  *
- * `max` limits the body in addition to `MaxBodySize`; 0: no additional limit. Errors: -EFBIG: longer than
- * `max`, or than half of `SpoolMax`, the share that one client may use (logged); -EMSGSIZE: longer than
- * `MaxBodySize`; -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk
- * (or its quota, or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half of it that one client
- * address may use, is exhausted; -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk
- * errors are logged. mk_spool_status() maps each error to a status.
+ * `max` limits the body in addition to `MaxBodySize`; 0: no additional limit. Errors: -EMSGSIZE: longer than
+ * `max`, than `MaxBodySize`, or than half of `SpoolMax`, the share that one client may use (logged);
+ * -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk (or its quota,
+ * or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half of it that one client address may use, is
+ * exhausted; -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk errors are logged.
+ * mk_spool_status() maps each error to a status.
  *
  *     struct mk_spool *content;
  *     int e = mk_spool_request(request, 0, &content);
@@ -69,7 +69,7 @@ MK_API int mk_spool_fd(struct mk_spool *spool);
 /** Frees memory and disk space before the request ends. Do not use `spool` afterwards. */
 MK_API void mk_spool_free(struct mk_spool *spool);
 
-/** The response status for a body that could not be spooled: 400, 411, 413, 500, 503 or 507. With 503,
+/** The response status for a body that could not be spooled: 400, 413, 500, 503 or 507. With 503,
  * send Retry-After, because space is freed when other requests end. */
 MK_API unsigned mk_spool_status(int error);
 

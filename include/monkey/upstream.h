@@ -289,7 +289,7 @@ mk_upstream_request_start(struct mk_worker *worker, const struct mk_upstream_req
  *
  * mk_upstream_request_error_text() describes the errors: those of mk_upstream_conn_state() and the following.
  * -ETIMEDOUT: a timeout expired; -ECONNRESET or -EPIPE: the connection ended before the head was complete;
- * -EPROTO: invalid response; -EOVERFLOW: a head of more than 32 KB or 100 lines; -EBUSY: the server is
+ * -EPROTO: invalid response, or a head of more than 32 KB or 100 lines; -EBUSY: the server is
  * overloaded; -EINVAL: the request is invalid; -E2BIG: its head is too long; -EBADMSG: its body was shorter
  * than the declared length; or an error of the body source.
  */

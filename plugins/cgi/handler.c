@@ -156,8 +156,10 @@ static enum mk_verdict spool_request_body(struct cgi_exchange *c, struct mk_resp
     int e = mk_spool_request(c->request, wants_length ? CGI_STDIN_BUF_SIZE : 0, &content);
     if (e == -EAGAIN)
         return MK_WAIT;
+    if (e == -EMSGSIZE && wants_length && mk_request_body_max(c->request) > CGI_STDIN_BUF_SIZE)
+        return cgi_exchange_respond_error(c, response, 411);
     if (e)
-        return cgi_exchange_respond_error(c, response, e == -EFBIG ? 411 : mk_spool_status(e));
+        return cgi_exchange_respond_error(c, response, mk_spool_status(e));
     c->content = content;
     return queue_for_slot(c, response);
 }
@@ -168,8 +170,7 @@ static enum mk_verdict buffer_request_body(struct cgi_exchange *c, struct mk_res
     int r = cgi_stdin_buffer_body(&c->input, c->request);
     if (r == 0)
         return MK_WAIT;
-    return r > 0 || r == -EFBIG ? queue_for_slot(c, response)
-                                : cgi_exchange_respond_error(c, response, mk_spool_status(r));
+    return r > 0 ? queue_for_slot(c, response) : cgi_exchange_respond_error(c, response, mk_spool_status(r));
 }
 
 static enum mk_verdict receive_request_body(struct cgi_exchange *c, struct mk_response *response)

@@ -26,7 +26,7 @@ int cgi_stdin_buffer_body(struct cgi_stdin *in, struct mk_request *request)
         }
         in->to += (size_t)n;
     }
-    return -EFBIG;
+    return CGI_STDIN_TOO_LONG;
 }
 
 /* Call this when the script has all input or accepts no more. */

@@ -21,7 +21,9 @@ struct cgi_stdin {
 };
 
 /* Buffers a body of unknown length. Returns 1 if it is complete, and its length is therefore known; 0 if it
- * is incomplete; -EFBIG if it is larger than the buffer; -ENOMEM; or an error of mk_request_read(). */
+ * is incomplete; CGI_STDIN_TOO_LONG if it is larger than the buffer; -ENOMEM; or an error of
+ * mk_request_read(). */
+enum { CGI_STDIN_TOO_LONG = 2 };
 int cgi_stdin_buffer_body(struct cgi_stdin *in, struct mk_request *request);
 
 /* Passes on as much as the script accepts. Returns an enum cgi_stdin_state, an error of mk_request_read(), or

@@ -25,8 +25,7 @@ enum mk_response_parser_event mk_codec_fail(struct mk_codec_response_state *inpu
 enum mk_response_parser_event mk_codec_fail_parse(struct mk_codec_response_state *input)
 {
     const struct mk_response_parser *r = &input->reply;
-    int error = r->text.failed ? -ENOMEM : r->head.is_too_long ? -EOVERFLOW : -EPROTO;
-    return mk_codec_fail(input, error, r->problem);
+    return mk_codec_fail(input, r->text.failed ? -ENOMEM : -EPROTO, r->problem);
 }
 
 enum mk_response_parser_event mk_codec_read_response(struct mk_codec_response_state *input, mk_str *in,

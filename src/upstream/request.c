@@ -471,7 +471,6 @@ unsigned mk_upstream_status_for_error(int error)
     case -EBADMSG:
         return 400;
     case -EMSGSIZE:
-    case -EFBIG:
         return 413;
     case -E2BIG:
         return 431;

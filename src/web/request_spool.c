@@ -50,7 +50,7 @@ static void log_and_fail_spool(struct request_spool *s, mk_err e)
         mk_request_log(
             s->request, MK_LOG_WARN,
             "the body is rejected: SpoolMax, or the half of it that one client may use, is exhausted");
-    else if (e == -EFBIG)
+    else if (e == -EMSGSIZE)
         mk_request_log(
             s->request, MK_LOG_WARN,
             "the body is rejected: it is larger than half of SpoolMax, the maximum for one client");
@@ -151,7 +151,7 @@ static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
     else
         s->spool.kept.len += (size_t)n;
     if (max && !s->error && mk_spool_length(&s->spool) > max)
-        fail_spool(s, -EFBIG);
+        fail_spool(s, -EMSGSIZE);
     return true;
 }
 
@@ -220,7 +220,7 @@ static struct request_spool *new_request_spool(struct mk_request *r)
     if (mk_request_attach(r, &key, s, on_request_end))
         return NULL;
     if (exceeds_spool_quota(s))
-        log_and_fail_spool(s, -EFBIG);
+        log_and_fail_spool(s, -EMSGSIZE);
     return s;
 }
 
@@ -249,7 +249,6 @@ unsigned mk_spool_status(int error)
 {
     switch (error) {
     case -EMSGSIZE:
-    case -EFBIG:
         return 413;
     case -EBADMSG:
     case -ECONNRESET:

@@ -70,7 +70,7 @@ mk_err mk_spool_quota_charge_request(struct mk_spool_quota *all, struct mk_spool
     if (!all->folder)
         return -EOPNOTSUPP;
     if (would_exceed(already, n, share))
-        return -EFBIG;
+        return -EMSGSIZE;
     if (would_exceed(all->stored, n, all->max) || would_exceed(c->stored, n, share))
         return -EDQUOT;
     all->stored += n;

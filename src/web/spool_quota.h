@@ -45,13 +45,13 @@ void mk_spool_client_release(struct mk_spool_quota *all, struct mk_spool_client 
 bool mk_spool_client_may_buffer(const struct mk_spool_client *c, size_t more);
 /* Returns the maximum disk space for one request body. */
 uint64_t mk_spool_quota_request_max(const struct mk_spool_quota *all);
-/* Charges bytes to be written to a file. Returns 0; -EDQUOT: quota exceeded; -EFBIG: with these bytes, a
+/* Charges bytes to be written to a file. Returns 0; -EDQUOT: quota exceeded; -EMSGSIZE: with these bytes, a
  * request of `already` bytes exceeds the maximum that its client may ever use; -EOPNOTSUPP: no spool
  * folder. */
 mk_err mk_spool_quota_charge_request(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t already,
                                      uint64_t n) MK_MUST_USE;
 void mk_spool_quota_release_request(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t n);
-/* Charges bytes of a response; never returns -EFBIG. */
+/* Charges bytes of a response; never returns -EMSGSIZE. */
 mk_err mk_spool_quota_charge_response(struct mk_spool_quota *all, struct mk_spool_client *c,
                                       uint64_t n) MK_MUST_USE;
 void mk_spool_quota_release_response(struct mk_spool_quota *all, struct mk_spool_client *c, uint64_t n);

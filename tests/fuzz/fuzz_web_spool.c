@@ -141,8 +141,8 @@ static void check_whole(struct actor *a)
 
 static bool is_error(int e)
 {
-    static const int errors[] = {-EFBIG, -EMSGSIZE, -EBADMSG, -ECONNRESET, -ENOSPC,
-                                 -EIO,   -EDQUOT,   -ENOENT,  -EOPNOTSUPP, -ENOMEM};
+    static const int errors[] = {-EMSGSIZE, -EBADMSG, -ECONNRESET, -ENOSPC, -EIO,
+                                 -EDQUOT,   -ENOENT,  -EOPNOTSUPP, -ENOMEM};
     for (size_t i = 0; i < MK_LEN(errors); i++)
         if (e == errors[i])
             return true;

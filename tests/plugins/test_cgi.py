@@ -262,6 +262,18 @@ def test_cgi_chunked_body_is_refused_with_request_content_refuse(serve):
     assert reply.status == 411
 
 
+@pytest.mark.parametrize("body", ["", "RequestBody refuse"])
+def test_cgi_body_of_known_length_beyond_half_of_the_spool_gets_413(serve, body):
+    server = serve({"echo.sh": ECHO}, body, server="MaxBodySize 10M\nSpoolMax 2M")
+    assert server.get("/cgi-bin/echo.sh", "POST", body=bytes(900_000)).status == 200
+    assert server.get("/cgi-bin/echo.sh", "POST", body=bytes(1_500_000)).status == 413
+
+
+def test_cgi_chunked_body_beyond_a_small_limit_gets_413(serve):
+    server = serve({"echo.sh": ECHO}, "RequestBody refuse", server="MaxBodySize 10K")
+    assert server.get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 20000)).status == 413
+
+
 def test_cgi_chunked_body_is_streamed_with_request_content_stream(serve):
     server = serve({"echo.sh": ECHO}, "RequestBody stream")
     reply = server.get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 300_000, 7000))

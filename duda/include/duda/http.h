@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /*
- * The functions are in monkey-duda-http.so: `#define DUDA_USE "duda-http",` before including <duda.h>, and
+ * The functions are in monkey-duda-http.so: `#define DUDA_USE "duda-http"` before including <duda.h>, and
  * link with `pkg-config --libs duda-http`. The configuration names the servers; a handler cannot send
  * requests anywhere else, whatever a client sends:
  *
@@ -83,7 +83,7 @@ struct duda_http_response {
  * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
  * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize, or the request has more than
- * DUDA_HTTP_HEADERS_MAX headers; -EOVERFLOW: the response headers are too long; -EINVAL: the request is
+ * DUDA_HTTP_HEADERS_MAX headers; -EINVAL: the request is
  * invalid, for example because a header contains a line break; -ENOMEM; or the error of a failed wait.
  * Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or connection if
  * the first one fails before its response starts.
