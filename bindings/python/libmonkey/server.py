@@ -348,7 +348,7 @@ class Server:
         self._keep_exchange(pointer, exchange)
         exchange.response._default_type(EVENTS if route.events else TEXT)
         if route.events:
-            lib.mk_request_set_handler_timeout(pointer, 0)  # an event stream may be silent
+            lib.mk_request_set_handler_timeout(pointer, 0xFFFFFFFF)  # MK_FOREVER: an event stream may be silent
         encode = encode_event if route.events else as_bytes
         source = AsyncSource(result, exchange.request, self._loop, encode) if is_async and self._loop else Source(result, encode)
         self._sources.begin(exchange.response, source)
