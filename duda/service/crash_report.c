@@ -83,8 +83,7 @@ static size_t scan_stack_for_frames(struct duda_ctx *d, const void *from, const 
 
 /* Appends the innermost frames. If none of them is in the service, the report would not show what to fix, so
  * also appends the innermost frames of the service, however deep. */
-static void append_frames(struct duda_ctx *d, struct mk_buf *out, void **frames, size_t n,
-                          const void *sp)
+static void append_frames(struct duda_ctx *d, struct mk_buf *out, void **frames, size_t n, const void *sp)
 {
     const void *service = object_of_address(handler_function(d));
     size_t shown = n < SHOWN ? n : SHOWN, own = 0;

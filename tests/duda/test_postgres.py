@@ -106,7 +106,7 @@ static int start(struct mk_worker *w)
 {
     int e = duda_postgres_subscribe_callback(w, NULL, MK_STR("prices"), on_first, (void *)"first", &first);
     e = e ? e : duda_postgres_subscribe_callback(w, NULL, MK_STR("prices"), on_second, (void *)"second", &second);
-    if (duda_postgres_subscribe_callback(w, "none", MK_STR("prices"), on_first, NULL, NULL) != -ENOENT ||
+    if (duda_postgres_subscribe_callback(w, "none", MK_STR("prices"), on_first, NULL, NULL) != -ENODEV ||
         duda_postgres_subscribe_callback(w, NULL, MK_STR(""), on_first, NULL, NULL) != -EINVAL)
         return -EINVAL;
     return e;
@@ -268,7 +268,9 @@ def service(tmp_path_factory):
 
 
 def start(monkey, _site, address, keys="", workers=1):
-    return monkey(plugins=SERVICE, server="    MaxBodySize 64M\n", top=f"[POSTGRES]\n    Server {address}\n{keys}", workers=workers)
+    server = monkey(plugins=SERVICE, server="    MaxBodySize 64M\n", top=f"[POSTGRES]\n    Server {address}\n{keys}", workers=workers)
+    server.allow("with the Name `none`")
+    return server
 
 
 def run(server, sql, *values):

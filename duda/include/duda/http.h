@@ -36,9 +36,9 @@ enum { DUDA_HTTP_SERVERS_MAX = 64, DUDA_HTTP_HEADERS_MAX = 64 };
 /** A client for one server: one [HTTP_CLIENT] section. */
 struct duda_http_client;
 
-/** Returns the client with this Name; NULL selects "main", the default Name of a section. The client is valid
- * for the lifetime of the worker. Returns NULL, and logs an error, if there is no such section; functions
- * called with NULL return -ENODEV, which becomes status 503. */
+/** Returns the client with this Name; NULL selects "main", the default Name of a section, or the only
+ * section. The client is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
+ * no such section; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *name);
 /** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
 MK_API struct duda_http_client *duda_http_of(struct mk_worker *worker, const char *name);

@@ -27,7 +27,7 @@ extern "C" {
  *         return e;
  */
 MK_API duda_verdict duda_form_load(struct duda_ctx *d, const struct mk_form_limits *fields,
-                          const struct mk_multipart_limits *files) MK_API_MUST_USE;
+                                   const struct mk_multipart_limits *files) MK_API_MUST_USE;
 /** The value of the first form field with that name; absent if there is none or the form could not be
  * received. In the latter case, the client gets the error of duda_form_load() even if the handler returns
  * success. The value is NUL-terminated and lives as long as the request. */

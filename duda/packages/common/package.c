@@ -135,7 +135,8 @@ static void *find_instance(const struct package_type *kind, const struct mk_work
     struct package_worker *package_worker = mk_worker_data(w, kind->plugin);
     for (size_t i = 0; package_worker && i < package_worker->n; i++) {
         const struct package_settings *s = package_worker->sections->v[i];
-        if (mk_str_eq(s->name, mk_str_from_c(name ? name : PACKAGE_MAIN)))
+        bool is_only = !name && package_worker->n == 1;
+        if (is_only || mk_str_eq(s->name, mk_str_from_c(name ? name : PACKAGE_MAIN)))
             return instance_at(kind, package_worker, i);
     }
     return NULL;

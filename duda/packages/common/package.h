@@ -162,8 +162,8 @@ struct package_type {
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);
-/* Return this worker's instance of the section with that Name; `name` NULL selects PACKAGE_MAIN. Without such
- * a section, they log an error and return NULL. */
+/* Return this worker's instance of the section with that Name; `name` NULL selects PACKAGE_MAIN, or the only
+ * section. Without such a section, they log an error and return NULL. */
 void *package_find_instance(const struct package_type *kind, struct duda_ctx *d, const char *name);
 void *package_instance_of(const struct package_type *kind, struct mk_worker *w, const char *name);
 

@@ -96,6 +96,8 @@ int duda_sql_add(struct mk_worker *w, struct duda_sql_db *db)
 static struct duda_sql_db *find_database(struct mk_worker *w, const char *name)
 {
     struct duda_sql_db *db = sql_worker_of(w)->first;
+    if (!name && db && !db->next)
+        return db; /* the only one */
     while (db && !mk_str_eq(db->name, mk_str_from_c(name ? name : PACKAGE_MAIN)))
         db = db->next;
     return db;
