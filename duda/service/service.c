@@ -289,7 +289,7 @@ void duda_service_stop(struct mk_worker *worker, void *data)
 
 /* ---- Requests ---- */
 
-/* Responds to a request whose path matches a route, but whose method does not. */
+/* Responds to a request for a path that has routes, but none for this method. */
 static enum mk_verdict respond_allowed_methods(struct mk_request *request, struct mk_response *response,
                                                const struct mk_router *router, uint64_t allowed)
 {

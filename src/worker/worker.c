@@ -62,7 +62,7 @@ void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
 
 void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_level level, mk_str text)
 {
-    level = level < MK_LOG_LEVELS ? level : MK_LOG_ERROR;
+    level = (unsigned)level < MK_LOG_LEVEL_COUNT ? level : MK_LOG_ERROR;
     struct mk_buf *out =
         log->fd < 0 ? NULL : mk_logwriter_reserve(&w->logs[log->index], level, text.len + MK_ERRORLOG_HEAD);
     if (!out)

@@ -10,7 +10,7 @@ PACKAGES = ["crypto", "small", "gzip", "store", "kv", "subprocess", "jobs", "htt
 pytestmark = pytest.mark.skipif(not all(services.has(package) for package in PACKAGES), reason="this build lacks a package of Duda")
 
 SOURCE = r"""
-#define DUDA_USE "duda-store", "duda-kv", "duda-subprocess", "duda-jobs", "duda-http", "duda-smtp",
+#define DUDA_USE "duda-store", "duda-kv", "duda-subprocess", "duda-jobs", "duda-http", "duda-smtp"
 #include <duda.h>
 #include <duda/chart.h>
 #include <duda/crypto.h>
@@ -60,7 +60,7 @@ static int request(struct duda_ctx *d)
     failures = mk_buf_growing(1 << 16);
     int64_t n = 5;
     EXPECT(!duda_param(d, "none").p && !duda_param(d, "").p && !duda_param_int(d, "none", &n) && n == 5);
-    EXPECT(!duda_query(d, "none").p && duda_query_int(d, "none", &n) && n == 5 && !duda_query_int(d, "word", &n));
+    EXPECT(!duda_query(d, "none").p && !duda_query_int(d, "none", &n) && n == 5 && duda_query_int_or(d, "none", 5, &n) && !duda_query_int(d, "word", &n));
     EXPECT(!duda_query_int(d, "large", &n) && !duda_query(d, "").p);
     EXPECT(strcmp(duda_query_or(d, "nul", "x"), "x") == 0 && duda_query(d, "nul").len == 3);
     EXPECT(!duda_header(d, "").p && !duda_header(d, "a\r\nb").p && !duda_cookie(d, "").p && !duda_cookie(d, "a=b").p);
@@ -91,16 +91,16 @@ static int response(struct duda_ctx *d)
         EXPECT(duda_header_set(d, names[i], MK_STR("x")) == -EINVAL && duda_header_add(d, names[i], MK_STR("x")) == -EINVAL);
     EXPECT(duda_header_set(d, "X", lines) == -EINVAL && duda_header_add(d, "X", nul) == -EINVAL);
     EXPECT(duda_header_set(d, "Set-Cookie", MK_STR("hostile-session=x")) == -EPERM);
-    EXPECT(duda_content_type(d, "a\r\nb") == -EINVAL);
-    EXPECT(duda_redirect(d, 200, "/") == -EINVAL && duda_redirect(d, 304, "/") == -EINVAL);
+    EXPECT(duda_content_type(d, MK_STR("a\r\nb")) == -EINVAL);
+    EXPECT(duda_redirect(d, 200, MK_STR("/")) == -EINVAL && duda_redirect(d, 304, MK_STR("/")) == -EINVAL);
     const char *const urls[] = {"", "//a", "/\\a", "http://a", "/\r\n", "javascript:x"};
     for (size_t i = 0; i < MK_LEN(urls); i++)
-        EXPECT(duda_redirect_local(d, 303, urls[i]) == 400);
-    EXPECT(duda_early_hints(d, "a\r\nb") == -EINVAL);
-    EXPECT(duda_send_file(d, "") != 0 && duda_send_file(d, "none") != 0 && duda_send_file(d, "/../etc/passwd") != 0);
+        EXPECT(duda_redirect_local(d, 303, mk_str_from_c(urls[i])) == 400);
+    EXPECT(duda_early_hints(d, MK_STR("a\r\nb")) == -EINVAL);
+    EXPECT(duda_send_file(d, MK_STR("")) != 0 && duda_send_file(d, MK_STR("none")) != 0 && duda_send_file(d, MK_STR("/../etc/passwd")) != 0);
     EXPECT(duda_send_fd(d, -1, 0, 1) == -EINVAL && duda_send_fd(d, INT32_MAX, 0, 1) == -EINVAL);
     EXPECT(duda_send_fd(d, open("/dev/null", O_RDONLY | O_CLOEXEC), UINT64_MAX, 1) == -EINVAL);
-    EXPECT(duda_sse_send(d, "a\nb", empty, NULL) == -EINVAL && duda_sse_send(d, NULL, MK_STR("x"), "a\rb") == -EINVAL);
+    EXPECT(duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("a\nb"), .data = empty}) == -EINVAL && duda_sse_send(d, &(struct mk_sse_event){.data = MK_STR("x"), .id = MK_STR("a\rb")}) == -EINVAL);
     EXPECT(duda_render(d, "none.html", duda_value_null()) == -EINVAL && duda_render(d, "", duda_value_null()) == -EINVAL);
     EXPECT(duda_render_text(d, MK_STR("{{#a}}"), duda_value_null()) == -EINVAL);
     EXPECT(duda_write(d, absent) == 0 && duda_write(d, empty) == 0 && duda_response_reset(d) == 0);
@@ -114,16 +114,22 @@ static int streamed(struct duda_ctx *d)
     int e = duda_puts(d, "begun\n");
     e = e ? e : duda_flush(d);
     EXPECT(duda_status(d, 200) == -EALREADY && duda_header_set(d, "X", MK_STR("x")) == -EALREADY);
-    EXPECT(duda_response_reset(d) == -EALREADY && duda_content_type(d, "a/b") == -EALREADY);
+    EXPECT(duda_response_reset(d) == -EALREADY && duda_content_type(d, MK_STR("a/b")) == -EALREADY);
     EXPECT(duda_cookie_set(d, &cookie) == -EALREADY && duda_session_set(d, "a", MK_STR("b")) == -EALREADY);
-    EXPECT(duda_early_hints(d, "</a>; rel=preload") == -EALREADY && !duda_csrf_token(d).p);
+    EXPECT(duda_early_hints(d, MK_STR("</a>; rel=preload")) == -EALREADY && !duda_csrf_token(d).p);
     EXPECT(duda_send_fd(d, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, 0) == -EALREADY);
     return e ? e : report(d);
 }
 
-static void ignore(void *job)
+static void forget(void *ctx)
+{
+    (void)ctx;
+}
+
+static int ignore(void *job)
 {
     (void)job;
+    return 0;
 }
 
 static void ignore_wait(struct duda_wait *w)
@@ -139,8 +145,8 @@ static int waits(struct duda_ctx *d)
         EXPECT(duda_wait_fd(d, fds[i], MK_READABLE, 1) < 0);
     EXPECT(duda_sleep(d, 0) == 0);
     EXPECT(duda_lock(d, absent, 1) == -EINVAL && duda_lock(d, empty, 1) == -EINVAL && duda_lock(d, large(251), 1) == -EINVAL);
-    EXPECT(duda_lock_try(d, absent) == -EINVAL && duda_unlock(d, absent) == -EPERM && duda_unlock(d, MK_STR("x")) == -EPERM);
-    EXPECT(duda_lock(d, nul, 1) == 0 && duda_lock(d, nul, 1) == -EDEADLK && duda_lock_try(d, nul) == -EDEADLK);
+    EXPECT(duda_lock(d, absent, 0) == -EINVAL && duda_unlock(d, absent) == -EPERM && duda_unlock(d, MK_STR("x")) == -EPERM);
+    EXPECT(duda_lock(d, nul, 1) == 0 && duda_lock(d, nul, 1) == -EDEADLK && duda_lock(d, nul, 0) == -EDEADLK);
     EXPECT(duda_unlock(d, nul) == 0 && duda_unlock(d, nul) == -EPERM);
     char job[4] = "abc";
     EXPECT(duda_offload(d, NULL, ignore, job, sizeof job) == 0 && duda_offload(d, NULL, ignore, NULL, 0) == 0);
@@ -153,10 +159,10 @@ static int waits(struct duda_ctx *d)
     duda_wait_wake(&w);
     duda_wake(d), duda_wake(d);
     EXPECT(duda_suspend(d) == 0);
-    EXPECT(duda_deadline(d, UINT32_MAX) == 0 && duda_deadline(d, 0) == 0);
+    EXPECT(duda_deadline(d, UINT32_MAX - 1) == 0 && duda_deadline(d, MK_FOREVER) == 0);
     EXPECT(!duda_alloc(d, SIZE_MAX) && !duda_alloc(d, SIZE_MAX / 2) && duda_alloc(d, 0));
     EXPECT(duda_strdup(d, absent).len == 0 && duda_strdup(d, nul).len == 3);
-    EXPECT(!duda_undefer(d, ignore, NULL));
+    EXPECT(!duda_undefer(d, forget, NULL));
     size_t mark = duda_arena_mark(d);
     duda_arena_rewind(d, mark), duda_arena_rewind(d, mark);
     return report(d);
@@ -237,7 +243,7 @@ static int crypto(struct duda_ctx *d)
     EXPECT(!duda_jwks_new(absent) && !duda_jwks_new(MK_STR("[]")) && !duda_jwks_new(large(DUDA_JWKS_TEXT_MAX + 1)));
     struct duda_jwt_key *k = duda_jwt_key_new(DUDA_JWT_HS256, absent, large(32));
     struct duda_jwks *set = duda_jwks_new(MK_STR("{\"keys\":[]}"));
-    const struct duda_jwt_rules rules = {.now = INT64_MAX, .leeway = UINT32_MAX}, early = {.now = INT64_MIN, .leeway = UINT32_MAX};
+    const struct duda_jwt_rules rules = {.now = INT64_MAX, .leeway_s = UINT32_MAX}, early = {.now = INT64_MIN, .leeway_s = UINT32_MAX};
     EXPECT(k && set && duda_jwks_count(set) == 0);
     EXPECT(duda_jwt_sign(&out, k, absent) == -EINVAL && duda_jwt_sign(&out, k, MK_STR("[]")) == -EINVAL);
     EXPECT(duda_jwt_sign(&out, k, large(20000)) == -EMSGSIZE && duda_jws_sign(&out, k, large(20000)) == -EMSGSIZE);
@@ -350,7 +356,7 @@ static int packages(struct duda_ctx *d)
 static int clients(struct duda_ctx *d)
 {
     failures = mk_buf_growing(1 << 16);
-    struct duda_http_client *http = duda_http_client(d, NULL);
+    struct duda_http_client *http = duda_http_find(d, NULL);
     struct duda_http_response response;
     struct duda_http_stream *stream;
     const struct mk_header bad = {MK_STR("X"), lines};
@@ -360,7 +366,7 @@ static int clients(struct duda_ctx *d)
     for (size_t i = 0; i < MK_LEN(requests); i++)
         if (duda_http_fetch(d, http, &requests[i], &response) != -EINVAL || duda_http_open(d, http, &requests[i], &response, &stream) != -EINVAL)
             mk_buf_addf(&failures, "request %zu is sent: %.*s\n", i, MK_STR_ARG(response.error));
-    EXPECT(!duda_http_client(d, "none") && duda_http_fetch(d, NULL, &good, &response) == -ENODEV && response.error.len);
+    EXPECT(!duda_http_find(d, "none") && duda_http_fetch(d, NULL, &good, &response) == -ENODEV && response.error.len);
     EXPECT(duda_http_open(d, NULL, &good, &response, &stream) == -ENODEV && duda_http_begin(d, NULL, &good, 1, &response, &stream) == -ENODEV);
     const struct duda_http_request with_body = {.body = MK_STR("x")};
     EXPECT(duda_http_begin(d, http, &with_body, 1, &response, &stream) == -EINVAL && duda_http_begin(d, http, &good, -5, &response, &stream) == -EINVAL);
@@ -443,7 +449,7 @@ static int lifetimes(struct duda_ctx *d)
     EXPECT(duda_kv_set(d, kv, MK_STR("k"), MK_STR("value"), 0) == 0 && duda_kv_get(d, kv, MK_STR("k"), &text) == 0);
     RECORD(text);
     EXPECT(duda_subprocess_run(d, &program, empty, 100, &text, &status) == 0 && mk_str_eq(text, MK_STR("hello\n")));
-    EXPECT(duda_http_fetch(d, duda_http_client(d, NULL), &request, &response) < 0);
+    EXPECT(duda_http_fetch(d, duda_http_find(d, NULL), &request, &response) < 0);
     RECORD(response.error), RECORD(response.server);
     EXPECT(duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &result) < 0);
     RECORD(result.error);
@@ -488,10 +494,10 @@ static int run_task(struct duda_ctx *d)
     EXPECT(duda_read(d, buf, sizeof buf) <= 0 && duda_read_all(d, 10, &text) <= 0);
     EXPECT(duda_session_get(d, "a", &text) == -EALREADY && !text.p && duda_session_set(d, "a", empty) == -EALREADY);
     EXPECT(!duda_csrf_token(d).p && !duda_form(d, "a").p && !duda_upload(d, "a") && !duda_upload_at(d, 0));
-    EXPECT(duda_send_file(d, "/a") != 0 && duda_sse_send(d, NULL, empty, NULL) == -EALREADY && duda_early_hints(d, "</a>") == -EALREADY);
+    EXPECT(duda_send_file(d, MK_STR("/a")) != 0 && duda_sse_send(d, &(struct mk_sse_event){.data = empty}) == -EALREADY && duda_early_hints(d, MK_STR("</a>")) == -EALREADY);
     EXPECT(duda_send_fd(d, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, 0) == -EALREADY);
-    EXPECT(duda_check_preconditions(d, "x", 0) <= 0);
-    (void)!duda_session_destroy(d), (void)!duda_session_regenerate(d), (void)!duda_redirect(d, 303, "/"), (void)!duda_problem(d, 400, "x");
+    EXPECT(duda_check_preconditions(d, MK_STR("x"), 0) <= 0);
+    (void)!duda_session_destroy(d), (void)!duda_session_regenerate(d), (void)!duda_redirect(d, 303, MK_STR("/")), (void)!duda_problem(d, 400, "x");
     (void)!duda_csrf_check(d), (void)duda_request_id(d), (void)duda_render_text(d, MK_STR("x"), duda_value_null());
     duda_log(d, MK_LOG_DEBUG, "task");
     keep();

@@ -16,6 +16,7 @@ FOLDERS = ("src", "plugins", "duda", "tools", "examples", "bindings")
 
 # Public functions that no such file calls, and the reason.
 KEPT = {
+    "mk_num_parse_double": "a plugin reads a number of a client, whatever the locale",
     "mk_cookie_next": "a program that lists the cookies of a browser",
     "mk_config_allow_trust_store": "a plugin with a TLS client needs the system's certificates in its sandbox",
     "mk_sse_stream_last_id": "it resumes after a reconnection",

@@ -31,12 +31,12 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  *     }
  */
 MK_API duda_verdict duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
-                          const struct mk_json_limits *limits) MK_API_MUST_USE;
+                                   const struct mk_json_limits *limits) MK_API_MUST_USE;
 /** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. */
-MK_API duda_verdict duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
-                               const struct mk_json_limits *limits) MK_API_MUST_USE;
+MK_API duda_verdict duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list,
+                                        size_t *n, const struct mk_json_limits *limits) MK_API_MUST_USE;
 MK_API duda_verdict duda_read_json(struct duda_ctx *d, struct duda_value *out,
-                          const struct mk_json_limits *limits) MK_API_MUST_USE;
+                                   const struct mk_json_limits *limits) MK_API_MUST_USE;
 
 /** Parses the query string into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other
  * result from the handler: the client gets 413, 503, or 400 with problem details that list each error. */

@@ -114,6 +114,7 @@ static void change_request(struct mk_request *r)
         if (mk_request_rewrite(r, targets[i]) != -EINVAL)
             mk_buf_addf(&failures, "target %zu is taken\n", i);
     EXPECT(!mk_request_alloc(r, SIZE_MAX) && !mk_request_alloc(r, SIZE_MAX / 2) && mk_request_alloc(r, 0));
+    EXPECT(mk_request_set_handler_timeout(r, 0) == -EINVAL && mk_request_set_tunnel_timeout(r, 0) == -EINVAL);
     EXPECT(mk_request_set_handler_timeout(r, UINT32_MAX) == 0);
     EXPECT(mk_request_set_tunnel_timeout(r, UINT32_MAX) == 0);
     EXPECT(mk_request_set_body_max(r, UINT64_MAX) == 0);
@@ -127,7 +128,7 @@ static void change_request(struct mk_request *r)
     mk_request_cancel_on_disconnect(r);
     mk_request_log_copy_free(NULL);
     mk_request_log(r, (enum mk_log_level)77, "level 77 \x1b[2J\r\n[error] forged");
-    mk_request_log(r, MK_LOG_LEVELS, "%.*s", MK_STR_ARG(large('l')));
+    mk_request_log(r, (enum mk_log_level)(MK_LOG_DEBUG + 1), "%.*s", MK_STR_ARG(large('l')));
 }
 
 static ssize_t end_body(void *ctx, char *buf, size_t cap)
@@ -278,7 +279,7 @@ static void use_worker(struct mk_worker *w)
 
 static void send_messages(struct mk_worker *w, const struct mk_plugin *plugin)
 {
-    const int to[] = {-2, INT32_MIN, INT32_MAX, (int)mk_worker_count(w)};
+    const unsigned to[] = {MK_TO_ALL - 1, INT32_MAX, mk_worker_count(w)};
     for (size_t i = 0; i < MK_LEN(to); i++)
         EXPECT(mk_worker_send(w, plugin, to[i], MK_STR("x")) == -EINVAL);
     EXPECT(mk_worker_send(w, plugin, 0, large('m')) == -EMSGSIZE);
