@@ -75,7 +75,7 @@ static void wake_writer(struct exchange *x)
     Py_XDECREF(writer);
 }
 
-/* The request needs nothing any more from the application, and its pointers become invalid. */
+/* Detaches the request, whose pointers become invalid: the request no longer needs the application. */
 static void detach(struct exchange *x)
 {
     x->request = NULL;
@@ -258,7 +258,7 @@ static void on_end(void *data)
     PyGILState_Release(gil);
 }
 
-/* The request outlives this call of its handler. */
+/* Keeps the exchange alive after this call of the handler. */
 static int keep(struct exchange *x)
 {
     if (x->is_kept)
@@ -314,13 +314,14 @@ static enum mk_verdict give_up(struct exchange *x)
     return MK_ERROR;
 }
 
-/* The status of an application that has failed without a response: that of its request body, if this was invalid. */
+/* The response status if the application failed before it responded: 413 or 400 if the request body was
+ * invalid. */
 static unsigned failure_status(const struct exchange *x)
 {
     return x->read_error == EMSGSIZE ? 413 : x->read_error == EBADMSG ? 400 : 500;
 }
 
-/* Tells the library how far the application has come. */
+/* Returns the verdict of the handler for the current state of the application. */
 static enum mk_verdict decide(struct exchange *x)
 {
     if (x->status && (x->is_complete || x->pieces.size > 0 || x->has_returned))
@@ -369,7 +370,8 @@ static int call_app(struct exchange *x)
     return x->app ? 0 : -1;
 }
 
-/* The application has returned, or has raised the current exception. Returns -1 if its Task has to raise that, too. */
+/* The application has returned, or has raised the current exception. Returns -1 if the Task must raise the
+ * exception as well. */
 static int finish(struct exchange *x)
 {
     x->has_returned = true;
@@ -416,7 +418,7 @@ static PySendResult step(struct exchange *x, PyObject *value, PyObject **result)
 static PySendResult am_send(PyObject *self, PyObject *value, PyObject **result)
 {
     struct exchange *x = (struct exchange *)self;
-    if (x->yielded) { /* the first step of the Task: the handler has run it already */
+    if (x->yielded) { /* the Task's first step: the coroutine already waits for this future */
         *result = x->yielded;
         x->yielded = NULL;
         return PYGEN_NEXT;
@@ -452,7 +454,8 @@ static PyObject *method_send(PyObject *self, PyObject *value)
     return send_result(status, result);
 }
 
-/* A Task cancels what its coroutine waits for. It does not know of `yielded` yet. Returns that if it was cancelled. */
+/* A Task cancels the future that its coroutine waits for, but does not know `yielded` yet. Returns `yielded`
+ * if that future was cancelled. */
 static PyObject *cancel_yielded(struct exchange *x)
 {
     PyObject *yielded = x->yielded;
@@ -530,7 +533,8 @@ static PyObject *method_close(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* What debuggers and libraries look at, such as cr_frame, belongs to the application's coroutine. */
+/* Returns attributes that debuggers and libraries read, such as cr_frame, from the application's
+ * coroutine. */
 static PyObject *getattro(PyObject *self, PyObject *attribute)
 {
     PyObject *value = PyObject_GenericGetAttr(self, attribute), *app = ((struct exchange *)self)->app;
@@ -549,7 +553,7 @@ static PyObject *first_step(PyObject *unused, PyObject *self)
     struct exchange *x = (struct exchange *)self;
     PyObject *task = Py_NewRef(x->task), *loop = x->host->loop, *result = NULL;
     PyObject *entered = PyObject_CallFunctionObjArgs(enter_task, loop, task, NULL);
-    if (!entered) { /* another Task is current: then the first step is up to the event loop */
+    if (!entered) { /* another Task is current: the event loop runs the first step */
         PyErr_Clear();
         Py_DECREF(task);
         Py_RETURN_NONE;
@@ -572,7 +576,7 @@ static PyObject *first_step(PyObject *unused, PyObject *self)
     Py_RETURN_NONE;
 }
 
-/* Creates the Task before the coroutine runs, because that may ask for it. */
+/* Creates the Task before the coroutine runs, because the coroutine may call asyncio.current_task(). */
 static int create_task(struct exchange *x, PyObject *context)
 {
     PyObject *args = PyTuple_Pack(1, (PyObject *)x), *options = PyDict_New();
@@ -732,7 +736,7 @@ static PyObject *import_name(const char *module, const char *attribute)
     return object;
 }
 
-/* asyncio.Task(eager_start=True) is there since Python 3.12; before, first_step() does the same. */
+/* asyncio.Task has eager_start since Python 3.12; for older versions, first_step() does the same. */
 static bool has_eager_start(void)
 {
     PyObject *version = PySys_GetObject("hexversion");

@@ -9,27 +9,27 @@
 
 /* Bytes of a response body that are not sent yet. */
 struct pieces {
-    PyObject **v, *first[2]; /* `v` is `first` until there are more */
+    PyObject **v, *first[2]; /* `v` points to `first` until there are more than two pieces */
     size_t head, n, cap;     /* v[head..n) are left */
-    size_t offset;           /* sent bytes of v[head] */
-    size_t size;             /* unsent bytes of all */
+    size_t offset;           /* number of bytes of v[head] that were sent */
+    size_t size;             /* number of unsent bytes in all pieces */
 };
 
 /*
- * The object is the coroutine of a Task, in place of the application's: its first steps are run by the handler,
- * without the event loop, and the first step of the Task only takes over what they left, if anything. A request that
- * the application answers without waiting is thereby answered in one call of its handler.
+ * The coroutine of a Task, which wraps the coroutine of the application. The handler runs the first steps of
+ * the application's coroutine itself, without the event loop; the first step of the Task then continues where
+ * the handler stopped. If the application responds without waiting, the request is therefore complete after
+ * one call of the handler.
  */
 struct exchange {
     PyObject_HEAD struct host *host;
     struct mk_request *request; /* NULL: it has ended */
     struct mk_response *response;
-    PyObject *scope; /* until the application is called */
-    PyObject *app;   /* iterator of the application's coroutine, from then on until it has returned */
-    PyObject *task;  /* that runs the coroutine; NULL: there is none yet, or it is not needed any more */
-    PyObject *
-        context; /* before Python 3.11, which cannot tell a Task where to run: the context of the coroutine */
-    PyObject *yielded;   /* what the coroutine waits for, until its Task knows */
+    PyObject *scope;     /* set until the application is called */
+    PyObject *app;       /* iterator of the application's coroutine, until the coroutine returns */
+    PyObject *task;      /* the Task that runs the coroutine; NULL: not created yet, or no longer needed */
+    PyObject *context;   /* context of the coroutine; only before Python 3.11, whose Task takes none */
+    PyObject *yielded;   /* future that the coroutine waits for, until the Task takes it over */
     PyObject *receivers; /* list of futures that receive() waits for; NULL: none */
     PyObject *writer;    /* future that send() waits for; NULL: none */
     PyObject *input;     /* part of the request body, for the next receive() */
@@ -41,7 +41,7 @@ struct exchange {
     int read_error;    /* errno value of reading the request body; 0: none */
     bool is_read;      /* receive() has returned the end of the request body */
     bool is_complete;  /* the application has sent the whole response */
-    bool has_returned; /* the application has */
+    bool has_returned; /* the application's coroutine has returned */
     bool is_handling;  /* the handler or the body source is being called: it needs no resume */
     bool is_kept;      /* the library has a reference, until the request ends */
 };
@@ -56,8 +56,8 @@ enum mk_verdict exchange_begin(struct host *h, struct mk_request *request, struc
 /* Continues after mk_request_resume(), or because input has arrived. */
 enum mk_verdict exchange_handle(struct exchange *x);
 
-/* Adds the headers of an application to a response, except framing headers, which the server sets. Returns the
- * Content-Length, -1 if there is none, or -2 with an exception. */
+/* Adds the headers of an application to a response, except framing headers, which the server sets. Returns
+ * the Content-Length, -1 if there is none, or -2 with an exception. */
 int64_t exchange_add_headers(struct mk_response *response, PyObject *headers);
 
 /* Sets the result of a future, unless it is NULL or done. */

@@ -113,7 +113,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
     return PyLong_FromLong(result);
 }
 
-/* Keeps the GIL: the step does not block, and getting the GIL back for each request would cost more, above all
+/* Keeps the GIL: the step does not block, and reacquiring the GIL for each request would cost more, above all
  * if other threads are busy. */
 static PyObject *step(PyObject *self, PyObject *unused)
 {

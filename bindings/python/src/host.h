@@ -7,14 +7,14 @@
 #include "python.h"
 
 struct host {
-    PyObject_HEAD struct mk_server *server; /* NULL: not served, or no longer */
+    PyObject_HEAD struct mk_server *server; /* NULL: the host does not serve, or has stopped */
     unsigned long thread;                   /* the thread of the event loop */
     PyObject *app, *loop, *root_path, *state;
     PyObject *http_scope, *websocket_scope;            /* templates */
     PyObject *create_future, *create_task;             /* methods of the loop */
     PyObject *print_error;                             /* print_error(exception) */
     PyObject *open_websocket;                          /* open_websocket(scope), returns a Socket */
-    PyObject *tasks;                                   /* a set of the tasks that run */
+    PyObject *tasks;                                   /* set of the running tasks */
     PyObject *stop_type, *stop_value, *stop_traceback; /* KeyboardInterrupt or SystemExit of an application */
     bool is_eager;                                     /* run applications within the handler */
 };

@@ -8,7 +8,7 @@
 struct message {
     PyObject_HEAD struct exchange *x;
     PyObject *message; /* to send; NULL: receive one */
-    PyObject *waiting; /* iterator of the future that it waits for */
+    PyObject *waiting; /* iterator of the future that the awaitable waits for */
     bool was_started, has_ended;
 };
 
@@ -196,7 +196,7 @@ static int raise_unexpected(PyObject *type)
     return -1;
 }
 
-/* Returns 1 if it has to wait. */
+/* Returns 1 if send() has to wait. */
 static int try_send(struct exchange *x, PyObject *message)
 {
     PyObject *type = PyDict_Check(message) ? PyDict_GetItemWithError(message, word.type) : NULL;
@@ -288,7 +288,7 @@ static PySendResult am_send(PyObject *self, PyObject *value, PyObject **result)
         Py_CLEAR(m->waiting);
         if (status == PYGEN_ERROR)
             return fail(m);
-        if (m->message) { /* the client can receive more, or is gone: the next message will tell */
+        if (m->message) { /* the client can receive more or is gone: the next send() finds out */
             m->has_ended = true;
             return PYGEN_RETURN;
         }
