@@ -51,9 +51,9 @@
 #endif
 
 /**
- * No limit, for durations in milliseconds. A parameter that limits a wait means what it says: 0 does not
- * wait, and MK_FOREVER waits without a limit. In structs of options, 0 selects the default. A time to live of
- * 0 never ends.
+ * No limit, for durations in milliseconds. For a parameter that limits a wait, 0 means no wait, and
+ * MK_FOREVER a wait without a limit. In structs of options, 0 selects the default. For a time to live, 0
+ * means no expiry.
  */
 #define MK_FOREVER 0xffffffffu
 

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/** The severity of a message in the error log. The set of levels is final. */
+/** The severity of a message in the error log. Later releases add no levels. */
 enum mk_log_level {
     MK_LOG_ERROR, /**< requires operator action */
     MK_LOG_WARN,  /**< unexpected, but service continues */

@@ -63,8 +63,8 @@ struct mk_server_options {
      * all servers of the program: the last server created decides. NULL: the folder of the installation,
      * which is `monkey` beside the library. */
     const char *plugin_folder;
-    /** Logs a warning when handlers have blocked the event loop of a worker for this time: all other
-     * connections of the worker had to wait. 0: 500 ms; MK_FOREVER: never. */
+    /** Logs a warning when handlers have blocked the event loop of a worker, and thereby all of its other
+     * connections, for this time in milliseconds. 0: 500 ms; MK_FOREVER: never. */
     uint32_t slow_loop_ms;
 };
 
@@ -357,7 +357,7 @@ MK_API int mk_server_post(struct mk_server *server, void (*fn)(struct mk_worker 
 /**
  * Pauses and resumes accepting connections, for example while a database is down or overloaded. While paused,
  * new connections wait in the kernel's queue (`net.core.somaxconn`), and open connections are served as
- * usual. The workers follow in their next iteration, in the order of the calls. Any thread may call these
+ * usual. Each worker applies the calls in their order, in its next iteration. Any thread may call these
  * functions. They return 0 or an error of mk_server_post().
  */
 MK_API int mk_server_pause_accepting(struct mk_server *server);

@@ -217,7 +217,7 @@ struct mk_worker_stats {
     uint64_t open;          /**< connections open now */
     uint64_t requests;      /**< requests completed */
     uint64_t by_class[6];   /**< responses by the first digit of their status; 0: no response was started */
-    uint64_t by_outcome[8]; /**< requests by enum mk_outcome; 0 for values without an outcome */
+    uint64_t by_outcome[8]; /**< requests, indexed by enum mk_outcome; unused elements are 0 */
     uint64_t sent;          /**< bytes accepted by sockets */
     bool draining;          /**< draining: serves an older configuration until its connections end */
 };
@@ -250,8 +250,8 @@ MK_API uint64_t *mk_worker_cells(const struct mk_worker *worker, uint32_t series
 /**
  * Measures the event loop: from now on, the duration of each iteration is added to this histogram
  * (MK_STAT_HISTOGRAM, see monkey/stats.h), whose cells must live as long as the worker. While an iteration
- * runs, all other connections of the worker wait, so a handler that blocks shows. A worker has one such
- * histogram: the last call counts. NULL stops measuring.
+ * runs, all other connections of the worker wait: long iterations reveal a handler that blocks. A worker has
+ * one such histogram, and a later call replaces it. NULL stops measuring.
  */
 MK_API void mk_worker_measure_loop(struct mk_worker *worker, uint64_t *cells);
 /** The process ID under which the server started. */

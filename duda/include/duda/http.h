@@ -36,11 +36,12 @@ enum { DUDA_HTTP_SERVERS_MAX = 64, DUDA_HTTP_HEADERS_MAX = 64 };
 /** A client for one server: one [HTTP_CLIENT] section. */
 struct duda_http_client;
 
-/** Returns the client with this Name; NULL selects "main", the default Name of a section, or the only
- * section. The client is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
+/** Returns the client with this Name; NULL selects the only section or, if there are several, the one named
+ * "main". The client is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
  * no such section; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *name);
-/** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
+/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early. */
 MK_API struct duda_http_client *duda_http_of(struct mk_worker *worker, const char *name);
 
 /** A request; leave unused members zero. */
@@ -83,10 +84,9 @@ struct duda_http_response {
  * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
  * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
  * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize, or the request has more than
- * DUDA_HTTP_HEADERS_MAX headers; -EINVAL: the request is
- * invalid, for example because a header contains a line break; -ENOMEM; or the error of a failed wait.
- * Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or connection if
- * the first one fails before its response starts.
+ * DUDA_HTTP_HEADERS_MAX headers; -EINVAL: the request is invalid, for example because a header contains a
+ * line break; -ENOMEM; or the error of a failed wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS,
+ * TRACE) are retried on another server or connection if the first one fails before its response starts.
  */
 MK_API int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
                                  const struct duda_http_request *request, size_t request_size,

@@ -39,11 +39,12 @@ struct duda_kv;
 
 /* The strings that these functions return are NUL-terminated. */
 
-/** Returns the store with this Name; NULL selects "main", the default Name of a section, or the only section.
- * The store is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is no such
- * section; functions called with NULL return -ENODEV, which becomes status 503. */
+/** Returns the store with this Name; NULL selects the only section or, if there are several, the one named
+ * "main". The store is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is no
+ * such section; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name);
-/** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
+/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early. */
 MK_API struct duda_kv *duda_kv_of(struct mk_worker *worker, const char *name);
 
 /*

@@ -26,7 +26,7 @@ extern "C" {
  *
  * Handlers that acquire several locks must acquire them in a fixed order. Otherwise two handlers wait for
  * each other's locks, a deadlock: the call that would close such a circle of waiting handlers returns
- * -EDEADLK at once, whatever `timeout_ms` is, and status 500 follows.
+ * -EDEADLK at once, whatever `timeout_ms` is. If the handler returns this error, the client gets status 500.
  *
  *     int e = duda_lock(d, duda_sprintf(d, "order %s", id), 5000);
  *     if (!e)

@@ -45,11 +45,12 @@ enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_PIPELINE_MAX = 1000, DUDA_REDIS_A
 /** A server: one [REDIS] section, in one worker. */
 struct duda_redis;
 
-/** Returns the server with this Name; NULL selects "main", the default Name of a section, or the only
- * section. The server is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
+/** Returns the server with this Name; NULL selects the only section or, if there are several, the one named
+ * "main". The server is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
  * no such section; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name);
-/** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
+/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early. */
 MK_API struct duda_redis *duda_redis_of(struct mk_worker *worker, const char *name);
 
 /** The type of a reply. */

@@ -144,8 +144,8 @@ struct duda_routes {
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
 #define DUDA_ROUTE(http_method, pattern, ...) DUDA_ROUTE_ENTRY(http_method, pattern, __VA_ARGS__, )
-/** Implementation of DUDA_ROUTE(): its last argument is empty, so that the summary, which "" begins, may be
- * missing. */
+/** Implementation of DUDA_ROUTE(). The empty last argument and the "" before the arguments allow callers to
+ * omit the summary. */
 #define DUDA_ROUTE_ENTRY(http_method, pattern, function, ...)                                                \
     {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function, .name = #function,       \
      .file = __FILE__, .line = __LINE__, .summary = "" __VA_ARGS__}

@@ -29,11 +29,12 @@ enum { DUDA_SMTP_SERVERS_MAX = 16 };
 /** A mail server: one [SMTP] section. */
 struct duda_smtp;
 
-/** Returns the server with this Name; NULL selects "main", the default Name of a section, or the only
- * section. The server is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
+/** Returns the server with this Name; NULL selects the only section or, if there are several, the one named
+ * "main". The server is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
  * no such section; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_smtp *duda_smtp_find(struct duda_ctx *d, const char *name);
-/** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
+/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early. */
 MK_API struct duda_smtp *duda_smtp_of(struct mk_worker *worker, const char *name);
 
 /** A recipient that the server rejected. */

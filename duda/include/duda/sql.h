@@ -28,11 +28,12 @@ enum { DUDA_SQL_TEXT_MAX = 64 * 1024, DUDA_SQL_PARAMETERS_MAX = 1000 };
 /** A database: one section of the configuration, in one worker. */
 struct duda_sql_db;
 
-/** Returns the database with this Name; NULL selects "main", the default Name of a section, or the only
- * section. The database is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
+/** Returns the database with this Name; NULL selects the only section or, if there are several, the one named
+ * "main". The database is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
  * no such database; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_sql_db *duda_sql_find(struct duda_ctx *d, const char *name);
-/** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
+/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early. */
 MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *worker, const char *name);
 
 /** The type of a value. */

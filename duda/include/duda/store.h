@@ -49,7 +49,8 @@ enum { DUDA_STORE_KEY_MAX = 440 };
  * NULL, and logs an error, if there is no such store; functions called with NULL return -ENODEV, which
  * becomes status 503. */
 MK_API struct duda_store *duda_store_find(struct duda_ctx *d, const char *name);
-/** The same without a handler: call it in a DUDA_START() function to detect a missing section early. */
+/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early. */
 MK_API struct duda_store *duda_store_of(struct mk_worker *worker, const char *name);
 
 /** Reads a value, for example from a cache. The value lives until the handler returns. -ENOENT: there is no

@@ -36,7 +36,7 @@ typedef int duda_work_fn(void *job);
  *
  * `threads` is a pool of mk_thread_pool_new(); NULL: the worker's own pool of four threads. Returns the
  * result of `work`, or, if it did not run, -EAGAIN: the queue of the pool is full; -ENOMEM. -ETIMEDOUT or
- * -ECANCELED: `work` may still be running; duda_cancelled() tells whether it is the handler that ended.
+ * -ECANCELED: `work` may still be running; duda_cancelled() tells whether the handler itself was cancelled.
  *
  *     struct job job = {.n = 40};
  *     int e = duda_offload(d, NULL, fibonacci, &job, sizeof job);
