@@ -4,9 +4,9 @@ the C compiler of the system. Environment variables:
 
     CC, CFLAGS, LDFLAGS     as usual
     LIBMONKEY_BUNDLE        a folder whose files become part of the wheel, beside the Python files: libmonkey.so.1, monkey/...
-    LIBMONKEY_EXTENSION     a compiled extension to use, for example of another architecture
+    LIBMONKEY_EXTENSION     a compiled extension to use, for example for another architecture
     LIBMONKEY_PLATFORM      platform tag of the wheel (default: this machine's, such as linux_x86_64)
-    LIBMONKEY_NO_EXTENSION  1: no extension, and no compiler: the wheel serves everything but ASGI
+    LIBMONKEY_NO_EXTENSION  1: builds no extension and needs no compiler; the wheel lacks only the ASGI server
 """
 from __future__ import annotations
 

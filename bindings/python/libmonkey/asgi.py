@@ -220,7 +220,7 @@ class Host(_asgi.Host):
         server.set("PLUGINS", "Load", "websocket")
         server._check(lib.mk_server_set_default_type(server._use(), None))  # the application sets Content-Type itself
         server._handlers.append(self)  # keeps it alive, because the library calls it
-        # A task factory of the program has to create the tasks, so that they cannot start within the handler.
+        # If the program has a task factory, the factory must create the tasks, so they cannot start within the handler.
         server._check(self._serve(server._use(), self.app, loop, self.root_path, lifespan.state, print_error, self.open_websocket,
                                  self.tasks, loop.get_task_factory() is None))
         serving = asyncio.ensure_future(server.serve(self._step))

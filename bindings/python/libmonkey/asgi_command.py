@@ -99,7 +99,7 @@ def stop_worker(host: Host, listeners: list[socket.socket], seconds: float) -> N
 
 
 def quote(word: str) -> str:
-    """Writes a word as in a configuration file."""
+    """Quotes a word for a configuration file."""
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -93,7 +93,7 @@ class Request(Handle):
         return otherwise if value is None else value
 
     def param(self, name: str) -> str | int | None:
-        """Returns a path parameter: an int for `<int>` and `<uint>`, otherwise a str; None if the route lacks it."""
+        """Returns a path parameter: an int for `<int>` and `<uint>`, otherwise a str; None if the route has no such parameter."""
         found = lib.mk_server_param(self._use(), as_c(name))
         if not found:
             return None

@@ -177,7 +177,7 @@ class WebSockets:
 
     @staticmethod
     async def _finish(socket: WebSocket, coroutine: Any) -> None:
-        """Runs the coroutine of a WebSocket, and closes that."""
+        """Runs the coroutine of a WebSocket, and then closes the WebSocket."""
         try:
             await coroutine
         except Ended:

@@ -28,7 +28,7 @@ struct exchange {
     PyObject *scope;     /* set until the application is called */
     PyObject *app;       /* iterator of the application's coroutine, until the coroutine returns */
     PyObject *task;      /* the Task that runs the coroutine; NULL: not created yet, or no longer needed */
-    PyObject *context;   /* context of the coroutine; only before Python 3.11, whose Task takes none */
+    PyObject *context;   /* context of the coroutine; only for Python < 3.11, where a Task takes no context */
     PyObject *yielded;   /* future that the coroutine waits for, until the Task takes it over */
     PyObject *receivers; /* list of futures that receive() waits for; NULL: none */
     PyObject *writer;    /* future that send() waits for; NULL: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of libmonkey that the extension calls. It does not link with the library: the package has loaded
- * it with ctypes (see api.py), so both use the same copy, wherever that is. */
+/* The functions of libmonkey that the extension calls. It does not link with the library: the package has
+ * loaded it with ctypes (see api.py), so both use the same copy of the library. */
 #ifndef LIBRARY_H
 #define LIBRARY_H
 
@@ -29,7 +29,8 @@ extern struct library {
 } lib;
 #undef DECLARE
 
-/* Looks the functions up. `handle` comes from dlopen(). Returns NULL, or the name of the first missing one. */
+/* Looks the functions up. `handle` comes from dlopen(). Returns NULL, or the name of the first missing
+ * one. */
 const char *library_bind(void *handle);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct message {
     PyObject_HEAD struct exchange *x;
-    PyObject *message; /* to send; NULL: receive one */
+    PyObject *message; /* message to send; NULL: the awaitable receives one */
     PyObject *waiting; /* iterator of the future that the awaitable waits for */
     bool was_started, has_ended;
 };
@@ -30,7 +30,8 @@ static PyObject *make_request_message(struct exchange *x, PyObject *body, bool h
     return m;
 }
 
-/* Reads a part of the request body into x->input: its end is empty. The handler or a body source is being called. */
+/* Reads a part of the request body into x->input: its end is empty. The handler or a body source is being
+ * called. */
 static int read_input(struct exchange *x)
 {
     static char buffer[READ_MAX]; /* under the GIL */
@@ -175,7 +176,7 @@ static int send_start(struct exchange *x, PyObject *message)
     return 0;
 }
 
-/* Returns 1 if the client cannot receive more for now. */
+/* Queues a part of the body. Returns 1 if the client cannot receive more for now. */
 static int send_body(struct exchange *x, PyObject *message)
 {
     PyObject *more = PyDict_GetItemWithError(message, word.more_body);

@@ -6,7 +6,7 @@
 #define CACHED_MAX 40  /* longer names are not cached */
 #define CACHE_SIZE 512 /* a power of two */
 
-/* Objects that were made from the same text before: names of headers, methods. */
+/* A cache of the Python objects for header names and methods, by their text. */
 struct cache {
     struct {
         PyObject *object;
@@ -24,7 +24,8 @@ static struct {
 
 static PyObject *asgi_version, *empty_bytes, *denial_extension;
 
-/* The last two results of address_tuple(): that of the client changes with each connection, ours hardly ever. */
+/* The last two results of address_tuple(): the client's address changes with each connection, the server's
+ * rarely. */
 static struct address {
     struct mk_addr addr;
     PyObject *tuple;
@@ -77,7 +78,7 @@ static int set_item(PyObject *dict, PyObject *name, PyObject *value)
 PyObject *scope_template(PyObject *root_path, bool is_websocket)
 {
     PyObject *scope = PyDict_New();
-    /* The keys that scope_new() sets are there already, so that a copy never grows. */
+    /* Sets all keys that scope_new() will overwrite, so that a copy of the dict need not grow. */
     if (!scope || set_item(scope, key.type, PyUnicode_FromString(is_websocket ? "websocket" : "http")) ||
         PyDict_SetItem(scope, key.asgi, Py_None) || PyDict_SetItem(scope, key.http_version, Py_None) ||
         (!is_websocket && PyDict_SetItem(scope, key.method, Py_None)) ||

@@ -134,7 +134,7 @@ static bool can_use(const struct socket *s)
     return false;
 }
 
-/* Within handle(): is the response still ours? */
+/* Within handle(): may the application still set the response? */
 static bool can_respond(const struct socket *s)
 {
     if (!can_use(s))
