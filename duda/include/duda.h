@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Duda: web services in C. This header includes all others, except those of packages and tests.  Names and
- * formats that are constants in the source of a service are C strings: names of headers, parameters,
- * cookies, sections, templates and job types. Text that may be computed or come from a client is a mk_str.
- * If a function appends to a buffer, the buffer is its first parameter. Other results are its last
+/* Duda: web services in C. This header includes all others, except those of packages and tests.
+ *
+ * Names and formats that are constants in the source of a service are C strings: names of headers,
+ * parameters, cookies, sections, templates and job types. Text that may be computed or come from a client is
+ * a mk_str. If a function appends to a buffer, the buffer is its first parameter. Other results are its last
  * parameters, or directly precede a variable number of arguments. */
 #ifndef DUDA_H
 #define DUDA_H
