@@ -9,8 +9,8 @@
 
 /* ---- Creating and freeing ---- */
 
-/* The slot i belongs to the worker i % n_runners: each socket has a worker that accepts from it, even with more
- * sockets than workers, and each worker has a socket. */
+/* The slot i belongs to the worker i % n_runners: each socket has a worker that accepts from it, even with
+ * more sockets than workers, and each worker has a socket. */
 static void init_slots(struct mk_live_listener *l)
 {
     for (unsigned i = 0; i < l->n_slots; i++)
@@ -138,7 +138,7 @@ static void remove_from_list(struct mk_live_listener *l)
     *at = l->next;
 }
 
-/* Workers compare this number with the one that they have applied. */
+/* Increments the version, which workers compare with the version that they have applied. */
 static void notify_workers(struct mk_server *s)
 {
     atomic_fetch_add(&s->listeners_version, 1);
@@ -192,7 +192,7 @@ static void free_listener_if_unused(struct mk_live_listener *l)
     mk_live_listener_free(l);
 }
 
-/* Call it when the slot of a closing listener is no longer in use: may free the listener. */
+/* Releases an unused slot of a closing listener; may free the listener. */
 static void release_slot(struct mk_live_slot *slot)
 {
     struct mk_live_listener *l = slot->listener;
@@ -247,7 +247,8 @@ static void on_slot_end(struct mk_loop_task *t)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Call it when the acceptor has been stopped: events may still arrive in this loop iteration. */
+/* Ends a slot whose acceptor has been stopped, but only after this loop iteration: events may still
+ * arrive. */
 static void end_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
 {
     slot->state = MK_LIVE_SLOT_STOPPING;
@@ -255,7 +256,7 @@ static void end_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
     mk_loop_defer(&r->worker.loop, &slot->end);
 }
 
-/* Returns a slot of the worker in that state, of a listener that is closing or not; NULL: there is none. */
+/* Returns a slot of the worker in that state whose listener is closing (is_closing) or open; NULL: none. */
 static struct mk_live_slot *find_slot(const struct mk_lib_worker *r, enum mk_live_slot_state state,
                                       bool is_closing)
 {
@@ -268,7 +269,8 @@ static struct mk_live_slot *find_slot(const struct mk_lib_worker *r, enum mk_liv
 }
 
 /* Accepting from the queue calls code of the program, which may take the lock. A connection that arrives at a
- * socket without an acceptor is lost when the socket is closed, so the two follow each other immediately. */
+ * socket without an acceptor is lost when the socket is closed, so the socket is closed immediately after the
+ * acceptor has been removed. */
 static void close_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
 {
     struct mk_server *s = r->server;

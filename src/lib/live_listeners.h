@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listeners of a running server. Any thread may add and close them; each worker follows in its own loop. All
- * members are protected by the lock of the server, except the acceptors, which belong to the loop of their
- * worker. */
+/* Listeners of a running server. Any thread may add and close listeners; each worker applies the changes in
+ * its own loop. All members are protected by the lock of the server, except the acceptors, which belong to
+ * the loop of their worker. */
 #ifndef MK_LIB_LIVE_LISTENERS_H
 #define MK_LIB_LIVE_LISTENERS_H
 
 #include "lib/server_type.h"
 
 enum mk_live_slot_state {
-    MK_LIVE_SLOT_NEW, /* its worker does not accept yet */
+    MK_LIVE_SLOT_NEW, /* the worker does not accept from the socket yet */
     MK_LIVE_SLOT_ACCEPTING,
-    MK_LIVE_SLOT_STOPPING, /* its acceptor may still have events in this loop iteration */
+    MK_LIVE_SLOT_STOPPING, /* events of the acceptor may still arrive in this loop iteration */
     MK_LIVE_SLOT_DONE,
 };
 
@@ -37,8 +37,8 @@ struct mk_live_listener {
     unsigned n_slots;
 };
 
-/* Moves the sockets that the configuration wants from s->listeners to the list. Call it when the workers exist and
- * before they start. */
+/* Moves the sockets that the configuration wants from s->listeners to the list. Call it when the workers
+ * exist and before they start. */
 mk_err mk_live_listeners_create(struct mk_server *s) MK_MUST_USE;
 
 /* Creates a listener without sockets for `listen`, with room for n_fds sockets. NULL: out of memory. */
@@ -48,8 +48,8 @@ struct mk_live_listener *mk_live_listener_new(struct mk_server *s, const struct 
 void mk_live_listener_free(struct mk_live_listener *l);
 /* Appends the listener to the list: the workers begin to accept. -ESHUTDOWN: the server is stopping. */
 mk_err mk_live_listeners_add(struct mk_server *s, struct mk_live_listener *l) MK_MUST_USE;
-/* Closes the listener of this address: each worker accepts the connections in its queue first. -ENOENT: there is
- * none. */
+/* Closes the listener of this address: each worker accepts the connections in its queue first. -ENOENT:
+ * there is none. */
 mk_err mk_live_listeners_close(struct mk_server *s, const struct mk_sockaddr *addr) MK_MUST_USE;
 
 /* Returns the i-th open listener; NULL: there is none. Call these functions while holding the lock. */
@@ -62,9 +62,9 @@ bool mk_live_listeners_has_port(const struct mk_server *s, unsigned port);
 /* Starts accepting from new listeners, and stops accepting from closing listeners. On error, some listener
  * could not be started. */
 mk_err mk_live_listeners_sync(struct mk_lib_worker *r) MK_MUST_USE;
-/* Call it when the worker accepts no more connections. */
+/* Ends the slots of the worker. Call it when the worker accepts no more connections. */
 void mk_live_listeners_drain(struct mk_lib_worker *r);
-/* Call it when the worker has ended. */
+/* Releases the slots of the worker. Call it when the worker has ended. */
 void mk_live_listeners_leave(struct mk_lib_worker *r);
 
 /* Closes all sockets. Call it while holding the lock, when no worker accepts. */

@@ -7,8 +7,9 @@
 #include "lib/last_error.h"
 #include "setup/certificates.h"
 
-/* Contexts that were replaced. A worker may have chosen one of them for a handshake in its current loop iteration:
- * they are freed when each worker has begun another one. Connections hold a reference of their own. */
+/* Contexts that were replaced. A worker may have chosen one of them for a handshake in its current loop
+ * iteration, so they are freed only when each worker has begun another iteration. Connections hold their own
+ * references. */
 struct mk_replaced_contexts {
     struct mk_replaced_contexts *next; /* in s->replaced */
     const struct mk_tls_module *tls;

@@ -17,7 +17,7 @@ struct form_collector {
     bool is_file, began;
     mk_str name;
     struct mk_buf value;
-    const char *error_text; /* the violated limit; NULL: the parser has the text */
+    const char *error_text; /* the violated limit; NULL: the parser describes the error */
 };
 
 /* A NUL-terminated copy. */

@@ -30,8 +30,8 @@ struct mk_multipart {
     size_t n_parts;
     uint64_t total, of_part, part_max;
     bool is_file;
-    uint64_t used;       /* bytes of the body removed from the buffer; the first two were never in it */
-    size_t len;          /* unprocessed bytes in the buffer */
+    uint64_t used; /* bytes removed from the buffer, with the two bytes that are supplied before the body */
+    size_t len;    /* unprocessed bytes in the buffer */
     char mark[MARK_MAX]; /* CR LF - - boundary */
     size_t mark_len;
     char buf[BUF_SIZE];
@@ -64,7 +64,7 @@ struct mk_multipart *mk_multipart_new(mk_str boundary, const struct mk_multipart
     memcpy(m->mark, "\r\n--", 4);
     memcpy(m->mark + 4, boundary.p, boundary.len);
     m->mark_len = boundary.len + 4;
-    memcpy(m->buf, "\r\n", 2); /* no line ending precedes the first boundary */
+    memcpy(m->buf, "\r\n", 2); /* supplied: the body has no line ending before the first boundary */
     m->len = 2;
     return m;
 }
@@ -171,7 +171,7 @@ static int parse_part_head(struct mk_multipart *m)
 {
     char *end = memmem(m->buf, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->buf) + 2 : m->len;
-    if (len > m->limits.head + (end ? 4 : 5)) /* up to three bytes of the end may have arrived */
+    if (len > m->limits.head + (end ? 4 : 5)) /* without `end`, three of its four bytes may be here */
         return fail_with_reason(m, -EMSGSIZE,
                                 "the headers of a part exceed `.head` of the struct mk_multipart_limits");
     if (!end)
