@@ -36,7 +36,7 @@ struct exchange {
     PyObject *headers;   /* list or tuple of pairs */
     struct pieces pieces;
     int64_t left;      /* unread bytes of the request body; -1: unknown */
-    int64_t unsent;    /* bytes of the response body that follow, by Content-Length; -1: unknown */
+    int64_t unsent;    /* bytes of the response body still to come, by Content-Length; -1: unknown */
     unsigned status;   /* 0: the response has not been started */
     int read_error;    /* errno value of reading the request body; 0: none */
     bool is_read;      /* receive() has returned the end of the request body */

@@ -108,7 +108,7 @@ static PyObject *wait_for_input(struct exchange *x)
 
 /* ---- send() ---- */
 
-/* A new reference to the bytes of message["body"]; NULL without an exception: it is empty. */
+/* A new reference to the bytes of message["body"]; NULL without an exception if the body is empty. */
 static PyObject *body_of(PyObject *message)
 {
     PyObject *body = PyDict_GetItemWithError(message, word.body);
@@ -281,7 +281,8 @@ static PySendResult am_send(PyObject *self, PyObject *value, PyObject **result)
                 return status;
             value = Py_None;
         }
-        PyObject *waiting = Py_NewRef(m->waiting); /* a loop's own kind of future might call close() */
+        PyObject *waiting =
+            Py_NewRef(m->waiting); /* keeps it alive: the future of another event loop might call close() */
         PySendResult status = PyIter_Send(waiting, value, result);
         Py_DECREF(waiting);
         if (status == PYGEN_NEXT)
