@@ -68,9 +68,9 @@ struct mk_websocket_ops {
     /**
      * Called when the WebSocket is closed: exactly once, as the last callback, for every WebSocket that
      * mk_websocket_open() opened. `code` and `reason` come from the client. The code is MK_WEBSOCKET_NO_CODE
-     * if the client closed without a code, and MK_WEBSOCKET_ABNORMAL if it disconnected without closing. If
-     * the client violated the protocol, `code` is the one that was sent to the client. Unsent messages are
-     * lost. Calls with `socket` from on_close() fail.
+     * if the client closed without a code, and MK_WEBSOCKET_ABNORMAL if it disconnected without a close
+     * frame. If the client violated the protocol, `code` is the one that was sent to the client. Unsent
+     * messages are lost. Calls with `socket` from on_close() fail.
      */
     void (*on_close)(void *ctx, struct mk_websocket *socket, unsigned code, mk_str reason);
     uint64_t reserved[4]; /**< must be zero */
