@@ -81,14 +81,14 @@ class WebSocket(_asgi.Socket):
             self._pause(True)
 
     def finish(self, code: int, reason: str) -> None:
-        """The WebSocket was closed, or the client is gone."""
+        """Called when the WebSocket was closed, or the client is gone."""
         if not self.has_ended:
             self.has_ended = True
             self.receive_later({"type": "websocket.disconnect", "code": code, "reason": reason})
         self.wake_writer()
 
     def end(self) -> None:
-        """The request has ended."""
+        """Called when the request has ended."""
         self.finish(ABNORMAL, "")
 
     def receive_later(self, message: Message) -> None:

@@ -62,7 +62,7 @@ class WebSocket(Handle):
             raise Ended("the WebSocket is closed")
 
     async def drain(self) -> None:
-        """Waits in a coroutine until send() accepts another message, after it has raised BlockingIOError."""
+        """After send() has raised BlockingIOError: waits in a coroutine until send() accepts another message."""
         if self._is_full and self._pointer is not None:
             self._writer = asyncio.get_running_loop().create_future()
             await self._writer

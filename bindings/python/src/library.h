@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of libmonkey that the extension calls. It does not link with the library: the package has
- * loaded it with ctypes (see api.py), so both use the same copy of the library. */
+/* The functions of libmonkey that the extension calls. The extension does not link with the library:
+ * the package has loaded the library with ctypes (see api.py), so both use the same copy of it. */
 #ifndef LIBRARY_H
 #define LIBRARY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the Python C API that this extension uses: the stable ABI of 3.11, so that one binary serves all later
- * versions; older versions get their own binary. */
+/* The part of the Python C API that this extension uses: the stable ABI of 3.11, so that one binary serves
+ * all later versions; older versions get their own binary. */
 #ifndef PYTHON_H
 #define PYTHON_H
 
@@ -18,7 +18,8 @@ static inline PyObject *Py_NewRef(PyObject *object)
 }
 #endif
 
-/* Raises StopIteration(value), as an iterator does that returns `value`. Returns NULL; steals the reference. */
+/* Raises StopIteration(value), as a generator that returns `value` does. Returns NULL; steals the
+ * reference. */
 PyObject *stop_iteration(PyObject *value);
 
 /* Converts the result of an am_send function for tp_iternext and for the method send(). */
