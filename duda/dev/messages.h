@@ -14,7 +14,7 @@ void dev_messages_strip_internal_paths(struct mk_buf *text, const char *folder);
  * the others into errors and returns false. */
 bool dev_messages_check_undefined(struct mk_buf *messages, bool (*is_known)(const char *symbol));
 
-/* Adds a hint to errors about names that the C library has as well: a handler called `index` is the usual one. */
+/* Adds a hint to errors about names that the C library also defines, usually a handler called `index`. */
 void dev_messages_explain_conflicts(struct mk_buf *messages);
 
 #endif

@@ -20,7 +20,7 @@ void duda_memory_free_cache(struct duda_worker_ctx *worker_ctx);
  * string that a service has kept beyond its lifetime shows. */
 bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx);
 void duda_memory_fill_freed(char *p, size_t n);
-/* Is it an address of the handler's stack, or of memory that duda_memory_free_chunks() frees? */
+/* Does the address belong to the handler's stack, or to memory that duda_memory_free_chunks() frees? */
 bool duda_memory_contains(const struct duda_ctx *d, const void *p);
 
 /* For out-of-memory messages: formats "the process is limited to 64 MB of data"; empty without a limit

@@ -23,7 +23,7 @@ struct service_entry {
     const struct duda_templates *templates;
     struct duda_service_ref has;
     bool named;      /* used in at least one [ROUTES] */
-    bool is_checked; /* by warn_without_csrf_check() */
+    bool is_checked; /* warn_without_csrf_check() has checked the service */
 };
 
 /* The mount point of a service. */
@@ -205,7 +205,8 @@ static bool is_method_safe(mk_str method)
     return false;
 }
 
-/* The first route whose method is not safe; NULL if there is none. Groups nest up to a limit that was checked. */
+/* The first route whose method is not safe; NULL if there is none. The nesting depth of groups was checked
+ * before. */
 static const struct duda_route *find_unsafe_route(const struct duda_routes *routes)
 {
     for (size_t i = 0; i < routes->n; i++) {
@@ -221,8 +222,9 @@ static const struct duda_route *find_unsafe_route(const struct duda_routes *rout
     return NULL;
 }
 
-/* In development mode. Browsers do not send a session cookie with such a request of another site (SameSite=Lax), but
- * do so from other hosts of the same domain. */
+/* In development mode: warns about services without a CSRF check. Browsers do not send a session cookie with
+ * such a request of another site (SameSite=Lax), but they send it with requests of other hosts of the same
+ * domain. */
 static void warn_without_csrf_check(struct mk_config *config, const struct duda_service *service)
 {
     static const char *const sessions[] = {"duda_session_set"}, *const checks[] = {"duda_csrf_check"};

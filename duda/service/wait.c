@@ -116,7 +116,7 @@ struct offload_job {
     duda_work_fn *work;
     void (*drop)(void *job);
     void *job;
-    int result; /* of work */
+    int result; /* result of work() */
     bool is_over, is_abandoned;
 };
 

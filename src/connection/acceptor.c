@@ -170,7 +170,7 @@ static void on_listener_event(struct mk_fd_watch *w, uint32_t events)
 
 void mk_acceptor_accept_queued(struct mk_acceptor *a)
 {
-    mk_acceptor_hold(a, false); /* these connections would be lost */
+    mk_acceptor_hold(a, false); /* a closing socket would lose the queued connections */
     accept_up_to(a, QUEUE_MAX);
 }
 

@@ -11,8 +11,8 @@ struct mk_acceptor {
     struct mk_conn_manager *manager;
     int fd;         /* not owned */
     int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
-    bool paused;    /* removed from the loop, because there is no capacity, or because it is held */
-    bool held;      /* by the program: mk_acceptor_hold() */
+    bool paused;    /* removed from the loop: no capacity, or `held` */
+    bool held;      /* paused by the program: mk_acceptor_hold() */
     bool wants_tls; /* set after mk_acceptor_start(): accept only TLS */
     bool wants_h2;  /* set after mk_acceptor_start(): accept only HTTP/2 */
     const struct mk_vhosts *hosts; /* virtual hosts of accepted connections; NULL: those of the manager */
@@ -27,7 +27,8 @@ void mk_acceptor_accept_queued(struct mk_acceptor *a);
 /* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. The memory
  * must stay valid until the end of the loop iteration. */
 void mk_acceptor_stop(struct mk_acceptor *a);
-/* Stops accepting until it is called with false. Pending connections stay in the kernel's queue. */
+/* Stops accepting if `held` is true, until a call with false. Pending connections stay in the kernel's
+ * queue. */
 void mk_acceptor_hold(struct mk_acceptor *a, bool held);
 /* Call it when a connection was closed: resumes accepting if possible. */
 void mk_acceptor_resume(struct mk_acceptor *a);

@@ -37,7 +37,8 @@ struct mk_loop {
     struct mk_loop_task *last; /* run after `ends` */
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
     bool stopped;
-    /* Called after each iteration with its duration, for which other events had to wait. NULL: not measured. */
+    /* Called after each iteration with its duration: other events had to wait that long. NULL: not
+     * measured. */
     void (*on_busy)(struct mk_loop *loop, uint64_t duration_us);
     /* Members for a loop that is embedded in another loop (loop_embed.h): */
     bool rests; /* between two iterations: deferring a task wakes the outer loop */

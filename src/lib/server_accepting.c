@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that pause accepting connections, for example while a backend is overloaded. */
+/* Lets a program pause accepting connections, for example while a backend is overloaded. */
 #include <monkey/server.h>
 
 #include "worker/worker.h"

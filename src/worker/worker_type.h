@@ -45,7 +45,7 @@ struct mk_worker {
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;       /* list */
     struct mk_acceptor *acceptors_owned; /* memory of those that the worker allocated itself */
-    bool holds_accepting;                /* by mk_worker_hold_accepting() */
+    bool holds_accepting;                /* accepting is paused: mk_worker_hold_accepting() */
     struct mk_thread_pool thread_pool;   /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
     void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup's posted calls; may be NULL */

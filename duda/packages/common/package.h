@@ -170,7 +170,7 @@ void *package_instance_of(const struct package_type *kind, struct mk_worker *w, 
 /* Logs that a handler used a missing section, once for each Name. Package functions then return -ENODEV; if
  * the handler returns this error as well, the log message about it contains the recorded reason. */
 void package_log_missing_section(struct duda_ctx *d, const char *section, const char *name);
-/* The same in a worker, outside of handlers. */
+/* Like the function above, but for a worker, outside of handlers. */
 void package_log_missing_section_in(struct mk_worker *w, const char *section, const char *name);
 
 #endif

@@ -470,7 +470,7 @@ static int write_and_wait_for_replicas(struct duda_ctx *d, struct duda_redis *r,
                                        const mk_str *parts, size_t n, int64_t *have)
 {
     *have = 0;
-    /* WAIT waits without a limit for 0. */
+    /* for WAIT, 0 means no limit */
     const uint32_t wait_ms = ms == MK_FOREVER ? 0 : ms ? ms : 1;
     const mk_str wait[] = {MK_STR("WAIT"), duda_sprintf(d, "%u", replicas), duda_sprintf(d, "%u", wait_ms)};
     const struct duda_redis_command commands[] = {{parts, n}, {wait, 3}};
