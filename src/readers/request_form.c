@@ -145,7 +145,7 @@ static int receive_multipart(struct mk_request *r, struct request_form *f,
 {
     const struct mk_allocator memory = mk_request_allocator(r);
     int e = mk_spool_request(r, mk_multipart_limits_of(files).size, &f->spool);
-    if (e == -EFBIG || e == -EMSGSIZE)
+    if (e == -EMSGSIZE)
         return fail_with_text(f, -EMSGSIZE, "the content is too long");
     return e ? e
              : mk_form_parse_spool(f->spool, f->boundary, &memory, fields, files, &f->form, &f->error_text);

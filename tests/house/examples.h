@@ -95,7 +95,7 @@ const char *text = "";
 /* ---- duda/send.h ---- */
 int e;
 size_t mark = 0;
-const char *version = "";
+mk_str version;
 mk_str now_text(struct duda_ctx *context);
 /* ---- duda/service.h ---- */
 duda_fn hello;
@@ -136,7 +136,7 @@ struct person *people = NULL;
 struct job {
     int n;
 };
-void fibonacci(void *job);
+int fibonacci(void *job);
 /* ---- monkey/buf.h ---- */
 unsigned n = 0;
 /* ---- monkey/cgi.h ---- */

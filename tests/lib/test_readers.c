@@ -194,9 +194,9 @@ static void form_errors_map_to_a_status(void **state)
     static const struct {
         int error;
         unsigned status;
-    } all[] = {{-EBADMSG, 400},     {-ECONNRESET, 400}, {-EMSGSIZE, 413}, {-EFBIG, 413},
-               {-EMEDIUMTYPE, 415}, {-ENOMEM, 503},     {-EMFILE, 503},   {-ENFILE, 503},
-               {-EDQUOT, 503},      {-ENOSPC, 507},     {-EIO, 500},      {-EOPNOTSUPP, 500}};
+    } all[] = {{-EBADMSG, 400}, {-ECONNRESET, 400}, {-EMSGSIZE, 413},  {-EMEDIUMTYPE, 415},
+               {-ENOMEM, 503},  {-EMFILE, 503},     {-ENFILE, 503},    {-EDQUOT, 503},
+               {-ENOSPC, 507},  {-EIO, 500},        {-EOPNOTSUPP, 500}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_int_equal(mk_form_status(all[i].error), all[i].status);
     static const struct {
