@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contestants with known faults, short cases, and a run of both."""
+"""Helpers for tests of the contest: fake contestants with known faults, short cases, and a function that runs them."""
 import json
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from monkey import PROGRAM
 HERE = Path(__file__).resolve().parent
 WRK = ("wrk", "-t1", "-c{c}", "-d{seconds}s", "{url}")
 WR = PROGRAM.parent / "wr"  # from the same build
-ANY_NOISE = 1e9  # one CPU tick of another program is a thousand times as long as a fake shot
+ANY_NOISE = 1e9  # a fake shot is so short that a single CPU tick of another program would exceed any real limit
 
 
 def add_contestant(folder, name, *faults, features=("files", "keepalive", "close"), program=sys.executable, command=None):

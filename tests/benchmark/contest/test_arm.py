@@ -175,7 +175,7 @@ def get(port, path, **fields):
 
 @pytest.mark.parametrize("name", emulator.MACHINES)
 def test_plugin_counts_instructions_reproducibly(name, tmp_path):
-    """A program always executes the same number of instructions; a longer program executes more."""
+    """Two identical runs execute the same number of instructions; a run whose loop has more iterations executes more."""
     machine = machine_here(name)
     source, program = tmp_path / "loop.c", tmp_path / "loop"
     source.write_text("int main(int n, char **v) { (void)v; for (volatile int i = 0; i < n * 100000; i++); return 0; }\n")

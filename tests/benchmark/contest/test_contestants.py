@@ -567,7 +567,7 @@ def test_start_uses_the_wrapper_and_the_cgroup(folder, stuff):
     work_folder, group = folder / "place", folder / "group"
     work_folder.mkdir()
     group.mkdir()
-    (group / "cgroup.procs").write_text("")  # in a real cgroup the kernel would read the PID from this file
+    (group / "cgroup.procs").write_text("")  # in a real cgroup, writing 0 to this file moves the writing process into the cgroup
     with each.prepare(Setup(work_folder, stuff.root, ports.free_port())).start(["env", "WRAPPED=1"], group) as running:
         assert b"WRAPPED=1" in Path(f"/proc/{running.pid}/environ").read_bytes()
     assert (group / "cgroup.procs").read_text() == "0"

@@ -110,7 +110,7 @@ def test_check_requires_written_updates():
 
 @pytest.mark.parametrize("name", ["duda", "go", "node", "python"])
 def test_contestants_serve_pages_from_databases(name):
-    """The programs of build/data exist after tools/contest/data/install.sh has run."""
+    """Needs the programs in build/data, which tools/contest/data/install.sh installs."""
     each = load_all()[name]
     why = backends.lacks("data") or each.find().why or each.missing().get("data")
     if why:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The referee with faulty contestants: a wrong one is excluded, a slow one loses, and no process is left running."""
+"""The referee with faulty contestants: wrong responses exclude one, a slow one loses, and no process is left running."""
 import contextlib
 import copy
 import os

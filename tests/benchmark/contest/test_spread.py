@@ -79,7 +79,7 @@ def test_spread_adds_up_the_results_of_two_workers(tmp_path):
     assert {worker["machine"]["cores"] for worker in made["workers"]} == {os.cpu_count()}
     assert made["environment"]["kernel"] and made["kind"] == "spread" and made["asked_rate"] == 40
     assert made["manifest"]["sha256"] == hashlib.sha256(b"hello").hexdigest()
-    # The run sends hardly more requests than were due in that time; a closed loop would send thousands.
+    # The run sends hardly more requests than were due during it; a closed loop would send thousands.
     assert shot["requests"] <= 40 * (shot["seconds"] + 2) + 4
     assert shot["latency_us"]["p50"] <= shot["latency_us"]["p90"] <= shot["latency_us"]["max"]
     assert f"{shot['requests']} correct responses" in printed
@@ -125,7 +125,7 @@ def test_spread_results_of_a_late_worker_are_kept(tmp_path):
         server.wait_for_count(2)  # the workers do not send the first request
         (worker,) = (pid for pid in children(process.pid) if b"--worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))
         os.kill(worker, signal.SIGSTOP)
-        time.sleep(2)  # the run should have ended long before
+        time.sleep(2)  # longer than the whole run should take
         os.kill(worker, signal.SIGCONT)
         code, _, err = finish(process)
         assert code == 0, err

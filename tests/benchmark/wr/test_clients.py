@@ -22,8 +22,8 @@ COMMANDS = {
     "h2load": (["--h1", "-n", REQUESTS], ("mean", "max")),
     "weighttp": (["-k", "-n", REQUESTS], ()),
     "ab": (["-k", "-n", REQUESTS], ("mean", "p50", "p75", "p90", "p95", "p99", "max")),
-    # siege measures in hundredths of a second, so the run must take several of them. -t does not help: on a busy machine, the
-    # time may expire before the clients start.
+    # siege measures in hundredths of a second, so the run must be much longer than that. -t does not help: on a busy
+    # machine, the time may expire before the clients start.
     "siege": (["-b", "-q", "-r", REQUESTS_PER_USER], ("mean",)),
     "pace": (["-R", "200", "-d", "1s"], ("mean", "p50", "p75", "p90", "p95", "max")),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resource usage of a server: child processes, exited children, process names, system calls."""
+"""wr measures the resource usage of a server, including its child processes, exited children and system calls."""
 import os
 import shutil
 import subprocess
