@@ -61,7 +61,7 @@ class Machine:
                               env={"PATH": str(self.bin), "NEED_ROOT": str(self.root)}, timeout=30, check=False)
 
     def with_services(self, answer):
-        """Installs a policy-rc.d of another program that exits with `answer`."""
+        """Installs another program's policy-rc.d, which exits with `answer`."""
         self.policy.write_text(f"#!{shutil.which('bash')}\nexit {answer}\n")
         self.policy.chmod(0o755)
 

@@ -44,7 +44,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def install(tmp_path_factory):
-    """Returns a function that installs below /usr in a folder, and returns the folder and the output."""
+    """Returns a function that installs into a folder, with the prefix /usr, and returns the folder and the output."""
     if not shutil.which("cmake"):
         pytest.skip("no cmake here")
     it = Installation(tmp_path_factory.mktemp("install"))
