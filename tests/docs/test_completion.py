@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 
 @pytest.fixture
 def here(tmp_path):
-    """A folder whose entries are completed."""
+    """A folder with files and folders that the shell can complete."""
     assert SCRIPT.exists(), f"{SCRIPT} is not built"
     for name in ("public", "pictures", "explored", "build"):
         (tmp_path / name).mkdir()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code in the guides to libmonkey: complete blocks compile, and excerpts and differences are those of the example that the
-guide links to."""
+"""The code in the guides to libmonkey: complete blocks compile, and excerpts and diffs match the example that the guide
+links to."""
 import difflib
 import re
 import shutil
@@ -34,7 +34,7 @@ def test_code_of_the_guide_compiles(guide, tmp_path):
 
 
 def shown():
-    """Yields (guide, language, text, linked files before it, in order) for each excerpt."""
+    """Yields (guide, language, text, links) for each excerpt; `links` are the files linked before the excerpt, in order."""
     for guide in EXCERPTS:
         text = (GUIDE / guide).read_text()
         for m in FENCE.finditer(text):
@@ -71,14 +71,14 @@ def test_excerpt_of_the_guide_is_in_the_linked_file(text, linked):
 
 
 def previous_step(path):
-    """The program of the step before this one."""
+    """Returns the program of the previous step."""
     steps = sorted(step for step in path.parent.glob("[0-9]-*.c") if step.name != "8-epoll.c")
     return steps[steps.index(path) - 1]
 
 
 @pytest.mark.parametrize("text, linked", DIFFERENCE)
 def test_difference_of_the_guide_is_between_two_steps(text, linked):
-    """The lines are consecutive in the complete difference between the linked program and that of the previous step."""
+    """The lines are consecutive in the complete diff between the program of the previous step and the linked one."""
     new = ROOT / next(name for name in reversed(linked) if re.search(r"/\d-", name))
     old, new = (path.read_text().splitlines() for path in (previous_step(new), new))
     complete = [line for line in difflib.ndiff(old, new) if line[0] != "?"]

@@ -37,7 +37,7 @@ def test_errors_page_has_the_table_of_the_code():
 
 
 def test_errors_of_bodies_are_those_of_the_page():
-    """tests/lib/test_readers.c compares its table with the functions."""
+    """Compares the page with the table in tests/lib/test_readers.c, which that test compares with the functions."""
     code = re.findall(r"\{-(E\w+), (\d+)\}", (ROOT / "tests/lib/test_readers.c").read_text())
     assert documented(LIBMONKEY) == {name: int(status) for name, status in code if status != "500"}
 
