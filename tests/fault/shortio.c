@@ -15,7 +15,7 @@
 
 enum {
     CHANCE,      /* disturbed calls per thousand */
-    MOST,        /* limit of bytes for a disturbed call, which may also fail with EAGAIN or EINTR */
+    MOST,        /* maximum number of bytes that a disturbed call transfers; it may also fail instead */
     STATE,       /* state of the random number generator */
     SHORT,       /* counters: calls that transferred less than requested, */
     AGAIN,       /* calls that returned EAGAIN, */
