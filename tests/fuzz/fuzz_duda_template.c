@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { OUT_MAX = 1 << 16, PARTIALS_MAX = 200 };
 
-static unsigned left; /* a template that includes itself twice would take forever */
+static unsigned left; /* partials that may still be included: two in each partial would take forever */
 
 static const struct duda_template *find(void *ctx, mk_str name)
 {

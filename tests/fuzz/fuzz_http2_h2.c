@@ -39,7 +39,8 @@ static struct h2_client client;
 static struct mk_hpack_decoder *own_decoder; /* for the client's own headers */
 static struct mk_buf own_block;
 static uint32_t own_stream;
-static bool greeted, full; /* the client has reached a limit of the test */
+static bool greeted;
+static bool full; /* the client has reached a limit of the test */
 
 static void on_received(mk_str bytes)
 {

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX = 8 };
 
-/* Whether there is at least one byte between the two. */
+/* Whether there is at least one byte between the two ranges. */
 static bool are_apart(struct mk_range a, struct mk_range b)
 {
     return a.last < b.first ? b.first - a.last > 1 : a.first > b.last && a.first - b.last > 1;

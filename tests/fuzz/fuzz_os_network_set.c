@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX = 64, EACH = 6, PEER = 5 };
 
-/* Builds networks from few distinct bytes, so that they nest: a length, a family, 4 bytes of the address. */
+/* Builds a network from a length, a family and 4 address bytes. The bytes have few distinct values, so that
+ * many networks contain each other. */
 static struct mk_network network_of(const uint8_t *p)
 {
     struct mk_network n = {.is_unix = p[1] == 250, .is_all = p[1] == 251};

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static unsigned n_errors;
 static bool allows_names;
 
-/* ---- Replacements of the configuration and the worker ---- */
+/* ---- Replacements for the configuration and the worker ---- */
 
 void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
 {

@@ -15,7 +15,7 @@ static struct redis_cluster *cluster;
 static struct duda_redis_reply slots_reply; /* the reply to CLUSTER SLOTS */
 static unsigned n_nodes;
 
-/* ---- Replacements of the layers above the connection ---- */
+/* ---- Replacements for the layers above the connection ---- */
 
 int redis_command_queue_init(struct redis_command_queue *q, struct mk_worker *w,
                              const struct redis_settings *settings, const char *address)

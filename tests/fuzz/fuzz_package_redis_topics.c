@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The channel for topics may deliver any messages, even messages that Redis would not deliver: subscribers
- * receive the messages published to their topic on other machines. */
+/* The Redis connection for topics delivers any bytes, even replies that Redis would not send: each subscriber
+ * receives only well-formed messages for its own topic. */
 #include "fake_upstream.h"
 
 #include <redis/topic_relay.h>
@@ -16,7 +16,7 @@ static struct duda_worker_ctx worker_ctx;
 static unsigned input;
 static mk_str all;
 
-/* ---- Replacements of Duda and the command queue ---- */
+/* ---- Replacements for Duda and the command queue ---- */
 
 struct duda_worker_ctx *duda_worker_ctx(struct mk_worker *worker)
 {
