@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tests/house/abi.txt describes the binary interface of the public headers. Programs built against it keep running with the
-current library unless a line is removed or changed. Until a release forbids it, `make tidy` updates the file.
+current library unless a line is removed or changed. Before the first release, `make tidy` may also remove
+or change lines.
 """
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ def self_test(test):
         return
 
     def changed(after):
-        """Returns the complaints if this header replaces the first one."""
+        """Returns the complaints about replacing the header FIRST by this one."""
         roots = test.tree({"include/monkey/a.h": FIRST}), test.tree({"include/monkey/a.h": after})
         return judge(abi.compare(*map(abi.describe, roots)))
 

@@ -14,7 +14,7 @@ import abi  # noqa: E402
 
 FOLDERS = ("src", "plugins", "duda", "tools", "examples", "bindings")
 
-# Public functions that no such file calls, and the reason.
+# Public functions that have no caller in this tree, and their purpose for other programs.
 KEPT = {
     "mk_num_parse_double": "a plugin reads a number of a client, whatever the locale",
     "mk_cookie_next": "a program that lists the cookies of a browser",

@@ -14,9 +14,9 @@ FLAGS = ("-x", "c", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-W
                                        "missing-field-initializers", "return-type", "empty-body", "dangling-else")))
 # Examples that declare objects with external linkage, which a function cannot contain.
 FILE_SCOPE = re.compile(r"^(?:MK_PLUGIN|DUDA_ROUTES|DUDA_SERVICE|DUDA_TEST)\(|^int main\(", re.MULTILINE)
-# Examples of configurations, routes and HTML, and tables of numbers.
+# Matches examples that are not C: configurations, routes, HTML, and tables of numbers.
 NOT_C = re.compile(r"\[[A-Z_]+\]\n|GET /|.*\n\.\.\.\n<|\s*\d")
-# An element of an array.
+# Matches an example that is an element of a table of routes.
 ELEMENT = re.compile(r"DUDA_(?:GET|POST)\(")
 
 
@@ -29,7 +29,7 @@ def blocks(text):
 
 
 def without_elisions(code):
-    """Replaces each `...` that stands for omitted code; the number of lines stays."""
+    """Replaces each `...` that stands for omitted code; line numbers are preserved."""
     code = re.sub(r"^( *)\.\.\.(?: .*)?$", r"\1;", code, flags=re.MULTILINE)
     code = re.sub(r"(?<=\)) \.\.\.$", " ;", code, flags=re.MULTILINE)
     return re.sub(r", \.\.\.\}", "}", code)

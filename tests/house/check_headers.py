@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each public header compiles by itself, twice in a row, as strict C11 and as C++17, and so do all of them together. With every
-installed compiler, all of them together compile without warnings in each supported version of C and C++. An example in a header
-comment also compiles as C++ (check_examples.py compiles all examples as C).
+installed compiler, all of them together compile without warnings in each supported version of C and C++. The examples in
+the headers of EXAMPLES also compile as C++ (check_examples.py compiles all examples as C).
 """
 import re
 
@@ -60,13 +60,13 @@ def check_examples(root):
 
 
 def constants(root):
-    """Returns the macros of the headers whose value is an expression in parentheses."""
+    """Returns the names of the macros in the headers whose value is an expression in parentheses."""
     text = "".join(house.read(path) for path in house.files(root, FOLDERS, (".h",)))
     return re.findall(r"^#define ((?:MK|DUDA)_\w+) +\(", text, re.MULTILINE)
 
 
 def check_warnings(root, headers):
-    """Compiles all headers together with each installed compiler, because their warnings differ."""
+    """Compiles all headers together with each installed compiler, because each compiler has different warnings."""
     everything = "".join(f"#include <{header}>\n" for header in headers) + "void use_all(void);\nvoid use_all(void)\n{\n"
     for name, languages in COMPILERS.items():
         compiler = house.find_tool(name)

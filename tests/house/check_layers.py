@@ -271,7 +271,7 @@ def objects_of(test, sources):
 
 
 def judge_plugin(test, sources, public=()):
-    """Checks a plugin of these files ({leaf: text}) against a server with mk_filter_next and mk_public."""
+    """Checks a plugin of these files ({file name: text}) against a server with mk_filter_next and mk_public."""
     server = {"base/a.c": "void mk_filter_next(void) {}\nvoid mk_public(void) {}\n"}
     libraries = build_libraries(test, server | {f"x/{leaf}": text for leaf, text in sources.items()})
     objects = sorted(libraries[0].parent.glob("x/*.o"))

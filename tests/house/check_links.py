@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every link of the manual within the tree has a target: a file and, if the link names one, a heading. Each decision has a
-unique number, and the list of decisions names the decisions in that order.
+unique number, and docs/decisions/README.md lists the decisions by ascending number.
 """
 import functools
 import itertools

@@ -10,7 +10,7 @@ import house
 
 FOLDERS = tuple(f"tests/{name}" for name in ("http", "process", "server", "site"))
 PROTOCOLS = {"h1", "h1-tls", "h2", "h2-tls"}
-WHY_MIN = 10  # minimum length in letters
+WHY_MIN = 10  # minimum length of a reason, in characters
 # The features of HTTP/1 that justify the mark `http1`.
 OF_HTTP1 = re.compile(r"""HTTP/1|HTTP/0|\.send\(|\.send_slowly\(|version=|Transfer-Encoding|Connection|\.closes|\.shut\(|chunked
                           |KeepAlive|sendall|\.sock\.|pipelin|SHUT_WR|http://|read_until""", re.VERBOSE)
@@ -61,7 +61,7 @@ def with_helpers(function, known):
 
 
 def gives_up(node):
-    """Finds an `if` on the protocol that ends the test or one of its iterations."""
+    """Is the node an `if` on the protocol whose only statement ends the test or one of its iterations?"""
     if not isinstance(node, ast.If) or not re.search(r"is_h2|protocol", ast.unparse(node.test)):
         return False
     last = node.body[-1]

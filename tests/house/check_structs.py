@@ -48,7 +48,7 @@ def function_complaints(name, result, arguments, rules):
 
 
 def enum_complaints(name, body):
-    """A count as the last enumerator would change with each new value, in plugins that are already built."""
+    """A count as the last enumerator changes with each new value, but plugins that are already built contain the old count."""
     last = [each.strip() for each in body.split(",") if each.strip()][-1]
     return [f"enum {name} ends with the count {last}"] if re.fullmatch(r"\w+(?:S|_COUNT)", last) else []
 

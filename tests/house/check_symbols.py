@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names that other objects can see: in our libraries, they begin with mk_ and the noun of their file; in a plugin, with its name.
-The release program exports exactly the public interface.
+"""Names that other objects can see begin with mk_ and the noun of their file in our libraries, and with the plugin's name in a
+plugin. The release program exports exactly the public interface.
 """
 import functools
 import os

@@ -33,7 +33,7 @@ PRODUCT = ("src/", "include/", "plugins/", "duda/")
 HEAP_DOOR = "src/base/platform.c"
 HEAPS = (HEAP_DOOR, "src/lib/platform.c")
 
-# A call, or the function's address as an argument, but no member of the same name.
+# Matches a call of the function, or its address as an argument, but not a struct member of the same name.
 USE = r"(?<![\w.>])(%s)\s*\(|[(,]\s*(%s)\s*[,)]"
 BANNED_USE = re.compile(USE % (("|".join(BANNED),) * 2))
 HEAP_USE = re.compile(USE % (("|".join(HEAP),) * 2))
@@ -126,7 +126,7 @@ def version_of(formatter):
 
 
 def find_formatter():
-    """Returns clang-format and its version: a version of the list if installed, otherwise a later one."""
+    """Returns clang-format and its version: one of CLANG_FORMATS if installed, otherwise a later version."""
     names = ["clang-format", *(f"clang-format-{version}" for version in CLANG_FORMATS)]
     found = {version_of(path): path for name in names if (path := house.find_tool(name))}
     usable = [version for version in found if version >= CLANG_FORMATS[0]]

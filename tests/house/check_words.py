@@ -58,7 +58,7 @@ SCRIPT = re.compile(r"\"\"\".*?\"\"\"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'
 
 
 def written(token):
-    """Yields the comments and docstrings of Python; other strings are data, for example of tests."""
+    """Returns the text of a comment or docstring, and only the newlines of other tokens: strings are data."""
     if token.startswith('"""'):
         return re.sub(r"`[^`\n]+`|\"[^\"\n]*\"", "", token[3:-3])
     return token[1:].lstrip() if token.startswith("#") else "\n" * token.count("\n")

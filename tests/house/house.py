@@ -31,7 +31,8 @@ FOREIGN = {"build", "__pycache__", "node_modules"}
 
 
 def below(layer):
-    """Returns the layers that `layer` may use: itself and all layers on lower levels, or the folders listed before it."""
+    """Returns the layers that `layer` may use: itself and all layers on lower levels. A layer in WING may use FLOORS[:3] and the
+    layers listed before it in WING."""
     if layer in WING:
         return set(WING[: WING.index(layer) + 1]).union(*FLOORS[:3])
     height = next(i for i, floor in enumerate(FLOORS) if layer in floor)
