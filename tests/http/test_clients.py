@@ -67,7 +67,7 @@ CURL = version_of_curl()
 
 
 def forgetful(server):
-    """Before 8.0, curl requests an upgrade to h2c once on each connection, but not for the second request."""
+    """Before 8.0, curl cannot reuse an unencrypted HTTP/2 connection: it negotiates h2c only for the first request."""
     return server.protocol == "h2" and CURL < (8,)
 
 
@@ -137,7 +137,7 @@ def test_curl_upgrade_request_stays_on_http_1(server, curl):
 @pytest.mark.http2
 def test_curl_runs_parallel_transfers_on_one_connection(server, curl):
     if forgetful(server):
-        pytest.skip("this curl cannot use a connection again that it was told to be of HTTP/2")
+        pytest.skip("this curl cannot reuse an unencrypted HTTP/2 connection")
     output = curl("-Z", "--parallel-max", "20", "-w", "%{num_connects} %{http_version} %{http_code}\n",
                 *sum((["-o", "/dev/null", f"{server.url}/{name}"] for name in ["small.txt", "large.bin", ""] * 20), []))
     lines = output.decode().split("\n")[:-1]

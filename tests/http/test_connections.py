@@ -23,7 +23,7 @@ def server(monkey, site):
 
 
 def ends(c, reply):
-    """The start of the next request is unknown: in HTTP/1 the connection ends, in HTTP/2 only the stream."""
+    """Checks that HTTP/1 closes the connection, because the start of the next request is unknown, and that HTTP/2 keeps it open."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
@@ -287,7 +287,7 @@ def test_early_response_survives_unread_body(monkey, site, half_close):
 @pytest.mark.http1
 @pytest.mark.parametrize("limit", ["KeepAliveRequests 1", "KeepAlive off"])
 def test_response_survives_requests_after_unannounced_close(monkey, site, limit):
-    """The client learns from the first response that no second one follows."""
+    """The client sends a second request before it has read that the connection closes: no reset discards the first response."""
     content = os.urandom(150_000)  # fits into the socket buffers: the server has sent it before the client reads
     site.add("a.bin", content)
     server = monkey(server=f"{limit}\nAccessLog stdout\nAccessLogFormat short")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every refusal has its own status and a short error page; if the next request cannot be located, the connection closes."""
+"""Every refused request gets the proper status and a short error page. If the server cannot tell where the next request begins, it
+closes the connection."""
 import os
 import re
 

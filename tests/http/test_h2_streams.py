@@ -228,7 +228,7 @@ def test_h2_padding_counts_towards_window(handlers):
 
 
 def test_h2_response_may_precede_request_body(handlers):
-    """A client that has the complete response need not send the rest of its body, and the connection continues."""
+    """A client that has the complete response need not send the rest of its request body, and the connection stays usable."""
     with handlers.connect() as c:
         for _ in range(20):
             reply = c.ask("/early", "POST", streamed=True).more(b"x" * 300_000).read()
@@ -324,7 +324,7 @@ def exhaust_connection_window(c):
 
 
 def ask_for(c, *priorities):
-    """Opens streams that have received their head but no body."""
+    """Opens streams, and waits until each of them has its response head; the exhausted connection window blocks the bodies."""
     streams = [c.ask(f"/{i}.bin", fields={"Priority": p} if p else {}).stream for i, p in enumerate(priorities)]
     c.wait(lambda: all(s.final for s in streams))
     return streams

@@ -55,7 +55,7 @@ def test_host_header_selects_virtual_host(server, host, expected):
 ])
 @pytest.mark.http2
 def test_h2_authority_that_is_invalid_is_refused(server, host):
-    """tests/wire/hosts.txt has the cases of HTTP/1."""
+    """tests/wire/hosts.txt has the cases for HTTP/1."""
     with server.connect() as c:
         c.ask("/", host=host)
         if host == " ":  # in HTTP/2, a header value cannot end with a space
@@ -95,7 +95,7 @@ def test_absolute_target_overrides_host_header(server, target, host, expected):
 ])
 @pytest.mark.http2
 def test_h2_paths_that_are_unusual_targets_are_refused(server, target):
-    """tests/wire/targets.txt has the cases of HTTP/1."""
+    """tests/wire/targets.txt has the cases for HTTP/1."""
     reply = server.get(target, host="one.example")
     if target == "//two.example/":  # this path does not exist
         assert reply.status == 404

@@ -120,7 +120,8 @@ def test_listener_of_host_may_be_unix_socket(monkey, roots, tmp_path):
 
 @pytest.fixture
 def tls(monkey, roots, tmp_path):
-    """Starts one host without TLS, two hosts with TLS on their own addresses, and a name that two hosts share."""
+    """Starts a server with one host without TLS and two hosts with TLS. Each host has its own address, and all three share the name
+    both.example."""
     authority = make_authority(tmp_path)
     pairs = {name: authority.issue([f"{name}.example", "both.example"]) for name in ("two", "three")}
     text = HOSTS.replace("Listen 127.0.0.3:0", "Listen 127.0.0.3:0 tls", 1).replace(

@@ -210,7 +210,7 @@ def test_user_dir_serves_home_folders(monkey, site, tmp_path, me, public):
 
 @pytest.mark.parametrize("symlink, status", [("off", 404), ("owner", 404), ("on", 200)])
 def test_user_dir_cannot_expose_other_folders(monkey, site, tmp_path, me, public, symlink, status):
-    """Root opens the folder, and root could enter folders that the workers cannot."""
+    """The master opens the folder as root, so a link could lead into a folder that the workers may not enter."""
     (tmp_path / "private").mkdir()
     (tmp_path / "private/a.txt").write_text("private")
     (public / "www").symlink_to(tmp_path / "private")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cases of tests/wire over a socket, and checks the server's responses to the bytes and to later bytes."""
+"""Sends each case of tests/wire over a socket; checks the responses, and that the server then closes the connection or serves
+another request on it, as the case expects."""
 import json
 import sys
 from itertools import zip_longest
@@ -27,7 +28,7 @@ MORE_IS_ALLOWED = {"chunked-an-extension-without-end", "chunked-too-many-trailer
 
 
 def send(c, data, slowly):
-    """The server need not read everything that it refuses: only its response counts."""
+    """Ignores a failure to send: the server need not read all data of a request that it refuses."""
     try:
         (c.send_slowly if slowly else c.send)(data)
     except (BrokenPipeError, ConnectionResetError):
@@ -60,8 +61,8 @@ def keeps(case):
 
 
 def check_connection(case, reply, events):
-    """The response announces what happens to the connection. An HTTP/1.0 client closes the connection
-    unless the server keeps it open."""
+    """Checks that the response announces correctly whether the connection stays open. An HTTP/1.0 client closes the connection
+    unless the response contains `Connection: keep-alive`."""
     if b"keep" in events:
         assert not reply.closes, "the response announces the end of the connection"
         if case.data.split(b"\r\n")[0].endswith(b"HTTP/1.0"):
