@@ -115,7 +115,7 @@ async def process(_scope, _receive, send):
 
 
 async def show_task(_scope, _receive, send):
-    """What libraries expect of the task that runs the application, before and after it has waited."""
+    """Returns what libraries can see of the task that runs the application, before and after the application has waited."""
     task, before = asyncio.current_task(), variable.get()
     variable.set("set")
     found = [before, isinstance(task, asyncio.Task), task in asyncio.all_tasks(), task.done()]
@@ -134,7 +134,7 @@ async def cancel_itself(_scope, _receive, send):
 
 
 async def time_out(_scope, receive, send):
-    """The timeout of a receive() loses no part of the body."""
+    """A receive() that times out loses no part of the body."""
     timeouts = 0
     while True:
         try:

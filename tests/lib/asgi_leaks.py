@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends REQUESTS requests of each kind to an ASGI application, and prints how many memory blocks of the interpreter remain for a
-thousand of them; test_asgi.py runs it: asgi_leaks.py REQUESTS."""
+"""Sends REQUESTS requests of each kind to an ASGI application, and prints how many memory blocks the interpreter still
+holds afterwards, per thousand requests; test_asgi.py runs it: asgi_leaks.py REQUESTS."""
 import asyncio
 import gc
 import socket
@@ -38,7 +38,7 @@ async def app(scope, receive, send):
 
 
 def ask(port, path, number):
-    """Sends one batch of requests over one connection; the last one ends without its response."""
+    """Sends a batch of requests and one incomplete request over one connection, and disconnects after the last response."""
     with socket.create_connection(("127.0.0.1", port), 20) as client:
         request = POST if path in ("/body", "/wait") else GET
         client.sendall("".join(request.format(path, number + i) for i in range(BATCH)).encode() + request.format(path, 0).encode()[:-1])

@@ -120,7 +120,7 @@ async def app(scope, receive, send):
 
 
 def app_or_nonsense(scope, receive, send):
-    """Not every application is a coroutine function."""
+    """An application that is not a coroutine function: it may return a task or None, or raise an exception."""
     what = RANDOM.randrange(20) if scope["type"] == "http" else 20
     if what == 0:
         return None

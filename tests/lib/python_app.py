@@ -139,7 +139,7 @@ def fail(socket):
 
 @server.websocket("/flood")
 async def flood(socket):
-    """Sends more than the client reads, and then what it receives."""
+    """Sends more data than the client reads, and then echoes the messages that it receives."""
     for _ in range(200):
         await socket.send_when_writable(bytes(20000))
     async for data in socket:

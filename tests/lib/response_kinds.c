@@ -128,7 +128,8 @@ static void free_body(void *data)
     atomic_fetch_add(&n_freed, 1);
 }
 
-/* /owned/BYTES/HOW: `200`, another status, `replaced`, or `failed`. */
+/* /owned/BYTES/HOW: a body of BYTES bytes that the response frees. HOW is `200`, another status, `replaced`
+ * or `failed`. */
 static enum mk_verdict owned(struct mk_request *request, struct mk_response *response, void *data)
 {
     size_t len = (size_t)mk_server_param(request, "n")->as_uint;

@@ -94,7 +94,8 @@ static void filter_gets_the_client_of_the_proxy_protocol(void **state)
     mk_server_free(s);
 }
 
-/* Each connection is decided on once, whichever thread accepts it, and on listeners added later as well. */
+/* The filter is called exactly once for each connection, whichever thread accepts it, including connections
+ * to listeners that were added later. */
 static void filter_decides_in_several_threads(void **state)
 {
     enum { THREADS = 4, CONNECTIONS = 64 };

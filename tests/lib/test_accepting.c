@@ -24,7 +24,8 @@ static void count_call(struct mk_worker *worker, void *n)
     atomic_fetch_add((atomic_int *)n, 1);
 }
 
-/* Calls run in order, so the workers have followed earlier ones when this one has run. */
+/* Waits until each worker has run a posted call. Workers run calls in order, so all earlier calls have run as
+ * well. */
 static void wait_for_workers(struct mk_server *s, int workers)
 {
     atomic_int n = 0;

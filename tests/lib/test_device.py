@@ -285,7 +285,7 @@ def test_device_serves_over_tls(step, name, tmp_path):
 
 
 def test_device_stops_cleanly(step):
-    """An event stream and a WebSocket do not delay the end, and both end regularly."""
+    """An open event stream and an open WebSocket do not delay the shutdown, and both are closed cleanly."""
     device = step("9-stop")
     log, events = device.open("GET", "/api/log")
     assert events.readline().startswith(b"data: ")

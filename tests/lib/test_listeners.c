@@ -399,7 +399,7 @@ static void sockets_move_to_another_server_without_a_lost_connection(void **stat
     assert_int_equal(fd, -ENOENT);
     assert_int_equal(n, WORKERS);
     mk_server_free(s);
-    for (int i = 0; i < 8 * WORKERS; i++) { /* they wait in all queues */
+    for (int i = 0; i < 8 * WORKERS; i++) { /* with this many, connections wait in every queue */
         clients[i] = dial(port);
         assert_true(clients[i] >= 0);
         send_request_on(clients[i], "GET", "/hello");

@@ -278,7 +278,7 @@ static void body_source_and_resumed_request_cannot_free_server(void **state)
     assert_true(atomic_load(&n_notified) >= 3);
 }
 
-/* ---- Threads that share too much ---- */
+/* ---- Calls from the wrong thread ---- */
 
 static void server_run_by_another_thread_is_not_freed(void **state)
 {

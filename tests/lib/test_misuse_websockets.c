@@ -414,8 +414,8 @@ static void *resume_all(void *ctx)
     return (void *)n;
 }
 
-/* Every accepted call is made, whenever the server is freed: none is lost, and no call touches a freed
- * request. */
+/* Each call that mk_request_ref_resume() accepts runs exactly once, even if the server is freed meanwhile,
+ * and no call uses a freed request. */
 static void request_refs_outlive_their_server(void **state)
 {
     (void)state;

@@ -129,7 +129,7 @@ def test_port_upload_rejects_other_bodies(run, tmp_path):
 def test_port_upload_survives_disconnected_client(run, tmp_path):
     program = run("upload")
     body = multipart(("file", "a.bin", b"x" * (1 << 20)))
-    for length in (len(body), len(body) + 1):  # gone after the complete body, and before
+    for length in (len(body), len(body) + 1):  # the client disconnects after the complete body, and before its end
         connection = http.client.HTTPConnection(program.connect().host, program.connect().port)
         connection.putrequest("POST", "/upload")
         for name, value in {**MULTIPART, "Content-Length": length}.items():

@@ -19,7 +19,7 @@ APP = ROOT / "tests" / "lib" / "python_app.py"
 
 
 def test_python_binding_installs_from_source_archive(package, python, tmp_path):
-    """As from a package index: pip builds a wheel from the source package."""
+    """pip builds a wheel from the source package, as it does for a package from an index."""
     source = python.parents[2] / "source"
     name = call(sys.executable, "-c", f"import backend; print(backend.build_sdist({str(tmp_path)!r}))", folder=source,
                 environment=package.environment).strip()
@@ -130,7 +130,7 @@ def test_python_deferred_reports_disconnect(app):
 
 def test_python_deferred_of_another_request_is_rejected(app):
     connection = app.connect()
-    connection.request("GET", "/foreign-deferred")  # waits until the connection is closed
+    connection.request("GET", "/foreign-deferred")  # gets no response, so its Deferred stays valid until the connection closes
     wait_until(lambda: app.get("/foreign-deferred")[0] == 500, "the second request got the Deferred of the first one")
     connection.close()
 

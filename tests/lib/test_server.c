@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests the life of an embedded server: setup, three run modes, stop, free. */
+/* Tests the life cycle of an embedded server: setup, three run modes, stop, free. */
 #include "lib/embed.h"
 
 #include <poll.h>

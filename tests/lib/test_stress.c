@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads around one configuration, with logs and plugins: clients that send, disconnect and return,
- * over both versions of HTTP, handlers that other threads resume, and a stop in the middle. The program
- * asserts little: the sanitizers detect errors. lib_test_stress [ROUNDS [THREADS]] */
+/* Stress test of servers with logs and plugins: many clients send requests over HTTP/1.1 and HTTP/2,
+ * disconnect and reconnect, other threads resume handlers, and some rounds stop the server under load. The
+ * program asserts little: the sanitizers detect errors. lib_test_stress [ROUNDS [THREADS]] */
 #include <monkey/request_ref.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -130,7 +130,7 @@ static void request_and_disconnect(int fd, unsigned i)
 
 static atomic_uint n_by_http2;
 
-/* Receives frames up to the first one of the stream, or the end. */
+/* Receives frames up to the first frame of stream 1, or until the connection ends. */
 static void receive_http2(int fd)
 {
     unsigned char head[9], buffer[16384];
