@@ -98,7 +98,7 @@ def test_headers_can_change_content_type(monkey, files):
         Remove type:text/html Content-Type
         Set type:text/html X-Html yes
     """)
-    reply = server.get("/style.css")  # conditions test the response as it was before all rules
+    reply = server.get("/style.css")  # conditions test the response as it was before any rule changed it
     assert reply["Content-Type"] == "text/plain; charset=utf-8" and reply["X-Css"] == "yes"
     reply = server.get("/")
     assert "Content-Type" not in reply and reply["X-Html"] == "yes"

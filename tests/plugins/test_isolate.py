@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in separate processes ([ISOLATE]): neither the service nor its clients notice, but crashes, memory and privileges
+"""Services in separate processes ([ISOLATE]): neither the service nor its clients notice the separation, but crashes, memory and
+privileges
 are separate.
 """
 import concurrent.futures
@@ -397,7 +398,7 @@ def test_isolated_crash_affects_only_its_request(isolate, site):
     with server.connect() as c:
         assert c.get("/guest/pid").status == 200
         assert c.get("/guest/crash").status == 502
-        assert c.get("/guest/pid").status == 200  # the client's connection ends in another process
+        assert c.get("/guest/pid").status == 200  # the client is connected to the server, not to the crashed process
         assert c.get("/a.txt").text == "a file"
     server.err.wait_for(r"guest: the handler of guest GET /crash terminated its worker")
 

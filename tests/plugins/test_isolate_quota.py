@@ -24,7 +24,7 @@ ROUTES = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
 
 
 def cgroup_folder():
-    """Returns the folder of our own cgroup, if it has the `cpu` controller and we may create child groups."""
+    """Returns the folder of our own cgroup, if it has the `cpu` controller and we may create child cgroups."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
     own = re.search(r"(?m)^0::(.*)$", Path("/proc/self/cgroup").read_text())
     folder = Path(mounts[0] + own[1]) if mounts and own else None

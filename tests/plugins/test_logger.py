@@ -17,7 +17,7 @@ PROBE = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-probe.so"
 needs_probe = pytest.mark.skipif(not PROBE.exists() or PROGRAM.parent != PROBE.parents[2],
                                  reason="the plugins of the tests are built with the program in build/dev")
 
-# Bytes with which a client may try to break a line, raw, in the target and in a header value
+# Bytes that a client may put into the target or a header value in order to break a log line
 NASTY = [b'"', b"\\", b'\\"', b"\\x22", b"%22%0a%0d", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"\t", b"{}[]", b"a b c",
          b'","status":200', b"%1b[2J", b"<script>", b"$(id)`id`", b"-", b"x" * 3000, b'"' * 3000, b"\xff" * 3000, b"%s%n%%"]
 
@@ -36,7 +36,7 @@ def start(monkey, site):
 
 @pytest.fixture
 def check(run, tmp_path, site):
-    """Returns the messages of `monkey -t` for such a section, and the exit code."""
+    """`check(keys)` returns the exit code of `monkey -t` for a [LOGGER] section with these keys, and its messages."""
     def look(keys, flag="-t", **how):
         done = run(flag, "-c", write_config(tmp_path / "checked.conf", plugins=["logger"], sections=f"[LOGGER]\n{keys}", **how))
         return done.code, done.out + done.err

@@ -481,7 +481,7 @@ def test_live_page_sends_one_event_per_second(start):
         server.get("/")
         second, third = stream.next(), stream.next()
         assert 1.5 < time.monotonic() - began < 10
-    # The second event may be sent between the two others.
+    # The second event may be sent before, between or after the two requests.
     assert first["requests"]["total"] <= second["requests"]["total"] <= third["requests"]["total"]
     assert third["requests"]["total"] == first["requests"]["total"] + 2
     assert 900 <= third["now_ms"] - second["now_ms"] < 5000
@@ -556,7 +556,7 @@ def test_live_page_history_survives_death_of_its_writer(start):
     server.allow(r"worker \d+ was killed by signal")
     history(server, lambda h: len(h["now_ms"]) >= 2)
     before = None
-    for victim in server.workers:  # one of the workers is the writer
+    for victim in server.workers:  # one of the two workers writes the history
         before = history(server)
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: victim not in server.workers and len(server.workers) == 2, "its replacement")

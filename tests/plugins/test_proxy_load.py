@@ -64,7 +64,7 @@ def break_it(clients, back, fault):
 @pytest.mark.parametrize("how, unix, keys", [("kill", False, ""), ("kill", True, "MaxConnections 3"), ("stop", False, ""),
                                              ("stop", True, "MaxConnections 3"), ("close", False, "MaxConnections 3")])
 def test_proxy_load_survives_faults_in_each_phase(proxy, tmp_path, how, unix, keys):
-    """Five clients have enough or too few connections."""
+    """MaxConnections, if set, allows fewer backend connections than the five clients could use."""
     patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path, unix) as back, Clients(proxy(back, options=patience, keys=keys)) as clients:
         for fault in FAULTS:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Request and response smuggling: backend responses and client requests that two servers could parse differently. The server
-refuses each of them or forwards it in an unambiguous form, and does not reuse its connection.
+refuses each of them or forwards it in an unambiguous form, and no leftover bytes become part of another message.
 """
 import re
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy together with other plugins and host settings, which apply to responses of backends and on kept connections."""
+"""The proxy together with other plugins and host settings, which also apply to backend responses, including those on reused
+connections."""
 import contextlib
 import json
 

@@ -147,7 +147,7 @@ def test_security_client_denied_everywhere_is_disconnected(guarded, site):
     assert status(server, source="127.0.0.2") == 200
     assert is_refused(server, "127.0.0.3")
     assert is_refused(server, "127.0.0.7")
-    assert status(server, "/", source="127.0.0.5") == 403  # one rule allows something for this client
+    assert status(server, "/", source="127.0.0.5") == 403  # denied, but not disconnected: /public/ is allowed
     assert status(server, "/public/none", source="127.0.0.5") == 404
 
 

@@ -32,7 +32,7 @@ def lines(server, text):
     return [line for line in server.log.splitlines() if "the server " in line and text in line]
 
 
-# ---- Log messages, one for each change ----
+# ---- Log messages, one for each change of a backend's state ----
 
 def test_upstream_unreachable_server_is_logged_once(start):
     with Backend() as a:

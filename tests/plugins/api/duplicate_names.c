@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds names that are already taken: a section of the probe plugin, a handler of the answers plugin, and one
- * of the server's own sections. */
+/* Adds names that are already taken: a section of the probe plugin, a handler of the response-kinds plugin,
+ * and one of the server's own sections. */
 #include <monkey/plugin.h>
 
 static const struct mk_conf_table section = {.section = "Probe"}, server = {.section = "SERVER"};

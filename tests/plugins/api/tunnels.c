@@ -2,9 +2,9 @@
 /* Tunnels on demand. Each handler below accepts any protocol that the client asks for:
  *
  * - tunnel-echo: echoes its input at once, and ends when the client does
- * - tunnel-both: sends as many bytes as the query says, and the number of received bytes after the client's end
+ * - tunnel-both: sends as many bytes as the query says and, when the client has ended, how many it received
  * - tunnel-first: sends "hello\n", then works like tunnel-echo
- * - tunnel-bye: sends "bye\n" and ends its direction; then logs the number of received bytes
+ * - tunnel-bye: sends "bye\n" and shuts down its side; then logs the number of received bytes
  * - tunnel-deaf: like tunnel-bye, but reads nothing
  * - tunnel-alarm: sends "tick\n" every 50 ms, as often as the query says, whatever the client does
  * - tunnel-idle: sends and reads nothing
