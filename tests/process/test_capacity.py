@@ -148,7 +148,7 @@ def test_max_connections_per_address_limits_one_client(start):
 @pytest.mark.http1
 @pytest.mark.parametrize("overcapacity", ["TooBusy", "Resist"])
 def test_max_connections_per_address_always_refuses_at_once(start, overcapacity):
-    """Only the address has reached its limit: if its client were queued, it would use up the server's connections."""
+    """Only this address has reached its limit: if its clients were queued, they would use up the connections of all others."""
     server = start(f"MaxConnectionsPerAddress 2\nOverCapacity {overcapacity}")
     with Crowd(server) as crowd:
         held = crowd.add(2)

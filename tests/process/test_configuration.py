@@ -350,7 +350,7 @@ def test_config_variables_are_expanded(monkey, tmp_path, site):
 
 
 def test_config_undefined_variable_is_an_error(check):
-    """A reference that cannot be resolved is an error, wherever its name comes from."""
+    """A variable that is not set, or whose value contains a newline, is an error."""
     text = GOOD.replace("site", "${FOLDER}")
     assert check(text, environment={"FOLDER": "site"}).code == 0
     refuses(check(text), 5, "`FOLDER` is not set")

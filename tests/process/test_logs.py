@@ -51,7 +51,7 @@ def combined(line):
     return match
 
 
-# Bytes with which a client may try to break a line, raw, in the target and in a header value
+# Bytes that a client may put into the target or a header value in order to break a log line
 
 NASTY = [b'"', b"\\", b'\\"', b"\\x22", b"%22%0a%0d", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"' OR 1=1", b"\t", b"{}[]",
          b'","status":200', b"%1b[2J", b"<script>", b"$(id)`id`", b"-", b"x" * 3000, b'"' * 3000, b"\xff" * 3000]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many hosts: the descriptors that they need at start and reload, and the limit for the programs that the server runs."""
+"""Many hosts: the descriptors that they need at start and reload, and the descriptor limit of the programs that the server runs."""
 import os
 import resource
 import signal
