@@ -152,8 +152,8 @@ static enum mk_verdict never(struct mk_request *request, struct mk_response *res
 struct elsewhere {
     struct mk_offload_job job;
     struct mk_request *request; /* NULL once the request has ended */
-    int result;                 /* the thread owns the result until it calls done() */
-    bool delivered;             /* whether the request has received the result */
+    int result;                 /* written by the thread; valid once `delivered` is set */
+    bool delivered;             /* the loop has received the result */
 };
 
 static struct mk_offload helper;
@@ -174,7 +174,7 @@ static void computed(struct mk_offload_job *job)
         mk_mem_free(e);
 }
 
-/* The request may end before the thread: whichever ends last frees the state. */
+/* The request may end before the job does: whichever ends last frees the state. */
 static void abandon(void *data)
 {
     struct elsewhere *e = data;

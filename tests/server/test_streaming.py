@@ -38,7 +38,7 @@ def chunked(data, size=1000, extension=b"", trailers=b""):
 
 
 def ends(c, reply):
-    """The start of the next request is unknown: in HTTP/1 the connection ends, in HTTP/2 only the stream."""
+    """Checks that HTTP/1 closes the connection, because the start of the next request is unknown, and that HTTP/2 keeps it open."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
