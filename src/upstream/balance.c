@@ -11,8 +11,8 @@ static bool may_use_backend(const struct mk_backend *o, enum round round, uint64
     return suits && mk_balance_may_try(o, avoid);
 }
 
-/* Smooth weighted round robin: each server gains its weight as credit; the one with the most credit is chosen
- * and pays the total. */
+/* Smooth weighted round robin: in each search, every candidate gains its weight as credit. The candidate with
+ * the most credit is chosen, and the sum of all weights is subtracted from its credit. */
 static struct mk_backend *choose_round_robin(struct mk_backend_set *g, enum round round, uint64_t avoid,
                                              uint64_t now)
 {

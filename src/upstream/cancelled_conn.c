@@ -15,8 +15,8 @@ bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c)
     return n == -EAGAIN;
 }
 
-/* First discards the bytes that have already arrived: the server sent them before the request was cancelled,
- * so they must not close the connection of an endless response. */
+/* The bytes that have already arrived are discarded before the limit becomes 0 for an endless response: the
+ * server sent these bytes before the request was cancelled, so they must not close the connection. */
 bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     c->discards = MK_CANCELLED_CONN_BYTES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections whose request was cancelled while the server was working on it. They count against
- * MaxConnections and their client's share until the server closes them. Otherwise a client that sends and
- * cancels requests in a loop would occupy all processes of a server. */
+ * MaxConnections and their client's share until the server closes them or their time limit expires. Otherwise
+ * a client that sends and cancels requests in a loop could occupy all processes of a server. */
 #ifndef MK_UPSTREAM_CANCELLED_CONN_H
 #define MK_UPSTREAM_CANCELLED_CONN_H
 
@@ -12,11 +12,13 @@ enum {
     MK_CANCELLED_CONN_BYTES = 64 * 1024, /* maximum response bytes to discard before closing the connection */
 };
 
-/* Half-closes the connection and discards further input. False: the server has closed it or is sending a long
- * response; the caller closes the connection. `streams`: the response is endless, so the next bytes close the
- * connection, which tells the server that the client has gone. */
+/* Half-closes the connection and discards further input, for at most `ms` (0: MK_CANCELLED_CONN_MS). False:
+ * the server has closed it or is sending a long response; the caller closes the connection. `streams`: the
+ * response is endless, so the next bytes close the connection, which tells the server that the client has
+ * gone. */
 bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool streams) MK_MUST_USE;
-/* Handles an event. False: close the connection now. */
+/* Discards the input that an event has reported. False: the server has closed the connection or has sent too
+ * much; the caller closes the connection. */
 bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c) MK_MUST_USE;
 /* Returns a cancelled connection whose time limit has expired, or NULL. */
 struct mk_upstream_conn *mk_cancelled_conn_find_expired(const struct mk_backend *o);

@@ -15,7 +15,8 @@
 struct mk_codec_body_framing {
     uint8_t before, behind;
     void (*wrap)(char *piece, size_t len); /* fills the reserved bytes; NULL: no framing */
-    /* Appends the terminator after the last piece; NULL: none. `source` is NULL unless it has trailers. */
+    /* Appends the terminator after the last piece; NULL: none. `source` provides the trailers; NULL: there
+     * are none. */
     void (*end)(struct mk_buf *out, const struct mk_upstream_request_body *source, void *ctx);
 };
 
@@ -65,7 +66,8 @@ extern const struct mk_codec_body_framing mk_codec_plain_frame;
 enum mk_response_parser_event mk_codec_read_response(struct mk_codec_response_state *input, mk_str *in,
                                                      mk_str *data);
 enum mk_response_parser_event mk_codec_read_eof(struct mk_codec_response_state *input);
-/* Returns MK_RESPONSE_PARSER_ERROR with this reason, or with the parser's reason in input->reply. */
+/* Both return MK_RESPONSE_PARSER_ERROR. The reason in `input` is `problem`, or the parser's reason in
+ * input->reply. */
 enum mk_response_parser_event mk_codec_fail(struct mk_codec_response_state *input, int error,
                                             const char *problem);
 enum mk_response_parser_event mk_codec_fail_parse(struct mk_codec_response_state *input);

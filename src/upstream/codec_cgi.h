@@ -26,7 +26,8 @@ static inline bool mk_codec_cgi_is_reserved(mk_str name)
         return false;
     }
 }
-/* The value of CONTENT_LENGTH, the first variable; absent if the request has no body and none is expected. */
+/* The value of CONTENT_LENGTH, the first variable; absent if the body is empty and the method usually has
+ * none. */
 mk_str mk_codec_cgi_content_length(const struct mk_upstream_request_options *options,
                                    char digits[MK_NUM_MAX]);
 

@@ -26,7 +26,8 @@ static size_t count_nuls(mk_str text)
     return n;
 }
 
-/* Counting all NUL bytes once is faster than searching each name and value. */
+/* Rejects names and values that contain a NUL. Counting all NUL bytes of the record once is faster than
+ * searching each name and value. */
 static mk_err fastcgi_write_head(struct mk_buf *out, const struct mk_upstream_request_options *options,
                                  const char **problem)
 {

@@ -110,8 +110,8 @@ static bool write_request_line(struct head_writer *w)
     return true;
 }
 
-/* Is it a connection or framing header, which only the codec writes? Expect counts as one, because the
- * caller decides about 100 Continue. */
+/* Is it a connection or framing header, which only the codec writes? Expect is one of them: the caller sets
+ * options->expects_continue instead. */
 static bool is_managed_header(enum mk_header_id id)
 {
     return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;
@@ -158,8 +158,8 @@ static bool write_connection_header(struct head_writer *w)
 {
     if (w->options->upgrade.len) {
         bool is_streamed =
-            w->options->length && !w->options->body.p; /* the source provides the tunnel data that follows
-                                                           * the 101 */
+            w->options->length && !w->options->body.p; /* invalid: the source provides the data after the
+                                                        * 101 */
         if (!is_upgrade_protocol(w->options->upgrade) || is_streamed)
             return false;
         mk_serialize_header(w->out, MK_STR("Upgrade"), w->options->upgrade);
@@ -204,7 +204,7 @@ static mk_err http_write_head(struct mk_buf *out, const struct mk_upstream_reque
     return 0;
 }
 
-/* ---- Its body ---- */
+/* ---- The body of the request ---- */
 
 /* Leading zeros are valid (RFC 9112, section 7.1) and pad the chunk size to the reserved length. */
 static void write_chunk_frame(char *piece, size_t len)
@@ -248,7 +248,7 @@ const struct mk_codec_ops mk_codec_http = {
 
 static const mk_str key_name = MK_STR_INIT("Sec-WebSocket-Key");
 
-/* Searches header lines written by the caller. */
+/* Finds the key in header lines that the caller has serialized (options->raw_headers). */
 static mk_str find_key_in_lines(mk_str lines)
 {
     while (lines.len) {

@@ -10,7 +10,7 @@ static void append_variable(struct mk_buf *out, mk_str name, mk_str value)
     mk_buf_add_char(out, '\0');
 }
 
-/* CONTENT_LENGTH is always present. */
+/* SCGI requires CONTENT_LENGTH as the first variable, even if the body is empty. */
 static void append_variables(struct mk_buf *out, const struct mk_upstream_request_options *options)
 {
     char digits[MK_NUM_MAX];

@@ -32,9 +32,9 @@ static const char *state_problem(const void *owner)
 const struct mk_state_machine mk_upstream_conn_machine = {"upstream connection", &states,
                                                           MK_UPSTREAM_CONN_STATES, state_problem};
 
-/* Callers interpret -EHOSTUNREACH as "no server is up", and -EAGAIN as "not connected yet". connect(2)
- * reports a full accept queue of a Unix socket as EAGAIN, but no event follows when the queue has space
- * again. */
+/* Replaces two errors of connect(2), because callers interpret -EHOSTUNREACH as "no server is up", and
+ * -EAGAIN as "not connected yet". connect(2) reports a full accept queue of a Unix socket as EAGAIN, but no
+ * event follows when the queue has space again. */
 static int map_connect_error(int error)
 {
     return error == -EHOSTUNREACH ? -ENETUNREACH : error == -EAGAIN ? -EXFULL : error;
@@ -114,7 +114,7 @@ static void start_tls_or_open(struct mk_upstream_conn *c)
     advance_tls_handshake(c);
 }
 
-/* connect(2) was asynchronous. */
+/* Called when an asynchronous connect(2) may have completed. */
 static void finish_connect(struct mk_upstream_conn *c, unsigned which)
 {
     int error = 0;
@@ -192,7 +192,7 @@ static void set_tcp_nodelay(struct mk_upstream_conn *c)
         (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* Connects the socket. 0: connected; 1: in progress; or an immediate error. */
+/* Opens the socket and starts connecting it. 0: connected; 1: in progress; negative: an immediate error. */
 static int connect_socket(struct mk_upstream_conn *c)
 {
     int fd = socket(c->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to one server of an upstream. It waits in the queue of its backend set, connects, serves one
- * request at a time, and is idle in the pool between requests. One object represents one TCP connection. Once
- * it is open, the loop calls its owner: a request, the pool or a health check. */
+ * request at a time, and is idle in the pool between requests. A waiting connection may take over the socket
+ * of an idle one. Once the connection is open, the loop calls the connection's owner directly: a request, the
+ * pool or a health check. */
 #ifndef MK_UPSTREAM_CONN_H
 #define MK_UPSTREAM_CONN_H
 
@@ -49,7 +50,7 @@ struct mk_upstream_conn {
     uint64_t idle_since_ms;
     uint64_t until_ms;      /* cancelled connection: time at which to close it */
     size_t discards;        /* cancelled connection: response bytes still to discard */
-    unsigned names_version; /* resolver version that this address came from */
+    unsigned names_version; /* last mk_resolver.version that contained this address */
     unsigned slot;
     int error; /* why connecting failed; 0: connected, or connecting may still succeed */
 
@@ -93,20 +94,20 @@ static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)
 int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
                              const struct mk_sockaddr *to, struct mk_worker *w,
                              struct mk_tls_session **session);
-/* Closes the socket of a connected connection. */
+/* Closes the socket. The state is MK_UPSTREAM_CONN_WAITING again. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
 /* Moves the socket of `from` to the waiting connection `c`. The caller then frees `from` and sets the
  * callback of `c`. */
 void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
 
-/* Sets the owner's callback. While the socket is open, the watcher calls the callback directly, so the
- * callback must begin with mk_upstream_conn_note_event(). */
+/* Sets the owner's callback. While the connection is open or idle, the watcher calls the callback directly,
+ * so the callback must begin with mk_upstream_conn_note_event(). */
 void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
                                    void *ctx);
-/* Passes the events of the open connection to the request from now on. */
+/* Sets the callback of an open connection to on_ready of the request. */
 void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c);
 
-/* Notifies the owner that connecting has failed. */
+/* Records that connecting has failed. Does not call on_event. */
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 
 /* Is this event on an idle connection harmless: writability, bytes that were read earlier, or a TLS message

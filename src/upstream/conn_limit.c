@@ -17,8 +17,8 @@
 enum { SLACK_MS = 4 };
 /* A worker that overruns its own queue timeout by this much counts as stuck. */
 enum { LATE_MS = 1000 };
-/* Maximum attempts to assign a slot to a client: more than the number of workers that could do so for the
- * same client at the same moment. */
+/* Maximum attempts to assign a slot to a client. An attempt is repeated only if another worker unassigns a
+ * slot of the same client at the same moment. */
 enum { ATTEMPTS = 1000 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -90,7 +90,8 @@ static unsigned count_client_slots(const struct mk_conn_limit_backend *b, unsign
     return n;
 }
 
-/* Would the client exceed its share, which is at least 1? */
+/* Would the client exceed its share with one more slot? `already`: 1 if that slot has already been assigned
+ * to the client, otherwise 0. A share is at least 1. */
 static bool exceeds_share(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r, uint64_t client,
                           unsigned already)
 {
@@ -108,8 +109,8 @@ bool mk_conn_limit_is_share_used_up(const struct mk_conn_limit *l, const struct 
     return exceeds_share(l, r, client, 0);
 }
 
-/* Workers that assign slots at the same time may see each other and all back off: the last of them
- * retries. */
+/* Workers that assign slots at the same time may see each other's slots and all unassign their own. The last
+ * one to do so finds free capacity in the share, and retries. */
 bool mk_conn_limit_assign_slot(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                unsigned slot, uint64_t client)
 {
@@ -268,8 +269,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
         if (LOAD(&shown[k].since_ms) != waiters[k].since_ms)
             STORE(&shown[k].since_ms, waiters[k].since_ms);
     }
-    /* Cleared only when no request waits: readers read the bitmap and the waiters one after the other, and
-     * could miss a request that moves from one to the other in between. */
+    /* The bit is cleared only when no request waits: readers read the bitmap and the waiters one after the
+     * other, and could miss a request that moves from one to the other in between. */
     if (!waiters[0].since_ms)
         set_waiters_unpublished(l, backend, row, false);
 }
@@ -279,8 +280,8 @@ static uint64_t waiter_stale_at_ms(const struct mk_conn_limit_rule *r, uint64_t 
     return since_ms + r->wait_ms + LATE_MS;
 }
 
-/* Checks one worker's row; *best becomes the start of its oldest wait. Reads the clock only if a request
- * waits, which is rare. */
+/* Finds a request in one worker's row that started waiting before *best, and sets *best to the start of its
+ * wait. *best 0: the current time. Reads the clock only if a request waits, which is rare. */
 static bool find_older_in_row(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                               const struct mk_conn_limit_waiter *waiters, uint64_t *best)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connection limit of each backend, in memory shared by all workers: the slots, the share of one client, and
- * the request that has waited longest. Independent of connections and of the event loop. A worker may die at
- * any instruction: its row records the slots and waiting requests that it held.
+ * the request that has waited longest. This module uses neither connections nor the event loop. A worker may
+ * die at any instruction: its row number identifies the slots and waiting requests that it held.
  *
- * No request waits while a slot that it may use is free. A worker that releases a slot, a share or a waiting
- * request wakes the next worker in order; a woken worker that does not use the slot wakes the next one. A
- * worker publishes its waiting requests, or what it has released, before it reads the rows of other workers:
- * if two workers do so at the same time, at least one sees the other. */
+ * No request waits while a slot that it may use is free. A worker that releases a slot or part of a share, or
+ * whose request stops waiting, wakes the next worker in order; a woken worker that does not use the slot
+ * wakes the next one. A worker publishes its waiting requests, or what it has released, before it reads the
+ * rows of other workers: if two workers do so at the same time, at least one sees the other. */
 #ifndef MK_UPSTREAM_CONN_LIMIT_H
 #define MK_UPSTREAM_CONN_LIMIT_H
 
@@ -42,8 +42,8 @@ struct mk_conn_limit_backend {
     /* For each worker: the longest waiting request that may use the backend, and the longest waiting request
      * of another client that has not used up its share. */
     struct mk_conn_limit_waiter waiters[MK_UPSTREAM_WORKERS][MK_CONN_LIMIT_WAITERS];
-    /* Bitmap of the rows with waiting requests of further clients, whose shares may have free capacity
-     * later. */
+    /* Bitmap of the rows that have waiting requests of further clients, which `waiters` does not contain. The
+     * shares of these clients may have free capacity later. */
     uint64_t hiding[MK_UPSTREAM_WORKERS / 64];
 };
 
@@ -62,7 +62,7 @@ struct mk_conn_limit {
      * workers are threads of this process. */
     int lock_fd;
     int events[MK_CONN_LIMIT_EVENTS]; /* -1: no wakeups */
-    /* A row was cleared because its worker joins, leaves or has died. */
+    /* Called when a row was cleared because its worker joins, leaves or has died. */
     void (*on_empty)(void *ctx, unsigned row);
     void *ctx;
 };
@@ -94,7 +94,7 @@ void mk_conn_limit_reset_backend(const struct mk_conn_limit *l, unsigned backend
 /* Allocates a row for this worker. False: all rows belong to live workers. */
 bool mk_conn_limit_acquire_row(const struct mk_conn_limit *l, unsigned *row);
 void mk_conn_limit_release_row(const struct mk_conn_limit *l, unsigned row);
-/* Clears the rows of dead workers, on behalf of this worker's row. */
+/* Clears the rows of dead workers. `row` is the caller's own row, which is skipped. */
 void mk_conn_limit_free_dead_rows(const struct mk_conn_limit *l, unsigned row);
 
 /* ---- Slots ---- */
@@ -138,7 +138,7 @@ uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const
 /* Edge-triggered eventfd that becomes readable when this row, or another row that shares it, is woken. */
 int mk_conn_limit_wake_fd(const struct mk_conn_limit *l, unsigned row);
 void mk_conn_limit_wake_row(const struct mk_conn_limit *l, unsigned backend, unsigned row);
-/* Wakes the other workers with unpublished requests; usually there are none. */
+/* Wakes the other workers whose bit in `hiding` is set for the backend; usually there are none. */
 void mk_conn_limit_wake_each_unpublished(const struct mk_conn_limit *l, unsigned backend, unsigned row);
 static inline void mk_conn_limit_wake_unpublished(const struct mk_conn_limit *l, unsigned backend,
                                                   unsigned row)

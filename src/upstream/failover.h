@@ -22,7 +22,7 @@ static inline uint32_t mk_failover_decode_upstream(uint32_t message)
 {
     return message & 0xffff;
 }
-/* Decodes that message. Returns the index of the server; -1: no server is down. */
+/* Decodes that message. Returns the index of the server; -1: the message names no server. */
 static inline int mk_failover_decode_server(uint32_t message)
 {
     return (int)(message >> 16) - 1;

@@ -89,8 +89,9 @@ static ssize_t handler_source_read(void *ctx, char *buf, size_t cap)
 
 static const struct mk_body_source_ops response_body = {.read = handler_source_read};
 
-/* A small body that arrived with the head is sent along with the head, and the backend is released
- * immediately. The upstream request owns the body and the response headers. */
+/* A small body that arrived with the head is sent along with the head, and the connection to the backend is
+ * released immediately. Body and headers are not copied: they stay in the upstream request, which lives until
+ * the client's request ends. */
 static int handler_set_body(struct mk_upstream_handler *h)
 {
     unsigned status = mk_upstream_request_status(h->upstream);

@@ -41,7 +41,8 @@ struct cgi_request {
     struct mk_cgi_stderr *errors; /* NULL: no error output so far */
 };
 
-/* The resolved document root: the backend may resolve links and `..` differently. */
+/* Document root of a virtual host, as configured and with symbolic links resolved. Backends get the resolved
+ * path, because they may resolve links and `..` differently. */
 struct document_root {
     mk_str path, real; /* without a trailing slash */
 };
@@ -229,7 +230,8 @@ static int cgi_add_other_headers(struct mk_upstream_handler *h, const struct mk_
     return e;
 }
 
-/* The headers were validated by the upstream request, which lives until our request ends. */
+/* Does not copy the headers: they were validated by the upstream request, which lives until our request
+ * ends. */
 static int cgi_copy_head(struct mk_upstream_handler *h)
 {
     mk_str text;

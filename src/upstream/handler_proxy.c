@@ -164,8 +164,8 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
 }
 
 /* Has the local backend declined the request? Its response is then read to the end, so that the connection
- * can be reused. If part of the request body was read, that part is lost, and no other handler can take the
- * request. */
+ * can be reused. A request with a body cannot be declined: part of the body may have been read, and would be
+ * lost for another handler. */
 static bool proxy_is_declined(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     char buf[64];
@@ -251,7 +251,7 @@ static bool proxy_check_hops(struct mk_proxy *p, enum mk_verdict *verdict)
 
 /* ---- The first call ---- */
 
-/* A tunnel with another HTTP version, or with TLS inside, would let the client request anything that no route
+/* A tunnel with another HTTP version, or with TLS inside, would let the client send requests that no route
  * allows. */
 static mk_str proxy_find_upgrade(const struct mk_request *request)
 {

@@ -16,8 +16,8 @@ enum { AGAIN_MS = 1000 };
 
 /* ---- State ---- */
 
-/* Ignores failure times if the current configuration has disabled them: shared memory outlives a
- * configuration. */
+/* Ignores the recorded time if it does not fit MaxFails and HoldDown of the current configuration: shared
+ * memory outlives a configuration. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     const struct mk_upstream_settings *settings = s->upstream->settings;

@@ -13,8 +13,8 @@ static inline struct mk_upstream_stats_health *mk_health_shared(const struct mk_
 }
 
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
-/* Is the server down because of health checks, not just failures? Such a server is not tried even if all
- * servers are down. Ignores checks that the current configuration has disabled: shared memory outlives a
+/* Is the server down because of health checks, not just failed requests? Such a server is not tried even if
+ * all servers are down. Ignores checks that the current configuration has disabled: shared memory outlives a
  * configuration. */
 static inline bool mk_health_is_check_failed(const struct mk_upstream_server *s)
 {
@@ -34,7 +34,7 @@ bool mk_health_record_success(const struct mk_upstream_server *s);
 /* Records that a request failed because of the server. True: the server was up, and is now down. */
 bool mk_health_record_failure(const struct mk_upstream_server *s);
 void mk_health_record_check(const struct mk_upstream_server *s, bool ok);
-/* Publishes the state of the server. Returns whether the server is up. */
+/* Publishes the state of the server. True: the server is up, and its slow start is over. */
 bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
 
 /* ---- Recorded and logged ---- */
@@ -43,9 +43,9 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
  * is now down. */
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
                               const char *message);
-/* The server responded after a failure: it may be up again. */
+/* Records that the server responded after a failure: it may be up again. */
 void mk_health_report_recovery(struct mk_worker *w, const struct mk_upstream_server *s);
-/* The server responded. */
+/* Records that the server responded. */
 static inline void mk_health_report_success(struct mk_worker *w, const struct mk_upstream_server *s)
 {
     struct mk_upstream_stats_health *l = mk_health_shared(s);

@@ -31,7 +31,7 @@ struct mk_health_checker {
     unsigned n_failed;     /* consecutive addresses to which connecting failed */
 };
 
-/* A failing server is checked more often: it may be starting. */
+/* A failing server is checked more often, because it may be starting up. */
 static uint32_t next_check_delay_ms(const struct mk_health_checker *c)
 {
     uint32_t ms = c->backend->server->upstream->settings->check_ms,
@@ -72,7 +72,7 @@ static void close_check_conn(struct mk_health_checker *c)
         mk_upstream_conn_close(&c->conn);
 }
 
-/* Ends a check. An earlier result is kept. */
+/* Ends a check, and records its result unless the result is already known. */
 static void finish_check(struct mk_health_checker *c, bool ok, const char *message)
 {
     close_check_conn(c);
@@ -88,8 +88,8 @@ static bool is_server_failure(struct mk_health_checker *c, const struct mk_socka
     return !at || !mk_resolver_mark_failed(names, at) || ++c->n_failed >= names->n;
 }
 
-/* Handles a failure to connect. A local shortage, or a single failed address, does not show that the server
- * is down: the next check decides. */
+/* Handles a failure to connect. A local shortage of memory or descriptors, or a single failed address, does
+ * not show that the server is down: the next check decides. */
 static void handle_connect_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
 {
     c->was_refused = error == -ECONNREFUSED || error == -ENOENT;
@@ -99,7 +99,7 @@ static void handle_connect_failure(struct mk_health_checker *c, const struct mk_
         close_check_conn(c);
 }
 
-/* Writes Host as clients of the server do: without the scheme's default port. */
+/* Writes HealthHost, or else Host as clients of the server send it: without the scheme's default port. */
 static void write_host_header(const struct mk_upstream_server *s, struct mk_buf *out)
 {
     mk_str host = s->host.p ? s->host : MK_STR("localhost");
@@ -144,8 +144,8 @@ static void check_status_line(struct mk_health_checker *c)
                   message);
 }
 
-/* The status decides. The rest is read as well, because closing with unread data resets the connection and
- * the server may log an error for each check. */
+/* The status determines the result. The rest of the response is read as well, because closing a socket with
+ * unread data resets the connection, and the server might log an error for each check. */
 static void read_check_response(struct mk_health_checker *c)
 {
     char rest[1024];
@@ -212,7 +212,7 @@ static void start_check(struct mk_health_checker *c)
         advance_check(c);
 }
 
-/* Each check ends before the next one starts. */
+/* Ends a check that is still in progress (timeout), and starts the next one if it is due. */
 static void on_check_timer(struct mk_timer *t)
 {
     struct mk_health_checker *c = MK_CONTAINER(t, struct mk_health_checker, timer);

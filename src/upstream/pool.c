@@ -27,7 +27,7 @@ static void update_conn_counts(struct mk_backend *o, int open, int idle)
 
 /* ---- Sweeping: timeouts of waiting requests and idle connections ---- */
 
-/* Schedules a sweep; an earlier one stays scheduled. */
+/* Schedules a sweep after `ms`, unless an earlier one is scheduled. */
 static void schedule_sweep(struct mk_pool *p, uint32_t ms)
 {
     uint64_t at = mk_worker_now_ms(p->worker) + ms;
@@ -87,7 +87,7 @@ static void on_idle_conn_event(void *ctx, unsigned which)
     mk_wait_queue_wake_older(o);
 }
 
-/* Hands the connected socket to its request. */
+/* Hands the connection, which may still be connecting, to its request. */
 static void hand_conn_to_request(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
@@ -150,8 +150,8 @@ static int connect_to_server(struct mk_backend *o, struct mk_upstream_conn *c)
     return e;
 }
 
-/* Acquires a slot of the connection limit; if a new connection is required and no slot is free, closes an
- * idle connection for it. */
+/* Acquires a slot of the connection limit for a new connection. If no slot is free, closes an idle connection
+ * to free one. */
 static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *rule, unsigned *slot)
 {
     const struct mk_conn_limit *limit = &o->pool->limit;
@@ -188,8 +188,8 @@ static struct mk_conn_limit_rule limit_rule_of(const struct mk_backend *o)
     return o->server->upstream->max ? mk_client_share_limit_rule(o) : (struct mk_conn_limit_rule){.max = 0};
 }
 
-/* Acquires a connection to one backend. -EBUSY: no slot is free, or other requests come first; -EAGAIN: the
- * name of the server is being resolved. */
+/* Acquires a connection to one backend. -EBUSY: no slot is free, the client's share is used up, or other
+ * requests come first; -EAGAIN: the name of the server is being resolved. */
 static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l)
 {
     const struct mk_conn_limit_rule rule = limit_rule_of(o);
@@ -266,8 +266,8 @@ static struct mk_backend *choose_backend(struct mk_backend_set *g, const struct 
     return mk_balance_may_try(only, avoid | l->options.tried) ? only : NULL;
 }
 
-/* Acquires an idle or new connection to one of the servers that `l` may use. -EAGAIN: the request must
- * wait. */
+/* Acquires an idle or new connection to one of the servers that the request may use. -EAGAIN: the request
+ * must wait. */
 static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     uint64_t avoid = 0;
@@ -296,9 +296,9 @@ static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l
     }
 }
 
-/* Releases an idle connection for another worker's waiting request. Each worker publishes its idle
- * connections and waiting requests before it reads those of other workers: if two workers do so at the same
- * time, at least one sees the other. */
+/* Closes an idle connection if a waiting request of another worker needs its slot. Each worker publishes its
+ * idle connections and waiting requests before it reads those of other workers: if two workers do so at the
+ * same time, at least one sees the other. */
 static void yield_idle_conn_of_backend(struct mk_backend *o)
 {
     if (!o->server->upstream->max || mk_list_empty(&o->idle))
@@ -348,7 +348,7 @@ void mk_pool_end_wait(struct mk_upstream_conn *l, int error)
     notify_at_end(l->set->pool, l);
 }
 
-/* Once a client's share is used up, its other requests are skipped. */
+/* Once a client's share is used up, its remaining requests in the queue are skipped. */
 static void serve_own_queue(struct mk_backend_set *g)
 {
     uint64_t held_back = 0;
@@ -433,8 +433,9 @@ static void keep_conn_idle(struct mk_upstream_conn *c)
     mk_pool_schedule_sweep(o->pool);
 }
 
-/* Hands the connection to the first waiting request that can use it. If that request needs a new connection,
- * it takes over this connection's slot: otherwise, later waiters would overtake it (starvation). */
+/* Hands the connection to the first request that waits for the server, or else keeps it idle. False: the
+ * caller closes the connection. If the first request needs a new connection, it takes over the slot of the
+ * closed one: otherwise, later waiters would overtake it (starvation). */
 static bool reuse_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
@@ -465,7 +466,7 @@ static void detach_conn_from_request(struct mk_upstream_conn *c)
     mk_list_remove(&c->backend_link);
 }
 
-/* Keeps the connection idle if it is `clean`, or hands its socket to a waiting request. */
+/* Hands a `clean` connection to a waiting request or keeps it idle; closes any other connection. */
 static void release_conn(struct mk_upstream_conn *c, bool clean)
 {
     struct mk_backend *o = c->backend;
@@ -551,7 +552,7 @@ static void acquire_or_enqueue(struct mk_upstream_conn *c)
     c->error = e == -EAGAIN ? 0 : e;
 }
 
-/* Does the server's name have addresses that were not tried? */
+/* Marks the address as failed. Does the server's name have addresses that were not tried? */
 static bool has_untried_addr(struct mk_upstream_conn *c)
 {
     return mk_resolver_mark_failed(&c->backend->names, &c->to) && ++c->n_failed < MK_ADDRESSES_MAX;

@@ -30,7 +30,7 @@ struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct
 bool mk_pool_notify_if_reused(struct mk_upstream_conn *c);
 /* Counts a new request, for which the connection was acquired. */
 void mk_pool_count_request(const struct mk_upstream_conn *c);
-/* May a request be retried within RetryBudget? If so, counts it. */
+/* May a request be retried within RetryBudget? If so, counts the retry. */
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
 /* Reports a failure of the server. `message`: static text; NULL: the text of `error`. */
@@ -38,8 +38,8 @@ void mk_pool_report_failure(struct mk_backend *o, int error, const char *message
 
 /* ---- For the sweep and the lifecycle ---- */
 
-/* Call it when a server has failed: the sweep updates the published state of the server until the server is
- * up again. */
+/* Call it when a connection becomes idle, or when a server has failed: the sweep closes expired idle
+ * connections, and updates the published state of the server until the server is up again. */
 void mk_pool_schedule_sweep(struct mk_pool *p);
 /* Schedules a sweep at a point in time; UINT64_MAX: no sweep. */
 void mk_pool_schedule_sweep_at(struct mk_pool *p, uint64_t now, uint64_t at);
@@ -59,7 +59,7 @@ void mk_pool_end_wait(struct mk_upstream_conn *c, int error);
 void mk_pool_serve_queue(struct mk_backend_set *g);
 /* Call it when a connection was closed: waiting requests may use its slot. */
 void mk_pool_serve_backend(struct mk_backend *o);
-/* Releases idle connections for waiting requests of other workers. */
+/* For each server, closes an idle connection if a waiting request of another worker needs its slot. */
 void mk_pool_yield_idle(struct mk_backend_set *g);
 
 #endif

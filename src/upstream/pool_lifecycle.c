@@ -38,7 +38,7 @@ static void on_wake_event(void *ctx, unsigned which)
 
 /* ---- The sweep ---- */
 
-/* Returns whether the server is up. */
+/* True: the server is up, and its slow start is over. */
 static bool publish_health(const struct mk_backend *o)
 {
     return mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
@@ -164,7 +164,7 @@ static bool watch_wake_fd(struct mk_pool *p)
 {
     int event = mk_conn_limit_wake_fd(&p->limit, p->row);
     for (unsigned i = 0; i < p->upstreams->n; i++)
-        mk_wait_queue_wake_all(&p->sets[i]); /* requests may have waited for this configuration's limit */
+        mk_wait_queue_wake_all(&p->sets[i]); /* this configuration may have a higher limit */
     if (event < 0)
         return true;
     p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake_event, p);

@@ -46,10 +46,10 @@ struct mk_proxy_route {
     bool rewrites_redirects, rewrites_cookies;
     bool raw_paths;             /* allow paths that the server may interpret as paths of other routes */
     bool passes_underscores;    /* pass headers whose names contain underscores */
-    bool streams;               /* stream even small uploads */
+    bool streams;               /* stream the bodies of requests and responses instead of buffering them */
     struct mk_upstream *mirror; /* upstream that receives copies of requests; NULL: none */
     unsigned share;             /* share of requests in units of MK_PROXY_SHARE_ALL; 0: not set */
-    mk_str secret;              /* shared secret of the local backend; absent: it requires no proof */
+    mk_str secret;              /* shared secret of the local backend; absent: requests are not signed */
     bool limits_tunnel;
     uint32_t tunnel_ms; /* tunnel timeout; 0: no limit */
     struct mk_upstream_limits limits;
@@ -91,8 +91,8 @@ struct mk_proxy {
 
 /* ---- The request to the server ---- */
 
-/* Builds the target. Valid as long as the request. Absent: out of memory, or a path that cannot be encoded
- * unambiguously. */
+/* Builds the target, which is valid as long as the request. Absent: out of memory, or a path that cannot be
+ * encoded unambiguously. */
 mk_str mk_proxy_request_build_target(struct mk_request *request, const struct mk_proxy_route *route);
 
 /* Adds the headers to the upstream request. They are valid as long as the request. Returns 0 or a status: 400
@@ -115,7 +115,7 @@ enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_re
 
 /* ---- Copies of requests for a second upstream, whose responses are dropped ---- */
 
-/* The mirrors of one worker (the plugin's worker data). NULL: out of memory. */
+/* Creates the mirror state of one worker (the plugin's worker data). NULL: out of memory. */
 struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker);
 void mk_proxy_mirror_free(struct mk_proxy_mirror *m);
 

@@ -14,8 +14,8 @@ static bool path_is_separator(char c)
     return c == '/' || c == '\\';
 }
 
-/* Some servers strip path parameters and read `..;x` as `..`, others read `\` as a slash. The path is decoded
- * and has no other dot segments. */
+/* Does the decoded path contain dot segments that only some servers recognize? Some strip path parameters and
+ * read `..;x` as `..`; others read `\` as a slash. */
 static bool path_hides_dot_segments(mk_str path)
 {
     if (mk_str_find(path, '.') == MK_STR_NONE)
@@ -38,7 +38,7 @@ static void target_add_query(struct mk_buf *out, mk_str query)
     mk_buf_add(out, query);
 }
 
-/* The raw path without the prefix, if it spells the prefix literally. */
+/* Removes the prefix from the raw path. False: the raw path does not spell the prefix literally. */
 static bool path_cut_prefix(mk_str *raw, mk_str prefix)
 {
     if (!mk_str_starts(*raw, prefix))
@@ -47,7 +47,8 @@ static bool path_cut_prefix(mk_str *raw, mk_str prefix)
     return true;
 }
 
-/* Never starts with two slashes: the rest would be parsed as a host. */
+/* Writes the target from the raw path. The target never starts with two slashes, because a server could parse
+ * the rest as a host. */
 static void target_write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk_str rest)
 {
     mk_buf_add(out, route->path);
@@ -99,7 +100,7 @@ static void target_write_path(struct mk_buf *out, const struct mk_proxy_route *r
     mk_request_encode_path(request, rest, out);
 }
 
-/* Rebuilds the target if the client's cannot be passed on: the path was rewritten or is ambiguous. */
+/* Builds the target if the route replaces the prefix, or if the request has no raw path. */
 static bool target_write(struct mk_buf *out, struct mk_request *request, const struct mk_proxy_route *route,
                          mk_str raw, bool is_plain)
 {
@@ -116,7 +117,8 @@ static bool target_write(struct mk_buf *out, struct mk_request *request, const s
     return true;
 }
 
-/* Keeps all leading slashes if the route passes raw paths. */
+/* Returns the target as sent, with all its leading slashes, if the route passes raw paths; otherwise the
+ * normalized target. */
 static mk_str target_raw_or_sent(struct mk_request *request, const struct mk_proxy_route *route)
 {
     mk_str sent = mk_request_target(request), target = mk_request_raw_target(request);
@@ -156,7 +158,8 @@ static bool destination_is_elsewhere(const struct mk_request *request, mk_str ho
     return host.p && ours.p && !mk_str_eq_nocase(host, ours);
 }
 
-/* The result has no scheme and host, because the upstream server need not know those of the client. */
+/* Maps Destination to the server's paths, without scheme and host: the upstream server might not recognize
+ * the scheme and host that the client used. */
 static unsigned map_destination(struct mk_request *request, const struct mk_proxy_route *route, mk_str *value)
 {
     struct mk_destination to;
@@ -178,8 +181,9 @@ static unsigned map_destination(struct mk_request *request, const struct mk_prox
 
 /* ---- The headers ---- */
 
-/* Upper bounds for the size of the added headers, without variable text (Host, Via, X-Forwarded-*, Forwarded,
- * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key), and of an address. */
+/* Upper bounds: ADDED for the fixed text of the headers that we add (Host, Via, X-Forwarded-*, Forwarded,
+ * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key), ADDRESS_MAX for an
+ * address. */
 enum { ADDED = 672, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
@@ -199,7 +203,7 @@ struct request_headers {
 
 /* ---- The client's fields ---- */
 
-/* Adds a name listed in Connection, unless it is a standard connection option. False: too many. */
+/* Adds the names listed in Connection, except for standard connection options. False: too many names. */
 static bool connection_options_add(struct mk_proxy_connection_options *named, mk_str connection)
 {
     mk_str option;
@@ -264,7 +268,8 @@ static unsigned headers_reserve(struct request_headers *l)
     return l->text.p ? 0 : 503;
 }
 
-/* Headers that a local backend interprets as this server does. */
+/* Should a local backend receive this header? A local backend interprets headers as this server does, so it
+ * receives all except those of the connection and those that we write ourselves. */
 static bool local_backend_gets_header(enum mk_header_role role, mk_str name)
 {
     bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
@@ -281,7 +286,7 @@ static bool route_sends_header(const struct mk_proxy_route *route, enum mk_heade
         return local_backend_gets_header(role, name);
     switch (role) {
     case MK_ROLE_CLIENT:
-    case MK_ROLE_MAX_FORWARDS: /* ignored for other methods */
+    case MK_ROLE_MAX_FORWARDS: /* without meaning for methods other than OPTIONS and TRACE */
     case MK_ROLE_DESTINATION:
         return true;
     case MK_ROLE_UNDERSCORE:
@@ -350,7 +355,7 @@ static mk_str headers_write_client_addr(struct request_headers *l)
     return mk_str_skip(mk_buf_str(&l->text), from);
 }
 
-/* Writes the client for Forwarded: a peer on a unix socket has no address (RFC 7239, section 6.2). */
+/* Writes the client's address, or `unknown` for a peer on a unix socket (RFC 7239, section 6.2). */
 static mk_str headers_write_client(struct request_headers *l)
 {
     if (!mk_request_client_addr(l->request)->is_unix)
@@ -433,7 +438,8 @@ static void headers_write_signature(struct request_headers *l, mk_str client, mk
     mk_buf_put(&l->text, MK_STR("\r\n"));
 }
 
-/* Writes the headers for a local backend: values determined by hooks, instead of the client's claims. */
+/* Writes the headers for a local backend: values determined by this server and its hooks, not copied from the
+ * client's headers. */
 static void headers_write_client_info(struct request_headers *l)
 {
     mk_str user = mk_request_user(l->request);

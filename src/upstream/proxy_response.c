@@ -145,8 +145,8 @@ static void location_write_rewritten(const struct mk_proxy *p, mk_str text, stru
     mk_buf_add(out, has_path ? MK_STR("") : l.rest);
     mk_str path = mk_str_skip(mk_buf_str(out), from + 2);
     bool looks_like_host = path.len > 1 && !kept.len && (path.p[1] == '/' || path.p[1] == '\\');
-    if (!out->failed && !looks_like_host) { /* otherwise "/.//x" becomes the path "//x" (RFC 3986, section
-                                             * 5.3) */
+    if (!out->failed && !looks_like_host) { /* otherwise "/." stays, and clients resolve "/.//x" to the path
+                                             * "//x" (RFC 3986, section 5.2.4) */
         memmove(out->p + from, path.p, path.len);
         out->len -= 2;
     }
@@ -246,8 +246,8 @@ static mk_str link_rewrite(const struct mk_proxy *p, mk_str link)
 
 /* ---- Fields ---- */
 
-/* Maps Path to the route and removes Domain: the cookie belongs to this host. Splits attributes as browsers
- * do (RFC 6265, section 5.2), with white space around names and values. */
+/* Maps the cookie's Path to the route, and removes Domain, so that the cookie belongs to this host. Splits
+ * attributes as browsers do (RFC 6265, section 5.2), with white space around names and values. */
 static mk_str cookie_rewrite(const struct mk_proxy *p, mk_str cookie)
 {
     size_t cap = cookie.len;
@@ -293,7 +293,8 @@ static mk_str header_rewrite(const struct mk_proxy *p, mk_str name, mk_str value
     return header_is(name, MK_STR("Set-Cookie")) ? cookie_rewrite(p, value) : value;
 }
 
-/* Names and values were validated by the upstream request, which lives until our request ends. */
+/* Does not copy name and value: they were validated by the upstream request, which lives until our request
+ * ends. */
 static int response_add_header(struct mk_proxy *p, mk_str name, mk_str value)
 {
     if (header_is(name, MK_STR("Sec-WebSocket-Accept")))

@@ -111,7 +111,7 @@ static bool option_read_tunnel(const struct mk_route_option *o)
 
 static const char *const checked_or_raw[] = {"checked", "raw"};
 static const char *const off_or_on[] = {"off", "on"};
-/* The names, in the order of the enumeration. */
+/* The values, in the order of enum mk_proxy_forwarded and enum mk_proxy_certificate. */
 static const char *const forwarded[] = {"replace", "append", "off", "local"};
 static const char *const certificate[] = {"off", "on", "pass"};
 
@@ -144,7 +144,7 @@ static bool route_check_mirror_share(const struct mk_route_option *o)
 
 /* ---- The target ---- */
 
-/* The pattern up to its first wildcard. */
+/* Sets the prefix to the pattern up to its first wildcard. False: the pattern does not begin with `/`. */
 static bool route_set_prefix(const struct mk_route_option *o, struct mk_proxy_route *r)
 {
     mk_str pattern = mk_conf_ctx_key(o->ctx);

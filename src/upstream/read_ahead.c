@@ -7,8 +7,8 @@
 #include "upstream/request_receive.h"
 #include "upstream/request_state.h"
 
-/* A reader is slow if the server always had more data while the reader took less than 10 MB/s (FAST_BYTES in
- * CHECK_MS). */
+/* A reader is slow if, during CHECK_MS, the server always had more data, but the reader took less than
+ * FAST_BYTES (10 MB/s). */
 enum { CHECK_MS = 200, FAST_BYTES = 2 * 1024 * 1024, ITERATION_BYTES_MAX = 256 * 1024 };
 
 /* ---- Into the queue ---- */

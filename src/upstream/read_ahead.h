@@ -13,7 +13,7 @@ void mk_read_ahead_start(struct mk_upstream_request *c, struct mk_request *reque
 /* Call it when the check timer has fired: checks whether the reader is slow. See
  * mk_upstream_request_timer_is_check(). */
 void mk_read_ahead_check_reader(struct mk_upstream_request *c);
-/* Implements mk_upstream_request_read() for a started request. */
+/* Implements mk_upstream_request_read() after mk_read_ahead_start(). */
 ssize_t mk_read_ahead_read(struct mk_upstream_request *c, char *buf, size_t cap);
 /* Reads more of the response if available. False: the reader need not be notified, because it already has
  * data to read. */

@@ -26,7 +26,7 @@ static bool attempt_start(struct mk_upstream_request *c)
     return c->conn;
 }
 
-/* No connection could be acquired, because of `error`. */
+/* Fails the request because no connection could be acquired. */
 static void attempt_fail(struct mk_upstream_request *c, int error)
 {
     mk_upstream_request_state_fail(c, error, mk_connect_error_text(error), MK_UPSTREAM_CONN_CLOSE);
@@ -39,7 +39,7 @@ static bool is_repeatable(const struct mk_upstream_request *c)
     return c->is_safe_to_repeat && (!c->content.length || !source || source->rewind);
 }
 
-/* Checks whether the connection is still open before a non-idempotent request uses it. */
+/* Checks whether a reused connection is still open before a request that cannot be repeated uses it. */
 static bool attempt_may_use_conn(struct mk_upstream_request *c)
 {
     char byte;
@@ -68,7 +68,8 @@ static bool has_untried_servers(const struct mk_upstream_request *c)
     return (c->options.tried & all) != all;
 }
 
-/* Chooses another server. False: no server is left, or too many were tried. */
+/* Excludes the current server from the next attempt. False: the request may not be repeated, no server is
+ * left, or max_tries or RetryBudget is exhausted. */
 static bool choose_other_server(struct mk_upstream_request *c)
 {
     int server = mk_upstream_conn_server(c->conn);
@@ -81,8 +82,8 @@ static bool choose_other_server(struct mk_upstream_request *c)
     return has_untried_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 
-/* Has the server responded? If so, a retry is not allowed. An incomplete head was not passed on, and an
- * overload reply of a FastCGI server is not a response. */
+/* Has the server responded, so that a retry is not allowed? An incomplete head does not count, because it was
+ * not passed on; an overload reply of a FastCGI server is not a response. */
 static bool is_final_answer(const struct mk_upstream_request *c, int error)
 {
     return mk_upstream_conn_has_first_byte(c->conn) && error != -EBUSY && !is_conn_closed_error(error);
@@ -358,8 +359,8 @@ void mk_upstream_request_resume(struct mk_upstream_request *c)
         mk_upstream_request_timer_run_later(c);
 }
 
-/* Called when the body is complete: its terminator must be read before the connection can be reused. FastCGI
- * has an end record, which has usually arrived. */
+/* If all body data was read, reads the terminator of the body as well: the connection can be reused only
+ * after that. FastCGI has an end record, which has usually arrived. */
 static void read_body_end(struct mk_upstream_request *c)
 {
     char buf[64];

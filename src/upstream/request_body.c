@@ -22,13 +22,13 @@ bool mk_request_body_init(struct mk_request_body *b)
 {
     int64_t length = mk_request_length(b->request);
     if (length > TEXT_MAX)
-        b->upgrade = MK_REQUEST_BODY_NO_UPGRADE; /* the backend may respond without the upgrade */
+        b->upgrade = MK_REQUEST_BODY_NO_UPGRADE; /* the body is too long to be buffered */
     b->cap = body_text_size(b, length);
     b->text = b->cap ? mk_request_alloc(b->request, b->cap) : NULL;
     return b->text || !b->cap;
 }
 
-/* If the body does not end in time, the request is sent without the upgrade. */
+/* Cancels the upgrade if the body does not fit in `text`. The request is then sent without the upgrade. */
 static int body_check_upgrade(struct mk_request_body *b)
 {
     char beyond[1];
@@ -125,7 +125,7 @@ static const struct mk_upstream_request_body complete = {
 static const struct mk_upstream_request_body streamed = {.source = {.read = body_pull},
                                                          .trailer_at = body_trailer_at};
 
-/* The request owns the body; the source produces the tunnel data. */
+/* Passes the buffered body as text. The body source provides only the tunnel data after the upgrade. */
 static void body_attach_tunnel(struct mk_request_body *b, struct mk_upstream_request_options *options)
 {
     if (b->is_complete)

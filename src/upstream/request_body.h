@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Request body on its way to a backend. By default it is received completely before a connection is acquired,
- * so that a slow client does not occupy one: a small body in request memory, the excess in a spool. */
+ * so that a slow client does not occupy one: up to 16 KB in request memory, the rest in a spool. */
 #ifndef MK_UPSTREAM_REQUEST_BODY_H
 #define MK_UPSTREAM_REQUEST_BODY_H
 
@@ -16,8 +16,8 @@ enum mk_request_body_mode {
 
 enum mk_request_body_upgrade {
     MK_REQUEST_BODY_NO_UPGRADE,
-    MK_REQUEST_BODY_WANTS_UPGRADE, /* the body must end before the upgrade: a body that is too long cancels
-                                      the upgrade */
+    MK_REQUEST_BODY_WANTS_UPGRADE, /* the body is buffered before the upgrade: a body longer than 16 KB
+                                    * cancels the upgrade */
     MK_REQUEST_BODY_UPGRADED,      /* the backend has switched protocols: data read from now on belongs to the
                                     * tunnel */
 };

@@ -103,7 +103,8 @@ static enum mk_response_parser_event parse_eof(struct mk_upstream_request *c)
     return c->codec->read_end ? c->codec->read_end(&c->input) : mk_codec_read_eof(&c->input);
 }
 
-/* Finds the next body piece in the bytes read: c->data. False: none, or the response has ended. */
+/* Finds the next body piece in the bytes read, and stores it in c->data. False: there is none, or the
+ * response has ended or failed. */
 static bool next_body_piece(struct mk_upstream_request *c)
 {
     for (;;) {
@@ -133,7 +134,7 @@ static bool next_body_piece(struct mk_upstream_request *c)
 
 /* ---- The head ---- */
 
-/* Is it a connection or framing header (RFC 9110, section 7.6.1), or one that the caller writes itself? */
+/* Is it a connection or framing header (RFC 9110, section 7.6.1), or the Status header of CGI? */
 static bool is_omitted_header(const struct mk_upstream_request *c, const struct mk_headers *fields,
                               const struct mk_header_field *f)
 {
@@ -191,7 +192,7 @@ static struct mk_header append_header_line(struct header_run *r, const struct mk
     return (struct mk_header){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
 }
 
-/* Copies the headers that are not omitted, followed by their text. Returns the end. */
+/* Copies the headers that are not omitted to `kept`, followed by their text. Returns the end of the text. */
 static char *copy_headers(struct mk_upstream_request *c, struct mk_header *kept)
 {
     const struct mk_headers *fields = &c->input.reply.head.fields;
@@ -303,7 +304,7 @@ static int accept_head(struct mk_upstream_request *c)
     return 0;
 }
 
-/* Call it when the request was sent: waits for the response or the rest of its head. */
+/* Starts the timeout for the response head, unless more of the request can be sent. */
 static void start_head_timer(struct mk_upstream_request *c)
 {
     if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENT ||
@@ -375,8 +376,8 @@ static int parse_head(struct mk_upstream_request *c)
     return e;
 }
 
-/* The bytes read are parsed before this function returns: they are on the stack of this function and of
- * parse_head(). */
+/* The bytes read are parsed before this function returns: the buffer is on the stack of parse_head(), and the
+ * header fields are on the stack of this function. */
 int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 {
     struct mk_header_field fields[MK_UPSTREAM_REQUEST_RECEIVE_FIELDS];
@@ -412,7 +413,7 @@ static void finish_body_at_eof(struct mk_upstream_request *c)
         fail_response(c, c->input.error, c->input.problem);
 }
 
-/* Does the buffer hold exactly the remaining data? */
+/* Does the remaining body fit exactly in `space`, so that this is the last read? */
 static bool is_last_read(const struct mk_upstream_request *c, size_t space)
 {
     return c->codec == &mk_codec_http && space <= LAST_MAX &&

@@ -11,7 +11,7 @@ enum {
     MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS = 64,     /* reads without body data before yielding to others */
 };
 
-/* Prepares for the response on a new connection. */
+/* Prepares for the response. mk_upstream_request_receive_reset() does so again for another connection. */
 void mk_upstream_request_receive_init(struct mk_upstream_request *c,
                                       const struct mk_upstream_request_options *options);
 void mk_upstream_request_receive_reset(struct mk_upstream_request *c);

@@ -3,7 +3,7 @@
 
 #include "upstream/request_state.h"
 
-/* Minimum space for body data, and minimum buffer size: less is not worth a call to the source. */
+/* Minimum space for a read from the body source, and minimum unused space to free. */
 enum { ROOM_MIN = 4096 };
 
 /* ---- Body into the buffer ---- */
@@ -49,7 +49,8 @@ static ssize_t finish_body(struct mk_upstream_request *c)
     return c->out.failed ? -ENOMEM : 0;
 }
 
-/* Appends a piece: returns its length; 0: end, or no space; -EAGAIN; or the error of the source. */
+/* Appends a body piece. Returns its length; 0: the body has ended, or there is no space; -EAGAIN; or the
+ * error of the source. */
 static ssize_t append_body_piece(struct mk_upstream_request *c)
 {
     size_t cap = next_piece_max(c);
@@ -224,7 +225,7 @@ void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c)
 {
     c->head_len = c->out.len = c->sent = 0;
     c->frame = &mk_codec_plain_frame;
-    c->content.text = MK_STR_NULL; /* the source produces the rest */
+    c->content.text = MK_STR_NULL; /* from now on, the source provides the tunnel data */
     c->content.length = MK_LENGTH_UNKNOWN;
     c->content.is_over = false;
     if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends the request: head and body share one bounded buffer. The head stays at its beginning so that it can
- * be resent. */
+/* Sends the request: head and body share one bounded buffer. The head stays at the beginning of the buffer so
+ * that it can be resent. */
 #ifndef MK_UPSTREAM_REQUEST_SEND_H
 #define MK_UPSTREAM_REQUEST_SEND_H
 
@@ -9,7 +9,7 @@
 enum {
     MK_UPSTREAM_REQUEST_SEND_HEAD_MAX = 128 * 1024, /* larger heads are rejected */
     MK_UPSTREAM_REQUEST_SEND_WINDOW = 32 * 1024,    /* body bytes in flight */
-    /* Includes trailers and the headers that we add. */
+    /* Includes space for trailers and for the headers that we add. */
     MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX =
         MK_UPSTREAM_REQUEST_SEND_HEAD_MAX + MK_UPSTREAM_REQUEST_SEND_WINDOW + 16 * 1024,
     MK_UPSTREAM_REQUEST_SEND_BUDGET = 1024 * 1024, /* bytes sent before yielding to others */
@@ -17,11 +17,11 @@ enum {
 
 /* Call it on a new connection: sends the request from its beginning, as far as `out` still holds it. */
 void mk_upstream_request_send_start(struct mk_upstream_request *c);
-/* The server sent 100 Continue: sends the held body. */
+/* Call it when the server has sent 100 Continue: the held body may then be sent. */
 void mk_upstream_request_send_held_body(struct mk_upstream_request *c);
 /* Can mk_upstream_request_send_start() resend everything sent before? Rewinds the source if there is one. */
 bool mk_upstream_request_send_rewind(struct mk_upstream_request *c);
-/* The protocol was switched: the source now sends tunnel data. */
+/* Call it after the switch to another protocol: the source then provides tunnel data. */
 void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c);
 
 /* Result of mk_upstream_request_send_run(). */

@@ -28,10 +28,10 @@ static inline bool mk_upstream_request_state_is_connected(const struct mk_upstre
 
 /* Call it when the request is complete: releases its connection, if any. */
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
-/* Releases the connection before the request is complete: the server may still be working on it, so the
- * connection still counts against its limit. */
+/* Releases the connection before the request is complete. The server may still be working on the request, so
+ * the connection still counts against MaxConnections. */
 void mk_upstream_request_state_cancel(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
-/* Is the response endless, such as text/event-stream? */
+/* Is the response an event stream (text/event-stream), which has no end? */
 bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c);
 /* Fails the request. `problem` is static. */
 void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, const char *problem,
@@ -39,7 +39,7 @@ void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, co
 /* Call it when the request can no longer be sent; a response may still arrive. */
 void mk_upstream_request_state_end_output(struct mk_upstream_request *c, int error, const char *problem);
 
-/* ---- Timeouts. The timer is lazy: it is re-armed only when it fires; the deadline is checked then. ---- */
+/* ---- Timeouts: a later deadline does not re-arm the timer, but is checked when the timer fires ---- */
 
 void mk_upstream_request_timer_init(struct mk_upstream_request *c, void (*on_due)(struct mk_timer *t),
                                     void (*on_later)(void *c));
@@ -50,9 +50,10 @@ void mk_upstream_request_timer_set_check(struct mk_upstream_request *c, uint32_t
 bool mk_upstream_request_timer_is_check(struct mk_upstream_request *c);
 /* Calls on_later(c) at the end of the loop iteration. */
 void mk_upstream_request_timer_run_later(struct mk_upstream_request *c);
-/* Sets, or keeps, the event that the request waits for. */
+/* Starts the timeout for `what`. Does nothing if the request already waits for that, so the timeout is not
+ * extended. MK_UPSTREAM_REQUEST_AWAITS_NOTHING: no timeout. */
 void mk_upstream_request_timer_set(struct mk_upstream_request *c, enum mk_upstream_request_wait_kind what);
-/* Waits for the response head: its first byte or its remainder. */
+/* Starts the timeout for the first byte of the response head, or for the rest of the head. */
 void mk_upstream_request_timer_set_head(struct mk_upstream_request *c);
 /* Call it in on_due: has the deadline passed? Otherwise re-arms the timer, if there is a limit. */
 bool mk_upstream_request_timer_expired(struct mk_upstream_request *c) MK_MUST_USE;

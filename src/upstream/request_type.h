@@ -52,7 +52,7 @@ struct mk_upstream_request_body_state {
     int64_t length; /* MK_LENGTH_UNKNOWN */
     uint64_t done;  /* bytes read so far */
     bool is_held;   /* hold the body until 100 Continue, on every attempt */
-    bool is_over;   /* complete, terminator included */
+    bool is_over;   /* the end of the body, with its terminator, is in `out` or was sent */
     bool is_gone;   /* part of the body was sent and is no longer in `out` */
 };
 

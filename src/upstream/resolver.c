@@ -9,7 +9,7 @@
 
 #include "upstream/health.h"
 
-/* An unresolved name is retried soon: its server may be starting. */
+/* A name that did not resolve is looked up again soon, because its server may be starting up. */
 enum { RETRY_MS = 1000 };
 
 /* Owned by the resolver thread, then by the worker. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses of a server as known to one worker. Names are resolved in threads, and again when they
- * expire. */
+/* The addresses of a server as known to one worker. Names are resolved in threads, and again after
+ * ResolveTTL. */
 #ifndef MK_UPSTREAM_RESOLVER_H
 #define MK_UPSTREAM_RESOLVER_H
 
@@ -30,9 +30,10 @@ struct mk_resolver {
 
 void mk_resolver_init(struct mk_resolver *n, const struct mk_upstream_server *server,
                       struct mk_worker *worker, void (*on_change)(struct mk_resolver *n));
-/* A lookup in progress continues on its own. */
+/* A lookup in progress continues, but its result is discarded. */
 void mk_resolver_fini(struct mk_resolver *n);
-/* Resolves the name if due. Never calls on_change() synchronously. */
+/* Resolves the name if it was never resolved or its addresses have expired. Never calls on_change()
+ * synchronously. */
 void mk_resolver_refresh(struct mk_resolver *n);
 /* Is the first lookup still in progress? */
 bool mk_resolver_is_pending(const struct mk_resolver *n);

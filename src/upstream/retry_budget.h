@@ -14,13 +14,13 @@ enum {
 
 /* State of one upstream in one worker; initially zero. */
 struct mk_retry_budget {
-    uint64_t second;                     /* the second in which a request was last counted */
+    uint64_t second;                     /* the second of the last update */
     uint32_t requests[MK_RETRY_SECONDS]; /* requests in each recent second, at index second %
                                           * MK_RETRY_SECONDS */
     uint32_t retries[MK_RETRY_SECONDS];
 };
 
-/* Drops counts that are too old. */
+/* Clears the counts of expired seconds. Returns the index of the current second. */
 static inline unsigned advance_to_second(struct mk_retry_budget *r, uint64_t now_ms)
 {
     uint64_t now = now_ms / 1000;
@@ -39,7 +39,7 @@ static inline void mk_retry_budget_count_request(struct mk_retry_budget *r, uint
     r->requests[advance_to_second(r, now_ms)]++;
 }
 
-/* May one more request be retried? If so, counts it. */
+/* May one more request be retried? If so, counts the retry. */
 static inline bool mk_retry_budget_try_spend(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
 {
     unsigned now = advance_to_second(r, now_ms);

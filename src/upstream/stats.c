@@ -99,7 +99,7 @@ static uint64_t hash_server_key(mk_str upstream, mk_str server)
     return key ? key : 1;
 }
 
-/* Is the slot unused by both the active configuration and the one being loaded? */
+/* Is the slot used by neither the active configuration nor the one being loaded? */
 static bool is_slot_free(const struct mk_upstream_stats *s, const struct mk_upstream_stats_plan *plan,
                          unsigned slot)
 {

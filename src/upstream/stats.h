@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared memory of all backends except for connection limits: their health, and the assignment of statistics
- * series. */
+/* Health of all backends, and their statistics series, in memory shared by all processes. The connection
+ * limits are in conn_limit.h. */
 #ifndef MK_UPSTREAM_STATS_H
 #define MK_UPSTREAM_STATS_H
 
@@ -46,7 +46,7 @@ struct mk_upstream_stats_health {
     uint32_t is_check_failed;         /* the last HealthFall health checks of the server failed */
     uint32_t checks_in_a_row;         /* consecutive checks that contradict is_check_failed */
     uint64_t trouble_ms, nameless_ms; /* when trouble and is_nameless were last logged */
-    uint32_t trouble;                 /* last error; 0: the server responds */
+    uint32_t trouble;                 /* errno value of the last logged failure; 0: the server responds */
     uint32_t is_nameless;             /* the name does not resolve */
     uint32_t max;                     /* connection limit in the active configuration; 0: none */
     uint32_t is_hidden;               /* not in the active configuration */
@@ -58,8 +58,8 @@ struct mk_upstream_stats_memory {
     uint32_t n;           /* slots used so far */
     struct mk_upstream_stats_health of[MK_UPSTREAM_SERVERS];
     uint32_t idle[MK_UPSTREAM_SERVERS]
-                 [MK_UPSTREAM_WORKERS]; /* connections per worker, indexed by the worker's row in the
-                                           connection limit */
+                 [MK_UPSTREAM_WORKERS]; /* idle connections per worker, indexed by the worker's row in the
+                                         * connection limit */
 };
 
 struct mk_upstream_stats {
@@ -73,7 +73,7 @@ struct mk_upstream_stats_plan {
     uint64_t keys[MK_UPSTREAM_SERVERS]; /* 0: none */
 };
 
-/* State before a configuration was published. */
+/* State of all slots before a configuration was published. */
 struct mk_upstream_stats_snapshot {
     uint64_t serial; /* number of that configuration, from 1; 0: not published */
     uint32_t pid;    /* pid of the master */
@@ -85,12 +85,12 @@ struct mk_upstream_stats_snapshot {
 /* Master only. False: out of memory, and the error was reported. */
 bool mk_upstream_stats_init(struct mk_upstream_stats *s, struct mk_config *config);
 /* In the master, or in a process that only tests a configuration: plans the slot of a backend. A backend with
- * the same names as before keeps its slot, if the slot still exists. Changes nothing. False: no slot is
+ * the same names as before keeps its slot, if the slot still exists. Changes only `plan`. False: no slot is
  * free. */
 bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_upstream_stats_plan *plan,
                                  mk_str upstream, mk_str server, unsigned *slot);
-/* Master only, after the configuration was accepted: assigns the slot to the backend. True: the slot belonged
- * to another backend before. */
+/* Master only, after the configuration was accepted: assigns the slot to the backend. True: the slot was
+ * unused, or belonged to another backend. */
 bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, mk_str upstream,
                                    mk_str server);
 /* Master only: sets the properties of the server that has this slot. */
@@ -100,8 +100,8 @@ void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned sl
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published. */
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);
-/* Master only: restores that state when the configuration is discarded. If no other configuration was
- * published since then, the discarded one was never active, and the previous one stays in use. */
+/* Master only: restores that state when the configuration is discarded without having become active. If
+ * another configuration was published since then, does nothing. */
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former);
 
 /* Callback for mk_conn_limit.on_empty, with the stats as its argument: clears the values of the worker that

@@ -83,7 +83,8 @@ static bool parse_server_address(const struct upstream_builder *m, mk_str addres
     return false;
 }
 
-/* Other machines with the same key file, name and server compute the same ID. */
+/* Other machines compute the same ID if the key file, the upstream's name and the server's address are the
+ * same. */
 static uint64_t hash_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server)
 {
     char buf[2 * MK_UPSTREAM_NAME + 512];
@@ -274,7 +275,8 @@ static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
                               .max = value_or_default(m->settings->max, defaults->max_connections),
                               .idle_ms = m->settings->idle_ms,
                               .index = m->all->n};
-    /* A limited number of connections is shared fairly among the workers, so idle ones may be kept. */
+    /* If another worker needs a connection, idle ones are closed for it, so all connections may be kept
+     * idle. */
     u->keep = value_or_default(m->settings->keep, defaults->keepalive ? defaults->keepalive : u->max);
     if (!load_server_id_key(m) || !builder_add_servers(m, u) ||
         ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
@@ -357,7 +359,7 @@ static bool parse_tries(const struct mk_conf_ctx *conf, mk_str value, unsigned *
     return is_good;
 }
 
-/* Parses an option of the limits. 1: parsed; 0: it is another option; -EINVAL: invalid. */
+/* Parses an option of MK_UPSTREAM_LIMITS_SYNTAX. 1: parsed; 0: it is another option; -EINVAL: invalid. */
 static int parse_limit(const struct mk_conf_ctx *conf, mk_str word, struct mk_upstream_limits *l)
 {
     bool is_good;

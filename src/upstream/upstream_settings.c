@@ -82,7 +82,7 @@ static bool format_server(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* Parses a number or time whose default the plugin chooses. */
+/* Parses a number, or `auto` (MK_SETTING_UNSET). */
 static bool parse_number_or_auto(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     uint32_t *out = field;

@@ -24,7 +24,7 @@ struct mk_upstream_settings {
     uint32_t max_client; /* connections per server for one client address; MK_SETTING_UNSET: half of all */
     /* Maximum connections and idle connections per server; MK_SETTING_UNSET: the plugin's default. */
     uint32_t max, keep;
-    uint32_t idle_ms; /* how long an idle connection is kept; MK_SETTING_UNSET: the plugin's default */
+    uint32_t idle_ms; /* how long an idle connection is kept */
     uint32_t connect_ms, queue_ms, queue_max;
     uint32_t max_fails, fail_ms, slow_ms;
     uint32_t resolve_ms;

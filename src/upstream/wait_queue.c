@@ -139,8 +139,9 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
     return n < max;
 }
 
-/* `all`: also wakes workers with unpublished requests. Must be false if nothing has changed in this worker:
- * otherwise workers would keep waking each other. */
+/* Wakes the worker whose request has waited longest, unless it is this worker. `all`: also wakes workers with
+ * unpublished requests; must be false if nothing has changed in this worker, or workers would keep waking
+ * each other. */
 static void wake_older_waiter(const struct mk_backend *o, bool all)
 {
     const struct mk_pool *p = o->pool;
