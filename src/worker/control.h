@@ -12,7 +12,7 @@ enum mk_control_kind {
     MK_CONTROL_DRAINS,              /* from worker: accepts no more connections */
     MK_CONTROL_DRAIN_FOR_SUCCESSOR, /* from master: shut down as on SIGQUIT, but leave queued connections to
                                      * another worker */
-    MK_CONTROL_LOG,                 /* from master: write the log `text` to this descriptor from now on */
+    MK_CONTROL_LOG,                 /* from master: write the log `text` to the descriptor `fd` from now on */
     MK_CONTROL_ROTATE,              /* from worker: the log `text` has reached its maximum size */
     MK_CONTROL_RELOAD,              /* from worker: reload the configuration */
     MK_CONTROL_LOG_LEVEL,           /* from worker: set the level to `number` in all processes; from master:

@@ -27,7 +27,8 @@ static struct mk_listener *find_listener(struct mk_listeners *l, const struct mk
     return NULL;
 }
 
-/* Port 0: keeps the port that the kernel assigned to the predecessor. */
+/* Finds the inherited listener for a Listen with port 0, so that the port assigned to the predecessor is
+ * kept. */
 static struct mk_listener *find_inherited(struct mk_listeners *l, const struct mk_sockaddr *requested)
 {
     for (unsigned i = 0; mk_sockaddr_port(requested) == 0 && i < l->n; i++) {

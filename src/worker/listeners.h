@@ -41,14 +41,14 @@ size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen 
  * mk_sock_start_listening() later. */
 mk_err mk_listener_open_socket(struct mk_sockaddr *addr, bool reuse_port, bool quiet, int *fd) MK_MUST_USE;
 
-/* Opens wanted addresses that are not open yet, with sockets for that many workers. On error, closes what it
- * opened and sets *failed to the address. */
+/* Opens the `expected` addresses that are not open yet, with sockets for that many workers. On error, closes
+ * what it opened and sets *failed to the address. */
 mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expected, unsigned workers,
                          const struct mk_listen **failed) MK_MUST_USE;
 /* Closes the sockets opened since the last mk_listeners_close_unwanted(): their workers failed to start. */
 void mk_listeners_close_new(struct mk_listeners *l);
-/* Closes addresses that the last mk_listeners_open() did not want; mk_listeners_close_new() no longer closes
- * the others. */
+/* Closes the addresses that were not expected in the last mk_listeners_open(). From then on,
+ * mk_listeners_close_new() does not close the sockets of the other addresses. */
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
 
@@ -66,7 +66,7 @@ const struct mk_listen *mk_listener_find_listen(const struct mk_listener *one,
                                                 const struct mk_listens *expected);
 
 /* Writes the environment variable that passes the sockets to a successor, as "NAME=value". With `on`, all
- * sockets survive an exec from now on; without, they are close-on-exec again. */
+ * sockets survive an exec from now on; without it, they are close-on-exec again. */
 void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on);
 
 #endif

@@ -13,7 +13,8 @@
 
 enum { MK_RELOAD_STATS_REASON_MAX = 4096 };
 
-/* The master writes this struct but never reads it, because a compromised worker could overwrite it. */
+/* The master writes this struct but never relies on its contents, because a compromised worker could
+ * overwrite it. */
 struct mk_reload_stats {
     struct mk_counters past; /* totals of exited workers whose slots were reused */
     atomic_uint_fast64_t reloads, failed_reloads;
@@ -35,7 +36,7 @@ struct mk_scoreboard_slot {
     struct mk_counters counters;
 };
 
-/* The initial description of a worker. */
+/* The description of a worker that has received no request yet. */
 #define MK_SCOREBOARD_FRESH "before its first request"
 
 struct mk_scoreboard {
@@ -49,10 +50,10 @@ struct mk_scoreboard {
 mk_err mk_scoreboard_init(struct mk_scoreboard *p, size_t n) MK_MUST_USE;
 void mk_scoreboard_fini(struct mk_scoreboard *p);
 
-/* Describes the work of the slot's worker: its request, and the states of its connection. */
+/* Describes what the slot's worker does: its last request, and the last states of the connection. */
 void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *slot, struct mk_buf *out);
 
-/* Assigns the slot to another worker. */
+/* Assigns the slot to another worker, and adds the counters of the previous worker to `past`. */
 void mk_scoreboard_reassign_slot(struct mk_scoreboard *p, struct mk_scoreboard_slot *slot, uint64_t now);
 
 #endif

@@ -92,7 +92,8 @@ static _Noreturn void kill_all_and_exit(const struct spawner *s)
     _exit(0);
 }
 
-/* Blocks until the socket is writable: a busy worker reads later. */
+/* Sends the exit status to the worker. Blocks while the socket is full, because a busy worker reads it
+ * later. */
 static void send_exit_status(const struct spawner *s, uint32_t id, int status)
 {
     const struct mk_spawner_answer a = {.id = id, .status = status};
@@ -162,7 +163,8 @@ static void reap_children(struct spawner *s)
             }
 }
 
-/* Closes all other descriptors, so that none leaks into a program. */
+/* Opens /dev/null as the standard streams, blocks signals, and closes all other descriptors, so that none
+ * leaks into a program. */
 static mk_err isolate_spawner_process(int socket)
 {
     sigset_t all, children;
@@ -180,7 +182,7 @@ static mk_err isolate_spawner_process(int socket)
             return mk_err_last();
     if (high < 0 || dup3(high, SOCKET, O_CLOEXEC) < 0)
         return mk_err_last();
-    mk_err e = mk_fd_set_block(SOCKET); /* responses block while the worker is busy */
+    mk_err e = mk_fd_set_block(SOCKET); /* sending blocks while the worker is busy */
     if (e)
         return e;
     mk_fd_close_from(SIGNALS);
@@ -225,7 +227,8 @@ static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
     return e;
 }
 
-/* The parent allocates all memory that the spawner will need. */
+/* Allocates the message buffer of the spawner before the fork, so that the caller is told if memory runs
+ * out. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
 {
     char *buf = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spawner: a small process next to a worker that starts programs for it, so that the large, sandboxed worker
- * never forks. It exits when its socket is closed, and kills what it has started. */
+ * never forks. It exits when its socket is closed, and kills the programs that it has started. */
 #ifndef MK_WORKER_SPAWNER_H
 #define MK_WORKER_SPAWNER_H
 
 #include "os/spawn.h"
 
-/* The worker's end. */
+/* The spawner, as seen by its worker. */
 struct mk_spawner {
     pid_t pid;
     int fd; /* the worker's end of the socket, non-blocking */
 };
 
-/* `is_confined`: programs that it starts can send signals only to each other. */
+/* `is_confined`: programs that the spawner starts can send signals only to each other. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined) MK_MUST_USE;
 
 enum mk_spawner_kind { MK_SPAWNER_START, MK_SPAWNER_SIGNAL };
@@ -30,7 +30,8 @@ struct mk_spawner_request {
     uint64_t limits[MK_SPAWN_LIMITS];
 };
 
-/* The process has exited: a waitpid(2) status, or a negated errno value if it could not be started. */
+/* Sent when a process has exited or could not be started. `status` is that of waitpid(2), or a negated errno
+ * value. */
 struct mk_spawner_answer {
     uint32_t id;
     int status;

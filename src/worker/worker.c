@@ -24,7 +24,7 @@ enum {
 
 /* ---- Access log ---- */
 
-/* The delay counts from the first pending line: later lines do not postpone it. */
+/* Flushes the log FLUSH_MS after its first pending line: later lines do not postpone the flush. */
 static void start_flush_timer(struct mk_worker *w)
 {
     if (!mk_timer_is_set(&w->flush_timer))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worker: one event loop that serves one generation. Independent of processes: it runs wherever its loop
- * runs. */
+/* Worker: one event loop that serves one generation of the configuration. It need not have a process of its
+ * own: it can also run in a thread. */
 #ifndef MK_WORKER_WORKER_H
 #define MK_WORKER_WORKER_H
 
@@ -29,34 +29,35 @@ struct mk_worker_options {
 mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o) MK_MUST_USE;
 void mk_worker_fini(struct mk_worker *w);
 
-/* Starts accepting from another socket. The caller owns the memory of the acceptor, which must stay valid until
- * the worker has ended or the second function was called. On error, the acceptor is not used. */
+/* Starts accepting from another socket. The caller owns the memory of the acceptor, which must stay valid
+ * until the worker has ended or mk_worker_remove_acceptor() permits freeing it. On error, the acceptor is not
+ * used. */
 mk_err mk_worker_add_acceptor(struct mk_worker *w, struct mk_acceptor *a,
                               const struct mk_worker_socket *socket) MK_MUST_USE;
-/* Accepts the connections in the queue of the socket, then stops accepting from it. The memory of the acceptor
- * must stay valid until the end of the loop iteration. */
+/* Accepts the connections in the queue of the socket, then stops accepting from it. The memory of the
+ * acceptor must stay valid until the end of the loop iteration. */
 void mk_worker_remove_acceptor(struct mk_worker *w, struct mk_acceptor *a);
 
 /* Serves until stopped or drained. */
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 
 /* Drain: stops accepting, finishes open requests, and stops when the last connection is closed and no plugin
- * holds a reference, or at the deadline (0: none). Clients of idle connections may still send one request:
- * closing these connections now could lose a request in flight. Queued connections are left to a successor
- * that accepts from the same sockets; without one, they are accepted first. */
+ * holds a reference, or after `span_ms` (0: no limit). Clients of idle connections may still send one
+ * request: closing these connections now could lose a request in flight. Queued connections are left to a
+ * successor that accepts from the same sockets; without one, they are accepted first. */
 void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms);
 /* Pauses or resumes accepting connections. */
 void mk_worker_hold_accepting(struct mk_worker *w, bool held);
 /* Stops at the end of this loop iteration. */
 void mk_worker_stop(struct mk_worker *w);
 
-/* Calls worker_start() of the plugins in order until one fails; the second function calls worker_stop() of
- * those that were started. */
+/* Calls worker_start() of the plugins in order until one fails. mk_worker_stop_plugins() calls worker_stop()
+ * of the plugins that were started. */
 mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
 /* Calls the plugins' drain hooks. */
 void mk_worker_drain_plugins(struct mk_worker *w);
-/* Call it when another worker has exited. */
+/* Call it when another worker has exited: calls on_worker_exit() of the plugins. */
 void mk_worker_notify_exit(struct mk_worker *w);
 
 /* Call it before calling code that may block the loop: the watchdog and crash reports show `what` instead of

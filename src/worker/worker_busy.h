@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures how long the iterations of a worker's event loop take: other events wait for them. */
+/* Measures how long each iteration of a worker's event loop takes, because other events wait until it
+ * ends. */
 #ifndef MK_WORKER_WORKER_BUSY_H
 #define MK_WORKER_WORKER_BUSY_H
 

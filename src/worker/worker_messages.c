@@ -42,7 +42,8 @@ static bool pop_message(mk_str *records, struct message_head *message_head, mk_s
 
 /* ---- Receiving ---- */
 
-/* Another worker may be compromised: an incomplete message ends the packet. */
+/* Delivers the messages of a packet. An incomplete message ends the packet, because another worker may be
+ * compromised. */
 static void deliver_messages(struct mk_worker *w, mk_str records)
 {
     struct message_head message_head;
