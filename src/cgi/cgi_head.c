@@ -13,7 +13,7 @@ size_t mk_cgi_head_end(mk_str text, size_t seen)
     return mk_response_head_end(text, seen, cgi);
 }
 
-/* Stores no lines, so their number is unlimited. */
+/* Stores no header lines, so their number is unlimited. */
 static bool parse_head(struct mk_cgi_head *h, mk_str text)
 {
     struct mk_response_head r = {.fields.at = NULL};

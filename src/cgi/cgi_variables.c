@@ -15,8 +15,8 @@ struct variable_list {
     struct mk_header *at;
     size_t n;
     struct mk_buf text; /* buffer for generated text, large enough for all of it */
-    uint64_t marks;     /* hashes of header names */
-    uint64_t doubles;   /* hashes that occur more than once */
+    uint64_t marks;     /* bitmap of the header_name_bit() of all headers */
+    uint64_t doubles;   /* bits of `marks` that belong to more than one header */
 };
 
 static bool is_overridden(const struct variable_list *l, mk_str name)
