@@ -32,14 +32,16 @@ MK_COLD static void reject_with_status(struct mk_conn *c, unsigned status)
     }
     mk_counter_add(&c->manager->counters->dropped, 1);
     if (mk_conn_input(c).len < MK_INPUT_BUFFER_SIZE)
-        (void)mk_conn_fill_input(c); /* closing with unread input would reset the response */
+        (void)mk_conn_fill_input(c); /* closing with unread input would send a reset, and the client could
+                                      * lose the response */
     (void)c->stream.ops->write(&c->stream, mk_h1_output_rejection(status), false);
     c->stream.ops->shutdown(&c->stream);
     mk_conn_close(c, MK_OUTCOME_REJECTED);
 }
 
-/* Until the PROXY header is read, the connection is charged to no client address, so that silent clients of a
- * proxy do not use up the limits of other clients. The number of such connections has its own limit. */
+/* Until accept hooks have found the client's address, for example in a PROXY header, the connection counts
+ * toward no client's limit: otherwise idle connections of a proxy would use up the limit of the proxy's
+ * address. The number of such connections has its own limit. */
 static void wait_for_client_addr(struct mk_conn *c)
 {
     struct mk_conn_manager *s = c->manager;
@@ -87,7 +89,7 @@ static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook
     return false;
 }
 
-/* While a hook waits, the timeout runs. The hook is called again only when more input has arrived. */
+/* A running timeout means that a hook waits: it is called again only after more input has arrived. */
 static void run_accept_hooks(struct mk_conn *c)
 {
     const struct mk_conn_manager *s = c->manager;

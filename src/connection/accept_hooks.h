@@ -6,10 +6,10 @@
 
 #include "connection/conn.h"
 
-/* The first protocol of connections if plugins have accept hooks. */
+/* Protocol callbacks of a connection until its accept hooks have admitted it. */
 extern const struct mk_conn_ops mk_accept_hooks_ops;
 
-/* Does a rejected connection receive that status, 429 or 503? Otherwise the connection is reset. */
+/* Should a rejected client be sent `status` (429 or 503)? Otherwise its connection is reset. */
 bool mk_accept_hooks_sends_rejection(const struct mk_conn_manager *s, unsigned status);
 
 #endif

@@ -15,8 +15,8 @@
 
 enum {
     ACCEPTS_PER_ITERATION = 256, /* maximum connections accepted before existing connections are served */
-    QUEUE_MAX = 4096,            /* about the length of a listen queue: later connections wait for the next
-                                  * iteration */
+    QUEUE_MAX = 4096,            /* maximum connections accepted before a listener closes: about the length of
+                                  * a listen queue */
     RETRY_MS = 100,              /* delay before accepting again when system resources are exhausted */
 };
 
@@ -32,7 +32,7 @@ static void resume_accepting(struct mk_acceptor *a)
         return;
     open_reserve_fd(a);
     a->paused = mk_loop_add(a->manager->loop, a->fd, &a->watch, EPOLLIN | EPOLLEXCLUSIVE) != 0;
-    if (a->paused) /* out of memory in the kernel */
+    if (a->paused) /* the kernel is out of memory */
         mk_loop_set_timer(a->manager->loop, &a->retry, RETRY_MS);
 }
 
@@ -103,7 +103,7 @@ static void serve_connection(struct mk_acceptor *a, int fd, const struct mk_addr
     c->ops->advance(c);
 }
 
-/* Uses the reserve descriptor to answer one connection with 503. False: this failed as well. */
+/* Frees the reserve descriptor to accept one connection and reject it with 503. False: not possible. */
 static bool reject_one_when_exhausted(struct mk_acceptor *a)
 {
     struct mk_addr peer;
@@ -117,9 +117,9 @@ static bool reject_one_when_exhausted(struct mk_acceptor *a)
     return fd >= 0;
 }
 
-/* Handles a lack of file descriptors, or of memory for sockets. Closes cached files to free descriptors; if
- * there are none, rejects one connection with 503. If that fails as well, all connections wait in the
- * kernel's queue. */
+/* Handles a lack of file descriptors or of memory for sockets. To free descriptors, closes cached files or,
+ * if there are none, rejects one connection with 503. If that is not possible, or memory is lacking, stops
+ * accepting for RETRY_MS: new connections wait in the kernel's queue. */
 static void on_fds_exhausted(struct mk_acceptor *a, mk_err e)
 {
     struct mk_conn_manager *s = a->manager;
@@ -170,7 +170,7 @@ static void on_listener_event(struct mk_fd_watch *w, uint32_t events)
 
 void mk_acceptor_accept_queued(struct mk_acceptor *a)
 {
-    mk_acceptor_hold(a, false); /* a closing socket would lose the queued connections */
+    mk_acceptor_hold(a, false); /* accept even if held: closing the socket discards the queued connections */
     accept_up_to(a, QUEUE_MAX);
 }
 

@@ -6,11 +6,11 @@
 #include "connection/conn.h"
 
 struct mk_acceptor {
-    struct mk_acceptor *next; /* next acceptor in a list of the owner */
+    struct mk_acceptor *next; /* next acceptor in the owner's list */
     struct mk_fd_watch watch;
     struct mk_conn_manager *manager;
     int fd;         /* not owned */
-    int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and refused */
+    int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and rejected */
     bool paused;    /* removed from the loop: no capacity, or `held` */
     bool held;      /* paused by the program: mk_acceptor_hold() */
     bool wants_tls; /* set after mk_acceptor_start(): accept only TLS */
@@ -24,13 +24,12 @@ mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_conn_manager *s, int f
 /* Accepts the connections that wait in the kernel's queue, as far as capacity allows. Call it before closing
  * the socket, because closing discards the queue. */
 void mk_acceptor_accept_queued(struct mk_acceptor *a);
-/* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen. The memory
- * must stay valid until the end of the loop iteration. */
+/* Stops accepting. Pending connections stay in the kernel's queue for other processes that listen on the same
+ * socket. *a must stay valid until the end of the loop iteration. */
 void mk_acceptor_stop(struct mk_acceptor *a);
-/* Stops accepting if `held` is true, until a call with false. Pending connections stay in the kernel's
- * queue. */
+/* `held`: true stops accepting, so that new connections stay in the kernel's queue; false accepts again. */
 void mk_acceptor_hold(struct mk_acceptor *a, bool held);
-/* Call it when a connection was closed: resumes accepting if possible. */
+/* Call it after a connection is closed: accepts again if the acceptor was paused for lack of capacity. */
 void mk_acceptor_resume(struct mk_acceptor *a);
 
 #endif

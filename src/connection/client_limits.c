@@ -75,7 +75,7 @@ mk_err mk_client_limits_acquire(struct mk_client_limits *p, const struct mk_addr
     return 0;
 }
 
-/* Moves later entries into a freed slot, so that linear probing still finds them. */
+/* Closes the gap that a freed slot leaves: moves later entries, so that linear probing still finds them. */
 static void close_probe_gap(struct mk_client_limits *p, size_t gap)
 {
     size_t mask = p->cap - 1;

@@ -22,8 +22,8 @@ struct mk_client_limits {
 
 void mk_client_limits_init(struct mk_client_limits *p, unsigned max);
 void mk_client_limits_fini(struct mk_client_limits *p);
-/* Counts a connection of that address. -EDQUOT: the address has reached its limit; -ENOMEM: out of memory.
- * Peers on unix sockets are not counted. */
+/* Counts a connection of the address `peer`. -EDQUOT: the address has reached its limit; -ENOMEM: out of
+ * memory. Peers on unix sockets are not counted. */
 mk_err mk_client_limits_acquire(struct mk_client_limits *p, const struct mk_addr *peer) MK_MUST_USE;
 /* Moves a connection to its real client address once that is known. On an error, it stays counted for the old
  * address. */

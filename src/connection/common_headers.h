@@ -51,8 +51,8 @@ static inline mk_str mk_common_headers_server_name(const struct mk_common_header
     return mk_str_of(s->text + from, s->server_len - from - (sizeof "\r\n" - 1));
 }
 
-/* "Server: ...\r\nDate: ...\r\n", valid until the next call. The empty line that ends a head follows
- * directly in memory. */
+/* "Server: ...\r\nDate: ...\r\n", valid until the next call. In memory, the empty line that ends a head
+ * follows directly. */
 static inline mk_str mk_common_headers_at(struct mk_common_headers *s, int64_t now)
 {
     if (s->written != now)
@@ -60,7 +60,8 @@ static inline mk_str mk_common_headers_at(struct mk_common_headers *s, int64_t n
     return mk_str_of(s->text, s->len);
 }
 
-/* The headers of mk_common_headers_at(), HPACK-encoded; valid until the next call. Only with HTTP/2. */
+/* The headers of mk_common_headers_at(), HPACK-encoded; valid until the next call. Call it only if HTTP/2 is
+ * available. */
 static inline mk_str mk_common_headers_hpack_at(struct mk_common_headers *s, int64_t now)
 {
     if (s->written != now)

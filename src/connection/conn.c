@@ -54,8 +54,9 @@ static void on_conn_event(struct mk_fd_watch *w, uint32_t events)
     c->ops->advance(c);
 }
 
-/* Returns how many bytes the peer has acknowledged. The kernel accepts more data only in large steps; between
- * them, acknowledgments are the only sign that a slow peer makes progress. */
+/* Returns c->progress without the sent bytes that the peer has not acknowledged yet. The kernel accepts more
+ * data only in large steps; between them, acknowledgments are the only sign that a slow peer makes
+ * progress. */
 static uint64_t bytes_acknowledged(const struct mk_conn *c)
 {
     return c->progress - mk_sock_unsent_bytes(c->stream.fd);

@@ -63,7 +63,7 @@ struct mk_conn_rate {
     uint64_t progressed; /* total bytes transferred up to the last check */
 };
 
-/* Is the rate below the minimum? `progress`: total bytes transferred. Call it once per interval. */
+/* Is the rate below the minimum? `progress`: total bytes transferred. Call it once every limits->rate_ms. */
 bool mk_conn_rate_is_below_min(struct mk_conn_rate *r, uint64_t progress,
                                const struct mk_request_limits *limits);
 /* Returns the limits whose minimum rate is more lenient. */
@@ -92,7 +92,8 @@ struct mk_conn_ops {
 };
 
 /* An idle connection costs only this struct: keep it within 256 bytes. The members that each event of a
- * tunnel needs come first: with thousands of tunnels, they are not in the processor's cache. */
+ * tunnel needs come first, in as few cache lines as possible: with thousands of tunnels, these lines are not
+ * in the processor's cache. */
 struct mk_conn {
     struct mk_fd_watch watch;
     const struct mk_conn_ops *ops;
@@ -162,20 +163,21 @@ static inline void mk_conn_stop_timeout(struct mk_conn *c)
 
 /* The local address; the first call for a connection is a system call. */
 mk_err mk_conn_local_addr(struct mk_conn *c, struct mk_addr *out) MK_MUST_USE;
-/* Properties of the TLS session; left unchanged (all zero) for a plain connection. */
+/* Properties of the TLS session; *out is left unchanged for a plain connection. */
 void mk_conn_tls_info(const struct mk_conn *c, struct mk_tls_conn_info *out);
 
-/* Lingering close: shuts down our side, unless it `is_shut` already, then discards input until the peer
- * closes. */
+/* Begins a lingering close: shuts down our side, unless it `is_shut` already. From then on, the protocol
+ * discards input (mk_conn_discard_input()) until the peer closes. */
 void mk_conn_linger(struct mk_conn *c, bool is_shut);
-/* Discards input. False: no more input is available now, or the peer has closed. */
+/* Discards input; closes the connection if the peer has closed it. False: no more input is available now, or
+ * the connection is closed. */
 bool mk_conn_discard_input(struct mk_conn *c);
 
-/* Calls ops->advance at the end of this loop iteration. */
+/* Schedules a call of ops->advance, with mk_loop_defer(). */
 void mk_conn_resume(struct mk_conn *c);
-/* Returns the connection whose resumed task runs. */
+/* Call it first in a `run_resumed` task: returns the connection to which the task belongs. */
 struct mk_conn *mk_conn_begin_resumed(struct mk_loop_task *t);
-/* Like mk_conn_resume(), but queues the call behind the handshakes that already wait in
+/* Like mk_conn_resume(), but queues the call after the handshakes that already wait in
  * manager->handshakes. */
 void mk_conn_queue_handshake(struct mk_conn *c);
 
@@ -211,8 +213,8 @@ static inline void mk_conn_consume_input(struct mk_conn *c, size_t n)
 
 void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome outcome);
 void mk_conn_free_freelist(struct mk_conn_manager *s);
-/* Allocates the buffers that connections share while their input is processed. Called for the first
- * connection. */
+/* Allocates the buffers that all connections share, unless they are allocated already. False: out of
+ * memory. */
 bool mk_conn_alloc_buffers(struct mk_conn_manager *s) MK_MUST_USE;
 
 #endif

@@ -16,7 +16,7 @@ void mk_conn_manager_fini(struct mk_conn_manager *s);
 /* Enables HTTP/2; NULL: disabled. Call it before connections are accepted. */
 void mk_conn_manager_set_http2(struct mk_conn_manager *s, const struct mk_http2_module *module);
 
-/* Limits open files to three quarters of the descriptors not used by connections. */
+/* Limits the open files of the file cache to three quarters of the descriptors that no connection uses. */
 void mk_conn_manager_limit_open_files(struct mk_conn_manager *s);
 
 #endif

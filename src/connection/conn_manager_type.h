@@ -58,11 +58,11 @@ struct mk_conn;
 struct mk_http2_module;
 struct mk_worker;
 
-/* Called for each connection before its first request. */
+/* A hook that a plugin has registered; called for each connection before its first request. */
 struct mk_accept_hook {
     const char *name;                                            /* for log messages */
-    enum mk_verdict (*on_accept)(struct mk_conn *c, void *data); /* MK_NEXT, MK_WAIT (for input) or an error
-                                                                  * verdict */
+    enum mk_verdict (*on_accept)(struct mk_conn *c, void *data); /* MK_NEXT, MK_WAIT (for input) or
+                                                                  * MK_ERROR */
     void *data;
 };
 
@@ -95,9 +95,10 @@ struct mk_conn_manager {
     unsigned n_awaiting_hooks; /* connections in MK_CONN_AWAITS_HOOK */
     struct mk_conn *spare;     /* closed connections, for reuse */
     unsigned n_spare;
-    bool draining; /* each connection sends at most one more response */
+    bool draining; /* the worker is shutting down: HTTP/1 connections close after their next response, HTTP/2
+                    * connections send GOAWAY */
     void (*on_conn_closed)(
-        struct mk_conn_manager *manager); /* called when a connection was closed; may be NULL */
+        struct mk_conn_manager *manager); /* called after a connection is closed; may be NULL */
     struct mk_worker *worker;             /* NULL in tests */
 };
 

@@ -25,7 +25,7 @@ enum mk_h2_reason {
     MK_H2_MANY_STREAMS, /* more than MAX_CONCURRENT_STREAMS */
     MK_H2_MANY_OTHERS,  /* PRIORITY and unknown frames */
     MK_H2_TINY_WINDOWS,
-    MK_H2_LONG_HEAD, /* an endless header block */
+    MK_H2_LONG_HEAD, /* a header block that is too long, or has too many frames */
     MK_H2_SLOW,
     MK_H2_NO_MEMORY,
     MK_H2_REASONS
@@ -35,16 +35,16 @@ extern const char *const mk_conn_manager_h2_reason_names[MK_H2_REASONS];
 
 struct mk_counters {
     uint64_t accepted;    /* accepted connections */
-    uint64_t dropped;     /* connections refused because of a limit */
+    uint64_t dropped;     /* connections rejected because of a limit, or by an accept hook */
     uint64_t open;        /* open connections */
-    uint64_t secured;     /* open connections with TLS established */
-    uint64_t unsecured;   /* TLS was required but not established */
+    uint64_t secured;     /* connections that have completed the TLS handshake */
+    uint64_t unsecured;   /* connections that required TLS, but did not complete the handshake */
     uint64_t requests;    /* access-log entries */
     uint64_t by_class[6]; /* responses by first digit of the status; 0: no response started */
     uint64_t by_outcome[MK_OUTCOME_SHUTDOWN + 1];
     uint64_t sent;                    /* bytes accepted by sockets */
     uint64_t h2_ended[MK_H2_REASONS]; /* HTTP/2 connections closed with an error, by reason */
-    uint64_t cold_reads;              /* files that had to be read from disk first */
+    uint64_t cold_reads;              /* reads of uncached file data in the background; see prefetch.h */
 
     uint64_t pulse; /* loop iterations; see event/loop.h */
 

@@ -15,8 +15,8 @@ enum {
                                              alive */
     DRAIN_CHUNKS_MAX = 1024 * 1024,       /* the same limit for chunked bodies */
     BATCH_MAX = MK_SEND_QUEUE_BUFFER / 2, /* maximum bytes of a batch of pipelined responses */
-    AT_ONCE = 4096,                       /* body bytes that the kernel sends without waiting for the
-                                           * client */
+    AT_ONCE = 4096,                       /* a response body up to this size is sent without waiting for
+                                           * acknowledgments */
 };
 
 /* ---- Waiting for a request ---- */
@@ -26,7 +26,8 @@ static bool wait_for_request_head(struct mk_conn *c)
     bool begun = mk_conn_input(c).len > 0;
     if (begun && c->state.current == MK_CONN_IDLE)
         mk_conn_set_state(c, MK_CONN_HEAD);
-    /* A new connection must send its first request within the head timeout; later it may idle. */
+    /* A new connection must send its first request within the head timeout; between later requests, the idle
+     * timeout applies. */
     mk_conn_set_timeout(c, begun || c->n_requests == 0 ? MK_TIMEOUT_HEAD : MK_TIMEOUT_IDLE);
     return false;
 }
@@ -41,7 +42,7 @@ MK_COLD static bool on_client_eof(struct mk_conn *c)
         return false; /* EOF is reported again after these responses are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
-        c->h1->d.outcome = MK_OUTCOME_CLIENT_ABORTED; /* access-log entry of an incomplete request */
+        c->h1->d.outcome = MK_OUTCOME_CLIENT_ABORTED; /* gives the incomplete request an access-log entry */
     mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     return false;
 }
@@ -94,9 +95,9 @@ static bool read_request_head(struct mk_conn *c)
 
 /* ---- Dispatch ---- */
 
-/* An unread body must be read before the next request. If it is large or may never arrive, the connection is
- * closed instead, and the response says so. Chunked bodies are drained: closing would discard a pipelined
- * request. A body source may still read the body. */
+/* An unread body must be read before the next request. If it is large or may never arrive, or the worker is
+ * shutting down, the connection is closed instead, and the response says so. Chunked bodies are drained:
+ * closing would discard a pipelined request. A body source may still read the body. */
 static void decide_unread_body(struct mk_h1 *h)
 {
     struct mk_http_stream *d = &h->d;
@@ -108,7 +109,7 @@ static void decide_unread_body(struct mk_h1 *h)
         mk_h1_state_close_after_response(h);
 }
 
-/* Sends the head first: the tunnel begins in the next iteration. */
+/* The head is sent first: the tunnel begins when the connection is resumed. */
 MK_COLD static bool begin_tunnel(struct mk_conn *c)
 {
     mk_h1_tunnel_start(c->h1);
@@ -169,7 +170,7 @@ static void free_request(struct mk_conn *c)
 
 /* Shuts down the write side. The last bytes were held back to be sent along with the FIN; a plain close would
  * discard them if the client has sent more data. A TLS stream also sends close_notify, and may have to wait
- * until it is writable. */
+ * until it is writable. False: it has to wait. */
 static bool shutdown_write(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
@@ -273,7 +274,7 @@ MK_COLD static bool run_tunnel(struct mk_conn *c)
         mk_http_stream_record_request(&h->d, MK_OUTCOME_OK);
         return close_or_linger(c);
     case MK_H1_TUNNEL_BROKEN:
-        mk_conn_reset(c, h->d.outcome); /* a clean close would make the response look complete */
+        mk_conn_reset(c, h->d.outcome); /* a clean close would look like the regular end of the tunnel */
         break;
     }
     return false;

@@ -10,7 +10,7 @@ mk_err mk_h1_input_send_100_continue(struct mk_h1 *h)
     struct mk_conn *c = d->conn;
     mk_http_stream_set_input_state(d, MK_INPUT_WANTED);
     if (d->received || mk_conn_input(c).len || d->x->response.sealed)
-        return 0; /* the client does not wait for it, or the response has begun */
+        return 0; /* the client no longer waits for it, or the response has begun */
     mk_buf_add(&c->manager->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
     mk_err e = mk_send_queue_write(&c->out, &c->stream, &c->manager->out, false, &c->manager->counters->sent);
     return e == -EAGAIN ? 0 : e;
@@ -114,7 +114,8 @@ static ssize_t read_body(struct mk_h1 *h, char *buf, size_t cap)
     return 0;
 }
 
-/* Reads after the end of the body. An accepted tunnel begins after the response head. */
+/* Returns the result of a read after the end of the body: 0 (EOF), or -EAGAIN before an accepted tunnel,
+ * which begins only after the response head. */
 static ssize_t read_after_body_end(const struct mk_h1 *h)
 {
     const struct mk_response *r = &h->d.x->response;

@@ -9,7 +9,7 @@
  * mk_conn_begin_serving() and mk_conn_end_serving(). */
 ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap);
 /* Sends the 100 Continue that the client waits for (MK_INPUT_AWAITS_CONTINUE), unless the client has already
- * started to send the body. */
+ * started to send the body, or the response has begun. */
 mk_err mk_h1_input_send_100_continue(struct mk_h1 *h) MK_MUST_USE;
 
 #endif

@@ -28,7 +28,7 @@ static bool needs_upgrade_header(const struct mk_response *r)
     return r->status == 101 || (r->status == 426 && mk_response_header(r, MK_STR("Sec-WebSocket-Version")).p);
 }
 
-/* Adds Connection and the headers that it lists. */
+/* Adds the headers Connection and Upgrade. */
 MK_COLD static void write_upgrade_headers(struct mk_h1 *h, struct mk_buf *out)
 {
     bool closes = h->d.x->response.status != 101 && h->persistence != MK_H1_PERSISTENT;
@@ -66,7 +66,8 @@ static void write_framing_headers(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_add(out, MK_STR("Connection: keep-alive\r\n"));
 }
 
-/* Is this a plain response from the file cache to a request without special headers? */
+/* Can the response begin with the complete head that its header block caches (`ready`), because it needs no
+ * other framing headers? */
 static bool has_cached_head(const struct mk_h1 *h, const struct mk_response *r)
 {
     return r->status == 200 && r->n_blocks == 1 && r->blocks[0]->ready.p &&
@@ -85,7 +86,8 @@ static bool write_response_head(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_put(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
-    if (mk_response_body_is_raw(&r->content)) { /* ignores a Connection header in the raw head */
+    if (mk_response_body_is_raw(&r->content)) { /* closes, whatever a Connection header in the raw head
+                                                 * says */
         mk_h1_state_close_after_response(h);
         h->delimiter = MK_H1_BY_CLOSE;
         return true;
@@ -155,8 +157,8 @@ MK_COLD static bool replace_with_error(struct mk_h1 *h)
     return mk_h1_output_head(h);
 }
 
-/* Sends earlier responses from the buffer. Otherwise they would be lost if this response fails, and would
- * take up its space. */
+/* Sends the earlier responses in the buffer: they would be lost if this response failed, and would take up
+ * the space that it needs. */
 static bool flush_earlier_responses(struct mk_h1 *h)
 {
     return mk_h1_output_flush(h) != MK_H1_BROKEN;
@@ -264,7 +266,8 @@ MK_COLD static enum mk_h1_progress fail_response(struct mk_h1 *h)
     return replace_with_error(h) ? MK_H1_COMPLETE : MK_H1_BROKEN;
 }
 
-/* Leaves the output buffer empty: data that the socket does not accept is queued. */
+/* Empties the output buffer first, so that the trailers fit: data that the socket does not accept is
+ * queued. */
 MK_COLD static enum mk_h1_progress end_body_with_trailers(struct mk_h1 *h)
 {
     if (flush_output(h, true) == MK_H1_BROKEN)
@@ -396,7 +399,7 @@ enum mk_h1_progress mk_h1_output_body(struct mk_h1 *h)
     return MK_H1_COMPLETE;
 }
 
-/* A separate function, so that the function above, which serves every response, has a single caller and is
+/* A separate function, so that mk_h1_output_body(), which serves every response, has a single caller and is
  * inlined. */
 enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h)
 {

@@ -13,7 +13,8 @@ enum mk_h1_progress {
     MK_H1_BROKEN,         /* see h->d.outcome */
 };
 
-/* Appends an interim response to the output buffer. Returns 0, or -EAGAIN if there is no space. */
+/* Appends an interim response to the output buffer. Returns 0, or -EAGAIN: there is no space, earlier output
+ * is still queued, or the connection is not being served. */
 mk_err mk_h1_output_1xx(struct mk_h1 *h, unsigned status, const struct mk_header *fields,
                         size_t n) MK_MUST_USE;
 /* Seals the response and writes its head to the output buffer. h->persistence must be decided. False: the

@@ -10,8 +10,8 @@ void mk_h1_tunnel_start(struct mk_h1 *h)
     mk_h1_state_close_after_response(h);
     if (d->reply.current == MK_RESPONSE_BUFFERED)
         mk_http_stream_set_response_state(
-            d, MK_RESPONSE_HEAD_SENT); /* from here on, a failing source cannot be replaced with an error
-                                     * response */
+            d, MK_RESPONSE_HEAD_SENT); /* from here on, no error response can replace the response of a
+                                        * failing source */
     if (d->state.current == MK_HTTP_STREAM_HALF_CLOSED_REMOTE)
         mk_http_stream_set_state(d, MK_HTTP_STREAM_OPEN);
     h->body = MK_BODY_TUNNEL;
@@ -79,7 +79,8 @@ enum mk_h1_tunnel_result mk_h1_tunnel_run(struct mk_h1 *h)
             return MK_H1_TUNNEL_OVER;
     }
     if (c->progress != before && d->x->limits)
-        mk_conn_stop_timeout(c); /* a plugin may have changed the limits */
+        mk_conn_stop_timeout(c); /* so that the timeout is looked up again: a plugin may have changed the
+                                  * limits */
     if (c->progress != before || c->timeout != MK_TIMEOUT_TUNNEL)
         mk_conn_set_timeout(c, MK_TIMEOUT_TUNNEL);
     return MK_H1_TUNNEL_OPEN;

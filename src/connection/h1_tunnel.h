@@ -13,7 +13,7 @@ enum mk_h1_tunnel_result {
 
 /* Call it when the response head is in the output buffer: from then on, all input belongs to the tunnel. */
 void mk_h1_tunnel_start(struct mk_h1 *h);
-/* Transfers as much data as possible. Only while the connection is being served. */
+/* Transfers as much data as possible. Call it only while the connection is being served. */
 enum mk_h1_tunnel_result mk_h1_tunnel_run(struct mk_h1 *h);
 
 #endif

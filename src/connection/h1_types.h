@@ -28,7 +28,7 @@ struct mk_h1 {
 
     /* The request. */
     enum mk_body body; /* framing of the request body */
-    uint64_t left;     /* bytes of MK_BODY_LENGTH not yet received */
+    uint64_t left;     /* bytes of the body not yet received, if `body` is MK_BODY_LENGTH */
     struct mk_chunked *chunked;
     struct mk_buf *trailers; /* received part of the trailer section; NULL: none */
 

@@ -17,7 +17,7 @@ static void run_queued_handshakes(struct mk_loop_task *own)
     while (t->first && t->left) {
         struct mk_loop_task *task = t->first;
         t->first = task->next;
-        task->run(task); /* does nothing if the connection was closed */
+        task->run(task); /* continues the handshake, or frees the connection if it was closed */
     }
     t->serving = false;
     if (t->first)
@@ -35,7 +35,7 @@ bool mk_handshake_queue_try_start(struct mk_handshake_queue *t)
     if (!t->left || (t->first && !t->serving))
         return false;
     t->left--;
-    schedule_queue(t); /* restores the full number in the next iteration */
+    schedule_queue(t); /* the deferred task resets `left` */
     return true;
 }
 

@@ -17,7 +17,7 @@ struct mk_http2_module {
      * prefix of it. */
     void (*serve)(struct mk_conn *c);
     mk_h2_head_writer *pack_head;
-    /* HPACK-encodes initialized common headers. */
+    /* HPACK-encodes the common headers, which must be initialized. */
     void (*encode_common_headers)(struct mk_common_headers *stamp);
 };
 

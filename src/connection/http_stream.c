@@ -14,7 +14,7 @@ static const struct mk_state_table states = {
     MK_STATE_ROW(MK_HTTP_STREAM_OPEN, "open",
                  TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_HALF_CLOSED_LOCAL) |
                      TO(MK_HTTP_STREAM_CLOSED)),
-    /* An Upgrade request has no body and is followed by a tunnel. */
+    /* Back to OPEN: an Upgrade request has no body, but the tunnel that follows it has input again. */
     MK_STATE_ROW(MK_HTTP_STREAM_HALF_CLOSED_REMOTE, "remote closed",
                  TO(MK_HTTP_STREAM_HALF_CLOSED_REMOTE) | TO(MK_HTTP_STREAM_CLOSED) | TO(MK_HTTP_STREAM_OPEN)),
     MK_STATE_ROW(MK_HTTP_STREAM_HALF_CLOSED_LOCAL, "local closed",
@@ -64,7 +64,7 @@ const struct mk_state_machine mk_http_stream_response_machine = {
 
 /* ---- Lifetime ---- */
 
-/* Tunnels are long-lived and numerous: their requests get only the memory they need. */
+/* Tunnels can be numerous, and stay open for long: their requests get only the memory they need. */
 MK_COLD static struct mk_exchange *new_tunnel_exchange(struct mk_conn_manager *s, size_t room)
 {
     struct mk_arena arena;

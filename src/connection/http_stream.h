@@ -127,7 +127,7 @@ static inline const struct mk_request_limits *mk_http_stream_limits(const struct
 /* Stores the request line (method, space, target) for crash reports. */
 void mk_http_stream_note_request_line(struct mk_http_stream *d, mk_str line);
 void mk_http_stream_note_request(struct mk_http_stream *d, mk_str method, mk_str target);
-/* Checks the size of a head without body: 0 or 413. */
+/* Returns 0, or 413 if the head alone is longer than a request may be. */
 static inline unsigned mk_http_stream_check_head_size(const struct mk_http_stream *d, size_t head_len)
 {
     uint64_t max = d->conn->manager->limits->request_max;
@@ -218,7 +218,7 @@ void mk_http_stream_replace_with_error(struct mk_http_stream *d);
 
 /* ---- Tunnels ---- */
 
-/* Is the response the outgoing direction of a tunnel, not replaced with an error? */
+/* Is the response the outgoing direction of a tunnel, and has no error replaced it? */
 static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
 {
     return mk_response_body_is_tunnel(&d->x->response.content) && d->x->step == MK_DISPATCH_READY;
@@ -226,8 +226,8 @@ static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
 /* Passes the client's bytes to the tunnel handler, or discards them if the handler wants no more.
  * `has_unread`: there may be unread input. */
 void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread);
-/* Has the client's direction ended, or does the handler not want the rest? `unread`: unread bytes have
- * arrived. */
+/* Has the client's direction ended, or does the handler not want the rest? `unread`: the client's data has
+ * arrived, but is not read yet. */
 bool mk_http_stream_is_tunnel_input_over(const struct mk_http_stream *d, bool unread);
 
 #endif

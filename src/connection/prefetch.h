@@ -12,8 +12,8 @@ struct mk_prefetch;
 /* Bytes that are checked and read at a time. */
 enum { MK_PREFETCH_WINDOW = 1024 * 1024 };
 
-/* Are these bytes in the page cache, according to a cheap check? For a file that fits into one window, the
- * result is reused for a second. */
+/* Are these bytes in the page cache, according to a cheap check? For a file that fits into one window, a
+ * positive result is reused for a second. */
 bool mk_prefetch_is_cached(struct mk_conn_manager *s, struct mk_open_file *f, uint64_t offset, uint64_t len);
 
 /* Reads the window in the background, then calls on_read(data) in the loop. NULL: no thread can read it; send

@@ -43,8 +43,8 @@ MK_COLD static bool answer_plain_http(struct mk_conn *c)
     return false;
 }
 
-/* Size of the first record, or the bytes needed to determine it: TLS state is allocated only when a whole
- * record has arrived. 0: not TLS. */
+/* Returns the size of the first record, or of its header while the header is incomplete; 0: not TLS. TLS
+ * state is allocated only when the whole record has arrived. */
 static size_t first_record_size(mk_str in)
 {
     if (in.len < RECORD_HEAD)
@@ -125,8 +125,8 @@ static void hand_over_to_http(struct mk_conn *c)
     mk_counter_add(&c->manager->counters->secured, 1);
     mk_conn_stop_timeout(c); /* the first request gets its full timeout */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
-        c->ops = &mk_h1_ops; /* no request follows: the ACME server has the challenge certificate (RFC
-                              * 8737) */
+        c->ops = &mk_h1_ops; /* no request follows: the ACME server has received the challenge certificate
+                              * (RFC 8737) */
         mk_conn_linger(c, false);
         mk_conn_end_serving(c);
         return;

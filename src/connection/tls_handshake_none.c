@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server without TLS. The configuration has no address that requires TLS, so no connection gets here; if
- * one does, it is closed. */
+ * one does, it is reset. */
 #include "connection/tls_handshake.h"
 
 void mk_tls_handshake_serve(struct mk_conn *c)
