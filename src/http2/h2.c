@@ -83,7 +83,7 @@ static void run_woken_streams(struct mk_h2 *h2)
     struct mk_list now;
     if (mk_list_empty(&h2->woken))
         return;
-    /* Streams woken in the meantime run in the next iteration. */
+    /* Streams woken in the meantime run when the connection is resumed. */
     now = h2->woken;
     now.next->prev = now.prev->next = &now;
     mk_list_init(&h2->woken);
@@ -283,7 +283,8 @@ static void on_h2_conn_drain(struct mk_conn *c)
     end_serving_connection(c);
 }
 
-/* Always true, because the END_STREAM flag marks the end of every response. */
+/* True for HTTP/2, where the END_STREAM flag marks the end of every response: the client detects an
+ * incomplete one. */
 static bool may_close_without_reset(const struct mk_conn *c)
 {
     return c->state.current == MK_CONN_HTTP2;

@@ -6,7 +6,7 @@
 
 #include "http2/h2_types.h"
 
-enum { MK_H2_RESET_COST = 5 }; /* cost of a request cancelled after its start */
+enum { MK_H2_RESET_COST = 5 }; /* cost of a stream that the client resets, or that we reset on an error */
 
 void mk_h2_abuse_init(struct mk_h2 *h2);
 /* Charges a frame to the budget. False: the budget is used up, and the connection has failed. */

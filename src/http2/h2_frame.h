@@ -75,8 +75,8 @@ struct mk_h2_frame {
 /* Parses a frame header. `in` must hold at least MK_H2_FRAME_HEAD bytes. */
 struct mk_h2_frame mk_h2_frame_parse(mk_str in);
 
-/* Validates a frame by itself. Returns 0, or the enum mk_h2_error that ends the connection. Frames of unknown
- * types are valid; ignore them. */
+/* Validates a frame header without regard to the state of the connection. Returns 0, or the enum mk_h2_error
+ * that ends the connection. Frames of unknown types are valid; ignore them. */
 enum mk_h2_error mk_h2_frame_check(const struct mk_h2_frame *f);
 
 /* Removes padding and priority from the payload of DATA and HEADERS. False: the padding is longer than the

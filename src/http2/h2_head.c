@@ -170,8 +170,8 @@ static int add_cookie(struct mk_h2_head *h, mk_str name, mk_str value)
     return copy_to_arena(h, &crumb->text, value);
 }
 
-/* Is it a connection-specific header of HTTP/1? HTTP/2 replaces these with frames or forbids them (RFC 9113,
- * section 8.2.2). */
+/* Is it a connection-specific header of HTTP/1, which HTTP/2 forbids (RFC 9113, section 8.2.2)? TE is one,
+ * unless its value is "trailers". */
 static bool is_connection_specific(enum mk_header_id id, mk_str value)
 {
     if (id == MK_HEADER_TE)
@@ -233,7 +233,8 @@ static bool has_required_pseudo_headers(const struct mk_h2_head *h)
     return h->scheme.p && h->path.len > 0;
 }
 
-/* :path is always a path, even if it looks like an absolute URL or an authority. */
+/* Is the target valid? :path must be a path or, for OPTIONS, "*"; an absolute URL is invalid. CONNECT
+ * requires a port. */
 static int check_target(const struct mk_h2_head *h)
 {
     if (h->method == MK_METHOD_CONNECT && !h->protocol.p)

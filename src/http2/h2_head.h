@@ -22,7 +22,7 @@ struct mk_h2_head {
     uint64_t length;
     bool expects_continue;
     /* Regular headers. If :authority was sent, the first one is Host with the value of :authority; an
-     * equivalent Host header of the client is omitted. Cookies are joined into one line. */
+     * equivalent Host header of the client is omitted. Cookies are joined into one header. */
     struct mk_headers fields;
 
     /* Parser state. */
@@ -34,7 +34,8 @@ struct mk_h2_head {
     bool is_trailers, is_regular, has_host;
 };
 
-/* Initializes an empty head. `buf` holds limits->fields_max lines; both, and the arena, must outlive *h. */
+/* Initializes an empty head. `buf` has space for limits->fields_max headers; `buf`, the limits and the arena
+ * must outlive *h. */
 void mk_h2_head_init(struct mk_h2_head *h, struct mk_arena *arena, struct mk_header_field *buf,
                      const struct mk_request_head_limits *limits, bool is_trailers);
 
@@ -45,17 +46,16 @@ int mk_h2_head_on_header(void *head, mk_str name, mk_str value);
  * PROTOCOL_ERROR (RFC 9113, section 8.1.1). Otherwise the result is the status of the rejection, and *h holds
  * the parts of the request that were parsed:
  *
- *   400  a target, scheme or host that is invalid in HTTP/1 too; no host; Content-Length repeated or not
- *        a number
+ *   400  a target, scheme or host that is invalid in HTTP/1 too; no host, or Host repeated; Content-Length
+ *        repeated or not a number
  *   414  :path is longer than target_max
  *   417  an expectation other than 100-continue
  *   431  the headers are larger than head_max, or more than fields_max
  *   501  the method is longer than any known one
  *   503  out of memory
  *
- * For trailers, the only results are 0, MK_H2_HEAD_MALFORMED, 431 and 503. The caller checks that the server
- * advertised extended CONNECT, that :scheme matches the connection, and that DATA is as long as
- * Content-Length. */
+ * For trailers, the only results are 0, MK_H2_HEAD_MALFORMED, 431 and 503. The caller checks that
+ * DATA is as long as Content-Length. :scheme is not compared with the connection. */
 enum { MK_H2_HEAD_MALFORMED = -1 };
 int mk_h2_head_finish(struct mk_h2_head *h) MK_MUST_USE;
 

@@ -98,7 +98,8 @@ static bool write_head(struct mk_h2_stream *s)
 
 /* ---- Body ---- */
 
-/* Fails a response whose body cannot be completed. */
+/* Handles a body that cannot be completed: an error replaces the response if the output buffer still ends
+ * with all of it; otherwise the stream is reset. */
 MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);

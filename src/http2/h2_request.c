@@ -141,7 +141,7 @@ void mk_h2_request_run(struct mk_h2_stream *s)
 
 /* ---- Requests ---- */
 
-/* Copies the headers to the arena: all heads share one buffer. */
+/* Copies the headers to the arena: all requests are parsed into the same buffer. */
 static bool store_headers(struct mk_h2_stream *s, const struct mk_h2_head *head)
 {
     struct mk_header_field *at = mk_arena_alloc(&s->d.x->arena, sizeof *at * head->fields.n);
@@ -169,8 +169,8 @@ static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, boo
             mk_str_eq_nocase(head->protocol, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : head->protocol;
     mk_http_stream_note_request(&s->d, head->method_text, connect ? head->authority : head->path);
     int bad = mk_request_target_init(&s->d.x->request, connect ? head->authority : head->path, head->host);
-    return tunnel && ends ? 400 : bad; /* the stream has ended already, and a successful response would open
-                                          the tunnel */
+    return tunnel && ends ? 400 : bad; /* the client has already ended the stream, so no tunnel can be
+                                        * opened */
 }
 
 static void set_body_length(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State machine of an HTTP/2 connection for both sides. */
+/* State machines of the two sides of an HTTP/2 connection, the client's and ours. */
 #ifndef MK_HTTP2_H2_STATE_H
 #define MK_HTTP2_H2_STATE_H
 

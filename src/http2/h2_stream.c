@@ -6,7 +6,7 @@
 #include "http2/h2_write.h"
 
 enum {
-    PIECE_MIN = 1024,         /* minimum size of a buffer for body data, which small frames share */
+    PIECE_MIN = 1024,         /* minimum buffer size for body data: several small frames share a buffer */
     WIDE_WINDOW = 256 * 1024, /* window of a stream whose handler reads, if h2->spare is large enough */
     UPDATE_MIN = 16 * 1024,   /* minimum increment of the connection's window, unless the window is nearly
                                  closed */

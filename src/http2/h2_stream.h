@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 streams: creation and end, timeouts, and request body data: data that no handler has read yet, and
- * the receive windows that limit it (RFC 9113, section 5.2).
+/* HTTP/2 streams: creation and end, timeouts, request body data that no handler has read yet, and the receive
+ * windows that limit this data (RFC 9113, section 5.2).
  *
  * A connection holds at most limits->h2.unread_max bytes: its window opens only when data is read or
  * discarded. Each stream has a share of this limit, so streams that no handler reads cannot close the
@@ -10,7 +10,7 @@
 
 #include "http2/h2_types.h"
 
-enum { MK_H2_DRAIN_MAX = 64 * 1024 }; /* maximum unwanted body data that the client may finish sending */
+enum { MK_H2_DRAIN_MAX = 64 * 1024 }; /* maximum unwanted body data that is read to the end and discarded */
 
 struct mk_h2_stream *mk_h2_stream_find(const struct mk_h2 *h2, uint32_t id);
 
@@ -18,8 +18,8 @@ struct mk_h2_stream *mk_h2_stream_find(const struct mk_h2 *h2, uint32_t id);
 struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id) MK_MUST_USE;
 
 /* Closes the stream and writes its access-log entry, unless it was written before. The memory stays until
- * mk_h2_stream_free_closed(), so that callers may still read it; all functions below ignore a closed
- * stream. */
+ * mk_h2_stream_free_closed(), so that callers may still read it. Resetting, waking or queueing a closed
+ * stream has no effect. */
 void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_outcome outcome);
 /* Like mk_h2_stream_close(), but also sends RST_STREAM. */
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_outcome outcome);
@@ -65,7 +65,7 @@ void mk_h2_stream_discard_input(struct mk_h2_stream *s);
 /* Call it when the client has closed its side: fails the incomplete bodies of all streams. */
 void mk_h2_stream_end_input(struct mk_h2 *h2);
 
-/* Runs the stream in this iteration. */
+/* Queues the stream to be run when the connection is served next. */
 void mk_h2_stream_wake(struct mk_h2_stream *s);
 /* Adds the stream to the list of streams with output. */
 void mk_h2_stream_queue_output(struct mk_h2_stream *s);

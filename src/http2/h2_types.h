@@ -33,7 +33,7 @@ enum mk_h2_remote {
 /* The server's announcements of the end of the connection. */
 enum mk_h2_local {
     MK_H2_LOCAL_OPEN,
-    MK_H2_LOCAL_WARNED, /* a GOAWAY without a last stream was sent, with a PING that shows when it has
+    MK_H2_LOCAL_WARNED, /* a GOAWAY that refuses no stream was sent, with a PING that shows when it has
                          * arrived */
     MK_H2_LOCAL_GOAWAY, /* the final GOAWAY, with the last stream, was sent */
     MK_H2_LOCAL_FAILED, /* a GOAWAY with an error was sent; no more input is read */
@@ -48,7 +48,7 @@ struct mk_h2 {
     struct mk_state remote, local; /* enum mk_h2_remote, mk_h2_local */
     struct mk_hpack_decoder *decoder;
     struct mk_h2_stream *buckets[MK_H2_BUCKETS]; /* open streams, by identifier */
-    struct mk_list closed;                       /* freed between two steps of a loop iteration */
+    struct mk_list closed;                       /* to be freed by mk_h2_stream_free_closed() */
     unsigned n_streams;                          /* in the buckets */
     uint32_t last_stream;                        /* highest stream opened by the client */
     uint32_t final_stream;                       /* last stream that is served, according to our GOAWAY */
@@ -59,15 +59,15 @@ struct mk_h2 {
     int64_t send_window;    /* send window of the connection */
     int32_t stream_window;  /* initial send window of a new stream */
     int64_t receive_window; /* receive window of the connection */
-    int64_t held;           /* unread body bytes */
+    int64_t held;           /* unread body bytes of all streams */
     uint32_t share;         /* receive window of a new stream */
-    uint32_t spare;         /* bytes not part of any window yet, for wider windows of streams whose handlers
-                               read */
+    uint32_t spare;         /* bytes of the limit that belong to no stream's window yet: they widen the
+                             * windows of streams whose handlers read */
     uint32_t early; /* bytes beyond the share of a stream that a client may send before it has seen our
                      * SETTINGS */
-    struct mk_list touched; /* streams whose receive window may be opened */
+    struct mk_list touched; /* streams that may need a WINDOW_UPDATE */
 
-    struct mk_list woken;               /* streams to run in this iteration */
+    struct mk_list woken;               /* streams to run when the connection is served next */
     struct mk_list ready[MK_URGENCIES]; /* streams with output */
     unsigned ready_mask;                /* bitmap of lists that may have entries */
 
@@ -84,10 +84,10 @@ struct mk_h2 {
     /* The most lenient limits of closed streams whose output may still be pending; NULL: the server's
      * limits. */
     const struct mk_request_limits *pending_limits;
-    struct mk_request_limits left; /* copy of these limits, since a stream may have its own */
+    struct mk_request_limits left; /* copy of these limits, which may be freed with their stream */
 
     unsigned n_flushes;   /* number of flushes of the output buffer */
-    uint32_t table_max;   /* table size allowed by the client; not used */
+    uint32_t table_max;   /* HPACK table size that the client allows; the table stays empty */
     bool owes_table_size; /* the client has reduced the table size, and the next head must confirm that */
     uint32_t warned_at;   /* number of requests when the first GOAWAY was sent */
     uint32_t idle_at;     /* number of requests when the connection was last idle */
@@ -115,7 +115,7 @@ struct mk_h2_stream {
     struct mk_h2_body_chunk *first, *last; /* unread body data */
     uint64_t announced;                    /* Content-Length; MK_REQUEST_LENGTH_UNKNOWN: none was sent */
     int64_t receive_window, held;          /* receive window and unread body bytes of this stream */
-    uint32_t window_size;                  /* target size of the window, less what is held */
+    uint32_t window_size;                  /* target size of the receive window, including the held bytes */
 
     /* The response. */
     int64_t send_window;

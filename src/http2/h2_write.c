@@ -28,7 +28,7 @@ struct mk_buf *mk_h2_write_reserve(struct mk_h2 *h2, size_t n)
     if (out->cap - out->len < n)
         (void)mk_h2_write_flush(h2);
     if (h2->local.current == MK_H2_LOCAL_LOST)
-        mk_buf_clear(out); /* the response body can no longer be sent */
+        mk_buf_clear(out); /* the buffered frames can no longer be sent */
     return out;
 }
 

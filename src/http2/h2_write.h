@@ -34,8 +34,8 @@ void mk_h2_write_window_update(struct mk_h2 *h2, uint32_t stream, uint32_t by);
 /* Writes GOAWAY with an error code: the connection has failed. Logs the reason `message` and increments its
  * counter. */
 void mk_h2_write_goaway_error(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason message);
-/* First step of a graceful shutdown (RFC 9113, section 6.8): sends a GOAWAY without a last stream, and a
- * PING. */
+/* First step of a graceful shutdown (RFC 9113, section 6.8): sends a GOAWAY with the highest possible stream
+ * identifier, which refuses no stream, and a PING. */
 void mk_h2_write_goaway_warning(struct mk_h2 *h2);
 /* Second step: sends the final GOAWAY, when the client has acknowledged the PING and thus received the first
  * GOAWAY. */

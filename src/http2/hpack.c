@@ -46,7 +46,8 @@ static nghttp2_hd_inflater *inflater_of(struct mk_hpack_decoder *h)
 
 const char mk_hpack_library[] = "nghttp2 " NGHTTP2_VERSION;
 
-/* Keeps the library's default table limit of 4096, which a peer assumes without SETTINGS. */
+/* Keeps the library's default table limit of 4096 bytes, which peers assume unless our SETTINGS announce
+ * another size. */
 struct mk_hpack_decoder *mk_hpack_decoder_new(void)
 {
     nghttp2_hd_inflater *inflater;
@@ -161,7 +162,7 @@ static const struct name {
     [61] = NAME("www-authenticate"),
 };
 
-/* name_slot() of each name, without collisions. */
+/* The index in `names` for each value of name_slot(), which has no collisions. */
 static const uint8_t slots[N_SLOTS] = {
     [0] = 16,   [2] = 50,   [4] = 36,  [7] = 51,   [8] = 57,   [10] = 17,  [11] = 33,  [12] = 29,  [13] = 24,
     [16] = 56,  [18] = 22,  [19] = 53, [21] = 25,  [23] = 23,  [27] = 44,  [29] = 45,  [36] = 28,  [37] = 42,
@@ -188,7 +189,7 @@ static unsigned find_static_name(mk_str name)
     return is_it ? index : 0;
 }
 
-/* Table rows with a value. */
+/* Entries of the static table that have a value. */
 static const struct row {
     uint8_t name, index;
     char value[14];
