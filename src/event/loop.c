@@ -309,7 +309,7 @@ void mk_deferred_post(struct mk_deferred *t)
     t->set = true;
 }
 
-/* Keeps the memory while the task is in the loop's list. */
+/* While the task is in the loop's list, keeps the memory: run_deferred() frees it. */
 void mk_deferred_free(struct mk_deferred *t)
 {
     if (t && t->set)

@@ -15,8 +15,8 @@ struct mk_fd_watch {
     void (*on_ready)(struct mk_fd_watch *w, uint32_t events); /* NULL: the watch belongs to a mk_watcher */
 };
 
-/* A call deferred until all events of this iteration have been handled. A call deferred by a deferred call
- * runs in the next iteration. */
+/* A call deferred until all events of this iteration have been handled. Calls that it defers with the same
+ * function run in the next iteration. */
 struct mk_loop_task {
     struct mk_loop_task *next;
     void (*run)(struct mk_loop_task *t);
@@ -44,7 +44,7 @@ struct mk_loop {
     bool rests; /* between two iterations: deferring a task wakes the outer loop */
     int alarm_fd;
     struct mk_fd_watch alarm;
-    uint64_t alarm_ms; /* current timerfd time; 0: not set */
+    uint64_t alarm_ms; /* time for which the timerfd is set; 0: not set */
     struct mk_timer_wheel wheel;
 };
 
@@ -64,7 +64,7 @@ void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_loop_task *t);
 /* Runs the call after all calls deferred by the two functions above, to send the output gathered in an
  * iteration. */
 void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t);
-/* Runs all deferred tasks now; only after the last iteration. */
+/* Call it only after the last iteration: runs all deferred tasks, including tasks that they defer. */
 void mk_loop_run_tasks(struct mk_loop *loop);
 
 /* One iteration: waits at most max_wait_ms (-1: no limit) for events or the next timer, and handles them. */
@@ -79,7 +79,7 @@ int mk_loop_timeout_ms(const struct mk_loop *loop);
  * ended. */
 void mk_loop_heartbeat(struct mk_loop *loop, bool works);
 
-/* Wakes the loop; from any thread and from signal handlers. */
+/* Wakes the loop. Any thread or signal handler may call it. */
 void mk_loop_wakeup(struct mk_loop *loop);
 
 /* Like mk_watcher_new() and mk_deferred_new(), but on the given loop. */
@@ -88,7 +88,7 @@ struct mk_watcher *mk_loop_new_watcher(struct mk_loop *loop, int fd, unsigned ev
 struct mk_deferred *mk_loop_new_deferred(struct mk_loop *loop, void (*on_end)(void *ctx),
                                          void *ctx) MK_MUST_USE;
 
-/* Fires the timer `ms` after the time of this iteration. Replaces an earlier setting of the timer. */
+/* Sets the timer to fire `ms` after the time of this iteration, and replaces an earlier setting. */
 static inline void mk_loop_set_timer(struct mk_loop *loop, struct mk_timer *t, uint32_t ms)
 {
     bool is_sooner = mk_timer_wheel_set(&loop->wheel, t, loop->now_ms, ms);

@@ -24,9 +24,9 @@ static inline bool mk_send_queue_is_empty(const struct mk_send_queue *q)
     return !q->left;
 }
 
-/* Sends the queued bytes, then the output buffer, and empties it. 0: everything is sent. -EAGAIN: the rest is
- * kept in `q`. Any other error is final. `*sent` grows by the bytes accepted. `more`: see
- * mk_stream_ops.write. */
+/* Sends the queued bytes, then the contents of the output buffer, which is empty afterwards. 0: everything is
+ * sent. -EAGAIN: the rest is kept in `q`. Any other error is final. `*sent` grows by the bytes accepted.
+ * `more`: see mk_stream_ops.write. */
 mk_err mk_send_queue_write(struct mk_send_queue *q, struct mk_stream *s, struct mk_buf *buffer, bool more,
                            uint64_t *sent) MK_MUST_USE;
 /* Sends the queued bytes; returns the same values as mk_send_queue_write(). */

@@ -51,7 +51,7 @@ static inline bool mk_stream_is_readable(const struct mk_stream *s)
     return !s->dry || s->holds;
 }
 
-/* Reads even if nothing reported input. A short read has emptied the socket: only EOF may follow. */
+/* Reads even if no event has reported input. A short read has emptied the socket: only EOF may follow. */
 static inline ssize_t mk_stream_read(struct mk_stream *s, char *buf, size_t cap)
 {
     ssize_t n = s->ops->read(s, buf, cap);

@@ -59,7 +59,7 @@ static bool is_slot_used(const struct mk_timer_wheel *w, uint32_t slot)
     return w->used[slot / 64] >> slot % 64 & 1;
 }
 
-/* The rings of unused slots are uninitialized, so that a process with few timers touches few of their pages. */
+/* Rings of unused slots are uninitialized, so that a process with few timers touches few of their pages. */
 static void use_slot(struct mk_timer_wheel *w, uint32_t slot)
 {
     if (is_slot_used(w, slot))
@@ -82,7 +82,7 @@ void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
     w->next = 0;
 }
 
-/* Inserts the timer into the slot after its time, or into the farthest slot of the wheel. */
+/* If the time is farther ahead than the wheel reaches, the timer moves on when its slot is due. */
 void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
 {
     enum { REACH_MS = (MK_TIMER_SLOTS - 1) * MK_TIMER_TICK_MS };

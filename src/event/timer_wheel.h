@@ -26,7 +26,7 @@ struct mk_timer_wheel {
     uint32_t now;                       /* all timers up to this time have fired or are late */
     uint32_t next;                      /* time of the first used slot, if `has_next` */
     bool has_next;
-    struct mk_timer_link slots[MK_TIMER_SLOTS]; /* initialized when they are used */
+    struct mk_timer_link slots[MK_TIMER_SLOTS]; /* initialized when first used */
 };
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
@@ -37,11 +37,11 @@ void mk_timer_wheel_advance(struct mk_timer_wheel *w, uint64_t now_ms);
  * if there are no timers. */
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
 
-/* Inserts the timer into the slot of its time. */
+/* Inserts the timer into the slot after its time, or into the farthest slot of the wheel. */
 void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t);
 
-/* Fires the timer `after_ms` after `now_ms`. Replaces an earlier setting. False: its current slot is due
- * before that, so only the time was recorded. */
+/* Sets the timer to fire `after_ms` after `now_ms`, and replaces an earlier setting. False: its current slot
+ * is due before that, so only the time was recorded. */
 static inline bool mk_timer_wheel_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
                                       uint32_t after_ms)
 {

@@ -43,7 +43,7 @@ struct mk_tls_keypair {
     const char *key_text;         /* the key as PEM; NULL: the key is in certificate_text */
     const char *ocsp;             /* stapled OCSP response (DER) for the certificate; NULL: none */
     bool from_plugin; /* from a plugin, in a folder that other users may write to: do not follow links */
-    /* Use this context's copy of the certificate from that file, with its key and OCSP response, instead of
+    /* Use the copy of `certificate` that this context has loaded, with its key and OCSP response, instead of
      * reading files or strings. NULL: read them. */
     const struct mk_tls_context *kept_by;
 };
@@ -51,9 +51,9 @@ struct mk_tls_keypair {
 struct mk_tls_server_settings {
     const struct mk_tls_keypair *pairs; /* certificates with their keys, one per key type */
     size_t n_pairs;
-    /* Also use the certificates of this context that have another key type than all pairs. NULL: none. */
+    /* Also use the certificates of this context whose key type none of the pairs has. NULL: none. */
     const struct mk_tls_context *base;
-    unsigned oldest;     /* 12 or 13 */
+    unsigned oldest;     /* oldest TLS version: 12 (TLS 1.2) or 13 */
     const char *ciphers; /* cipher list for TLS 1.2 in OpenSSL's syntax; NULL: our default */
     const char *suites;  /* for TLS 1.3 */
     const char *groups;  /* for key exchange */
@@ -74,7 +74,7 @@ struct mk_tls_settings_error {
 
 /* ---- Connections ---- */
 
-/* Selects a context by the requested server name, absent if there is none. NULL: reject the client. */
+/* Selects a context by the server name that the client requested (absent: none). NULL: reject the client. */
 struct mk_tls_domain {
     const struct mk_tls_context *(*choose)(void *ctx, mk_str name);
     void *ctx;
@@ -123,7 +123,8 @@ struct mk_tls_module {
     void (*context_free)(struct mk_tls_context *context);
     /* Was the certificate of that file loaded into the context? */
     bool (*context_has)(const struct mk_tls_context *context, const char *certificate);
-    /* Start and end of the validity common to all its certificates: seconds since 1970; 0: no certificate. */
+    /* Start and end of the period in which all its certificates are valid: seconds since 1970; 0: no
+     * certificate. */
     int64_t (*context_begins)(const struct mk_tls_context *context);
     int64_t (*context_expires)(const struct mk_tls_context *context);
     /* Opens a stream that takes ownership of the descriptor; `early`: data already read from the descriptor.

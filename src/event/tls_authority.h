@@ -39,8 +39,8 @@ struct mk_tls_local_ca_ops {
     /* Issues a server certificate for all these names, each of which may() must allow. */
     mk_err (*issue)(const struct mk_tls_local_ca *a, const struct mk_tls_names *names, int64_t now,
                     struct mk_buf *pem);
-    /* Returns why the result of issue() must be replaced (static text), or NULL: two thirds of its
-     * lifetime have passed, a name is missing, or it is invalid. */
+    /* Returns why the result of issue() must be replaced (static text): two thirds of its lifetime have
+     * passed, a name is missing, or it is invalid. NULL: it is still good. */
     const char *(*is_due)(const struct mk_tls_local_ca *a, mk_str pem, const struct mk_tls_names *names,
                           int64_t now);
 };
