@@ -23,7 +23,7 @@ enum {
     ROOM = MK_TLS_WRITE_PLAINTEXT_MAX + 16 * RECORD_MORE + 4096, /* space for the records of one call */
     SMALL = 4096,                                                /* unsent data up to this size is sent with
                                                                     the next data */
-    KEPT_MAX = 256 * 1024, /* maximum unsent protocol messages, for a peer that does not read */
+    KEPT_MAX = 256 * 1024, /* maximum unsent bytes: if a peer reads nothing, our protocol messages pile up */
 };
 
 struct thread_buffers {
@@ -166,7 +166,8 @@ mk_err mk_tls_bio_flush(struct mk_tls *t, bool more)
     return e ? e : -EAGAIN;
 }
 
-/* Appends records. False: out of memory, or far too much data is kept already. */
+/* Appends records. False: the stream has failed (out of memory, more than KEPT_MAX unsent bytes, or a socket
+ * error). */
 static bool append_records(struct mk_tls *t, const char *p, size_t len)
 {
     while (len > 0) {

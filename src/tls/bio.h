@@ -11,7 +11,7 @@ const BIO_METHOD *mk_tls_bio_method(void);
 /* Creates a BIO for the stream. The stream keeps ownership of its descriptor. */
 BIO *mk_tls_bio_new(struct mk_tls *t);
 
-/* The stream of a connection that OpenSSL passes to a callback. */
+/* Returns the stream to which `ssl`, the argument of an OpenSSL callback, belongs. */
 struct mk_tls *mk_tls_bio_stream(const SSL *ssl);
 
 /* ---- The write buffer ---- */

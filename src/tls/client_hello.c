@@ -16,8 +16,8 @@ enum { NAME_MAX_LEN = 253 };
 
 /* ---- Parsing ---- */
 
-/* Gets the single name in the extension (RFC 6066, section 3), in lower case and NUL-terminated. Empty: none.
- * False: malformed. */
+/* Gets the host name from the server_name extension (RFC 6066, section 3), in lower case and NUL-terminated.
+ * Empty: the client sent none. False: malformed. */
 static bool parse_server_name(SSL *ssl, char buf[NAME_MAX_LEN + 1])
 {
     const unsigned char *p;

@@ -20,7 +20,8 @@ static struct mk_tls_client_conn *new_client_conn(const char *name)
     return call;
 }
 
-/* Sets the name for SNI. False: the name is invalid, or memory ran out. */
+/* Sets the name that is verified and, unless it is an address, sent as SNI. False: the name is invalid, or
+ * memory ran out. */
 static bool set_server_name(SSL *ssl, char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];

@@ -26,8 +26,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t kernel_option;
 
-/* With kernel TLS, the call fails because the socket is not connected; without it, because the name is
- * unknown. */
+/* With kernel TLS, setsockopt() fails because the socket is not connected; without it, because the name "tls"
+ * is unknown. */
 static bool kernel_supports_tls(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -12,7 +12,8 @@ int64_t mk_tls_context_valid_from(const struct mk_tls_context *context);
 int64_t mk_tls_context_valid_until(const struct mk_tls_context *context);
 bool mk_tls_context_has_certificate(const struct mk_tls_context *context, const char *certificate);
 
-/* Creates the context for connections before a host is selected. NULL: out of memory. */
+/* Returns the context that connections use until a host is selected; the first call creates it. NULL: out of
+ * memory. */
 SSL_CTX *mk_tls_context_without_certificate(void);
 
 #endif

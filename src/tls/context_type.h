@@ -10,9 +10,9 @@
 
 enum { MK_TLS_KEYPAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
 
-/* An OCSP response as bytes. */
+/* An OCSP response (DER) for one certificate of the context. */
 struct mk_tls_ocsp_staple {
-    X509 *certificate; /* the certificate in the context */
+    X509 *certificate;
     unsigned char *response;
     size_t len;
     int64_t until; /* seconds since 1970 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our data in an OpenSSL SSL_CTX. */
+/* Attaches our context struct to an OpenSSL SSL_CTX. */
 #ifndef MK_TLS_EX_DATA_H
 #define MK_TLS_EX_DATA_H
 

@@ -63,7 +63,8 @@ static int64_t asn1_time_seconds(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : 0;
 }
 
-/* Warns about an invalid period. This is not an error, because other hosts can still be served. */
+/* Warns if the certificate has expired or is not valid yet. This is not an error, because other hosts can
+ * still be served. */
 static void check_validity(const char *file, X509 *x, const char *which,
                            struct mk_tls_settings_error *problem)
 {

@@ -9,7 +9,7 @@
 mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair *pair,
                            struct mk_tls_settings_error *problem);
 
-/* Copies the pairs of another context whose key type the context does not have. */
+/* Copies from `from` the pairs whose key type `c` does not have yet. */
 mk_err mk_tls_keypair_reuse_others(struct mk_tls_context *c, const struct mk_tls_context *from,
                                    struct mk_tls_settings_error *problem);
 

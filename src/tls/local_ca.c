@@ -51,15 +51,16 @@ static bool append_name(struct mk_buf *out, const char *before, const char *name
     return true;
 }
 
-/* Machines are often named like a top-level domain: `dev`, `app`, `box`. Permits the name itself, but no
- * subdomains. */
+/* A machine's name without a dot may also be a top-level domain, such as `dev`, `app` or `box`: permits that
+ * name itself, but no subdomains. */
 static void append_permitted_name(struct mk_buf *out, const char *name)
 {
     bool known = strcmp(name, "localhost") == 0 || mk_str_ends(mk_str_from_c(name), MK_STR(".local"));
     bool address = is_ip_address(name);
     if (!address && !known && append_name(out, "permitted;", name) && !strchr(name, '.'))
         mk_buf_addf(out, ",excluded;DNS:.%s", name);
-    else if (address && !strchr(name, ':')) /* permits any IPv6 address, because providers change these */
+    else if (address && !strchr(name, ':')) /* IPv4 only: add_name_constraints() permits all IPv6 addresses,
+                                             * because providers change IPv6 prefixes */
         mk_buf_addf(out, ",permitted;IP:%s/255.255.255.255", name);
 }
 
@@ -117,7 +118,7 @@ static X509 *new_certificate(EVP_PKEY *key, int64_t from, int64_t to)
 
 /* ---- PEM ---- */
 
-/* Uses our own buffer; OpenSSL wipes its own copies of secrets. */
+/* Copies the contents of the BIO to our buffer; OpenSSL wipes its own copy, which is in secure memory. */
 static mk_err append_bio(BIO *bio, struct mk_buf *pem)
 {
     char *p = NULL;
@@ -302,7 +303,8 @@ static bool add_alt_names(X509 *x, const struct mk_tls_names *names)
 {
     struct mk_buf text = mk_buf_growing(EXTENSION_MAX);
     bool ok = names->n > 0;
-    mk_buf_add(&text, MK_STR("critical")); /* must be critical if there is no other name */
+    mk_buf_add(&text, MK_STR("critical")); /* critical, because the subject is empty (RFC 5280, section
+                                            * 4.2.1.6) */
     for (size_t i = 0; ok && i < names->n; i++)
         ok = append_name(&text, "", names->at[i]);
     mk_buf_add(&text, mk_str_of("", 1));

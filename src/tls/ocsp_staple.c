@@ -16,7 +16,7 @@ static int64_t generalized_time_seconds(const ASN1_GENERALIZEDTIME *t)
     return t && ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : INT64_MAX;
 }
 
-/* Does the response cover that certificate? Sets *until to the end of its validity. */
+/* Does the response cover the certificate? Sets *until to its nextUpdate time. */
 static bool find_cert_status(OCSP_BASICRESP *basic, X509 *certificate, int64_t *until)
 {
     const ASN1_INTEGER *serial = X509_get0_serialNumber(certificate);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OCSP stapling for our certificate. */
+/* OCSP stapling for our certificates. */
 #ifndef MK_TLS_OCSP_STAPLE_H
 #define MK_TLS_OCSP_STAPLE_H
 

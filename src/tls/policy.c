@@ -23,7 +23,7 @@ static bool char_in_set(char c, const char *set)
     return c && strchr(set, c);
 }
 
-/* A list of names in OpenSSL syntax. */
+/* How to check and set a list of ciphers in OpenSSL syntax, for one group of TLS versions. */
 struct cipher_list_kind {
     const char *what, *example;
     const char *between; /* separator */
@@ -37,8 +37,8 @@ static const struct cipher_list_kind ciphers = {.what = "TLS 1.2",
 static const struct cipher_list_kind suites = {
     .what = "TLS 1.3", .example = "TLS_AES_128_GCM_SHA256", .between = ": ", .set = SSL_CTX_set_ciphersuites};
 
-/* Does this OpenSSL know the cipher? Excluded names may be unknown, and names after DEFAULT are not
- * checked. */
+/* Does this OpenSSL know the cipher? Excluded names may be unknown. OpenSSL also accepts unknown text
+ * directly after DEFAULT; only "@" may follow it here. */
 static bool is_known_cipher(const struct mk_tls_context *c, const struct cipher_list_kind *k,
                             const char *word)
 {
@@ -48,7 +48,7 @@ static bool is_known_cipher(const struct mk_tls_context *c, const struct cipher_
     return (!is_default || !word[7] || word[7] == '@') && k->set(c->ctx, word);
 }
 
-/* OpenSSL ignores unknown names if it knows at least one. */
+/* Checks each name by itself: OpenSSL ignores unknown names in a list if it knows at least one. */
 static mk_err check_cipher_names(struct mk_tls_context *c, const struct cipher_list_kind *k, const char *list,
                                  struct mk_tls_settings_error *problem)
 {
@@ -133,11 +133,11 @@ static mk_err add_client_authority(void *ctx, X509 *x)
 static mk_err set_client_auth(struct mk_tls_context *c, const struct mk_tls_server_settings *r,
                               EVP_MD_CTX *digest, struct mk_tls_settings_error *problem)
 {
-    const uint8_t cipher_list_kind = (uint8_t)r->clients;
+    const uint8_t client_mode = (uint8_t)r->clients;
     unsigned n;
     mk_err e = 0;
     if (!digest || !EVP_DigestInit_ex(digest, EVP_sha256(), NULL) ||
-        !EVP_DigestUpdate(digest, &cipher_list_kind, sizeof cipher_list_kind))
+        !EVP_DigestUpdate(digest, &client_mode, sizeof client_mode))
         return -ENOMEM;
     if (r->clients != MK_TLS_CLIENTS_OFF) {
         if (!r->client_authority)

@@ -8,7 +8,7 @@
 #include "tls/bio.h"
 
 /* The server is not verified again on resumption: a session is valid only for its original server, and until
- * the certificates verified then expire. */
+ * one of the certificates that were verified for it expires. */
 struct mk_tls_session {
     SSL_SESSION *ssl;
     uint64_t client;
@@ -54,7 +54,8 @@ int mk_tls_session_new_cb(SSL *ssl, SSL_SESSION *session)
 {
     struct mk_tls *t = mk_tls_bio_stream(ssl);
     if (SSL_version(ssl) < TLS1_3_VERSION)
-        return 0; /* OpenSSL does not call this for a renewed ticket of a resumed session: see below */
+        return 0; /* mk_tls_session_on_handshake_done() stores it: OpenSSL does not call this callback when
+                   * the ticket of a resumed session is renewed */
     store_session(t, session);
     return 1;
 }

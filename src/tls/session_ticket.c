@@ -80,8 +80,8 @@ int mk_tls_session_ticket_key_cb(SSL *ssl, unsigned char *name, unsigned char *i
     return r == FINE && renews ? RENEW : r;
 }
 
-/* Has the certificate expired? Tickets are renewed on each connection without verifying the certificate of
- * the client again. The expiry is therefore checked here: otherwise a certificate that was valid once would
+/* Has the client's certificate expired? Tickets are renewed on each connection without verifying the
+ * certificate again. The expiry is therefore checked here: otherwise a certificate that was valid once would
  * admit the client forever. */
 static bool certificate_has_expired(const X509 *client)
 {

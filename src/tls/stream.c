@@ -13,8 +13,8 @@
 
 enum {
     RECORDS_MAX = 64,         /* maximum records that one call reads, because records may be tiny */
-    SMALL = 4096,             /* kept data that can be sent with the next data */
-    UPDATES_MAX = 32,         /* key updates that every connection may send */
+    SMALL = 4096,             /* unsent data up to this size is held back, to be sent with the next data */
+    UPDATES_MAX = 32,         /* key updates that any peer may send */
     UPDATE_BYTES = 16 * 1024, /* received bytes that allow one more key update */
     KEY_UPDATE = 24,          /* handshake message type (RFC 8446, section 4) */
     UPDATE_REQUESTED = 1,     /* RFC 8446, section 4.6.3: value of the byte after the message header */
@@ -79,8 +79,8 @@ static ssize_t handle_empty_read(struct mk_stream *s, struct mk_tls *t)
         return -EAGAIN;
     case SSL_ERROR_ZERO_RETURN:
         if (!t->call || !t->ended)
-            return 0; /* a truncated request is detected by its length; a response may end with the
-                       * connection */
+            return 0; /* a server detects a truncated request by its length; a client needs close_notify,
+                       * because a response may end with the connection */
         t->broken = -ECONNRESET;
         return fail_stream(t);
     default:
@@ -113,8 +113,8 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *buf, si
     return (ssize_t)got;
 }
 
-/* Sends protocol messages with the next data, or alone if none follows. This must not happen while the caller
- * waits for writability, because the caller would not learn of the result. */
+/* Sends protocol messages: immediately if `at_once`, otherwise with the next data. While the caller waits for
+ * writability (t->owed), they have to wait as well, because the caller would not learn of the result. */
 static mk_err send_protocol_messages(struct mk_tls *t, bool at_once)
 {
     if (!at_once || t->owed)
@@ -182,7 +182,7 @@ static ssize_t encrypt_plaintext(struct mk_tls *t, const char *p, size_t len)
     return 0;
 }
 
-/* Holds back a head, or the last response before the end, to send it with the data that follows. */
+/* Holds back a small write, such as a head, to send it with the data or the close_notify that follows. */
 static ssize_t hold_small_write(struct mk_tls *t)
 {
     ssize_t told = (ssize_t)t->owed;

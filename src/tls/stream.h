@@ -5,8 +5,8 @@
 
 #include "tls/stream_type.h"
 
-/* Creates a stream without a role, for the functions that open streams. It does not own its descriptor yet.
- * NULL: out of memory. */
+/* Creates a stream that is neither client nor server yet, for the functions that open streams. It does not
+ * own its descriptor. NULL: out of memory. */
 struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx);
 /* Sets up *s to use the TLS stream, which takes ownership of the descriptor. */
 void mk_tls_stream_attach(struct mk_stream *s, struct mk_tls *t);

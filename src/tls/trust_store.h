@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trusted CAs from a file or from the system. All are loaded at once, because workers cannot open system
- * files. */
+/* Trusted CAs from a file or from the system. All CAs are loaded in advance, because workers cannot open
+ * system files. */
 #ifndef MK_TLS_TRUST_STORE_H
 #define MK_TLS_TRUST_STORE_H
 
