@@ -74,7 +74,8 @@ static int enqueue_text(struct mk_sse_stream *s, mk_str text)
     return 0;
 }
 
-/* If the client reads nothing, comments would only pile up. */
+/* Sends a comment to keep the connection alive, unless data is queued: if the client reads nothing, comments
+ * would only pile up. */
 static void on_keepalive_timer(struct mk_timer *t)
 {
     struct mk_sse_stream *s = MK_CONTAINER(t, struct mk_sse_stream, timer);

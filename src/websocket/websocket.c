@@ -12,7 +12,7 @@ MK_PLUGIN_DECLARE(websocket);
 struct mk_websocket_worker {
     struct mk_ws_worker sockets;
     struct mk_sse_stream_worker events;
-    struct mk_deferred *close_all; /* closes all sockets when the worker drains */
+    struct mk_deferred *close_all; /* closes all sockets and streams when the worker drains */
     bool is_draining;
 };
 

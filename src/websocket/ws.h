@@ -63,8 +63,8 @@ struct mk_ws_worker {
     struct mk_ws_deflate
         *coders[MK_WS_DEFLATE_WINDOWS]; /* shared compressors without context takeover, by window size; NULL
                                            until needed */
-    struct mk_timer rest;               /* frees the memory of shared compressors that were not used for a
-                                           while */
+    struct mk_timer rest;               /* frees the memory of the shared compressors when none of them has
+                                         * been used for DEFLATE_IDLE_MS */
     /* Cost of inflating the messages of all sockets in this iteration: see mk_ws_deflate_decompress(). */
     uint64_t inflated;
 };
@@ -73,7 +73,7 @@ extern const struct mk_state_machine mk_ws_machine;
 
 /* Changes the state. False: not allowed, for example because the socket is closed. */
 bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to);
-/* Makes the tunnel ask for output, or offer input again. */
+/* Makes the tunnel read output from the socket, and offer input, again. */
 void mk_ws_resume(struct mk_websocket *s);
 /* Like mk_ws_resume(), but at the end of the loop iteration. For use inside tunnel callbacks, where
  * mk_request_resume() would apply to the next callback of either direction. */

@@ -18,8 +18,9 @@ struct mk_ws_deflate *mk_ws_deflate_new(unsigned bits) MK_MUST_USE;
 /* Accepts NULL. */
 void mk_ws_deflate_free(struct mk_ws_deflate *c);
 
-/* Both functions append to `out`. With `keeps` (context takeover), the message may refer to earlier ones;
- * otherwise it starts with an empty window. Returns 0; -EMSGSIZE: `out` may not grow that far; -ENOMEM. */
+/* Compression and decompression append to `out`. With `keeps` (context takeover), the message may refer to
+ * earlier ones; otherwise it starts with an empty window. Returns 0; -EMSGSIZE: `out` may not grow that far;
+ * -ENOMEM. */
 int mk_ws_deflate_compress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
 /* Also returns -EBADMSG for invalid data, and for data that takes much more time than its length warrants.
  * Adds the CPU cost to *cost, expressed as the number of bytes of ordinary data that could be inflated in
@@ -29,8 +30,8 @@ int mk_ws_deflate_decompress(struct mk_ws_deflate *c, mk_str data, bool keeps, s
 
 /* Makes the next compressed message independent of earlier messages. */
 void mk_ws_deflate_reset_compression(struct mk_ws_deflate *c);
-/* Frees memory that is not needed while the socket is idle. With `keeps`, the window to which later messages
- * of the peer may refer stays. */
+/* Frees memory that is not needed while the socket is idle. With `keeps`, keeps the window to which later
+ * messages of the peer may refer. */
 void mk_ws_deflate_release_memory(struct mk_ws_deflate *c, bool keeps);
 
 #endif

@@ -178,7 +178,7 @@ static bool init_inflater(struct mk_ws_deflate *c, bool keeps)
 /* Cost of inflating one message. */
 struct inflate_cost {
     uint64_t in, out;
-    uint64_t block_at; /* bit position of the last block */
+    uint64_t block_at; /* bit position in the input where the current block begins */
     unsigned n_tables, n_ends;
 };
 

@@ -21,7 +21,7 @@ static void append_chunk(struct mk_ws_queue *q, struct mk_ws_chunk *c)
     q->last = c;
 }
 
-/* Appends a frame whose size is already counted. */
+/* Appends a frame. The caller adds its size to the queue's weight. */
 static bool append_frame(struct mk_ws_queue *q, const struct mk_ws_frame *f)
 {
     struct mk_ws_chunk *c = mk_mem_alloc(sizeof *c);
@@ -33,7 +33,7 @@ static bool append_frame(struct mk_ws_queue *q, const struct mk_ws_frame *f)
     return true;
 }
 
-/* Converts a queue with a single frame when another one follows. */
+/* Moves the frame in `only` to the list of chunks, because another one follows. False: out of memory. */
 static bool convert_to_chunks(struct mk_ws_queue *q)
 {
     return q->first || !q->only || append_frame(q, q->only);

@@ -105,7 +105,7 @@ static void finish_message(struct mk_websocket *s, struct mk_ws_receive_state *i
     in->kind = 0;
 }
 
-/* Appends a piece of a data frame; `is_last`: end of the frame. */
+/* Appends a piece of a data frame; `is_last`: it is the last piece of the frame. */
 static void append_data(struct mk_websocket *s, struct mk_ws_receive_state *in, mk_str piece, bool is_last)
 {
     bool ends = is_last && in->frame.is_final;
@@ -363,7 +363,8 @@ static void receive_more(struct mk_websocket *s, char *buf)
     save_receive_state(s, &in);
 }
 
-/* Sending a message also calls this function: without new input, only input that was kept is processed. */
+/* Queued output also resumes the tunnel, which then calls this function without new input: only a socket with
+ * a partial message or saved input tries to read. */
 bool mk_ws_receive_input(struct mk_websocket *s, bool has_input)
 {
     char buf[ROOM];

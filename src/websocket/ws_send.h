@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sending: the send functions of monkey/websocket.h, and automatic frames. */
+/* Sending: the send functions of monkey/websocket.h, and control frames. */
 #ifndef MK_WEBSOCKET_WS_SEND_H
 #define MK_WEBSOCKET_WS_SEND_H
 

@@ -20,7 +20,8 @@ static bool tunnel_on_input(void *ctx, bool has_input)
     return more;
 }
 
-/* Called when the queue has space again: notifies the owner, and continues with pending input. */
+/* Called after data was taken from the queue: if the queue has space again, continues with pending input, and
+ * notifies an owner whose message was rejected. */
 static void notify_queue_space(struct mk_websocket *s)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
@@ -118,7 +119,7 @@ static void on_ping_timer(struct mk_timer *t)
     set_ping_timer(s);
 }
 
-/* Called when the shared compressors were not used for a while. */
+/* Called when no shared compressor has been used for DEFLATE_IDLE_MS. */
 static void on_deflate_idle_timer(struct mk_timer *t)
 {
     struct mk_ws_worker *w = MK_CONTAINER(t, struct mk_ws_worker, rest);
