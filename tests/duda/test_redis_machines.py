@@ -171,7 +171,7 @@ class Node:
 
 
 def start_nodes(monkey, site, machines, seeds, postgres):
-    source = SOURCE.replace("DUDA_SERVICE(asks,", TALK).replace('"duda-redis",', '"duda-redis", "duda-sql",').replace(
+    source = SOURCE.replace("DUDA_SERVICE(asks,", TALK).replace('#define DUDA_USE "duda-redis"', '#define DUDA_USE "duda-redis", "duda-sql"').replace(
         "#include <duda/redis.h>", "#include <duda/redis.h>\n#include <duda/sql.h>")
     service = services.build(site.path.parent, "asks", source, packages=["redis", "sql"])
     listed = "".join(f"    Server {s.host}:{s.port}\n" for s in seeds)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 SOURCE = r"""
 #define DUDA_USE "duda-kv", "duda-redis", "duda-memcached", "duda-sql", "duda-http", "duda-store", "duda-jobs", "duda-smtp", \
-    "duda-subprocess",
+    "duda-subprocess"
 #include <duda.h>
 #include <duda/subprocess.h>
 #include <duda/http.h>

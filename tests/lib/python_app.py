@@ -117,6 +117,11 @@ def foreign_deferred(request, _response):
     return kept_deferred[0] if kept_deferred else kept_deferred.append(request.defer()) or kept_deferred[0]
 
 
+@server.route("GET /kept-deferreds")
+def kept_deferreds(_request, _response):
+    return str(len(kept_deferred))
+
+
 @server.route("GET /events", events=True)
 def events(_request, _response):
     yield "one\ntwo"

@@ -131,7 +131,8 @@ def test_python_deferred_reports_disconnect(app):
 def test_python_deferred_of_another_request_is_rejected(app):
     connection = app.connect()
     connection.request("GET", "/foreign-deferred")  # gets no response, so its Deferred stays valid until the connection closes
-    wait_until(lambda: app.get("/foreign-deferred")[0] == 500, "the second request got the Deferred of the first one")
+    wait_until(lambda: app.get("/kept-deferreds")[1] == "1", "the application has the Deferred of the first request")
+    assert app.get("/foreign-deferred")[0] == 500
     connection.close()
 
 
