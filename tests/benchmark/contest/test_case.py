@@ -10,7 +10,7 @@ from contest.contestant import FEATURES
 
 CASES = case.load_all()
 HISTORICAL = ("gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
-# The builds, the environment, the report and repeated shots take additional time.
+# The limits cover the shots; the builds, the environment, the report and repeated shots take additional time.
 QUICK_SECONDS, FULL_SECONDS = 420, 40 * 60
 
 GOOD = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of two records."""
+"""Compares two records: significant regressions are reported, and noise is not."""
 import copy
 import json
 

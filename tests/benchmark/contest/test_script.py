@@ -15,7 +15,7 @@ FOLDER = ROOT / "tools" / "contest"
 
 @pytest.fixture
 def project(tmp_path):
-    """A project whose fake Python environments are created quickly from this Python."""
+    """A project whose venv.sh is a stub: it only creates a link to this Python, which is fast."""
     (tmp_path / "tools/dev").mkdir(parents=True)
     (tmp_path / "tools/contest").mkdir()
     for name in ("contest", "requirements.txt", "requirements-spread.txt"):

@@ -12,7 +12,7 @@ from contest.statistics import coverage, estimate, interval_rank, chance_of_diff
 NAN = math.nan
 
 
-# Confidence of [x(k), x(n + 1 - k)] in percent, from textbook tables.
+# The probability in percent that the interval [x(k), x(n + 1 - k)] of n sorted values contains the median, from textbook tables.
 @pytest.mark.parametrize("count, k, percent", [
     (1, 1, 0), (2, 1, 50), (3, 1, 75), (4, 1, 87.5), (5, 1, 93.8), (6, 1, 96.9), (6, 2, 78.1), (7, 1, 98.4), (7, 2, 87.5),
     (8, 2, 93.0), (9, 2, 96.1), (9, 3, 82.0), (10, 2, 97.9), (10, 3, 89.1), (12, 3, 96.1), (14, 4, 94.3), (15, 4, 96.5),

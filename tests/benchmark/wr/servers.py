@@ -15,7 +15,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + BODY
 
 
 def burn(ms):
-    """Uses `ms` of CPU time, no matter how busy the machine is."""
+    """Uses `ms` milliseconds of CPU time, no matter how busy the machine is."""
     until = time.thread_time() + ms / 1000
     while time.thread_time() < until:
         pass
