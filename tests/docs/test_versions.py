@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/versions.md has the numbers that the headers and the build have."""
+"""docs/reference/versions.md contains the same version numbers as the headers and the build."""
 import re
 
 from monkey import ROOT
