@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the n-th allocation from now fail, and any number of allocations after it. */
+/* Makes a given number of allocations fail, beginning with the n-th one from now. */
 #include <errno.h>
 
 #include "fault/fault.h"
