@@ -64,7 +64,7 @@ void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_
 bool mk_upstream_is_tls(const struct mk_upstream *u)
 {
     (void)u;
-    return true; /* lets one event read everything */
+    return true; /* callers then read everything in one event */
 }
 
 /* Advances by a second with each call. */

@@ -95,7 +95,7 @@ static void begin(void)
     atexit(end);
 }
 
-/* Runs everything that can happen without the peer. */
+/* Processes the available input, and runs the tasks of the loop. */
 static void advance(struct mk_conn *c)
 {
     mk_stream_on_input(&c->stream, false);
@@ -125,7 +125,7 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     }
 }
 
-/* Excludes sources of a billion bytes, which only take time. */
+/* Excludes requests for bodies of a billion bytes, which only take time. */
 static bool is_reasonable(mk_str in)
 {
     uint64_t n = 0;

@@ -33,7 +33,7 @@ static const struct mk_conn_manager_limits limits = {
 /* ---- The peer ---- */
 
 static struct mk_buf input, output;
-static size_t noted; /* length of the input that was analyzed */
+static size_t noted; /* length of the input that has been analyzed */
 static struct mk_conn *conn;
 static struct h2_client client;
 static struct mk_hpack_decoder *own_decoder; /* for the client's own headers */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunked body gives the same bytes, result and rest whether decoded at once or in pieces. */
+/* A chunked body gives the same bytes, result and remaining input whether decoded at once or in pieces. */
 #include "base/assert.h"
 #include "http/chunked.h"
 #include "http/header.h"

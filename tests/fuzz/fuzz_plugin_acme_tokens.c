@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For any path, a token is a plain name that cannot leave its folder. */
+/* A path contains no token, or a token that is a plain file name and cannot lead out of its folder. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -172,7 +172,7 @@ static void read_somewhere(struct actor *a, uint8_t where)
         MK_ASSERT(buffer[i] == byte_at(a, at + (uint64_t)i));
 }
 
-/* Moves a body from memory to a memory file, which may not fit either. */
+/* Moves a body from memory to a memory file, which may also exceed a limit. */
 static void use_descriptor(struct actor *a)
 {
     a->in_memory |= a->spool->fd < 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any output of a load client: each parser rejects it with a reason and no numbers, or reports finite,
- * non-negative numbers. JSON that is found lies inside the input, and JSON that another parser accepts is
- * found. */
+ * non-negative numbers. An object that the JSON scanner finds lies inside the input, and the scanner finds
+ * every object that the JSON parser of the tests accepts. */
 #include <math.h>
 #include <stddef.h>
 
