@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules for every source file: a license line, bounded string functions, a single entry point to the heap, no paths of a
 developer's machine, and the common format. An unusually large file, function or folder is a note, not an error: never split or
-pad code for a number.
+pad code only to meet a guideline.
 """
 import re
 from collections import Counter
