@@ -33,7 +33,7 @@ def ends(c, reply):
 
 @contextmanager
 def paused(server):
-    """Stops the workers. When they continue, they receive everything that the client has sent in the meantime at once."""
+    """Stops the workers. When they continue, they receive at once everything that the client has sent in the meantime."""
     pids = server.workers
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

@@ -473,7 +473,7 @@ def test_h2_server_stops_with_open_streams(server):
         server.stop()
 
 
-# Clients whose workers are replaced repeatedly
+# Clients that send requests while the workers are replaced repeatedly
 
 def test_h2_reloads_lose_no_request(monkey, site):
     site.add("a.bin", os.urandom(20_000))

@@ -154,7 +154,7 @@ def test_hidden_files_are_not_disclosed(monkey, site):
     site.add(".folder/x", "x")
     server = monkey()
     answers = [server.get(t) for t in ("/.there", "/.nothing", "/.folder", "/.folder/", "/.folder/none", "/.there/")]
-    pages = {re.sub(rb"<small>.*?</small>", b"", a.body) for a in answers}  # the pages differ only in their time
+    pages = {re.sub(rb"<small>.*?</small>", b"", a.body) for a in answers}  # the pages differ only in the time that they show
     assert {a.status for a in answers} == {403} and len(pages) == 1
 
 

@@ -187,7 +187,7 @@ def test_ranges_beyond_4_gb_are_exact(monkey, site):
 
 
 def test_ranges_of_cached_and_uncached_files_reassemble(monkey, site):
-    """Reassembles cached files, uncached files, and files of sizes around the limit from ranges."""
+    """Reassembles files from ranges: files below InlineFileMax, files above it, and files of about that size."""
     rng = random.Random(3)
     server = monkey(server="InlineFileMax 8K")
     for size in (1, 2, 4095, 8191, 8192, 8193, 65536, 1_000_003):
