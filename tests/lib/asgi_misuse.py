@@ -34,7 +34,7 @@ MESSAGES = [START, BODY, {**BODY, "more_body": True}, {"type": "http.response.bo
 
 
 async def use(receive, send, n):
-    """Uses both functions n times, right or wrong."""
+    """Calls receive() and send() n times, correctly or not."""
     for _ in range(n):
         what = RANDOM.randrange(14)
         try:
@@ -89,7 +89,7 @@ async def use_kept(_receive, _send):
 
 
 async def touch_task(receive, send):
-    """Does with its task and its coroutine what debuggers do, and worse."""
+    """Inspects its task and coroutine, as debuggers do, and calls coroutine methods that only the event loop may call."""
     task = asyncio.current_task()
     coroutine = task.get_coro()
     repr(task), task.get_stack(), task.print_stack(file=io.StringIO())

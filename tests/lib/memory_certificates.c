@@ -30,7 +30,7 @@ static char *read_file(const char *path)
     size_t len = f ? fread(buffer, 1, sizeof buffer - 1, f) : 0;
     if (f)
         fclose(f);
-    /* no byte more, so that the sanitizer detects reads past the end */
+    /* the exact size, so that the sanitizer detects reads past the end */
     char *text = f ? malloc(len + 1) : NULL;
     if (!text) {
         fprintf(stderr, "memory_certificates: cannot read %s\n", path);

@@ -128,7 +128,7 @@ def test_asgi_invalid_body_gets_its_status(server, chunk, status):
     try:
         connection.send(chunk)
     except OSError:
-        pass  # the server has read enough
+        pass  # the server has rejected the body and closed the connection
     assert connection.getresponse().status == status
     connection.close()
 
@@ -183,7 +183,7 @@ def test_asgi_system_exit_ends_the_server(start):
 
 @pytest.fixture(scope="module")
 def sanitized(package, python, tmp_path_factory):
-    """Environment variables for programs that use the extension with sanitizers."""
+    """Environment variables for programs that load a copy of the extension that is built with sanitizers."""
     folder = tmp_path_factory.mktemp("sanitized")
     (installed,) = python.parents[1].glob("lib/python*/site-packages/libmonkey")
     shutil.copytree(installed, folder / "libmonkey")
@@ -195,7 +195,7 @@ def sanitized(package, python, tmp_path_factory):
     if not all(library.startswith("/") for library in libraries):
         pytest.skip("needs the sanitizers of gcc as libraries")
     return package.environment | {"PYTHONPATH": str(folder), "LD_PRELOAD": ":".join(libraries), "PYTHONMALLOC": "malloc",
-                                  "ASAN_OPTIONS": "detect_leaks=0"}  # the interpreter frees little at its end: see the next test
+                                  "ASAN_OPTIONS": "detect_leaks=0"}  # the interpreter leaks at exit: see the next test
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -363,7 +363,7 @@ static void listener_closed_before_any_step_closes_at_once(void **state)
     mk_server_free(s);
 }
 
-/* A connection in the queue of a listener that is closed. */
+/* The listener is closed while a connection waits in its queue. */
 static void queued_connection_is_served_before_its_listener_closes(void **state)
 {
     (void)state;
@@ -453,7 +453,7 @@ static void change_and_count(struct mk_server *s, unsigned port)
     int before = 0;
     for (int i = 0; i < ROUNDS; i++) {
         assert_int_equal(unlisten(s, add(s)), 0);
-        assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello"); /* the worker has run */
+        assert_holds(fetch(port, "GET", "/hello"), "\r\n\r\nhello"); /* the worker is running */
         if (i == 0)
             before = count_descriptors();
     }

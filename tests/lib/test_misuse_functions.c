@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the library that prepare or observe a server: NULL, freed and started servers, invalid values, and callbacks that call
- * back. Each call is refused, and the server keeps serving. */
+/* Functions of the library that prepare or observe a server: NULL, freed and started servers, invalid values,
+ * and calls from callbacks. Each call is refused, and the server keeps serving. */
 #include <monkey/cookie.h>
 #include <monkey/form.h>
 #include <monkey/router.h>

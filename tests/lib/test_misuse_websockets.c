@@ -281,7 +281,7 @@ static void event_stream_opened_twice_is_refused(void **state)
     mk_server_free(s);
 }
 
-/* ---- Server end while connections are open ---- */
+/* ---- Shutdown while connections are open ---- */
 
 enum { EACH = 8 };
 
