@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The acme plugin obtains, presents and renews certificates of Pebble, a real CA on loopback."""
+"""The acme plugin obtains, presents and renews certificates of Pebble, an ACME test CA, on loopback."""
 import json
 import os
 import pwd

@@ -18,7 +18,7 @@ pytestmark = MARKS
 
 
 def test_acme_name_of_another_server_fails_with_backoff(world, state):
-    """Pebble connects to a port without a listener."""
+    """Pebble tries to validate the name at a port without a listener."""
     world.start_pebble()
     world.pebble.settings["httpPort"] = 1
     world.pebble.stop()

@@ -286,7 +286,7 @@ def test_compress_does_nothing_without_section(monkey, site):
 
 
 def test_compress_vary_appears_in_explain(start, run):
-    """The output of explain includes Vary; its request cannot have Accept-Encoding."""
+    """The output of `monkey explain` includes Vary, although the request that it simulates has no Accept-Encoding."""
     server = start()
     assert re.search(r"^ +Vary: Accept-Encoding$", run("explain", "-c", server.config, "GET", "http://x/a.html").out, re.MULTILINE)
 

@@ -26,7 +26,7 @@ README = (ROOT / "plugins/isolate/README.md").read_text()
 
 
 def test_isolate_routes_are_counted_in_the_group(monkey, site, tmp_path):
-    """Uses the file in the README: the group's shell knows the routes, but the metrics of the outer server do not."""
+    """Uses the configuration in the README: the group's own shell lists the routes, but the outer server's metrics do not."""
     shown = re.search(r"^## The routes of a service\n.*?\n((?:^    [^\n]*\n|^\n)+)", README, re.MULTILINE | re.DOTALL)[1]
     (tmp_path / "hello.conf").write_text(re.sub("^    ", "", shown, flags=re.MULTILINE).replace("/run/hello", "."))
     tmp_path.chmod(0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logger plugin: formats that no client can break, one line for each request without losses, and error logs per host."""
+"""The logger plugin: log lines that no client can break, exactly one line for each request, and error logs per host."""
 import json
 import os
 import re

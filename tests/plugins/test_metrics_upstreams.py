@@ -155,7 +155,7 @@ def test_metrics_ignore_upstreams_of_rejected_configuration(start, backend):
 
 @pytest.mark.parametrize("failure", ["master", "worker"])
 def test_metrics_keep_upstreams_when_reload_fails(monkey, site, backend, failure):
-    """Another plugin fails to start after this one has registered its servers in the statistics table."""
+    """Another plugin fails to start after the new servers were added to the statistics table: the old servers stay listed."""
     run = starter(monkey, site)
     server = run(plugins=["proxy", OTHER_PLUGIN], top=group(backend, keys="MaxConnections 5") + "[FAIL]\n    What nothing\n", sections=ROUTES)
     text, (before,) = server.config.read_text(), status(server)["upstreams"]

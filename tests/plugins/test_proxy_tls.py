@@ -201,7 +201,7 @@ def test_proxy_trailers_cannot_forge_client_certificate(secure, behind):
 
 
 def test_proxy_tls_cancelled_request_counts_until_backend_is_done(proxy, authority):
-    """The backend learns of the end from close_notify as soon as it reads."""
+    """The backend learns from close_notify that the request was cancelled, but only when it reads."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     pair = authority.issue(["127.0.0.1"])
     context.load_cert_chain(pair.certificate, pair.key)

@@ -219,7 +219,7 @@ def test_spooled_upload_is_retried_on_another_server(proxy, monkey):
 
 @needs_fpm
 def test_slow_clients_hold_no_php_children(monkey, site, tmp_path):
-    """There are two children and no MaxConnections: a further client is served besides six slow readers and six slow uploads."""
+    """With two PHP children and no MaxConnections, a client is served although six others read slowly and six upload slowly."""
     done = tmp_path / "done"
     done.mkdir(mode=0o777)
     site.add("big.php", f"<?php for ($i = 0; $i < {SIZE // 8}; $i++) printf(\"%07d\\n\", $i);"

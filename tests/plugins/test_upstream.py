@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[UPSTREAM]: configuration errors and server selection. test_metrics_upstreams.py tests its metrics."""
+"""[UPSTREAM]: configuration errors and server selection. test_metrics_upstreams.py tests the metrics of upstreams."""
 import collections
 import contextlib
 import os
@@ -612,7 +612,7 @@ def test_upstream_one_address_may_use_all_connections_if_configured(start):
 
 
 def test_upstream_kept_connections_are_shared_fairly(start):
-    """The connections already exist when one address sends requests for all of them."""
+    """All backend connections are already open when one address sends enough requests to use all of them."""
     with HoldingBackend() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys="MaxConnections 4")
         with contextlib.ExitStack() as first:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generates responses on demand: `made` sends the body that the query describes; `events` streams the strings
- * that `send_event` receives, until `send_event` gets an empty query. */
+ * that the handler `say` receives, until `say` gets an empty query. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdio.h>
