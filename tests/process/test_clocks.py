@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every wait has a timeout. The tests measure only that no timeout fires too early."""
+"""Every wait has a timeout. A busy machine may delay a timeout, so the tests check only that none fires too early."""
 import contextlib
 import socket
 import time
@@ -146,7 +146,7 @@ def test_min_rate_of_one_cuts_off_client_that_does_not_read(start, site):
 
 @pytest.mark.http1
 def test_min_rate_applies_to_small_pipelined_responses(start, site):
-    """Sends pipelined requests whose responses fill the socket."""
+    """The client pipelines requests without reading the small responses: once they fill the socket buffer, MinRate applies."""
     site.add("page", b"x" * 4000)
     server = start("MinRate 1000\nMinRateInterval 1s\nKeepAliveRequests unlimited")
     with server.connect(receive_buffer=4096) as c:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemon mode with a PID file: the program that starts the server can rely on both."""
+"""Daemon mode: `monkey -D` returns once the server accepts requests and the PID file is complete."""
 import os
 import re
 import signal
