@@ -130,7 +130,7 @@ def test_missing_file_keeps_the_certificate_of_its_host(start, suffix):
     server = start()
     before = server.shown()
     (server.authority.folder / "localhost-ec.pem").with_suffix(suffix).unlink()
-    for n in (1, 2):  # the second reload keeps a certificate that was already kept
+    for n in (1, 2):  # the second reload keeps the same certificate again
         server.server.err.wait_for(TAKEN, count=n)
         assert server.server.err.text.count(KEPT) == n
         assert server.shown() == before
