@@ -5,7 +5,8 @@
 
 #include "conf/table.h"
 
-/* Reports every section that matches none of the n tables, and every repeated section that must be unique. */
+/* Reports every section that matches none of the n tables, and every repetition of a section that must be
+ * unique in the configuration. Returns 0, -EINVAL if this call found errors, or -ENOMEM. */
 mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_conf_table *const *tables,
                               size_t n, struct mk_conf_report *report) MK_MUST_USE;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Context of a value parser: queries, and error reports at the value's position. */
+/* The functions that value parsers call with their context: they return the key, the value and memory, and
+ * report errors at the position of the value. */
 #include "conf/path.h"
 #include "conf/table.h"
 #include "conf/value.h"
@@ -62,7 +63,8 @@ mk_str mk_conf_ctx_path(const struct mk_conf_ctx *ctx, mk_str path)
     return mk_conf_path_resolve(ctx->arena, file, path);
 }
 
-/* Returns the position of a slice of the key or value; an absent slice means the whole value. */
+/* Returns the position of a slice of the key or value; an absent slice means the whole value. A default value
+ * has no line in the configuration, so its position names the key instead of a file. */
 static struct mk_conf_source_pos slice_pos(const struct mk_conf_ctx *ctx, mk_str part)
 {
     if (ctx->entry)

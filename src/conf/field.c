@@ -59,8 +59,8 @@ uint64_t mk_conf_field_load(const struct mk_conf_key *k, const void *in)
     return k->size == 1 ? u.n8 : k->size == 2 ? u.n16 : k->size == 4 ? u.n32 : u.n64;
 }
 
-/* Reports "expected a time (ms, s, m, h, d) up to 1h, not `1O`", or with a reason: "`2h` is too large:
- * expected ..." */
+/* Reports "expected a time (ms, s, m, h, d) up to 1h, not `1O`" or, if `what` is "too large", "`2h` is too
+ * large: expected ..." */
 static void report_bad_value(const struct mk_conf_ctx *ctx, mk_str value, const char *what)
 {
     char buf[FORM_MAX];

@@ -33,7 +33,7 @@ static struct mk_conf_source_pos pos_at(const struct mk_conf_lexer *l, const cha
     return at;
 }
 
-/* Reads the next line, without its line end and trailing blanks. */
+/* Reads the next line of the file, without its line end and trailing blanks. */
 static void next_source_line(struct mk_conf_lexer *l)
 {
     mk_str line = mk_str_cut(&l->rest, '\n');
@@ -110,7 +110,7 @@ static void split_words(const struct mk_conf_lexer *l, mk_str s, struct mk_conf_
     out->rest_column = pos_at(l, out->rest.p).column;
 }
 
-/* Is the line an indented section header or directive? Such a line could be parsed as an entry, but is a
+/* Is the line an indented section header or directive? The syntax of an entry allows such a line, but it is a
  * mistake. */
 static bool is_misplaced_header(mk_str s)
 {
@@ -178,7 +178,7 @@ static void report_missing_indent(struct mk_conf_lexer *l)
         mk_conf_report_hint(l->report, "indent entries, for example by 4 spaces");
 }
 
-/* Classifies a line. False: it is blank, a comment, or invalid. */
+/* Classifies a line. False: the line is blank, a comment, a row of dashes, or invalid. */
 static bool lex_line(struct mk_conf_lexer *l, struct mk_conf_line *out)
 {
     mk_str line = l->at.source;

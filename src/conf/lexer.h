@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splits the text of one file into classified lines. Checks indentation and permitted bytes; the meaning
- * of directives and references is handled elsewhere. */
+/* Splits the text of one file into classified lines. Checks the indentation, and rejects control bytes. The
+ * reader (conf/read.h) executes directives and expands references. */
 #ifndef MK_CONF_LEXER_H
 #define MK_CONF_LEXER_H
 
 #include "conf/report.h"
 
 enum mk_conf_line_kind {
-    MK_CONF_LINE_SECTION,  /* [word]; an absent word: the header is invalid, so ignore the entries below */
+    MK_CONF_LINE_SECTION,  /* [word]; absent word: invalid header, so ignore the entries below it */
     MK_CONF_LINE_ENTRY,    /* word rest */
     MK_CONF_LINE_DIRECTIVE /* @word rest; the word includes the `@` */
 };
@@ -29,7 +29,8 @@ struct mk_conf_lexer {
 
 /* Starts reading a file; `file` and `text` must outlive the lines. */
 void mk_conf_lexer_init(struct mk_conf_lexer *l, mk_str file, mk_str text, struct mk_conf_report *report);
-/* Returns the next line with content; false at the end. Reports errors and skips lines that are unusable. */
+/* Stores the next line with content in *out; false at the end of the text. Reports and skips unusable
+ * lines. */
 bool mk_conf_lexer_next(struct mk_conf_lexer *l, struct mk_conf_line *out);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Takes the next segment of a path, skipping "." and empty segments. */
+/* Removes the next segment from the front of *rest, skipping "." and empty segments. False: no segment is
+ * left. */
 static bool next_path_segment(mk_str *rest, mk_str *step)
 {
     while (rest->p) {
@@ -14,7 +15,7 @@ static bool next_path_segment(mk_str *rest, mk_str *step)
     return false;
 }
 
-/* Appends the segments of `path` to the text of `len` bytes in `buf`. */
+/* Appends the segments of `path` to the `len` bytes in `buf`, and returns the new length. */
 static size_t append_path_segments(char *buf, size_t len, mk_str path)
 {
     mk_str step;

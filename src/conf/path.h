@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of configuration files as text: resolves @INCLUDE and compares paths. */
+/* Paths of configuration files: resolves relative paths, and expands the patterns of @INCLUDE. */
 #ifndef MK_CONF_PATH_H
 #define MK_CONF_PATH_H
 
@@ -21,8 +21,9 @@ struct mk_conf_path_list {
     size_t n;
 };
 
-/* Finds the files that match, in byte order. Omits names that begin with a dot or end with a tilde, unless
- * the file name in the pattern does so. Returns at most MK_CONF_FILES_MAX + 1 paths. */
+/* Finds the paths that match the pattern, in byte order. Omits file names that begin with a dot unless the
+ * file name in the pattern does, and file names that end with a tilde unless the file name in the pattern
+ * does. Stores at most MK_CONF_FILES_MAX + 1 paths. */
 mk_err mk_conf_path_glob(struct mk_arena *a, const struct mk_conf_io *io, mk_str pattern,
                          struct mk_conf_path_list *out) MK_MUST_USE;
 

@@ -25,7 +25,8 @@ void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out)
     write_entry(key, 0, value, out);
 }
 
-/* Writes words on one line until it is long enough, and advances *i past them. */
+/* Writes words on one line until the line has at least WORDS_WIDTH bytes, and advances *i past these
+ * words. */
 static void write_words_line(const struct mk_conf_words *words, size_t *i, struct mk_buf *out)
 {
     size_t start = out->len;
@@ -102,7 +103,8 @@ static bool write_scalar_value(const struct mk_conf_key *k, const void *in, cons
     }
 }
 
-/* Writes the value at *i and advances it; false if none is left. */
+/* Writes the value at index *i, and advances *i; false if no value is left. For a list of words, *i is the
+ * index of a word, and each call writes one line of words. */
 static bool write_next_value(const struct mk_conf_key *k, const void *in, size_t *i, struct mk_buf *out)
 {
     const void *field = (const char *)in + k->offset;

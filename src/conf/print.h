@@ -10,7 +10,7 @@
 void mk_conf_print_section(const struct mk_conf_table *table, const void *in, struct mk_buf *out);
 
 /* Writes one indented entry with its line end, and escapes references in the value. `value` is the text that
- * the reader should return (see mk_conf_words_quote_text for quotes). */
+ * reading the entry returns, quotes included (see mk_conf_words_quote_text()). */
 void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out);
 
 /* Writes the first value of the key as in a configuration. False: the key has no value. */

@@ -15,8 +15,8 @@ struct include_frame {
     unsigned depth;
     struct mk_conf_source_pos include; /* the line of this file that includes the next one */
     struct mk_conf_section *section;   /* section of the following entries; NULL: there is none */
-    bool drop_entries;                 /* an error was reported, or the header is invalid: drop entries
-                                        * silently */
+    bool drop_entries;                 /* drop entries silently: their missing section or its invalid header
+                                        * was reported */
 };
 
 struct reader {
@@ -26,7 +26,7 @@ struct reader {
     struct mk_conf_report *report;
     struct mk_conf_vars vars;
     size_t n_files, n_bytes;
-    bool limit_exceeded; /* a limit on all files together is exceeded and reported: open nothing more */
+    bool limit_exceeded; /* the files together exceed a limit, which was reported: open no more files */
 };
 
 /* Returns the position of the line's value. */
@@ -154,7 +154,7 @@ static void parse_lines(struct reader *r, struct include_frame *f, mk_str text)
     }
 }
 
-/* Writes "a.conf:3 -> b.conf:1 -> a.conf", outermost first. */
+/* Appends "a.conf:3 -> b.conf:1 -> ": the file and the line of each @INCLUDE, outermost file first. */
 static void append_include_chain(struct mk_buf *out, const struct include_frame *f)
 {
     if (f->up)
@@ -172,8 +172,8 @@ static void report_include_cycle(struct reader *r, const struct include_frame *u
     mk_conf_report_hint(r->report, "%.*s", MK_STR_ARG(mk_buf_str(&chain)));
 }
 
-/* May the file be included? The limits bound recursion and memory. If the configuration has too many files,
- * reading stops altogether. */
+/* May the file be included? The limits bound recursion and memory. After the limit on the number of files is
+ * exceeded, no further file is read. */
 static bool may_include(struct reader *r, const struct include_frame *up, mk_str path)
 {
     for (const struct include_frame *f = up; f; f = f->up)
@@ -193,8 +193,8 @@ static bool may_include(struct reader *r, const struct include_frame *up, mk_str
     return !r->limit_exceeded;
 }
 
-/* Reports a file in the format of another server: no other errors in that file are reported. Returns true
- * for such a file. */
+/* Reports a file in the format of another server, and returns true: the caller then parses no line of it,
+ * which would cause many errors. */
 static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
 {
     struct mk_conf_other_syntax found = mk_conf_other_syntax_detect(text);
@@ -206,7 +206,7 @@ static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
     return true;
 }
 
-/* Parses text that is already in the arena. */
+/* Parses the text of a file; the text is already in the arena. */
 static void parse_file_text(struct reader *r, const struct include_frame *up, mk_str path, mk_str text)
 {
     struct include_frame f = {.up = up, .path = path, .depth = up ? up->depth + 1 : 1};

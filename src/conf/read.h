@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses text into a tree: sections, entries, @INCLUDE, @SET and ${NAME}.
+/* Parses text into a tree of sections and entries; executes @INCLUDE and @SET, and expands ${NAME}.
  * docs/reference/configuration-format.md describes the format. Opens files only through struct mk_conf_io. */
 #ifndef MK_CONF_READ_H
 #define MK_CONF_READ_H

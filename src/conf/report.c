@@ -23,7 +23,7 @@ bool mk_conf_report_out_of_memory(const struct mk_conf_report *r)
     return r->no_memory || r->arena->failed || (r->watched && r->watched->failed);
 }
 
-/* Truncates a message that does not fit: a value may be 4096 bytes long. */
+/* Truncates a message that does not fit, for example because it contains a long path. */
 static MK_PRINTF(2, 0) mk_str format_message(struct mk_conf_report *r, const char *fmt, va_list args)
 {
     char buf[TEXT_MAX];
@@ -109,7 +109,7 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* Is it a UTF-8 continuation byte, which takes no additional column? */
+/* Is it a UTF-8 continuation byte, which takes no column of its own? */
 static bool is_utf8_continuation(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
@@ -135,8 +135,8 @@ static void print_source_pos(const struct mk_conf_source_pos *at, struct mk_buf 
     mk_buf_add_char(out, ' ');
 }
 
-/* Returns the line, or the part of a long line around the column; *before is the number of its bytes before
- * the column. */
+/* Returns the line, or the part of a long line around the column. *before is the number of bytes that precede
+ * the column in the returned text. */
 static mk_str visible_part(const struct mk_conf_source_pos *at, size_t *before)
 {
     size_t column = mk_min(at->column ? at->column - 1 : 0, at->source.len);

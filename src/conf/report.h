@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* A position in a file. The text is in the configuration's arena; within a report, in the report's arena. */
+/* A position in a file. `file` and `source` point into the configuration's arena or, within a report, into
+ * the report's arena. */
 struct mk_conf_source_pos {
     mk_str file;
     unsigned line;   /* line number, from 1; 0: the whole file */
@@ -35,7 +36,7 @@ enum { MK_CONF_REPORT_MAX = 100 };
 struct mk_conf_report {
     struct mk_arena *arena;
     struct mk_conf_problem *first, *last; /* in order of discovery */
-    struct mk_conf_problem *open;         /* the problem to which a hint is added */
+    struct mk_conf_problem *open;         /* the last problem, for a hint; NULL: none, or it was dropped */
     size_t n_kept;
     size_t n_errors, n_warnings;    /* including dropped problems */
     bool no_memory;                 /* sticky: an allocation failed, so the result is incomplete */
@@ -56,7 +57,7 @@ void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_source_p
     MK_PRINTF(3, 4);
 void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severity,
                          const struct mk_conf_source_pos *at, const char *fmt, va_list args) MK_PRINTF(4, 0);
-/* Adds a hint to the last problem. Without this call, a problem gets a hint if a `#` or `;` follows its
+/* Sets the hint of the last problem. By default, a problem has a hint only if a `#` or `;` follows its
  * value. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
@@ -65,11 +66,10 @@ static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
 {
     return r->open != NULL;
 }
-/* Adds the hint "did you mean `word`?"; does nothing if the word is absent. */
+/* Sets the hint of the last problem to "did you mean `word`?"; does nothing if the word is absent. */
 void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word);
 
-/* Returns the result of the report: -ENOMEM, or else -EINVAL if there are errors, or else 0 (warnings do not
- * count). */
+/* Returns -ENOMEM if memory ran out, -EINVAL if there are errors, or else 0. Warnings do not count. */
 mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
 
 /* Writes one problem; every line ends with a newline:

@@ -14,14 +14,14 @@
 
 struct mk_conf_suggest {
     mk_str word;
-    mk_str best; /* absent until a candidate is near enough; a slice of that candidate */
+    mk_str best; /* best candidate so far, not copied; absent: none was near enough */
     unsigned distance;
     size_t shared; /* length of the prefix that `best` shares with the word */
 };
 
 struct mk_conf_suggest mk_conf_suggest_for(mk_str word);
 /* Tries a candidate. Of two equally near candidates, the one with the longer common prefix wins, or else the
- * first. The distance may be at most a third of the length of the longer word, and at most 4. */
+ * first. The distance may be at most a third (rounded) of the length of the longer word, and at most 4. */
 void mk_conf_suggest_try(struct mk_conf_suggest *n, mk_str candidate);
 
 /* The maximum length of a word that can have a suggestion. */

@@ -121,5 +121,3 @@ void mk_conf_table_describe(const struct mk_conf_key *k, struct mk_buf *out)
     if (k->zero_word)
         mk_buf_addf(out, ", or %s", k->zero_word);
 }
-
-/* A default has no line in the configuration, so a message about it names the key. */

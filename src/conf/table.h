@@ -10,7 +10,7 @@
 
 /* The context passed to a function that parses one value. */
 struct mk_conf_ctx {
-    struct mk_arena *arena; /* lives as long as the struct */
+    struct mk_arena *arena; /* lives as long as the struct at `out` */
     struct mk_conf_report *report;
     const struct mk_conf_table *table;
     const struct mk_conf_key *key;     /* the key of the table; NULL for a free-form entry */
@@ -19,10 +19,9 @@ struct mk_conf_ctx {
     struct mk_config *config;          /* configuration of the plugin that reads the value; NULL: none */
 };
 
-/* Finds a key by name, ignoring case; if `follow`, resolves aliases. NULL if there is none. */
+/* Finds a key by name, ignoring case. If `follow`, returns the key that an alias stands for. NULL: none. */
 const struct mk_conf_key *mk_conf_table_find(const struct mk_conf_table *t, mk_str name, bool follow);
-/* Returns the first entry of a section with that key or an alias of it, NULL if there is none (or no
- * section). */
+/* Returns the first entry of a section with that key or an alias of it; NULL: none, or `s` is NULL. */
 const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
                                                 const struct mk_conf_section *s, mk_str key);
 /* Returns the largest value that the key accepts. */

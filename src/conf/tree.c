@@ -46,7 +46,7 @@ struct mk_conf_source_pos mk_conf_tree_value_pos(const struct mk_conf_entry *e, 
 {
     struct mk_conf_source_pos at = e->at;
     uintptr_t p = (uintptr_t)part.p, line = (uintptr_t)at.source.p;
-    /* Compared as integers, since a slice of an expanded value does not point into the line. */
+    /* Compared as integers, because a slice of an expanded value does not point into the line. */
     if (part.p && at.source.p && p >= line && p <= line + at.source.len)
         at.column = (unsigned)(p - line) + 1;
     else

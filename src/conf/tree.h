@@ -12,7 +12,7 @@ struct mk_conf_entry {
     mk_str value; /* references expanded, blanks trimmed; empty (not absent) if there is no value */
     struct mk_conf_source_pos at; /* of the key */
     unsigned value_column;        /* start of the value; the end of the key if there is no value */
-    bool broken;                  /* the value is invalid and reported: do not use it */
+    bool broken;                  /* the value is invalid, which was reported: do not use it */
 };
 
 struct mk_conf_section {
@@ -29,7 +29,8 @@ struct mk_conf_tree {
     size_t n;
 };
 
-/* These functions append, and return NULL when out of memory. They copy the entry, but not its text. */
+/* These two functions append a section or a copy of an entry, and return NULL when out of memory. They do not
+ * copy the text of names, keys and values. */
 struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct mk_arena *a, mk_str name,
                                                  const struct mk_conf_source_pos *at) MK_MUST_USE;
 struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a,
@@ -38,8 +39,8 @@ struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct m
 /* Returns the first section of that name, NULL if there is none. */
 const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name);
 
-/* Returns the position of the value, or of `part` if `part` is a slice of a value without expanded
- * references. */
+/* Returns the position of `part` if it is a slice of the source line, or else of the value. A slice of a
+ * value with expanded references is not part of the line. */
 struct mk_conf_source_pos mk_conf_tree_value_pos(const struct mk_conf_entry *e, mk_str part);
 
 #endif

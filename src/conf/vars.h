@@ -15,16 +15,17 @@ struct mk_conf_vars {
     struct mk_conf_var *first;
 };
 
-/* Is it a name: letters, digits and `_`, not starting with a digit? */
+/* Is the string a variable name: letters, digits and `_`, not starting with a digit? */
 bool mk_conf_vars_is_name(mk_str s);
-/* Sets a variable, and replaces an older value; the text is not copied. */
+/* Sets a variable, or replaces its value. The name and the value are not copied. */
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value);
 
-/* Expands every reference; returns text without references unchanged. `at` is the position of the text's
- * first byte. False: an error was reported, and `out` is the best-effort expansion. */
+/* Expands every reference in the text. Text without references is returned unchanged. `at` is the position of
+ * the text's first byte. False: an error was reported, and `out` is the best-effort expansion. */
 bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
                          mk_str *out);
-/* Doubles the `$` of anything that looks like a reference, so that mk_conf_vars_expand() restores it. */
+/* Writes the text with the `$` of every `${` doubled, so that mk_conf_vars_expand() returns the original
+ * text. */
 void mk_conf_vars_escape(mk_str text, struct mk_buf *out);
 
 #endif
