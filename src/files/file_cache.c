@@ -9,9 +9,9 @@
 #include "os/fd.h"
 
 enum {
-    IDLE_MS = 1000,    /* an entry unused for this long may be evicted */
+    IDLE_MS = 1000,    /* an entry that was not used for this long makes room for new files and content */
     ADMIT_ONE_IN = 16, /* share of new files admitted while all entries are in use (1/n) */
-    BUCKETS_MIN = 64,  /* minimum number of buckets, doubled while there are more entries */
+    BUCKETS_MIN = 64,  /* initial number of buckets, doubled when there are more entries */
 };
 
 mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits)
@@ -83,7 +83,7 @@ static bool may_insert(struct mk_file_cache *c, uint64_t now_ms)
     return c->most > 0 && (!crowded || ++c->n_rejected % ADMIT_ONE_IN == 0);
 }
 
-/* Grows the table. If memory runs out, the chains grow instead. */
+/* Doubles the number of buckets. If memory runs out, the chains of the table grow instead. */
 static void grow_buckets(struct mk_file_cache *c)
 {
     size_t n = 2 * c->n_buckets;
@@ -129,7 +129,8 @@ void mk_file_cache_fini(struct mk_file_cache *c)
     c->buckets = NULL;
 }
 
-/* Evicts unused entries of the list; with least_fd 0, only those with a descriptor. */
+/* Evicts the entries of the list that only the cache refers to; if least_fd is 0, only those with a
+ * descriptor. */
 static unsigned evict_idle(struct mk_file_cache *c, struct mk_list *list, int least_fd)
 {
     unsigned n = 0;
@@ -175,8 +176,8 @@ static struct mk_open_file *find_entry(const struct mk_file_cache *c, const stru
     return f;
 }
 
-/* Returns the number of bytes held by entries that were not used since that time; stops counting at
- * `expected`. */
+/* Returns the number of bytes held by entries that were not used since `since_ms`; stops counting at
+ * `expected` bytes. */
 static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, size_t expected)
 {
     size_t sum = 0;
@@ -194,8 +195,8 @@ static bool is_small_enough(const struct mk_file_cache *c, uint64_t size)
     return size <= mk_min(c->limits.small, c->limits.memory);
 }
 
-/* May `size` bytes be added for f, which already uses `held` of c->memory? Each entry evicts memory of unused
- * entries at most once per IDLE_MS. */
+/* May `size` bytes be added for f, which already uses `held` of c->memory? If the memory limit is reached, an
+ * entry may displace entries that were not used since its last try, but may try only once per IDLE_MS. */
 static bool may_use_memory(struct mk_file_cache *c, struct mk_open_file *f, size_t held, size_t size,
                            uint64_t now_ms)
 {
@@ -281,7 +282,8 @@ static bool is_still_valid(const struct mk_open_file *known, const struct stat *
     return known && mk_open_file_is_unchanged(known, st) && (known->content.p || !in_memory);
 }
 
-/* Opens the path again. An unchanged entry is kept, unless there is now space for its content. */
+/* Opens the path. Keeps a known entry if the file is unchanged, unless the cache now has space for its
+ * content. */
 static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                struct mk_open_file *known, uint64_t now_ms, struct mk_open_file **file)
 {
@@ -317,7 +319,8 @@ MK_NOINLINE static mk_err acquire_missing_or_stale(struct mk_file_cache *c, cons
                                                    struct mk_open_file **file)
 {
     uint64_t hash = path_hash(c, root, path);
-    struct mk_open_file *known = find_entry(c, root, path, hash); /* takes over the caller's reference */
+    struct mk_open_file *known = find_entry(c, root, path, hash); /* acquire_entry() has counted this
+                                                                   * reference */
     bool kept = known || may_insert(c, now_ms);
     if (only_cached && !kept)
         return -EAGAIN;
@@ -343,7 +346,7 @@ static inline mk_err acquire_entry(struct mk_file_cache *c, const struct mk_root
     struct mk_open_file *known = find_entry(c, root, path, path_hash(c, root, path));
     if (known) {
         mark_used(c, known, now_ms);
-        known->refs++; /* otherwise the entry could be evicted in the meantime */
+        known->refs++; /* otherwise the entry could be freed during revalidation */
     }
     if (MK_UNLIKELY(!known || !is_entry_fresh(c, known, now_ms)))
         return acquire_missing_or_stale(c, root, path, now_ms, only_cached, file);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache of open files: maps paths beneath a root to files, revalidated at most once a second.
+/* Cache of open files: maps paths beneath a root to open files. An entry is used without a check of the file
+ * for `recheck_ms`.
  *
  * An entry is small, so thousands of files can stay open. Memory for the content of small files and for
- * attachments has a separate limit: first come, first served. An entry without memory retries each second,
- * and may then evict the memory of entries not used in that second.
+ * attachments has a separate limit: first come, first served. An entry that got no memory retries at most
+ * once a second, and may then evict entries that were not used since its last try.
  *
  * When the file of an entry has changed, the entry is replaced, never modified: a response that is still
- * sending the old file holds a reference to the old entry. Errors are not cached. Independent of HTTP. */
+ * sending the old file holds a reference to the old entry. Errors are not cached. */
 #ifndef MK_FILES_FILE_CACHE_H
 #define MK_FILES_FILE_CACHE_H
 
@@ -14,9 +15,9 @@
 #include "files/open_file.h"
 
 struct mk_file_cache_limits {
-    unsigned files;      /* maximum entries, each of which may hold a descriptor; 0: no caching */
-    size_t memory;       /* maximum bytes for the content of small files and for attachments */
-    size_t small;        /* a file up to this size is kept in memory */
+    unsigned files;      /* maximum number of entries, each of which may hold a descriptor; 0: no caching */
+    size_t memory;       /* maximum number of bytes for the content of small files and for attachments */
+    size_t small;        /* maximum size of a file whose content is kept in memory */
     unsigned recheck_ms; /* how long an entry is used without revalidation */
 };
 
@@ -33,30 +34,31 @@ struct mk_file_cache {
 };
 
 mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits) MK_MUST_USE;
-/* References may remain; their files are freed with the last reference. */
+/* Callers may still hold references; each file is freed with its last reference. */
 void mk_file_cache_fini(struct mk_file_cache *c);
 
-/* Looks up root/path. `path` is relative, without NUL, dot segments or slashes at its ends; "" is the root
- * itself. *file is a reference that the caller must drop. Returns the errors of mk_file_open_beneath(), but
- * -EMFILE and -ENFILE only after closing all idle entries. */
+/* Looks up root/path, and opens it if it is not cached. `path` is relative, without NUL, dot segments or
+ * slashes at its ends; "" is the root itself. *file is a reference, which the caller releases with
+ * mk_open_file_release(). Returns -ENOMEM, or the errors of mk_file_open_beneath(), but -EMFILE and -ENFILE
+ * only if closing idle descriptors did not help. */
 mk_err mk_file_cache_acquire(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                              uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
-/* Like mk_file_cache_acquire(), but for an entry that is useful only if cached: -EAGAIN, without opening the
- * file, if the cache is full. */
+/* Like mk_file_cache_acquire(), but for an entry that is useful only if cached: if the cache is full, returns
+ * -EAGAIN without opening the file. */
 mk_err mk_file_cache_acquire_if_cacheable(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                           uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 
 /* Opens root/path for the caller; `path` as for mk_file_cache_acquire(), but it may end with a slash. Caches
- * nothing, but closes idle entries when descriptors run out. */
+ * nothing, but closes idle descriptors of the cache when descriptors run out. */
 mk_err mk_file_cache_open_uncached(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                                    int *fd) MK_MUST_USE;
 
-/* Would the cache keep an attachment of `size` bytes with the file? Evicts memory of unused entries if
- * necessary. */
+/* Would the cache keep an attachment of `size` bytes with the file? Evicts entries that were not used
+ * recently if their memory is needed. */
 bool mk_file_cache_may_attach(struct mk_open_file *f, size_t size, uint64_t now_ms) MK_MUST_USE;
-/* The file takes ownership of the attachment. With a size, the attachment stays as long as the entry and
- * counts as memory of the entry; with 0, it is freed when only the cache refers to the file. The file must
- * not have an attachment yet. */
+/* The file takes ownership of the attachment. If `size` is not 0, the attachment stays as long as the entry,
+ * and counts as memory of the entry. If `size` is 0, the attachment is freed when only the cache refers to
+ * the file. The file must not have an attachment yet. */
 void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment *note, size_t size);
 /* Makes later requests for the path reopen the file; current users keep it. The caller must hold a
  * reference. */
@@ -64,9 +66,9 @@ void mk_file_cache_invalidate(struct mk_open_file *f);
 
 /* Limits the cache to n entries, never more than its configured limit. */
 void mk_file_cache_set_max_entries(struct mk_file_cache *c, unsigned n);
-/* Closes all unused descriptors; returns their number. */
+/* Evicts all entries with a descriptor that only the cache refers to; returns the number of entries. */
 unsigned mk_file_cache_close_idle_fds(struct mk_file_cache *c);
-/* Evicts all unused entries, including those in memory. */
+/* Evicts all entries that only the cache refers to, including those without a descriptor. */
 void mk_file_cache_evict_idle(struct mk_file_cache *c);
 
 #endif

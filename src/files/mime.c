@@ -20,7 +20,7 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
 {
     char buf[MK_MIME_EXTENSION_MAX];
     if (extension.len > sizeof buf)
-        return true; /* the table has no name of that length */
+        return true; /* ignored: mk_mime_find() looks up no extension of that length */
     mk_str key = mk_arena_copy(m->arena, lowercase(extension, buf));
     mk_str *value = mk_arena_alloc(m->arena, sizeof *value);
     if (!key.p || !value)
@@ -36,7 +36,7 @@ static size_t builtin_line_start(size_t at)
     return at;
 }
 
-/* Binary search over the bytes of the table, whose lines are sorted. */
+/* Binary search over the bytes of the built-in table, whose lines are sorted by extension. */
 static mk_str find_builtin(mk_str extension)
 {
     size_t low = 1, high = mk_mime_builtin_len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Media types by file extension: the built-in table (generated from conf/monkey.mime by the build) and
+/* Media types by file extension: the built-in table (which the build generates from conf/monkey.mime) and the
  * additions of the configuration. */
 #ifndef MK_FILES_MIME_H
 #define MK_FILES_MIME_H
@@ -18,15 +18,17 @@ struct mk_mime {
 
 /* The arena must live as long as the table. */
 void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type);
-/* Adds a type. False: out of memory. */
+/* Sets the type of an extension (case-insensitive), which overrides the built-in type. `type` is not copied.
+ * False: out of memory. */
 bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type) MK_MUST_USE;
 
 enum { MK_MIME_EXTENSION_MAX = 16 };
-/* Returns the type of a file name (case-insensitive); lives as long as the table. */
+/* Returns the media type for the extension of a file name (case-insensitive). The result lives as long as the
+ * table. */
 mk_str mk_mime_find(const struct mk_mime *m, mk_str name);
 /* Is the string TYPE/SUBTYPE, with or without parameters (RFC 9110, section 8.3.1)? */
 bool mk_mime_is_type(mk_str s);
-/* Is the type text whose encoding a browser would have to guess? */
+/* Is it a text type without parameters, so that a browser would have to guess the encoding? */
 bool mk_mime_wants_charset(mk_str type);
 
 #endif

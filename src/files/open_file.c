@@ -36,7 +36,7 @@ struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size)
     return f;
 }
 
-/* Clamps times that are out of range: archives may contain such times. */
+/* Clamps times that are out of range: files from an archive may have such times. */
 static int64_t timespec_ns(struct timespec t)
 {
     int64_t ns;
@@ -46,16 +46,17 @@ static int64_t timespec_ns(struct timespec t)
     return ns;
 }
 
-/* Reads from the page cache without waiting for a disk; false: incomplete. */
+/* Reads `size` bytes from the page cache without waiting for a disk. False: not all of them were read. */
 static bool read_content_nowait(int fd, char *buf, size_t size)
 {
     ssize_t n = mk_file_read_nowait(fd, buf, size, 0);
-    if (n == -EOPNOTSUPP) /* the system cannot tell whether the file is cached: reads it anyway */
+    if (n == -EOPNOTSUPP) /* the system cannot tell whether the file is in the page cache: read it anyway */
         n = pread(fd, buf, size, 0);
     return n == (ssize_t)size;
 }
 
-/* Returns a device number in 32 bits, as in the kernel: 12 for the major number, 20 for the minor. */
+/* Returns the device number in 32 bits, like the kernel's dev_t: 12 bits for the major number, 20 for the
+ * minor. */
 static uint32_t device_number(const struct stat *st)
 {
     return (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reference-counted open file or folder, sent by a response or cached (files/file_cache.h). Independent of
- * HTTP. */
+/* A reference-counted open file or folder, sent by a response or cached (files/file_cache.h). */
 #ifndef MK_FILES_OPEN_FILE_H
 #define MK_FILES_OPEN_FILE_H
 
@@ -15,11 +14,11 @@ struct mk_file_cache;
 struct mk_root {
     int fd;
     const char *path; /* for messages */
-    mk_str at;        /* request path that leads to it: "/docs"; empty or absent: "/", or a home folder */
+    mk_str at;        /* request path of the folder: "/docs"; empty or absent: "/", or a home folder */
     struct mk_file_open_how how;
 };
 
-/* Derived data, kept with the file. */
+/* Data derived from a file, such as prepared response headers, and kept with it. */
 struct mk_open_file_attachment {
     void (*free)(struct mk_open_file_attachment *note);
 };
@@ -62,20 +61,20 @@ static inline mk_str mk_open_file_path(const struct mk_open_file *f)
     return mk_str_of(f->path, f->path_len);
 }
 
-/* Creates an object for the file `fd` with the status `st`, in one allocation with the path and, if
- * `in_memory`, with content that is in the page cache. Returns a reference. Takes ownership of `fd`, and
- * closes it if it is not needed. NULL: out of memory; the caller still owns the descriptor. */
+/* Creates an object for the file `fd` with the status `st`. If `in_memory`, the object also holds the
+ * content, provided that the kernel's page cache has all of it. Returns a reference. Takes ownership of `fd`,
+ * and closes it if it is not needed. NULL: out of memory; the caller still owns the descriptor. */
 struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd, bool in_memory) MK_MUST_USE;
 /* Creates an uncached object for the first `size` bytes of `fd`. The object owns the descriptor. Returns a
  * reference. NULL: out of memory; the caller still owns the descriptor. */
 struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size) MK_MUST_USE;
 void mk_open_file_release(struct mk_open_file *f);
 
-/* Identifies a file and its version. */
+/* Returns the identity of the file and of its version. */
 struct mk_file_id mk_open_file_id(const struct mk_open_file *f);
-/* Is this the inode that was opened? */
+/* Does `st` describe the inode that was opened as `f`? */
 bool mk_open_file_is_inode(const struct mk_open_file *f, const struct stat *st);
-/* Is the file still the same inode, with unchanged size and times? */
+/* Does `st` describe the same inode as `f`, with unchanged size and times? */
 bool mk_open_file_is_unchanged(const struct mk_open_file *f, const struct stat *st);
 
 #endif

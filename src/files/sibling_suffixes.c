@@ -14,7 +14,7 @@ enum {
     TRUSTED_MS = 60 * 1000
 };
 
-/* Stored with an open folder. */
+/* The suffixes found in a folder, attached to its entry in the file cache. */
 struct suffixes {
     struct mk_open_file_attachment note;
     uint32_t found;
@@ -73,7 +73,7 @@ static mk_err scan_names(const struct mk_open_file *folder, struct suffix_search
     return e;
 }
 
-/* A failed read is retried with the next request. */
+/* If reading fails, all suffixes count as found until TRUSTED_MS have passed. */
 static void scan_folder(struct suffixes *e, const struct mk_open_file *folder, const mk_str *suffixes,
                         unsigned n, uint64_t now_ms)
 {
@@ -97,7 +97,7 @@ static struct suffixes *get_folder_suffixes(struct mk_open_file *folder)
     return e;
 }
 
-/* Reading a folder is not worthwhile for a single lookup. */
+/* The first lookup does not read the folder: that is not worthwhile for a single lookup. */
 static uint32_t find_suffixes(struct mk_open_file *folder, const mk_str *suffixes, unsigned n,
                               uint64_t now_ms, int64_t now)
 {

@@ -6,9 +6,9 @@
 
 #include "files/file_cache.h"
 
-/* Returns which of the n (up to 32) suffixes occur in the folder of `file`: bit i is for suffixes[i].
- * Sets all bits if this is unknown, because the folder has just changed, is unreadable or too large, or
- * because the cache is full. Pass the same suffixes each time. */
+/* Returns which of the n (up to 32) suffixes occur in the folder of `file`: bit i is for suffixes[i]. Sets
+ * all bits if this is unknown, for example because the folder has just changed, is unreadable or too large,
+ * or because the cache is full. Pass the same suffixes each time. */
 uint32_t mk_sibling_suffixes_find(const struct mk_open_file *file, const mk_str *suffixes, unsigned n,
                                   uint64_t now_ms, int64_t now);
 
