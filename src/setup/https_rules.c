@@ -36,8 +36,8 @@ void mk_https_rules_format_date(int64_t when, char buf[MK_HTTPS_RULES_DATE])
 
 /* ---- Client certificates ---- */
 
-/* Hosts with equal client certificate rules share a number; 0: no rules. */
-static unsigned client_rules_number(const struct rules_builder *b, const struct mk_vhost_config *s)
+/* Returns an ID that hosts with equal client certificate rules share; 0: no rules. */
+static unsigned client_rules_id(const struct rules_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *mine = &s->settings.site.tls;
     unsigned n = 1;
@@ -50,12 +50,12 @@ static unsigned client_rules_number(const struct rules_builder *b, const struct 
     return n;
 }
 
-/* Applies without TLS listeners as well: a host that requires client certificates must not serve plain
- * requests. */
+/* These rules apply even without a TLS listener: a host that requires client certificates must not serve
+ * plain requests. */
 static void set_client_rules(struct rules_builder *b, struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
-    s->host.client_rules = client_rules_number(b, s);
+    s->host.client_rules_id = client_rules_id(b, s);
     s->host.client_required = t->clients == MK_TLS_CLIENTS_REQUIRED;
     for (size_t i = 0; i < b->g->listens.n; i++)
         b->g->listens.at[i].hosts->client_rules |= t->clients != MK_TLS_CLIENTS_OFF;
@@ -78,8 +78,8 @@ static void set_hsts(struct rules_builder *b, struct mk_vhost_config *s)
                                    h->subdomains ? "; includeSubDomains" : "", h->preload ? "; preload" : "");
 }
 
-/* Returns 443 if it is a TLS port, else the first TLS port; 0: none. With a host, only its own addresses
- * count. */
+/* Returns 443 if it is a TLS port, or else the first TLS port; 0: none. If `s` is not NULL, only addresses of
+ * this host count. */
 static uint32_t https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     uint32_t port = 0;
@@ -92,7 +92,8 @@ static uint32_t https_port(const struct mk_config_generation *g, const struct mk
     return port;
 }
 
-/* Finds the port for a host without a TLS address: another [HOST] may serve its names over TLS. */
+/* Returns the HTTPS port of a host. If the host has no TLS address, returns that of any host: another [HOST]
+ * may serve the same names over TLS. */
 static uint32_t find_https_port(const struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     uint32_t port = https_port(g, s);

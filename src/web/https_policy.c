@@ -90,7 +90,7 @@ static enum mk_verdict check_tls_request(struct mk_request *r, struct mk_respons
         return MK_NEXT;
     r->ops->tls(r->ops_ctx, &facts);
     const struct mk_vhost *named = mk_vhosts_find(r->hosts, facts.server_name);
-    if (named->client_rules != r->site->client_rules)
+    if (named->client_rules_id != r->site->client_rules_id)
         return fail_with_status(response, 421);
     bool is_unknown = r->site->client_required && !facts.client_fingerprint.p;
     return is_unknown ? fail_with_status(response, 403) : MK_NEXT;

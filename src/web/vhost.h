@@ -117,11 +117,11 @@ struct mk_vhost {
                                            * certificate */
     bool tls_kept; /* the certificate files are unusable: the certificate of the earlier configuration is
                       kept */
-    unsigned client_rules; /* ID of the client certificate rules, equal for equal rules; 0: no certificates
-                            * are requested */
-    bool client_required;  /* requests without a certificate are rejected */
-    uint32_t https_port;   /* port to which plain requests are redirected; 0: plain requests are served */
-    mk_str hsts;           /* Strict-Transport-Security; absent: none */
+    unsigned client_rules_id; /* hosts with equal client certificate rules share it; 0: no certificates are
+                               * requested */
+    bool client_required;     /* requests without a certificate are rejected */
+    uint32_t https_port;      /* port to which plain requests are redirected; 0: plain requests are served */
+    mk_str hsts;              /* Strict-Transport-Security; absent: none */
 };
 
 /* A host name given as a regular expression. */
