@@ -4,7 +4,7 @@
 #include "conf/words.h"
 #include "os/fd.h"
 
-/* Is it a decoded path as in requests ("/docs", "/a/b c"), without a trailing slash? */
+/* Is `path` an absolute, decoded path without empty or dot segments ("/docs", "/a/b c")? */
 static bool is_mountable(mk_str path)
 {
     if (!mk_str_starts(path, MK_STR("/")))

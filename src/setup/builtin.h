@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugins built into this program. The build lists them; see cmake/plugin.cmake. */
+/* The plugins built into this program. The build generates the list; see cmake/plugin.cmake. */
 #ifndef MK_SETUP_BUILTIN_H
 #define MK_SETUP_BUILTIN_H
 

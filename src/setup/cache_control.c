@@ -7,7 +7,7 @@
 #include "conf/suggest.h"
 #include "http/header.h"
 
-/* Type of a directive's value after `=`. */
+/* Type of the value that a directive takes after `=`. */
 enum argument { NOTHING, SECONDS, FIELDS };
 
 /* Response directives: RFC 9111, section 5.2.2; RFC 8246; RFC 5861. */
@@ -24,7 +24,7 @@ static const struct directive {
     {MK_STR_INIT("stale-if-error"), SECONDS},
 };
 
-/* A line of the section. */
+/* A line of [CACHE_CONTROL] whose directives are being checked. */
 struct rule_line {
     const struct mk_conf_entry *entry;
     struct mk_conf_report *report;

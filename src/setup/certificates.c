@@ -31,7 +31,7 @@ static const struct mk_listen *first_tls_listen(const struct mk_config_generatio
     return NULL;
 }
 
-/* Returns the default host of the address of this host. */
+/* Returns the default host of the first address of this host. */
 static const struct mk_vhost_config *default_host_of(const struct mk_vhost_config *s)
 {
     return s->hosts->fallback->source;
@@ -81,7 +81,7 @@ static void watch_file(struct tls_builder *b, const char *path)
         (void)!mk_file_watch_add(&b->g->watched, &b->g->arena, path);
 }
 
-/* Call this before reading the files, so that later changes are detected. */
+/* Call this before the files are read, so that no change after the read is missed. */
 static void watch_host_files(struct tls_builder *b, const struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
@@ -173,7 +173,7 @@ static struct mk_plugin_certificate *find_plugin_certificate(const struct mk_vho
     return NULL;
 }
 
-/* Position of the first key that is set, or else of the section. */
+/* Returns the position of the first of these TLS keys that is set, or else of the host's section. */
 static struct mk_conf_source_pos tls_policy_pos(const struct tls_builder *b, const struct mk_vhost_config *s)
 {
     static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
@@ -211,7 +211,8 @@ static void report_tls_error(struct tls_builder *b, const struct mk_vhost_config
         mk_conf_report_error(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
 }
 
-/* The pair that contains the file, if the pair was read and not kept. */
+/* Returns the pair that contains the file, unless the pair was kept from the previous generation; NULL:
+ * none. */
 static const struct mk_tls_keypair *find_newly_read_keypair(const struct pairs *pairs, const char *file)
 {
     for (size_t i = 0; file && i < pairs->n; i++) {
@@ -253,7 +254,8 @@ static bool keep_previous_certificate(struct tls_builder *b, const struct mk_vho
     return true;
 }
 
-/* Skips a file that the server can do without. True: try again without the file. */
+/* Skips an invalid certificate that a plugin added, which the server can do without. True: try again without
+ * the certificate. */
 static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost_config *s,
                                     const struct mk_tls_settings_error *p)
 {
@@ -268,7 +270,8 @@ static bool skip_plugin_certificate(struct tls_builder *b, const struct mk_vhost
     return true;
 }
 
-/* Warns of certificates that expire soon. Expired ones were already reported when their files were read. */
+/* Warns of a certificate that expires soon. An expired certificate was already reported when its file was
+ * read. */
 static void warn_of_expiry(struct tls_builder *b, const struct mk_vhost_config *s,
                            const struct mk_shared_tls_context *made)
 {
@@ -420,7 +423,8 @@ static bool has_certificate_to_use(const struct mk_vhost_config *s)
            (s->plugin_certificates && is_in_memory(s->plugin_certificates));
 }
 
-/* A Listen without its `tls` flag would serve a host meant for TLS in plain text. */
+/* Warns of a certificate that no TLS listener uses: a Listen that lacks the `tls` flag would serve a host
+ * meant for TLS in plain text. */
 static void warn_of_unused_certificate(struct tls_builder *b)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next) {
@@ -442,7 +446,7 @@ static bool can_serve_tls(const struct tls_builder *b, const struct mk_listen *l
     return false;
 }
 
-/* Checks TLS addresses. False: an address has no host with a certificate. */
+/* Checks that each TLS address has a host with a certificate. False: an address has none. */
 static bool check_tls_listens(struct tls_builder *b)
 {
     bool ok = true;
@@ -490,7 +494,7 @@ static bool get_ticket_keys(struct tls_builder *b)
     return b->g->tickets;
 }
 
-/* May the program add a TLS listener while the server is running? */
+/* May the embedding program add a TLS listener while the server is running? */
 static bool may_listen_later(const struct mk_config_generation *g)
 {
     const struct mk_vhost_config *s = g->embedding ? g->sites : NULL;
@@ -524,7 +528,8 @@ static bool uses_context(const struct mk_vhost_config *s, const struct mk_shared
     return m->context && s->host.tls == m->context;
 }
 
-/* Patterns are compared as written. */
+/* Does the host have this name? An absent name stands for any host. A `name` that is a pattern is compared
+ * with the names as written. */
 static bool is_named(const struct mk_vhost_config *s, mk_str name)
 {
     bool found = !name.p || mk_vhost_has_name(&s->host, name);
@@ -533,7 +538,7 @@ static bool is_named(const struct mk_vhost_config *s, mk_str name)
     return found;
 }
 
-/* Does any host with that name, or any without it, use the context? */
+/* If `has_name`: does any host with that name use the context? Otherwise: does any other host use it? */
 static bool is_used_by(const struct mk_config_generation *g, const struct mk_shared_tls_context *m,
                        mk_str name, bool has_name)
 {
@@ -560,7 +565,8 @@ static void discard_renewed_contexts(struct mk_config_generation *g)
     }
 }
 
-/* A context that other hosts share keeps serving them: the new one needs an entry of its own. */
+/* Hosts with other names keep the context that they share with hosts of this name: its renewed context
+ * therefore moves to a new entry. */
 static mk_err split_shared_contexts(struct mk_config_generation *g, mk_str name)
 {
     struct mk_shared_tls_context *first = g->contexts;

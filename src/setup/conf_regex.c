@@ -3,8 +3,7 @@
 
 #include <errno.h>
 
-/* Frees the expression together with the arena. NULL: out of memory, which the report detects in the
- * arena. */
+/* Lets the arena free the expression. NULL: out of memory, which the report detects in the arena. */
 static struct mk_regex *free_regex_with_arena(struct mk_arena *arena, struct mk_regex *r)
 {
     if (mk_arena_add_cleanup(arena, mk_regex_free, r))

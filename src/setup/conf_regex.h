@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions in a configuration: rules of Monkey 1.6 use libc, all other rules PCRE2. Freed with the
- * arena. */
+/* Regular expressions in a configuration: [HANDLERS], the section of Monkey 1.6, uses those of libc; all
+ * other sections use PCRE2. The arena frees the expressions. */
 #ifndef MK_SETUP_CONF_REGEX_H
 #define MK_SETUP_CONF_REGEX_H
 
@@ -12,12 +12,12 @@
 struct mk_regex *mk_conf_regex_new(struct mk_arena *arena, struct mk_conf_report *report,
                                    const struct mk_conf_source_pos *at, mk_str pattern,
                                    bool nocase) MK_MUST_USE;
-/* Compiles a POSIX extended regular expression, case-insensitive. Pattern and subjects must be
- * NUL-terminated. */
+/* Compiles a case-insensitive POSIX extended regular expression. The pattern, and each text that is matched,
+ * must be NUL-terminated. */
 struct mk_regex *mk_conf_regex_new_posix(struct mk_arena *arena, struct mk_conf_report *report,
                                          const struct mk_conf_source_pos *at, mk_str pattern) MK_MUST_USE;
 
-/* Error for a word that looks like the rest of a regular expression. */
+/* Hint for an error about a word that looks like the rest of a regular expression. */
 #define MK_CONF_REGEX_BLANK "a blank ends the regular expression: write it as `\\x20`"
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions of Monkey 1.6, compiled with libc: a build option (MK_POSIX_REGEX). */
+/* Regular expressions of Monkey 1.6, compiled by libc. Part of the build only with MK_POSIX_REGEX=ON. */
 #include <regex.h>
 
 #include "setup/conf_regex.h"

@@ -119,7 +119,8 @@ void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *
     va_end(args);
 }
 
-/* A different plugin with that name is a newer version: the caller was linked with the old version. */
+/* If another plugin with that name is loaded, the file was replaced: the caller is linked with the old
+ * file. */
 void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin)
 {
     const struct mk_loaded_plugin *l = mk_plugin_list_find(c->generation, plugin);
@@ -155,7 +156,7 @@ mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
     return mk_conf_path_resolve(&c->generation->arena, file, path);
 }
 
-/* Inserts a route at that index of the list. */
+/* Inserts an empty route at the index `at` of the host's routes. */
 static struct mk_route *insert_route_at(struct mk_config *c, size_t at)
 {
     struct mk_vhost *h = &c->site->host;
@@ -191,7 +192,8 @@ static void add_plugin_route(struct mk_config *c, size_t at, mk_str pattern, con
                                    .written = mk_str_from_c(handler->name)};
 }
 
-/* Without [ROUTES], the files of the host handle the requests that no plugin route matches. */
+/* Returns the index for a new route: the end of the list. Without [ROUTES], a route for particular paths goes
+ * before the default route, which serves files for all other requests. */
 static size_t plugin_route_index(const struct mk_vhost_config *s, mk_str pattern)
 {
     struct mk_route route = {0};

@@ -57,7 +57,7 @@ static mk_str path_in_folder(struct config_loader *l, const char *name)
     return mk_conf_path_resolve_in(&l->g->arena, l->g->folder, mk_str_from_c(name));
 }
 
-/* Errors are in the report. */
+/* Errors go to the report. */
 static void read_config_file(struct config_loader *l, mk_str path)
 {
     if (path.p)
@@ -69,7 +69,8 @@ static void read_config_text(struct config_loader *l, mk_str name, mk_str text)
     (void)!mk_conf_read_text(&l->g->tree, &l->g->arena, &mk_conf_disk_io, name, text, l->report);
 }
 
-/* Default layout: files not included by monkey.conf are read from its folder. */
+/* Reads the default layout from the folder of monkey.conf: sites/* if there is no [HOST], and monkey.mime and
+ * plugins.load if [MIMETYPES] or [PLUGINS] is missing. */
 static void read_default_files(struct config_loader *l)
 {
     static const char *const files[] = {"monkey.mime", "plugins.load"};
@@ -99,7 +100,7 @@ static void read_config(struct config_loader *l)
         return;
     read_config_file(l, is_folder ? path_in_folder(l, "monkey.conf") : mk_str_from_c(path));
     l->unread = l->report->n_errors && !l->g->tree.first;
-    if (!l->unread) /* otherwise errors in these files would hide the important one */
+    if (!l->unread) /* otherwise errors in the other files would distract from the error in monkey.conf */
         read_default_files(l);
     if (l->g->embedding)
         mk_embedding_merge_text(l->g, l->origin->text, l->report);
@@ -119,7 +120,8 @@ static mk_err bind_section(struct config_loader *l, enum mk_builtin_section whic
     return mk_conf_bind(mk_keys_tables[which], s, out, &l->g->arena, l->report);
 }
 
-/* A [SERVER] key in [HOST], or the reverse, is reported as unknown: adds a hint with the right section. */
+/* A key of another section, such as a [SERVER] key in [HOST], is reported as unknown: adds a hint that names
+ * the right section. */
 static void hint_right_section(struct config_loader *l, const struct mk_conf_section *section,
                                enum mk_builtin_section its, enum mk_builtin_section other,
                                const struct mk_conf_problem *before)
@@ -139,7 +141,8 @@ static void hint_right_section(struct config_loader *l, const struct mk_conf_sec
     }
 }
 
-/* Adds hints for request keys that belong to other sections; the most specific section wins. */
+/* Adds hints for keys that belong to other sections. Of several such sections, the hint names [HOST] first,
+ * then [SERVER]. */
 static void hint_right_sections(struct config_loader *l, const struct mk_conf_section *section,
                                 enum mk_builtin_section its, const struct mk_conf_problem *before)
 {
@@ -160,7 +163,7 @@ static struct mk_vhost_config *add_host(struct config_loader *l, const struct mk
     site->section = section;
     site->host.root.fd = -1;
     site->settings.site = l->g->server.site;
-    /* The host's list replaces the server's. */
+    /* The Index list of the host replaces that of [SERVER]. */
     if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], section, MK_STR("Index")))
         site->settings.site.index = (struct mk_conf_words){0};
     const struct mk_conf_problem *before = l->report->last;
@@ -191,7 +194,7 @@ static void add_location(struct config_loader *l, struct mk_vhost_config *site,
         hint_right_sections(l, section, MK_SECTION_LOCATION, before);
 }
 
-/* Binds a section that belongs to the host above it. False: it is another kind of section. */
+/* Binds a section that belongs to the host above it. False: it is a section of another kind. */
 static bool bind_host_section(struct config_loader *l, struct mk_vhost_config *site,
                               const struct mk_conf_section *s)
 {
@@ -354,7 +357,7 @@ static void index_routes(struct config_loader *l)
     }
 }
 
-/* Finds the first existing user. */
+/* Finds the first user in the list that exists. */
 static mk_err find_worker_user(struct config_loader *l, mk_str users, const char *group)
 {
     mk_err e = -ENOENT;
@@ -375,7 +378,7 @@ static void find_worker_identity(struct config_loader *l)
 {
     struct mk_server_settings *s = &l->g->server;
     struct mk_conf_source_pos at = server_key_pos(l, "User");
-    if (l->g->embedding) /* the program has its own user */
+    if (l->g->embedding) /* the embedding program keeps its user */
         return;
     if (!s->user.len && s->group.len) {
         at = server_key_pos(l, "Group");
@@ -421,7 +424,7 @@ static void check_access_of_roots(struct config_loader *l)
     }
 }
 
-/* Relative paths start at the folder of the configuration. */
+/* Resolves a path relative to the folder of the configuration; an empty path stays empty. */
 static mk_str absolute_path(struct config_loader *l, mk_str where)
 {
     if (where.len == 0)
@@ -429,7 +432,7 @@ static mk_str absolute_path(struct config_loader *l, mk_str where)
     return mk_conf_path_resolve_in(&l->g->arena, l->g->folder, where);
 }
 
-/* Always copied into the generation's arena: the log keeps a pointer to its path. */
+/* Returns a copy in the generation's arena, because the log keeps a pointer to its path. */
 static mk_str resolve_log_path(struct config_loader *l, mk_str where)
 {
     mk_str word = mk_logfile_is_special_name(where) ? mk_arena_copy(&l->g->arena, where) : MK_STR_NULL;
@@ -454,7 +457,7 @@ static void open_logs(struct config_loader *l)
     g->error_log = open_logfile(l, g->server.error_log, error_log_at);
     struct mk_request_settings *request = &g->server.site.request;
     g->access_log = open_logfile(l, request->access_log, server_key_pos(l, "AccessLog"));
-    /* Print absolute paths: they are valid from any folder. */
+    /* The printed configuration has absolute paths, which are valid from any folder. */
     if (g->error_log)
         g->server.error_log = g->error_log->where;
     if (g->access_log)
@@ -462,7 +465,8 @@ static void open_logs(struct config_loader *l)
     mk_location_set_limits(g, request, g->access_log, &g->limits);
 }
 
-/* Checks an explicit MaxURISize, which can be too large: the default fits every valid MaxHeaderSize. */
+/* Reports an explicit MaxURISize above MaxHeaderSize. The default MaxURISize may exceed a small
+ * MaxHeaderSize, which then limits the target as well. */
 static void check_head_sizes(struct config_loader *l)
 {
     const struct mk_server_settings *s = &l->g->server;

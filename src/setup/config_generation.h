@@ -6,7 +6,7 @@
 #include "setup/config_generation_type.h"
 
 /* Parses, validates and builds everything; opens document roots and logs. NULL on any error (see the report);
- * success may come with warnings. `report` is allocated in `report_arena`. */
+ * success may come with warnings. The problems in `report` are allocated in `report_arena`. */
 struct mk_config_generation *mk_config_generation_load(const struct mk_config_source *origin,
                                                        struct mk_arena *report_arena,
                                                        struct mk_conf_report *report) MK_MUST_USE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generation: one loaded configuration, ready to serve. The master creates it, its workers inherit it, and
- * the master frees it after the next generation has replaced it. Everything is allocated in its arena. */
+/* Generation: one loaded configuration, ready to serve. The master creates a generation, its workers inherit
+ * it, and the master frees it after the next generation has replaced it. All its data is allocated in its
+ * arena. */
 #ifndef MK_SETUP_CONFIG_GENERATION_TYPE_H
 #define MK_SETUP_CONFIG_GENERATION_TYPE_H
 
@@ -18,25 +19,26 @@
 struct mk_config_overrides {
     const char *const *listens; /* values of -p, in the syntax of Listen; NULL-terminated, or NULL */
     mk_str listen_host;         /* host for the default port, and for ports without a host in `listens` */
-    unsigned workers;           /* -w, 0: as configured */
+    unsigned workers;           /* -w; 0: as configured */
     const char *pid_file;       /* -I */
     const char *root;           /* -o with -c: root for hosts without DocumentRoot; absolute, or NULL */
 };
 
-/* A program that embeds the server. It may have no DocumentRoot and no error log. */
+/* A program that embeds the server. Its configuration needs no DocumentRoot and no error log. */
 struct mk_embedding {
     const struct mk_plugin *const *plugins; /* plugins of the program, loaded before configured plugins */
     size_t n_plugins;
-    void *ctx;            /* their context */
+    void *ctx;            /* context of these plugins */
     bool listens_if_told; /* listen only if there is a Listen */
     bool listens_nowhere; /* never listen, regardless of the configuration */
 };
 
 struct mk_config_generation;
 
-/* Source of the configuration: a file or folder, or text generated from the command line. */
+/* Source of the configuration: a file or folder, or a text, which the command line or the embedding program
+ * provides. */
 struct mk_config_source {
-    const char *path; /* NULL: `text` */
+    const char *path; /* NULL: the source is `text` */
     mk_str text;
     const struct mk_embedding *embedding; /* NULL: not embedded. Otherwise `text` is added after the file */
     struct mk_config_overrides overrides;
@@ -47,8 +49,8 @@ struct mk_config_source {
                                                   * load */
 };
 
-/* A certificate that a plugin assigned to a host, with files that may be missing, or that the embedding
- * program assigned, without files: see pair.kept_by. */
+/* A certificate that a plugin or the embedding program assigned to a host. A plugin names files, which may be
+ * missing. The embedding program passes a certificate in memory (pair.kept_by). */
 struct mk_plugin_certificate {
     struct mk_plugin_certificate *next;
     struct mk_tls_keypair pair;
@@ -138,7 +140,7 @@ struct mk_config_generation {
     struct mk_loaded_plugin *plugins_by_order[MK_PLUGINS_MAX]; /* in on_request order */
     size_t n_plugins;
     struct mk_available_feature *available; /* features of plugins that can be loaded by name */
-    bool has_listed_available;              /* `available` is filled */
+    bool has_listed_available;              /* the list `available` has been filled */
     struct mk_accept_hook *accept_hooks;
     size_t n_accept_hooks;
     struct mk_plugin_sections sections; /* plugin sections that belong to no host */

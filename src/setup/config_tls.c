@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS functions that plugins call during configuration: monkey/tls.h. */
+/* The functions of monkey/tls.h that plugins call while a configuration is loaded. */
 #include <monkey/tls.h>
 
 #include "base/assert.h"

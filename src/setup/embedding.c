@@ -10,7 +10,7 @@ static bool is_server_section(const struct mk_conf_section *s)
     return mk_str_eq_nocase(s->name, MK_STR("SERVER"));
 }
 
-/* Drops entries of the file that the program overrides. */
+/* Drops the [SERVER] entries of the file whose keys the program also sets. */
 static void drop_overridden_entries(struct mk_conf_section *of_file, const struct mk_conf_section *of_program)
 {
     struct mk_conf_entry **at = &of_file->first;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Special treatment of a server that is embedded in a program. */
+/* Configuration of a server that is embedded in a program. */
 #ifndef MK_SETUP_EMBEDDING_H
 #define MK_SETUP_EMBEDDING_H
 
 #include "setup/config_generation_type.h"
 
-/* File name of the program's configuration lines in messages. */
+/* Name that messages show as the file of the program's configuration lines. */
 #define MK_EMBEDDING_NAME MK_STR("the program")
 
 /* Merges the program's sections into those of its configuration file. The program's [SERVER] keys override

@@ -7,8 +7,8 @@
 
 enum {
     FIXED = 16, /* descriptors of each process: loop, timers, signals, pid file, reserve */
-    /* Descriptors of the master for each worker: control channel and mailbox, and those of the worker's
-     * successor during a reload. */
+    /* Descriptors of the master for each worker: control channel and message channel, and those of the
+     * worker's successor during a reload. */
     PER_WORKER = 4,
     CONNECTIONS = 32, /* minimum number of connections per worker that makes serving worthwhile */
 };

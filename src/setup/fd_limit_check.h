@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that the descriptor limit suffices for a configuration. */
+/* Checks whether the descriptor limit suffices for a configuration. */
 #ifndef MK_SETUP_FD_LIMIT_CHECK_H
 #define MK_SETUP_FD_LIMIT_CHECK_H
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Updates the state of a file. True: the file has changed. */
+/* Updates the recorded state of a file. True: the file has changed since the last check. */
 static bool update_if_changed(struct mk_file_watch *w)
 {
     struct stat st;
@@ -13,7 +13,7 @@ static bool update_if_changed(struct mk_file_watch *w)
         now.device = st.st_dev;
         now.inode = st.st_ino;
         now.size = st.st_size;
-        now.changed_s = st.st_ctim.tv_sec; /* changes with data, name and permissions */
+        now.changed_s = st.st_ctim.tv_sec; /* updated when the data, the name or the permissions change */
         now.changed_ns = st.st_ctim.tv_nsec;
     }
     bool same = now.device == w->device && now.inode == w->inode && now.size == w->size &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches files whose change reloads the configuration. Polled by name: this detects renamed files, changed
- * links, and changes on file systems without notification. */
+/* Watches files whose change reloads the configuration. Checks each file by name, and thus also detects
+ * renamed files, changed links, and changes on file systems without notification. */
 #ifndef MK_SETUP_FILE_WATCH_H
 #define MK_SETUP_FILE_WATCH_H
 

@@ -5,7 +5,8 @@
 #include "os/fd.h"
 #include "os/file.h"
 
-/* Chained by inode number: the file system, not a client, chooses these numbers. */
+/* Entry of a hash table. Its key is the inode number, unhashed: the file system, not a client, chooses these
+ * numbers. */
 struct mk_cached_folder {
     struct mk_cached_folder *next;
     dev_t dev;
@@ -49,7 +50,7 @@ static bool grow_buckets(struct mk_folder_cache *f)
     return true;
 }
 
-/* Compares the path as well: the same inode may be mounted twice, with different mounts below. */
+/* Compares the path as well: the same inode may be mounted twice, with different mounts below it. */
 static struct mk_cached_folder *find_folder(const struct mk_folder_cache *f, mk_str path,
                                             const struct stat *st)
 {
@@ -75,7 +76,8 @@ static struct mk_cached_folder *insert_folder(struct mk_folder_cache *f, mk_str 
     return one;
 }
 
-/* The folder may have been replaced after the first stat: the opened descriptor decides. */
+/* Identifies the folder by the opened descriptor, because the path may lead elsewhere since the caller's
+ * stat(). */
 static mk_err open_and_insert(struct mk_folder_cache *f, mk_str path, struct mk_cached_folder **out)
 {
     struct stat st;

@@ -58,7 +58,7 @@ static bool check_variable_name(struct format_parser *r, mk_str name)
     return false;
 }
 
-/* Parses the name after `$`. */
+/* Parses the text after a `$`: NAME, {NAME} or another `$`. */
 static bool parse_variable(struct format_parser *r, mk_str *rest)
 {
     if (mk_str_starts(*rest, MK_STR("$"))) {
@@ -107,7 +107,8 @@ static void expand_pieces(const struct mk_format *t, const struct mk_request *r,
             mk_buf_add(out, p->text);
 }
 
-/* Measuring the length first would double the cost: typical text fits into the first buffer. */
+/* Tries buffers of growing size. Measuring the length first would double the cost, and typical text fits into
+ * the first buffer. */
 mk_str mk_format_expand(const struct mk_format *t, struct mk_request *r)
 {
     for (size_t cap = 256; cap <= PRINTED_MAX; cap *= 8) {

@@ -3,7 +3,7 @@
 
 #include "connection/http2.h"
 
-/* The first HTTP/2-only address. */
+/* Returns the first address that accepts only HTTP/2; NULL: none. */
 static const struct mk_listen *first_http2_listen(const struct mk_config_generation *g)
 {
     for (size_t i = 0; i < g->listens.n; i++)

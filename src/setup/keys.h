@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of all built-in sections: they parse, validate, print and document their keys. */
+/* Tables of all built-in sections: used to parse, validate, print and document the keys. */
 #ifndef MK_SETUP_KEYS_H
 #define MK_SETUP_KEYS_H
 
@@ -19,10 +19,10 @@ enum mk_builtin_section {
     MK_SECTIONS
 };
 
-/* Parses the flags after an address. Returns NULL, or an error message about *word. */
+/* Parses the flags after an address of Listen. Returns NULL, or an error message about *word. */
 const char *mk_keys_parse_listen_flags(mk_str *rest, struct mk_listen *one, mk_str *word);
 
-/* One table per section; pair tables fill a struct mk_conf_pairs. */
+/* One table per section. Sections with free-form entries, such as [ROUTES], fill a struct mk_conf_pairs. */
 extern const struct mk_conf_table *const mk_keys_tables[MK_SECTIONS];
 
 #endif

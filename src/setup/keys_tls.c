@@ -11,7 +11,7 @@ const char *const mk_keys_tls_clients[] = {"off", "optional", "required", NULL};
 
 /* ---- Files ---- */
 
-/* Parses the next word as a path; absent: there is no word. False: the error was reported. */
+/* Parses the next word as a path; *path is absent if there is no word. False: the error was reported. */
 static bool parse_path_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *path)
 {
     mk_str word;

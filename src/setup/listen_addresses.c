@@ -4,7 +4,7 @@
 #include "conf/table.h"
 #include "setup/keys.h"
 
-enum { LISTENS_MAX = 64 }; /* MK_LISTENERS_MAX of the layer above */
+enum { LISTENS_MAX = 64 }; /* equals MK_LISTENERS_MAX, which a higher layer defines */
 
 struct listen_collector {
     struct mk_config_generation *g;
@@ -49,7 +49,7 @@ static void apply_listen_overrides(struct listen_collector *c)
         s->settings.listens = (struct mk_listens){0};
 }
 
-/* Does any host have no Listen? */
+/* Is there a host without a Listen, or no host at all? */
 static bool needs_default_listen(const struct mk_config_generation *g)
 {
     const struct mk_vhost_config *s = g->sites;
@@ -182,7 +182,7 @@ static void choose_default_host(struct assign_hosts *l)
         mk_vhosts_set_default(l->hosts, &chosen->host);
 }
 
-/* Reports two hosts that share several addresses only once. */
+/* Reports only one error for a host, even if it shares several addresses with the other host. */
 static void report_duplicate_name(struct assign_hosts *l, struct mk_vhost_config *s, mk_str name,
                                   const struct mk_vhost *other)
 {
@@ -264,7 +264,7 @@ struct name_count {
     unsigned n;
 };
 
-/* The counter of a name, case-insensitive; NULL: out of memory. */
+/* Returns the counter of a name (case-insensitive), created on first use; NULL: out of memory. */
 static struct name_count *name_count_of(struct mk_map *m, mk_str name)
 {
     char *text = mk_arena_alloc(m->arena, name.len + 1);
@@ -280,7 +280,8 @@ static struct name_count *name_count_of(struct mk_map *m, mk_str name)
     return t && mk_map_put(m, key, t) ? t : NULL;
 }
 
-/* Uses ports, because machines with the same configuration may have different addresses. */
+/* Returns "name@80,443". Uses only the ports, because machines with the same configuration may have different
+ * addresses. */
 static mk_str name_with_ports(struct mk_config_generation *g, const struct mk_vhost_config *s)
 {
     mk_str text = mk_vhost_name(&s->host);

@@ -10,11 +10,11 @@
 void mk_listen_addresses_collect(struct mk_config_generation *g, const struct mk_config_overrides *o,
                                  struct mk_conf_report *report);
 
-/* Assigns hosts to addresses: the hosts with this Listen and, if it is in [SERVER], the hosts without any
- * Listen. Call it after all hosts are built. */
+/* Assigns hosts to each address: the hosts with a Listen for this address and, if [SERVER] has such a Listen,
+ * the hosts without any Listen. Call it after all hosts are built. */
 void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_conf_report *report);
 
-/* Is the host served at this address? */
+/* Is the host served at this address? NULL stands for no address: is it a host without a Listen? */
 bool mk_listen_addresses_serves(const struct mk_listen *l, const struct mk_vhost_config *s);
 
 #endif

@@ -75,7 +75,7 @@ static mk_str section_pos_text(struct mk_config_generation *g, const struct mk_c
     return mk_arena_printf(&g->arena, "%.*s:%u", MK_STR_ARG(s->at.file), s->at.line);
 }
 
-/* Position of the word; `Path` may occur several times. */
+/* Returns the position of a word of `Path`, a key that may occur several times. */
 static struct mk_conf_source_pos word_pos(const struct mk_conf_section *section, mk_str word)
 {
     for (const struct mk_conf_entry *e = section->first; e; e = e->next)
@@ -95,7 +95,7 @@ static struct mk_location_path *add_location_pattern(const struct mk_conf_source
     return out;
 }
 
-/* Parses route patterns, `~REGEX` and `~ REGEX`. */
+/* Parses the words of `Path`: patterns as in [ROUTES], `~REGEX` and `~ REGEX`. */
 static void build_location_paths(struct mk_config_generation *g, const struct mk_location_config *from,
                                  struct mk_location *out, struct mk_conf_report *report)
 {

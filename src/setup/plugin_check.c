@@ -28,8 +28,8 @@ static bool is_plugin_name(const char *name)
     return n > 0 && n < 64 && !name[n];
 }
 
-/* Is the key invalid? Such a key would make the parser write outside the settings, or use a missing alias or
- * choice. */
+/* Is the key invalid? Such a key would make the parser write outside the settings, or use a missing alias
+ * target or list of choices. */
 static bool is_invalid_key(const struct mk_conf_table *t, const struct mk_conf_key *k)
 {
     if (!k->name)
@@ -63,7 +63,7 @@ static bool check_key_table(const struct mk_conf_table *t, char message[MK_PLUGI
     return true;
 }
 
-/* Validates everything here: the rest of the server trusts the contents. */
+/* Validates the sections, handlers and commands of the plugin, which the rest of the server trusts. */
 static bool check_plugin_contents(const struct mk_plugin *p, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
 {
     for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)

@@ -72,8 +72,8 @@ static bool survives_probe(char *path, char message[MK_PLUGIN_OBJECT_ERROR_MAX])
              : true;
 }
 
-/* Packages of Duda have no soname, and DUDA_ABI covers them; but the linker reports a missing function
- * before Duda reads DUDA_ABI. */
+/* Packages of Duda have no soname: Duda checks DUDA_ABI instead. But if a package lacks a function, dlopen()
+ * fails before Duda can check DUDA_ABI. */
 static bool fail_without_duda_function(char message[MK_PLUGIN_OBJECT_ERROR_MAX], const char *symbol)
 {
     return mk_plugin_check_set_error(

@@ -38,7 +38,8 @@ static bool is_load_entry(const struct mk_conf_entry *e)
     return mk_str_eq_nocase(e->key, MK_STR("Load")) && !e->broken && e->value.len;
 }
 
-/* Relative paths start at the folder of the configuration file. */
+/* Returns the value of a `Load` entry: a plugin name as written, or a path, resolved relative to the folder
+ * of the configuration file. */
 static mk_str plugin_file_path(struct mk_config_generation *g, const struct mk_conf_entry *e,
                                struct mk_conf_report *report)
 {
@@ -47,7 +48,7 @@ static mk_str plugin_file_path(struct mk_config_generation *g, const struct mk_c
     return is_file ? mk_conf_ctx_path(&ctx, e->value) : e->value;
 }
 
-/* The NAME in /usr/lib/monkey/monkey-NAME.so; absent if the path has another form. */
+/* Returns the NAME in /usr/lib/monkey/monkey-NAME.so; absent if the path has another form. */
 static mk_str plugin_name_in_path(mk_str path)
 {
     mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1), prefix = MK_STR("monkey-"),
@@ -78,7 +79,7 @@ static bool open_plugin_for_old_path(struct mk_loaded_plugin *l, mk_str path,
     return true;
 }
 
-/* A missing plugin is always an error: it may have restricted access. */
+/* A missing plugin is an error even in a configuration of Monkey 1: the plugin may have restricted access. */
 static void report_missing_plugin(struct mk_config_generation *g, mk_str path,
                                   const struct mk_conf_source_pos *at, struct mk_conf_report *report)
 {
@@ -137,7 +138,7 @@ static void add_plugin_or_close(struct mk_config_generation *g, struct mk_loaded
         add_loaded_plugin(g, l);
         return;
     } else if (other && strcmp(other->object.path, l->object.path) != 0) {
-        /* two plugins that both need this plugin may load it twice */
+        /* no error for the same file: two plugins that both need a plugin may open it twice */
         mk_conf_report_error(report, at, "the plugin `%s` is already loaded from %s", name,
                              *other->object.path ? other->object.path : "the program itself");
     }
@@ -154,7 +155,7 @@ static void add_plugin_with_needed(struct mk_config_generation *g, struct mk_loa
                                    const struct mk_conf_source_pos *at, struct mk_conf_report *report,
                                    unsigned depth);
 
-/* The entry that loads this plugin explicitly, possibly later; NULL: none. */
+/* Returns the entry that loads this plugin explicitly, possibly later in the configuration; NULL: none. */
 static const struct mk_conf_entry *find_load_line(const struct mk_config_generation *g, mk_str plugin)
 {
     for (const struct mk_conf_section *s = g->tree.first; s; s = s->next)
@@ -184,7 +185,7 @@ static void open_needed_plugin(struct mk_config_generation *g, const struct mk_l
                              MK_STR_ARG(name), by->object.plugin->name, error);
 }
 
-/* Dependencies are loaded first. */
+/* Adds the plugin after the plugins that it needs. */
 static void add_plugin_with_needed(struct mk_config_generation *g, struct mk_loaded_plugin *l,
                                    const struct mk_conf_source_pos *at, struct mk_conf_report *report,
                                    unsigned depth)

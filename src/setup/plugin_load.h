@@ -5,7 +5,7 @@
 
 #include "setup/config_generation_type.h"
 
-/* Errors go to the report. */
+/* Adds the plugins to g->plugins, those of an embedding program first. Errors go to the report. */
 void mk_plugin_load_configured(struct mk_config_generation *g, struct mk_conf_report *report);
 
 #endif

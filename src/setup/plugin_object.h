@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds plugins, built in or in object files, and validates them before any of their code runs. Independent
- * of the configuration, except for the list of a generation. */
+/* Finds plugins, built in or in object files, and validates them before any of their code runs. Also finds
+ * the loaded plugins of a generation. */
 #ifndef MK_SETUP_PLUGIN_OBJECT_H
 #define MK_SETUP_PLUGIN_OBJECT_H
 
 #include "setup/plugin_check.h"
 
-/* `name` is a word ("security": built in, or monkey-security.so next to the program or in the plugin folder)
- * or a file name with a slash. False: it failed; `error` holds the reason. Each file is first loaded in a
- * child process, because a broken file could crash the process. */
+/* Opens a plugin. `name` is a word ("security": built in, or monkey-security.so next to the program or in the
+ * plugin folder) or a file name with a slash. False: it failed; `error` holds the reason. Each file is first
+ * loaded in a child process, because a broken file could crash the process. */
 bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name,
                            char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
-/* Opens a dependency of `by` by name: a file next to that of `by` takes precedence, as for the dynamic
- * linker. */
+/* Opens a dependency of `by` by name: a file in the folder of `by` takes precedence over the plugin folders,
+ * but not over a built-in plugin. */
 bool mk_plugin_object_open_needed(struct mk_plugin_object *o, const struct mk_plugin_object *by, mk_str name,
                                   char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
 /* Validates a plugin of the embedding program. False: it is invalid; `error` holds the reason. */

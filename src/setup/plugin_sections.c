@@ -33,7 +33,7 @@ const struct mk_plugin_section *mk_plugin_sections_of_settings(const struct mk_c
     return settings ? mk_map_get(&g->sections_by_settings, settings_key(&key)) : NULL;
 }
 
-/* Can later sections be merged into a section of this table? */
+/* Can repeated sections of this table be merged into one? */
 static bool is_joinable(const struct mk_conf_table *table)
 {
     bool is = table->entry;
@@ -109,7 +109,7 @@ void mk_plugin_sections_bind(struct mk_config_generation *g, const struct mk_con
     (void)!mk_conf_bind(table, section, settings, &g->arena, report);
 }
 
-/* Prints rules as written, if their table cannot print them. */
+/* Prints free-form entries as written, for a table without show_entry(). */
 static void print_written_entries(const struct mk_plugin_section *s, struct mk_buf *out)
 {
     for (const struct mk_conf_entry *e = s->section->first; e; e = e->next)

@@ -13,13 +13,13 @@ struct mk_plugin_section {
     void *settings;
 };
 
-/* Merges repeated rule or list sections of a host, or outside hosts, into one; entries keep their order.
- * Call it before any section is bound. `find`: the table of a plugin's section, NULL for other sections. */
+/* Merges repeated rule or list sections of a host, or outside hosts, into one; entries keep their order. Call
+ * it before any section is bound. find() returns the table of a plugin's section, NULL for other sections. */
 void mk_plugin_sections_join(struct mk_config_generation *g,
                              const struct mk_conf_table *(*find)(const struct mk_config_generation *g,
                                                                  mk_str name));
 
-/* Binds a section of a plugin; `site`: its host. */
+/* Binds a section of a plugin. `site`: the host of the section; NULL: none. */
 void mk_plugin_sections_bind(struct mk_config_generation *g, const struct mk_conf_table *table,
                              const struct mk_conf_section *section, struct mk_vhost_config *site,
                              struct mk_conf_report *report);
@@ -30,7 +30,7 @@ const struct mk_plugin_section *mk_plugin_sections_find(const struct mk_config_g
                                                         const struct mk_vhost_config *site,
                                                         const struct mk_plugin_section *after);
 
-/* The section that has these settings; NULL: none. */
+/* Returns the section that has these settings; NULL: none. */
 const struct mk_plugin_section *mk_plugin_sections_of_settings(const struct mk_config_generation *g,
                                                                const void *settings);
 

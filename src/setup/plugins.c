@@ -148,7 +148,7 @@ const char *mk_plugins_suggest_for_handler(struct mk_config_generation *g, mk_st
 
 /* ---- Starting ---- */
 
-/* Reports a plugin that failed without an error message. */
+/* Reports the failure of a plugin that has not reported an error itself. */
 static void report_hook_failure(struct mk_config *c, const char *what, size_t n_errors, int e)
 {
     if (e && c->report->n_errors == n_errors && !mk_conf_report_out_of_memory(c->report))
@@ -167,7 +167,8 @@ void mk_plugins_call_load(struct mk_config_generation *g, struct mk_conf_report 
     }
 }
 
-/* Calls host() of the plugin for a host. NULL: the host does not use the plugin. */
+/* Calls the host() function of the plugin, if any, for a host. Returns the plugin's data for this host, or
+ * NULL. */
 static void *configure_plugin_for_host(struct mk_config_generation *g, struct mk_loaded_plugin *l,
                                        struct mk_vhost_config *site, struct mk_conf_report *report)
 {

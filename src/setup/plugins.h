@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins of a generation: loading, sections, and the hosts that use them. */
+/* Plugins of a generation: calls load(), host() and unload(), and finds sections and handlers. */
 #ifndef MK_SETUP_PLUGINS_H
 #define MK_SETUP_PLUGINS_H
 
@@ -23,15 +23,15 @@ void mk_plugins_unload(struct mk_config_generation *g);
 size_t mk_plugins_detach_objects(struct mk_config_generation *g,
                                  struct mk_plugin_object objects[MK_PLUGINS_MAX]);
 
-/* The i-th plugin in on_request order; NULL after the last. */
+/* Returns the i-th plugin in on_request order; NULL after the last. */
 const struct mk_loaded_plugin *mk_plugins_at(const struct mk_config_generation *g, size_t i);
-/* The index of the plugin in that order; the number of plugins if the plugin is not loaded. */
+/* Returns the index of the plugin in on_request order, or the number of plugins if it is not loaded. */
 size_t mk_plugins_index_of(const struct mk_config_generation *g, const struct mk_plugin *plugin);
 
-/* The section table of a loaded plugin; NULL: none. */
+/* Returns the table of the section if a loaded plugin defines it; NULL: none does. */
 const struct mk_conf_table *mk_plugins_find_section_table(const struct mk_config_generation *g,
                                                           mk_str section);
-/* The handler with that name, and its plugin; NULL: no loaded plugin has it. */
+/* Returns the handler with that name, and stores its plugin; NULL: no loaded plugin has it. */
 const struct mk_handler *mk_plugins_find_handler(const struct mk_config_generation *g, mk_str name,
                                                  const struct mk_plugin **plugin);
 

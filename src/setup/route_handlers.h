@@ -6,8 +6,8 @@
 #include "setup/config_generation_type.h"
 #include "web/route.h"
 
-/* Sets handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False:
- * invalid, and the error was reported. */
+/* Sets handler, data, plugin and `written` of a route from words such as "redirect 301 https://example.org".
+ * False: invalid, and the error was reported. */
 bool mk_route_handlers_bind(struct mk_config_generation *g, struct mk_vhost_config *site,
                             struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str words,
                             struct mk_route *route);

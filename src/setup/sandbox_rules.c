@@ -58,8 +58,8 @@ void mk_config_allow_writing(struct mk_config *c, mk_str path)
     add_sandbox_rule(c, MK_SANDBOX_WRITE, path);
 }
 
-/* The sandbox allows files, not names: a replaced file is inaccessible to running workers, so a change
- * restarts them. */
+/* The sandbox allows files, not names: workers cannot read a file that replaces an allowed file. A change
+ * therefore reloads the configuration, which starts new workers. */
 static void watch_file(struct mk_config *c, const char *path)
 {
     struct stat st;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/script_names.h"
 
-/* The extension in "*.py", or in a pattern that continues after such a name. Absent for any other pattern. */
+/* Returns the extension (".py") of a pattern that ends in "*.py" or "*.py/*"; absent for any other
+ * pattern. */
 static mk_str pattern_extension(mk_str pattern)
 {
     if (mk_str_ends(pattern, MK_STR("/*")))
@@ -34,7 +35,7 @@ static void add_extension(struct extension_list *e, mk_str word)
         (void)!mk_arena_append(e->arena, &e->at, &e->n, &ending, sizeof ending);
 }
 
-/* Length of a class such as `[^a-z]`, whose first character may be `]`; 0: unterminated. */
+/* Returns the length of a class such as `[^a-z]`, whose first character may be `]`; 0: unterminated. */
 static size_t regex_class_len(mk_str text)
 {
     size_t first = 1 + mk_str_starts(text, MK_STR("[^")),
@@ -56,7 +57,8 @@ static size_t read_extension_char(mk_str text, char *c)
     return is_class ? 2 : 0;
 }
 
-/* Does the group do more than match an optional slash? */
+/* Does the text begin with a group that continues a name? A group that begins with a slash, an anchor, an
+ * escape or a class does not. */
 static bool is_script_name_group(mk_str text)
 {
     if (!mk_str_starts(text, MK_STR("(")))
@@ -95,7 +97,7 @@ static mk_str add_regex_word(struct extension_list *e, mk_str text)
     return text;
 }
 
-/* Adds `py)` and `(?:py|pl)`: the alternatives after a dot. */
+/* Adds the extension `py`, or each alternative of `(?:py|pl)`, that follows a dot. */
 static void add_regex_alternatives(struct extension_list *e, mk_str text)
 {
     if (!mk_str_starts(text, MK_STR("("))) {
@@ -114,7 +116,8 @@ static void add_regex_alternatives(struct extension_list *e, mk_str text)
     }
 }
 
-/* Adds the words after each dot of an expression. Extra words only make rules stricter. */
+/* Adds the words after each dot of an expression. A word that is not an extension only makes rules
+ * stricter. */
 static void add_regex_extensions(struct extension_list *e, mk_str text)
 {
     for (; text.len; text = mk_str_skip(text, 1)) {
@@ -133,7 +136,8 @@ static bool is_plugin_route(const struct mk_route *route)
     return route && route->plugin;
 }
 
-/* If the fallback is a script, it receives all other paths as well. */
+/* Stores the Fallback in *name if it is a script: the script then receives all paths without a file as well.
+ * False: out of memory. */
 static bool find_front_controller(struct mk_arena *arena, const struct mk_vhost *host, mk_str *name)
 {
     mk_str path = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(host->fallback));

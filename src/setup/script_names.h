@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Determines script names from the routes of a host and its fallback. */
+/* Determines from the routes and the Fallback of a host which file names are scripts. */
 #ifndef MK_SETUP_SCRIPT_NAMES_H
 #define MK_SETUP_SCRIPT_NAMES_H
 

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/sha1.h"
 
-/* In shared memory, which is page-aligned, as madvise() requires. */
+/* The secret in shared memory, which is page-aligned, as madvise() requires. */
 struct server_secret {
     unsigned char bytes[MK_SERVER_SECRET_LEN];
     bool is_set;
@@ -18,7 +18,7 @@ static struct server_secret *get_secret_memory(struct mk_shared_state *shared)
 {
     struct server_secret *s = mk_shared_state_get_memory(shared, MK_STR("server: secret"), sizeof *s);
     if (s)
-        (void)madvise(s, sizeof *s, MADV_DONTDUMP); /* keeps the keys out of core dumps */
+        (void)madvise(s, sizeof *s, MADV_DONTDUMP); /* keeps the secret out of core dumps */
     return s;
 }
 

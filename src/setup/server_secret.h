@@ -9,12 +9,13 @@
 
 enum { MK_SERVER_SECRET_LEN = 32, MK_SERVER_SECRET_TEXT = 2 * MK_SERVER_SECRET_LEN + 1 };
 
-/* Derives a key for one purpose; other keys cannot be derived from it. Call it in the master before anything
- * else in `shared` is used. False: out of memory. */
+/* Derives a key for one purpose; other keys cannot be derived from it. Call it in the master: workers forked
+ * later share the secret. False: out of memory. */
 bool mk_server_secret_derive_key(struct mk_shared_state *shared, mk_str purpose,
                                  struct mk_hash_key *out) MK_MUST_USE;
 
-/* Exports the secret for the successor process: hexadecimal, NUL-terminated. Empty: not created yet. */
+/* Writes the secret for the successor process in hexadecimal, NUL-terminated; empty if there is no secret
+ * yet. */
 void mk_server_secret_export(struct mk_shared_state *shared, char out[MK_SERVER_SECRET_TEXT]);
 /* Imports the secret in the successor, before its first use. Ignores invalid text. */
 void mk_server_secret_import(struct mk_shared_state *shared, mk_str text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of every key of the built-in sections; setup/keys.h has the keys. */
+/* The values of all keys of the built-in sections. The keys are in setup/keys.c. */
 #ifndef MK_SETUP_SETTINGS_H
 #define MK_SETUP_SETTINGS_H
 
@@ -13,8 +13,8 @@ struct mk_listen {
     struct mk_sockaddr addr;
     mk_str written;
     struct mk_conf_source_pos at;
-    bool takes_port;         /* the line has only an address: `Port` adds the port, before or after this
-                                line */
+    bool takes_port;         /* only an address was written: the key `Port`, even on a later line, sets the
+                              * port */
     bool tls;                /* accepts only TLS connections */
     bool http2;              /* accepts only HTTP/2, without TLS */
     bool of_server;          /* from [SERVER]: hosts without a Listen use this address */
@@ -26,7 +26,7 @@ struct mk_listens {
     size_t n;
 };
 
-/* PEM files of one pair, relative to the folder of the configuration file; NUL-terminated. */
+/* Files of a certificate, its key (both PEM) and its OCSP response (DER): resolved, NUL-terminated paths. */
 struct mk_certificate {
     mk_str file, key, ocsp; /* `key` absent: it is in `file`; `ocsp` absent: no OCSP response is stapled */
     const struct mk_conf_entry *entry;
@@ -43,7 +43,7 @@ struct mk_hsts {
     bool on, subdomains, preload;
 };
 
-enum { MK_HTTPS_ON = UINT32_MAX }; /* use the port of a TLS listener */
+enum { MK_HTTPS_ON = UINT32_MAX }; /* redirect to the port of a TLS listener */
 
 struct mk_tls_settings {
     struct mk_certificates certificates;
@@ -64,7 +64,7 @@ struct mk_request_settings {
     mk_str access_log;
 };
 
-/* Keys that [SERVER] sets for all hosts and a [HOST] can override. */
+/* Settings that [SERVER] makes for all hosts, and that a [HOST] can override. */
 struct mk_vhost_common_settings {
     struct mk_request_settings request;
     struct mk_conf_words index;

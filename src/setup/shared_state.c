@@ -78,7 +78,7 @@ struct mk_stat_registry *mk_shared_state_get_statistics(struct mk_shared_state *
     return s->statistics;
 }
 
-/* Maps the private copy at the same address, because settings of the active generation may point there. */
+/* Maps the private memory at the same address, because settings of the active generation may point there. */
 bool mk_shared_state_detach_statistics(struct mk_shared_state *s)
 {
     return !s->statistics || mmap(s->statistics, mk_stat_size(), PROT_READ | PROT_WRITE,

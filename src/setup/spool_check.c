@@ -6,7 +6,8 @@
 #include "setup/keys.h"
 #include "web/spool_quota.h"
 
-/* Ensures that an error in [SERVER] is reported once for all hosts. */
+/* State of the check. `reported` ensures that a MaxBodySize in [SERVER] is reported only once, not for each
+ * host. */
 struct spool_check {
     const struct mk_config_generation *g;
     struct mk_conf_report *report;

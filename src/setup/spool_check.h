@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that spooled bodies fit into the spool. */
+/* Checks that request bodies fit into the spool. */
 #ifndef MK_SETUP_SPOOL_CHECK_H
 #define MK_SETUP_SPOOL_CHECK_H
 

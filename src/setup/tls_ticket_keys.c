@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-/* In shared memory, which is page-aligned, as madvise() requires. */
+/* The keys in shared memory, which is page-aligned, as madvise() requires. */
 struct tickets {
     struct mk_tls_tickets tickets;
     bool has_key;

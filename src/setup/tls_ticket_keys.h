@@ -7,8 +7,8 @@
 #include "event/tls.h"
 #include "setup/shared_state.h"
 
-/* The server's keys, which outlive generations; at least one exists. NULL: out of memory, or no random
- * bytes. */
+/* Returns the server's keys, which outlive generations, and creates the first key if necessary. NULL: out of
+ * memory, or no random bytes. */
 struct mk_tls_tickets *mk_tls_ticket_keys_get(struct mk_shared_state *shared) MK_MUST_USE;
 /* Creates a new key; tickets of the previous key stay valid. On error, nothing changes. */
 mk_err mk_tls_ticket_keys_rotate(struct mk_tls_tickets *t) MK_MUST_USE;

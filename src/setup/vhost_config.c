@@ -146,7 +146,7 @@ static bool bind_status_route(struct host_builder *b, unsigned status, mk_str wr
     return mk_route_handlers_bind_status(b->arena, status, written, route);
 }
 
-/* `Match REGEX HANDLER...` of Monkey 1.6. False: not a route. */
+/* Binds `Match REGEX HANDLER...` of Monkey 1.6. False: the line is invalid, and the error was reported. */
 static bool bind_match_route(struct host_builder *b, const struct mk_conf_pair *pair, struct mk_route *route)
 {
     mk_str rest = pair->value, pattern = mk_arena_copy(b->arena, mk_str_word(&rest));
@@ -170,7 +170,8 @@ static bool bind_match_route(struct host_builder *b, const struct mk_conf_pair *
     return bind_status_route(b, 501, words, route);
 }
 
-/* `~ REGEX HANDLER...`, or `~REGEX HANDLER...`. False: not a route. */
+/* Binds `~ REGEX HANDLER...` or `~REGEX HANDLER...`. False: the line is invalid, and the error was
+ * reported. */
 static bool bind_regex_route(struct host_builder *b, const struct mk_conf_pair *pair, struct mk_route *route)
 {
     mk_str rest = pair->value, pattern = mk_str_skip(pair->key, 1);
@@ -234,7 +235,7 @@ static bool handler_has_trait(const struct mk_route *route, unsigned trait)
     return route->handler && route->handler->traits & trait;
 }
 
-/* Routes that forward more than one path. */
+/* The routes of a host that forward requests for more than one path. */
 struct forwarding_routes {
     const struct mk_route **at;
     size_t n;
@@ -270,7 +271,8 @@ static bool forwards_folder(const struct mk_route *r)
            handler_has_trait(r, MK_HANDLER_FORWARDS);
 }
 
-/* An nginx location is a prefix, but `/api/` here matches only that path. */
+/* Warns about routes that forward only a path such as `/api/`: an nginx location is a prefix, but here the
+ * pattern matches only that path. */
 static void warn_of_exact_folders(struct host_builder *b)
 {
     const struct mk_conf_pairs *written = &b->site->routes;
@@ -295,7 +297,8 @@ static void warn_of_exact_folders(struct host_builder *b)
     }
 }
 
-/* With [ROUTES], files also need a route. A catch-all route shows that files are not wanted. */
+/* With [ROUTES], files need a route, too. Does not warn if there is a catch-all route or a regular
+ * expression, which may handle the paths of the files on purpose. */
 static void warn_of_unserved_root(struct host_builder *b)
 {
     const struct mk_vhost *h = &b->site->host;
@@ -368,7 +371,7 @@ static bool has_error_page(const struct mk_error_page *pages, size_t n, unsigned
     return false;
 }
 
-/* Returns 404, or 4 for `4xx`; 0: invalid. */
+/* Returns the status, such as 404, or the class 4 for `4xx`; 0: invalid. */
 static unsigned parse_error_status(mk_str word)
 {
     uint64_t status;
@@ -405,7 +408,7 @@ static void build_error_pages(struct host_builder *b)
     b->site->host.n_error_pages = n;
 }
 
-/* Rejects configured file names that lead out of the root. */
+/* Rejects values of Index and Fallback that lead out of their folder. */
 static void check_file_names(struct host_builder *b)
 {
     const struct mk_vhost_common_settings *s = &b->site->settings.site;
@@ -420,7 +423,7 @@ static void check_file_names(struct host_builder *b)
                              MK_STR_ARG(s->fallback));
 }
 
-/* Is it a valid Host value without a port? */
+/* Is `name` a valid Host value without a port? */
 static bool is_host_name(mk_str name)
 {
     mk_str host;

@@ -8,7 +8,7 @@
 /* Builds site->host from the rest of *site. Errors go to the report; invalid parts are omitted. */
 void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_config *site,
                            struct mk_conf_report *report);
-/* Closes the files opened by mk_vhost_config_build(). */
+/* Closes the folders opened by mk_vhost_config_build(). */
 void mk_vhost_config_close(struct mk_config_generation *g, struct mk_vhost_config *site);
 
 #endif
