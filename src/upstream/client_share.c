@@ -11,7 +11,7 @@ static uint64_t hash_client_addr(const struct mk_hash_key *key, const struct mk_
     return client ? client : 1;
 }
 
-/* A peer on a unix socket has no key, because it is another server with its own clients. */
+/* A peer on a unix socket has no key, because it is a proxy that forwards the requests of many clients. */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer)
 {
     uint64_t ip[2];

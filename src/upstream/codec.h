@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A codec serializes requests and parses responses: one function table per protocol. Codecs are independent
- * of connections. */
+/* A codec serializes requests and parses responses: one function table per protocol. The codec does not read
+ * or write the connection itself. */
 #ifndef MK_UPSTREAM_CODEC_H
 #define MK_UPSTREAM_CODEC_H
 
@@ -35,8 +35,8 @@ struct mk_codec_response_state {
 struct mk_codec_ops {
     bool keeps;  /* keep-alive: the connection may be reused */
     bool is_cgi; /* the response has CGI syntax */
-    /* Serializes the request head; if memory runs out, `out` fails. Returns 0, or -EINVAL or -E2BIG with
-     * *problem (static). */
+    /* Serializes the request head; if memory runs out, out->failed is set. Returns 0, or -EINVAL or -E2BIG
+     * with *problem (static). */
     mk_err (*write_head)(struct mk_buf *out, const struct mk_upstream_request_options *options,
                          const char **problem);
     const struct mk_codec_body_framing *(*frame)(const struct mk_upstream_request_options *options);
@@ -53,7 +53,7 @@ extern const struct mk_codec_ops mk_codec_http, mk_codec_fastcgi, mk_codec_scgi,
 /* Writes the Sec-WebSocket-Accept expected for the request. Returns MK_UPGRADE_ACCEPT_LEN, or 0 if the
  * request is not a handshake with a key. */
 size_t mk_codec_http_accept_key(const struct mk_upstream_request_options *options, char *buf);
-/* Does the response contain this key exactly once? */
+/* Does the response have exactly one Sec-WebSocket-Accept, with this key? */
 bool mk_codec_http_has_accept_key(const struct mk_headers *fields, mk_str key);
 
 /* ---- Shared by several protocols ---- */

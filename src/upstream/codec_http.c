@@ -158,7 +158,7 @@ static bool write_connection_header(struct head_writer *w)
 {
     if (w->options->upgrade.len) {
         bool is_streamed =
-            w->options->length && !w->options->body.p; /* invalid: the source provides the data after the
+            w->options->length && !w->options->body.p; /* invalid: the source provides tunnel data, after the
                                                         * 101 */
         if (!is_upgrade_protocol(w->options->upgrade) || is_streamed)
             return false;

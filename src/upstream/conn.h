@@ -50,9 +50,9 @@ struct mk_upstream_conn {
     uint64_t idle_since_ms;
     uint64_t until_ms;      /* cancelled connection: time at which to close it */
     size_t discards;        /* cancelled connection: response bytes still to discard */
-    unsigned names_version; /* last mk_resolver.version that contained this address */
+    unsigned names_version; /* last mk_resolver.version in which the name had this address */
     unsigned slot;
-    int error; /* why connecting failed; 0: connected, or connecting may still succeed */
+    int error; /* why connecting failed; 0: it has not failed */
 
     /* ---- The request for which the connection is acquired ---- */
     struct mk_list link;    /* in the wait queue */
@@ -110,7 +110,7 @@ void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c);
 /* Records that connecting has failed. Does not call on_event. */
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 
-/* Is this event on an idle connection harmless: writability, bytes that were read earlier, or a TLS message
+/* Is this event on an idle connection harmless: writability, input that was already read, or a TLS message
  * such as a session ticket or a key update? */
 bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which);
 

@@ -12,8 +12,8 @@
 #include "base/compiler.h"
 #include "base/platform.h"
 
-/* Another worker's request goes first only if it has waited longer by at least this much; smaller differences
- * would only shuffle connections. */
+/* Another worker's request goes first only if it has waited longer by at least this much: for less, it is not
+ * worthwhile to close an idle connection and open one in the other worker. */
 enum { SLACK_MS = 4 };
 /* A worker that overruns its own queue timeout by this much counts as stuck. */
 enum { LATE_MS = 1000 };

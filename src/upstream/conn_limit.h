@@ -18,7 +18,7 @@
 enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 1024 };
 
 enum {
-    MK_CONN_LIMIT_MAX = 1024, /* connections to one backend */
+    MK_CONN_LIMIT_MAX = 1024, /* maximum connections to one backend */
     MK_CONN_LIMIT_BUCKETS = 64,
     MK_CONN_LIMIT_WAITERS = 2, /* published waiting requests per worker and backend */
     MK_CONN_LIMIT_EVENTS = 16, /* eventfds that wake workers; if there are more workers, some of them share an
@@ -128,8 +128,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
  * starts waiting now); -1: none. */
 int mk_conn_limit_find_older_waiter(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                     unsigned row, uint64_t since_ms);
-/* The time at which the next waiting request of another worker exceeds its limit: from then on, that worker
- * counts as stuck and is skipped. UINT64_MAX: no request waits. */
+/* The next time at which another worker with a waiting request counts as stuck: from then on, the request is
+ * skipped. UINT64_MAX: no request waits. */
 uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                             unsigned row);
 
@@ -149,7 +149,7 @@ static inline void mk_conn_limit_wake_unpublished(const struct mk_conn_limit *l,
 }
 /* Wakes all workers whose requests wait for the backend. */
 void mk_conn_limit_wake_waiters(const struct mk_conn_limit *l, unsigned backend);
-/* Returns the backends for which the row was woken since the last call. False: none. */
+/* Stores in `woken` the backends for which the row was woken since the last call. False: none. */
 bool mk_conn_limit_pop_woken(const struct mk_conn_limit *l, unsigned row,
                              uint64_t woken[MK_CONN_LIMIT_WORDS]);
 

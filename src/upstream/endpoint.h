@@ -11,8 +11,8 @@ struct mk_endpoint {
     uint16_t port;
 };
 
-/* Parses ADDRESS:PORT, HOST:PORT, [ADDRESS6]:PORT or unix:/path; a missing port becomes 0. The slices of
- * `text` are not NUL-terminated. False: invalid. */
+/* Parses ADDRESS:PORT, HOST:PORT, [ADDRESS6]:PORT or unix:/path; a missing port becomes 0. `host` and `path`
+ * are slices of `text`, without a terminating NUL. False: invalid. */
 bool mk_endpoint_parse(struct mk_endpoint *e, mk_str text);
 
 #endif

@@ -71,7 +71,8 @@ static ssize_t handler_read(struct mk_upstream_handler *h, char *buf, size_t cap
     if (!h->upstream)
         return -EPIPE;
     if (h->step.current == MK_HANDLER_BODY)
-        mk_upstream_request_resume(h->upstream); /* the backend may respond while it is still reading */
+        mk_upstream_request_resume(h->upstream); /* the backend may respond before it has read the whole
+                                                  * request body */
     ssize_t n = mk_upstream_request_read(h->upstream, buf, cap);
     if (n == 0)
         handler_add_trailers(h);

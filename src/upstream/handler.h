@@ -14,7 +14,7 @@ enum mk_upstream_handler_step {
     MK_HANDLER_WAIT_HEAD,    /* sending the request, waiting for the response head */
     MK_HANDLER_BODY,         /* passing on the response body */
     MK_HANDLER_TUNNEL,       /* passing bytes of another protocol in both directions */
-    MK_HANDLER_DONE,         /* rejected, answered elsewhere, or complete */
+    MK_HANDLER_DONE,         /* rejected, declined, or complete */
     MK_HANDLER_STEPS
 };
 
@@ -36,15 +36,16 @@ struct mk_upstream_handler_ops {
     /* Fills in the upstream request, including its body; method, idempotency and client are already set.
      * Returns 0, or the status to reject the request with. */
     unsigned (*make_request)(struct mk_upstream_handler *h, struct mk_upstream_request_options *options);
-    /* The request was started. This and all later callbacks except copy_head() may be NULL. */
+    /* Called when the request was started. This and all later callbacks except copy_head() may be NULL. */
     void (*on_start)(struct mk_upstream_handler *h, const struct mk_upstream_request_options *options);
-    /* The backend sent an interim response (1xx). */
+    /* Called when the backend has sent an interim response (1xx). */
     void (*on_interim)(struct mk_upstream_handler *h);
-    /* The head has arrived. True: the head is not for the client, and the handler returns *verdict. */
+    /* Called when the response head has arrived. True: the head is not for the client, and the handler
+     * returns *verdict. */
     bool (*replace)(struct mk_upstream_handler *h, enum mk_verdict *verdict);
     /* Copies status and headers to our response. Returns 0 or a negated errno value. */
     int (*copy_head)(struct mk_upstream_handler *h);
-    /* The request has ended. */
+    /* Called when the request has ended. */
     void (*on_end)(struct mk_upstream_handler *h);
     /* Receives the backend's standard error output; `h` is the handler. */
     void (*on_error_text)(void *h, mk_str text);
@@ -55,10 +56,10 @@ static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum 
     mk_state_move(&h->step, &mk_upstream_handler_machine, h, to);
 }
 
-/* First call to a handler. `h` is zeroed except for ops, request, response, spools, and the body's mode and
- * upgrade. */
+/* Handles the first call to a handler. `h` is zeroed except for ops, request, response, spools, and the
+ * body's mode and upgrade. */
 enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h);
-/* The state of the handler on later calls. NULL: this is the first call. */
+/* Returns the state of the handler on later calls. NULL: this is the first call. */
 static inline struct mk_upstream_handler *mk_upstream_handler_of(const struct mk_request *request)
 {
     return mk_request_data(request);

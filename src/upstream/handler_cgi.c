@@ -22,7 +22,7 @@ struct cgi_handler_type {
 struct cgi_route {
     const struct cgi_handler_type *gateway;
     struct mk_upstream *upstream;
-    mk_str root;   /* document root as seen by the backend; absent: our own, resolved */
+    mk_str root;   /* document root as seen by the backend; absent: that of the virtual host, resolved */
     mk_str split;  /* extension of scripts; absent: no script files */
     mk_str prefix; /* prefix of the pattern, without its trailing slash: SCRIPT_NAME if there are no script
                     * files */
@@ -275,7 +275,7 @@ static mk_str cgi_script_filename(struct cgi_request *c, const struct document_r
         return cgi_join_path(c, c->route->root, c->script_name);
     mk_str rest = mk_str_starts(name, root->path) ? mk_str_skip(name, root->path.len) : MK_STR_NULL;
     if (!rest.len || rest.p[0] != '/' || mk_str_eq(root->path, root->real))
-        return name; /* or a file in the folder of an Alias or of a user */
+        return name; /* also for a file below an Alias or in a user's folder */
     return cgi_join_path(c, root->real, rest);
 }
 

@@ -267,8 +267,8 @@ static mk_str proxy_find_upgrade(const struct mk_request *request)
     return protocol;
 }
 
-/* A local backend sends 100 Continue or rejects the request before receiving its body, like a handler of this
- * server. */
+/* Does the client wait for 100 Continue? A local backend sends it, or rejects the request before receiving
+ * the body, as a handler of this server does. */
 static bool proxy_expects_continue(struct mk_request *request)
 {
     return mk_request_version(request) >= 11 && mk_request_length(request) &&

@@ -133,7 +133,7 @@ static bool claim_change_to_log(uint32_t *state, uint64_t *told_ms, uint32_t now
     mk_worker_log(w, level, "upstream %.*s: the server %.*s " fmt, MK_STR_ARG((s)->upstream->name),          \
                   MK_STR_ARG((s)->name), __VA_ARGS__)
 
-/* Wakes workers when the server is up again, because requests of all workers may use it. */
+/* Call it when the server is up again: wakes the workers whose requests wait for the server. */
 static void wake_waiting_workers(const struct mk_upstream_server *s)
 {
     if (s->upstream->max)

@@ -57,7 +57,7 @@ static inline void mk_health_report_success(struct mk_worker *w, const struct mk
 /* Records the result of a health check. True: the server is now down. */
 bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok,
                             const char *message);
-/* Records the result of a name lookup. `message`: the resolver's message; NULL: success. */
+/* Records the result of a name lookup. `message`: error message of the resolver; NULL: success. */
 void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *s, const char *message);
 
 #endif

@@ -22,13 +22,13 @@ struct mk_health_checker {
     struct mk_timer timer;
     void (*on_down)(struct mk_backend *o);
     uint64_t next_at_ms; /* when the next check starts */
-    bool has_failed;     /* result of the last check */
-    bool was_refused;    /* the last check failed because nothing listens */
+    bool has_failed;     /* the last check failed */
+    bool was_refused;    /* nothing listened at the address in the last check */
     bool is_sent;
     bool is_judged;        /* the result is known; the rest of the response is discarded */
     char line[STATUS_LEN]; /* beginning of the response */
     size_t len;            /* response bytes so far */
-    unsigned n_failed;     /* consecutive addresses to which connecting failed */
+    unsigned n_failed;     /* number of addresses in a row to which connecting failed */
 };
 
 /* A failing server is checked more often, because it may be starting up. */

@@ -5,8 +5,8 @@
 
 #include "upstream/pool_type.h"
 
-/* Checks immediately, then every HealthInterval. Calls on_down() when the server fails its check. NULL: out
- * of memory. */
+/* Checks immediately, then every HealthInterval, or more often while the server fails. Calls on_down() when
+ * the server fails its check. NULL: out of memory. */
 struct mk_health_checker *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o));
 /* Accepts NULL. */
 void mk_health_check_stop(struct mk_health_checker *c);

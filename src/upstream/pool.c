@@ -256,7 +256,8 @@ static void exclude_server(struct mk_upstream_conn *l, uint64_t bit)
         mk_wait_queue_publish(l->set);
 }
 
-/* A single server needs no balancing: it is used even if it has failed. NULL: no server is usable. */
+/* A single server needs no balancing: it is used even if requests to it have failed. NULL: no server is
+ * usable. */
 static struct mk_backend *choose_backend(struct mk_backend_set *g, const struct mk_upstream_conn *l,
                                          uint64_t avoid)
 {
@@ -579,7 +580,7 @@ static void connect_to_next(struct mk_upstream_conn *c)
         acquire_or_enqueue(c);
 }
 
-/* Once the connection is open, its events go to the request. */
+/* Handles events while connecting. Once the connection is open, its events go to the request. */
 static void on_connect_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;

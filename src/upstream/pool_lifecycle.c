@@ -12,8 +12,8 @@
 
 enum { LOOKUPS = 4 };
 
-/* Another worker woke us: a slot may be free for our queue, or a request of that worker needs an idle
- * connection of ours. */
+/* Handles a wakeup by another worker: a slot may be free for our queue, or a request of that worker needs an
+ * idle connection of ours. */
 static void handle_wake_of_backend_set(struct mk_backend_set *g)
 {
     if (g->n_waiting)

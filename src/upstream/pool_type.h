@@ -36,7 +36,7 @@ struct mk_backend_set {
     unsigned first; /* `Balance least_conn`: where the search starts */
 };
 
-/* Caches the hashes of recent clients: mk_client_share_key(). */
+/* Cache of mk_client_share_key(): the hashes of recent clients. */
 enum { MK_CLIENT_SHARE_CACHE = 64 };
 struct mk_client_share_cache {
     uint64_t ip[2];  /* address of the client, as in struct mk_addr */

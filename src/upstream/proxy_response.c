@@ -89,7 +89,7 @@ static bool location_cut_authority(const struct mk_proxy *p, struct location *l,
 
 /* ---- Paths of the backend ---- */
 
-/* Is the path the target's folder without its trailing slash? */
+/* Is the path that of the folder without its trailing slash? */
 static bool path_is_folder_without_slash(mk_str path, mk_str folder)
 {
     if (folder.len < 2 || !mk_str_ends(folder, MK_STR("/")))
@@ -116,7 +116,8 @@ static void path_write_rewritten(const struct mk_proxy *p, mk_str path, struct m
     mk_buf_add(out, path);
 }
 
-/* Browsers remove tabs, so `/<TAB>/host` would lead to another host. */
+/* Escapes blanks and control characters. Browsers remove tabs, so `/<TAB>/host` would lead to another
+ * host. */
 static void location_escape(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -140,7 +141,8 @@ static void location_write_rewritten(const struct mk_proxy *p, mk_str text, stru
     mk_buf_add(out, kept);
     size_t from = out->len;
     mk_buf_add(out, MK_STR("/."));
-    bool has_path = mk_str_starts(l.rest, MK_STR("/")); /* not "http://backend", "http://backend?x" */
+    bool has_path = mk_str_starts(l.rest, MK_STR("/")); /* false for "http://backend" and
+                                                         * "http://backend?x" */
     path_write_rewritten(p, has_path ? l.rest : MK_STR("/"), out);
     mk_buf_add(out, has_path ? MK_STR("") : l.rest);
     mk_str path = mk_str_skip(mk_buf_str(out), from + 2);

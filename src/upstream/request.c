@@ -68,8 +68,8 @@ static bool has_untried_servers(const struct mk_upstream_request *c)
     return (c->options.tried & all) != all;
 }
 
-/* Excludes the current server from the next attempt. False: the request may not be repeated, no server is
- * left, or max_tries or RetryBudget is exhausted. */
+/* Prepares a retry at another server by excluding the current one. False: the request may not be repeated, no
+ * server is left, or max_tries or RetryBudget is exhausted. */
 static bool choose_other_server(struct mk_upstream_request *c)
 {
     int server = mk_upstream_conn_server(c->conn);

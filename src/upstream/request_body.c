@@ -7,8 +7,8 @@ enum { TEXT_MAX = 16 * 1024 };
 
 /* ---- Receiving ---- */
 
-/* The number of bytes to buffer in `text`. Before an upgrade, this is the size of the whole body, because the
- * tunnel starts at its end. */
+/* The number of bytes to buffer in `text`. Before an upgrade, the whole body is buffered, because the tunnel
+ * starts at its end. */
 static size_t body_text_size(const struct mk_request_body *b, int64_t length)
 {
     bool is_streamed = b->mode == MK_REQUEST_BODY_STREAM ||

@@ -475,7 +475,8 @@ ssize_t mk_upstream_request_receive_body(struct mk_upstream_request *c, char *bu
     return n == 0 && c->state.current == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
 }
 
-/* Body data that arrived with the head follows it in our memory; its framing is removed in place. */
+/* Body data that arrived with the head is stored after the text of the headers; its framing is removed in
+ * place. */
 bool mk_upstream_request_receive_buffered(struct mk_upstream_request *c, mk_str *content)
 {
     if (!c->in.len || c->data.len || (c->length == MK_LENGTH_UNKNOWN && c->codec == &mk_codec_http))

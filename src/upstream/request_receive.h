@@ -8,7 +8,8 @@
 enum {
     MK_UPSTREAM_REQUEST_RECEIVE_FIELDS = 100,    /* maximum header lines */
     MK_UPSTREAM_REQUEST_RECEIVE_ROOM = 8 * 1024, /* bytes per read until the head is complete */
-    MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS = 64,     /* reads without body data before yielding to others */
+    MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS = 64,     /* reads without body data before yielding to other
+                                                  * connections */
 };
 
 /* Prepares for the response. mk_upstream_request_receive_reset() does so again for another connection. */

@@ -8,11 +8,11 @@
 
 enum {
     MK_UPSTREAM_REQUEST_SEND_HEAD_MAX = 128 * 1024, /* larger heads are rejected */
-    MK_UPSTREAM_REQUEST_SEND_WINDOW = 32 * 1024,    /* body bytes in flight */
+    MK_UPSTREAM_REQUEST_SEND_WINDOW = 32 * 1024,    /* maximum body bytes in the buffer */
     /* Includes space for trailers and for the headers that we add. */
     MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX =
         MK_UPSTREAM_REQUEST_SEND_HEAD_MAX + MK_UPSTREAM_REQUEST_SEND_WINDOW + 16 * 1024,
-    MK_UPSTREAM_REQUEST_SEND_BUDGET = 1024 * 1024, /* bytes sent before yielding to others */
+    MK_UPSTREAM_REQUEST_SEND_BUDGET = 1024 * 1024, /* bytes sent before yielding to other connections */
 };
 
 /* Call it on a new connection: sends the request from its beginning, as far as `out` still holds it. */
@@ -27,7 +27,7 @@ void mk_upstream_request_send_init_tunnel(struct mk_upstream_request *c);
 /* Result of mk_upstream_request_send_run(). */
 enum mk_upstream_request_send_result {
     MK_UPSTREAM_REQUEST_SEND_WAITS,         /* waiting for the connection or the source, or finished */
-    MK_UPSTREAM_REQUEST_SEND_YIELDS,        /* more to send; yields to others */
+    MK_UPSTREAM_REQUEST_SEND_YIELDS,        /* there is more to send after yielding to other connections */
     MK_UPSTREAM_REQUEST_SEND_CONN_BROKEN,   /* the server accepts no more data; see c->error */
     MK_UPSTREAM_REQUEST_SEND_SOURCE_FAILED, /* the source failed; see c->error */
 };

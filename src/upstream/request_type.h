@@ -44,7 +44,7 @@ enum mk_upstream_request_wait_kind {
     MK_UPSTREAM_REQUEST_AWAITS_PIECE,    /* waiting for more of the response */
 };
 
-/* The request body: `text`, or produced by the source. */
+/* The request body: `text`, or bytes read from `source`. */
 struct mk_upstream_request_body_state {
     mk_str text;
     const struct mk_upstream_request_body *source;

@@ -40,7 +40,7 @@ bool mk_resolver_is_pending(const struct mk_resolver *n);
 /* The next address (round robin) to which connecting has not failed recently, or else any address; NULL:
  * none. */
 const struct mk_sockaddr *mk_resolver_next_addr(struct mk_resolver *n);
-/* Marks the address as failed. True: another address has not failed. */
+/* Marks the address as failed. True: another address can still be tried. */
 bool mk_resolver_mark_failed(struct mk_resolver *n, const struct mk_sockaddr *at);
 /* Is this one of the server's addresses? */
 bool mk_resolver_has_addr(const struct mk_resolver *n, const struct mk_sockaddr *at);

@@ -21,7 +21,7 @@ struct mk_upstream_server {
     mk_str path; /* path of the unix socket, NUL-terminated */
     uint16_t port;
     uint16_t index;      /* index of the server in the upstream */
-    unsigned stats_slot; /* slot in shared memory, which also holds its connection limit */
+    unsigned stats_slot; /* slot of the server in shared memory: health, statistics and connection limit */
     uint64_t *shared;    /* statistics shared by all processes; NULL: none */
     unsigned weight;
     bool backup;

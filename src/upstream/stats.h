@@ -19,13 +19,13 @@ enum mk_upstream_state {
     MK_UPSTREAM_UNRESOLVED  /* the name of the server does not resolve */
 };
 
-/* Cells of a backend in the row of a worker. */
+/* Statistics cells of a backend in the row of a worker. */
 enum {
     MK_UPSTREAM_STATS_BUSY = 3, /* connections in use or connecting */
     MK_UPSTREAM_STATS_IDLE,     /* idle connections */
     MK_UPSTREAM_STATS_WAITING = 6,
     MK_UPSTREAM_STATS_REQUESTS = 8,
-    /* Cells of a backend in the row of the server. */
+    /* Statistics cells of a backend in the row that all processes share. */
     MK_UPSTREAM_STATS_STATE = 0, /* enum mk_upstream_state */
     MK_UPSTREAM_STATS_BACKUP,
     MK_UPSTREAM_STATS_WEIGHT,
@@ -43,14 +43,14 @@ struct mk_upstream_stats_health {
     uint64_t down_until_ms;           /* CLOCK_MONOTONIC, the same in all processes; 0: not failed */
     uint64_t up_since_ms;             /* time of recovery */
     uint32_t fails;                   /* consecutive failures */
-    uint32_t is_check_failed;         /* the last HealthFall health checks of the server failed */
+    uint32_t is_check_failed;         /* the server is down after HealthFall failed health checks in a row */
     uint32_t checks_in_a_row;         /* consecutive checks that contradict is_check_failed */
     uint64_t trouble_ms, nameless_ms; /* when trouble and is_nameless were last logged */
     uint32_t trouble;                 /* errno value of the last logged failure; 0: the server responds */
     uint32_t is_nameless;             /* the name does not resolve */
     uint32_t max;                     /* connection limit in the active configuration; 0: none */
     uint32_t is_hidden;               /* not in the active configuration */
-    uint32_t series;                  /* index of its statistics series; 0: none */
+    uint32_t series;                  /* index of the backend's statistics series; 0: none */
 };
 
 struct mk_upstream_stats_memory {

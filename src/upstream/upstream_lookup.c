@@ -222,7 +222,7 @@ static ssize_t read_key_file(const char *path, char *buf, size_t cap)
     return n;
 }
 
-/* Some editors add a trailing newline, others do not. */
+/* Removes the newline that some editors add at the end of a file. */
 static mk_str strip_line_end(mk_str s)
 {
     while (mk_str_ends(s, MK_STR("\n")) || mk_str_ends(s, MK_STR("\r")))

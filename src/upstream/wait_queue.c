@@ -233,7 +233,7 @@ static uint64_t backend_usable_at_ms(const struct mk_backend *o, uint64_t now)
 {
     const struct mk_resolver *names = &o->names;
     uint64_t worker_now = mk_worker_now_ms(o->pool->worker), down_ms = mk_health_down_ms(o->server, now);
-    if (!names->n && !names->lookup && !names->is_fixed) /* its name is then resolved again */
+    if (!names->n && !names->lookup && !names->is_fixed) /* the name is resolved again at that time */
         return now + (names->fresh_until_ms > worker_now ? names->fresh_until_ms - worker_now : 0);
     return down_ms ? now + down_ms : UINT64_MAX;
 }

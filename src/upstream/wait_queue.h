@@ -34,7 +34,7 @@ static inline bool mk_wait_queue_has_waiting(const struct mk_backend_set *g)
 }
 /* May another request of this client wait? */
 bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_upstream_conn *l);
-/* Publishes the waiting times to other workers; call after each change. */
+/* Call it after each change of the queue: publishes its waiting requests to other workers. */
 void mk_wait_queue_publish(struct mk_backend_set *g);
 
 /* ---- The other workers ---- */
