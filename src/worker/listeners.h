@@ -2,8 +2,8 @@
 /* The listening sockets. The master opens them and keeps them as long as their address is configured: queued
  * connections survive crashes, reloads and upgrades.
  *
- * An address has one socket per worker (SO_REUSEPORT), so that the kernel distributes connections; an
- * inherited address or a unix socket has a single one shared by all workers. */
+ * An address has one socket per worker (SO_REUSEPORT), so that the kernel distributes connections. A unix
+ * socket, or a socket inherited without SO_REUSEPORT, is shared by all workers. */
 #ifndef MK_WORKER_LISTENERS_H
 #define MK_WORKER_LISTENERS_H
 
@@ -34,11 +34,12 @@ struct mk_listeners {
  * upgrade. */
 void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log);
 
-/* Returns the service manager's sockets as Listen addresses: their number, at most MK_LISTENERS_MAX. */
+/* Stores the service manager's sockets as Listen addresses in `out`. Returns their number, at most
+ * MK_LISTENERS_MAX. */
 size_t mk_listeners_list_managed(const struct mk_listeners *l, struct mk_listen *out);
 
-/* Opens one socket. Port 0 is replaced with the port that the kernel assigned. With `quiet`, call
- * mk_sock_start_listening() later. */
+/* Opens one socket. Port 0 is replaced with the port that the kernel assigned. With `quiet`, the socket does
+ * not listen before mk_sock_start_listening(). */
 mk_err mk_listener_open_socket(struct mk_sockaddr *addr, bool reuse_port, bool quiet, int *fd) MK_MUST_USE;
 
 /* Opens the `expected` addresses that are not open yet, with sockets for that many workers. On error, closes

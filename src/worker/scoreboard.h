@@ -23,7 +23,7 @@ struct mk_reload_stats {
     char why[MK_RELOAD_STATS_REASON_MAX]; /* error of the last failed reload, NUL-terminated */
 };
 
-/* Record the start of a reload, its success, or its failure with the lines of the error text. */
+/* Record the start of a reload, its success, or its failure with the error text. */
 void mk_scoreboard_reload_begin(struct mk_reload_stats *h);
 void mk_scoreboard_reload_succeeded(struct mk_reload_stats *h);
 void mk_scoreboard_reload_failed(struct mk_reload_stats *h, mk_str error);

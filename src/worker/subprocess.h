@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subprocesses of one worker (<monkey/subprocess.h>): asks the spawner to start them, and receives their exit
- * statuses. */
+/* Subprocesses of one worker (<monkey/subprocess.h>). The worker asks the spawner to start them, and receives
+ * their exit statuses from it. */
 #ifndef MK_WORKER_SUBPROCESS_H
 #define MK_WORKER_SUBPROCESS_H
 

@@ -24,7 +24,7 @@ enum {
 
 /* ---- Access log ---- */
 
-/* Flushes the log FLUSH_MS after its first pending line: later lines do not postpone the flush. */
+/* Flushes the logs FLUSH_MS after the first pending line: later lines do not postpone the flush. */
 static void start_flush_timer(struct mk_worker *w)
 {
     if (!mk_timer_is_set(&w->flush_timer))
@@ -140,7 +140,8 @@ static unsigned available_fds(uint64_t fds)
     return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
 }
 
-/* Some descriptors stay reserved for files, however many connections there are. */
+/* Maximum number of connections. Some descriptors stay reserved for files, however many connections there
+ * are. */
 static unsigned worker_connections_max(const struct mk_server_settings *s, uint64_t fds, uint64_t all,
                                        unsigned workers)
 {

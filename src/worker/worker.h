@@ -23,7 +23,8 @@ struct mk_worker_options {
     size_t n_listeners;
     const int *master_fd;             /* the worker's end of the control channel; NULL: no master */
     const struct mk_spawner *spawner; /* the worker takes ownership; NULL: none */
-    uint32_t slow_loop_ms;            /* logs iterations of the event loop that take longer; 0: none */
+    uint32_t slow_loop_ms;            /* logs iterations of the event loop that take at least this long; 0:
+                                       * none */
 };
 
 mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o) MK_MUST_USE;
@@ -48,14 +49,14 @@ mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms);
 /* Pauses or resumes accepting connections. */
 void mk_worker_hold_accepting(struct mk_worker *w, bool held);
-/* Stops at the end of this loop iteration. */
+/* Stops the worker at the end of this loop iteration. */
 void mk_worker_stop(struct mk_worker *w);
 
 /* Calls worker_start() of the plugins in order until one fails. mk_worker_stop_plugins() calls worker_stop()
  * of the plugins that were started. */
 mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
-/* Calls the plugins' drain hooks. */
+/* Calls worker_drain() of the plugins. */
 void mk_worker_drain_plugins(struct mk_worker *w);
 /* Call it when another worker has exited: calls on_worker_exit() of the plugins. */
 void mk_worker_notify_exit(struct mk_worker *w);

@@ -6,7 +6,7 @@
 
 #include <monkey/worker.h>
 
-/* Logs iterations that take this long; 0: none. */
+/* Logs iterations that take at least `slow_loop_ms`; 0: none. */
 void mk_worker_busy_init(struct mk_worker *w, uint32_t slow_loop_ms);
 
 #endif

@@ -42,8 +42,8 @@ static bool pop_message(mk_str *records, struct message_head *message_head, mk_s
 
 /* ---- Receiving ---- */
 
-/* Delivers the messages of a packet. An incomplete message ends the packet, because another worker may be
- * compromised. */
+/* Delivers the messages of a packet. Stops at an incomplete message, which a compromised worker may have
+ * sent. */
 static void deliver_messages(struct mk_worker *w, mk_str records)
 {
     struct message_head message_head;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages that plugins send between workers, through the generation's sockets. The messages that one loop
- * iteration sends to the same worker are batched into packets, which are sent when the iteration ends. */
+/* Messages that plugins send between workers, through sockets that belong to the generation of the
+ * configuration. The messages that one loop iteration sends to the same worker are batched into packets,
+ * which are sent when the iteration ends. */
 #ifndef MK_WORKER_WORKER_MESSAGES_H
 #define MK_WORKER_WORKER_MESSAGES_H
 

@@ -19,6 +19,7 @@ uint64_t mk_worker_now_ms(const struct mk_worker *w)
     return w->loop.now_ms;
 }
 
+/* Unix time in seconds; mk_worker_now_ms() is monotonic. */
 int64_t mk_worker_now(const struct mk_worker *w)
 {
     return w->loop.now_unix;

@@ -26,7 +26,7 @@ struct mk_worker_messages {
         *queues; /* one per worker index, and one for ourselves; NULL: not needed yet */
     struct mk_fd_watch arrival;
     struct mk_loop_task send, hear;
-    bool sends, hears; /* the task `send` or `hear` is in the loop's list */
+    bool sends, hears; /* the task `send` or `hear` is queued in the loop */
     bool replaced;     /* another worker receives the messages for our index */
 };
 
@@ -35,7 +35,7 @@ struct mk_worker {
     unsigned index, count;
     struct mk_scoreboard scoreboard;
     uint64_t *busy_cells;  /* histogram of the iterations; NULL: none */
-    uint32_t slow_loop_ms; /* logs iterations that take this long; 0: none */
+    uint32_t slow_loop_ms; /* logs iterations that take at least this long; 0: none */
     struct mk_conn_manager_limits limits;
     struct mk_web_ctx web;
     struct mk_conn_manager manager;
@@ -57,7 +57,7 @@ struct mk_worker {
     struct mk_worker_messages mail;
     unsigned n_refs; /* references held by plugins; draining ends only when there are none */
     bool draining;
-    bool ending;      /* rejects new offloads, and messages to this worker itself */
+    bool ending;      /* no more messages are delivered to this worker */
     size_t n_started; /* number of started plugins, in order */
     void *plugin_data[MK_PLUGINS_MAX];
     struct mk_loop loop; /* last, because mk_loop_init() leaves most of its timer wheel untouched */
