@@ -11,7 +11,7 @@ void mk_cgi_stderr_flush(struct mk_cgi_stderr *e)
         e->on_line(e->ctx, mk_str_of(e->line, len));
 }
 
-/* A NUL would end the message; the log replaces other control characters. */
+/* Replaces NUL, which would end the message; the log replaces other control characters. */
 static void append_stderr_char(struct mk_cgi_stderr *e, char c)
 {
     if (c == '\n') {

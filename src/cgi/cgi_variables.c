@@ -190,7 +190,7 @@ static inline bool is_header_named(mk_str name, mk_str known)
     return name.len == known.len && mk_str_eq_nocase(name, known);
 }
 
-/* Returns one of 64 bits; equal names have equal bits. */
+/* Returns one of 64 bits; equal names have equal bits, whatever their case. */
 static uint64_t header_name_bit(mk_str name)
 {
     unsigned last = name.len ? (unsigned char)name.p[name.len - 1] | 0x20u : 0;
