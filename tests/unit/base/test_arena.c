@@ -72,10 +72,10 @@ static void arena_first_block_can_be_small(void **state)
     assert_true(fourth == third + 304 && fifth);
     memset(fifth, 1, 2000);
     mk_arena_fini(&a);
-    assert_int_equal(cache.n, 0); /* no block has the usual size */
+    assert_int_equal(cache.n, 0); /* the cache keeps only blocks of the usual size, and there were none */
     assert_non_null(mk_arena_alloc(&a, 10));
     mk_arena_fini(&a);
-    assert_int_equal(cache.n, 1); /* after initialization, the arena's blocks have the usual size again */
+    assert_int_equal(cache.n, 1); /* after mk_arena_fini(), new blocks have the usual size again */
     mk_arena_cache_fini(&cache);
 }
 

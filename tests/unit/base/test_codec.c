@@ -109,7 +109,7 @@ static void escape_to_truncates_at_the_limit(void **state)
     (void)state;
     mk_buf_add(&out, MK_STR("0123"));
     mk_log_escape_to(&out, MK_STR("aaaaaaaaaaaa"), 12);
-    assert_str(mk_buf_str(&out), "0123aaaa"); /* the buffer must have space for the longest escape */
+    assert_str(mk_buf_str(&out), "0123aaaa"); /* stops where the longest escape might not fit */
     mk_log_escape_to(&out, MK_STR("a"), 12);
     assert_int_equal(out.len, 8);
     mk_buf_clear(&out);

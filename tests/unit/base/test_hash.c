@@ -28,7 +28,7 @@ static void hash_with_paper_key_has_known_values(void **state)
         {63, 0x9d199062b7bbb3a8},
     };
     for (size_t i = 0; i < MK_LEN(known); i++) {
-        /* The buffer is unaligned and has exactly this size, so that the sanitizer detects reads past its
+        /* The text is unaligned and ends with its heap block, so that the sanitizer detects reads past the
          * end. */
         char *buffer = malloc(known[i].len + 1);
         assert_non_null(buffer);
@@ -52,7 +52,7 @@ static void hash_with_zero_key_has_known_values(void **state)
 
 static uint64_t known(const struct mk_hash_key *key, const char *text, size_t len)
 {
-    char *buffer = test_malloc(len + 1); /* unaligned and of exactly this size */
+    char *buffer = test_malloc(len + 1); /* the text is unaligned and ends with this block */
     memcpy(buffer + 1, text, len);
     uint64_t hash = mk_hash_trusted(key, mk_str_of(buffer + 1, len));
     test_free(buffer);

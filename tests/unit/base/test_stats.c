@@ -460,7 +460,7 @@ static void stats_registry_is_shared_by_processes(void **state)
 
 /* ---- Memory overwritten by a worker ---- */
 
-/* Overwrites the same words in every run. */
+/* Overwrites about one in `one_in` words with pseudo-random values, which depend only on the seed. */
 static void overwrite(struct mk_stat_registry *r, uint64_t seed, unsigned one_in)
 {
     uint64_t *words = (uint64_t *)(void *)r;

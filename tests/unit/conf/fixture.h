@@ -12,8 +12,8 @@ struct conf_file {
 };
 
 struct conf_fixture {
-    const struct conf_file *files; /* ends with a path of NULL */
-    const struct conf_file *env;   /* names and values; ends with a name of NULL */
+    const struct conf_file *files; /* the path of the last entry is NULL */
+    const struct conf_file *env;   /* names and values; the last name is NULL */
     struct mk_conf_io io;
     struct mk_arena arena;
     struct mk_conf_report report;

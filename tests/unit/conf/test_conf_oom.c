@@ -26,8 +26,8 @@ static const struct conf_file bad_files[] = {
 };
 static const struct mk_conf_table *const tables[] = {&sample_table, &route_table};
 
-/* Size of the first allocation. As the size varies, each later allocation is the first one of a block at some
- * point. */
+/* Size of the first allocation in the arena. The test varies it, so that each later allocation is at some
+ * point the first one of a new block. */
 static size_t padding;
 
 static bool print_all(const struct sample *server, const struct sample *routes, struct conf_fixture *w)

@@ -98,7 +98,7 @@ static void conf_include_cycle_is_reported_with_its_path(void **state)
     expect(twice, "[B] [B]", "");
 }
 
-/* Reads a file whose every include names a new file. */
+/* Supplies files each of which includes another, new file. */
 static mk_err read_endless(void *ctx, mk_str path, struct mk_buf *out)
 {
     struct conf_fixture *w = ctx;

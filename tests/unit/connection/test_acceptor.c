@@ -44,7 +44,7 @@ static void accept_all(void)
     assert_int_equal(mk_acceptor_start(&acceptor, &t.manager, listener), 0);
 }
 
-/* Connects a client that has sent a request. */
+/* Connects a client and sends a request. */
 static int call(void)
 {
     static const char request[] = "GET /early HTTP/1.1\r\nHost: a\r\n\r\n";

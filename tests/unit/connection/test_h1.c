@@ -87,7 +87,8 @@ static void on_record_say_more(const struct mk_access_record *record, void *data
     conn_send(data, "\r\n");
 }
 
-/* Closes the connection with unread bytes that arrived after the last read. */
+/* Makes the server close the connection although bytes have arrived since its last read; the client must
+ * still receive the whole response. */
 static void last_answer(const char *request, size_t size)
 {
     const struct mk_addr peer = {.is_unix = 1};

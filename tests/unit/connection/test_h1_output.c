@@ -316,7 +316,7 @@ static void h1_output_interim_responses_precede_head(void **state)
     conn_open(&t, GET("/early") GET("/hint?n=3&ms=100") GET("/hint?n=0") GET("/early"));
     conn_run(&t);
     conn_expect(&t, 200, "early\n");
-    assert_int_equal(parse_hints(10), 3); /* while the handler waits */
+    assert_int_equal(parse_hints(10), 3); /* sent while the handler waits */
     conn_expect_nothing(&t);
     while (t.n_records < 4)
         conn_run_for(&t, 10);
@@ -508,8 +508,8 @@ static void h1_output_any_socket_buffer_size_works(void **state)
     }
 }
 
-/* Fills the socket with small responses until some of them are queued, after the first letter of another
- * request. */
+/* Requests small responses until the socket is full and some of them are queued. The input then ends with the
+ * first letter of another request. */
 static void fill_up(void)
 {
     add_file("small.bin", 900);

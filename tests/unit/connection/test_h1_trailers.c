@@ -40,7 +40,7 @@ static void h1_trailers_may_arrive_byte_by_byte(void **state)
     expect("X-First: known\r\nA: 1\r\nB: 2\r\n");
 }
 
-/* Sends as many trailers as allowed, then more than the buffer can hold after the body. */
+/* Sends as many trailers as the limit allows, then the same trailers with a lower limit. */
 static void h1_trailers_over_limit_get_error(void **state)
 {
     (void)state;

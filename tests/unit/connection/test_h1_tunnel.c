@@ -81,7 +81,7 @@ static void h1_tunnel_follows_unread_responses(void **state)
     expect_received("x");
 }
 
-/* The server has sent everything, and keeps receiving as long as it wants. */
+/* After the server has closed its side, it may continue to receive. */
 static void h1_tunnel_server_may_half_close(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void h1_tunnel_directions_are_independent(void **state)
     assert_int_equal(t.content_sent[0], MANY);
 }
 
-/* While its buffer is full, the tunnel does not read. */
+/* While the output buffer of the tunnel is full, the server does not read from the client. */
 static void h1_tunnel_client_not_reading_is_not_read(void **state)
 {
     (void)state;

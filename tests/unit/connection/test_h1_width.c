@@ -13,7 +13,8 @@ static void expect_source(size_t n)
     h1_response_fini(&r);
 }
 
-/* Gives the socket a buffer of this size and sends the request, or skips the test. */
+/* Gives the socket a send buffer of this size and sends the request. Skips the test if the kernel allows less
+ * space than `must_be`. */
 static void request_with_space(int bytes, size_t must_be, const char *text)
 {
     handlers_largest_buffer = 0;

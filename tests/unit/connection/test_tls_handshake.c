@@ -168,7 +168,7 @@ static void tls_handshake_quota_delays_handshake(void **state)
     (void)state;
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
-    t.manager.handshakes.left = 0; /* other handshakes have used up this iteration */
+    t.manager.handshakes.left = 0; /* other handshakes have used up the limit of this iteration */
     unsigned before = tls.n_steps;
     t.conn->stream.dry = false; /* data has arrived */
     t.conn->ops->advance(t.conn);

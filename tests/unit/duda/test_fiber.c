@@ -134,7 +134,8 @@ static void stack_guard_is_below_stack(void **state)
     duda_stack_pool_release(other);
 }
 
-/* The kernel probes the address, so the test needs neither a signal nor a process for each probe. */
+/* The kernel probes the address, so the test needs neither a signal handler nor a child process for each
+ * probe. */
 static bool can_be_read(int fd, const char *address)
 {
     ssize_t n = write(fd, address, 1);
@@ -209,8 +210,8 @@ static void expect_within(uint8_t resource, const char *used, size_t more, int n
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Guards do not count as data: the memory limit of a group of services (RLIMIT_DATA) is available to its
- * handlers. */
+/* Guards do not count as data, so the handlers of a group of services can use its whole memory limit
+ * (RLIMIT_DATA). */
 static void stack_guards_do_not_count_toward_data_limit(void **state)
 {
     (void)state;
@@ -253,7 +254,8 @@ static int count_mappings(void)
     return n;
 }
 
-/* Asks the kernel, not the code under test: Linux 6.13 or later. */
+/* Returns whether the kernel supports guards without mappings (Linux 6.13 and later). Independent of the code
+ * under test. */
 static bool has_guards_without_mappings(void)
 {
     enum { INSTALL = 102 };

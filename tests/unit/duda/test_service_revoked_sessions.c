@@ -119,7 +119,7 @@ static void revoked_sessions_anonymous_does_not_evict_logged_in(void **state)
     for (unsigned i = 200000; i < 230000; i++)
         add_unknown_from(i, number(i), NOW + 2 * HOUR);
     assert_int_equal(count_known(0, 200000), n);
-    assert_true(count_known(200000, 230000) < 50); /* a bucket that is not full has space */
+    assert_true(count_known(200000, 230000) < 50); /* only entries in buckets that were not full were added */
 }
 
 static void revoked_sessions_logged_in_evicts_anonymous(void **state)
@@ -132,7 +132,7 @@ static void revoked_sessions_logged_in_evicts_anonymous(void **state)
     assert_int_equal(count_known(200000, 201000), 1000);
 }
 
-/* Other clients' entries have expired: the client has the bucket for itself. */
+/* The entries of the other client have expired, so this client may fill whole buckets. */
 static void revoked_sessions_expired_entries_do_not_count(void **state)
 {
     struct mk_addr peer = client(1);
@@ -148,7 +148,7 @@ static void revoked_sessions_expired_entries_do_not_count(void **state)
     assert_true(n > 36000);
 }
 
-/* The table stores minutes with 20 bits. */
+/* The table stores the expiry time in 20 bits, as a number of minutes. */
 static void revoked_sessions_survive_wraparound_of_minutes(void **state)
 {
     const int64_t wrap = INT64_C(29) * (1 << 20) * 60;

@@ -163,7 +163,7 @@ static void session_shm_full_set_evicts_unreturned_clients_first(void **state)
         save_of(i, 99, false, NOW + 1000 + i);
     assert_int_equal(count_alive(0, 4), 4);
     assert_int_equal(count_alive(4, 200), 4);
-    save_of(200, 7, false, NOW + 300); /* a session from another address gets a slot, */
+    save_of(200, 7, false, NOW + 300); /* a session from another address gets a slot */
     for (unsigned i = 201; i < 300; i++)
         save_of(i, 99, false, NOW + 1000 + i);
     assert_true(load(in_set(200), NOW, 100000)); /* returning clients do not evict it */

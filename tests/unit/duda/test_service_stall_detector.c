@@ -89,7 +89,7 @@ static void stall_detector_reports_busy_handler(void **state)
     n_described = n_described_blocked = 0;
 }
 
-/* Makes calls that SA_RESTART does not restart. */
+/* SA_RESTART does not restart this call or the two below: a signal would end them early. */
 static int sleep_long(void)
 {
     return nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);

@@ -227,7 +227,7 @@ static void loop_sleeps_until_the_next_timer(void **state)
     assert_true(loop.now_ms >= before + 49);
 }
 
-/* The timer wakes the loop once, however late the clock is. */
+/* The timer fires in the first iteration, even if the coarse clock lags behind. */
 static void loop_timer_wakes_the_loop_once(void **state)
 {
     (void)state;

@@ -149,7 +149,7 @@ static void watcher_rejects_invalid_descriptors(void **state)
     assert_null(mk_loop_new_watcher(&loop, ours[0], MK_READABLE, note, NULL));
     mk_watcher_free(w);
     run_once();
-    w = watch(ours[0], MK_READABLE); /* a new watcher after the free */
+    w = watch(ours[0], MK_READABLE); /* the descriptor can be watched again */
     mk_watcher_free(w);
     mk_watcher_free(NULL);
     mk_fd_close(&file);

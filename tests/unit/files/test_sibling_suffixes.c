@@ -140,7 +140,7 @@ static void siblings_suffix_case_is_ignored(void **state)
     assert_int_equal(beside("in/page"), GZ);
 }
 
-/* The cached names belong to another folder. */
+/* The cached names are those of the folder that was replaced. */
 static void siblings_replaced_folder_is_not_read(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/wire/framing.txt tests the many rejections; these tests cover what a wire test cannot show. */
+/* tests/wire/framing.txt covers the rejected messages; these tests cover what a wire test cannot show. */
 #include "http/framing.h"
 
 #include "http/authority.h"

@@ -105,7 +105,8 @@ static void header_known_name_is_found_in_any_case(void **state)
     }
 }
 
-/* A name with one changed bit is another name, unless that is the case bit. */
+/* Changing any bit of a name makes it a different name, unless the bit distinguishes upper from lower
+ * case. */
 static void header_similar_name_is_unknown(void **state)
 {
     (void)state;

@@ -366,8 +366,8 @@ static void path_variants_script_extension_may_have_wildcards(void **state)
             fail_msg("%s", cases[i].path);
 }
 
-/* The function bounds its work: the number of script combinations, and the length of unusual paths after
- * them. */
+/* Two limits bound the work: on the number of script combinations, and on the length of the path if it is
+ * unusual after the script names. */
 static void path_variants_too_many_scripts_are_rejected(void **state)
 {
     (void)state;

@@ -279,7 +279,7 @@ static void router_mistakes_are_explained(void **state)
     refuses("GET /x%1", -EINVAL, "two hexadecimal digits");
 }
 
-/* Appends /s0/s1/s2 and so on. */
+/* Writes `beginning` n times, each followed by its index: "/s0/s1/s2". */
 static void repeat(struct mk_buf *out, const char *beginning, int n)
 {
     mk_buf_clear(out);

@@ -65,7 +65,8 @@ static int fill(struct mk_router *router, char texts[][TEXT], mk_str *routes)
     return n;
 }
 
-/* The parameters must be named in order, and their values must form the path again. */
+/* The parameters must have the names from the route, in order, and the values of the matching path
+ * segments. */
 static void check_params(const struct mk_router_match *match, mk_str route, mk_str path)
 {
     size_t k = 0;

@@ -53,7 +53,7 @@ static void check_plain(const char *from, const char *path, const char *stop)
     assert_int_equal(len, mk_min(all.len, mk_str_find(all, '?')));
 }
 
-/* A path in the middle of a request line, with every pair of bytes at every offset. */
+/* Tests a path in the middle of a request line, with every pair of bytes at every offset. */
 static void scan_recognizes_plain_paths(void **state)
 {
     (void)state;

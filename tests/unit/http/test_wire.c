@@ -125,7 +125,7 @@ static bool play_length(struct wire *w, uint64_t length)
     return true;
 }
 
-/* Returns the results of mk_chunked_decode(). */
+/* Decodes the body into w->body. Returns the last result of mk_chunked_decode(). */
 static int play_chunks(struct wire *w)
 {
     struct mk_chunked c;

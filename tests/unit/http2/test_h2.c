@@ -205,7 +205,7 @@ static void h2_head_may_span_continuation_frames(void **state)
         h2_conn_run(&h);
     }
     h2_conn_expect(&h, 1, 200, "early\n");
-    /* Sends an empty frame first, then all fields in a single frame. */
+    /* Sends an empty HEADERS and an empty CONTINUATION frame, then all fields in a second CONTINUATION. */
     h2_expect(&h.client, 3);
     h2_send_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 3, MK_STR(""));
     h2_send_frame(&h.say, MK_H2_CONTINUATION, 0, 3, MK_STR(""));

@@ -98,7 +98,7 @@ static void h2_abuse_rapid_resets_close_connection(void **state)
         assert_int_equal(h.conn.outcomes[i], MK_OUTCOME_CLIENT_ABORTED);
 }
 
-/* The effect is the same if the client provokes resets by the server (CVE-2025-8671). */
+/* Provokes a reset by the server. Such resets must count like those of the client (CVE-2025-8671). */
 static void (*mistake)(uint32_t id);
 
 static void send_failing_request(unsigned i)
@@ -271,7 +271,7 @@ static void h2_abuse_tiny_window_updates_close_connection(void **state)
     expect_calm(MK_H2_TINY_WINDOWS);
 }
 
-/* Changing the window with SETTINGS has the same effect. */
+/* Opening the windows in tiny steps with SETTINGS has the same effect as tiny WINDOW_UPDATE frames. */
 static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void h2_abuse_tiny_initial_window_steps_close_connection(void **state)
     }
     /* SETTINGS frames also consume the abuse budget: the reason depends on the frame that exhausts it. */
     expect_calm(h.conn.counters.h2_ended[MK_H2_TINY_WINDOWS] ? MK_H2_TINY_WINDOWS : MK_H2_MANY_SETTINGS);
-    /* A part of the budget is restored over time, and a slower machine restores more of it. */
+    /* A part of the budget is restored over time: the slower the machine, the larger the part. */
     assert_true(size < 500);
 }
 

@@ -205,7 +205,7 @@ static void h2_fields_interim_responses_precede_head(void **state)
     h2_conn_expect_open(&h, 3);
 }
 
-/* The server sends no part of the head, and the HPACK tables stay in sync. */
+/* The server sends no part of an interim response that does not fit, and the HPACK tables stay in sync. */
 static void h2_fields_interim_response_without_room_is_dropped(void **state)
 {
     (void)state;

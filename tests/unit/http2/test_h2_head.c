@@ -276,7 +276,7 @@ static void h2_head_fields_are_validated(void **state)
     check(fields, MK_LEN(fields), read_head);
 }
 
-/* C strings cannot hold these values. */
+/* The line format of read_head() cannot express these values. */
 static void h2_head_rejects_nul_and_line_breaks(void **state)
 {
     (void)state;
@@ -366,7 +366,7 @@ static void h2_head_too_many_fields_get_431(void **state)
     assert_int_equal(read_head(text), 0);
 }
 
-/* The limit applies to the list size defined by RFC 9113, section 6.5.2, to the byte. */
+/* The limit on the list size (RFC 9113, section 6.5.2) is exact to the byte. */
 static void h2_head_list_size_limit_is_exact(void **state)
 {
     (void)state;

@@ -4,7 +4,7 @@
 #include "unit/http2/h2_conn_case.h"
 #include "unit/wrap_page_cache.h"
 
-/* Asserts that the body is the source's data from its beginning. */
+/* Asserts that the body consists of the first n bytes of the source. */
 static void expect_source(uint32_t id, size_t n)
 {
     const struct h2_stream *s = h2_find(&h.client, id);
@@ -258,7 +258,7 @@ static void h2_output_incremental_streams_alternate(void **state)
     unsigned n = 0, seen = 0;
     uint32_t turns[32];
     n = data_order(0, order, 32);
-    for (unsigned i = 0; i < n; i++) /* consecutive frames of one stream count once */
+    for (unsigned i = 0; i < n; i++)
         turns[seen++] = order[i];
     assert_true(seen >= MK_LEN(expected));
     unsigned changes = 0;

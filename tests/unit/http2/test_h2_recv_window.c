@@ -171,7 +171,7 @@ static void recv_window_uploads_return_window(void **state)
     }
 }
 
-/* Small requests leave the rest of the window to large ones. */
+/* A stream with a Content-Length takes from the spare window only the bytes beyond its share. */
 static void recv_window_is_limited_to_content_length(void **state)
 {
     (void)state;
@@ -278,7 +278,7 @@ static void recv_window_last_share_is_enough(void **state)
     assert_true(h2_conn_upload(&h, LAST, 1000000, true));
 }
 
-/* The connection window bounds the bytes that the shares do not bound. */
+/* Shares do not limit a client that has not yet received SETTINGS, but the connection window does. */
 static void recv_window_early_bodies_are_bounded(void **state)
 {
     (void)state;
@@ -318,7 +318,7 @@ static void recv_window_exceeding_share_after_ack_is_an_error(void **state)
 
 /* ---- Small frames ---- */
 
-/* The server fills up buffered pieces, and reads them in order. */
+/* The server combines small frames into larger buffers, and must keep their bytes in order. */
 static void recv_window_frames_of_any_size_are_read_in_order(void **state)
 {
     (void)state;

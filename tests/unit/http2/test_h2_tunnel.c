@@ -131,7 +131,8 @@ static void h2_tunnel_directions_are_independent(void **state)
     h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_OK);
 }
 
-/* While its buffer is full, the tunnel does not read, and the client's window closes. */
+/* While the output buffer of the tunnel is full, the server does not read from the client, whose window
+ * closes. */
 static void h2_tunnel_client_not_reading_is_not_read(void **state)
 {
     (void)state;
@@ -235,7 +236,7 @@ static void h2_tunnel_location_has_own_timeout(void **state)
     h2_conn_expect_records(&h, 1, 200, MK_OUTCOME_TIMEOUT);
 }
 
-/* No other handler may accept the upgrade. */
+/* Only a handler that supports tunnels may accept the request. */
 static void h2_tunnel_needs_supporting_handler(void **state)
 {
     (void)state;

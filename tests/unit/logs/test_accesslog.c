@@ -187,7 +187,8 @@ static size_t count(mk_str text, char c)
     return n;
 }
 
-/* One line without terminal control characters, with exactly the quotes of the format. */
+/* Asserts that the entry is one line without terminal control characters, with exactly the quotes of the
+ * format. */
 static void check_form(enum mk_access_format format)
 {
     mk_str text = write_line(format);

@@ -166,7 +166,8 @@ static void errorlog_uses_the_writer_of_the_worker(void **state)
     assert_contains(rest, "1 lines of this log were lost: No space left on device");
 }
 
-/* The journal adds time, level and process itself, and reads the priority. */
+/* The journal adds the time and the process ID itself, and reads the level from the priority prefix
+ * ("<3>"). */
 static void errorlog_journal_gets_priorities_instead_of_prefixes(void **state)
 {
     (void)state;

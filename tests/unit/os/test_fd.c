@@ -52,7 +52,7 @@ static void fd_limit_is_read_and_changed(void **state)
     assert_int_equal(now.rlim_max, before.rlim_max);
     assert_int_equal(mk_fd_set_limit(before.rlim_cur, &limit), 0);
     assert_int_equal(limit, before.rlim_cur);
-    /* Beyond the hard limit: the old limit stays, and is reported. */
+    /* A limit above the hard limit is rejected: the old limit stays, and is reported. */
     assert_true(mk_fd_set_limit((uint64_t)1 << 62, &limit) < 0);
     assert_int_equal(limit, before.rlim_cur);
 }

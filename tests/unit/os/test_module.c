@@ -59,7 +59,7 @@ static void module_malformed_file_is_reported(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* A folder with that name next to the program is used only if it contains the marker of a build. */
+/* A folder `plugins` next to the program is used only if it contains the marker of a build. */
 static void module_path_plugins_folder_needs_build_mark(void **state)
 {
     (void)state;

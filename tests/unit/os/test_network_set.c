@@ -40,7 +40,7 @@ static void drop(void)
     memory = NULL;
 }
 
-/* Expects these values ("0 2 5") for the address, in order. */
+/* Expects that exactly the networks with these numbers ("0 2 5") contain the address. */
 static void expect(const struct mk_network_set *s, const char *peer, const char *numbers)
 {
     char buffer[256];

@@ -70,7 +70,7 @@ static bool count(void *data, mk_str path)
     return ++n_found < wanted;
 }
 
-/* The number of paths below the folder that match. */
+/* Returns the number of paths below the folder that match the pattern. */
 static unsigned n_matches(const char *pattern)
 {
     char whole[PATH_MAX];

@@ -66,7 +66,7 @@ static void pidfile_of_living_process_is_locked(void **state)
     assert_int_equal(run_in_child(acquire_in_child), 0);
     check_pidfile(expected);
     mk_pidfile_release(pid_path, &fd);
-    assert_int_equal(run_in_child(acquire_in_child), 1); /* the file is free now */
+    assert_int_equal(run_in_child(acquire_in_child), 1); /* another process can now acquire the file */
 }
 
 /* Overwrites the file as another process does; the inode stays the same. */

@@ -159,7 +159,7 @@ static bool hits_limit_while_asleep(struct mk_regex *r, mk_str text)
     return result == MK_REGEX_LIMIT;
 }
 
-/* Other processes may run at the same time on a busy machine. */
+/* On a busy machine, a search may take long only because other processes run. */
 static void regex_limit_counts_cpu_time_only(void **state)
 {
     (void)state;
@@ -185,8 +185,8 @@ static void regex_excessive_backtracking_is_aborted(void **state)
     free(open);
 }
 
-/* The limit of PCRE2 applies to each possible start of a match: with 20,000 steps for each, this search would
- * take 8000 times as many. */
+/* The step limit of PCRE2 applies separately to each possible start of a match, so this search could take
+ * 8000 times the limit. */
 static void regex_step_limit_includes_all_start_positions(void **state)
 {
     (void)state;
@@ -201,7 +201,8 @@ static void regex_step_limit_includes_all_start_positions(void **state)
     free(evil);
 }
 
-/* The JIT stack is small: the interpreter takes over, and reaches the step limit before the memory limit. */
+/* The JIT stack is too small for long texts: the interpreter takes over, and reaches the step limit before
+ * the memory limit. */
 static void regex_long_text_is_matched(void **state)
 {
     (void)state;

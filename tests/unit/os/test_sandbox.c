@@ -28,7 +28,7 @@ static int allow(struct mk_sandbox *box, const char *name)
     return mk_sandbox_allow(box, folder_path(&f, name, buffer));
 }
 
-/* Returns 0 or the error. */
+/* Tries to open the file. Returns 0 or an errno value. */
 static int try_open(const char *name, int flags)
 {
     char buffer[PATH_MAX];
@@ -114,7 +114,7 @@ static int write_in_sandbox(void)
     return (e == EACCES || e == EXDEV) && try_remove("other/file") == EACCES ? 0 : __LINE__ % 256;
 }
 
-/* Runs in the child: reads the files of `names` (DNS resolver) or of the trust store. */
+/* Runs in the child: reads the files of the DNS resolver (`names`) or those of the trust store. */
 static int read_in_sandbox(bool names)
 {
     struct mk_sandbox box;

@@ -46,7 +46,7 @@ static void spawn_passes_only_standard_descriptors(void **state)
 {
     (void)state;
     int status, open_to_all = dup(STDERR_FILENO);
-    /* the shell itself opens descriptors from 3 on */
+    /* `test -e` skips the descriptor through which the shell listed the folder */
     mk_str s =
         run("for i in /proc/$$/fd/*; do test -e $i && echo ${i##*/}; done", (struct mk_spawn){0}, &status);
     assert_str(s, "0\n1\n2\n");

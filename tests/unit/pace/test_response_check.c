@@ -87,7 +87,7 @@ static void response_check_varying_body_checks_status_and_length(void **state)
     assert_int_equal(check_response(&five, 200, "longer", why), PACE_RESPONSE_WRONG_BODY);
 }
 
-/* Bytes beyond the expected length are not stored, whatever follows. */
+/* Bytes beyond the expected length are not stored. */
 static void response_check_too_long_body_is_not_stored(void **state)
 {
     char why[PACE_RESPONSE_CHECK_ERROR_MAX];

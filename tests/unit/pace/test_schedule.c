@@ -106,7 +106,7 @@ static void schedule_poisson_gaps_have_its_mean_and_variance(void **state)
         last = due;
     }
     assert_true(fabs(sum / N - 1) < 0.02);
-    assert_true(fabs(squares / N - 2) < 0.08); /* an exponential distribution has this variance */
+    assert_true(fabs(squares / N - 2) < 0.08); /* as for an exponential distribution of mean 1 */
 }
 
 static void schedule_same_seed_gives_the_same_gaps(void **state)

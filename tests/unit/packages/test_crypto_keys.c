@@ -169,7 +169,7 @@ static void jwks_token_cannot_choose_algorithm(void **state)
     (void)state;
     add_rsa(&out, rsa, ",\"kid\":\"r\"");
     struct duda_jwks *keys = end(&out);
-    /* An HMAC key made from the published key. */
+    /* An attacker makes an HMAC key from the published key. */
     struct duda_jwt_key *confused = duda_jwt_key_new(DUDA_JWT_HS256, MK_STR("r"), mk_buf_str(&out));
     assert_int_equal(duda_jwt_sign(&forged, confused, MK_STR("{\"exp\":2000,\"aud\":\"me\"}")), 0);
     assert_int_equal(check(keys, mk_buf_str(&forged)), -EKEYREJECTED);

@@ -80,7 +80,7 @@ static void job_schedule_cron_fields(void **state)
     assert_int_equal(next("0 0 * * 7", now), at(2026, 11, 29, 0, 0));
     assert_int_equal(next("0 0 * * 1-5", at(2026, 11, 27, 0, 0)), at(2026, 11, 30, 0, 0));
     assert_int_equal(next("0 0 1 * *", now), at(2026, 12, 1, 0, 0));
-    /* Either the day of the month or the weekday matches. */
+    /* A day matches if its day of the month or its weekday does. */
     assert_int_equal(next("0 0 30 * 2", now), at(2026, 11, 24, 0, 0));
     assert_int_equal(next("0 0 31 4,2 *", now), -1);
     assert_int_equal(next("0 12 29 2 *", now), at(2028, 2, 29, 12, 0));

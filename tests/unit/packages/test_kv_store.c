@@ -318,7 +318,7 @@ static void kv_workers_of_one_process_have_separate_readers(void **state)
     assert_int_equal(l.n, ENTRIES);
     assert_int_equal(l.n_old, ENTRIES);
     duda_kv_db_close(l.second);
-    /* Closing one database keeps the reader of the other. */
+    /* Closing the second database must not end the reader of the first. */
     assert_int_equal(get(1, "k007").len, 5 + sizeof new_text);
     assert_int_equal(put(1, "k007", "x", 0), 0);
     assert_str(get(1, "k007"), "k007=x;");

@@ -14,7 +14,7 @@ static void setup(void)
     memset(&conn, 0, sizeof conn);
 }
 
-/* The states of package_conn.c, without its transitions. */
+/* The states of package_conn.c that these tests enter, with only the transitions that they need. */
 static const struct mk_state_table base_states = {
     MK_STATE_ROW(PACKAGE_CONN_DOWN, "down", MK_STATE_TO(PACKAGE_CONN_READY)),
     MK_STATE_ROW(PACKAGE_CONN_READY, "up",

@@ -110,7 +110,7 @@ static void smtp_message_dots_are_stuffed(void **state)
     assert_true(smtp_is_8bit(MK_STR("\xc3\xa4")) && !smtp_is_8bit(MK_STR("a\x7f")));
 }
 
-/* The memory after the message is not part of it. */
+/* The message is not NUL-terminated: its heap block ends with its last byte. */
 static void smtp_message_is_not_read_beyond_its_end(void **state)
 {
     static const char *const texts[] = {"a\r", "a\r\n", "\r", "a"};

@@ -177,7 +177,7 @@ static void store_table_full_evicts_values_first(void **state)
         assert_int_equal(store_table_incr(&t, numbered(buffer, i), 7, NOW, NOW + 10, &sum), 0);
     for (unsigned i = 1000; i < 60000; i++) {
         assert_int_equal(store_table_set(&t, numbered(buffer, i), MK_STR("x"), NOW, 0), 0);
-        assert_str(value_at(&t, buffer, NOW), "x"); /* a value used since then */
+        assert_str(value_at(&t, buffer, NOW), "x"); /* marks the value as used */
     }
     for (unsigned i = 0; i < 300; i++) {
         assert_int_equal(store_table_incr(&t, numbered(buffer, i), 0, NOW, 0, &sum), 0);
@@ -186,7 +186,8 @@ static void store_table_full_evicts_values_first(void **state)
     drop(&t);
 }
 
-/* Clients can fill the table, and each call holds a lock that all workers share. */
+/* Clients can fill the table, and each call holds a lock that all workers share: no call may search the whole
+ * table. */
 static void store_table_call_searches_part_of_large_table(void **state)
 {
     enum { LARGE = 16 << 20 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit of wrong passwords from one address. */
+/* The limit on wrong passwords from one client address. */
 #include "unit/test.h"
 
 #include <string.h>

@@ -37,7 +37,7 @@ static void credentials_basic_user_ends_at_first_colon(void **state)
     char buffer[AUTH_BASIC_BUF_SIZE];
     struct auth_basic basic;
     (void)state;
-    /* The example of the RFC. */
+    /* The example of RFC 7617, section 2. */
     assert_true(auth_basic_parse(MK_STR("QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), buffer, &basic));
     assert_str(basic.user, "Aladdin");
     assert_str(basic.password, "open sesame");

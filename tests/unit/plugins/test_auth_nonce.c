@@ -157,7 +157,7 @@ static void nonce_full_bucket_accepts_newer_nonces(void **state)
     }
 }
 
-/* The table stores 17 bits of the seconds: the order must survive the wraparound. */
+/* The table stores the low 17 bits of the time in seconds: the order must survive the wraparound. */
 static void nonce_full_bucket_finds_oldest_across_wraparound(void **state)
 {
     const int64_t wrap = (int64_t)NOW / (1 << 17) * (1 << 17);

@@ -136,8 +136,8 @@ static void cgroup_process_outside_version_2_is_rejected(void **state)
     assert_non_null(strstr(why, "this process is in no control group of version 2"));
 }
 
-/* The server moves into the subgroup "/server"; a group whose name merely ends in "server" is the server's
- * own group. */
+/* The server moves into the child cgroup "/server"; a cgroup whose name merely ends in "server" is the
+ * server's own cgroup. */
 static void cgroup_own_group_is_found(void **state)
 {
     static const char *const groups[][2] = {{"0::/a.service\n", "/a.service"},
@@ -193,7 +193,7 @@ static void make_service(void)
     put("monkey.service/shop/memory.max", "");
 }
 
-/* The kernel does not allow processes in a group whose children have controllers enabled. */
+/* The kernel allows no processes in a cgroup that enables controllers for its children. */
 static void cgroup_server_moves_into_subgroup(void **state)
 {
     char why[ISOLATE_CGROUP_ERROR_MAX], pid[16];
@@ -249,8 +249,8 @@ static void cgroup_children_move_with_server(void **state)
                      0); /* the file may still contain the end of a longer process ID */
 }
 
-/* Opens the cgroup while a child of this process is in the server's group; moving the child fails with this
- * error. */
+/* Opens the cgroup while a child of this process is in the server's cgroup; moving the child fails with
+ * this error. */
 static int open_beside_child(int error, char why[ISOLATE_CGROUP_ERROR_MAX])
 {
     char text[32];
@@ -300,7 +300,7 @@ static void cgroup_create_makes_group_folder(void **state)
     const struct isolate_cgroup_limits limits = {.cpu = 50};
     (void)state;
     assert_int_equal(isolate_cgroup_create(&paths, "other", &limits, why),
-                     -1); /* unlike the kernel, this folder does not create the files of a group */
+                     -1); /* unlike the kernel, this test does not create the files of a cgroup */
     assert_non_null(strstr(why, "cannot write"));
     assert_non_null(strstr(why, "/other/cpu.max"));
     (void)snprintf(path, sizeof path, "%s/other", top.path);

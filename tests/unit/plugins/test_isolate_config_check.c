@@ -222,7 +222,7 @@ static void config_check_hanging_service_is_killed_with_children(void **state)
     munmap(pids, 4096);
 }
 
-/* No server is left to receive the result. */
+/* If the server dies, nothing receives the result: the service must end, too. */
 static void config_check_ends_with_server(void **state)
 {
     (void)state;

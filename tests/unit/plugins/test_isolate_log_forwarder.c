@@ -79,7 +79,7 @@ static void expect_log(const char *pattern)
     regfree(&r);
 }
 
-/* Asserts the log entry of a line in log format, which this process or another one has written. */
+/* Forwards a line in log format with this process ID, and expects a log entry that matches `pattern`. */
 static void expect_line(const char *time, const char *level, int pid, const char *message,
                         const char *pattern)
 {
@@ -303,7 +303,7 @@ static void log_forwarder_own_message_has_level(void **state)
     expect_log(pattern);
 }
 
-/* journald adds time and process itself, and reads the priority prefix. */
+/* journald adds the time and the process ID itself, and reads the level from the priority prefix ("<3>"). */
 static void log_forwarder_journal_line_begins_with_priority(void **state)
 {
     char line[200], pattern[200];

@@ -421,7 +421,7 @@ static void supervisor_end_waits_until_group_is_unused_and_removes_folder(void *
     assert_int_equal(shared->removed, 1);
 }
 
-/* The folder now belongs to another supervisor, or to the next server. */
+/* When the master dies, its folder passes to another supervisor or to the next server. */
 static void supervisor_without_master_keeps_folder(void **state)
 {
     (void)state;

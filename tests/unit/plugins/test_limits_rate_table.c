@@ -127,7 +127,7 @@ static void rate_table_zero_hash_is_counted(void **state)
     assert_int_equal(charge(0, NOW, 0, 0), COST);
 }
 
-/* A slot stores the time with 40 bits. */
+/* A slot stores the time in 40 bits. */
 static void rate_table_time_may_wrap(void **state)
 {
     const uint64_t wrap = ((uint64_t)1 << 40) / LIMITS_TICKS;

@@ -298,7 +298,7 @@ static void throttle_slowest_rule_applies(void **state)
     close_response();
 }
 
-/* If it were charged, the response would hold a reservation that it cannot use yet. */
+/* If a long wait were charged, the response would hold a reservation that it cannot use yet. */
 static void throttle_long_wait_is_not_charged(void **state)
 {
     const struct limits_rule fast = {.rate = 1 << 20, .id = 2}, *const both[] = {&fast, &shared};

@@ -8,7 +8,7 @@
 #include "unit/folder.h"
 #include "unit/test.h"
 
-enum { CHECK_MS = 2100, SETTLED_MS = 1100 }; /* slightly more than the intervals of the code */
+enum { CHECK_MS = 2100, SETTLED_MS = 1100 }; /* slightly more than the intervals of the code under test */
 
 static struct folder folder;
 static struct mk_arena arena;

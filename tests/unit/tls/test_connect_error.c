@@ -228,7 +228,7 @@ static void connect_mutual_tls_succeeds(void **state)
     }
 }
 
-/* In TLS 1.3, the client finishes before the server has seen its certificate. */
+/* In TLS 1.3, the client finishes the handshake before the server has received the client's certificate. */
 static void fail_later(const char *part)
 {
     const char *unheard;

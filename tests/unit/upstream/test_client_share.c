@@ -143,7 +143,8 @@ static void client_share_exceeded_returns_slot(void **state)
     assert_true(acquire_share(o, 3, 0));
 }
 
-/* A worker died between the two steps. */
+/* A worker died after it had incremented the bucket of a client and before it assigned a slot to the
+ * client. */
 static void client_share_overcounted_bucket_limits_no_client(void **state)
 {
     (void)state;
@@ -237,7 +238,7 @@ static void client_share_limits_one_client_to_half_of_queue(void **state)
     l[n++] = acquire_for(0, &peers[0]);
     for (; n < 4; n++)
         l[n] = acquire_for(n, &peers[0]);
-    /* requests use three of five places in the queue */
+    /* requests of the first client use three of the five places in the queue */
     assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN);
     l[n++] = acquire_for(4, &peers[0]);
     assert_int_equal(mk_upstream_conn_state(l[4]), -EBUSY);

@@ -157,7 +157,7 @@ static void pool_connect_error_tries_next_address(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* Explicit addresses are those of servers that a response names (redirects). */
+/* Explicit addresses come from responses that redirect a request to another server. */
 static void pool_explicit_address_accepts_brackets(void **state)
 {
     (void)state;

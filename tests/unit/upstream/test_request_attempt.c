@@ -58,7 +58,7 @@ static void attempt_waits_for_connection(void **state)
     assert_int_equal(call.head, -EAGAIN);
     assert_int_equal(mk_upstream_request_read(call.client, (char[1]){0}, 1), -EAGAIN);
     mk_upstream_request_resume(call.client);
-    /* event of a failed connection attempt; others follow */
+    /* event of a failed connection attempt; other attempts follow */
     fake_happen(l, MK_WRITABLE | MK_HUNG_UP);
     assert_int_equal(call.n_ready, 0);
     assert_int_equal(l->n_writes, 0);
@@ -178,7 +178,7 @@ static void attempt_connection_event_before_sending_is_kept(void **state)
     struct mk_upstream_conn *l = add_reused_conn(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
     fresh->is_gradual = true;
     call_start(&call);
-    assert_true(fake_arrive(l, 1)); /* the server closes it */
+    assert_true(fake_arrive(l, 1)); /* the server closes the reused connection */
     call_settle(&call);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
     while (fake_arrive(fresh, SIZE_MAX))

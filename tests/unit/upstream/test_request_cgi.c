@@ -419,7 +419,7 @@ static void fastcgi_stale_connection_is_replaced(void **state)
     call_fini(&call);
 }
 
-/* Endless output on stderr is not part of the response. */
+/* Endless output on stderr must not block the loop. */
 static void fastcgi_flood_of_stderr_yields(void **state)
 {
     struct mk_buf text = mk_buf_growing(8 << 20);

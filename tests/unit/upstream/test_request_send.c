@@ -315,7 +315,8 @@ static void expect_large(struct call *call, bool is_chunked)
     finish(call, MK_UPSTREAM_CONN_KEEP);
 }
 
-/* Sends the body from memory, from a source, and chunked; the server accepts pieces of this size. */
+/* Sends a large body from memory (kind 0), from a source (1), or chunked (2). The server accepts at most
+ * `takes_at_once` bytes at a time. */
 static void send_large(int kind, size_t takes_at_once, size_t pull_max)
 {
     struct call call;

@@ -84,7 +84,8 @@ static void resolve_again(void)
     end_work(&worker);
 }
 
-/* If the name server does not respond, each lookup takes many seconds. */
+/* A stopping worker must not wait for a lookup, which takes many seconds if the name server does not
+ * respond. */
 static void resolver_stopping_worker_starts_no_lookup(void **state)
 {
     (void)state;

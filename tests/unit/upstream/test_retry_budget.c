@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-/* an increment of one second at a time would be too slow */
+/* so large that stepping through the seconds since 0 would be too slow */
 static const uint64_t NOW = UINT64_C(1000000000000000);
 
 static unsigned acquire_retries(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)

@@ -98,7 +98,8 @@ static void dispatch_tunnel_opened_by_passing_handler_is_closed(void **state)
     mk_exchange_free(x);
 }
 
-/* Over HTTP/1.1, a success is an ordinary response; over HTTP/2, any success would open the tunnel. */
+/* Over HTTP/1.1, a status of 200 is an ordinary response; over HTTP/2, any 2xx status would open the
+ * tunnel. */
 static void dispatch_tunnel_not_accepted_gets_501_over_http2(void **state)
 {
     (void)state;

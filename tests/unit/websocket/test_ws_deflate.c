@@ -153,7 +153,7 @@ static void ws_deflate_second_final_block_is_rejected(void **state)
     assert_int_equal(inflate(once, MAX, &len), 0); /* one such block in each message is allowed */
 }
 
-/* Building the tables costs a hundred times as much as their size suggests. */
+/* Building the Huffman tables of a block costs a hundred times as much as the size of the block suggests. */
 static void ws_deflate_flood_of_tables_is_rejected(void **state)
 {
     (void)state;

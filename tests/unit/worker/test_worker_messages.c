@@ -398,7 +398,7 @@ static void worker_messages_successor_receives_queued(void **state)
     check(1, "a b ");
 }
 
-/* Both have the same index, like draining workers and their successors. */
+/* Two workers have the same index, like a draining worker and its successor. */
 static void worker_messages_replaced_worker_stops_receiving(void **state)
 {
     (void)state;

@@ -5,7 +5,8 @@
 
 enum { PORT = 8080 };
 
-/* Expects that a client of `to` reaches these of the sockets at `hosts`; letter a is the first socket. */
+/* Expects that a client that connects to `to` can reach exactly the sockets in `letters`; letter a is the
+ * socket at the first of the `hosts`. */
 static void expect_kept(const char *hosts, const char *to, const char *letters)
 {
     struct wr_listener sockets[8];
