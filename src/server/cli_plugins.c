@@ -6,7 +6,7 @@
 #include "setup/builtin.h"
 #include "setup/plugins.h"
 
-/* Writes a list item; the first one follows a heading. */
+/* Writes the list item `name`, after the heading `what` if it is the first one (n is 0). */
 static void write_list_item(struct mk_buf *out, const char *what, size_t n, const char *name)
 {
     if (n == 0)
@@ -20,7 +20,7 @@ static void end_list_line(struct mk_buf *out, size_t n)
         mk_buf_add_char(out, '\n');
 }
 
-/* Lists the sections, handlers and commands of the plugin. */
+/* Writes the names of the sections, handlers and commands of a plugin. */
 static void write_plugin_contents(struct mk_buf *out, const struct mk_plugin *p)
 {
     size_t n = 0;

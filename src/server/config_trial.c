@@ -29,7 +29,7 @@ static void write_trial_report(const struct mk_config_trial *a, const struct mk_
     mk_buf_free(&text);
 }
 
-/* Runs in its own process group, which is killed as a whole. */
+/* Runs in its own process group, so that kill_trial() also kills subprocesses. */
 static void run_trial(void *ctx)
 {
     const struct mk_config_trial *a = ctx;
@@ -89,7 +89,7 @@ void mk_config_trial_reap(struct mk_config_trial *a, pid_t pid, int status)
     finish_trial(a, a->is_late ? SIGALRM : mk_crash_probe_result(status));
 }
 
-/* The trial sets its own alarm, but plugin code may block the signal. */
+/* The trial process sets an alarm for itself, but plugin code may block SIGALRM. */
 static void on_trial_timeout(struct mk_timer *t)
 {
     struct mk_config_trial *a = MK_CONTAINER(t, struct mk_config_trial, trial_timer);

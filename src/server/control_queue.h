@@ -11,10 +11,11 @@ struct mk_control_queue {
     struct mk_control_queue_entry *first, *last;
 };
 
-/* Sends the message, or queues a copy (with a duplicate of its descriptor). */
+/* Sends the message or, if the channel is full, queues a copy with a duplicate of its descriptor. */
 mk_err mk_control_queue_send(struct mk_control_queue *o, int end,
                              const struct mk_control_message *m) MK_MUST_USE;
-/* Sends queued messages. Returns 0 if all were sent, or -EAGAIN if the channel is full. */
+/* Sends queued messages; drops a message that cannot be sent. Returns 0 if the queue is empty, or -EAGAIN if
+ * the channel is full. */
 mk_err mk_control_queue_flush(struct mk_control_queue *o, int end) MK_MUST_USE;
 void mk_control_queue_clear(struct mk_control_queue *o);
 

@@ -57,8 +57,8 @@ static bool listener_fits(const struct mk_listen *l, const struct mk_request *r)
            (mk_sockaddr_port(&l->addr) == request_port(r) && l->tls == r->encrypted);
 }
 
-/* A bare path uses the first listener. Of several listeners with the requested port, uses the one with a host
- * of that name. */
+/* Returns the listener that the request would reach. Of several candidates, prefers one with a host of the
+ * requested name, or else the first. For a bare path, every listener is a candidate. */
 static const struct mk_listen *find_listener(const struct mk_config_generation *g, const struct mk_request *r)
 {
     const struct mk_listen *first = NULL;
@@ -133,7 +133,8 @@ static void explain_host(const struct mk_request *r, struct mk_buf *out)
                MK_STR_ARG(regex));
 }
 
-/* Writes the keys of the settings: the paths, the access log, and all others. */
+/* Writes the values of the settings: the paths to `paths`, the access log to `log`, and all others to
+ * `limits`. */
 static void write_location_settings(const struct mk_location_settings *settings, struct mk_buf *paths,
                                     struct mk_buf *limits, struct mk_buf *log)
 {
@@ -206,7 +207,8 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 {
     enum mk_regex_result result;
     size_t i = mk_vhost_next_route(r->site, 0, path, &result);
-    if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* already reported by dispatch */
+    if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* no route, or a failed search, which dispatch
+                                                             * has reported */
         return false;
     const struct mk_route *route = &r->site->routes[i];
     write_fact(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
@@ -214,8 +216,8 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
     return route->handler == &mk_static;
 }
 
-/* Warns about files that workers cannot read, and returns true: explain itself may run as root, which can
- * read everything. */
+/* Warns, and returns true, if workers lack permission to read the file. `explain` itself may run as root,
+ * which can read everything. */
 static bool explain_file_access(const struct mk_config_generation *g, const struct mk_root *root, mk_str path,
                                 struct mk_buf *out)
 {
@@ -252,7 +254,7 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
                    MK_STR_ARG(page));
 }
 
-/* Explains the file. True: workers lack permission to read it, and will reject the request. */
+/* Explains the file. True: workers lack permission to read the file, and will reject the request. */
 static bool explain_file(const struct mk_config_generation *g, struct mk_request *r, struct mk_buf *out)
 {
     struct mk_static_result found;
@@ -347,7 +349,7 @@ static void on_resume(void *ctx)
 
 static const struct mk_request_ops ops = {.read = read_empty_body, .resume = on_resume};
 
-/* Drives dispatch like a protocol, but with a timeout. */
+/* Runs dispatch as a protocol does, but with a timeout. False: no response in time, or the loop failed. */
 static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct explain_ctx *ctx)
 {
     uint64_t end_ms = mk_clock_ms() + WAIT_MAX_MS;
@@ -359,7 +361,8 @@ static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct expl
     return true;
 }
 
-/* Explains the route and the file. True: as for explain_file(). */
+/* Explains the route and, if the route serves files, the file. True: workers lack permission to read the
+ * file. */
 static bool explain_route_and_file(const struct mk_config_generation *g, struct mk_request *r,
                                    struct mk_buf *out)
 {

@@ -15,7 +15,8 @@ enum { WHY_MAX = 8 * 1024 };
 
 /* ---- Listen addresses ---- */
 
-/* Adds an address that browsers may use although no interface has it, such as 127.0.0.5. */
+/* Adds a listen address to the names of the certificate: browsers may use an address that no interface has,
+ * such as 127.0.0.5. False: out of memory. */
 static bool add_certified_address(struct mk_https *h, const char *listen, size_t *n)
 {
     struct mk_sockaddr a;

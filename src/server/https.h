@@ -10,8 +10,9 @@
 struct mk_https {
     struct mk_arena arena;
     struct mk_local_ca ca;
-    const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* as in a configuration; NULL-terminated */
-    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* those that the certificate must include */
+    const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* values of Listen; NULL-terminated */
+    const char *extra[MK_OPTIONS_LISTENS_MAX + 1];   /* addresses that the certificate must include;
+                                                      * NULL-terminated */
     bool failed;                                     /* the last check or renewal of the certificate failed */
 };
 
@@ -20,14 +21,14 @@ struct mk_https {
 bool mk_https_init(struct mk_https *h, const struct mk_arguments *a) MK_MUST_USE;
 void mk_https_fini(struct mk_https *h);
 
-/* Writes the TLS settings of the host. */
+/* Writes the TLS settings of the host as lines of a configuration. */
 void mk_https_write_config(const struct mk_https *h, struct mk_buf *out);
-/* Explains the local CA to the user, once serving. */
+/* Writes an explanation of the local CA, to be printed when serving begins. */
 void mk_https_write_notice(const struct mk_https *h, struct mk_buf *out);
-/* Renews the files if necessary; the server detects the change. */
+/* Renews the certificate if necessary; the server watches the file and then reloads. */
 void mk_https_renew(struct mk_https *h, struct mk_log *log);
 
-/* Runs the command that shows where the CA is, and how to trust it. Returns the exit code. */
+/* Runs `monkey ca`, which shows where the CA is, and how to trust it. Returns the exit code. */
 MK_NOINLINE int mk_https_show_ca(void);
 
 #endif

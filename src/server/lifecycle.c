@@ -11,7 +11,7 @@ static const struct mk_state_table phases = {
     MK_STATE_ROW(MK_PHASE_PREPARING_FIRST, "prepare first", TO(STARTING) | TO(ENDING)),
     MK_STATE_ROW(MK_PHASE_STARTING, "starting", TO(SERVING) | TO(ENDING)),
     MK_STATE_ROW(MK_PHASE_SERVING, "serving", TO(TRYING) | TO(ENDING)),
-    /* Returns to SERVING: the old configuration stays active. */
+    /* A failed reload returns to SERVING: the old configuration stays active. */
     MK_STATE_ROW(MK_PHASE_TRYING, "trying", TO(PREPARING) | TO(SERVING) | TO(ENDING)),
     MK_STATE_ROW(MK_PHASE_PREPARING, "preparing", TO(RELOADING) | TO(SERVING) | TO(ENDING)),
     MK_STATE_ROW(MK_PHASE_RELOADING, "reloading", TO(HANDING_OVER) | TO(SERVING) | TO(ENDING)),
@@ -19,7 +19,7 @@ static const struct mk_state_table phases = {
     MK_STATE_ROW(MK_PHASE_ENDING, "ending", 0),
 };
 
-/* Phases in which each step may be due. */
+/* For each step, the phases in which the step may be due. */
 static const uint16_t due_in[] = {
     [MK_STEP_WAIT] = UINT16_MAX,
     [MK_STEP_START_FIRST] = TO(STARTING),
@@ -137,7 +137,7 @@ static enum mk_lifecycle_step begin_reload(struct mk_lifecycle *l)
     return MK_STEP_START_TRIAL;
 }
 
-/* Takes the due step, which does not depend on the workers. MK_STEP_WAIT: no step is due. */
+/* Returns and clears the due step. A step that ends a reload also sets the phase to SERVING. */
 static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
 {
     enum mk_lifecycle_step due = l->due;
@@ -147,7 +147,7 @@ static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
     return due;
 }
 
-/* Has a serving worker died? It is not replaced until the reload is over. */
+/* Has a worker of the serving set died? Such a worker is not replaced until the reload is over. */
 static bool has_lost_worker(const struct mk_lifecycle_workers *w)
 {
     return w->old_there < w->old_wanted;

@@ -45,7 +45,7 @@ struct mk_lifecycle {
     enum mk_lifecycle_step due; /* step due after the last event, independent of the workers; MK_STEP_WAIT:
                                  * none */
     bool again;                 /* another reload was requested and has not begun */
-    bool slow;                  /* the reload is slow: a new reload may replace it */
+    bool slow;                  /* the reload takes long: another reload may replace it */
     bool late;                  /* the old workers have not confirmed in time that they stopped accepting */
 };
 
@@ -71,9 +71,9 @@ void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok);
 void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok);
 /* Call it when a worker of the newest set has died before it served. */
 void mk_lifecycle_worker_died_early(struct mk_lifecycle *l);
-/* Call it when the reload is slow: from now on a new reload may replace it. */
+/* Call it when the reload takes long: from now on, another reload may replace it. */
 void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l);
-/* Call it when the old workers had enough time to stop accepting. */
+/* Call it when the old workers have had enough time to stop accepting. */
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l);
 
 struct mk_lifecycle_shutdown {
@@ -83,7 +83,7 @@ struct mk_lifecycle_shutdown {
     bool has_limit;      /* kill workers that do not exit in time */
 };
 
-/* Handles a shutdown request: immediate, or after all requests are finished. */
+/* Handles a shutdown request: immediate if `at_once`, or else after all requests are finished. */
 struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l, bool at_once);
 
 /* ---- The next step ---- */

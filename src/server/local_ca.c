@@ -20,7 +20,7 @@
 
 enum { SECRET = S_IRUSR | S_IWUSR, OPEN = SECRET | S_IRGRP | S_IROTH, FILE_MAX = 64 * 1024 };
 
-/* State of a check of the folder, from opening the folder to closing it. */
+/* State of one check of the CA folder. */
 struct ca_check {
     const struct mk_tls_local_ca_ops *ops;
     struct mk_tls_local_ca *ca;
@@ -114,8 +114,8 @@ static bool ensure_ca_certificate(struct ca_check *l)
     return !e || report_ca_error(l, CERTIFICATE, mk_err_text(e), ELSEWHERE);
 }
 
-/* Separates the names that the CA can certify: names that the machine acquired later may violate the CA's
- * constraints. */
+/* Separates the names that the CA can certify: names that the machine got after the CA was created may
+ * violate the CA's name constraints. */
 static bool split_certifiable_names(struct ca_check *l)
 {
     struct mk_local_names all = l->names;
@@ -143,7 +143,7 @@ static bool ensure_leaf(struct ca_check *l)
     struct mk_buf pem = mk_buf_fixed(buf, sizeof buf);
     const struct mk_tls_names names = {l->names.at, l->names.n};
     const char *error;
-    /* errors are ignored: a new certificate can be issued */
+    /* a file that cannot be read is not an error: a new certificate replaces it */
     mk_err e = mk_state_dir_read(l->dir, l->leaf_name, true, &pem, &error);
     if (!e)
         error = l->ops->is_due(l->ca, mk_buf_str(&pem), &names, l->now);
@@ -155,8 +155,8 @@ static bool ensure_leaf(struct ca_check *l)
 
 /* ---- Checking the folder ---- */
 
-/* Chooses a file name for each set of addresses: servers with different addresses would keep replacing a
- * common certificate. */
+/* Chooses a file name for the set of addresses: servers with different addresses would keep replacing each
+ * other's certificate in a common file. */
 static void choose_leaf_name(struct ca_check *l, const char *const *extra)
 {
     static const struct mk_hash_key always_the_same = {0};

@@ -4,7 +4,7 @@
 #include "os/fd.h"
 #include "worker/control.h"
 
-/* The master itself writes only to the error log. */
+/* Replaces the descriptor of a log in the master, which itself writes only to the error log. */
 static void replace_log_fd(struct mk_workers *w, const struct mk_logfile *f, int fd)
 {
     struct mk_logwriter *own = &w->log->own;

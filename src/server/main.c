@@ -74,7 +74,7 @@ static void write_folder_config(struct mk_buf *out, const char *folder, const st
         mk_buf_add(out, MK_STR("[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Listing on\n"));
 }
 
-/* Makes the path absolute, so that it does not depend on the working directory. */
+/* Makes the path absolute, so that it stays valid when the working directory changes. */
 static const char *absolute_path(const char *path, char buf[PATH_MAX])
 {
     char here[PATH_MAX];
@@ -280,7 +280,7 @@ static int run_with_config(const struct mk_arguments *a, struct mk_https *https,
     struct mk_config_source origin;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
-    mk_fd_raise_limit(); /* raised for all commands, so that -t finds the same errors as a start */
+    mk_fd_raise_limit(); /* for all commands, so that -t finds the same errors as starting the server */
     if (!find_config_origin(a, https, &origin, &text))
         code = text.failed ? print_out_of_memory() : MK_EXIT_USAGE;
     else if (a->verb)
@@ -293,7 +293,7 @@ static int run_with_config(const struct mk_arguments *a, struct mk_https *https,
     return code;
 }
 
-/* Not inlined, so that the stack of the caller stays as small as without TLS. */
+/* Not inlined, so that serving without HTTPS needs no stack space for struct mk_https. */
 static MK_NOINLINE int run_with_https(const struct mk_arguments *a, char **argv)
 {
     struct mk_https https;
@@ -320,8 +320,8 @@ static int run_arguments(const struct mk_arguments *a, char **argv)
     return a->https ? run_with_https(a, argv) : run_with_config(a, NULL, argv);
 }
 
-/* If standard streams are closed, files opened later would take their numbers and receive our output. The
- * descriptors opened here are read-only, so printing still fails. */
+/* If a standard stream is closed, the next file that is opened would get its number, and receive our output.
+ * The descriptors opened here are read-only, so printing still fails. */
 static void reserve_standard_fds(void)
 {
     int fd;
@@ -331,15 +331,17 @@ static void reserve_standard_fds(void)
     mk_fd_close(&fd);
 }
 
-/* May the word be a plugin's command? It is neither an option, nor a path, nor a command of the program. A
- * folder with the same name, such as `build` or `test`, is ignored: its path is `./build`. */
+/* May the word be a plugin's command? Such a word is neither an option, nor a path, nor a command of the
+ * program itself. A command takes precedence over a folder with the same name, such as `build`, whose path is
+ * `./build`. */
 static bool may_be_plugin_command(const char *word)
 {
     return word && word[0] != '-' && word[0] != '\0' && word[0] != '.' && !strchr(word, '/') &&
            !mk_options_find_command(word);
 }
 
-/* Tells users who meant the folder how to write its path. */
+/* After a usage error, tells users who meant a folder with the name of a command how to write its path.
+ * Returns `code`. */
 static int hint_folder_path(const char *word, int code)
 {
     struct stat st;
@@ -349,8 +351,8 @@ static int hint_folder_path(const char *word, int code)
     return code;
 }
 
-/* Do options of the server precede the command of a plugin? They would be ignored, because the command parses
- * only its own options. */
+/* Reports options of the server that precede the command of a plugin, and returns true: the command parses
+ * only its own options, and would ignore these. */
 static bool reject_options_before_command(int argc, char **argv)
 {
     const char *word = mk_options_first_operand(argc, argv);
@@ -364,7 +366,7 @@ static bool reject_options_before_command(int argc, char **argv)
     return true;
 }
 
-/* `monkey help` prints the help of the program, `monkey help COMMAND` that of a command. */
+/* `monkey help` prints the help of the program, and `monkey help COMMAND` that of a command. */
 static int run_help_command(const struct mk_arguments *a)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);

@@ -31,7 +31,7 @@ enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, GIVE_WAY_MS = 2000 };
 struct master {
     const struct mk_master_options *o;
     struct mk_lifecycle life;
-    bool advances; /* run_due_steps() is running: events caused by its steps are handled in its next pass */
+    bool advances; /* run_due_steps() is running: its loop also handles events that its steps cause */
     struct mk_loop loop;
     struct mk_fd_watch signals;
     int signal_fd;
@@ -85,8 +85,9 @@ static void begin_shutdown(struct master *m, int signal, int exit_code)
     }
     mk_config_trial_stop(&m->attempt);
     mk_timer_stop(&m->reload_timer);
-    /* Refuses new connections immediately, not only after the last download: a listen queue exists as long as
-     * any process has its socket open. Socket files of a successor stay. */
+    /* Close the sockets now, so that new connections are refused immediately, and not only after the last
+     * download: a listen queue exists as long as any process has its socket open. Socket files of a successor
+     * stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     mk_workers_stop(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
     if (ending.kills_starting)
@@ -114,7 +115,7 @@ static void begin_serving(struct master *m)
 {
     char state[64];
     mk_master_housekeeping_set_config(&m->upkeep, m->generation);
-    /* Called first, so that closing the predecessor's unwanted sockets also removes their files. */
+    /* This call comes first, so that closing unwanted sockets of the predecessor also removes their files. */
     mk_listeners_own_socket_files(&m->listeners);
     mk_listeners_close_unwanted(&m->listeners, true);
     announce_serving(m);
@@ -143,7 +144,7 @@ static void finish_reload(struct master *m)
     notify_service_manager(m, "READY=1");
 }
 
-/* Reports success only after the old workers have stopped accepting. */
+/* finish_reload() reports success later, when the old workers have stopped accepting. */
 static void hand_over_to_new_workers(struct master *m)
 {
     struct mk_config_generation *old = m->generation;
@@ -199,7 +200,7 @@ static void fail_reload(struct master *m)
     abandon_reload(m, MK_STR("its workers cannot serve: see the error log"));
 }
 
-/* Aborts a reload that has taken so long that the new configuration may never serve. */
+/* Aborts a reload that takes so long that the new configuration may never serve. */
 static void give_up_slow_reload(struct master *m)
 {
     const mk_str error = MK_STR("the new workers do not serve in time: keeping the old configuration");
@@ -298,8 +299,8 @@ static void load_config(struct master *m)
         mk_config_trial_prepare_plugins(&m->attempt, m->other);
 }
 
-/* Called when a trial process has loaded the configuration. Loading runs plugin code, and a plugin that
- * crashes or hangs must not block the running server. */
+/* Called when a trial process has loaded the configuration, or failed. Only after a success does the master
+ * load it: a plugin that crashes or hangs while loading must not affect the running server. */
 static void on_trial_done(struct mk_config_trial *a, int e, mk_str problems)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
@@ -333,8 +334,8 @@ static void start_reload_trial(struct master *m)
     m->origin.previous = m->generation;
     mk_loop_set_timer(&m->loop, &m->reload_timer, GIVE_WAY_MS);
     m->is_tried = false;
-    if (mk_config_trial_start(&m->attempt)) /* no process for a trial could be started: load without a
-                                               trial */
+    if (mk_config_trial_start(&m->attempt)) /* cannot start a process for the trial: load the configuration
+                                             * without one */
         mk_lifecycle_trial_done(&m->life, true);
 }
 
@@ -447,7 +448,7 @@ static void reopen_logs(struct master *m)
 
 /* ---- Requests of workers ---- */
 
-/* Sets the log level until a configuration sets another level. */
+/* Sets the log level until the next successful reload. */
 static void set_log_level(struct master *m, int level)
 {
     if (level < 0 || level >= MK_LOG_LEVEL_COUNT)
@@ -613,7 +614,6 @@ static int load_and_listen(struct master *m)
     mk_listeners_inherit(&m->listeners, NULL);
     if (m->generation && open_sockets(m, m->generation, &report))
         code = MK_EXIT_FAILED;
-    /* Inherited but not configured: connections to it would never be answered. */
     warn_of_unwanted_sockets(m, &report);
     mk_report_output_print(&report);
     mk_arena_fini(&arena);

@@ -18,10 +18,11 @@ struct mk_master_options {
     char *const *argv; /* program arguments, for an upgrade */
     bool daemon;
     void *ctx; /* context of the callbacks below */
-    /* Called when serving has begun, to tell the user. `listeners`: the listeners in use. May be NULL. */
+    /* Called when serving has begun, to tell the user. `listeners`: the listeners in use. The callback may be
+     * NULL. */
     void (*on_serving)(const struct mk_config_generation *g, const struct mk_listeners *listeners, void *ctx);
-    /* Called a few times a minute, and before a reload, to update files that the configuration refers to. May
-     * be NULL. */
+    /* Called a few times a minute, and before a reload, to update files that the configuration refers to. The
+     * callback may be NULL. */
     void (*look)(struct mk_log *log, void *ctx);
 };
 

@@ -15,7 +15,7 @@ static void set_timer(struct mk_master_housekeeping *u, struct mk_timer *t, uint
     mk_loop_set_timer(u->loop, t, after_ms);
 }
 
-/* Reloads when the files have stopped changing: a new certificate is unusable without its key. */
+/* Requests a reload when the files have stopped changing: a new certificate is unusable without its key. */
 static void on_file_watch_timer(struct mk_timer *t)
 {
     struct mk_master_housekeeping *u = MK_CONTAINER(t, struct mk_master_housekeeping, look);
@@ -76,7 +76,7 @@ void mk_master_housekeeping_set_config(struct mk_master_housekeeping *u, const s
         set_timer(u, &u->look, LOOK_MS);
     else
         mk_timer_stop(&u->look);
-    if (g->tls) /* the reminder comes later: loading has just warned */
+    if (g->tls) /* the first reminder comes a day later, because loading has just warned */
         set_timer(u, &u->remind, REMIND_MS);
     else
         mk_timer_stop(&u->remind);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Periodic work of the master for the active generation: checks for changed certificates, and rotates ticket
- * keys. */
+/* Periodic work of the master for the active generation: checks for changed files, rotates ticket keys, and
+ * warns of certificates that expire. */
 #ifndef MK_SERVER_MASTER_HOUSEKEEPING_H
 #define MK_SERVER_MASTER_HOUSEKEEPING_H
 
@@ -14,10 +14,11 @@ struct mk_master_housekeeping {
     struct mk_timer look, rotate, remind, also;
     void (*work)(struct mk_log *log, void *ctx); /* other periodic work; NULL: none */
     void *ctx;
-    uint32_t ticket_ms;                                  /* period of the running timer; 0: stopped */
+    uint32_t ticket_ms;                                  /* period of the timer `rotate`; 0: the timer is
+                                                          * stopped */
     bool changed;                                        /* a watched file has changed, and more may follow */
-    void (*on_change)(struct mk_master_housekeeping *u); /* called after such a change; must reload the
-                                                            configuration */
+    void (*on_change)(struct mk_master_housekeeping *u); /* called when watched files have changed and
+                                                          * settled; must reload the configuration */
 };
 
 void mk_master_housekeeping_init(struct mk_master_housekeeping *u, struct mk_loop *loop, struct mk_log *log,
@@ -25,7 +26,7 @@ void mk_master_housekeeping_init(struct mk_master_housekeeping *u, struct mk_loo
 /* Adds other work, which is done a few times a minute for every generation. */
 void mk_master_housekeeping_add_work(struct mk_master_housekeeping *u,
                                      void (*work)(struct mk_log *log, void *ctx), void *ctx);
-/* Switches to this generation. */
+/* Makes `g` the generation to work for. Keeps the timer for key rotation if its period is unchanged. */
 void mk_master_housekeeping_set_config(struct mk_master_housekeeping *u,
                                        const struct mk_config_generation *g);
 

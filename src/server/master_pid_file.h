@@ -14,10 +14,11 @@ struct mk_master_pid_file {
 
 void mk_master_pid_file_init(struct mk_master_pid_file *p);
 void mk_master_pid_file_fini(struct mk_master_pid_file *p);
-/* Writes the pid file; empty `path`: none. Returns an error text or NULL. */
+/* Locks and writes the pid file; does nothing if `path` is empty. Returns an error text, or NULL on
+ * success. */
 const char *mk_master_pid_file_acquire(struct mk_master_pid_file *p, mk_str path);
 void mk_master_pid_file_release(struct mk_master_pid_file *p);
-/* Reacquires the file after mk_master_pid_file_release(). */
+/* Acquires the same file again after mk_master_pid_file_release(). */
 void mk_master_pid_file_reacquire(struct mk_master_pid_file *p);
 /* Replaces the pid file with another one. On failure, which is logged, the old file stays. */
 void mk_master_pid_file_change(struct mk_master_pid_file *p, struct mk_log *log, mk_str path);

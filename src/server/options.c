@@ -57,8 +57,8 @@ static void build_getopt_tables(char letters[], struct option names[])
 
 const char *mk_options_first_operand(int argc, char **argv)
 {
-    char letters[2 * MK_LEN(mk_options) + 3] = "+"; /* otherwise getopt would also parse options after the
-                                                       word */
+    char letters[2 * MK_LEN(mk_options) + 3] = "+"; /* `+`: otherwise getopt would also parse the options
+                                                     * after the first operand */
     struct option names[MK_LEN(mk_options) + 1];
     int letter;
     build_getopt_tables(letters + 1, names);

@@ -9,7 +9,7 @@
 enum mk_option_arg { MK_ARG_NONE, MK_ARG_FILE, MK_ARG_FOLDER, MK_ARG_WORD };
 
 struct mk_option {
-    char letter; /* also returned by the parser; below ' ': the option has only a long name */
+    char letter; /* the value that getopt_long() returns; below ' ': the option has only a long name */
     const char *name;
     enum mk_option_arg arg;
     const char *arg_name;

@@ -10,8 +10,7 @@
 
 enum { REPORT_MAX = 256 * 1024 };
 
-/* Prints the lines: terminals and files get only the text; the journal also gets the priority of each
- * line. */
+/* Prints the lines to standard error. If it is the journal, each line begins with its priority. */
 static void print_lines(enum mk_log_level level, mk_str text)
 {
     const char *priority = !mk_sd_is_journal_stream(STDERR_FILENO) ? ""
@@ -77,7 +76,7 @@ static void log_lines(struct mk_log *log, enum mk_log_level level, mk_str text)
     }
 }
 
-/* Logs a problem: a warning keeps its level even if there are errors. */
+/* Logs a problem. A warning is logged as a warning even if the report also has errors. */
 static void log_problem(void *ctx, enum mk_log_level level, mk_str text)
 {
     log_lines(ctx, level, text);
@@ -122,7 +121,8 @@ static void log_encoded_problems(struct mk_log *log, struct mk_buf *all, mk_str 
     }
 }
 
-/* Explains that plugins were built for another program. */
+/* Returns the likely cause of a failed trial. If the program on disk was replaced, its plugins were built for
+ * the new program. */
 static const char *trial_failure_cause(void)
 {
     return mk_proc_executable_is_replaced()

@@ -8,11 +8,12 @@
 #include "conf/report.h"
 #include "worker/scoreboard.h"
 
-/* Prints to standard error, which may be the journal. */
+/* Prints the report to standard error, which may be the journal. */
 void mk_report_output_print(const struct mk_conf_report *report);
-/* Prints why the program exits. */
+/* Prints one line, "monkey: ...", with the reason why the program exits. */
 void mk_report_output_print_error(const char *fmt, ...) MK_PRINTF(1, 2);
-/* Logs the report line by line. `taken` is false if the configuration was rejected. */
+/* Logs the report line by line. If `taken` is false, the configuration was rejected, and the statistics
+ * record the reload as failed. */
 void mk_report_output_log(struct mk_log *log, struct mk_reload_stats *stats,
                           const struct mk_conf_report *report, bool taken);
 /* Encodes the problems for mk_report_output_log_trial(). */

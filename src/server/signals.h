@@ -3,9 +3,9 @@
 #ifndef MK_SERVER_SIGNALS_H
 #define MK_SERVER_SIGNALS_H
 
-/* Blocks these signals, and ignores SIGPIPE and SIGXFSZ. */
+/* Blocks the signals that a signalfd receives, and ignores SIGPIPE and SIGXFSZ. */
 void mk_signals_block(void);
-/* Returns a non-blocking signalfd for these signals, or an error. */
+/* Returns a non-blocking signalfd for the blocked signals, or a negative errno value. */
 int mk_signals_open_fd(void);
 
 #endif

@@ -30,8 +30,8 @@ void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared_state *shared)
 void mk_upgrade_end_predecessor(struct mk_upgrade *u)
 {
     if (u->predecessor > 1 &&
-        u->predecessor == getppid()) /* otherwise the predecessor is gone, and another process may have its
-                                        pid */
+        u->predecessor == getppid()) /* if it is not our parent, the predecessor is gone, and another process
+                                      * may have its pid */
         kill(u->predecessor, SIGQUIT);
     u->predecessor = 0;
 }

@@ -20,10 +20,10 @@ void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared_state *shared);
 /* Call it when we are serving: tells the predecessor to exit. */
 void mk_upgrade_end_predecessor(struct mk_upgrade *u);
 
-/* Starts the program at our path, which may be a new file. */
+/* Starts the successor: the program at our path, which may be a new file. */
 mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, struct mk_listeners *l,
                         char *const *argv) MK_MUST_USE;
-/* Has the successor died? True only once. */
+/* Has the successor died? Returns true only once. */
 bool mk_upgrade_successor_died(struct mk_upgrade *u);
 
 #endif

@@ -15,7 +15,8 @@ static void write_url(const struct mk_sockaddr *a, bool tls, struct mk_buf *out)
     mk_buf_add(out, a->any.sa_family == AF_UNIX ? MK_STR("\n") : MK_STR("/\n"));
 }
 
-/* Returns the interface address with the listener's port. */
+/* Stores the address of the interface, with the listener's port, in *out. False: no URL can contain the
+ * address. */
 static bool interface_addr(const struct mk_sockaddr *listener, bool dual, const struct ifaddrs *i,
                            struct mk_sockaddr *out)
 {
@@ -31,7 +32,8 @@ static bool interface_addr(const struct mk_sockaddr *listener, bool dual, const 
     return its->sa_family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr);
 }
 
-/* A service may start before the network is up: only this line then shows where it will listen. */
+/* Writes a line for all addresses: if the service starts before the network is up, only this line shows where
+ * it listens. */
 static void write_wildcard_line(const struct mk_listener *listener, bool dual, bool has_urls,
                                 struct mk_buf *out)
 {
@@ -49,7 +51,7 @@ static void write_all_interfaces(const struct mk_listener *listener, bool tls, s
     struct mk_sockaddr a;
     struct mk_buf urls = mk_buf_growing(1 << 20);
     bool dual = mk_sock_is_dual_stack(listener->fds[0]);
-    (void)!getifaddrs(&list); /* NULL: unknown */
+    (void)!getifaddrs(&list); /* after an error, the list is empty */
     for (const struct ifaddrs *i = list; i; i = i->ifa_next)
         if (interface_addr(&listener->addr, dual, i, &a))
             write_url(&a, tls, &urls);

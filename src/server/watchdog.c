@@ -4,7 +4,7 @@
 #include "logs/errorlog.h"
 #include "os/proc.h"
 
-/* A worker may block right after a check: the fifth check after that reports it, within 2 seconds. */
+/* If a worker blocks right after a check, the fifth check after that reports it, within 2 seconds. */
 enum { LOOK_MS = 375, LATE_MS = 1000, STUCK_MS = 1500 };
 
 static void report_blocked_worker(struct mk_worker_slot *p, uint64_t ms)
@@ -38,7 +38,8 @@ static void check_worker(struct mk_worker_slot *p, uint64_t limit_ms)
         report_blocked_worker(p, ms);
     if (limit_ms && ms >= limit_ms) {
         mk_log_error(&w->log->log, "killed worker %d: WatchdogTimeout has expired", (int)p->pid);
-        p->changed_ms = w->loop->now_ms; /* the process may take a moment to die */
+        p->changed_ms = w->loop->now_ms; /* do not kill it again at once: the process may take a moment to
+                                          * die */
         kill(p->pid, SIGKILL);
     }
 }
@@ -48,10 +49,11 @@ static void on_watchdog_timer(struct mk_timer *t)
     struct mk_watchdog *d = MK_CONTAINER(t, struct mk_watchdog, timer);
     struct mk_workers *w = d->workers;
     uint64_t now = w->loop->now_ms;
-    /* If the master itself was stopped, the workers were stopped as well. */
+    /* If the master itself was stopped, the workers may have been stopped as well. */
     bool late = now - d->checked_ms > LATE_MS;
     d->checked_ms = now;
-    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].slot; i++) { /* later slots were never used */
+    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].slot; i++) { /* slots are used in order: later
+                                                                         * slots were never used */
         if (late)
             w->procs[i].changed_ms = now;
         if (w->procs[i].pid)

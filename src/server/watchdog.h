@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watchdog: detects blocked workers. A plugin that blocks or never returns blocks all connections of its
- * worker. The watchdog also covers startup and shutdown. */
+/* Watchdog: reports blocked workers, and kills them after WatchdogTimeout. A plugin that blocks or never
+ * returns blocks all connections of its worker. The watchdog also covers startup and shutdown. */
 #ifndef MK_SERVER_WATCHDOG_H
 #define MK_SERVER_WATCHDOG_H
 

@@ -37,7 +37,7 @@ static mk_err allow_host_folders(struct mk_sandbox *box, const struct mk_vhost_c
 {
     const struct mk_vhost *h = &s->host;
     mk_err e = h->root.fd >= 0 ? mk_sandbox_allow_fd(box, h->root.fd) : 0;
-    /* Symbolic links may lead anywhere in the file system. */
+    /* With symbolic links, a request may lead anywhere in the file system. */
     if (!e && h->root.how.symlink != MK_SYMLINK_OFF)
         e = mk_sandbox_allow(box, "/");
     for (size_t i = 0; !e && i < h->n_aliases; i++)
@@ -65,7 +65,8 @@ static mk_err allow_plugin_rule(struct mk_sandbox *box, const struct mk_sandbox_
     return mk_sandbox_allow_trust_store(box);
 }
 
-/* A path that the worker's user cannot access does not prevent serving. */
+/* Applies the rules of all plugins. A rule that fails, for example because the worker's user cannot access
+ * the path, does not prevent serving. */
 static void allow_plugin_rules(struct mk_sandbox *box, const struct mk_config_generation *g,
                                struct mk_log *log)
 {
@@ -152,7 +153,8 @@ static mk_err drop_privileges(struct worker_process *p, const struct mk_config_g
 
 /* ---- Signals and messages ---- */
 
-/* Closes the sockets: an open socket would keep its queue alive without a process that accepts from it. */
+/* Closes the listening sockets: an open socket would keep its listen queue alive without a process that
+ * accepts from it. */
 static void start_draining(struct worker_process *p, bool has_successor)
 {
     mk_worker_drain(&p->worker, has_successor, p->worker.generation->server.drain_ms);
@@ -161,7 +163,7 @@ static void start_draining(struct worker_process *p, bool has_successor)
         (void)!mk_control_send_kind(p->control_fd, MK_CONTROL_DRAINS);
 }
 
-/* Drains: the worker that replaces this one gets a new spawner. */
+/* Drains the worker, because only a new worker gets a new spawner. */
 static void on_spawner_lost(struct mk_subprocesses *c)
 {
     start_draining(MK_CONTAINER(c, struct worker_process, worker.children), true);
@@ -218,7 +220,7 @@ static void on_master_message(struct mk_fd_watch *w, uint32_t events)
     struct mk_control_message m;
     mk_err e = 0;
     (void)events;
-    /* Leaves the rest for the next iteration, because connections are waiting. */
+    /* Leaves further messages for the next iteration, because connections may be waiting. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
         e = mk_control_receive(p->control_fd, &buf, &m);
         if (e)
@@ -233,8 +235,8 @@ static void on_master_message(struct mk_fd_watch *w, uint32_t events)
     }
 }
 
-/* Blocks until the master has read the requests that plugins sent at startup, which may have filled the
- * channel. */
+/* Requests that plugins sent at startup may have filled the channel: waits up to READY_MS until the master
+ * has read some of them. */
 static mk_err send_ready(int control_fd)
 {
     struct pollfd buf = {.fd = control_fd, .events = POLLOUT};
@@ -264,7 +266,8 @@ static mk_err watch_signals_and_master(struct worker_process *p, const struct mk
 
 /* ---- Lifetime ---- */
 
-/* Closes the sockets of other workers: a queue must end with the worker that accepts from it. */
+/* Collects the sockets of this worker, and closes those of other workers: a listen queue must end with the
+ * worker that accepts from it. */
 static mk_err collect_sockets(const struct mk_worker_process_options *o, struct mk_worker_socket **out,
                               size_t *n)
 {
@@ -324,13 +327,13 @@ static mk_err start_worker_process(struct worker_process *p, const struct mk_wor
 {
     int null = mk_daemon_open_null(); /* opened before the sandbox forbids it */
     mk_err e = drop_privileges(p, o->generation);
-    if (!e) /* after the change of user, which resets the setting */
+    if (!e) /* after switching the user, which clears the parent-death signal */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
     if (!e)
         e = init_worker(p, o);
     if (!e)
         e = watch_signals_and_master(p, o);
-    if (!e && p->has_spawner) /* programs run as our user, but must not read our memory */
+    if (!e && p->has_spawner) /* subprocesses run as our user, but must not read our memory */
         mk_proc_protect_memory();
     if (!e && o->silent)
         redirect_to_null(o, null);
@@ -345,7 +348,7 @@ int mk_worker_process_main(const struct mk_worker_process_options *o)
         return 1;
     p->log = &o->log->log;
     o->log->own.lost = 0;   /* the master reports its own lost lines */
-    o->counters->pulse = 1; /* for the watchdog: working until the loop waits */
+    o->counters->pulse = 1; /* odd: the watchdog sees that the worker works until its loop waits */
     mk_proc_set_name("monkey: worker");
     mk_err e = start_worker_process(p, o);
     if (!e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worker process: drops privileges before it serves, and follows the master. */
+/* Worker process: drops privileges before it serves, and handles signals and messages of the master. */
 #ifndef MK_SERVER_WORKER_PROCESS_H
 #define MK_SERVER_WORKER_PROCESS_H
 
@@ -17,7 +17,7 @@ struct mk_worker_process_options {
     struct mk_scoreboard scoreboard;
     struct mk_errorlog *log;
     int control_fd; /* the worker's end; -1: none */
-    bool silent;    /* daemon: the worker closes the terminal once it serves */
+    bool silent;    /* daemon: the worker stops using the terminal when it is ready */
     pid_t master;
 };
 

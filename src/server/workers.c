@@ -62,7 +62,7 @@ static void send_to_worker(struct mk_worker_slot *p, const struct mk_control_mes
         mk_log_warn(&w->log->log, "cannot send messages to worker %d: %s", (int)p->pid, mk_err_text(e));
 }
 
-/* The replaced worker may still serve requests. */
+/* Tells the workers that `by` replaces to receive no more plugin messages. They may still serve requests. */
 static void notify_replaced_workers(const struct mk_worker_slot *by)
 {
     static const struct mk_control_message replaced = {.kind = MK_CONTROL_REPLACED, .fd = -1};
@@ -97,7 +97,7 @@ static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
         return;
     if (events & EPOLLOUT && mk_control_queue_flush(&p->outbox, p->control_fd) == 0)
         (void)!mk_loop_modify(loop, p->control_fd, watch, EPOLLIN);
-    /* Leaves the rest for the next iteration, because signals are waiting. */
+    /* Leaves further messages for the next iteration, because signals may be waiting. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
         e = mk_control_receive(p->control_fd, &buf, &m);
         if (e)
@@ -121,7 +121,8 @@ static struct mk_worker_slot *find_free_slot(struct mk_workers *w)
     return NULL;
 }
 
-/* Runs in the child: closes descriptors of the master and its other children. */
+/* Runs the worker in the child process, after closing the descriptors of the master and of its other
+ * children. */
 static _Noreturn void run_worker_child(struct mk_workers *w, struct mk_worker_slot *p, int control_fd)
 {
     mk_fd_close(&p->control_fd); /* otherwise the child would not notice the master's death */
@@ -178,7 +179,7 @@ static mk_err start_worker(struct mk_workers *w, unsigned index)
     return e;
 }
 
-/* Makes this the current set. Pending restarts belonged to the previous set. */
+/* Makes the workers of this generation the current set, and cancels pending restarts of the previous set. */
 static void set_generation(struct mk_workers *w, struct mk_config_generation *g)
 {
     w->generation = g;
@@ -281,7 +282,7 @@ static void report_death(struct mk_workers *w, const struct mk_worker_slot *p, i
                      WEXITSTATUS(status));
 }
 
-/* Allocated on first use: most are never needed. */
+/* Initializes the entry on first use, because most entries are never needed. */
 static struct mk_worker_restart *get_worker_restart(struct mk_workers *w, unsigned index)
 {
     struct mk_worker_restart *r = &w->restarts[index];
@@ -292,7 +293,7 @@ static struct mk_worker_restart *get_worker_restart(struct mk_workers *w, unsign
     return r;
 }
 
-/* Schedules a replacement if the worker belonged to the current set. */
+/* Schedules a replacement for a worker if it belongs to the current set. */
 static void schedule_restart(const struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;

@@ -21,15 +21,15 @@ struct mk_worker_slot {
     uint64_t serial; /* serial of the generation, which may have been freed */
     struct mk_control_queue outbox;
     uint64_t started_ms;
-    uint64_t pulse;      /* loop iteration count at the last change */
-    uint64_t changed_ms; /* time of that change */
+    uint64_t pulse;      /* last known pulse of the worker's loop */
+    uint64_t changed_ms; /* when the pulse last changed, or the loop was waiting */
     bool stuck;          /* reported as blocked */
     bool ready;
-    bool draining; /* the master has told the worker to shut down: its exit is expected */
+    bool draining; /* told to shut down, or shuts down by itself: its exit is expected */
     bool awaited;  /* told to shut down, but has not confirmed that it stopped accepting */
 };
 
-/* Restarts a worker of the current set that died, after a delay that grows with consecutive early deaths. */
+/* Restarts a worker of the current set that has died. The delay grows with consecutive early deaths. */
 struct mk_worker_restart {
     struct mk_timer timer;
     struct mk_workers *all;
@@ -50,7 +50,7 @@ struct mk_workers {
     struct mk_worker_restart *restarts; /* one per index */
     uint64_t n_generations;             /* number of generations so far */
     bool ending;
-    bool early_death; /* a worker of the current set died before it served; for on_change */
+    bool early_death; /* a worker of the current set died before it served; on_change() clears this */
     void (*on_child)(struct mk_workers *w);  /* called in a new worker; must release the master's resources */
     void (*on_change)(struct mk_workers *w); /* a worker became ready, stopped accepting, or died */
     void (*on_other_child)(struct mk_workers *w, pid_t pid,
@@ -68,8 +68,8 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g) MK
 /* Returns to a generation whose workers the master has not told to shut down, and restarts workers that died
  * in the meantime. */
 void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generation *g);
-/* Counts existing or serving workers of the generation, except those that the master has told to shut
- * down. */
+/* Counts the workers of the generation, except draining workers. If `only_ready`, counts only workers that
+ * serve. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool only_ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
 /* Tells the workers of one generation, or (NULL) all workers, to shut down: with that signal or, if other
