@@ -19,8 +19,8 @@ MK_COLD static bool is_ipv6(mk_str host)
     return strlen(text) == host.len - 2 && inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* Returns the length of the name at the beginning. Only the last label may be empty, so that no host is ".."
- * or a hidden folder. */
+/* Returns the length of the host name at the beginning; 0: invalid. Only the last label may be empty, so that
+ * a host name used as a folder name is neither ".." nor hidden. */
 static size_t reg_name_len(mk_str s)
 {
     const char *at = s.p, *end = s.p + s.len;

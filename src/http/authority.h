@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host with an optional port, as in Host or the authority of a target (RFC 9110, section 7.2; RFC 3986,
- * sections 3.2.2 and 3.2.3). */
+/* A host with an optional port, as in the Host header and in the authority of a request target (RFC 9110,
+ * section 7.2; RFC 3986, sections 3.2.2 and 3.2.3). */
 #ifndef MK_HTTP_AUTHORITY_H
 #define MK_HTTP_AUTHORITY_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State machine: each byte leads to the next state, or to 0 if it is not allowed. Chunk data bypasses it. */
+/* State machine: each byte leads to the next state, or to BAD if the byte is not allowed. Chunk data bypasses
+ * the machine. */
 #include "http/chunked.h"
 
 #include "base/num.h"
@@ -24,7 +25,7 @@ enum state {
     DATA,
     DATA_CR,
     DATA_LF,
-    TRAILER_FIRST, /* at the beginning of a line */
+    TRAILER_FIRST, /* at the beginning of a trailer line */
     TRAILER_NAME,
     TRAILER_VALUE,
     TRAILER_LF,
@@ -54,7 +55,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Characters that may follow the size or a complete extension. */
+/* Returns the state after `c`, which follows the size or a complete extension; `blanks`: the state after
+ * white space. */
 static enum state state_after_size_or_extension(char c, enum state blanks)
 {
     return c == '\r' ? SIZE_LF : c == ';' ? EXT_NAME_FIRST : is_blank(c) ? blanks : BAD;
@@ -106,9 +108,8 @@ static enum state next_trailer_state(enum state state, char c)
     }
 }
 
-/* Extensions are limited in proportion to the data: LINE_FREE bytes per line, plus half the size of the
- * chunk, are free. Anything beyond that accumulates, for example with one-byte chunks that have long size
- * lines. */
+/* Extensions are limited in proportion to the data: LINE_FREE bytes per size line, plus half the size of its
+ * chunk, do not count. Only the excess accumulates, for example if one-byte chunks have long size lines. */
 static void subtract_free_overhead(struct mk_chunked *c)
 {
     uint64_t paid = LINE_FREE + c->left / 2;

@@ -7,8 +7,8 @@
 /* Validators that match nothing, for a missing representation. */
 static const struct mk_validators none = {.etag = {NULL, 0}, .modified = MK_MODIFIED_NONE};
 
-/* Does the combined list of this id contain the representation's tag? `*` matches any existing
- * representation. */
+/* Does the combined list of all headers with this id contain the representation's tag? `*` matches any
+ * existing representation. */
 static bool list_has_etag(const struct mk_headers *fields, enum mk_header_id id,
                           const struct mk_validators *v, bool weak)
 {
@@ -22,7 +22,8 @@ static bool list_has_etag(const struct mk_headers *fields, enum mk_header_id id,
     return false;
 }
 
-/* Parses the date in a header. False: the header is not a date, or is repeated, and must be ignored. */
+/* Parses the date in a header. False: the header is missing, or must be ignored because it is repeated or not
+ * a date. */
 static bool parse_date_header(const struct mk_headers *fields, enum mk_header_id id, int64_t now,
                               int64_t *time)
 {
@@ -79,8 +80,8 @@ bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct m
     if (mk_etag_is_valid(value))
         return mk_etag_matches(value, validators->etag, false);
     /* A date is a strong validator only if nothing changed twice in that second (RFC 9110, section 8.8.2.2).
-     * Files cannot guarantee that, but a client that received an entity tag must use the tag (section
-     * 13.1.5). */
+     * The time of a file cannot guarantee that; therefore, a date counts only if there is no entity tag,
+     * which the client would have to use instead (section 13.1.5). */
     return !validators->etag.p && parse_date_header(fields, MK_HEADER_IF_RANGE, now, &since) &&
            since == validators->modified && since < now;
 }

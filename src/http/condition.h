@@ -27,7 +27,7 @@ enum mk_condition mk_condition_evaluate(const struct mk_headers *fields, enum mk
 
 /* Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of section
  * 13.2.2. `validators` is NULL if there is no current representation (for example, a PUT that creates it).
- * `now` in seconds since 1970. */
+ * `now` is in seconds since 1970. */
 static inline enum mk_condition mk_condition_check(const struct mk_headers *fields, enum mk_method method,
                                                    const struct mk_validators *validators, int64_t now)
 {
@@ -38,8 +38,9 @@ static inline enum mk_condition mk_condition_check(const struct mk_headers *fiel
     return mk_condition_evaluate(fields, method, validators, now);
 }
 
-/* May Range be applied? True without If-Range, or if its validator is strong and matches exactly. A date is
- * strong if there is no entity tag and it is at least a second old (sections 8.8.2.2, 13.1.5). */
+/* May Range be applied? True without If-Range, or if its validator is strong and matches exactly. A date
+ * counts as strong if the representation has no entity tag and the date is at least a second old (sections
+ * 8.8.2.2, 13.1.5). */
 bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct mk_validators *validators,
                                  int64_t now);
 

@@ -20,8 +20,8 @@ struct calendar_time {
     unsigned hour, minute, second;
 };
 
-/* Days since 1970-01-01. Years begin in March here, so that a leap day is the last day; 400 years are an era
- * of 146097 days. The year must not be negative. */
+/* Returns the number of days since 1970-01-01. Here, years begin in March, so that a leap day is the last day
+ * of its year, and 400 years form an era of 146097 days. `year` must not be negative. */
 static int64_t days_since_epoch(int64_t year, unsigned month, unsigned day)
 {
     year += 400 - (month <= 2);
@@ -35,7 +35,7 @@ static int64_t days_since_epoch(int64_t year, unsigned month, unsigned day)
 static struct calendar_time split_time(int64_t time)
 {
     int64_t from_era =
-        time + (719468 + 146097) * DAY; /* one era earlier, for the first months of the year 0 */
+        time + (719468 + 146097) * DAY; /* from one era earlier, which has the first months of the year 0 */
     int64_t day_of_era = from_era / DAY % 146097, era = from_era / DAY / 146097 - 1;
     int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -51,7 +51,7 @@ static struct calendar_time split_time(int64_t time)
     };
 }
 
-/* Clamps to years of four digits. */
+/* Clamps the time to the years 0000 to 9999. */
 static int64_t clamp_time(int64_t time)
 {
     return time < EARLIEST ? EARLIEST : time > LATEST ? LATEST : time;
@@ -72,7 +72,7 @@ void mk_date_write(char out[MK_DATE_LEN], int64_t time)
     mk_num_write_padded(out + 23, m.second, 2);
 }
 
-/* The remaining text. The first error is sticky. */
+/* The text left to parse. `failed` stays set after the first error. */
 struct reader {
     mk_str rest;
     bool failed;
@@ -98,7 +98,7 @@ static unsigned read_number(struct reader *r, size_t digits)
     return (unsigned)n;
 }
 
-/* Returns the index, from 1, of a three-letter name. */
+/* Reads a three-letter name, and returns its index in `names`, counted from 1. */
 static unsigned read_name_index(struct reader *r, const char *names, size_t n)
 {
     mk_str name = read_chars(r, 3);
@@ -129,7 +129,7 @@ static unsigned days_in_month(int64_t year, unsigned month)
     return month == 2 ? 28u + leap : 30u + ((month + (month > 7)) & 1);
 }
 
-/* Second 60 is a leap second: treated as the one after 59. */
+/* A leap second (60) becomes the first second of the next minute. */
 static bool to_unix_time(const struct reader *r, const struct calendar_time *m, int64_t *time)
 {
     if (r->failed || r->rest.len || m->day < 1 || m->day > days_in_month(m->year, m->month))
@@ -189,7 +189,7 @@ static void read_long_day_name(struct reader *r)
     r->failed = true;
 }
 
-/* Returns the latest year with these two digits that is at most 50 years ahead. */
+/* Returns the latest year that ends with these two digits and is at most 50 years after the year of `now`. */
 static int64_t expand_two_digit_year(unsigned digits, int64_t now)
 {
     int64_t latest = split_time(clamp_time(now)).year + 50;
@@ -203,7 +203,8 @@ static int64_t add_50_years(int64_t now)
            (days_since_epoch(m.year + 50, m.month, m.day) - days_since_epoch(m.year, m.month, m.day)) * DAY;
 }
 
-/* Sunday, 06-Nov-94 08:49:37 GMT. The century is the latest one that is at most 50 years ahead of now. */
+/* Sunday, 06-Nov-94 08:49:37 GMT. The two digits stand for the latest year with which the date is at most
+ * 50 years after `now`. */
 static bool parse_rfc850(mk_str s, int64_t now, int64_t *time)
 {
     struct reader r = {.rest = s};

@@ -7,8 +7,8 @@
 
 enum { MK_ETAG_MAX = 35 }; /* two 16-digit hexadecimal numbers, a dash and quotes */
 
-/* Writes a strong tag from modification time and size. `out` must hold MK_ETAG_MAX bytes; returns the
- * length. */
+/* Writes a strong tag made from the modification time and the size. `out` must hold MK_ETAG_MAX bytes;
+ * returns the length. */
 size_t mk_etag_write(char *out, int64_t mtime_ns, uint64_t size);
 
 /* Is the string exactly [W/]"..."? */
@@ -18,7 +18,7 @@ bool mk_etag_is_valid(mk_str etag);
 bool mk_etag_matches(mk_str a, mk_str b, bool weak_comparison);
 
 /* Does the value of If-Match or If-None-Match contain this tag? `*` matches any existing tag. In a malformed
- * list, the elements before the error count. */
+ * list, only the elements before the error count. */
 bool mk_etag_in_list(mk_str list, mk_str etag, bool weak_comparison);
 
 #endif

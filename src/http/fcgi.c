@@ -45,7 +45,7 @@ void mk_fcgi_append_begin_request(struct mk_buf *out)
 size_t mk_fcgi_begin_params(struct mk_buf *out)
 {
     size_t begun = out->len;
-    append_record_header(out, MK_FCGI_PARAMS, 0); /* the length is filled in at the end */
+    append_record_header(out, MK_FCGI_PARAMS, 0); /* mk_fcgi_end_params() fills in the length */
     return begun;
 }
 
@@ -71,7 +71,7 @@ static char *put_param_length(char *at, size_t len, size_t *nuls)
     return at;
 }
 
-/* Usually each length takes one byte. */
+/* Writes both lengths of a pair. Usually, each takes one byte. */
 static inline char *put_param_lengths(char *at, size_t name, size_t value, size_t *nuls)
 {
     if (MK_UNLIKELY(!is_short_param_len(name | value)))
@@ -135,7 +135,8 @@ static void set_parse_error(struct mk_fcgi *f, const char *problem)
     f->problem = problem;
 }
 
-/* Fills the header block. True: it is complete. */
+/* Collects the eight bytes of a record header, or of the content of END_REQUEST, in f->block. True: all have
+ * arrived. */
 static bool fill_header_block(struct mk_fcgi *f, mk_str *in)
 {
     mk_str part = mk_str_first(*in, sizeof f->block - f->n_block);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FastCGI 1.0 records for a server that sends one request at a time to a responder: writes request records,
- * parses response records in pieces of any size. Strict: anything that a responder must not send is an error.
- * Does no I/O and allocates nothing. */
+ * and parses response records from pieces of any size. Strict: anything that a responder must not send is an
+ * error. Does no I/O and allocates nothing. */
 #ifndef MK_HTTP_FCGI_H
 #define MK_HTTP_FCGI_H
 
@@ -28,9 +28,11 @@ enum mk_fcgi_type {
 void mk_fcgi_write_header(char out[MK_FCGI_HEADER], enum mk_fcgi_type type, size_t len);
 /* Appends BEGIN_REQUEST for a responder, with the keep-connection flag. */
 void mk_fcgi_append_begin_request(struct mk_buf *out);
-/* The PARAMS stream: begin it, append its pairs, and end it with the value that begin returned. */
+/* The PARAMS stream: begin it, append its pairs, and end it with the value that mk_fcgi_begin_params()
+ * returned. */
 size_t mk_fcgi_begin_params(struct mk_buf *out);
-/* Appends a pair, and returns how many bytes of its two encoded lengths are NUL. */
+/* Appends a pair. Returns how many bytes of its two encoded lengths are NUL, so that the caller can tell
+ * these from NUL bytes in names and values. */
 size_t mk_fcgi_append_param(struct mk_buf *out, mk_str name, mk_str value);
 void mk_fcgi_end_params(struct mk_buf *out, size_t begun);
 
@@ -68,8 +70,8 @@ void mk_fcgi_init(struct mk_fcgi *f);
 /* Consumes input: moves *in forward. Fragmentation affects only how data is split. After the end or
  * MK_FCGI_BAD, further calls return the same event. */
 enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data) MK_MUST_USE;
-/* Puts back the last n bytes of the piece of standard output just returned: the next call returns them again.
- * *in starts with them. */
+/* Puts the last n bytes of the piece of standard output that was just returned back to the start of *in: the
+ * next call returns them again. */
 void mk_fcgi_unread(struct mk_fcgi *f, mk_str *in, size_t n);
 
 #endif

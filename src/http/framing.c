@@ -3,7 +3,7 @@
 
 #include "base/num.h"
 
-/* Does the header have more than one line? */
+/* Does the header have more than one field line? */
 static bool is_header_repeated(const struct mk_headers *fields, enum mk_header_id id)
 {
     unsigned at = fields->first[id];
@@ -69,7 +69,8 @@ static int parse_content_length(const struct mk_request_head *h, struct mk_frami
     return 0;
 }
 
-/* Without either header there is no body, whatever the method (RFC 9112, section 6.3). */
+/* Without Transfer-Encoding and Content-Length, a request has no body, whatever its method (RFC 9112, section
+ * 6.3). */
 static int parse_body_length(const struct mk_request_head *h, struct mk_framing *out)
 {
     if (mk_headers_has(&h->fields, MK_HEADER_TRANSFER_ENCODING))

@@ -14,19 +14,19 @@ enum mk_body {
     MK_BODY_NONE,    /* no body, or Content-Length: 0 */
     MK_BODY_LENGTH,  /* a body of `length` bytes, at least one */
     MK_BODY_CHUNKED, /* see http/chunked.h */
-    MK_BODY_TUNNEL,  /* all following data; set by a handler that opens a tunnel, never by a head */
+    MK_BODY_TUNNEL,  /* all following data; set when a handler opens a tunnel, never by mk_framing_parse() */
 };
 
 struct mk_framing {
     enum mk_body body;
-    uint64_t length;      /* length of a MK_BODY_LENGTH body; otherwise 0 */
-    bool keep_alive;      /* the client would accept another response on this connection */
+    uint64_t length;      /* length of an MK_BODY_LENGTH body; otherwise 0 */
+    bool keep_alive;      /* the client permits the connection to persist */
     bool expect_continue; /* the client waits for 100 Continue before it sends the body */
     mk_str host;          /* from Host, without port; absent in HTTP/1.0 without Host */
     uint32_t port;        /* from Host; MK_PORT_NONE: none */
 };
 
-/* Returns 0, or the status to reject with (positive); *out is complete only for 0.
+/* Returns 0, or the (positive) status with which to reject the request; *out is complete only for 0.
  *
  *   400  Host missing (HTTP/1.1), repeated or malformed
  *   400  Content-Length repeated, a list, not a number or too large
@@ -34,9 +34,11 @@ struct mk_framing {
  *   400  Transfer-Encoding in HTTP/1.0, or not ending with a single `chunked`
  *   501  another transfer coding before `chunked`
  *   417  an expectation other than 100-continue (ignored in HTTP/1.0)
+ *   400  Connection with more than MK_CONNECTION_MAX elements
  *
  * `host` points into the head. For a target in absolute-form, the caller must use the target's authority
- * instead (RFC 9112, section 3.2.2). `last` is kept from one head to the next. */
+ * instead (RFC 9112, section 3.2.2). `last` caches the host of the previous head: pass the same struct for
+ * every head. */
 int mk_framing_parse(const struct mk_request_head *h, struct mk_authority_cache *last,
                      struct mk_framing *out) MK_MUST_USE;
 

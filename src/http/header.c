@@ -70,8 +70,8 @@ static const mk_str names[MK_HEADER_IDS] = {
     [MK_HEADER_X_FORWARDED_PROTO] = MK_STR_INIT("X-Forwarded-Proto"),
 };
 
-/* Perfect hash of a name from its length, first and last letter. If a new name collides, compilation fails:
- * choose other factors. */
+/* Perfect hash of a name, computed from its length and its first and last letter. If a new name collides,
+ * compilation fails: choose other factors. */
 enum { LEN_MAX = 24, PLACES = 256 };
 #define PLACE_OF(len, first, last)  ((uint8_t)(21u * (len) + (unsigned)(first) + 11u * (unsigned)(last)))
 #define PLACE(len, first, last, id) [PLACE_OF(len, first, last)] = (id)

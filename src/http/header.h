@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Header fields (RFC 9110, section 5): known names, a set of field lines, and list values.
  *
- * A set is an array owned by the caller. For known names, the index of the first line is stored, so that a
- * lookup is a single load. */
+ * The lines of a set are in an array owned by the caller. For each known name, the set stores the index of
+ * the first line, so that a lookup is a single load. */
 #ifndef MK_HTTP_HEADER_H
 #define MK_HTTP_HEADER_H
 
@@ -96,17 +96,17 @@ static inline bool mk_header_is_hop_by_hop(unsigned id)
     }
 }
 
-/* Maximum number of lines in a set, so that an index fits into a byte. */
+/* Maximum number of lines in a set, chosen so that an index fits into a byte. */
 enum { MK_HEADERS_MAX = 250 };
 
-/* A field line. Name and value point to their source; the value has no surrounding white space. */
+/* A field line. Name and value are not copied; the value has no surrounding white space. */
 struct mk_header_field {
     mk_str name, value;
     uint8_t id; /* an enum mk_header_id */
 };
 
-/* Maximum number of elements of Connection per message, including empty elements: each field is compared with
- * each element. */
+/* Maximum number of elements of Connection per message, including empty elements. There is a limit because
+ * each field is compared with each element. */
 enum { MK_CONNECTION_MAX = 32 };
 
 /* Field lines in order of arrival. `at` is the caller's memory, whose capacity is specified separately. */
@@ -137,7 +137,7 @@ static inline bool mk_headers_has(const struct mk_headers *fields, enum mk_heade
 /* Returns the value of the first line with that name (case-insensitive); absent: none. */
 mk_str mk_headers_find(const struct mk_headers *fields, mk_str name);
 
-/* Iterates over all values of an id, in order. Start with *at = 0; false at the end.
+/* Iterates over the values of all lines with that id, in order. Start with *at = 0; false at the end.
  *
  *     mk_str value;
  *     for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_COOKIE, &at, &value);) */

@@ -64,8 +64,9 @@ static bool has_unusual_char(mk_str name)
     return false;
 }
 
-/* Converts to lower case and replaces every unusual character with a dash, as do programs that turn names
- * into variables. Truncates longer names. */
+/* Converts the name to lower case, and replaces every unusual character with a dash, because programs that
+ * turn header names into variables do not distinguish these characters. Truncates names longer than
+ * NAME_MAX_LEN. */
 static mk_str normalize_name(mk_str name, char buf[NAME_MAX_LEN])
 {
     name = mk_str_first(name, NAME_MAX_LEN);
@@ -92,7 +93,7 @@ static bool may_have_role(mk_str name)
     return first == 'x' || first == 'c' || first == 'p' || first == 'f';
 }
 
-/* Names that only resemble a reserved name must not be passed to programs. */
+/* A name that programs may mistake for a reserved name must not be passed to them (MK_ROLE_NONE). */
 static enum mk_header_role role_of_unusual_name(mk_str name)
 {
     char buf[NAME_MAX_LEN];

@@ -7,7 +7,7 @@
 
 #include "http/header.h"
 
-/* Like mk_header_role(), but for a name with a known id. */
+/* Like mk_header_role(), but for a caller that has already looked up the id of the name. */
 enum mk_header_role mk_header_role_of_id(enum mk_header_id id, mk_str name);
 
 #endif

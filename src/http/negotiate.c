@@ -17,7 +17,7 @@ static unsigned parse_qvalue(mk_str s)
     return q <= BEST ? q : 0;
 }
 
-/* Parses the text after a coding: nothing, or ";q=" with a weight. */
+/* Parses the parameters of a coding: either none, or only a weight, as in "q=0.5". Malformed: 0. */
 static unsigned parse_weight(mk_str parameters)
 {
     if (!parameters.p)
@@ -113,7 +113,8 @@ static unsigned match_media_range(mk_str range, mk_str type)
     return mk_str_eq_nocase(range_sub, subtype) ? 3 : 0;
 }
 
-/* Returns the specificity of the element's range, 0 if the type does not match; its weight is *q. */
+/* Returns the specificity of the element's range, or 0 if the type does not match; stores the element's
+ * weight in *q. */
 static unsigned match_accept_element(mk_str element, mk_str type, mk_str parameters, unsigned *q)
 {
     unsigned specific = match_media_range(mk_str_trim(mk_str_cut(&element, ';')), type);

@@ -34,8 +34,8 @@ static void append_char(struct path *path, char c, enum mk_path_mark mark)
     path->out[path->len++] = c;
 }
 
-/* Decodes the segment at *at and appends it. A %2F splits it into pieces, none of which may be a dot segment:
- * a program that decodes the path again must not get a dot segment. */
+/* Decodes the segment at *at and appends it. A %2F splits the segment into pieces, none of which may be a dot
+ * segment: otherwise, a program that decodes the path again would get one. */
 static int decode_segment(mk_str raw, size_t *at, struct path *path)
 {
     bool cut = false;
@@ -180,7 +180,7 @@ void mk_path_encode(struct mk_buf *out, mk_str path, const char *marks)
     for (size_t i = 0; i < path.len; i++) {
         char c = path.p[i];
         bool escaped = marks && marks[i] == MK_PATH_WAS_ESCAPED;
-        bool is_slash = marks && c == '%' && !escaped; /* it belongs to a %2F, which stays */
+        bool is_slash = marks && c == '%' && !escaped; /* this `%` belongs to a %2F, which stays encoded */
         if (is_slash || (escaped ? is_unreserved(c) : is_path_char(c)))
             mk_buf_add_char(out, c);
         else

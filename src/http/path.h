@@ -14,7 +14,7 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
  *
  * `raw` begins with '/'. `out` must hold raw.len + 1 bytes; the path is NUL-terminated there. *flags is set:
  *
- *   MK_PATH_ENCODED_SLASH  there was a %2F. It is not a separator: it stays in the path as "%2F". A handler
+ *   MK_PATH_ENCODED_SLASH  `raw` contains a %2F. It is no separator: it stays in the path as "%2F". A handler
  *                          that maps paths to files must reject such a path (404)
  *   MK_PATH_DOT_PART       a segment of the result begins with a dot
  *
@@ -25,13 +25,13 @@ int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST
 /* Was a byte of the decoded path percent-encoded? */
 enum mk_path_mark { MK_PATH_AS_SENT, MK_PATH_WAS_ESCAPED };
 
-/* Like mk_path_decode(), but also sets a mark for each byte of the path; `marks` must be as large as
- * `out`. */
+/* Like mk_path_decode(), but without flags. Writes an enum mk_path_mark for each byte of the path to `marks`,
+ * which must be as large as `out`. */
 int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *path) MK_MUST_USE;
 
 /* Encodes a part of a decoded path for a URL: characters allowed in a path stay unencoded unless the client
  * encoded them, because `;` and `%3B` differ (RFC 3986, section 2.2); %2F stays encoded. Without marks, a `%`
- * is literal. */
+ * is an ordinary character, and becomes %25. */
 void mk_path_encode(struct mk_buf *out, mk_str part, const char *marks);
 
 /* Does the path contain dot segments, which another program might not resolve, or a backslash, which is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Path patterns: struct mk_pattern, opaque in monkey/text.h. */
+/* Path patterns: struct mk_pattern, which is opaque in monkey/text.h. */
 #ifndef MK_HTTP_PATH_PATTERN_H
 #define MK_HTTP_PATH_PATTERN_H
 

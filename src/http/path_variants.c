@@ -13,7 +13,7 @@ static bool is_blank(char c)
     return (unsigned char)c <= ' ' || c == 0x7f;
 }
 
-/* Spaces that programs trim in addition to ASCII spaces, in UTF-8 and as Latin-1 bytes. */
+/* UTF-8 characters that programs trim in addition to ASCII white space. */
 static const mk_str wide_blanks[] = {
     MK_STR_INIT("\xc2\x85"),     MK_STR_INIT("\xc2\xa0"),     MK_STR_INIT("\xe1\x9a\x80"),
     MK_STR_INIT("\xe2\x80\x80"), MK_STR_INIT("\xe2\x80\x81"), MK_STR_INIT("\xe2\x80\x82"),
@@ -34,8 +34,8 @@ static bool is_ascii(char c)
     return (unsigned char)c < 0x80;
 }
 
-/* Returns the length of trailing white space; a Latin-1 byte that may be part of a UTF-8 character does not
- * count. */
+/* Returns the length of the white-space character at the end of the text; 0: none. A Latin-1 byte that may be
+ * part of a UTF-8 character does not count. */
 static size_t trailing_blank_len(mk_str s)
 {
     char last = s.len ? s.p[s.len - 1] : 'x';
@@ -63,8 +63,8 @@ static bool has_trimmable_end(mk_str s)
     return mk_str_ends(s, MK_STR(".")) || trailing_blank_len(s);
 }
 
-/* Returns the length of the overlong form of an ASCII character with this first byte; 0: not overlong.
- * Decoders of the original UTF-8 (RFC 2279) accept up to six bytes. */
+/* Returns the length of an overlong ASCII character that begins with this byte; 0: none. Decoders of the
+ * original UTF-8 (RFC 2279) accept up to six bytes. */
 static size_t overlong_len(unsigned char first)
 {
     switch (first) {
@@ -90,7 +90,7 @@ static size_t overlong_char_len_at(mk_str s, size_t at)
     size_t len = overlong_len((unsigned char)s.p[at]);
     if (!len || s.len - at < len || (unsigned char)s.p[at + len - 1] >> 6 != 2)
         return 0;
-    for (size_t i = 1; i + 1 < len; i++) { /* the second to last has bit 6 of the character */
+    for (size_t i = 1; i + 1 < len; i++) { /* the second to last byte holds bit 6 of the character */
         unsigned char bits = i + 2 == len ? 0xfe : 0xff;
         if (((unsigned char)s.p[at + i] & bits) != 0x80)
             return 0;
@@ -109,7 +109,7 @@ static bool is_escape(mk_str s, size_t at)
            mk_char_hex(s.p[at + 2]) >= 0;
 }
 
-/* Decodes "%XX", or "%u00XX" as in JavaScript's unescape(). Returns its length; 0: none. */
+/* Decodes "%XX", or "%u00XX" as in JavaScript's unescape(). Returns the length of the escape; 0: none. */
 static size_t decode_escape(mk_str s, size_t at, char *c)
 {
     bool is_wide = s.len - at >= 6 && s.p[at] == '%' && mk_char_lower(s.p[at + 1]) == 'u' &&
@@ -122,7 +122,7 @@ static size_t decode_escape(mk_str s, size_t at, char *c)
     return len;
 }
 
-/* Is it a tab or line end, which URL parsers remove anywhere? */
+/* Is it a tab or a line-end character? URL parsers remove these wherever they occur. */
 static bool is_char_dropped_by_parsers(char c)
 {
     return c == '\t' || c == '\n' || c == '\r';
@@ -155,7 +155,7 @@ static bool may_vary_at(mk_str path, size_t i)
         return true;
     case ':':
         return i + 1 < path.len && path.p[i + 1] == '$';
-    case '/': /* a name begins or ends with characters that other programs remove */
+    case '/': /* may programs trim the end of the name before it, or the start of the name after it? */
         return has_trimmable_end(mk_str_first(path, i)) || leading_blank_len(mk_str_skip(path, i + 1)) ||
                (i + 1 < path.len && path.p[i + 1] == '(' && starts_with_session(mk_str_skip(path, i + 1)));
     case '%':
@@ -187,7 +187,7 @@ static size_t separator_len_at(mk_str rest, unsigned how)
     return is_escape(rest, 0) && rest.p[1] == '2' && mk_char_lower(rest.p[2]) == 'f' ? 3 : 0;
 }
 
-/* Returns the length of a PHP extension (case-insensitive) at the beginning of the text. */
+/* Returns the length of a PHP extension (case-insensitive) at the beginning of the text; 0: none. */
 static size_t php_extension_len(mk_str rest)
 {
     if (mk_str_eq_nocase(mk_str_first(rest, 4), MK_STR(".php")))
@@ -221,15 +221,15 @@ static size_t longest_script_extension(mk_str rest, const struct mk_path_scripts
     return longest;
 }
 
-/* May the rest of the path follow a script name directly, as in "/index.phpadmin"? Frameworks only test
- * whether a path starts with the name of their script. Text after a dot belongs to the file name. */
+/* May the rest of the path follow a script name directly, as in "/index.phpadmin"? Some frameworks only test
+ * whether a path starts with the name of their script. Text after a second dot belongs to the file name. */
 static bool may_follow_script_name(mk_str rest)
 {
     return rest.p[0] != '.' && rest.p[0] != ';';
 }
 
-/* Returns the end of the script name whose extension starts at that dot, if more of the path follows; 0:
- * none. */
+/* Returns the offset at which the script name with the extension at `dot` ends; 0: it is no script name, or
+ * at most a slash follows. */
 static size_t script_name_end(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
 {
     mk_str name = mk_str_skip(path, dot);
@@ -243,7 +243,7 @@ static size_t script_name_end(mk_str path, size_t dot, const struct mk_path_scri
                : 0;
 }
 
-/* Like script_name_end(), but for the script that the host names. */
+/* Like script_name_end(), but for scripts->name, the host's own script at the beginning of the path. */
 static size_t host_script_name_end(mk_str path, const struct mk_path_scripts *scripts)
 {
     mk_str name = scripts ? scripts->name : MK_STR("");
@@ -262,7 +262,7 @@ bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts)
     return false;
 }
 
-/* Can a script extension start here? */
+/* Can a script extension have this character after its dot? */
 static inline bool may_begin_script_extension(char c, const struct mk_path_scripts *scripts)
 {
     return (c | 0x20) == 'p' || (scripts && scripts->n);
@@ -302,7 +302,7 @@ bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts 
 
 /* ---- Interpreting a path in one way ---- */
 
-/* Returns the name at the beginning of *rest, and skips the separators after it. */
+/* Returns the name at the beginning of *rest, and skips the name and the separator after it. */
 static mk_str next_segment(mk_str *rest, unsigned how, bool *separated)
 {
     size_t len = 0, gap = 0;
@@ -333,7 +333,8 @@ static mk_str trim_blanks(mk_str name)
     return name;
 }
 
-/* Returns the name as interpreted by programs that remove path parameters and surrounding blanks. */
+/* Returns the name as interpreted by programs that remove path parameters, NTFS streams, surrounding blanks,
+ * trailing dots and ASP.NET sessions. */
 static mk_str trim_segment(mk_str name)
 {
     name = trim_blanks(strip_ntfs_stream(mk_str_first(name, mk_str_find(name, ';'))));
@@ -344,7 +345,7 @@ static mk_str trim_segment(mk_str name)
     return is_aspnet_session(name) ? MK_STR("") : name;
 }
 
-/* Returns the length of the parent folder. */
+/* Returns the length of the path of the parent folder, including its final slash. */
 static size_t parent_folder_len(const char *buf, size_t len)
 {
     if (len > 1)
@@ -367,7 +368,8 @@ static mk_str strip_query(mk_str path)
     return mk_str_first(path, len);
 }
 
-/* Returns the part after the authority of a path with two leading slashes. */
+/* Returns the part after the authority, if the path begins with two slashes; `rest` is the path after the
+ * first. */
 static mk_str skip_authority(mk_str rest, unsigned how)
 {
     size_t gap = rest.len ? separator_len_at(rest, how) : 0;
@@ -415,7 +417,7 @@ static mk_str decode_escapes(mk_str path, char *buf)
     return mk_str_of(buf, len);
 }
 
-/* Decodes overlong characters into `buf`, which may already contain the path. */
+/* Decodes overlong characters, and drops tabs and line ends. `path` may be in `buf` already. */
 static mk_str decode_overlong(mk_str path, char *buf)
 {
     size_t len = 0;
@@ -434,7 +436,7 @@ mk_str mk_path_decode_again(mk_str path, char *buf)
     return decode_overlong(decode_escapes(path, buf), buf);
 }
 
-/* Removes characters that URL parsers drop: the result is the text that such a parser sees. */
+/* Removes tabs and line ends, as URL parsers do. */
 static mk_str drop_line_ends(mk_str path, char *buf)
 {
     size_t len = 0;
@@ -457,7 +459,8 @@ bool mk_path_may_begin_with_slash(mk_str path)
 
 /* ---- Dots ---- */
 
-/* Is the name two dots, surrounded at most by white space? */
+/* Is the name "..", apart from surrounding white space, or does it consist of white space and at least two
+ * dots? */
 static bool is_two_dots(mk_str name)
 {
     size_t dots = 0;
@@ -474,7 +477,8 @@ static bool is_two_dots(mk_str name)
     return has_blank && dots > 1;
 }
 
-/* Is the segment ".." after possible truncation? A NUL may end the name or count as a space. */
+/* Could a program that truncates the segment interpret it as ".."? A NUL may end the name or count as a
+ * space. */
 static bool is_dot_dot_segment(mk_str name)
 {
     name = mk_str_first(mk_str_first(name, mk_str_find(name, ';')), mk_str_find(name, ':'));
@@ -500,7 +504,7 @@ bool mk_path_hides_dot_segments(mk_str path)
     path = drop_line_ends(path, buf);
     if (has_dot_dot_segment(path) || has_dot_dot_segment(mk_path_decode_again(path, decoded)))
         return true;
-    char cut[MK_PATH_VARIED_MAX]; /* names are trimmed before decoding */
+    char cut[MK_PATH_VARIED_MAX]; /* for programs that trim names before they decode */
     return has_dot_dot_segment(
         mk_path_decode_again(mk_path_interpret(path, MK_PATH_READING_TAILS, cut), decoded));
 }
@@ -515,7 +519,7 @@ struct variants {
     char *spare_buf; /* buffer for the next variant; NULL: none */
     const struct mk_path_scripts *scripts;
     bool follows_script;
-    size_t left; /* bytes left for further paths that follow script names */
+    size_t left; /* total bytes that further paths after script names may have */
 };
 
 static bool is_known_variant(const struct variants *v, mk_str path)
@@ -537,8 +541,8 @@ static unsigned alloc_variant(struct variants *v)
     return v->spare_buf ? 0 : 503;
 }
 
-/* Adds the path in the buffer if it is new. The "/" that follows a script at the end of a path is not a
- * variant. */
+/* Adds the path in the spare buffer, if it is new. A "/" that follows a script name at the end of a path is
+ * not a variant. True: added. */
 static bool add_variant(struct variants *v, mk_str one)
 {
     if (is_known_variant(v, one) || (v->follows_script && one.len == 1))
@@ -548,10 +552,10 @@ static bool add_variant(struct variants *v, mk_str one)
     return true;
 }
 
-/* Returns the interpretations that may change the path. */
+/* Returns the flags of the interpretations that may change the path. */
 static unsigned applicable_interpretations(mk_str path)
 {
-    unsigned how = MK_PATH_READING_TAILS; /* a name may end before any separator */
+    unsigned how = MK_PATH_READING_TAILS; /* any name may have an ending that programs remove */
     for (size_t i = 0; i < path.len; i++)
         if (is_path_end(path.p[i]))
             how |= MK_PATH_READING_QUERY;
@@ -585,8 +589,8 @@ static bool has_escapes(mk_str path)
     return false;
 }
 
-/* Adds interpretations in both orders, because some programs remove path parameters before decoding, others
- * after decoding. */
+/* Adds the interpretations of the path itself, and those of the path with its names trimmed first: some
+ * programs trim names before they recognize further separators, others afterwards. */
 static unsigned add_interpretations_in_both_orders(struct variants *v, mk_str path)
 {
     char buf[MK_PATH_VARIED_MAX];
@@ -612,8 +616,9 @@ static unsigned add_all_variants(struct variants *v, mk_str of)
     return status ? status : add_decoded_variants(v, path);
 }
 
-/* Adds the path after a script name, and its variants. `folder` is empty or the folder of the script: a path
- * in that folder without the script name may lead to the same script. */
+/* Adds `folder` with `rest`, the path after a script name, and the variants of the result. `folder` is empty,
+ * or the folder of the script, because a path in that folder without the script name may lead to the same
+ * script. */
 static unsigned add_path_info(struct variants *v, mk_str folder, mk_str rest)
 {
     unsigned status = alloc_variant(v);
@@ -652,8 +657,8 @@ static unsigned add_scripts_in_path(struct variants *v, mk_str path)
     return status;
 }
 
-/* Adds the paths after script names: in the path, and in all variants found so far, including variants added
- * here. */
+/* Adds the paths that follow script names in the original path and in all variants, including the variants
+ * added here. */
 static unsigned add_all_scripts(struct variants *v)
 {
     v->follows_script = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Path variants: different programs interpret one path differently. This server keeps %2F as part of a name
- * and `;` as a character; a program that receives the request may interpret them as a slash, or as the
- * end of a name. A rule that checked only this server's interpretation could be bypassed. */
+/* Path variants: programs may interpret the same path differently. This server keeps %2F as part of a name
+ * and `;` as a character; a program that receives the request may interpret them as a slash, or as the end of
+ * a name. A rule that checked only this server's interpretation could be bypassed. */
 #ifndef MK_HTTP_PATH_VARIANTS_H
 #define MK_HTTP_PATH_VARIANTS_H
 
@@ -12,22 +12,22 @@
 enum mk_path_reading {
     MK_PATH_READING_SLASHES = 1 << 0, /* "%2F" and a backslash are separators */
     MK_PATH_READING_TAILS =
-        1 << 1, /* names end before ';' and before Windows streams, without surrounding spaces and trailing
+        1 << 1, /* names lose path parameters (from ';' on), NTFS streams, surrounding blanks and trailing
                  * dots; ASP.NET session segments are removed */
     MK_PATH_READING_AUTHORITY = 1 << 2, /* the name after two leading slashes is a host */
-    MK_PATH_READING_QUERY = 1 << 3,     /* the path ends before '?', '#' and NUL */
+    MK_PATH_READING_QUERY = 1 << 3,     /* the path ends before the first '?', '#' or NUL */
     MK_PATH_READING_ALL = 15,
 };
 
-/* Longer paths that may have variants are rejected where the variants matter: computing them costs much more
- * than the rest of a request. */
+/* Maximum length of a path that may have variants, and maximum number of its variants. Where variants matter,
+ * other paths are rejected, because computing variants costs much more than the rest of a request. */
 enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 128 };
 
 /* A path may continue after a script name (PATH_INFO): "/index.php/admin" leads to "/index.php", which
- * handles "/admin". PHP scripts are always recognized; this struct names the host's other scripts,
- * case-insensitively. */
+ * handles "/admin". PHP scripts are always recognized; this struct names the host's other scripts. */
 struct mk_path_scripts {
-    const mk_str *endings; /* ".py"; `?` matches any character, and a final `*` the rest of the name */
+    const mk_str *endings; /* such as ".py"; case-insensitive; `?` matches any character, and a final `*`
+                            * matches the rest of the name */
     size_t n;
     mk_str name; /* a single script, without its leading slash; empty: none */
 };
@@ -35,24 +35,24 @@ struct mk_path_scripts {
 /* Does the path continue after a script name? `scripts` may be NULL. */
 bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts);
 
-/* Might another program interpret the path differently? `has_slash`: MK_PATH_ENCODED_SLASH is set. False for
- * nearly every path; true: unknown. `scripts` may be NULL. */
+/* Might another program interpret the path differently? `has_slash`: mk_path_decode() has set
+ * MK_PATH_ENCODED_SLASH. False for nearly every path; true: possibly. `scripts` may be NULL. */
 bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts);
 
-/* Writes the path as interpreted by a program with the flags `how`, without dot segments and repeated
- * slashes. `buf` must be as large as the path, which begins with '/'. */
+/* Writes the path to `buf` as interpreted by a program in the ways `how` (flags of enum mk_path_reading),
+ * without dot segments and repeated slashes. `buf` must be as large as the path, which begins with '/'. */
 mk_str mk_path_interpret(mk_str path, unsigned how, char *buf);
 /* Decodes the path again, including overlong UTF-8, and drops tabs and line ends. `buf` as for
  * mk_path_interpret(). */
 mk_str mk_path_decode_again(mk_str path, char *buf);
 
-/* Does any interpretation contain a ".." segment? The part that such a segment removes depends on the
- * interpretation, so a program may leave the folder that a rule or route refers to. True for a path that is
- * too long. */
+/* Does any interpretation contain a ".." segment? Which part of the path such a segment removes depends on
+ * the interpretation, so a program may leave the folder that a rule or route refers to. True for a path
+ * longer than MK_PATH_VARIED_MAX. */
 bool mk_path_hides_dot_segments(mk_str path);
 
-/* Interpretations of the whole path come first, followed by the paths after script names and their
- * interpretations. */
+/* The first n_readings paths are interpretations of the whole path; the paths after script names follow, with
+ * their interpretations. */
 struct mk_path_variants {
     mk_str list[MK_PATH_VARIANTS_MAX];
     size_t n, n_readings;

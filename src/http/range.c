@@ -52,7 +52,7 @@ static enum spec parse_range_spec(mk_str text, uint64_t size, struct mk_range *o
     return SATISFIABLE;
 }
 
-/* Do the ranges overlap or touch? Neither end is UINT64_MAX, because both are within the size. */
+/* Do the ranges overlap or touch? The additions cannot overflow, because both ranges are within the size. */
 static bool ranges_touch(struct mk_range a, struct mk_range b)
 {
     return a.first <= b.last + 1 && b.first <= a.last + 1;

@@ -10,7 +10,8 @@ struct mk_range {
     uint64_t first, last;
 };
 
-/* Parses Range for a representation of `size` bytes into `out`, which holds `max` ranges. Returns
+/* Parses the value of Range for a representation of `size` bytes into `out`, which holds `max` ranges.
+ * Returns
  *
  *   > 0  the number of ranges, in the order of the header. Ranges that overlap or touch are merged; the
  *        result takes the place of the first of them

@@ -9,7 +9,7 @@
 #include "http/method.h"
 #include "http/scan.h"
 
-/* Results of a step; or a negated status. */
+/* Results of a step, which may also return a negated status. */
 enum { MORE = 0, DONE = 1 };
 
 static int skip_empty_lines(const char **at, const char *end)
@@ -66,7 +66,8 @@ static int parse_target(struct mk_request_head *h, const char **at, const char *
     return DONE;
 }
 
-/* Parses a version and its line end in any form, including invalid and incomplete ones. `d` is a digit. */
+/* Parses a version with its line end that is not "HTTP/1.1\r\n": another, invalid or incomplete one. In
+ * `form`, 'd' stands for a digit. */
 static int parse_unusual_version(struct mk_request_head *h, const char **at, const char *end)
 {
     static const char form[] = "HTTP/d.d";
@@ -181,7 +182,7 @@ static int parse_head(struct mk_request_head *h, mk_str in, const struct mk_requ
     return (int)h->len;
 }
 
-/* Can the line end at `i` end the head, or is it invalid? */
+/* Does the control character at `i` end the head, or make it invalid? */
 static bool line_end_decides_head(mk_str in, size_t i)
 {
     if (in.p[i] == '\r')
@@ -191,8 +192,8 @@ static bool line_end_decides_head(mk_str in, size_t i)
     return i >= 3 && in.p[i - 2] == '\n' && in.p[i - 3] == '\r';
 }
 
-/* Can the bytes after the first `seen` change the result from "more"? Only then is the head parsed again from
- * its beginning: a bounded number of times, mostly while it is a few bytes long. */
+/* Can the bytes after the first `seen` bytes change the result from MORE? Only then is the head parsed again
+ * from its beginning, which happens a bounded number of times, mostly while the head has only a few bytes. */
 static bool needs_reparse(mk_str in, size_t seen, const struct mk_request_head_limits *limits)
 {
     const size_t method_end = 2 * MK_REQUEST_HEAD_EMPTY_LINES_MAX + MK_REQUEST_HEAD_METHOD_MAX + 1;

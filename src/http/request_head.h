@@ -30,7 +30,7 @@ struct mk_request_head {
     size_t path_len;       /* length of the target's path (the part before '?') if mk_path_is_plain() accepts
                             * it; 0: unknown */
     enum mk_method method; /* MK_METHOD_UNKNOWN for a valid token that is not in the enum */
-    unsigned minor;        /* the x of HTTP/1.x; treat above 1 like 1 */
+    unsigned minor;        /* the x of HTTP/1.x; treat a value above 1 like 1 */
     struct mk_headers fields;
     size_t len; /* bytes of the head, including empty lines before and after it */
 };
@@ -45,7 +45,7 @@ struct mk_request_head {
  *          400  not HTTP, or malformed
  *          414  the target is longer than target_max
  *          431  the head is longer than head_max, or has more lines than fields_max
- *          501  the method is longer than any existing one
+ *          501  the method is longer than MK_REQUEST_HEAD_METHOD_MAX
  *          505  an HTTP version other than 1.x
  *
  * `seen` is 0 in the first call. Bytes already seen are not scanned again until the head is complete or

@@ -12,7 +12,7 @@ struct head_parser {
     uint64_t seen; /* bitmap of enum mk_header_id */
     bool says_close, says_keep_alive;
     size_t n_options;              /* elements of Connection */
-    struct mk_header_field beyond; /* a header for which there is no space */
+    struct mk_header_field beyond; /* slot for headers beyond fields_max */
 };
 
 _Static_assert(MK_HEADER_IDS <= 64, "each name has a bit");
@@ -70,7 +70,7 @@ bool mk_response_head_parse_status(mk_str line, unsigned min, unsigned *status)
     return is_http && rest.p && mk_is_header_value(line) && parse_status_code(rest, min, status);
 }
 
-/* Parses the status line that a CGI program sends itself, as uwsgi servers do. */
+/* Parses the status line of a CGI response, as sent by uwsgi servers. */
 static const char *parse_cgi_status_line(struct head_parser *r, mk_str line)
 {
     if (!mk_response_head_parse_status(line, CGI_STATUS_MIN, &r->head->status))
@@ -134,7 +134,7 @@ static const char *parse_http_header(struct head_parser *r, enum mk_header_id id
     return id == MK_HEADER_CONNECTION ? parse_connection(r, value) : NULL;
 }
 
-/* Is it a header that only a server may set? */
+/* Is it a header that only this server, and no CGI program, may set? */
 static bool is_server_header(unsigned id)
 {
     switch (id) {
@@ -197,7 +197,7 @@ static bool has_valid_header_name(const struct mk_header_field *f)
     return f->id != MK_HEADER_OTHER || mk_is_token(f->name); /* known names are tokens */
 }
 
-/* Returns the slot of the next header, which is valid once add_header() has counted it. */
+/* Returns the slot for the next header, which becomes part of the set when add_header() counts it. */
 static struct mk_header_field *next_header_slot(struct head_parser *r)
 {
     const struct mk_headers *fields = &r->head->fields;
@@ -243,8 +243,8 @@ static const char *parse_header_line(struct head_parser *r, mk_str line)
     return add_header(r, f);
 }
 
-/* Fast path for a canonical header line. False: the line is the last, invalid, or not HTTP, and needs a full
- * check. */
+/* Fast path for a canonical header line. False: the line is empty or invalid, or ends with LF alone, and
+ * needs the full check. */
 static inline bool parse_header_fast(mk_str *text, mk_str *line, struct mk_header_field *f)
 {
     const char *at = text->p, *end = at + text->len, *colon = mk_scan_find(at, end, ':');
@@ -332,7 +332,7 @@ size_t mk_response_head_end(mk_str text, size_t seen, struct mk_response_parser_
     return 0;
 }
 
-/* Returns the next line without its line end; absent: invalid line end. */
+/* Returns the next line without its line end; absent: the line end is missing or invalid. */
 static mk_str next_line(mk_str *text, bool cgi)
 {
     const char *lf = text->len ? memchr(text->p, '\n', text->len) : NULL;
@@ -355,7 +355,7 @@ static const char *parse_first_line(struct head_parser *r, mk_str *text)
     return cgi ? parse_cgi_status_line(r, r->head->where) : parse_status_line(r, r->head->where);
 }
 
-/* Leaves the data after the empty line in *text. */
+/* Parses the head, and leaves the data after its empty line in *text. Returns NULL, or an error text. */
 static const char *parse_head(struct head_parser *r, mk_str *text)
 {
     struct mk_response_head *h = r->head;

@@ -27,8 +27,8 @@ static enum mk_response_parser_event set_error(struct mk_response_parser *r, con
     return MK_RESPONSE_PARSER_ERROR;
 }
 
-/* Rejects an invalid beginning immediately, because the end of the head might never arrive. Not needed for a
- * CGI program, which exits or is stopped. */
+/* Rejects an invalid beginning immediately, because the end of the head might never arrive. A CGI program
+ * needs no such check, because it exits or is stopped. */
 static const char *check_beginning(const struct mk_response_parser *r, mk_str text, size_t from)
 {
     static const char start[] = "HTTP/1.";
@@ -62,7 +62,7 @@ static enum mk_response_parser_event buffer_head(struct mk_response_parser *r, m
     return len ? MK_RESPONSE_PARSER_HEAD : MK_RESPONSE_PARSER_MORE;
 }
 
-/* MK_RESPONSE_PARSER_HEAD: *head is complete. */
+/* Finds the head in *in, or buffers a part of it. Returns MK_RESPONSE_PARSER_HEAD if *head is complete. */
 static enum mk_response_parser_event take_whole_head(struct mk_response_parser *r, mk_str *in, mk_str *head)
 {
     size_t len =
@@ -110,7 +110,8 @@ static enum mk_response_parser_event parse_head(struct mk_response_parser *r, mk
     return finish_head(r, mk_response_head_parse(&r->head, head, r->fields_max, r->request));
 }
 
-/* Called when the caller has received the head. */
+/* Called at the start of the next call after a head was returned: the text of the head is no longer
+ * needed. */
 static void enter_body_state(struct mk_response_parser *r)
 {
     static const uint8_t states[] = {[MK_RESPONSE_BODY_NONE] = END,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Incremental parser for HTTP/1 or CGI responses in pieces of any size: heads, body, trailers, end. Buffers a
- * bounded part of a fragmented head; body data is returned as slices of the input. Does no I/O. */
+/* Incremental parser for HTTP/1 or CGI responses in pieces of any size: heads, body, trailers, end. Buffers
+ * only fragmented heads, whose length is limited; body data is returned as slices of the input. Does no
+ * I/O. */
 #ifndef MK_HTTP_RESPONSE_PARSER_H
 #define MK_HTTP_RESPONSE_PARSER_H
 
@@ -17,11 +18,11 @@ enum {
 enum mk_response_parser_event {
     MK_RESPONSE_PARSER_MORE, /* all input was consumed, but the end was not reached */
     MK_RESPONSE_PARSER_HEAD, /* r->head is the complete head of an interim response (status below 200) or of
-                              * the final response; its text is valid until the next call, provided that the
-                              * input is */
+                              * the final response; its text is valid until the next call, as long as the
+                              * input is not changed */
     MK_RESPONSE_PARSER_DATA, /* *data is a piece of the body, never empty */
     MK_RESPONSE_PARSER_TRAILERS, /* *data is a piece of the trailer section: see mk_chunked_decode() */
-    MK_RESPONSE_PARSER_END,      /* complete; *in is the data after it: after 101, the other protocol */
+    MK_RESPONSE_PARSER_END,      /* complete; *in is the data after it: after 101, data of the new protocol */
     MK_RESPONSE_PARSER_ERROR,    /* invalid response: see `problem` */
 };
 
@@ -39,8 +40,8 @@ struct mk_response_parser {
     struct mk_buf text; /* buffer of a fragmented head */
 };
 
-/* `fields` holds the `fields_max` lines of a head, and must outlive the parser; with NULL and 0, no lines are
- * stored. */
+/* `fields` has space for `fields_max` lines of a head, and must outlive the parser; with NULL and 0, no lines
+ * are stored. */
 void mk_response_parser_init(struct mk_response_parser *r, struct mk_response_parser_options request,
                              struct mk_header_field *fields, unsigned fields_max);
 /* Frees the parser's buffer. Call mk_response_parser_init() again before the next response. */
@@ -53,7 +54,8 @@ enum mk_response_parser_event mk_response_parser_next(struct mk_response_parser 
 bool mk_response_parser_has_all_body(const struct mk_response_parser *r);
 /* Returns the body bytes left, if declared by the head; else UINT64_MAX. */
 uint64_t mk_response_parser_body_left(const struct mk_response_parser *r);
-/* EOF: returns MK_RESPONSE_PARSER_END or MK_RESPONSE_PARSER_ERROR. */
+/* Call this at EOF. Returns MK_RESPONSE_PARSER_END if the response is complete, else
+ * MK_RESPONSE_PARSER_ERROR. */
 enum mk_response_parser_event mk_response_parser_eof(struct mk_response_parser *r) MK_MUST_USE;
 
 #endif

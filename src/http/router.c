@@ -18,7 +18,7 @@ struct route_text {
 
 struct route {
     struct route_text as_added;
-    mk_str *names; /* names of parameters, with text in the same block */
+    mk_str *names; /* names of the parameters; the text of the route is in the same block */
     size_t n_names;
     uint64_t methods; /* bitmap of method numbers; UINT64_MAX: any method */
     uint32_t next;    /* next route with the same pattern; UINT32_MAX: none */
@@ -29,7 +29,7 @@ struct mk_router {
     struct route *routes;
     uint32_t n, cap;
     uint32_t n_methods;
-    mk_str methods[MK_ROUTER_METHODS_MAX]; /* method names: literals, or slices of routes */
+    mk_str methods[MK_ROUTER_METHODS_MAX]; /* method names: literals, or slices of the texts of routes */
     struct mk_buf error_text;
 };
 
@@ -69,7 +69,7 @@ void mk_router_free(struct mk_router *r)
 
 /* ---- Methods ---- */
 
-/* Returns the number of a method; MK_ROUTER_METHODS_MAX: no route uses it. */
+/* Returns the number of a method; MK_ROUTER_METHODS_MAX: the router has no such method. */
 static uint32_t find_method(const struct mk_router *r, mk_str name)
 {
     for (uint32_t i = 0; i < r->n_methods; i++)
@@ -78,7 +78,7 @@ static uint32_t find_method(const struct mk_router *r, mk_str name)
     return MK_ROUTER_METHODS_MAX;
 }
 
-/* Parses `GET,POST`. 0: the router has too many different methods. */
+/* Returns the bitmap of a list such as `GET,POST`. 0: the router has too many different methods. */
 static uint64_t methods_bitmask(struct mk_router *r, mk_str names)
 {
     uint64_t bits = 0;
@@ -142,7 +142,7 @@ static mk_str append_copy(char **to, mk_str s)
     return copy;
 }
 
-/* Methods and names become slices of the copy. */
+/* Copies the text of the route; its methods and parameter names become slices of the copy. */
 static bool copy_route(struct route *route, struct mk_router_pattern *p)
 {
     mk_str text = route->as_added.text, where = route->as_added.where;
@@ -187,7 +187,7 @@ static const struct route *find_conflicting_route(const struct mk_router *r,
     return NULL;
 }
 
-/* Routes that accept any method come last. */
+/* Adds the route to the list of its node, where routes that accept any method come last. */
 static void link_route_to_node(struct mk_router *r, struct mk_router_node *node, struct route route)
 {
     uint32_t *at = &node->routes;

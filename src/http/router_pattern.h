@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses a route. */
+/* Parser for routes, such as `GET,POST /users/:id<int>`. */
 #ifndef MK_HTTP_ROUTER_PATTERN_H
 #define MK_HTTP_ROUTER_PATTERN_H
 
@@ -7,8 +7,7 @@
 
 /* Segment of a pattern: text, or a parameter. */
 struct mk_router_segment {
-    mk_str text;              /* decoded, a slice of `buf`; for a parameter, its name, a slice of the
-                               * route */
+    mk_str text; /* decoded text, a slice of `buf`; or the name of a parameter, a slice of the route */
     enum mk_router_type type; /* MK_ROUTER_NO_TYPE: text */
 };
 

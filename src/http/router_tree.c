@@ -64,7 +64,7 @@ mk_router_node_id mk_router_tree_find_text(const struct mk_router_tree *t, mk_ro
     return *text_slot(t, text_hash(parent, text), parent, text);
 }
 
-/* Keeps half of the slots free. */
+/* Enlarges the table if needed, so that half of its slots stay free. */
 static bool grow_slots(struct mk_router_tree *t)
 {
     if (2 * (t->n_texts + 1) <= t->mask)

@@ -13,11 +13,11 @@ struct mk_router_node {
     enum mk_router_type type; /* MK_ROUTER_NO_TYPE: text */
     mk_str text;              /* a copy */
     uint32_t hash;            /* for text */
-    uint32_t text_max;        /* 1 + length of the longest text below it; 0: none */
+    uint32_t text_max;        /* 1 + length of the longest text among the child nodes; 0: none */
     mk_router_node_id parent;
     mk_router_node_id params; /* first parameter node below it */
     mk_router_node_id next;   /* a parameter's next sibling, which is less specific */
-    uint32_t routes;          /* the router's first route that ends here; UINT32_MAX: none */
+    uint32_t routes;          /* index of the router's first route that ends at this node; UINT32_MAX: none */
 };
 
 struct mk_router_tree {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/scan.h"
 
-/* Visible ASCII except token characters and the few exceptions below. */
+/* Classes of most visible ASCII characters: PLAIN for separators, TOKEN for token characters, LABEL for token
+ * characters that may be in host labels. The table names the exceptions. */
 #define PLAIN (MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_ETAG | MK_SCAN_QUOTED | MK_SCAN_CLEAR)
 #define TOKEN (PLAIN | MK_SCAN_TOKEN)
 #define LABEL (TOKEN | MK_SCAN_LABEL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Character classes and fast scanning, for this folder only. */
+/* Character classes, and fast scanning of HTTP text. */
 #ifndef MK_HTTP_SCAN_H
 #define MK_HTTP_SCAN_H
 
@@ -10,10 +10,11 @@ enum {
     MK_SCAN_TOKEN = 1u << 0,  /* tchar (RFC 9110, section 5.6.2) */
     MK_SCAN_VALUE = 1u << 1,  /* HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5) */
     MK_SCAN_TARGET = 1u << 2, /* visible ASCII except '#' */
-    MK_SCAN_LABEL = 1u << 3,  /* letters, digits, '-', '_': a host label */
+    MK_SCAN_LABEL = 1u << 3,  /* characters of host labels: letters, digits, '-', '_' */
     MK_SCAN_ETAG = 1u << 4,   /* etagc (RFC 9110, section 8.8.3) */
     MK_SCAN_QUOTED = 1u << 5, /* qdtext (RFC 9110, section 5.6.4) */
-    MK_SCAN_CLEAR = 1u << 6,  /* in a path: visible ASCII except '#', '$', '%', '(', '.', ';', '?' and '\\' */
+    MK_SCAN_CLEAR = 1u << 6,  /* unambiguous in a path: visible ASCII except '#', '$', '%', '(', '.', ';', '?'
+                               * and '\\' */
 };
 
 extern const uint8_t mk_scan_classes[256];
@@ -23,7 +24,7 @@ static inline bool mk_scan_is(char c, unsigned classes)
     return mk_scan_classes[(unsigned char)c] & classes;
 }
 
-/* Returns the first character at or after `at` in none of the classes; `end`: none. */
+/* Returns the first character at or after `at` that is in none of the classes; `end`: none. */
 static inline const char *mk_scan_skip(const char *at, const char *end, unsigned classes)
 {
     while (at < end && mk_scan_is(*at, classes))
@@ -37,8 +38,9 @@ static inline bool mk_scan_all(mk_str s, unsigned classes)
     return s.len == 0 || mk_scan_skip(s.p, s.p + s.len, classes) == s.p + s.len;
 }
 
-/* Scans eight bytes at a time, for long runs. Marks are exact up to and including the first marked byte;
- * borrows and carries may mark later bytes as well. */
+/* The functions below test the eight bytes of a word at once: they mark a byte by setting its high bit.
+ * Counted from the lowest byte of the word, the first mark is always right; marks above it may be wrong
+ * because of borrows and carries. */
 #define MK_SCAN_EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
 
 static inline uint64_t mk_scan_load(const char *at)
@@ -48,7 +50,7 @@ static inline uint64_t mk_scan_load(const char *at)
     return word;
 }
 
-/* Marks the high bit of bytes below `limit` (at most 0x80). */
+/* Marks the bytes below `limit`, which is at most 0x80. */
 static inline uint64_t mk_scan_below(uint64_t word, unsigned char limit)
 {
     return (word - MK_SCAN_EACH(limit)) & ~word & MK_SCAN_EACH(0x80);
@@ -64,7 +66,7 @@ static inline unsigned mk_scan_before(uint64_t marks)
 {
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
         return (unsigned)__builtin_ctzll(marks) / 8;
-    return 0; /* later marks may be wrong: the caller continues byte by byte */
+    return 0; /* the first mark in memory may be wrong: the caller continues byte by byte */
 }
 
 /* Marks control characters: everything outside MK_SCAN_VALUE, and tabs. */

@@ -19,7 +19,7 @@ static inline __m128i mk_scan_lanes_equal(__m128i lanes, char c)
     return _mm_cmpeq_epi8(lanes, _mm_set1_epi8(c));
 }
 
-/* One bit for each marked lane. */
+/* Returns a bitmap with one bit for each lane: 1 if the lane is marked. */
 static inline unsigned mk_scan_bits(__m128i marks)
 {
     return (unsigned)_mm_movemask_epi8(marks);
@@ -41,7 +41,7 @@ static inline const char *mk_scan_value(const char *at, const char *end)
         if (stops)
             return at + __builtin_ctz(stops);
     }
-    if (end - at >= MK_SCAN_LANES / 2) { /* short value of the last line */
+    if (end - at >= MK_SCAN_LANES / 2) { /* less than 16 bytes left: a short value in the last line */
         unsigned stops = mk_scan_no_value(_mm_cvtsi64_si128((long long)mk_scan_load(at))) & 0xff;
         if (stops)
             return at + __builtin_ctz(stops);
@@ -50,7 +50,7 @@ static inline const char *mk_scan_value(const char *at, const char *end)
     return mk_scan_skip(at, end, MK_SCAN_VALUE);
 }
 
-/* Marks lanes at which a sequence starts that a plain path may not contain. */
+/* Marks the lanes at which a sequence begins that a plain path may not contain. */
 static inline unsigned mk_scan_odd(const char *at, __m128i lanes)
 {
     __m128i next = mk_scan_load_lanes(at + 1);
@@ -110,8 +110,9 @@ static inline unsigned mk_scan_no_clear(__m128i lanes)
     return mk_scan_bits(_mm_andnot_si128(odd, _mm_cmpgt_epi8(lanes, _mm_set1_epi8(0x20)))) ^ 0xffff;
 }
 
-/* Does the string consist of MK_SCAN_CLEAR characters and dots? No dot comes before *dot. False: unknown. The
- * last lanes overlap those before them if the length is not a multiple of their number. */
+/* Does the string consist of MK_SCAN_CLEAR characters and dots? Sets *dot to an offset before which there is
+ * no dot. False: unknown. If the length is not a multiple of the number of lanes, the last load overlaps the
+ * one before it. */
 static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
 {
     if (s.len < MK_SCAN_LANES / 2)

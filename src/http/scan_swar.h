@@ -34,7 +34,7 @@ static inline const char *mk_scan_target(const char *at, const char *end, const 
     return mk_scan_skip(at, end, MK_SCAN_TARGET);
 }
 
-/* Does the string consist of MK_SCAN_CLEAR characters and dots? No dot comes before *dot. False: unknown. */
+/* The counterpart of the SSE2 function: always false (unknown), so that the caller tests each character. */
 static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
 {
     (void)s;

@@ -16,7 +16,7 @@ enum mk_target_form {
     MK_TARGET_ASTERISK,  /* *, for OPTIONS only */
 };
 
-/* All text points into the target, except for a path omitted in absolute-form. */
+/* All text points into the target, except for the "/" that replaces a path omitted in absolute-form. */
 struct mk_target {
     enum mk_target_form form;
     uint32_t port;    /* port of the authority; MK_PORT_NONE: none */
@@ -27,8 +27,8 @@ struct mk_target {
     mk_str query;     /* after the first '?'; absent: none */
 };
 
-/* Returns 0, or 400 for a target whose form is not allowed with its method, with a scheme other than http or
- * https, with user information, with a fragment, or with characters other than visible ASCII. */
+/* Returns 0. Returns 400 if the method does not allow the form of the target, or if the target has a scheme
+ * other than http or https, user information, a fragment, or characters other than visible ASCII. */
 int mk_target_parse(enum mk_method method, mk_str text, struct mk_target *out) MK_MUST_USE;
 
 /* Is the text non-empty visible ASCII without '#'? mk_request_head_parse() returns no other target. */

@@ -3,8 +3,9 @@
 
 enum { FIRST = 0x80, LAST = 0xbf }; /* range of continuation bytes */
 
-/* The first byte of a non-ASCII character determines the number of continuation bytes. The second byte has a
- * smaller range to exclude overlong forms, surrogates and numbers above 10FFFF. */
+/* The first byte of a non-ASCII character determines the number of continuation bytes. After some first
+ * bytes, the second byte has a smaller range, which excludes overlong forms, surrogates and code points above
+ * U+10FFFF. */
 static bool begin_sequence(struct mk_utf8 *u, unsigned char c)
 {
     u->low = FIRST;

@@ -6,10 +6,10 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
-/* State within a character; initially zero. */
+/* State of the validation within a character; initially zero. */
 struct mk_utf8 {
     uint8_t more;     /* continuation bytes to come */
-    uint8_t low, top; /* allowed range of the next one */
+    uint8_t low, top; /* allowed range of the next continuation byte */
 };
 
 /* Continues with `s`: false as soon as the text is invalid. */

@@ -30,10 +30,12 @@ struct mk_ws_frame_head {
     uint64_t len; /* payload length */
 };
 
-/* Returns the length of the head that starts with these bytes, at least MK_WS_HEAD_MIN of them. */
+/* Returns the length of the head that starts at `p`, where at least MK_WS_HEAD_MIN bytes must be
+ * available. */
 size_t mk_ws_frame_head_len(const uint8_t *p);
-/* Parses a complete head. Returns NULL, or an error that no extension allows: an unknown opcode, reserved
- * bits, a non-minimal length, a long or fragmented control frame. */
+/* Parses a complete head. Returns NULL, or an error text for a head that is invalid with and without
+ * compression: an unknown opcode, RSV2 or RSV3, an invalid or non-minimal length, a long or fragmented
+ * control frame. */
 const char *mk_ws_frame_head_parse(struct mk_ws_frame_head *f, const uint8_t *p) MK_MUST_USE;
 /* Is it the opcode of a control frame, which may come between the frames of a message? */
 static inline bool mk_ws_frame_is_control(unsigned opcode)
