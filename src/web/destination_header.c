@@ -6,8 +6,8 @@
 #include "web/exchange.h"
 #include "web/request_target.h"
 
-/* Parses the header's value. Returns 0 or a status. A path with two leading slashes would be parsed as an
- * authority. */
+/* Parses the header's value. Returns 0 or a status. Rejects two leading slashes, after which programs may
+ * read an authority. */
 static unsigned parse_destination(const struct mk_request *r, mk_str text, struct mk_request_target *to)
 {
     if (mk_str_starts(text, MK_STR("//")) || mk_target_parse(MK_METHOD_GET, text, &to->target))

@@ -11,7 +11,8 @@
 
 enum { METHODS_ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
 
-/* Is this a field of the replaced body (entity header)? Content-Range stays: with 416 it states the size. */
+/* Does the header describe the replaced body or its origin (Date, Server)? Content-Range stays, because it
+ * states the size in a 416. */
 static bool is_representation_header(mk_str name)
 {
     switch ((int)mk_header_find_id(name)) {
@@ -111,7 +112,7 @@ void mk_dispatch_replace_with_error(struct mk_exchange *x, unsigned status)
     x->replaced = true;
 }
 
-/* An unknown verdict is a plugin bug: answer 500 so the client does not hang. */
+/* An unknown verdict is a plugin bug: answer 500, so that the client does not hang. */
 MK_COLD static bool log_invalid_verdict(struct mk_exchange *x, enum mk_verdict v)
 {
     mk_log_error(x->request.web->log, "%s returned %d, which is not a verdict: 500", x->last_called, (int)v);
@@ -138,7 +139,7 @@ static void record_declined_status(struct mk_exchange *x)
     x->request.handler_found_nothing |= x->declined_status == 404;
 }
 
-/* Applies the verdict of a hook or a handler. False: it waits. */
+/* Applies the verdict of a hook or a handler. False: the hook or handler waits. */
 static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
 {
     switch (v) {
@@ -170,7 +171,7 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
 }
 
 /* Called before the hooks: determines whether the host has connection requirements, and whether the request
- * may be exempt. */
+ * may be exempt from them as an ACME challenge. */
 static void start_https_policy(struct mk_exchange *x)
 {
     x->https_checked = !mk_https_policy_is_needed(&x->request);
@@ -187,7 +188,7 @@ static bool check_https_policy(struct mk_exchange *x)
     return true;
 }
 
-/* The request is not an ACME challenge after all: it is redirected to HTTPS like any other request. */
+/* The request is not an ACME challenge after all: the HTTPS policy applies to it as to any other request. */
 static bool reapply_https_policy(struct mk_exchange *x)
 {
     x->challenge = false;
@@ -387,8 +388,8 @@ MK_COLD static bool fail_route_match_limit(struct mk_exchange *x, const struct m
     return true;
 }
 
-/* Reroutes a form that is sent to a folder whose index file is a script, or to a path whose fallback is a
- * script. */
+/* Reroutes a request whose method static does not support, if the index file or fallback of its path is a
+ * script: for example, a form posted to a folder. */
 MK_COLD static bool try_static_reroute(struct mk_exchange *x, const struct mk_route *route)
 {
     const struct mk_route *before = x->request.route;
@@ -408,13 +409,15 @@ static bool set_body_limit(struct mk_exchange *x, uint64_t max)
                               max == MK_BODY_MAX_DEFAULT ? mk_dispatch_limits(x)->content_max : max) == 0;
 }
 
-/* May the body be read now? Hooks may read it before the handler has set its limit. */
+/* May the body be read now? If a hook reads the body before the handler has set its limit, MaxBodySize
+ * applies. */
 bool mk_dispatch_may_read_body(struct mk_exchange *x)
 {
     return x->body_route || set_body_limit(x, MK_BODY_MAX_DEFAULT);
 }
 
-/* Called once per route. False: the body is too large, and the handler must not be called. */
+/* Applies the body limit of the route's handler, once per route. False: the body is too large, and the
+ * handler must not be called. */
 static bool apply_handler_body_max(struct mk_exchange *x, const struct mk_route *route)
 {
     const struct mk_handler *h = route->handler;

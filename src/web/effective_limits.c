@@ -66,7 +66,8 @@ static const struct mk_request_limits *limits_for_path(struct mk_exchange *x, mk
     return found ? found : x->request.web->limits;
 }
 
-/* Merges the limits of all locations, because a variant may match any of them. */
+/* Merges the limits of all locations. Needed if the variants of a path are unknown, because they may match
+ * any location. */
 static void merge_all_locations(const struct mk_vhost *host, struct mk_request_limits *all)
 {
     for (size_t i = 0; i < host->n_locations; i++)
@@ -89,7 +90,7 @@ static unsigned merge_limits_for_variants(struct mk_exchange *x, const struct mk
     return status;
 }
 
-/* Merges the limits of the Destination of COPY and MOVE in the same way. */
+/* Merges the limits of the Destination of COPY and MOVE, and of its variants. */
 static unsigned merge_limits_for_destination(struct mk_exchange *x, struct mk_request_limits *all)
 {
     struct mk_request_target *to = NULL;
@@ -101,7 +102,7 @@ static unsigned merge_limits_for_destination(struct mk_exchange *x, struct mk_re
     return merge_limits_for_variants(x, to, all);
 }
 
-/* Called several times, but computed once per path. */
+/* Runs once per request: the result is stored in x->variants_limits. */
 MK_COLD static const struct mk_request_limits *find_strictest_limits(struct mk_exchange *x)
 {
     const struct mk_request_limits *own = limits_for_path(x, x->request.received.path);

@@ -17,7 +17,8 @@ bool mk_effective_limits_may_log(struct mk_exchange *x);
  * locations, the strictest value of each limit. The host must have locations. */
 const struct mk_request_limits *mk_effective_limits_find(struct mk_exchange *x);
 
-/* Logs that the body exceeds `max`, and which key to raise; `whole`: MaxRequestSize. */
+/* Logs that the body exceeds `max`, and which setting to raise; `whole`: the request exceeds
+ * MaxRequestSize. */
 void mk_effective_limits_log_too_long(struct mk_exchange *x, uint64_t max, bool whole) MK_COLD;
 
 #endif

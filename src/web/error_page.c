@@ -23,9 +23,9 @@ static void format_time(const struct mk_request *request, char buf[TIME_MAX])
         buf[0] = '\0';
 }
 
-/* Server errors get a reference number that is also in the error log. Limited to one log line per second,
- * because clients must not flood the log; pages without a number still show the time. Writes the number to
- * `buf`, or an empty string. */
+/* Server errors get a reference number that is also in the error log. Only one line per second is logged at
+ * info level, because clients must not flood the log; pages without a number still show the time. Writes the
+ * number to `buf`, or an empty string. */
 static void log_reference_number(struct mk_request *request, unsigned status, char buf[REFERENCE_MAX])
 {
     struct mk_web_ctx *web = request->web;
@@ -65,7 +65,7 @@ static mk_str html_page(const struct mk_request *request, struct mk_arena *arena
 {
     char when[TIME_MAX];
     mk_str line = mk_status_text(status);
-    if (line.len == 0) /* no reason known */
+    if (line.len == 0) /* no reason phrase is known */
         line = mk_arena_printf(arena, "%u", status);
     if (!line.p)
         return line;

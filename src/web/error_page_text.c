@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 
-/* Covers every registered status that can be final. */
+/* Covers every registered error status. */
 static const struct {
     unsigned status;
     const char *text;

@@ -5,7 +5,7 @@
 
 extern const char mk_error_page_style[], mk_error_page_picture[];
 
-/* Returns what the error means for the visitor, and what to do. */
+/* Returns a text that tells the visitor what the error means, and what to do. */
 const char *mk_error_page_explanation(unsigned status);
 
 #endif

@@ -42,8 +42,7 @@ struct mk_exchange {
     bool has_own_body_max;      /* the handler of `body_route` has its own limit */
     bool handler_sets_body_max; /* the handler sets the body limit: mk_handler.body_max */
     bool challenge;             /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
-    const struct mk_route *body_route; /* route whose handler has decided about the body limit; NULL: none
-                                        * yet */
+    const struct mk_route *body_route; /* route whose handler has set the body limit; NULL: none yet */
     struct mk_request_limits *limits;  /* limits set for this request only, in its arena; NULL: none */
     const struct mk_request_limits
         *variants_limits;                  /* limits of a path with variants, in the arena; NULL: not

@@ -9,11 +9,11 @@ struct mk_filter_next {
     void *ctx;
     struct mk_response_body content;
     uint64_t left; /* bytes left to read; MK_RESPONSE_BODY_UNKNOWN: not known */
-    mk_err broken; /* result of all further reads */
+    mk_err broken; /* error returned by all further reads; 0: none */
     bool ended;
 };
 
-/* After the end or an error, the next filter or body is not read again. */
+/* Records the end or an error, after which the next filter or body is not read again. */
 static void record_read_result(struct mk_filter_next *inner, ssize_t n)
 {
     inner->ended = n == 0;

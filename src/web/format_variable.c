@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of format variables. */
+/* Values of the variables in formats, such as $remote_addr. */
 #include <monkey/format.h>
 
 #include "web/request_type.h"
 #include "web/web.h"
 
-/* Returns a name from the section of the host, because the request may have no Host or spell it differently.
- * Skips regular expressions. */
+/* Returns a name from the configuration of the host, because the Host header may be missing or spelled
+ * differently. Skips regular expressions. */
 static mk_str server_name_value(const struct mk_request *r)
 {
     mk_str name = r->site ? mk_vhost_name(r->site) : MK_STR("");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/hooks.h"
 
-/* Is the function pointer at that offset set? All members in question are function pointers. */
+/* Is the hook at that offset of the plugin set? `offset` must be that of a function pointer. */
 static bool plugin_has_hook(const struct mk_plugin *plugin, size_t offset)
 {
     void (*fn)(void);

@@ -13,8 +13,8 @@ struct mk_hook {
     void *data; /* argument of the plugin's functions */
 };
 
-/* Do both pointers refer to the same plugin? The server may use a copy of the plugin's struct; both share the
- * same name string. */
+/* Do both pointers refer to the same plugin? The server may use a copy of the plugin's struct; the copy has
+ * the same name pointer. */
 static inline bool mk_hook_is_of_plugin(const struct mk_plugin *a, const struct mk_plugin *b)
 {
     return a->name == b->name;
@@ -29,7 +29,7 @@ struct mk_hooks {
     struct mk_hook_list request, response, abort, done, log;
 };
 
-/* `all`: in the order of on_request; on_response runs in reverse order. False: out of memory. */
+/* `all`: the hooks in the order of on_request; on_response runs in reverse order. False: out of memory. */
 bool mk_hooks_init(struct mk_hooks *h, struct mk_arena *arena, const struct mk_hook *all,
                    size_t n) MK_MUST_USE;
 

@@ -68,7 +68,8 @@ static enum mk_verdict redirect_to_https(struct mk_request *r, struct mk_respons
     return mk_redirect.handle(r, response, to);
 }
 
-/* A proxy that terminates TLS for its clients cannot present their certificates. */
+/* If the host requires client certificates, plain requests are rejected, because even a proxy that terminates
+ * TLS for its clients cannot present their certificates. */
 static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_response *response)
 {
     if (allows_plain_http(r) || !mk_str_starts(r->target->path, MK_STR("/")))
@@ -81,8 +82,8 @@ static enum mk_verdict check_plain_request(struct mk_request *r, struct mk_respo
     return fail_with_status(response, 403);
 }
 
-/* The client certificate was requested and verified for the host named in the TLS handshake (RFC 9110,
- * section 7.4). */
+/* The client certificate was requested and verified for the host named in the TLS handshake, so the requested
+ * host must have the same rules (RFC 9110, section 7.4). */
 static enum mk_verdict check_tls_request(struct mk_request *r, struct mk_response *response)
 {
     struct mk_tls_conn_info facts = {0};

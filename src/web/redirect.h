@@ -14,8 +14,8 @@ bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *respo
 
 struct mk_redirect {
     unsigned status;
-    mk_str url; /* target; if the URL ends after its host ("https://example.org"), path and query are
-                   appended */
+    mk_str url; /* target; if the URL ends after its host ("https://example.org"), the path and query of the
+                 * request are appended */
 };
 
 /* Is the URL valid in Location: an absolute URL with a host, or a path on this host? */

@@ -23,7 +23,7 @@ enum {
     ALL = (1 << MK_CODINGS) - 1,
 };
 
-/* Stored with an open file. */
+/* The representations of a file, stored with the open file. */
 struct representations {
     struct mk_open_file_attachment note;
     struct mk_representation self;
@@ -31,7 +31,7 @@ struct representations {
     uint64_t looked_ms;                           /* time of the last search for variants */
     bool was_searched;
     bool has_variant;  /* a variant exists */
-    bool is_permanent; /* cached as long as the entry, so preparing heads is worthwhile */
+    bool is_permanent; /* kept as long as the cache entry of the file, so preparing heads is worthwhile */
 };
 
 static void free_encoded_variant(struct representations *f, size_t i)
@@ -170,10 +170,10 @@ static bool shrink_text_memory(struct mk_representation *r, const struct mk_buf 
     return true;
 }
 
-/* Input for a representation. */
+/* Properties from which a representation is built. */
 struct representation_origin {
     const struct mk_vhost *host;
-    mk_str type, cached; /* type and caching of the requested file, of which `file` may be a variant */
+    mk_str type, cached; /* media type and Cache-Control of the requested file, also for its variants */
     int coding;
     bool varies, is_permanent;
 };
@@ -252,7 +252,7 @@ static bool build_identity_representation(struct representations *f, const struc
 
 enum {
     LASTING_SIZE = sizeof(struct representations) + 640
-}; /* memory to reserve, with the text for a typical file */
+}; /* memory to reserve, including the header text of a typical file */
 
 MK_COLD static struct representations *new_representations(struct mk_open_file *file,
                                                            const struct mk_vhost *host, uint64_t now_ms)
@@ -326,7 +326,8 @@ static uint32_t missing_codings(const struct representations *f)
     return absent;
 }
 
-/* The entry remembers which variants are missing, also for later temporary representations. */
+/* Refreshes the variants. The cache entry of the file remembers which variants are missing, so that later
+ * temporary representations need not search for them. */
 static void refresh_encoded_variants(struct representations *f, const struct mk_vhost *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
@@ -346,7 +347,7 @@ static void refresh_encoded_variants(struct representations *f, const struct mk_
 }
 
 /* Refreshes the variants no more often than the files themselves are checked. In-flight responses point into
- * the old data: if another request uses the file, the next request reopens it. */
+ * the old data: if another request uses the file, the next request reopens the file instead. */
 MK_NOINLINE static void refresh_encoded_variants_if_stale(struct representations *f,
                                                           const struct mk_vhost *host, uint64_t now_ms)
 {

@@ -27,8 +27,8 @@ struct mk_representation {
 void mk_representation_append_header(struct mk_representation *r, struct mk_header_block *b,
                                      struct mk_buf *text, mk_str name, mk_str value);
 
-/* Selects the representation that suits the request best: the file itself, or a precompressed variant. Valid
- * as long as the reference to `file`. NULL: out of memory. */
+/* Selects the representation that suits the request best: the file itself, or a precompressed variant. The
+ * result is valid as long as the reference to `file`. NULL: out of memory. */
 const struct mk_representation *mk_representation_choose(struct mk_open_file *file,
                                                          const struct mk_vhost *host,
                                                          const struct mk_headers *request_headers,

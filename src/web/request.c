@@ -191,14 +191,14 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
     return r->target->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
-/* Does the host match only a pattern, and no literal name of the virtual host? A pattern may stand for many
- * hosts, and each subdomain may have a different owner. */
+/* Does the requested host match only a pattern, and no literal name, of the virtual host? A pattern may stand
+ * for many hosts, and each subdomain may have a different owner. */
 static bool host_matches_only_pattern(const struct mk_request *r)
 {
     return r->host.p && mk_vhost_has_name_pattern(r->site) && !mk_vhost_has_name(r->site, r->host);
 }
 
-/* "NAME ID": NAME alone may be a different host on another listener. */
+/* Returns "NAME ID", because NAME alone may be a different host on another listener. */
 static mk_str unique_vhost_name(const struct mk_request *r)
 {
     mk_str name = r->host, id = r->site->id;
@@ -312,7 +312,7 @@ void *mk_request_attached(const struct mk_request *r, const void *key)
     return a ? a->data : NULL;
 }
 
-/* Most requests have no user: the name is stored as request data only when set. */
+/* Most requests have no user: the name is stored as an attachment, and only when set. */
 static const char user_key;
 
 int mk_request_set_user(struct mk_request *r, mk_str user)

@@ -44,7 +44,7 @@ static struct mk_request_limits *get_own_limits(struct mk_request *r)
     return x->limits;
 }
 
-/* In the limits, 0 means no timeout. */
+/* Converts a timeout for the limits, where 0 means no timeout. */
 static uint32_t clamp_to_day(uint32_t ms)
 {
     return ms == MK_FOREVER ? 0 : ms < DAY_MS ? ms : DAY_MS;
@@ -78,7 +78,7 @@ int mk_request_set_body_max(struct mk_request *r, uint64_t bytes)
         return -ENOMEM;
     l->content_max = bytes;
     if (x->handler_sets_body_max || !r->length || !r->ops || !r->ops->limit_body)
-        return 0; /* no handler has decided yet, or there is no body */
+        return 0; /* the handler will set the limit, or there is no body to limit */
     int e = r->ops->limit_body(r->ops_ctx, bytes);
     if (e)
         mk_effective_limits_log_too_long(x, bytes, false);

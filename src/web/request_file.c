@@ -45,7 +45,8 @@ static mk_str strip_leading_slashes(mk_str path)
     return path;
 }
 
-/* Finds the root folder of a path and strips its prefix. Returns 0 or an error. */
+/* Finds the root folder for *path, and removes the prefix of *path that stands for that folder. Returns 0 or
+ * an error. */
 static mk_err find_path_root(const struct mk_request *r, mk_str *path, const struct mk_root **root)
 {
     if (!is_safe_path(*path))

@@ -57,8 +57,8 @@ static size_t segment_end(mk_str path, size_t from)
     return slash == MK_STR_NONE ? path.len : from + slash;
 }
 
-/* Most paths end with the name of the script. If scripts may have any name, looking up the whole path first
- * avoids a lookup of each folder; a path that continues after the name of a file is not found. */
+/* Looks up the whole path, because most paths end with the name of the script; if scripts may have any name,
+ * this avoids a lookup of each folder. False: the path continues after the name of a file, or is too long. */
 static bool find_whole_path_script(const struct mk_request *r, mk_str path, mk_str *name, int *e)
 {
     *name = mk_str_first(path, path.len - (path.len > 1 && mk_str_ends(path, MK_STR("/"))));
@@ -78,7 +78,8 @@ static size_t file_names_end(const struct mk_request *r, mk_str path)
     return end;
 }
 
-/* Finds the first segment that is not a folder. *name: the last path looked up; absent: none. */
+/* Finds the first segment that ends with the extension and is not a folder. *name: the last path looked up;
+ * absent: none. */
 static int find_script_segment(const struct mk_request *r, mk_str path, mk_str extension, mk_str *name)
 {
     int e = -ENOENT;

@@ -17,7 +17,7 @@ struct request_spool {
     struct mk_spool_quota *all;
     struct mk_spool_client *client; /* NULL: the quota was released */
     struct mk_request *request;     /* NULL: the request ended while a thread was writing */
-    size_t kept;                    /* bytes charged to its client */
+    size_t kept;                    /* buffer bytes charged to the client */
     uint64_t stored;
     bool writing; /* the spool is owned by the writing thread */
     bool ended;   /* the client has sent the whole body */
@@ -140,7 +140,7 @@ static void reserve_buffer(struct request_spool *s)
 
 /* ---- Receiving ---- */
 
-/* Appends received data. False: no more for now. */
+/* Processes the result of a read. False: no more data is available now. */
 static bool append_received(struct request_spool *s, ssize_t n, uint64_t max)
 {
     if (n == -EAGAIN)
@@ -196,7 +196,7 @@ static void advance_spool(struct request_spool *s, uint64_t max)
 
 static const char key;
 
-/* Checked before receiving: a client need not send a body that would be rejected. */
+/* Checked before receiving, so that the client need not send a body that would be rejected. */
 static bool exceeds_spool_quota(const struct request_spool *s)
 {
     int64_t length = mk_request_length(s->request);
@@ -235,7 +235,7 @@ int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
         return -ENOMEM;
     *out = &s->spool;
     if (!s->writing && !s->error && !s->client)
-        return -EINVAL; /* a rewrite dropped the body */
+        return -EINVAL; /* mk_spool_free() was called before */
     advance_spool(s, max);
     return s->writing ? -EAGAIN : s->error ? s->error : is_spool_complete(s) ? 0 : -EAGAIN;
 }

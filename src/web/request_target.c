@@ -58,8 +58,8 @@ int mk_request_target_init_checked(struct mk_request *r, mk_str target_text, mk_
     return decode_target_path(r->arena, a);
 }
 
-/* After a rewrite by a handler, the new target is fetched with GET, as for a local redirect (RFC 3875,
- * section 6.2.2). */
+/* After a rewrite by a handler, the new target is fetched with GET or HEAD, as for a local redirect (RFC
+ * 3875, section 6.2.2). */
 static enum mk_method method_after_rewrite(enum mk_request_target_by by, enum mk_method before)
 {
     bool fetches = by == MK_TARGET_BY_HANDLER && before != MK_METHOD_HEAD;
@@ -134,7 +134,7 @@ void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_b
     encode_path_part(r->arena, r->target, part, out);
 }
 
-/* Encodes path and query from their decoded form. */
+/* Encodes the decoded path, and appends the query as received. */
 static mk_str encode_target(struct mk_arena *arena, const struct mk_request_target *a)
 {
     mk_str query = a->target.query;
@@ -166,7 +166,8 @@ static bool may_have_dot_segments(const struct mk_request_target *a)
     return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dot_segments(path);
 }
 
-/* Would the path passed to a script begin with two slashes? It must not, just as the target must not. */
+/* May the path passed to a script (PATH_INFO) begin with two slashes? It must not, just as the target must
+ * not. */
 static bool has_inner_double_slash(const struct mk_request *r, const struct mk_request_target *a)
 {
     mk_str path = a->target.path;
@@ -176,7 +177,8 @@ static bool has_inner_double_slash(const struct mk_request *r, const struct mk_r
     return i + 1 < path.len && mk_path_has_script(a->path, r->site ? &r->site->scripts : NULL);
 }
 
-/* Returns the target as the client wrote it, if every program interprets it as the path that was checked. */
+/* Returns the target as the client wrote it if every program interprets it as the path that was checked;
+ * otherwise, encodes that path again. */
 mk_str mk_request_target_uri(const struct mk_request *r, const struct mk_request_target *a)
 {
     mk_str path = a->target.path, query = a->target.query;

@@ -21,8 +21,8 @@ enum mk_request_target_by {
     MK_TARGET_BY_ROUTE,   /* rewritten by static to an index file or fallback: only the routes run again */
 };
 
-/* Variants: other paths that a program may derive from the path; see http/path_variants.h. The variants of
- * scripts come last. */
+/* Variants: other paths that a program may derive from the path; see http/path_variants.h. The first
+ * n_readings are interpretations of the whole path; the paths after script names follow. */
 struct mk_request_path_variants {
     mk_str *list;
     size_t n, n_readings;
@@ -39,7 +39,8 @@ struct mk_request_target {
     struct mk_target target;
     mk_str path;                               /* decoded; absent: the target was invalid */
     const struct mk_request_target *before;    /* target before the rewrite; NULL: not rewritten */
-    unsigned left_at;                          /* for MK_TARGET_BY_ROUTE: the route that rewrote `before` */
+    unsigned left_at;                          /* for MK_TARGET_BY_ROUTE: index of the route that rewrote
+                                                * `before` */
     struct mk_request_path_variants *variants; /* variants of the path; NULL: not computed yet */
     const char *marks; /* marks of encoded bytes, see mk_path_decode_marked(); NULL: not computed yet */
 };
@@ -51,8 +52,8 @@ struct mk_route;
 struct mk_trailers;
 struct mk_web_ctx;
 
-/* The protocol's operations for a request: the only calls from this layer to an upper one. `ctx` belongs to
- * the protocol. */
+/* The protocol's operations for a request: the only calls from this layer to the layer above. `ctx` belongs
+ * to the protocol. */
 struct mk_request_ops {
     ssize_t (*read)(void *ctx, char *buf, size_t cap); /* implements mk_request_read() */
     void (*resume)(void *ctx);                         /* implements mk_request_resume() */
@@ -83,7 +84,7 @@ struct mk_request {
     struct mk_headers fields;
     uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
     mk_str tunnel;   /* protocol requested by Upgrade or extended CONNECT; absent: none */
-    mk_str upgrade;  /* protocol requested by a request with a body, or with a method other than GET */
+    mk_str upgrade;  /* like `tunnel`, for a request with a body or a method other than GET */
     int64_t now;     /* time of arrival in seconds since 1970 */
     uint64_t now_ms;
     struct mk_trailers *trailers; /* NULL: none, or the body has not ended */
@@ -95,8 +96,8 @@ struct mk_request {
     const struct mk_vhost *site;
     const struct mk_route *route; /* route of the last called handler; NULL: none */
     bool handler_found_nothing;   /* a handler declined with 404: nothing exists at the path */
-    bool is_ambiguous;            /* a hook would have decided differently about a variant of the path */
-    const struct mk_addr *peer;   /* address of the peer, or of the client determined by a hook */
+    bool is_ambiguous;            /* a hook would have decided differently for a variant of the path */
+    const struct mk_addr *peer;   /* address of the peer, or the client address that a hook has set */
     struct mk_request_attachment *attached;
     void *data;
 
@@ -104,13 +105,13 @@ struct mk_request {
     void *ops_ctx;
 };
 
-/* Does the client use TLS, to us or to a trusted proxy? */
+/* Does the client use TLS, to this server or to a trusted proxy? */
 static inline bool mk_request_is_secure(const struct mk_request *request)
 {
     return request->is_told ? request->forwarded_is_secure : request->encrypted;
 }
 
-/* Was the body dropped by a rewrite? Before the target is parsed, there is no path. */
+/* Was the body dropped by a rewrite? A copy for the log has no target. */
 static inline bool mk_request_body_was_dropped(const struct mk_request *request)
 {
     return request->target && request->target->no_content;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds other paths that programs may derive from the path of a request, and checks whether routes
- * distinguish them. */
+/* Finds other paths that programs may derive from the path of a request, and checks whether the routes treat
+ * them differently. */
 #include "web/request_variants.h"
 
 #include "http/path_variants.h"
@@ -112,7 +112,8 @@ void mk_request_set_ambiguous(struct mk_request *r)
     r->is_ambiguous = true;
 }
 
-/* Does the variant reach the same route `at`, passing all earlier routes as the path does? */
+/* Does the variant reach the route `at` as the path does, without matching an earlier route that the path
+ * does not match? */
 static bool reaches_same_route(const struct mk_vhost *host, unsigned at, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
@@ -150,7 +151,7 @@ static bool would_be_rejected(const struct mk_vhost *host, mk_str path, mk_str v
     return false;
 }
 
-/* A variant that the routes treat differently. */
+/* A variant that the routes treat differently from the path. */
 struct conflicting_variant {
     mk_str path, variant; /* absent: none */
 };
@@ -176,7 +177,7 @@ static unsigned find_conflicting_variant(const struct mk_request *r, const struc
     return status;
 }
 
-/* Checks a path that has variants. */
+/* Rejects a path that programs may interpret as one with `..` segments. Returns 0 or a status. */
 static unsigned check_hidden_dot_segments(struct mk_request *r, const struct mk_request_target *a)
 {
     if (a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dot_segments(a->path))
@@ -188,8 +189,8 @@ static unsigned check_hidden_dot_segments(struct mk_request *r, const struct mk_
     return 400;
 }
 
-/* Checks the path of the Destination, because the program decides by itself whether Destination is on another
- * server, and where it leads. */
+/* Checks the path of the Destination, because the program, not this server, decides whether the Destination
+ * is on another server, and where it leads. */
 static unsigned check_destination_path(struct mk_request *r, struct conflicting_variant *conflicting_variant)
 {
     struct mk_request_target *to;

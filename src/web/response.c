@@ -406,7 +406,7 @@ bool mk_response_merge_default_block(struct mk_response *r, const struct mk_head
     return ok;
 }
 
-/* Blocks are shared by other responses: copies the headers before a change. */
+/* Copies the headers of all blocks before a change, because other responses share the blocks. */
 static bool copy_block_headers(struct mk_response *r)
 {
     unsigned n = 0, cap = r->n_fields + MK_RESPONSE_FIRST_FIELDS;
@@ -426,7 +426,7 @@ static bool copy_block_headers(struct mk_response *r)
     return true;
 }
 
-/* Removes the headers with that name, beginning with the i-th header. */
+/* Removes the headers with that name, from index i on. */
 static void remove_header_from(struct mk_response *r, unsigned i, mk_str name)
 {
     unsigned kept = i;
@@ -553,7 +553,8 @@ int mk_response_set_body_file(struct mk_response *r, int fd, uint64_t offset, ui
     return mk_response_body_add_file(&r->content, r->arena, f, offset, length) ? 0 : -ENOMEM;
 }
 
-/* Sets the source, of which `r` takes ownership; closes it on failure. */
+/* Sets the source, of which `r` takes ownership; closes it on failure. `e`: error found by the caller, or
+ * 0. */
 static int set_body_source(struct mk_response *r, const struct mk_body_source_ops *ops, void *ctx,
                            uint64_t length, int e)
 {

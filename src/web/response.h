@@ -35,11 +35,12 @@ struct mk_response_body {
     enum mk_response_body_form form;
     uint64_t length; /* initial length of the whole body; MK_RESPONSE_BODY_UNKNOWN: not known */
     struct mk_response_body_part *parts, *last;
-    struct mk_response_body_part first;      /* most bodies have one part: no allocation */
+    struct mk_response_body_part first;      /* the first part, since most bodies have only one */
     const struct mk_body_source_ops *source; /* NULL: parts */
     void *source_ctx;
-    const struct mk_tunnel_ops *tunnel; /* operations of a tunnel; NULL for any other body */
-    const struct mk_open_file *origin;  /* the file that the body comes from, in memory or not; NULL: none */
+    const struct mk_tunnel_ops *tunnel; /* operations of a tunnel; undefined for any other body */
+    const struct mk_open_file *origin;  /* the file that the body comes from, even if its content is in
+                                         * memory; NULL: none */
 };
 
 struct mk_trailers;
@@ -66,8 +67,7 @@ struct mk_response {
     bool sent;               /* the request has ended, and the response was sent completely */
     bool is_error_page;      /* mk_response_is_error_page() */
     bool no_raw;             /* the protocol cannot send raw bytes */
-    uint8_t own;             /* MK_RESPONSE_OWN_... flags of its headers; includes Trailer if it has
-                                trailers */
+    uint8_t own;             /* MK_RESPONSE_OWN_... flags */
     uint16_t failure_status; /* status of the error page if the body fails before any of it is sent; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_header_block *blocks[MK_RESPONSE_BLOCKS]; /* must outlive the request */

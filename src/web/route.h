@@ -20,7 +20,7 @@ struct mk_route {
     mk_str written;                 /* handler and arguments, for messages */
 };
 
-/* Does the route match the path? MK_REGEX_LIMIT, which counts as true, must never lead to later routes,
+/* Does the route match the path? MK_REGEX_LIMIT, which counts as a match, must never lead to later routes,
  * because they may be less strict. */
 static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk_str path)
 {

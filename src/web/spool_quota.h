@@ -18,13 +18,13 @@ enum { MK_SPOOL_BUCKETS = 64 };
 struct mk_spool_client {
     struct mk_spool_client *next;
     uint8_t ip[16];
-    unsigned n;         /* requests and responses */
+    unsigned n;         /* number of requests and responses that use this entry */
     size_t kept;        /* bytes of buffers in memory */
     uint64_t stored;    /* bytes of request files */
     uint64_t responses; /* bytes of response files */
 };
 
-/* One per worker. All zero: nothing is written to disk. */
+/* The quota of one worker. All zero: nothing is written to disk. */
 struct mk_spool_quota {
     const char *folder;        /* NULL: no plugin enabled spooling */
     uint64_t max;              /* limit of all bytes in files; UINT64_MAX: none */

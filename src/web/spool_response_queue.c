@@ -26,7 +26,7 @@ struct mk_spool_queue {
     void (*on_writable)(void *ctx);
     void *ctx;
     uint64_t in_file;  /* copy of spool.stored, which is owned by the thread while it writes */
-    uint64_t length;   /* spool bytes since the last reset */
+    uint64_t length;   /* write position in the spool */
     uint64_t read;     /* read position in the spool */
     uint64_t released; /* leading bytes of the file whose blocks were released */
     uint64_t charged;
@@ -81,7 +81,7 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
     if (!q)
         return;
     q->is_freed = true;
-    if (!q->is_writing) /* otherwise on_file_written() does so */
+    if (!q->is_writing) /* otherwise, on_file_written() frees the queue */
         free_queue(q);
 }
 
@@ -93,7 +93,7 @@ static void write_file_job(struct mk_offload_job *job)
     q->error = mk_spool_write_to_file(&q->spool, q->all->folder);
 }
 
-/* Data that could not be written stays in the buffer. */
+/* Handles the end of a write. Data that could not be written stays in the buffer. */
 static void finish_write(struct mk_spool_queue *q)
 {
     q->is_writing = false;
@@ -121,7 +121,7 @@ static void on_file_written(struct mk_offload_job *job)
         q->on_writable(q->ctx);
 }
 
-/* Starts writing the buffer to the file. 0: the buffer has space now. */
+/* Starts writing the buffer to the file. 0: the buffer has space now; -EAGAIN: a thread is writing. */
 static int start_file_write(struct mk_spool_queue *q)
 {
     uint64_t n = q->spool.kept.len;

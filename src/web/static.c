@@ -133,8 +133,8 @@ static bool is_navigation_request(const struct mk_request *request)
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
 }
 
-/* If another handler is responsible for the fallback, such as a front controller, it handles every missing
- * path. */
+/* If another handler is responsible for the fallback, such as a front controller, that handler gets every
+ * missing path. */
 static void open_fallback(const struct mk_request *request, struct mk_static_result *found)
 {
     struct mk_static_result fallback = {.root = &request->site->root, .is_fallback = true};
@@ -308,7 +308,7 @@ static enum mk_verdict handle_static(struct mk_request *request, struct mk_respo
         return reroute_to_path(request, response, found.elsewhere);
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
         return mk_redirect_to_folder(request, response, 301) ? MK_DONE : fail_with_status(response, 503);
-    case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists the folder */
+    case MK_STATIC_FOLDER_WITHOUT_INDEX: /* 403, unless a later handler lists the folder */
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
     case MK_STATIC_FORBIDDEN:

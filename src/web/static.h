@@ -9,7 +9,7 @@
 /* The handler has no data: host and files come from the request. */
 extern const struct mk_handler mk_static;
 
-/* The content that the handler would serve for a path, for `monkey explain`. */
+/* The result of the lookup of a path, for the handler and for `monkey explain`. */
 enum mk_static_find {
     MK_STATIC_FILE,
     MK_STATIC_ELSEWHERE, /* an index file or fallback for which another handler is responsible: usually a
@@ -18,7 +18,7 @@ enum mk_static_find {
     MK_STATIC_FOLDER_WITHOUT_INDEX,
     MK_STATIC_HIDDEN, /* a dot file */
     MK_STATIC_MISSING,
-    MK_STATIC_FORBIDDEN, /* permission denied, or a symbolic link that is not allowed */
+    MK_STATIC_FORBIDDEN, /* permission denied, a symbolic link that is not allowed, or a special file */
     MK_STATIC_BUSY,      /* out of descriptors or memory */
     MK_STATIC_BROKEN,    /* disk or file system error */
 };
@@ -29,7 +29,7 @@ struct mk_static_result {
     const struct mk_root *root;
     bool is_fallback; /* fallback page of a single-page application */
     mk_str elsewhere; /* path for MK_STATIC_ELSEWHERE; absent: out of memory */
-    mk_err error;     /* reason, if any */
+    mk_err error;     /* error of opening the path; 0: none */
 };
 
 void mk_static_find(const struct mk_request *request, struct mk_static_result *found);

@@ -61,7 +61,7 @@ int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
     return 0;
 }
 
-/* Announces the known trailers. */
+/* Adds a Trailer header that lists the known trailers. */
 static bool add_trailer_header(struct mk_response *r)
 {
     struct mk_buf names = mk_buf_growing(RESPONSE_MAX);

@@ -23,7 +23,8 @@ static int reject_tunnel(struct mk_response *r, unsigned status, int e)
     return e;
 }
 
-/* Returns 0 after adding Sec-WebSocket-Accept to the response; otherwise the response is an error. */
+/* Validates the handshake, and for HTTP/1, adds Sec-WebSocket-Accept. Returns 0, or an error after setting an
+ * error status. */
 static int accept_websocket_handshake(const struct mk_request *request, struct mk_response *r)
 {
     bool with_key = request->version < 20;
@@ -49,7 +50,7 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
     bool has_content = request->length && !mk_exchange_of(request)->body_has_ended;
     mk_str protocol = mk_request_upgrade(request);
     bool may = protocol.p && !has_content && ops &&
-               ops->source.read; /* all data after a body belongs to the tunnel */
+               ops->source.read; /* the body must end first: all data after it belongs to the tunnel */
     int e = r->sealed || mk_response_body_is_tunnel(&r->content) ? -EALREADY : may ? 0 : -EINVAL;
     if (!e && mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET))
         e = accept_websocket_handshake(request, r);

@@ -20,7 +20,7 @@ struct mk_location_config;
 /* A custom error page. */
 struct mk_error_page {
     unsigned status; /* 4 or 5: every 4xx or 5xx status that has no page of its own */
-    mk_str path;     /* relative path inside the root */
+    mk_str path;     /* relative to the document root */
 };
 
 /* Format of the built-in error pages. */
@@ -42,7 +42,7 @@ struct mk_user_homes {
     struct mk_map by_name; /* name -> struct mk_user_home * */
 };
 
-/* Limits for requests of the server, a host or a location, and its access log. */
+/* Limits for the requests of the server, a host or a location, and their access log. */
 struct mk_request_limits {
     uint64_t content_max;   /* maximum body size; UINT64_MAX: no limit */
     uint64_t rate_bytes;    /* minimum bytes that a client must transfer in each interval of rate_ms */
@@ -50,7 +50,7 @@ struct mk_request_limits {
     uint32_t rate_ms;       /* interval for rate_bytes; 0: no limit */
     uint32_t handler_ms;    /* handler timeout; 0: no limit */
     uint32_t tunnel_ms;     /* idle timeout of tunnels; 0: no limit */
-    unsigned log_format;    /* format index for the function that writes the log */
+    unsigned log_format;    /* index of the log format, for the function that writes the log */
 };
 
 struct mk_location_path {
@@ -80,7 +80,7 @@ struct mk_vhost {
     struct mk_regex *const *regexes; /* regexes of the names, by index; NULL: no name is a regex */
     size_t n_names;
     struct mk_root root;
-    struct mk_root *aliases; /* folders mapped to other paths */
+    struct mk_root *aliases; /* folders that `Alias` maps to paths */
     size_t n_aliases;
     const mk_str *index;
     size_t n_index;
@@ -111,7 +111,7 @@ struct mk_vhost {
     mk_str written_at;                    /* file:line, for messages */
     const struct mk_vhost_config *source; /* configuration from which it was built */
     /* NULL: TLS connections for this host are refused. Access this member and the three below atomically: a
-     * program may replace a certificate while threads serve (mk_certificates_replace()). */
+     * program may replace a certificate while threads serve requests (mk_certificates_replace()). */
     const struct mk_tls_context *tls;
     int64_t tls_begins, tls_expires; /* validity period common to all its certificates; 0: no
                                            * certificate */
@@ -132,7 +132,7 @@ struct mk_vhost_regex {
     struct mk_vhost_regex *next; /* in configuration order */
 };
 
-/* The virtual hosts of one or more addresses. */
+/* The virtual hosts of one or more listeners. */
 struct mk_vhosts {
     struct mk_map exact, below; /* name -> struct mk_vhost *; `below`: wildcards, without the "*." */
     struct mk_vhost_regex *regexes;
@@ -173,7 +173,8 @@ static inline const struct mk_root *mk_vhost_find_root(const struct mk_vhost *ho
 }
 
 /* Returns the first location of the host that matches the path; NULL: none. A regex that exceeds its limit
- * counts as a match, with its strict limits: a client must not benefit from making the match fail. */
+ * counts as a match, and *gave_up is set, so that the strict limits of the location apply: a client must not
+ * benefit from making the match fail. */
 const struct mk_location *mk_vhost_location(const struct mk_vhost *host, mk_str path, bool *gave_up);
 
 /* Returns the first literal name; empty: none. */
@@ -182,7 +183,7 @@ mk_str mk_vhost_first_plain_name(const struct mk_vhost *host);
 mk_str mk_vhost_matching_regex(const struct mk_vhost *host, mk_str name);
 
 /* Returns the index of the host's first route at or after `from` that matches the path or exceeds the regex
- * limit, with the result; n_routes: none. */
+ * limit, and stores which of the two in *result. Returns n_routes if there is none. */
 static inline size_t mk_vhost_next_route(const struct mk_vhost *host, size_t from, mk_str path,
                                          enum mk_regex_result *result)
 {
