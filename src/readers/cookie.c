@@ -5,7 +5,8 @@
 #include <monkey/sized.h>
 #include <monkey/text.h>
 
-/* RFC 6265bis, section 4.1.1: cookie-octet. Surrounding quotes are rejected: parsers disagree about them. */
+/* Does the value consist of cookie-octets (RFC 6265bis, section 4.1.1)? Surrounding quotes are rejected,
+ * because parsers disagree about them. */
 static bool is_cookie_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -14,7 +15,7 @@ static bool is_cookie_value(mk_str s)
     return true;
 }
 
-/* Returns whether the text, a path or domain, cannot end the attribute or the line. */
+/* Is the text, a path or domain, free of characters that would end the attribute or the line? */
 static bool is_attribute_value(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)

@@ -11,7 +11,8 @@ struct range {
     uint32_t first, last;
 };
 
-/* Unsafe: blanks, invisible characters, bidirectional controls, and lookalikes of a dot or a slash. */
+/* Is the character unsafe in a file name: a blank, an invisible character, a bidirectional control, or a
+ * lookalike of a dot or a slash? */
 static bool is_unsafe_code_point(uint32_t c)
 {
     static const struct range all[] = {
@@ -43,7 +44,7 @@ static uint32_t decode_code_point(mk_str s)
 /* Returns the next character, sanitized, and sets *used to its length in `s`. */
 static mk_str next_clean_char(mk_str s, size_t *used)
 {
-    static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* written by browsers */
+    static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* browsers escape these */
     size_t len = mk_utf8_char_len(s);
     *used = len ? len : 1;
     for (size_t i = 0; i < MK_LEN(escapes); i++)

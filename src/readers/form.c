@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* application/x-www-form-urlencoded, as sent by browsers. */
+/* Parser for application/x-www-form-urlencoded, as sent by browsers. */
 #include <errno.h>
 #include <monkey/form.h>
 
@@ -24,7 +24,7 @@ static size_t count_pairs(mk_str text)
     return n;
 }
 
-/* The byte encoded by the two digits after a '%', or -1. */
+/* Returns the byte encoded by the two digits after a '%', or -1. */
 static int decode_percent_byte(mk_str s)
 {
     if (s.len < 2)

@@ -20,7 +20,7 @@ struct form_collector {
     const char *error_text; /* the violated limit; NULL: the parser describes the error */
 };
 
-/* A NUL-terminated copy. */
+/* Returns a NUL-terminated copy; absent: `s` is absent, or out of memory. */
 static mk_str copy_str(struct form_collector *r, mk_str s)
 {
     char *p = s.p ? (char *)r->memory->alloc(r->memory->ctx, s.len + 1) : NULL;
@@ -123,7 +123,7 @@ static int feed_spool(const struct mk_spool *body, struct mk_multipart *parts)
     return e ? e : mk_multipart_end(parts);
 }
 
-/* Describes which part violates which rule; absent if neither the parser nor a limit failed. */
+/* Returns a text that says which part violates which rule; absent: no rule was violated. */
 static mk_str describe_error(struct form_collector *r)
 {
     char room[MESSAGE_MAX];

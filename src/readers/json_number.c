@@ -40,7 +40,8 @@ size_t mk_json_number_len(mk_str s, bool *is_integer)
     return at;
 }
 
-/* Longer numbers are accepted, but digits beyond the precision of a double do not justify a larger buffer. */
+/* Maximum length of a number. JSON sets no limit, but digits beyond the precision of a double do not justify
+ * a larger buffer. */
 enum { NUMBER_TEXT_MAX = 256 };
 
 bool mk_json_number_parse(mk_str s, double *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of numbers in JSON. */
+/* The syntax of numbers in JSON. */
 #ifndef MK_READERS_JSON_NUMBER_H
 #define MK_READERS_JSON_NUMBER_H
 

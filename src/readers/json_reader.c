@@ -132,7 +132,7 @@ bool mk_json_reader_count(struct mk_json_reader *c)
 
 /* ---- Strings ---- */
 
-/* The value of the four hex digits after "\u", or -1. */
+/* Returns the value of the four hex digits after "\u", or -1. */
 static int32_t parse_four_hex_digits(mk_str s)
 {
     int32_t n = 0;
@@ -147,7 +147,8 @@ static int32_t parse_four_hex_digits(mk_str s)
     return n;
 }
 
-/* Decodes the escape at `s`, after the backslash; returns its length, or 0. */
+/* Decodes a Unicode escape, or two escapes that form a surrogate pair, at `s`, after the first backslash.
+ * Returns the length of the decoded part of `s`; 0: invalid. */
 static size_t decode_unicode_escape(mk_str s, char out[4], size_t *out_len)
 {
     int32_t high = parse_four_hex_digits(mk_str_skip(s, 1));
@@ -178,7 +179,8 @@ static size_t decode_escape(mk_str s, char out[4], size_t *out_len)
     return 1;
 }
 
-/* `raw` is the text between the quotes, valid except for its escapes. The result is never longer. */
+/* Decodes the escapes of `raw`, the text between the quotes, whose other characters have been validated. The
+ * result is never longer. */
 static bool unescape_string(struct mk_json_reader *c, mk_str raw, mk_str *out)
 {
     char *buf = (char *)c->memory->alloc(c->memory->ctx, raw.len + 1);
@@ -204,7 +206,8 @@ static bool unescape_string(struct mk_json_reader *c, mk_str raw, mk_str *out)
     return true;
 }
 
-/* The length of the string character at the start of `s`: 0 if it is not allowed. */
+/* Returns the length of the character at the start of `s`, where a backslash and the byte after it count as
+ * one; 0: the character is not allowed in a string. */
 static size_t string_char_len(mk_str s)
 {
     if ((unsigned char)s.p[0] < 0x20)
@@ -301,7 +304,7 @@ static bool skip_name(struct mk_json_reader *c)
     return mk_json_reader_name(c, &name) && mk_json_reader_expect(c, ':', "`:`");
 }
 
-/* Not recursive: `objects` has one bit for each open level. */
+/* Not recursive: `objects` has one bit for each open level, which is 1 for an object and 0 for a list. */
 bool mk_json_reader_skip(struct mk_json_reader *c, mk_str *out)
 {
     uint64_t objects = 0;

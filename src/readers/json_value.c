@@ -8,7 +8,7 @@
 
 enum { SHOWN_MAX = 64, NAME_TEXT_MAX = 200 };
 
-/* Elements, linked in reverse order while their number is unknown. */
+/* An element of a list or object; the elements are linked in reverse order while their number is unknown. */
 struct element_link {
     struct element_link *before;
     struct mk_json_member element;
@@ -188,7 +188,7 @@ const struct mk_json_value *mk_json_at(const struct mk_json_value *v, size_t i)
     return v && v->kind == MK_JSON_ARRAY && i < v->n ? &v->of.items[i] : NULL;
 }
 
-/* Is `name` the name that the token of a path stands for? */
+/* Does a token of a JSON Pointer (RFC 6901), in which ~0 and ~1 are escapes, stand for `name`? */
 static bool token_matches(mk_str token, mk_str name)
 {
     size_t at = 0;

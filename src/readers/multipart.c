@@ -26,11 +26,12 @@ struct mk_multipart {
     void *ctx;
     enum state state;
     int error;
-    const char *error_text; /* error text, unless an op failed */
+    const char *error_text; /* describes the error; NULL: no error, or a function in `ops` failed */
     size_t n_parts;
     uint64_t total, of_part, part_max;
     bool is_file;
-    uint64_t used; /* bytes removed from the buffer, with the two bytes that are supplied before the body */
+    uint64_t used; /* bytes removed from the buffer, including the CR LF that mk_multipart_new() adds before
+                    * the body */
     size_t len;    /* unprocessed bytes in the buffer */
     char mark[MARK_MAX]; /* CR LF - - boundary */
     size_t mark_len;
@@ -64,7 +65,7 @@ struct mk_multipart *mk_multipart_new(mk_str boundary, const struct mk_multipart
     memcpy(m->mark, "\r\n--", 4);
     memcpy(m->mark + 4, boundary.p, boundary.len);
     m->mark_len = boundary.len + 4;
-    memcpy(m->buf, "\r\n", 2); /* supplied: the body has no line ending before the first boundary */
+    memcpy(m->buf, "\r\n", 2); /* added, because the first boundary has no line ending before it */
     m->len = 2;
     return m;
 }
@@ -104,8 +105,8 @@ static int deliver_part_data(struct mk_multipart *m, size_t n)
     return m->ops->data(m->ctx, mk_str_of(m->buf, n));
 }
 
-/* Returns the number of bytes at the end that may be the beginning of a delimiter. They stay in the
- * buffer. */
+/* Returns the number of bytes at the end of the buffer that may be the beginning of a delimiter. These bytes
+ * stay in the buffer. */
 static size_t partial_boundary_len(const struct mk_multipart *m)
 {
     size_t most = m->len < m->mark_len - 1 ? m->len : m->mark_len - 1;
@@ -154,7 +155,7 @@ static int parse_part_body(struct mk_multipart *m)
     }
     size_t at = (size_t)(found - m->buf), end = 0;
     int boundary = parse_after_boundary(m, at + m->mark_len, &end);
-    size_t content = boundary < 0 ? at + m->mark_len : at; /* not a boundary: part of the body */
+    size_t content = boundary < 0 ? at + m->mark_len : at; /* if not, the mark belongs to the body */
     int e = deliver_part_data(m, content);
     if (e)
         return e;
@@ -166,12 +167,13 @@ static int parse_part_body(struct mk_multipart *m)
     return e ? e : boundary != 0;
 }
 
-/* Part headers start with the CR LF that ends the boundary line, so empty headers need no special case. */
+/* In the buffer, the headers of a part start with the CR LF that ends the boundary line, so empty headers
+ * need no special case. */
 static int parse_part_head(struct mk_multipart *m)
 {
     char *end = memmem(m->buf, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->buf) + 2 : m->len;
-    if (len > m->limits.head + (end ? 4 : 5)) /* without `end`, three of its four bytes may be here */
+    if (len > m->limits.head + (end ? 4 : 5)) /* without `end`, three of its four bytes may have arrived */
         return fail_with_reason(m, -EMSGSIZE,
                                 "the headers of a part exceed `.head` of the struct mk_multipart_limits");
     if (!end)

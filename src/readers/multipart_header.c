@@ -6,7 +6,7 @@
 
 #include <monkey/utf8.h>
 
-/* Returns whether the text is UTF-8 without control characters. */
+/* Is the text valid UTF-8 without control characters? */
 static bool is_clean_text(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -22,8 +22,8 @@ static mk_str trim_left(mk_str s)
     return s;
 }
 
-/* Returns whether the quoted string ends at this quote, because the line ends or the next parameter
- * follows. */
+/* Does a quoted string end at the quote before `rest`? It does if the line ends there, or if the next
+ * parameter follows. */
 static bool is_end_of_quoted_string(mk_str rest)
 {
     rest = trim_left(rest);
@@ -38,7 +38,7 @@ static bool is_end_of_quoted_string(mk_str rest)
  * backslashes, even at the end (WHATWG HTML, section 4.10.21.8); other clients write \" for a quote. */
 static bool parse_quoted_text(mk_str *rest, mk_str *out)
 {
-    char *to = (char *)(uintptr_t)rest->p; /* part of the parser's own buffer */
+    char *to = (char *)(uintptr_t)rest->p; /* part of the parser's own buffer, which may be modified */
     size_t len = 0, i = 0;
     for (; i < rest->len && rest->p[i] != '"'; i++) {
         bool escape = rest->p[i] == '\\' && i + 1 < rest->len && rest->p[i + 1] == '"' &&
@@ -53,7 +53,8 @@ static bool parse_quoted_text(mk_str *rest, mk_str *out)
     return true;
 }
 
-/* The next `; name=value`; false at the end, with *good saying whether the end was valid. */
+/* Parses the next `; name=value`. False: none follows, or it is malformed; *good is false if anything was
+ * malformed. */
 static bool next_parameter(mk_str *rest, mk_str *name, mk_str *value, bool *good)
 {
     *rest = trim_left(*rest);
@@ -80,8 +81,9 @@ static bool next_parameter(mk_str *rest, mk_str *name, mk_str *value, bool *good
     return *good;
 }
 
-/* Decodes an extended value (RFC 8187) in place; absent if it is malformed or in an unknown charset. A
- * character of ISO-8859-1 takes two bytes in UTF-8, and three in percent-encoding. */
+/* Decodes an extended value (RFC 8187) in place; absent if it is malformed or in an unknown charset. The
+ * result is never longer: a character of ISO-8859-1 takes at most two bytes in UTF-8, but three in
+ * percent-encoding. */
 static mk_str decoded_ext_value(mk_str value)
 {
     mk_str charset = mk_str_cut(&value, '\''), language = mk_str_cut(&value, '\'');
@@ -165,8 +167,8 @@ static const char *parse_content_disposition(mk_str value, struct mk_multipart_p
     return out->name.p ? NULL : "its Content-Disposition has no name";
 }
 
-/* Returns whether this Content-Transfer-Encoding leaves the data unencoded. RFC 7578, section 4.7 allows no
- * other. */
+/* Does this Content-Transfer-Encoding leave the data unencoded? Other encodings are rejected (RFC 7578,
+ * section 4.7, deprecates the header). */
 static bool is_identity_encoding(mk_str value)
 {
     return mk_str_eq_nocase(value, MK_STR("7bit")) || mk_str_eq_nocase(value, MK_STR("8bit")) ||

@@ -5,7 +5,7 @@
 #include <monkey/request.h>
 #include <monkey/response.h>
 
-/* HTTP/2 may send a separate header for each cookie. */
+/* HTTP/2 clients may send a separate header for each cookie. */
 mk_str mk_request_cookie_view(const struct mk_request *r, const char *expected)
 {
     mk_str name, value;

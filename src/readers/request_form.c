@@ -15,7 +15,7 @@ struct request_form {
     int result; /* -EAGAIN: more of the body is to come */
     mk_str error_text;
     mk_str boundary;            /* absent: the form is urlencoded */
-    struct mk_buf text;         /* what has arrived of an urlencoded form */
+    struct mk_buf text;         /* the received part of a urlencoded form */
     struct mk_multipart *parts; /* parser of mk_request_multipart(); NULL: none */
     struct mk_spool *spool;     /* NULL: nothing was spooled */
 };
@@ -90,8 +90,8 @@ static int check_form_type(const struct mk_request *r, struct request_form *f)
                : 0;
 }
 
-/* Returns the state of the request; creates it, with the result of check(), at the first call. NULL: out of
- * memory. */
+/* Returns the form attached to the request; at the first call, creates it with the result of check(). NULL:
+ * out of memory. */
 static struct request_form *begin_request_form(struct mk_request *r, int (*check)(const struct mk_request *r,
                                                                                   struct request_form *f))
 {
@@ -173,11 +173,11 @@ static int feed_request(struct mk_request *r, struct mk_multipart *parts)
     while (!e && (n = mk_request_read(r, piece, sizeof piece)) != 0)
         e = n < 0 ? (int)n : mk_multipart_feed(parts, mk_str_of(piece, (size_t)n));
     if (e == -EAGAIN && n > 0)
-        return -EINVAL; /* of a callback */
+        return -EINVAL; /* a callback failed with -EAGAIN, which is reserved for an incomplete body */
     return e ? e : mk_multipart_end(parts);
 }
 
-/* Describes which part violates which rule. */
+/* Returns a text that says which part violates which rule; absent: no rule was violated. */
 static mk_str describe_parser_error(struct mk_request *r, const struct mk_multipart *parts)
 {
     const struct mk_allocator memory = mk_request_allocator(r);
