@@ -49,7 +49,7 @@ def logged_server(monkey, site):
 
 
 def run(kind, url, folder, *options):
-    """Returns the client's output as parsed by wr."""
+    """Runs the client with the options that wr adds, and returns its output."""
     if not program_of(kind):
         pytest.skip(f"{kind} is not installed")
     adds = subprocess.run([READ, kind, "adds"], capture_output=True, text=True, timeout=SECONDS, check=True)
