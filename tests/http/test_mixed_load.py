@@ -116,7 +116,7 @@ CASES = list(read_cases())
 
 
 def storm(server, content, seed, rounds):
-    """Runs the clients of one thread and returns their errors."""
+    """Runs random clients, one after another; an error is reported with the seed that reproduces it."""
     rng = random.Random(seed)
     for i in range(rounds):
         kind = rng.choice(KINDS)

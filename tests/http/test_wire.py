@@ -37,7 +37,7 @@ def send(c, data, slowly):
 
 def expected_answers(case):
     """Returns the method of each request, the expected status (None if any status of an accepted request will do), and the
-    kinds of its events: {b"request", b"keep"}."""
+    set of its event kinds, such as {b"request", b"keep"}."""
     methods = [line.split()[0].decode() for line in case.events("request")]
     events = []
     for line in case.expect:
