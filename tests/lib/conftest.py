@@ -19,7 +19,7 @@ def package(tmp_path_factory):
 
 @pytest.fixture
 def objects(package):
-    """The shared library loads its modules at run time; the archive contains them."""
+    """Provides the modules that the shared library loads at run time; the archive contains them."""
     link = package.lib / "plugins"
     link.symlink_to(RELEASE / "plugins")
     yield
