@@ -313,7 +313,7 @@ def test_cgi_single_process_is_shared_by_all_clients(serve):
 
 
 def test_cgi_address_with_fewest_scripts_is_next(serve, site):
-    """Three requests of one address wait, followed by one of another address: that one is served second, not fourth."""
+    """Three requests of 127.0.0.2 and one of 127.0.0.4 wait: the request of 127.0.0.4 is served second, not last."""
     script = PLAIN + "echo $REMOTE_ADDR >>order; while ! [ -e go -o -e go.$REMOTE_ADDR ]; do sleep 0.02; done\n"
     server = serve({"s": script}, "MaxProcesses 2\nMaxProcessesPerAddress 1")
     begun = lambda: (site / "cgi-bin/order").read_text().split()

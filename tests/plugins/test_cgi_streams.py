@@ -87,7 +87,8 @@ def test_cgi_read_timeout_excludes_slow_client(serve):
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
 def test_cgi_read_timeout_excludes_client_that_does_not_read(monkey, site):
-    """The server has read all output so far; when more output arrives, the server's buffers are full."""
+    """While the server's buffers are full because the client does not read, the server does not read from the script: this time
+    must not count toward ReadTimeout."""
     script = PYTHON + ("import os, time\nprint('Content-Type: a/b\\n', flush=True)\n"
                        "for _ in range(750):\n    os.write(1, b'x' * 16000)\n    time.sleep(.0005)\n")
     server = serve_scripts(monkey, site, {"s": script}, "ReadTimeout 1s", server="HandlerTimeout 1s")
@@ -160,7 +161,7 @@ def test_cgi_backpressure_of_client_stops_script(serve, site):
 
 
 def is_blocked(pid):
-    """Is the script blocked in the same write for a while?"""
+    """Is the script asleep in 20 consecutive samples?"""
     seen = {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for _ in range(20) if not time.sleep(0.01)}
     return seen == {"S"}
 

@@ -350,7 +350,7 @@ def test_compress_cache_evicts_least_recently_used(start, site):
 
 
 def test_compress_cache_respects_its_size(release, tmp_path):
-    """There are thousands of files, and slow clients that are still reading evicted entries."""
+    """The server compresses 400 files, which need far more space than CacheSize."""
     site = Site(tmp_path / "site")
     for i in range(400):
         site.add(f"{i}.txt", os.urandom(20_000).hex())

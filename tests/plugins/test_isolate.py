@@ -488,7 +488,7 @@ def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
 
 @pytest.fixture
 def public_guest(guest):
-    """A copy of the program that every user can read."""
+    """A copy of the service's object that every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="monkey-test-"))
     folder.chmod(0o755)
     shutil.copy(guest, folder)

@@ -69,7 +69,7 @@ ROUTES = "[ROUTES]\n    /firm/* isolate firm\n    /weak/* isolate weak\n    /* s
 
 @pytest.fixture
 def guests(tmp_path):
-    """Two services, and flag files that make them hang: `hangs(NAME, WHERE)`."""
+    """Builds the two services. Each has a folder in which a test creates the files that make the service hang."""
     objects = []
     for name in NAMES:
         folder = tmp_path / name
@@ -79,7 +79,7 @@ def guests(tmp_path):
 
 
 class Hang:
-    """From now on, the service hangs in the given phase."""
+    """Makes the service hang in the given phase, from now on."""
 
     def __init__(self, folder, phase):
         self.path, self.sign = folder / phase, folder / f"{phase}.hangs"
