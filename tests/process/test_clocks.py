@@ -159,7 +159,7 @@ def test_min_rate_applies_to_small_pipelined_responses(start, site):
 
 def test_min_rate_accepts_slow_but_sufficient_reader(start, site):
     """MinRate counts the bytes that the client reads, not the moments when the kernel has space: the client reads 40 KB a second,
-    where MinRate requires 5."""
+    where MinRate requires 5 KB."""
     data = bytes(range(256)) * 4096
     site.add("big", data)
     server = start("MinRate 5K\nMinRateInterval 1s")
@@ -226,7 +226,7 @@ def test_lingering_close_reads_limited_time(start):
 
 @pytest.mark.http1
 def test_timers_of_closed_connections_do_nothing(start):
-    """Thousands of short connections are abandoned in every state."""
+    """The client abandons hundreds of short connections in different states."""
     server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateInterval 1s")
     pieces = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"]

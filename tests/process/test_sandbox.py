@@ -97,7 +97,7 @@ def test_user_key_without_root_is_a_warning(monkey, site):
 
 @pytest.fixture
 def probe(monkey, site, tmp_path):
-    """Serves a request, and returns the access rights of the worker during this first request."""
+    """`probe(...)` starts a server and sends a request; returns the results of the worker's access attempts, and the server."""
     site.add("page", "page")
     outside = tmp_path / "outside"
     outside.write_text("outside")

@@ -38,7 +38,7 @@ def start(monkey, tmp_path, site):
 
 
 def upgrade(server, watch, tmp_path, count=1):
-    """Returns the PID of the new master; the old master has exited, or will exit after its last request."""
+    """Returns the process of the new master; the old master has exited, or will exit after its last request."""
     server.tell(signal.SIGUSR2)
     server.err.wait_for(r"the new program is process (\d+)", count)
     new = int(server.err.wait_for(r"the new program is process (\d+)", count)[1])

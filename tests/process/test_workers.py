@@ -138,7 +138,7 @@ def test_worker_crash_under_load_loses_only_its_requests(server):
 
 
 def test_worker_that_keeps_crashing_is_replaced_with_backoff(monkey, site):
-    """The master starts replacements at once, at once, after 100 ms, 200 ms and 400 ms, so that it does not spin."""
+    """The master starts the first replacement at once, and the others after 100, 200, 400 and 800 ms, so that it does not spin."""
     server = monkey(workers=1)
     server.allow(DIED)
     times = []
@@ -165,7 +165,7 @@ def test_worker_backoff_does_not_delay_reload(monkey, site):
         wait_until(lambda: victim not in server.workers, "its death")
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    time.sleep(1.5)  # the longest possible backoff
+    time.sleep(1.5)  # longer than the backoff after four deaths
     assert len(server.workers) == 2
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves", count=2)
