@@ -246,7 +246,7 @@ TWO = """
 
 @pytest.fixture
 def mixed(secure, authority, clients):
-    """One host has no requirements, and two hosts require a certificate of the same authority."""
+    """One host has no requirements, and two hosts require a client certificate from the same authority."""
     pair = authority.issue(["open.example", "closed.example", "also.closed.example", "alike.example"])
 
     def start(**how):

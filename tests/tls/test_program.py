@@ -70,7 +70,7 @@ def test_explain_names_certificate_and_redirect(run, site, authority, tmp_path):
 
 
 def test_missing_tls_object_is_reported(site, tmp_path, run):
-    """If the TLS object is missing, the server serves plain HTTP and names the missing object."""
+    """Without the TLS object, a TLS listener is an error, and the hint names the object; a certificate alone is no error."""
     program = tmp_path / "alone" / "monkey"
     program.parent.mkdir()
     shutil.copy(PROGRAM, program)
