@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/balance.h"
 
-/* Search rounds, each less strict than the one before. */
+/* The rounds of the search for a server: primary servers that are up, backups that are up, then any
+ * server. */
 enum round { PRIMARY, BACKUP, ANY, ROUNDS };
 
 static bool may_use_backend(const struct mk_backend *o, enum round round, uint64_t avoid, uint64_t now)
@@ -68,7 +69,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Rendezvous hashing: when a server goes away, only its own clients move. */
+/* Rendezvous hashing: when a server goes away, only its own clients are assigned to other servers. */
 static struct mk_backend *choose_by_hash(struct mk_backend_set *g, uint64_t hash, enum round round,
                                          uint64_t avoid, uint64_t now)
 {

@@ -109,8 +109,8 @@ bool mk_conn_limit_is_share_used_up(const struct mk_conn_limit *l, const struct 
     return exceeds_share(l, r, client, 0);
 }
 
-/* Workers that assign slots at the same time may see each other's slots and all unassign their own. The last
- * one to do so finds free capacity in the share, and retries. */
+/* Workers that assign slots to the same client at the same time may see each other's slots and all unassign
+ * their own. The last one to do so finds free capacity in the share, and retries. */
 bool mk_conn_limit_assign_slot(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                unsigned slot, uint64_t client)
 {
@@ -167,7 +167,8 @@ static void clear_row(const struct mk_conn_limit *l, unsigned row)
         l->on_empty(l->ctx, row);
 }
 
-/* Locks the row if workers are processes. Otherwise only marks it: threads live as long as the memory. */
+/* Locks the row if workers are processes. Otherwise only marks it: a thread cannot die without its process,
+ * so no other worker has to clear its row. */
 static bool try_acquire_row(const struct mk_conn_limit *l, unsigned row)
 {
     uint32_t *is_taken = &l->memory->rows[row].is_taken, none = 0;

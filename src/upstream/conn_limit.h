@@ -86,7 +86,7 @@ bool mk_conn_limit_init(struct mk_conn_limit *l, struct mk_config *config);
 /* Master only; call it before workers start. False: out of descriptors, and the error was reported. */
 bool mk_conn_limit_open_fds(struct mk_conn_limit *l, struct mk_config *config);
 
-/* Call it when the stats slot is assigned to another backend. */
+/* Clears the state of the backend. Call it when its stats slot is assigned to another backend. */
 void mk_conn_limit_reset_backend(const struct mk_conn_limit *l, unsigned backend);
 
 /* ---- Rows of workers ---- */

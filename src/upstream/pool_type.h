@@ -48,7 +48,8 @@ struct mk_pool {
     const struct mk_upstreams *upstreams;
     struct mk_upstream_stats stats;
     struct mk_conn_limit limit;
-    unsigned row;                /* this worker's row, in the connection limit and the statistics */
+    unsigned row;                /* index of this worker's row in the connection limit, and in the counts of
+                                  * idle connections */
     struct mk_backend_set *sets; /* indexed by mk_upstream.index */
     struct mk_backend *backends; /* backends of all sets */
     struct mk_watcher *wakes;    /* wakeups from other workers; NULL: none */

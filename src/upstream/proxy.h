@@ -96,8 +96,8 @@ struct mk_proxy {
 mk_str mk_proxy_request_build_target(struct mk_request *request, const struct mk_proxy_route *route);
 
 /* Adds the headers to the upstream request; the headers are valid as long as the request. Returns 0 or a
- * status: 400 if Connection lists too many names, 502 if Destination is on another server, 503 if out of
- * memory. */
+ * status: 400 if Connection lists too many names or Destination is malformed, 502 if Destination leads to
+ * another server or route, 503 if out of memory. */
 unsigned mk_proxy_request_build_headers(struct mk_proxy *p, struct mk_upstream_request_options *options);
 /* May a client trailer with this name be forwarded? Servers may treat trailers as headers. */
 bool mk_proxy_request_sends_trailer(const struct mk_proxy *p, mk_str name);

@@ -6,8 +6,8 @@
 #include <monkey/plugin.h>
 #include <monkey/worker.h>
 
-/* Maximum number of copies in flight per worker; maximum bytes read of a response, after which its connection
- * is closed; size of the read buffer. */
+/* IN_FLIGHT_MAX: copies in flight per worker; READ_MAX: bytes of a response to read before its connection is
+ * closed; ROOM: size of the read buffer. */
 enum { IN_FLIGHT_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 
 struct mirrored_request {

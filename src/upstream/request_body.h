@@ -22,7 +22,8 @@ enum mk_request_body_upgrade {
                                     * tunnel */
 };
 
-/* Zero it and set the members of the first group before mk_request_body_init(). */
+/* Zero the struct and set `request`, `sends_trailer`, `mode`, `upgrade` and `is_held` before
+ * mk_request_body_init(). */
 struct mk_request_body {
     struct mk_request *request;
     /* Should this trailer of the client be forwarded? NULL: no trailers are forwarded. */

@@ -15,7 +15,8 @@ enum {
     MK_UPSTREAM_REQUEST_SEND_BUDGET = 1024 * 1024, /* bytes sent before yielding to other connections */
 };
 
-/* Call it on a new connection: sends the request from its beginning, as far as `out` still holds it. */
+/* Call it on a new connection: starts sending from the beginning of `out`, which holds the head and perhaps
+ * body data of an earlier attempt. */
 void mk_upstream_request_send_start(struct mk_upstream_request *c);
 /* Call it when the server has sent 100 Continue: the held body may then be sent. */
 void mk_upstream_request_send_held_body(struct mk_upstream_request *c);

@@ -93,7 +93,7 @@ struct mk_upstream_request {
     mk_str server_name; /* server of the released connection */
     int server;
 
-    /* The request: its head, followed by body data being sent. */
+    /* The request: its head, followed by buffered body data. */
     struct mk_buf out;
     size_t head_len, sent; /* bytes of `out` */
     struct mk_upstream_request_body_state content;
