@@ -44,13 +44,13 @@ struct mk_worker {
     struct mk_timer flush_timer; /* runs while a log has pending lines */
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;       /* list */
-    struct mk_acceptor *acceptors_owned; /* memory of those that the worker allocated itself */
+    struct mk_acceptor *acceptors_owned; /* memory of the acceptors that the worker allocated itself */
     bool holds_accepting;                /* accepting is paused: mk_worker_hold_accepting() */
     struct mk_thread_pool thread_pool;   /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
     void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup's posted calls; may be NULL */
-    /* Called when a log is full. Returns 0 or a negative errno value. NULL: the master is asked to rotate the
-     * log. */
+    /* Called when a log is full, to rotate it. Returns 0 or a negative errno value. NULL: the master is asked
+     * to rotate the log. */
     mk_err (*on_full)(struct mk_worker *w, const struct mk_logfile *log);
     struct mk_subprocesses children;
     int master_fd; /* our end of the control channel, owned by the process; -1: no master */
