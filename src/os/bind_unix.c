@@ -37,7 +37,7 @@ static void *bind_in_thread(void *data)
     return NULL;
 }
 
-/* Binds in a new thread, because all threads share the umask except those that have unshared it. */
+/* Binds in a new thread that unshares its umask, so that the umask of all other threads stays unchanged. */
 static mk_err bind_in_new_thread(struct binding *b)
 {
     sigset_t all, before;

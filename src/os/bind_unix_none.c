@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server without threads (MK_THREADS=OFF): changes the umask of the process during the call. */
+/* mk_bind_unix() for a server without threads (MK_THREADS=OFF). It changes the umask of the process during
+ * the call. */
 #include "os/bind_unix.h"
 
 #include <sys/stat.h>

@@ -52,6 +52,6 @@ int mk_crash_probe_run(void (*fn)(void *ctx), void *ctx, unsigned seconds)
     do
         ended = waitpid(pid, &status, 0);
     while (ended < 0 && errno == EINTR);
-    return ended < 0 ? 0 : mk_crash_probe_result(status); /* there is no status if the program ignores
-                                                             SIGCHLD */
+    return ended < 0 ? 0 : mk_crash_probe_result(status); /* waitpid() fails if SIGCHLD is
+                                                             ignored */
 }

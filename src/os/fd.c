@@ -82,8 +82,8 @@ mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit)
     return e;
 }
 
-/* A new descriptor gets the lowest free number, so no descriptors follow a long gap. (poll() could check many
- * at once, but reports O_PATH descriptors as closed, and the sandbox has no /proc.) */
+/* A new descriptor gets the lowest free number, so open descriptors rarely follow a long gap. (poll() could
+ * check many at once, but reports O_PATH descriptors as closed, and the sandbox has no /proc.) */
 unsigned mk_fd_count_open(void)
 {
     enum { GAP = 4096 };

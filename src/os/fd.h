@@ -24,7 +24,7 @@ void mk_fd_restore_limit(void);
 mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit) MK_MUST_USE;
 /* Counts the open descriptors below the limit, up to the first long gap. */
 unsigned mk_fd_count_open(void);
-/* Writes everything; blocks if the descriptor does. */
+/* Writes all `len` bytes; may block if the descriptor is in blocking mode. */
 mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;
 
 #endif

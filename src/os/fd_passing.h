@@ -16,7 +16,8 @@ mk_err mk_fd_passing_send(int end, const struct iovec *parts, size_t n_parts, co
                           size_t n_fds) MK_MUST_USE;
 /* Receives one message without waiting. Returns its length, -EAGAIN, or -EPIPE when the other end is closed.
  * -EMSGSIZE: the message was lost, because it exceeded `cap` or carried descriptors that we could not
- * receive. The caller closes the descriptors in `fds` (MK_FD_PASSING_MAX); -1: none. */
+ * receive. On success, all MK_FD_PASSING_MAX elements of `fds` are set, to -1 or to a descriptor, which the
+ * caller must close. */
 ssize_t mk_fd_passing_receive(int end, void *buf, size_t cap, int *fds) MK_MUST_USE;
 
 #endif

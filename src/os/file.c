@@ -32,8 +32,8 @@ static int call_openat2(int root, const char *path, uint64_t resolve)
     return -EAGAIN;
 }
 
-/* Walks the path in user space, for owner checks and kernels without openat2. Opens one component at a
- * time. */
+/* State of a walk along a path in user space, for owner checks and kernels without openat2. A walk opens one
+ * component at a time. */
 struct walk {
     int dir; /* the current folder; owned */
     bool owner;

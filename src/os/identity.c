@@ -36,7 +36,7 @@ mk_err mk_identity_find(const char *user, const char *group, struct mk_identity 
     return e;
 }
 
-/* If any root privilege remained, one of these calls would succeed. */
+/* Checks that all IDs are those of the user, and that the process cannot become root again. */
 static mk_err check_irrevocable(const struct mk_identity *id)
 {
     uid_t r, e, s;
@@ -56,8 +56,8 @@ mk_err mk_identity_become(const struct mk_identity *id)
     if (initgroups(id->user, id->gid) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return mk_err_last();
-    /* A change of IDs disables core dumps and debuggers; only the administrator, or a plugin with secrets in
-     * our memory, should decide about that. */
+    /* The change of IDs has disabled core dumps and debuggers. Restores the previous setting: only the
+     * administrator, or a plugin with secrets in our memory, should disable them. */
     (void)prctl(PR_SET_DUMPABLE, dumpable != 0);
     return check_irrevocable(id);
 }
@@ -108,7 +108,7 @@ void mk_identity_revert(struct mk_identity_saved *own)
     bool is_back =
         set_filesystem_ids(geteuid(), getegid()) && setgroups((size_t)own->n_groups, own->groups) == 0;
     MK_ASSERT(is_back);
-    /* The kernel forbids core dumps and debuggers when these IDs change. */
+    /* The changes of these IDs have disabled core dumps and debuggers. */
     if (own->dumpable == 1)
         (void)prctl(PR_SET_DUMPABLE, 1);
     mk_mem_free(own->groups);

@@ -9,7 +9,7 @@
 
 enum { MK_IDENTITY_GROUPS = 32 };
 
-/* User and group as numbers and names, looked up once, before dropping privileges. */
+/* A user and its groups, looked up once, before the process drops its privileges. */
 struct mk_identity {
     char user[64];
     uid_t uid;
@@ -18,8 +18,9 @@ struct mk_identity {
     int n_groups;                     /* -1: more than fit */
 };
 
-/* Looks up a user and a group; an empty group means the user's own group. -ENOENT: the user does not exist;
- * libmonkey always returns -ENOENT, because it keeps the user of its program. -ENOMEM: out of memory. */
+/* Looks up a user and a group; an empty group means the user's primary group. -ENOENT: the user or the group
+ * does not exist; libmonkey always returns -ENOENT, because it keeps the user of its program. -ENOMEM: out of
+ * memory. */
 mk_err mk_identity_find(const char *user, const char *group, struct mk_identity *out) MK_MUST_USE;
 /* Switches to that user permanently: sets the supplementary groups, all three group IDs and all three user
  * IDs, then checks that the process cannot regain its old IDs. */
@@ -35,7 +36,7 @@ struct mk_identity_saved {
 /* Lets the calling thread open files with the rights of that user and its groups, until mk_identity_revert().
  * Only for a single-threaded root process. On failure, nothing changes. */
 mk_err mk_identity_impersonate(const struct mk_identity *id, struct mk_identity_saved *own) MK_MUST_USE;
-/* Aborts the process if its own rights cannot be restored. */
+/* Restores the thread's own rights; aborts the process if that fails. */
 void mk_identity_revert(struct mk_identity_saved *own);
 
 #endif

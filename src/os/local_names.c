@@ -46,7 +46,7 @@ static bool is_dns_label(mk_str label)
     return label.len > 0 && label.len <= LABEL_MAX && label.p[0] != '-' && label.p[label.len - 1] != '-';
 }
 
-/* Is it a valid host name? The name of a machine can be set to other text, which no resolver accepts. */
+/* Is it a valid host name? The result of gethostname() may be any text. */
 static bool is_hostname(mk_str name)
 {
     bool ok = true;

@@ -7,15 +7,15 @@
 
 enum { MK_LOCAL_NAMES_MAX = 160 };
 
-/* Host names in lower case and addresses, without duplicates. */
+/* Lowercase host names, and addresses, without duplicates. */
 struct mk_local_names {
     const char *at[MK_LOCAL_NAMES_MAX]; /* in an arena */
     size_t n;
 };
 
-/* Collects localhost, the host name, the host name in .local, 127.0.0.1, ::1, and the addresses of all
- * interfaces, except link-local IPv6 addresses, which need a scope ID. Drops names beyond MK_LOCAL_NAMES_MAX.
- * False: out of memory. */
+/* Collects localhost, the host name, its first label, that label in .local, 127.0.0.1, ::1, and the addresses
+ * of all interfaces, except link-local IPv6 addresses, which need a scope ID. Drops names beyond
+ * MK_LOCAL_NAMES_MAX. False: out of memory. */
 bool mk_local_names_collect(struct mk_arena *arena, struct mk_local_names *out) MK_MUST_USE;
 
 /* Adds a name unless it is present. */

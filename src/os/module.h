@@ -11,7 +11,7 @@ enum { MK_MODULE_ERROR_MAX = 512 };
 struct mk_module {
     const char *name;   /* name without monkey- and .so */
     const char *symbol; /* name of the function table, which begins with the ABI version as an unsigned */
-    const char *needs;  /* the library that it requires */
+    const char *needs;  /* the library that the object requires, for messages */
     unsigned abi;
     const void *built_in; /* the table, if it is linked into the program; otherwise NULL */
 };

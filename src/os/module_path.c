@@ -11,7 +11,7 @@
 
 #include "base/platform.h"
 
-/* Servers of one program may start in different threads. */
+/* Protects `chosen`: the servers of one program may start in different threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char chosen[PATH_MAX]; /* empty: none */
 
@@ -69,10 +69,10 @@ bool mk_module_path_folder(unsigned i, char path[PATH_MAX])
     char moved[PATH_MAX];
     if (get_chosen_folder(path))
         return i == 0;
-    if (i == 0) /* a folder of this name beside another program is not ours */
+    if (i == 0) /* the mark proves that the folder is ours, not that of another program */
         return folder_beside_own_code("plugins/" MK_MODULE_PATH_BUILD_MARK, moved) &&
                access(moved, F_OK) == 0 && folder_beside_own_code("plugins", path);
-    if (i == 1) /* without `..`, as it appears in messages */
+    if (i == 1) /* realpath() removes `..`, because messages contain the path */
         return folder_beside_own_code(mk_platform.owns_process ? MK_PLUGIN_DIR_FROM_PROGRAM : "monkey",
                                       moved) &&
                realpath(moved, path) && strcmp(path, MK_PLUGIN_DIR) != 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that loads no objects. */
+/* Stubs for a program that loads no objects (MK_EXPORTS=OFF). */
 #include "os/module_path.h"
 
 bool mk_module_path_set_folder(const char *folder)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses networks, and client addresses as people and other servers write them. */
+/* Parses and compares networks, and parses client addresses with an optional port. */
 #include <arpa/inet.h>
 
 #include "base/num.h"
 #include "os/sockaddr.h"
 
-/* Length of the prefix of IPv4-mapped addresses, and of an address, in bits. */
+/* Lengths in bits: the prefix of IPv4-mapped addresses, and a whole address. */
 enum { V4_BEFORE = 96, BITS = 128 };
 
 static bool to_cstr(mk_str text, char buf[INET6_ADDRSTRLEN])
@@ -33,7 +33,7 @@ static bool parse_v6(mk_str text, uint8_t ip[16])
     return to_cstr(text, buf) && inet_pton(AF_INET6, buf, ip) == 1;
 }
 
-/* Parses ":8080" after an address, or nothing. */
+/* Parses the port after an address, such as ":8080". An empty text is valid: there is no port. */
 static bool parse_port(mk_str text, uint16_t *port)
 {
     uint64_t n = 0;

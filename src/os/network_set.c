@@ -11,7 +11,7 @@ enum { V4_BEFORE = 96 }; /* length of the prefix of IPv4-mapped addresses, in bi
 
 #define NONE UINT32_MAX
 
-/* A network. While the set is built: one entry per input, with its number in `first`. */
+/* A network. During construction, each input network has a node, whose `first` is the network's number. */
 struct network_node {
     uint64_t high, low; /* the address */
     uint32_t first, n;  /* range of `numbers` with the numbers of the network, in ascending order */
@@ -58,7 +58,7 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* Orders networks before the networks that they contain, then by number. */
+/* Orders each network before the networks that it contains, and equal networks by number. */
 static int compare_nodes(const void *a, const void *b)
 {
     const struct network_node *x = a, *y = b;

@@ -9,8 +9,8 @@
 
 /* Returns the memory size of a set of `n` networks. */
 size_t mk_network_set_size(size_t n);
-/* Builds the set in that memory, aligned for any object. If `numbers` is NULL, the number of each network is
- * its index. */
+/* Builds the set in that memory, aligned for any object. numbers[i] is the number that mk_network_set_next()
+ * returns for v[i]; if `numbers` is NULL, that number is i. */
 struct mk_network_set *mk_network_set_build(void *memory, const struct mk_network *v, const uint32_t *numbers,
                                             size_t n);
 

@@ -7,8 +7,8 @@
 
 /* ---- Names ---- */
 
-/* Returns the length of the class at the start of the pattern; its first character may be `]`. 0:
- * unterminated. */
+/* Returns the length of the character class, such as `[a-z]`, at the start of the pattern. The first
+ * character in the class may be `]`. 0: the class is unterminated. */
 static size_t class_len(mk_str p)
 {
     size_t first = p.len > 1 && (p.p[1] == '!' || p.p[1] == '^') ? 2 : 1,

@@ -22,7 +22,7 @@ static mk_err open_and_lock(const char *path, int *out)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return mk_err_last();
-    /* A POSIX lock belongs to this process alone: workers that outlive it do not inherit it. */
+    /* A POSIX lock belongs to this process alone: workers, which may outlive it, do not inherit the lock. */
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     mk_err e = fcntl(fd, F_SETLK, &all) < 0 ? -EBUSY : is_same_file_as(fd, path) ? 0 : -EAGAIN;
     if (e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties of this process: CPUs, name, memory, parent, program file. */
+/* Properties of processes: CPUs, name, memory, parent, program file. */
 #ifndef MK_OS_PROC_H
 #define MK_OS_PROC_H
 
@@ -18,7 +18,8 @@ void mk_proc_protect_memory(void);
 /* Sets the name shown by `ps` and `top`, at most 15 characters. */
 void mk_proc_set_name(const char *name);
 
-/* Asks the kernel to send the signal when the parent dies; -ESRCH when it is already dead. */
+/* Asks the kernel to send this process the signal when its parent dies; -ESRCH if the parent is already
+ * dead. */
 mk_err mk_proc_die_with_parent(pid_t parent, int signal) MK_MUST_USE;
 
 /* Has a debugger or SIGSTOP stopped the process? */

@@ -12,9 +12,9 @@
 #include "os/regex.h"
 
 enum {
-    /* A path pattern needs a few hundred steps. PCRE2 counts steps separately for each start position, so
-     * the start positions of an unanchored pattern share STEPS_SHARED. If that is not enough, as for one
-     * `.*` in a long text, the search may take another SLOW_US. */
+    /* A path pattern needs a few hundred steps. PCRE2 counts steps separately for each start position, so the
+     * start positions of an unanchored pattern share STEPS_SHARED. If that is not enough, as for one `.*` in
+     * a long text, the search may take another SLOW_US of CPU time. */
     STEPS_MAX = 20000,
     STEPS_SHARED = 500000,
     SLOW_US = 10000,
@@ -125,7 +125,7 @@ static uint32_t match_limit_for(const struct pattern *p, size_t len)
     return share < STEPS_MAX ? (uint32_t)share : STEPS_MAX;
 }
 
-/* CPU time of the thread, which base/clock.h does not have. */
+/* Returns the CPU time of the thread, which base/clock.h does not provide. */
 static int64_t cpu_time_us(void)
 {
     struct timespec t;
@@ -134,7 +134,7 @@ static int64_t cpu_time_us(void)
 }
 
 /* Deadline of a search, in CPU time, so that a search does not fail on a busy machine. Reading the CPU time
- * is a system call, so the CPU time is read only after that much wall-clock time. */
+ * is a system call, so the CPU time is read only when the wall clock has passed `us`. */
 struct deadline {
     int64_t cpu_us, us;
 };
@@ -170,7 +170,7 @@ static int match_with_deadline(const struct pattern *p, mk_str text,
     return n;
 }
 
-/* Copies the first n captures; a group that did not participate in the match is absent. */
+/* Copies the first n captures; the capture of a group that did not participate in the match is empty. */
 static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struct mk_regex_captures *out)
 {
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(data);
@@ -192,7 +192,7 @@ static enum mk_regex_result match_regex(const struct mk_regex *r, mk_str text, s
     pcre2_set_match_limit(match_context->limits, match_limit_for(p, text.len));
     int n =
         pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, 0, match_context->data, match_context->limits);
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the JIT stack does not limit the interpreter */
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter does not use the JIT stack */
         n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, PCRE2_NO_JIT, match_context->data,
                         match_context->limits);
     if (n == PCRE2_ERROR_MATCHLIMIT && !p->anchored)

@@ -63,7 +63,7 @@ static mk_err follow_link(struct walk *w, int link)
     return *target == '/' ? open_root_folder(w) : 0;
 }
 
-/* Enters the subfolder `name`, or follows a link that only root can have created. */
+/* Enters the subfolder `name`, or follows a link that root owns. -ELOOP, -EPERM: see mk_safe_open(). */
 static mk_err enter_component(struct walk *w, const char *name, const struct mk_identity *other)
 {
     struct stat folder, part;
@@ -83,7 +83,7 @@ static mk_err enter_component(struct walk *w, const char *name, const struct mk_
     return e;
 }
 
-/* Opens the file in its folder. The file may not exist yet, so `other` must not be able to create it
+/* Opens the file in its folder. The file might not exist yet, so `other` must not be able to create it
  * first. */
 static int open_final(int dir, const char *name, int flags, unsigned mode, const struct mk_identity *other)
 {

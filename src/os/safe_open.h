@@ -8,7 +8,8 @@
 
 /* Like open() with an absolute path, but fails if `other` could redirect it. Returns a descriptor; -ELOOP:
  * the last component is a symbolic link, another component is a link that root does not own or that `other`
- * may replace, or there are too many links; -EPERM: `other` may replace a component. */
+ * may replace, or there are too many links; -EPERM: `other` may replace another component, or write to the
+ * folder of the file. */
 int mk_safe_open(const char *path, int flags, unsigned mode, const struct mk_identity *other) MK_MUST_USE;
 
 #endif

@@ -55,13 +55,13 @@ static uint64_t supported_rights(int abi)
     return rights;
 }
 
-/* Layout since Landlock ABI 6; on older kernels, unknown parts must be 0. */
+/* Layout since Landlock ABI 6; members that an older kernel does not know must be 0. */
 struct ruleset {
     uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* Returns the scopes that the kernel supports: a sandboxed process can then neither connect to abstract
- * sockets outside of the sandbox nor send signals to processes there. */
+/* Returns the scopes that the kernel supports. They keep a sandboxed process from connecting to abstract
+ * sockets outside the sandbox and from sending signals to processes there. */
 static uint64_t supported_scopes(int abi)
 {
     return abi >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0;
@@ -147,8 +147,8 @@ static mk_err allow_paths(struct mk_sandbox *s, const char *paths)
     return first;
 }
 
-/* /etc/resolv.conf may be a link to a file that a daemon replaces: allows the folder of that file. For a
- * plain file, allows only the file, not all of /etc. */
+/* If /etc/resolv.conf is a link to a file outside /etc, which a daemon may replace, allows the folder of that
+ * file. */
 static mk_err allow_resolver(struct mk_sandbox *s)
 {
     char target[PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sandbox of a worker: it cannot gain privileges, or access files outside its folders (Landlock). */
+/* Sandbox of a worker, which can then neither gain privileges nor access files outside the allowed folders
+ * (Landlock). */
 #ifndef MK_OS_SANDBOX_H
 #define MK_OS_SANDBOX_H
 
@@ -25,14 +26,15 @@ mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
 /* Also allows writing to files below the folder and creating unlinked files (O_TMPFILE); creating, linking or
  * removing names stays forbidden. */
 mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
-/* Allows reading, writing, creating, renaming and removing files and folders below the folder. */
+/* Allows reading, writing, creating, renaming and removing all files and folders below the folder. */
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
-/* Restricts signals only: the process and its descendants cannot signal other processes, if the kernel
- * supports it (Landlock ABI 6). Needs no_new_privs. */
+/* Restricts only signals: the process and its descendants can send none to other processes. Does nothing if
+ * the kernel lacks support (Landlock ABI 6). Needs no_new_privs. */
 void mk_sandbox_scope_signals(void);
-/* Allows reading the files that getaddrinfo() needs, and the system's trust store, where these exist. Returns
- * the first error that keeps any of these files inaccessible. */
+/* Allows reading the files that getaddrinfo() needs. Files that do not exist are ignored; on other errors,
+ * all remaining files are still allowed, and the first error is returned. */
 mk_err mk_sandbox_allow_resolver(struct mk_sandbox *s) MK_MUST_USE;
+/* Allows reading the system's trust store; errors are as in mk_sandbox_allow_resolver(). */
 mk_err mk_sandbox_allow_trust_store(struct mk_sandbox *s) MK_MUST_USE;
 /* Enforces the rules: from now on only allowed files can be opened. Needs no_new_privs. */
 mk_err mk_sandbox_enforce(struct mk_sandbox *s) MK_MUST_USE;

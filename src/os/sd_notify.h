@@ -18,8 +18,8 @@ unsigned mk_sd_listen_fds(void);
 
 enum { MK_SD_LISTEN_FDS_START = 3 };
 
-/* Does the descriptor lead to the journal (JOURNAL_STREAM)? The journal adds the time and the process to each
- * line, and reads a priority at the start of the line, such as `<3>`. */
+/* Does the descriptor lead to the journal (JOURNAL_STREAM)? The journal adds a timestamp and the process ID
+ * to each line, and reads a priority at the start of the line, such as `<3>`. */
 bool mk_sd_is_journal_stream(int fd);
 
 #endif

@@ -18,7 +18,7 @@ void mk_sigpipe_block(struct mk_sigpipe_guard *q)
     if (mk_platform.owns_process)
         return;
     init_sigpipe_set(&pipe);
-    /* If SIGPIPE is blocked already, as in our threads, it may stay pending until it is ignored. */
+    /* If the thread blocks SIGPIPE already, as our threads do, a pending SIGPIPE is harmless. */
     q->is_blocked =
         pthread_sigmask(SIG_BLOCK, &pipe, &q->before) == 0 && sigismember(&q->before, SIGPIPE) == 0;
 }
@@ -30,7 +30,7 @@ void mk_sigpipe_restore(struct mk_sigpipe_guard *q, ssize_t n)
     if (mk_platform.owns_process || !q->is_blocked)
         return;
     init_sigpipe_set(&pipe);
-    if (n < 0 && kept == EPIPE) /* the signal is sent to this thread, and pending by now */
+    if (n < 0 && kept == EPIPE) /* SIGPIPE is pending in this thread: discard it */
         (void)sigtimedwait(&pipe, NULL, &(struct timespec){0});
     (void)pthread_sigmask(SIG_SETMASK, &q->before, NULL);
     errno = kept;

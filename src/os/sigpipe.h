@@ -10,12 +10,12 @@
 #include "base/compiler.h"
 
 struct mk_sigpipe_guard {
-    sigset_t before; /* used only in the library */
-    bool is_blocked;
+    sigset_t before; /* signal mask of the thread; set only in the library */
+    bool is_blocked; /* mk_sigpipe_block() has blocked the signal */
 };
 
-/* Blocks SIGPIPE between the two calls; n is the result of the call in between, whose errno is preserved. The
- * server program ignores the signal, but a library must not change its handling. */
+/* Blocks SIGPIPE between the two calls; n is the result of the system call in between, whose errno is kept.
+ * The server program ignores the signal, but a library must not change its handling. */
 void mk_sigpipe_block(struct mk_sigpipe_guard *q);
 void mk_sigpipe_restore(struct mk_sigpipe_guard *q, ssize_t n);
 

@@ -24,7 +24,7 @@ mk_err mk_sock_test_bind(const struct mk_sockaddr *a) MK_MUST_USE;
 int mk_sock_accept(int fd, struct mk_addr *peer);
 /* Does this IPv6 listener accept IPv4 clients as well? A listener from a service manager may. */
 bool mk_sock_is_dual_stack(int fd);
-/* Returns how many bytes in the kernel the peer has not acknowledged; 0 if unknown. */
+/* Returns how many bytes of the send buffer the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent_bytes(int fd);
 /* Sends as much of the final data as the kernel accepts immediately, and closes the socket. Discards unread
  * input, because closing with unread input would send a reset. */

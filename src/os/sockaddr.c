@@ -141,7 +141,7 @@ static char *format_byte(char *at, unsigned n)
     return at;
 }
 
-/* Hand-written: it runs for every access log line and every proxied request. */
+/* Hand-written for speed: it runs for every access log line and every proxied request. */
 static void format_ipv4(const uint8_t ip[4], struct mk_buf *out)
 {
     char text[sizeof "255.255.255.255."], *at = text;

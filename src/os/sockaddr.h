@@ -37,7 +37,7 @@ bool mk_sockaddr_is_any(const struct mk_sockaddr *a);
 /* Returns the local address of a socket. */
 mk_err mk_sockaddr_getsockname(int fd, struct mk_sockaddr *out) MK_MUST_USE;
 
-/* Stores the peer's address in a struct mk_addr, 20 bytes. */
+/* Converts the address to the compact struct mk_addr. */
 void mk_sockaddr_to_addr(const struct mk_sockaddr *a, struct mk_addr *p);
 
 #endif

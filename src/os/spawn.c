@@ -46,7 +46,7 @@ static mk_err set_standard_streams(const int fds[3])
     return 0;
 }
 
-/* Runs in the new process, which shares our memory: system calls only. */
+/* Runs in the new process, which shares our memory until the exec: use system calls only. */
 static mk_err exec_child(const struct mk_spawn *s, pid_t parent)
 {
     mk_err e = setpgid(0, 0) < 0 ? mk_err_last() : 0;

@@ -21,8 +21,8 @@ struct mk_spawn {
 };
 
 /* Returns the pid, or a negated errno value if the process or program could not be started. The program
- * inherits no other descriptors and no blocked or ignored signals, and is killed when we die. Blocks until
- * the program is loaded; no other thread may change signal handlers during the call. */
+ * inherits no other descriptors and no blocked or ignored signals, and is killed when this process dies.
+ * Blocks until the program is loaded; no other thread may change signal handlers during the call. */
 pid_t mk_spawn(const struct mk_spawn *s) MK_MUST_USE;
 
 #endif

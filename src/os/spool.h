@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spools data of unknown length: in memory while small, then in an unlinked file. Independent of requests. */
+/* Spools data of unknown length: in memory while small, then in an unlinked file. */
 #ifndef MK_OS_SPOOL_H
 #define MK_OS_SPOOL_H
 

@@ -190,7 +190,7 @@ mk_err mk_state_dir_write(int dir, const char *name, mode_t mode, mk_str text)
     int len = snprintf(next, sizeof next, ".%s.new", name);
     if (len < 0 || (size_t)len >= sizeof next)
         return -ENAMETOOLONG;
-    unlinkat(dir, next, 0); /* left by a process that was killed while writing */
+    unlinkat(dir, next, 0); /* may be left from a process that was killed while writing */
     int fd = openat(dir, next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd < 0)
         return mk_err_last();

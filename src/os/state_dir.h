@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private folder for persistent data such as keys. Anyone able to write there could impersonate us:
- * folders and files that are not exclusively ours are rejected. */
+/* The private folder for persistent data such as keys. Anyone able to write there could impersonate us, so we
+ * reject folders and files that belong to a user other than us or root, or to which other users can write. */
 #ifndef MK_OS_STATE_DIR_H
 #define MK_OS_STATE_DIR_H
 
@@ -21,8 +21,8 @@ mk_err mk_state_dir_open(const char *path, int *dir, const char **error) MK_MUST
  * longer than `wait_ms`. */
 mk_err mk_state_dir_lock(int dir, unsigned wait_ms) MK_MUST_USE;
 
-/* Appends the file to `out`. -ENOENT: missing; -EPERM: not exclusively ours, or not a regular file. A
- * `secret` must be readable by its owner only. */
+/* Appends the content of the file to `out`. -ENOENT: missing; -EPERM: rejected, as described above, or not a
+ * regular file. If `secret` is true, only the owner may have access to the file. *error is static text. */
 mk_err mk_state_dir_read(int dir, const char *name, bool secret, struct mk_buf *out,
                          const char **error) MK_MUST_USE;
 
