@@ -14,7 +14,7 @@ enum { VARIANTS = 3, ETAG_BYTES = 10, TEXT_MAX = 512 };
 
 static const mk_str codings[VARIANTS] = {MK_STR_INIT("br"), MK_STR_INIT("gzip"), MK_STR_INIT("identity")};
 
-/* The file as it is, or compressed. */
+/* The file with one content coding, or without any. */
 struct variant {
     struct mk_open_file *file; /* NULL: no such variant */
     struct mk_representation r;
@@ -27,7 +27,7 @@ struct mk_app_file {
 
 /* ---- Adding ---- */
 
-/* Variants have different bytes, and therefore different tags. */
+/* Variants have different bytes, and therefore different ETags. */
 static void add_etag(struct mk_representation *r, struct mk_buf *text)
 {
     unsigned char digest[MK_SHA1_LEN];

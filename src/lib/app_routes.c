@@ -149,7 +149,7 @@ static bool store_params(struct mk_request *request, const struct mk_router_matc
 {
     size_t size = match->n * sizeof match->params[0];
     struct params *p = mk_request_attached(request, &mk_app_routes_plugin);
-    if (p && p->route == match->data) /* the handler was waiting */
+    if (p && p->route == match->data) /* the handler is called again after a wait */
         return true;
     p = mk_request_alloc(request, sizeof *p + size);
     if (!p)

@@ -30,11 +30,12 @@ struct mk_app_routes {
 
 /* The plugin that the configuration loads. */
 extern const struct mk_plugin mk_app_routes_plugin;
-/* Lets the program accept or reject each client. Programs without an accept filter do not load it. */
+/* The plugin that lets the program accept or reject each client; loaded only if the program has an accept
+ * filter. */
 extern const struct mk_plugin mk_app_accept_plugin;
 
-/* Like mk_router_add(), but for a host of the program, and with the error text in *error. `host`: its number,
- * from 1; 0: all hosts. */
+/* Like mk_router_add(), but for a host of the program, and with the error text in *error. `host`: number of
+ * the host, from 1; 0: all hosts. */
 mk_err mk_app_routes_add(struct mk_app_routes *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
                          struct mk_buf *error) MK_MUST_USE;
 /* Copies the type; absent: no default. Returns 0 or -ENOMEM. */

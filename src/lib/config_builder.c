@@ -31,8 +31,8 @@ static bool is_one_of(mk_str name, const char *const *words)
     return *words;
 }
 
-/* Sections of the server, and sections of a host. All other sections belong to plugins, and may be of either
- * kind. */
+/* Sections of the server, and sections of a host. All other sections belong to plugins: they apply to the
+ * server before the first host, and to the last host afterwards. */
 static const char *const of_server[] = {"SERVER", "PLUGINS", "MIMETYPES", NULL};
 static const char *const of_host[] = {"HOST",     "ROUTES",   "ERROR_PAGES", "CACHE_CONTROL",
                                       "HANDLERS", "LOCATION", NULL};

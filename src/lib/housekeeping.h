@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Housekeeping: log rotation and ticket key rotation, which the master does in the server, and a worker in
- * the library. */
+/* Housekeeping: rotation of logs and ticket keys. In the server program, this is a task of the master; in the
+ * library, of a worker. */
 #ifndef MK_LIB_HOUSEKEEPING_H
 #define MK_LIB_HOUSEKEEPING_H
 

@@ -34,8 +34,8 @@ bool mk_lib_worker_is_in_call(const struct mk_server *s)
 
 /* ---- Stopping ---- */
 
-/* An open socket keeps its queue alive when no worker accepts from it any longer, so the last worker that
- * drains closes all of them. */
+/* An open socket keeps queuing connections even if no worker accepts from it any longer, so the last worker
+ * that drains closes all sockets. */
 static void close_listeners_if_last(struct mk_lib_worker *r)
 {
     struct mk_server *s = r->server;
@@ -179,7 +179,7 @@ mk_err mk_lib_worker_start(struct mk_lib_worker *r)
     r->worker.on_wakeup = on_wakeup;
     mk_timer_init(&r->listen_retry, on_listen_retry);
     mk_housekeeping_start(r);
-    apply_stop_deadline(r); /* an earlier stop did not wake the loop */
+    apply_stop_deadline(r); /* a stop that was requested earlier did not wake the loop */
     return 0;
 }
 
@@ -187,12 +187,12 @@ void mk_lib_worker_stop(struct mk_lib_worker *r)
 {
     mk_housekeeping_stop(r);
     mk_timer_stop(&r->listen_retry);
-    mk_worker_handle_close(r->office);
+    mk_worker_handle_close(r->worker_handle);
     mk_worker_fini(&r->worker);
     mk_live_listeners_leave(r);
     if (r->server->generation->shared->statistics)
         mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index + 1);
     run_end_hooks(r);
-    close_listeners_if_last(r); /* the loop may have failed */
+    close_listeners_if_last(r); /* unless a stop has done so: the loop may have failed */
     mk_errorlog_fini(&r->log);
 }

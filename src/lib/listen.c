@@ -85,7 +85,7 @@ static mk_err listen_in_setup(struct mk_server *s, const char *where, unsigned *
 
 /* ---- While the server is running ---- */
 
-/* Returns the hosts without a Listen of their own, which an address of [SERVER] serves as well. */
+/* Returns the hosts without their own Listen: new listeners serve them, like the addresses in [SERVER]. */
 static struct mk_vhosts *vhosts_of_server(struct mk_server *s)
 {
     return &s->generation->hosts;
@@ -245,7 +245,7 @@ static mk_err inspect_socket(int fd, struct mk_sockaddr *addr)
                : 0;
 }
 
-/* Returns a non-blocking duplicate, which is ours. */
+/* Duplicates a socket of the program. The duplicate is ours; it and the original become non-blocking. */
 static mk_err duplicate_socket(int fd, int *out)
 {
     *out = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -273,7 +273,7 @@ static mk_err adopt_socket(struct mk_server *s, int fd, const struct mk_sockaddr
     return 0;
 }
 
-/* Numbers all sockets of the system; 0: unknown. */
+/* Returns a number that identifies the socket in the whole system; 0: unknown. */
 static uint64_t socket_cookie(int fd)
 {
     uint64_t cookie = 0;
@@ -362,7 +362,7 @@ int mk_server_listen_fd(struct mk_server *s, int fd, bool tls)
 
 /* ---- Asking ---- */
 
-/* Locks the list. The server is const for the caller only. */
+/* Locks the list of listeners, for functions that get a const server. NULL: the server is invalid. */
 static struct mk_server *lock_listeners(const struct mk_server *s)
 {
     struct mk_server *own = (struct mk_server *)(uintptr_t)s;

@@ -268,9 +268,10 @@ static struct mk_live_slot *find_slot(const struct mk_lib_worker *r, enum mk_liv
     return NULL;
 }
 
-/* Accepting from the queue calls code of the program, which may take the lock. A connection that arrives at a
- * socket without an acceptor is lost when the socket is closed, so the socket is closed immediately after the
- * acceptor has been removed. */
+/* Removes the acceptor without the lock, because the acceptor accepts all queued connections first, and code
+ * of the program that is called then may take the lock. A connection that arrives at a socket without an
+ * acceptor is lost when the socket is closed, so the socket is closed immediately after the acceptor has been
+ * removed. */
 static void close_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
 {
     struct mk_server *s = r->server;

@@ -37,7 +37,7 @@ struct mk_live_listener {
     unsigned n_slots;
 };
 
-/* Moves the sockets that the configuration wants from s->listeners to the list. Call it when the workers
+/* Moves the sockets that the configuration lists from s->listeners to the list. Call it when the workers
  * exist and before they start. */
 mk_err mk_live_listeners_create(struct mk_server *s) MK_MUST_USE;
 
@@ -52,17 +52,18 @@ mk_err mk_live_listeners_add(struct mk_server *s, struct mk_live_listener *l) MK
  * there is none. */
 mk_err mk_live_listeners_close(struct mk_server *s, const struct mk_sockaddr *addr) MK_MUST_USE;
 
-/* Returns the i-th open listener; NULL: there is none. Call these functions while holding the lock. */
+/* Returns the i-th open listener; NULL: there is none. Call this and the next two functions while holding the
+ * lock. */
 struct mk_live_listener *mk_live_listeners_at(const struct mk_server *s, size_t i);
 struct mk_live_listener *mk_live_listeners_find(const struct mk_server *s, const struct mk_sockaddr *addr);
 /* Does some listener have that port, even if it is closing? */
 bool mk_live_listeners_has_port(const struct mk_server *s, unsigned port);
 
-/* Call these functions in the thread of the worker. */
-/* Starts accepting from new listeners, and stops accepting from closing listeners. On error, some listener
- * could not be started. */
+/* Call this and the next two functions in the thread of the worker. Starts accepting from new listeners, and
+ * stops accepting from closing listeners. On error, some listener could not be started. */
 mk_err mk_live_listeners_sync(struct mk_lib_worker *r) MK_MUST_USE;
-/* Ends the slots of the worker. Call it when the worker accepts no more connections. */
+/* Ends the slots of the worker at the end of the loop iteration. Call it when the worker accepts no more
+ * connections. */
 void mk_live_listeners_drain(struct mk_lib_worker *r);
 /* Releases the slots of the worker. Call it when the worker has ended. */
 void mk_live_listeners_leave(struct mk_lib_worker *r);

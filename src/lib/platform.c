@@ -27,7 +27,7 @@ static void *heap_resize(void *old, size_t size)
     return resize_with(old, size);
 }
 
-/* calloc(3) does not touch pages that the kernel has zeroed. */
+/* Prefers calloc(3), which does not touch pages that the kernel has zeroed. */
 static void *heap_zalloc(size_t n, size_t size)
 {
     size_t all;

@@ -286,7 +286,7 @@ int mk_server_add_files(struct mk_server *s, const struct mk_memory_file *files,
         e = mk_last_error_set(s, -EINVAL, "%s",
                               files ? "the size of a file is unknown" : "there are no files");
     for (size_t i = 0; i < n && !e; i++) {
-        struct mk_memory_file file; /* the program may be older, and have smaller structs */
+        struct mk_memory_file file; /* the program may be built for a smaller struct of an older version */
         e = add_file(s, mk_sized_in(&file, sizeof file, (const char *)files + i * size, size));
     }
     return e;

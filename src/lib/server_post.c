@@ -58,7 +58,8 @@ static bool post_calls(struct mk_server *s, struct broadcast *b, unsigned n)
     return any;
 }
 
-/* Call it with n_ringing held, so that no worker ends in the meantime. *out is still referenced. */
+/* Call it only while n_ringing is incremented, so that no worker ends in the meantime. The caller owns a
+ * reference to *out. */
 static mk_err post_to_all(struct mk_server *s, const struct broadcast *what, struct broadcast **out)
 {
     unsigned n = atomic_load(&s->n_runners);
@@ -89,6 +90,6 @@ int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ct
     mk_err e = post_to_all(s, &(struct broadcast){.fn = fn, .done = done, .ctx = ctx}, &b);
     atomic_fetch_sub(&s->n_ringing, 1);
     if (!e)
-        broadcast_unref(b); /* after n_ringing was released, because done() may wait for the workers */
+        broadcast_unref(b); /* after n_ringing was decremented, because done() may wait for the workers */
     return e;
 }

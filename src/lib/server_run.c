@@ -149,7 +149,7 @@ static void signal_ready(struct mk_lib_worker *r, mk_err e)
     r->result = e;
     pthread_mutex_unlock(&s->lock);
     pthread_cond_broadcast(&s->changed); /* after unlocking, so that the woken threads get the lock at once */
-    /* To handle a stop that was requested, or a listener that was added, before the loop could be woken. */
+    /* Wakes the loop if a stop was requested, or a listener added, before the loop could be woken. */
     if (!e && (atomic_load(&s->stop_at) != MK_SERVER_STOP_NOT_REQUESTED ||
                atomic_load(&s->listeners_version) != r->listeners_version))
         mk_loop_wakeup(&r->worker.loop);

@@ -40,9 +40,9 @@ struct mk_lib_worker {
     unsigned index;
     struct mk_worker worker;
     struct mk_errorlog log;
-    struct mk_end_hook *end_hooks;   /* run when its worker and its connections have ended */
-    struct mk_timer tickets;         /* in the first worker: rotates ticket keys */
-    struct mk_worker_handle *office; /* handle for request references; NULL: there are none so far */
+    struct mk_end_hook *end_hooks;          /* run when the worker and its connections have ended */
+    struct mk_timer tickets;                /* in the first worker: rotates ticket keys */
+    struct mk_worker_handle *worker_handle; /* for request references; NULL: there are none so far */
     pthread_t id;
     bool has_id;                /* `id` is one of our threads, to be joined */
     mk_err result;              /* error of startup, or of the loop */
@@ -54,7 +54,7 @@ struct mk_lib_worker {
     bool has_listeners;         /* the worker accepts from all its listeners */
     struct mk_timer listen_retry; /* tries again to start accepting */
     atomic_bool is_in;            /* the thread `owner` is inside a function of the server */
-    pthread_t owner;              /* the thread that set is_in; set before it */
+    pthread_t owner;              /* the thread that has set is_in; stored before is_in */
 };
 
 /* Values of `stop_at`: the mk_clock_ms() time at which draining ends, or one of these. The smallest one
@@ -75,7 +75,7 @@ struct mk_server {
     struct mk_live_listener *live;         /* see live_listeners.h; protected by the lock */
     atomic_uint listeners_version;         /* number of changes of `live` */
     struct mk_replaced_contexts *replaced; /* TLS contexts to free with the server; protected by `changing` */
-    pthread_mutex_t changing; /* held while a listener or a certificate is replaced; taken before `lock` */
+    pthread_mutex_t changing; /* serializes changes of listeners and certificates; locked before `lock` */
     struct mk_config_generation *generation;
     struct mk_scoreboard scoreboard;
     struct mk_lib_worker *runners;
@@ -88,7 +88,7 @@ struct mk_server {
     atomic_bool is_complaining; /* on_log is reporting a misuse; other misuses are not reported meanwhile */
     atomic_bool is_stepping;    /* some thread is in mk_server_step() */
     _Atomic int64_t stop_at;    /* earliest deadline of all mk_server_stop() calls */
-    atomic_uint n_ringing;      /* callers that are waking loops: a loop is not freed before they have left */
+    atomic_uint n_ringing;      /* number of threads that are waking loops; no loop is freed until it is 0 */
 };
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "setup/settings.h"
 
-/* Checks that the section of the server accepts the key, and that the value is valid. Returns 0, or -EINVAL
- * with the reason in *error; always 0 for sections of plugins, which are not known yet. */
+/* Checks that the section accepts the key, and that the value is valid. Returns 0, or -EINVAL with the reason
+ * in *error; always 0 for sections of plugins, which are not known yet. */
 mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *error) MK_MUST_USE;
 
 /* Parses a value of Listen. */

@@ -14,7 +14,7 @@ void mk_worker_wakeup_all(struct mk_server *s)
     atomic_fetch_sub(&s->n_ringing, 1);
 }
 
-/* A caller only writes once to a descriptor, so this loop spins for microseconds. */
+/* A caller writes only once to each worker's descriptor, so this loop spins for microseconds. */
 void mk_worker_wakeup_wait(struct mk_server *s)
 {
     while (atomic_load(&s->n_ringing))

@@ -25,7 +25,7 @@ struct mk_http2_client {
     bool is_whole;
 };
 
-/* Frame iterator that removes processed frames. */
+/* Context for the processing of received frames. */
 struct frame_reader {
     struct mk_http2_client *client;
     struct mk_buf *out;
@@ -222,7 +222,7 @@ static void handle_window_update(const struct frame_reader *h, const struct mk_h
     write_data_frames(c, h->out);
 }
 
-/* Requests above the last stream were not processed. */
+/* The server has not processed requests on streams above the last stream of the GOAWAY frame. */
 static mk_err handle_goaway(const struct mk_http2_client *c, mk_str payload)
 {
     return (mk_h2_frame_read_u32(payload) & MK_H2_STREAM_MAX) < c->stream ? -ECONNRESET : 0;

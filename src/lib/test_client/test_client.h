@@ -14,12 +14,12 @@ struct mk_http2_client_ops;
 
 struct mk_test_client {
     struct mk_end_hook end_hook; /* in the worker's list */
-    struct mk_server *server;    /* NULL: freed */
+    struct mk_server *server;    /* NULL: its worker has ended */
     struct mk_conn *conn;        /* NULL: closed */
     struct mk_loop_task task;    /* notifies the connection of sent data */
     bool task_set;
     bool has_ended;                          /* the client has closed its sending side */
-    bool is_shut;                            /* the server has also closed its sending side */
+    bool is_shut;                            /* the server has closed its sending side */
     struct mk_buf sent;                      /* sent by the client, but not read by the server yet */
     struct mk_buf received;                  /* received from the server, but not processed yet */
     struct mk_buf head;                      /* head of the last response */
